@@ -1,0 +1,35 @@
+"""The error tree. Only the CLI turns these into exit codes.
+
+TunecheckError
+    SpecError       the desired state is unusable; exit 2
+    UsageError      the command line is unusable; exit 2
+    ProbeError      a fact could not be read where one was needed; exit 3
+"""
+
+from __future__ import annotations
+
+__all__ = ["ProbeError", "SpecError", "TunecheckError", "UsageError"]
+
+
+class TunecheckError(Exception):
+    """Base of every error this package raises on purpose. The message is a sentence for an operator."""
+
+    exit_code = 2
+
+
+class SpecError(TunecheckError):
+    """The desired state is unusable. ``problems`` holds one sentence per offending variable."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+class UsageError(TunecheckError):
+    """The command line asks for something impossible."""
+
+
+class ProbeError(TunecheckError):
+    """A fact that a command cannot do without could not be read."""
+
+    exit_code = 3
