@@ -1,0 +1,26 @@
+"""Boot Loader Specification type 1 entries (/loader/entries/*.conf): systemd-boot, and GRUB on Enterprise Linux."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["options", "retitle", "with_options"]
+
+_OPTIONS = re.compile(r"^options[ \t]+(.*)$", re.MULTILINE)
+
+
+def options(text: str) -> str:
+    """The command line of an entry; several ``options`` lines are joined, as the specification says."""
+    return " ".join(part.strip() for part in _OPTIONS.findall(text))
+
+
+def with_options(text: str, line: str) -> str:
+    """The entry with its command line replaced by ``line``."""
+    kept = [row for row in text.splitlines() if not row.startswith("options")]
+    return "\n".join([*kept, "options " + line]) + "\n"
+
+
+def retitle(text: str, title: str) -> str:
+    """The entry under another title, and without the version and sort key that would rank it among its kind."""
+    kept = [row for row in text.splitlines() if not re.match(r"^(title|version|sort-key)\b", row)]
+    return "\n".join(["title " + title, *kept]) + "\n"

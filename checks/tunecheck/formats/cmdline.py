@@ -1,0 +1,99 @@
+"""The kernel command line as a list of tokens.
+
+The kernel splits at white space outside double quotes (lib/cmdline.c: next_arg()) and calls the ``pci=`` parser
+once for every ``pci=`` token and every comma-separated word in it (drivers/pci/pci.c: pci_setup()): repeated
+tokens add up. Ownership is therefore judged by *word*, never by comparing whole lines.
+"""
+
+from __future__ import annotations
+
+__all__ = ["COMMAND_LINE_SIZE", "TRIAL_KEY", "count", "merge", "missing", "panic_token", "present", "tokenize",
+           "trial_id", "trial_token", "words"]
+
+#: x86 kernels cut the line here without a word (arch/x86/include/asm/setup.h).
+COMMAND_LINE_SIZE = 2048
+
+#: Marks a trial boot. A dotted name is taken for a module parameter, so the kernel neither complains about it
+#: nor hands it to init.
+TRIAL_KEY = "tunecheck.trial"
+
+
+def tokenize(line: str) -> list[str]:
+    """Split a kernel command line into tokens as the kernel does; double quotes stay part of the token."""
+    tokens: list[str] = []
+    current = ""
+    quoted = False
+    for char in line:
+        if char == '"':
+            quoted = not quoted
+        if char.isspace() and not quoted:
+            if current:
+                tokens.append(current)
+            current = ""
+        else:
+            current += char
+    if current:
+        tokens.append(current)
+    return tokens
+
+
+def words(tokens: list[str] | tuple[str, ...]) -> list[str]:
+    """Break ``pci=a,b`` into ``pci=a`` and ``pci=b``; every other token stays whole. Order and first use kept."""
+    result: list[str] = []
+    for token in tokens:
+        if token.startswith("pci="):
+            parts = ["pci=" + word for word in token[len("pci="):].split(",") if word]
+        else:
+            parts = [token]
+        result.extend(part for part in parts if part not in result)
+    return result
+
+
+def merge(tokens: list[str] | tuple[str, ...]) -> list[str]:
+    """Return the same words with all ``pci=`` words joined in one token, where the first of them stood."""
+    result: list[str] = []
+    pci: list[str] = []
+    for word in words(tokens):
+        if not word.startswith("pci="):
+            result.append(word)
+            continue
+        if not pci:
+            result.append("pci=")
+        pci.append(word[len("pci="):])
+    return ["pci=" + ",".join(pci) if token == "pci=" else token for token in result]
+
+
+def missing(wanted: list[str] | tuple[str, ...], running: list[str] | tuple[str, ...]) -> list[str]:
+    """Return the words of ``wanted`` that ``running`` lacks, in order."""
+    have = set(words(running))
+    return [word for word in words(wanted) if word not in have]
+
+
+def present(unwanted: list[str] | tuple[str, ...], running: list[str] | tuple[str, ...]) -> list[str]:
+    """Return the words of ``unwanted`` that ``running`` has, in order."""
+    have = set(words(running))
+    return [word for word in words(unwanted) if word in have]
+
+
+def count(word: str, tokens: list[str] | tuple[str, ...]) -> int:
+    """How often ``tokens`` set ``word``, counting every word of every ``pci=`` token."""
+    return sum(words([token]).count(word) for token in tokens)
+
+
+def trial_id(running: list[str] | tuple[str, ...]) -> str | None:
+    """Return the id of the trial that this command line boots, or None for an ordinary boot."""
+    for token in running:
+        key, _, value = token.partition("=")
+        if key == TRIAL_KEY and value:
+            return value
+    return None
+
+
+def trial_token(trial: str) -> str:
+    """The token that marks a boot as trial ``trial``."""
+    return TRIAL_KEY + "=" + trial
+
+
+def panic_token(seconds: int) -> str:
+    """The token that makes a panicking kernel reboot after ``seconds``; the last ``panic=`` on the line wins."""
+    return "panic=%d" % seconds

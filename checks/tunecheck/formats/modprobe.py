@@ -1,0 +1,53 @@
+"""modprobe.d: ``options`` lines, and how the kernel prints a parameter back."""
+
+from __future__ import annotations
+
+__all__ = ["CONF", "normalise_module", "parse_options", "render_options", "same_value"]
+
+#: Sorts after what distributions and drivers install; a later value of the same parameter wins.
+CONF = "/etc/modprobe.d/zz-tunecheck.conf"
+
+_TRUE = {"1", "y", "Y"}
+_FALSE = {"0", "n", "N"}
+
+
+def normalise_module(name: str) -> str:
+    """The kernel writes ``_`` where modprobe.d and file names may write ``-``."""
+    return name.replace("-", "_")
+
+
+def parse_options(text: str) -> dict[str, dict[str, str]]:
+    """``options`` lines as {module: {parameter: value}}; a bare parameter has the value "1"."""
+    result: dict[str, dict[str, str]] = {}
+    for line in text.replace("\\\n", " ").splitlines():
+        fields = line.split("#", 1)[0].split()
+        if len(fields) < 3 or fields[0] != "options":
+            continue
+        values = result.setdefault(normalise_module(fields[1]), {})
+        for field in fields[2:]:
+            name, mark, value = field.partition("=")
+            values[normalise_module(name)] = value.strip('"') if mark else "1"
+    return result
+
+
+def render_options(modules: dict[str, dict[str, object]]) -> str:
+    """The whole file for {module: {parameter: value}}, in stable order."""
+    lines = ["# Written by tunecheck (role kernel_modules). Change box_spec.modules in the inventory, not this file."]
+    for module in sorted(modules):
+        values = " ".join("%s=%s" % (name, modules[module][name]) for name in sorted(modules[module]))
+        if values:
+            lines.append("options %s %s" % (module, values))
+    return "\n".join(lines) + "\n"
+
+
+def same_value(declared: object, live: str) -> bool:
+    """Whether sysfs shows the declared value. A bool parameter is set as 1 and read back as Y."""
+    want, have = str(declared).strip(), live.strip()
+    if want == have:
+        return True
+    if want in _TRUE | _FALSE and have in {"Y", "N"}:
+        return (want in _TRUE) == (have == "Y")
+    try:
+        return int(want, 0) == int(have, 0)
+    except ValueError:
+        return False

@@ -1,0 +1,173 @@
+#!/usr/bin/python
+"""Ansible module: this project's tokens on the kernel command line, booted on trial first."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kernel_cmdline
+short_description: Own a set of kernel parameters, with a one-shot trial boot
+description:
+  - Owns tokens, not the line. Parameters that somebody else set are never changed.
+  - What has to be done is read from the generated boot configuration and from /proc/cmdline on every run, so a step
+    that failed or was interrupted is taken up again.
+options:
+  state:
+    description:
+      - C(staged) makes the parameters ready for the next boot, as a trial where I(trial) is set.
+      - C(committed) makes them the default entry's; the running kernel must have them.
+      - C(given_up) takes a staged trial away and leaves the default entry alone.
+      - C(absent) takes every trace away.
+    type: str
+    choices: [staged, committed, given_up, absent]
+    required: true
+  tokens: {description: The parameters to own., type: list, elements: str, default: []}
+  trial: {description: Boot a change once before it becomes the default., type: bool, default: true}
+  panic_seconds: {description: Reboot after a panic of the trial boot in this many seconds., type: int, default: 30}
+attributes:
+  check_mode: {support: full}
+  diff_mode: {support: full}
+author: [tunecheck]
+"""
+RETURN = r"""
+phase:
+  description: What this box is in. C(settled), C(staged) (a trial waits for the reboot), C(trial) (a trial is running and
+    waits for its verdict), C(pending) (the default entry has it, the running kernel does not).
+  type: str
+  returned: always
+pending_reboot: {description: Whether only a reboot is missing., type: bool, returned: always}
+trial_id: {description: Id of the trial that is staged or running., type: str, returned: always}
+tokens: {description: The owned tokens, merged., type: list, returned: always}
+bootloader: {description: The boot loader driven., type: str, returned: always}
+"""
+
+import hashlib
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.bootloader import BootloaderError, detect
+from ansible.module_utils.box_io import BoxIOError, read_text
+from ansible.module_utils.tunecheck.formats import cmdline
+
+REFUSED = ("a trial boot is not possible here: %s. Put /boot on a plain ext4, xfs or FAT partition, or set "
+           "box_spec.boot.trial: false knowingly (a bad command line then needs a console to undo). Nothing was written.")
+
+#: BOOT_IMAGE=..., panic= and the trial's mark, which the boot adds to the tokens counted here.
+ROOM_FOR_TRIAL = 160
+
+
+class Situation:
+    """Everything the decision rests on, read from the box."""
+
+    def __init__(self, loader, tokens):
+        self.running = cmdline.tokenize(read_text("/proc/cmdline"))
+        self.tokens = cmdline.merge(tokens)
+        self.configured = loader.configured()
+        self.generated = loader.generated()
+        self.staged = loader.staged()
+        self.running_trial = cmdline.trial_id(self.running)
+        # Words that were ours and no longer are.
+        self.dropped = [word for word in cmdline.words([*self.configured, *loader.retired()])
+                        if cmdline.missing([word], self.tokens)]
+        stale = cmdline.present(self.dropped, self.running)
+        # Somebody else sets it too: the default entry has it more often than our file explains.
+        foreign = [word for word in stale
+                   if cmdline.count(word, self.generated) > cmdline.count(word, self.configured)]
+        self.effective = not cmdline.missing(self.tokens, self.running) and stale == foreign
+        self.retired = [word for word in stale if word not in foreign]
+        self.committed = (self.configured == self.tokens and not cmdline.missing(self.tokens, self.generated)
+                          and not (set(loader.retired()) & set(cmdline.words(self.generated))))
+        self.trial_id = hashlib.sha256(" ".join([*self.tokens, "-", *self.dropped]).encode()).hexdigest()[:12]
+
+
+def decide(now, trial):
+    """The phase this box is in and the one step that leads on: (phase, step). Pure; step is None when settled."""
+    if now.committed:
+        step = "give_up" if now.staged else None
+        return ("settled" if now.effective else "pending"), step
+    if now.effective:
+        # Running already: either our trial boot, or somebody set the same words. No reboot is needed to prove it.
+        return "trial", None
+    if not trial:
+        return "pending", "commit"
+    ready = now.staged is not None and now.staged.armed and cmdline.trial_id(now.staged.tokens) == now.trial_id
+    return "staged", None if ready else "stage"
+
+
+def run_staged(module, loader, now):
+    phase, step = decide(now, module.params["trial"])
+    if phase == "staged":
+        refusal = loader.trial_refusal()
+        if refusal:
+            module.fail_json(msg=REFUSED % refusal)
+    length = len(" ".join([*now.generated, *now.tokens])) + ROOM_FOR_TRIAL
+    if step in ("stage", "commit") and length >= cmdline.COMMAND_LINE_SIZE:
+        module.fail_json(msg="the kernel command line would have %d characters and the kernel cuts it at %d; set "
+                             "box_spec.acs.scope: all, or drop parameters. Nothing was written."
+                             % (length, cmdline.COMMAND_LINE_SIZE))
+    if step and not module.check_mode:
+        if step == "stage":
+            loader.stage(now.configured, [*now.tokens, cmdline.panic_token(module.params["panic_seconds"]),
+                                          cmdline.trial_token(now.trial_id)])
+        elif step == "commit":
+            loader.commit(now.tokens, now.retired)
+        else:
+            loader.give_up()
+    return phase, bool(step)
+
+
+def run_committed(module, loader, now):
+    if now.committed and not now.staged:
+        return ("settled" if now.effective else "pending"), False
+    if not now.effective:
+        module.fail_json(
+            msg="the running kernel lacks %s; expected a trial boot that has them before they become the default. "
+                "Run the play again to stage the trial." % " ".join(cmdline.missing(now.tokens, now.running)))
+    if not module.check_mode:
+        loader.commit(now.tokens, now.retired)
+    return "settled", True
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "required": True, "choices": ["staged", "committed", "given_up", "absent"]},
+            "tokens": {"type": "list", "elements": "str", "default": []},
+            "trial": {"type": "bool", "default": True},
+            "panic_seconds": {"type": "int", "default": 30},
+        },
+        supports_check_mode=True,
+    )
+    state = module.params["state"]
+    try:
+        loader = detect(module)
+        now = Situation(loader, [] if state == "absent" else module.params["tokens"])
+        before = loader.rendered(now.configured, loader.retired()) if now.configured else ""
+        after = loader.rendered(now.tokens, now.retired) if now.tokens or now.retired else ""
+        if state == "staged":
+            phase, changed = run_staged(module, loader, now)
+        elif state == "committed":
+            phase, changed = run_committed(module, loader, now)
+        elif state == "given_up":
+            phase, changed, after = "settled", now.staged is not None, before
+            if changed and not module.check_mode:
+                loader.give_up()
+        else:
+            changed = bool(now.configured or loader.retired() or now.staged)
+            phase = "settled" if now.effective else "pending"
+            if changed and not module.check_mode:
+                loader.remove()
+    except (BootloaderError, BoxIOError, ValueError) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(
+        changed=changed,
+        phase=phase,
+        pending_reboot=phase in ("staged", "pending"),
+        trial_id=now.trial_id if phase == "staged" else (now.running_trial or ""),
+        tokens=now.tokens,
+        bootloader=loader.name,
+        diff={"before_header": loader.config_path, "after_header": loader.config_path,
+              "before": before, "after": after if changed else before},
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""What a boot loader must be able to do for a trial boot."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["Bootloader", "BootloaderError", "Staged", "mount_problem"]
+
+
+class BootloaderError(Exception):
+    """The boot loader cannot do what was asked; the message says what still stands."""
+
+
+class Staged:
+    """A staged trial: its entry's whole command line, and whether the next boot takes it."""
+
+    def __init__(self, tokens, armed):
+        self.tokens = tokens
+        self.armed = armed
+
+
+class Bootloader:
+    """Owned tokens on disk (configured), in what boots by default (generated), and a one-shot trial entry.
+
+    Everything reads straight; only ``stage``, ``commit``, ``give_up`` and ``remove`` write."""
+
+    name = ""
+    #: Files that the writes touch, for messages and for --diff.
+    config_path = ""
+
+    def __init__(self, module):
+        self.module = module
+
+    @classmethod
+    def absent(cls):
+        """Why this is not the box's boot loader, or None when it is."""
+        raise NotImplementedError
+
+    def configured(self):
+        """Owned tokens on disk."""
+        raise NotImplementedError
+
+    def retired(self):
+        """Words given up that may still be running."""
+        raise NotImplementedError
+
+    def generated(self):
+        """The whole command line of the default entry, as tokens."""
+        raise NotImplementedError
+
+    def staged(self):
+        """The Staged trial, or None."""
+        raise NotImplementedError
+
+    def trial_refusal(self):
+        """Why this box cannot boot an entry just once, or None."""
+        raise NotImplementedError
+
+    def rendered(self, tokens, retired):
+        """The text of ``config_path`` for these tokens, for --diff."""
+        raise NotImplementedError
+
+    def stage(self, remove, add):
+        """Make a copy of the default entry without ``remove`` and with ``add``; the next boot takes it, once."""
+        raise NotImplementedError
+
+    def commit(self, tokens, retired):
+        """Make ``tokens`` the default entry's and take the trial entry away."""
+        raise NotImplementedError
+
+    def give_up(self):
+        """Take the trial entry away; the default entry stays as it is."""
+        raise NotImplementedError
+
+    def remove(self):
+        """Take away everything this boot loader file ever wrote."""
+        raise NotImplementedError
+
+    def run(self, argv, what):
+        """Run one command that writes; BootloaderError with its own words when it fails."""
+        code, out, err = self.module.run_command(argv, environ_update={"LC_ALL": "C", "PATH": SYSTEM_PATH})
+        if code != 0:
+            detail = (err or out).strip().splitlines()[-3:]
+            raise BootloaderError(
+                "%s failed (exit %d): %s. %s. Mend the cause and run the play again: it picks up from the generated "
+                "configuration, not from memory." % (" ".join(argv), code, " | ".join(detail) or "no output", what)
+            )
+        return out
+
+
+SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def mount_problem(path, mountinfo, block_kind):
+    """Why GRUB cannot write a file at ``path``, or None.
+
+    GRUB's own drivers write only in place, on a plain partition: it reads btrfs and ZFS but does not write them,
+    and refuses to write through its diskfilter layer (LVM, mdraid). ``mountinfo`` is /proc/self/mountinfo's text;
+    ``block_kind`` maps "major:minor" to "lvm", "md" or "disk"."""
+    best = None
+    for line in mountinfo.splitlines():
+        left, _, right = line.partition(" - ")
+        fields, tail = left.split(), right.split()
+        if len(fields) < 5 or len(tail) < 2:
+            continue
+        point = fields[4].replace("\\040", " ")
+        inside = path == point or path.startswith(point.rstrip("/") + "/")
+        if inside and (best is None or len(point) >= len(best[0])):
+            best = (point, fields[2], tail[0], tail[1])
+    if best is None:
+        return "the file system under %s was not found in /proc/self/mountinfo" % path
+    point, number, fstype, source = best
+    if fstype in ("btrfs", "zfs", "f2fs", "overlay", "tmpfs"):
+        return "%s is on %s (%s), which GRUB cannot write" % (path, fstype, source)
+    kind = block_kind(number)
+    if kind != "disk":
+        return "%s is on %s (%s), which GRUB cannot write" % (path, {"lvm": "LVM or device mapper", "md": "mdraid"}[kind],
+                                                              source)
+    return None
+
+
+def block_kind(number):
+    """"lvm", "md" or "disk" for the block device major:minor."""
+    base = "/sys/dev/block/" + number
+    if os.path.isdir(base + "/dm"):
+        return "lvm"
+    if os.path.isdir(base + "/md") or os.path.isdir(os.path.realpath(base + "/..") + "/md"):
+        return "md"
+    return "disk"

@@ -1,0 +1,122 @@
+"""GRUB 2 on Debian and Ubuntu: a drop-in, update-grub, grubenv's next_entry."""
+
+from __future__ import annotations
+
+import glob
+import os
+
+from ansible.module_utils.box_io import read_text, remove, write_text
+from ansible.module_utils.tunecheck.formats import cmdline, grub
+
+from .base import Bootloader, BootloaderError, Staged, block_kind, mount_problem
+
+__all__ = ["GrubDebian"]
+
+_UPDATE = "/usr/sbin/update-grub"
+_ENV = "/boot/grub/grubenv"
+_UNCHANGED = "The default boot entry is unchanged"
+
+
+class GrubDebian(Bootloader):
+    """The drop-in /etc/default/grub.d/zz-tunecheck.cfg owns our tokens; grub.cfg is what boots."""
+
+    name = "GRUB with update-grub"
+    config_path = grub.DROPIN
+
+    @classmethod
+    def absent(cls):
+        for path in (_UPDATE, "/etc/default/grub", grub.GRUB_CFG):
+            if not os.path.exists(path):
+                return "no " + path
+        return None
+
+    def configured(self):
+        return list(grub.parse_dropin(read_text(grub.DROPIN)))
+
+    def retired(self):
+        return list(grub.parse_retired(read_text(grub.DROPIN)))
+
+    def _env(self):
+        return grub.parse_grubenv(read_text(_ENV))
+
+    def _default(self):
+        entry = grub.default_entry(read_text(grub.GRUB_CFG), self._env().get("saved_entry", ""))
+        if entry is None:
+            raise BootloaderError("%s holds no boot entry; expected what update-grub writes. Run update-grub and read "
+                                  "its output." % grub.GRUB_CFG)
+        return entry
+
+    def generated(self):
+        return list(self._default().tokens)
+
+    def staged(self):
+        entry = grub.find_entry(read_text(grub.GRUB_CFG), grub.TRIAL_ENTRY)
+        if entry is None:
+            return None
+        return Staged(list(entry.tokens), self._env().get("next_entry") == grub.TRIAL_ENTRY)
+
+    def trial_refusal(self):
+        problem = mount_problem("/boot/grub", read_text("/proc/self/mountinfo"), block_kind)
+        if problem:
+            return problem + ": it could not forget the trial entry and would boot it again and again"
+        # Evidence: without 00_header's block the one-shot is silently ignored.
+        if "next_entry" not in read_text(grub.GRUB_CFG):
+            return "%s does not read next_entry (an unusual 00_header)" % grub.GRUB_CFG
+        return None
+
+    def rendered(self, tokens, retired):
+        return grub.render_dropin(tokens, retired)
+
+    def stage(self, remove, add):
+        try:
+            block = grub.trial_block(self._default(), remove, add)
+        except ValueError as error:
+            raise BootloaderError(str(error)) from error
+        write_text(grub.TRIAL_SCRIPT, grub.render_trial_script(block), 0o755)
+        self._update()
+        if grub.find_entry(read_text(grub.GRUB_CFG), grub.TRIAL_ENTRY) is None:
+            raise BootloaderError("update-grub did not take %s into %s; expected the entry %s. %s."
+                                  % (grub.TRIAL_SCRIPT, grub.GRUB_CFG, grub.TRIAL_ENTRY, _UNCHANGED))
+        self.run(["/usr/bin/grub-editenv", _ENV, "set", "next_entry=" + grub.TRIAL_ENTRY], _UNCHANGED)
+
+    def commit(self, tokens, retired):
+        self._disarm()
+        write_text(grub.DROPIN, grub.render_dropin(tokens, retired))
+        self._update()
+        lost = cmdline.missing(tokens, self.generated())
+        if lost:
+            raise BootloaderError(
+                "update-grub ran, but the default entry in %s lacks %s, which %s appends. A file read after it "
+                "overwrites GRUB_CMDLINE_LINUX_DEFAULT: %s. Make that file append as ours does, or remove it."
+                % (grub.GRUB_CFG, " ".join(lost), grub.DROPIN, ", ".join(_later_files()) or "none found; see "
+                   "GRUB_DEFAULT and /etc/grub.d"))
+        # A retired word that update-grub still writes is somebody else's too: not ours to wait for.
+        ours = [word for word in retired if not cmdline.present([word], self.generated())]
+        if ours != list(retired):
+            write_text(grub.DROPIN, grub.render_dropin(tokens, ours))
+
+    def give_up(self):
+        self._disarm()
+        self._update()
+
+    def remove(self):
+        self._disarm()
+        remove(grub.DROPIN)
+        self._update()
+
+    def _disarm(self):
+        if self._env().get("next_entry") == grub.TRIAL_ENTRY:
+            self.run(["/usr/bin/grub-editenv", _ENV, "unset", "next_entry"], "The trial is still staged")
+        remove(grub.TRIAL_SCRIPT)
+
+    def _update(self):
+        # grub-mkconfig writes grub.cfg.new and renames it only when grub-script-check accepts it.
+        self.run([_UPDATE], "%s is unchanged" % grub.GRUB_CFG)
+        os.sync()
+
+
+def _later_files():
+    """Drop-ins that update-grub reads after ours and that set our variable."""
+    files = sorted(glob.glob("/etc/default/grub.d/*.cfg"))
+    later = files[files.index(grub.DROPIN) + 1:] if grub.DROPIN in files else files
+    return [path for path in later if "GRUB_CMDLINE_LINUX_DEFAULT" in read_text(path)]

@@ -1,0 +1,96 @@
+"""GRUB 2 with BLS entries and grubby: Enterprise Linux 9 and 10."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from ansible.module_utils.box_io import read_text, remove, write_text
+from ansible.module_utils.tunecheck.formats import bls, cmdline, grub
+
+from .base import BootloaderError, Staged, block_kind, mount_problem
+from .owned import TRIAL_CONF, OwnedLine, replaced
+
+__all__ = ["Grubby"]
+
+_GRUBBY = "/usr/sbin/grubby"
+_ENTRIES = "/boot/loader/entries"
+_ENV = "/boot/grub2/grubenv"
+_TRIAL = TRIAL_CONF[: -len(".conf")]
+
+
+class Grubby(OwnedLine):
+    """grubby writes every kernel's entry; the trial is a BLS file of our own, taken once through next_entry."""
+
+    name = "GRUB with grubby"
+
+    @classmethod
+    def absent(cls):
+        for path in (_GRUBBY, _ENTRIES):
+            if not os.path.exists(path):
+                return "no " + path
+        return None
+
+    def _info(self):
+        code, out, err = self.module.run_command([_GRUBBY, "--info=DEFAULT"], environ_update={"LC_ALL": "C"})
+        if code != 0:
+            raise BootloaderError("grubby --info=DEFAULT failed (exit %d): %s" % (code, (err or out).strip()))
+        return dict(re.findall(r'^(\w+)="?(.*?)"?$', out, re.MULTILINE))
+
+    def generated(self):
+        environment = grub.parse_grubenv(read_text(_ENV))
+        line = self._info().get("args", "")
+        # EL keeps shared parameters in grubenv and names them as variables in the entry.
+        line = re.sub(r"\$(\w+)", lambda found: environment.get(found.group(1), ""), line)
+        return cmdline.tokenize(line)
+
+    def staged(self):
+        text = read_text(os.path.join(_ENTRIES, TRIAL_CONF))
+        if not text:
+            return None
+        armed = grub.parse_grubenv(read_text(_ENV)).get("next_entry") == _TRIAL
+        return Staged(cmdline.tokenize(bls.options(text)), armed)
+
+    def trial_refusal(self):
+        real = os.path.realpath(_ENV)
+        problem = mount_problem(os.path.dirname(real), read_text("/proc/self/mountinfo"), block_kind)
+        return problem + ": it could not forget the trial entry" if problem else None
+
+    def stage(self, remove, add):
+        identity = self._info().get("id", "")
+        text = read_text(os.path.join(_ENTRIES, identity + ".conf"))
+        if not text:
+            raise BootloaderError("the default entry %s/%s.conf was not found; expected the BLS file of grubby's "
+                                  "default kernel." % (_ENTRIES, identity))
+        line = " ".join(replaced(self.generated(), remove, add))
+        entry = bls.retitle(bls.with_options(text, line), "tunecheck trial (booted once)")
+        write_text(os.path.join(_ENTRIES, TRIAL_CONF), entry)
+        self.run(["/usr/sbin/grub2-reboot", _TRIAL], "The default boot entry is unchanged")
+
+    def commit(self, tokens, retired):
+        self._disarm()
+        before = self.configured()
+        argv = [_GRUBBY, "--update-kernel=ALL"]
+        gone = [token for token in [*before, *retired] if token not in tokens]
+        if gone:
+            argv.append("--remove-args=" + " ".join(gone))
+        if tokens:
+            argv.append("--args=" + " ".join(tokens))
+        # Listed before they are written: a run that dies in between still knows them as ours.
+        self._keep([*tokens, *[token for token in before if token not in tokens]], retired)
+        if len(argv) > 2:
+            self.run(argv, "The boot entries may be partly written")
+        self._assert_generated(tokens, "grubby")
+        self._keep(tokens, retired)
+
+    def give_up(self):
+        self._disarm()
+
+    def remove(self):
+        self.commit([], [])
+        self._keep([], [])
+
+    def _disarm(self):
+        if grub.parse_grubenv(read_text(_ENV)).get("next_entry") == _TRIAL:
+            self.run(["/usr/bin/grub2-editenv", _ENV, "unset", "next_entry"], "The trial is still staged")
+        remove(os.path.join(_ENTRIES, TRIAL_CONF))

@@ -1,0 +1,65 @@
+"""Owned tokens where the boot loader keeps one shared line: our own list beside it says which are ours."""
+
+from __future__ import annotations
+
+import json
+
+from ansible.module_utils.box_io import read_text, remove, write_text
+from ansible.module_utils.tunecheck.formats import cmdline
+
+from .base import Bootloader, BootloaderError
+
+__all__ = ["OWNED", "OwnedLine", "replaced"]
+
+OWNED = "/etc/tunecheck/kernel_cmdline.json"
+TRIAL_CONF = "tunecheck-trial.conf"
+
+
+class OwnedLine(Bootloader):
+    """Shared by grubby and systemd-boot: the list of owned tokens in one JSON file."""
+
+    config_path = OWNED
+
+    def _owned(self):
+        text = read_text(OWNED)
+        if not text:
+            return {"tokens": [], "retired": []}
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise BootloaderError("%s is not JSON (%s); expected the list of kernel parameters that tunecheck set. "
+                                  "Restore it, or remove it and take tunecheck's parameters out by hand."
+                                  % (OWNED, error)) from error
+
+    def configured(self):
+        return list(self._owned()["tokens"])
+
+    def retired(self):
+        return list(self._owned()["retired"])
+
+    def rendered(self, tokens, retired):
+        if not tokens and not retired:
+            return ""
+        return json.dumps({"retired": list(retired), "tokens": list(tokens)}, indent=2, sort_keys=True) + "\n"
+
+    def _keep(self, tokens, retired):
+        text = self.rendered(tokens, retired)
+        if text:
+            write_text(OWNED, text)
+        else:
+            remove(OWNED)
+
+    def _assert_generated(self, tokens, by):
+        lost = cmdline.missing(tokens, self.generated())
+        if lost:
+            raise BootloaderError("%s reported success, but the default boot entry lacks %s. Look at that entry and at "
+                                  "what else writes it." % (by, " ".join(lost)))
+
+
+def replaced(tokens, remove_tokens, add):
+    """``tokens`` without one of each of ``remove_tokens`` (from the right), and ``add`` behind."""
+    kept = list(tokens)
+    for token in remove_tokens:
+        if token in kept:
+            del kept[len(kept) - 1 - kept[::-1].index(token)]
+    return kept + list(add)

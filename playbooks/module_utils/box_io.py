@@ -1,0 +1,66 @@
+"""Reading and atomically writing the box's files, shared by this project's modules."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+__all__ = ["BoxIOError", "read_text", "remove", "write_text"]
+
+
+class BoxIOError(Exception):
+    """A file could not be written; what stood there before is untouched."""
+
+
+def read_text(path: str, default: str = "") -> str:
+    """The file's text, or ``default`` where there is none."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as handle:
+            return handle.read()
+    except FileNotFoundError:
+        return default
+
+
+def write_text(path: str, text: str, mode: int = 0o644) -> None:
+    """Replace ``path`` in one step: temporary file beside it, fsync, rename, fsync of the folder."""
+    folder = os.path.dirname(path)
+    temporary = None
+    try:
+        os.makedirs(folder, mode=0o755, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=".tunecheck-", dir=folder)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as handle:
+            handle.write(text)
+            handle.flush()
+            os.fchmod(handle.fileno(), mode)
+            os.fsync(handle.fileno())
+        os.rename(temporary, path)
+        temporary = None
+        _sync_folder(folder)
+    except OSError as error:
+        raise BoxIOError(
+            "could not write %s: %s. The file that stood there is unchanged. Make room or make the file system "
+            "writable, then run the play again." % (path, error.strerror or error)
+        ) from error
+    finally:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def remove(path: str) -> bool:
+    """Remove a file or link; False where there is none."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise BoxIOError("could not remove %s: %s" % (path, error.strerror or error)) from error
+    _sync_folder(os.path.dirname(path))
+    return True
+
+
+def _sync_folder(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
