@@ -1,0 +1,177 @@
+"""One forked child that does the reading, so that a read which never returns costs a deadline and not the run.
+
+A read of a driver's /proc or /sys file can hang in the kernel where SIGKILL has no effect (state D). The parent
+therefore only ever waits on a socket, with a deadline; a child that misses it is killed, and abandoned.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import struct
+import time
+
+from .base import Unreadable
+
+__all__ = ["MAX_BYTES", "Reader", "reason_for"]
+
+#: No file of interest comes near; a runaway one must not fill the memory.
+MAX_BYTES = 16 * 1024 * 1024
+
+_HEADER = struct.Struct("!cI")      # operation or verdict, length of what follows
+_REASONS = {"FileNotFoundError": "not present", "NotADirectoryError": "not present",
+            "PermissionError": "no permission", "IsADirectoryError": "is a directory"}
+
+
+def reason_for(error: OSError) -> str:
+    """The reason words of an operating system error."""
+    return _REASONS.get(type(error).__name__) or (error.strerror or type(error).__name__).lower()
+
+
+class Reader:
+    """The parent's end. After TimedOut the reader is dead: make another one."""
+
+    class TimedOut(Exception):
+        """No answer within the deadline."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        self.pid = os.fork()
+        if self.pid == 0:
+            _child(theirs)      # never returns
+        theirs.close()
+        self._socket = ours
+        self._socket.setblocking(False)
+
+    def ask(self, operation: bytes, path: str, deadline: float) -> bytes:
+        """One question, one answer. Unreadable, or TimedOut."""
+        until = time.monotonic() + deadline
+        payload = os.fsencode(path)
+        try:
+            self._send(_HEADER.pack(operation, len(payload)) + struct.pack("!d", deadline) + payload, until)
+            verdict, length = _HEADER.unpack(self._receive(_HEADER.size, until))
+            answer = self._receive(length, until)
+        except (BrokenPipeError, ConnectionResetError, EOFError):
+            # Killed from outside or by its own alarm: nothing was learned, which is what a time-out says.
+            raise Reader.TimedOut from None
+        if verdict == b"!":
+            raise Unreadable(path, answer.decode(errors="replace"))
+        return answer
+
+    def abandon(self) -> str:
+        """Kill the child without waiting for it. Returns what became of it, for the reason."""
+        self._socket.close()
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return ""
+        for _ in range(20):         # an ordinary process is gone within milliseconds
+            if self.reaped():
+                return ""
+            time.sleep(0.01)
+        return f"; reader {self.pid} cannot be killed and was left behind"
+
+    def close(self) -> None:
+        """End a healthy child: it leaves when the socket closes."""
+        self._socket.close()
+        for _ in range(100):
+            if self.reaped():
+                return
+            time.sleep(0.005)
+        self.abandon()
+
+    def reaped(self) -> bool:
+        """Whether the child is gone; never blocks."""
+        try:
+            return os.waitpid(self.pid, os.WNOHANG)[0] != 0
+        except ChildProcessError:
+            return True
+
+    def _send(self, data: bytes, until: float) -> None:
+        while data:
+            self._wait(write=True, until=until)
+            data = data[self._socket.send(data):]
+
+    def _receive(self, length: int, until: float) -> bytes:
+        chunks = bytearray()
+        while len(chunks) < length:
+            self._wait(write=False, until=until)
+            chunk = self._socket.recv(min(length - len(chunks), 1 << 20))
+            if not chunk:
+                raise EOFError
+            chunks += chunk
+        return bytes(chunks)
+
+    def _wait(self, write: bool, until: float) -> None:
+        poller = select.poll()      # not select(): it fails on descriptors above 1023
+        poller.register(self._socket, select.POLLOUT if write else select.POLLIN)
+        left = until - time.monotonic()
+        if left <= 0 or not poller.poll(left * 1000):
+            raise Reader.TimedOut
+
+
+def _child(connection: socket.socket) -> None:
+    """Answer until the parent closes. Leaves by os._exit: the parent's clean-up must not run twice."""
+    try:
+        # Ctrl-C reaches the whole foreground group; ending is the parent's business.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        _let_go_of_everything_but(connection.fileno())
+        while True:
+            header = _exactly(connection, _HEADER.size + 8)
+            operation, length = _HEADER.unpack(header[:_HEADER.size])
+            (deadline,) = struct.unpack("!d", header[_HEADER.size:])
+            path = os.fsdecode(_exactly(connection, length))
+            # Should the parent be killed meanwhile, nobody would be left to kill us.
+            signal.setitimer(signal.ITIMER_REAL, deadline + 1)
+            verdict, answer = _answer(operation, path)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            connection.sendall(_HEADER.pack(verdict, len(answer)) + answer)
+    except BaseException:
+        os._exit(0)
+
+
+def _let_go_of_everything_but(kept: int) -> None:
+    # A child stuck in the kernel keeps what it holds: with our standard output among it, the pipe to Ansible or
+    # to `| less` would never see its end.
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        if descriptor != kept:
+            os.dup2(null, descriptor)
+    os.closerange(3, kept)
+    os.closerange(max(3, kept + 1), min(os.sysconf("SC_OPEN_MAX"), 1 << 16))
+
+
+def _answer(operation: bytes, path: str) -> tuple[bytes, bytes]:
+    try:
+        if operation == b"l":
+            return b"+", b"\0".join(os.fsencode(name) for name in sorted(os.listdir(path)))
+        if operation == b"p":
+            return b"+", os.fsencode(os.path.realpath(path, strict=True))
+        return b"+", _content(path)
+    except OSError as error:
+        return b"!", reason_for(error).encode()
+    except ValueError:      # embedded null byte
+        return b"!", b"not a path"
+
+
+def _content(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as stream:
+        content = bytearray()
+        while chunk := stream.read(1 << 16):
+            content += chunk
+            if len(content) > MAX_BYTES:
+                raise OSError(27, "larger than 16 MiB")
+        return bytes(content)
+
+
+def _exactly(connection: socket.socket, length: int) -> bytes:
+    data = bytearray()
+    while len(data) < length:
+        chunk = connection.recv(length - len(data))
+        if not chunk:
+            raise EOFError
+        data += chunk
+    return bytes(data)
