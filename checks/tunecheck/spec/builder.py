@@ -1,0 +1,101 @@
+"""Inventory variables to a frozen specification: profile, overlays, validation, sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import ValidationError
+
+from tunecheck.errors import SpecError
+from tunecheck.spec import profile_files, refusals
+from tunecheck.spec.frozen import Frozen, Spec, from_plain
+from tunecheck.spec.merge import Layer, Merged, leaves, merge
+from tunecheck.spec.models import Spec as Model
+
+__all__ = ["build"]
+
+_GROUP, _HOST = "box_spec", "box_spec_host"
+
+
+def build(host: str, box_spec: object, box_spec_host: object | None = None) -> Frozen:
+    """Freeze ``box_spec`` laid over its profile and ``box_spec_host`` over both.
+
+    Raises SpecError whose problems each begin with the variable's path.
+    """
+    group, own = _mappings(host, box_spec, box_spec_host)
+    profile = _profile(group, own)
+    merged = merge(Layer(profile.name, profile.values), Layer(_GROUP, group), Layer(_HOST, own))
+    problems = refusals.of_values(group, _GROUP) + refusals.of_values(own, _HOST)
+    if problems:
+        raise SpecError(problems)
+    try:
+        plain = Model.model_validate(merged.values).model_dump()
+    except ValidationError as error:
+        raise SpecError(_placed(refusals.of_model(error), merged)) from error
+    name = plain.pop("profile")
+    spec = from_plain(plain)
+    found = refusals.contradictions(spec)
+    if found:
+        raise SpecError(_placed(found, merged))
+    return Frozen(host=host, profile=name, spec=spec, sources=_sources(spec, merged, profile))
+
+
+def _mappings(host: str, box_spec: object, own: object | None) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    if box_spec is None:
+        raise SpecError([
+            f"{_GROUP}: host {host} has none; put `{_GROUP}: {{profile: <name>}}` into group_vars/<group>.yml or "
+            f"host_vars/{host}.yml beside the inventory (profiles: {', '.join(profile_files.names())}), or take "
+            f"{host} out of the play with -l"
+        ])  # fmt: skip
+    problems = [
+        f"{variable}: expected a mapping, found {_kind(value)}; write {variable}: and its keys indented below"
+        for variable, value in ((_GROUP, box_spec), (_HOST, own if own is not None else {}))
+        if not isinstance(value, Mapping)
+    ]
+    if problems:
+        raise SpecError(problems)
+    assert isinstance(box_spec, Mapping)
+    return box_spec, own if isinstance(own, Mapping) else {}
+
+
+def _kind(value: object) -> str:
+    names = {str: "text", list: "a list", bool: "true/false", int: "a number", float: "a number"}
+    return f"{names.get(type(value), type(value).__name__)} ({value!r})"[:80]
+
+
+def _profile(group: Mapping[str, Any], own: Mapping[str, Any]) -> profile_files.Profile:
+    variable = _HOST if "profile" in own else _GROUP
+    stated = own.get("profile", group.get("profile"))
+    if stated is None:
+        known = ", ".join(profile_files.names())
+        raise SpecError([f"{_GROUP}.profile: is missing; choose the one that fits the box: {known}"])
+    try:
+        return profile_files.load(stated)
+    except SpecError as error:
+        raise SpecError([f"{variable}.profile: {problem}" for problem in error.problems]) from error
+
+
+def _placed(found: list[tuple[str, str]], merged: Merged) -> list[str]:
+    """Put the variable that really holds the value in front of each path."""
+    placed = []
+    for path, text in found:
+        origin = merged.origin(path, _GROUP)
+        prefix = origin if origin in (_GROUP, _HOST) else _GROUP
+        note = "" if origin == prefix else f" (value of profile {origin})"
+        placed.append(f"{prefix}.{path}: {text}{note}")
+    return placed
+
+
+def _sources(spec: Spec, merged: Merged, profile: profile_files.Profile) -> dict[str, str]:
+    sources = {}
+    for path, _ in leaves(asdict(spec)):
+        origin = merged.origins.get(path)
+        if origin is None:
+            sources[path] = "default"
+        elif origin in (_GROUP, _HOST):
+            sources[path] = f"inventory: {origin}"
+        else:
+            sources[path] = f"profile {profile.name}: {profile.sources.get(path, 'no source given')}"
+    return sources

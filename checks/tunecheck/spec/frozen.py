@@ -1,0 +1,192 @@
+"""The frozen specification: what lands on the box as ``/etc/tunecheck/spec.json``.
+
+Plain dataclasses and the standard library only: the checker on the box starts with this file, and
+pydantic alone would cost more start-up time than everything else together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from tunecheck.errors import SpecError
+
+__all__ = [
+    "SCHEMA", "Accelerators", "Acs", "Boot", "Cpu", "Driver", "Frozen", "Kernel", "Spec",
+    "declared_tokens", "digest_of", "from_plain", "load_frozen",
+]  # fmt: skip
+
+SCHEMA = "tunecheck/spec/1"
+_AGAIN = "write it again with ansible-playbook site.yml -l <host>"
+
+
+@dataclass(frozen=True)
+class Accelerators:
+    pci_ids: tuple[str, ...] = ()
+    count: int | None = None
+    relation: str | None = None
+    link_width: int | None = None
+
+
+@dataclass(frozen=True)
+class Acs:
+    peer_redirect: str = "leave"
+    mechanism: str = "disable_acs_redir"
+    scope: str = "gpu-paths"
+    at_boot_unit: bool = True
+
+
+@dataclass(frozen=True)
+class Kernel:
+    cmdline: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cpu:
+    governor: str = "leave"
+    epp: str | None = None
+
+
+@dataclass(frozen=True)
+class Driver:
+    version: str | None = None
+
+
+@dataclass(frozen=True)
+class Boot:
+    trial: bool = True
+    panic_seconds: int = 30
+    timeout_seconds: int = 900
+    reboot: str = "auto"
+    reboot_when_busy: bool = False
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The desired state of one box. Defaults are neutral: nothing is changed, little is judged."""
+
+    accelerators: Accelerators = field(default_factory=Accelerators)
+    iommu: str = "leave"
+    acs: Acs = field(default_factory=Acs)
+    kernel: Kernel = field(default_factory=Kernel)
+    modules: Mapping[str, Mapping[str, int | str]] = field(default_factory=dict)
+    cpu: Cpu = field(default_factory=Cpu)
+    driver: Driver = field(default_factory=Driver)
+    boot: Boot = field(default_factory=Boot)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """One host's specification with its digest and, per dotted path, where each value comes from."""
+
+    host: str
+    profile: str
+    spec: Spec
+    sources: Mapping[str, str]
+    schema: str = SCHEMA
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.profile, self.spec)
+
+    def to_plain(self) -> dict[str, Any]:
+        """The JSON document as Python data."""
+        return {
+            "schema": self.schema,
+            "host": self.host,
+            "profile": self.profile,
+            "digest": self.digest,
+            "spec": asdict(self.spec),
+            "sources": dict(self.sources),
+        }
+
+    def to_json(self) -> str:
+        """The document's text: sorted, indented, ending in a newline, so that equal specs are equal files."""
+        return json.dumps(self.to_plain(), indent=2, sort_keys=True) + "\n"
+
+
+def digest_of(profile: str, spec: Spec) -> str:
+    """``sha256:<hex>`` over the profile's name and the fields that differ from the neutral defaults.
+
+    Defaults stay out, so that a release that adds a field does not make every box look changed.
+    """
+    stated = {"profile": profile, "spec": _beyond_defaults(asdict(spec), asdict(Spec()))}
+    canonical = json.dumps(stated, sort_keys=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _beyond_defaults(value: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for key, item in value.items():
+        neutral = default.get(key)
+        if isinstance(item, dict) and isinstance(neutral, dict):
+            item = _beyond_defaults(item, neutral)
+            if item:
+                kept[key] = item
+        elif item != neutral:
+            kept[key] = item
+    return kept
+
+
+def from_plain(data: Mapping[str, Any]) -> Spec:
+    """A :class:`Spec` from plain data that holds every field. Raises SpecError naming what does not fit."""
+    return _fill(Spec, data, "spec")  # type: ignore[no-any-return]
+
+
+def _fill(kind: type, data: object, path: str) -> Any:
+    if not isinstance(data, Mapping):
+        raise SpecError([f"{path}: expected an object, found {type(data).__name__}"])
+    known = {item.name: item for item in fields(kind)}
+    wrong = sorted({str(key) for key in data} ^ set(known))
+    if wrong:
+        raise SpecError([f"{path}: fields do not match {SCHEMA}: {', '.join(wrong)} missing or unknown"])
+    neutral = kind()
+    values: dict[str, Any] = {}
+    for name in known:
+        default, value = getattr(neutral, name), data[name]
+        if is_dataclass(default):
+            value = _fill(type(default), value, f"{path}.{name}")
+        elif isinstance(default, tuple):
+            value = tuple(value) if isinstance(value, list | tuple) else value
+        values[name] = value
+    return kind(**values)
+
+
+def load_frozen(source: str | Path | bytes) -> Frozen:
+    """Read a frozen spec from a path or its bytes; raise SpecError when it is not one or was altered."""
+    where = "the given spec" if isinstance(source, bytes) else str(source)
+    try:
+        raw = source if isinstance(source, bytes) else Path(source).read_bytes()
+        data = json.loads(raw)
+    except OSError as error:
+        raise SpecError([f"{where}: cannot be read ({error.strerror}); {_AGAIN}"]) from error
+    except ValueError as error:
+        raise SpecError([f"{where}: is not JSON ({error}); {_AGAIN}"]) from error
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        found = data.get("schema") if isinstance(data, dict) else type(data).__name__
+        raise SpecError([f"{where}: schema is {found!r}, this tunecheck reads {SCHEMA!r}; {_AGAIN}"])
+    host, profile, sources = data.get("host"), data.get("profile"), data.get("sources")
+    if not isinstance(host, str) or not isinstance(profile, str) or not isinstance(sources, dict):
+        raise SpecError([f"{where}: host, profile or sources is missing or of the wrong type; {_AGAIN}"])
+    try:
+        frozen = Frozen(host=host, profile=profile, spec=from_plain(data.get("spec") or {}), sources=sources)
+        digest = frozen.digest
+    except SpecError as error:
+        raise SpecError([f"{where}: {problem}; {_AGAIN}" for problem in error.problems]) from error
+    except TypeError as error:
+        raise SpecError([f"{where}: is not a spec ({error}); {_AGAIN}"]) from error
+    if data.get("digest") != digest:
+        raise SpecError(
+            [f"{where}: was altered: it states digest {data.get('digest')}, its content has {digest}; {_AGAIN}"]
+        )
+    return frozen
+
+
+def declared_tokens(spec: Spec) -> tuple[str, ...]:
+    """Kernel parameters the spec asks for, in order, each once. ACS ones depend on the box and are not here."""
+    policy = {"pt": ("iommu=pt",), "off": ("iommu=off",)}.get(spec.iommu, ())
+    return tuple(dict.fromkeys((*policy, *spec.kernel.cmdline)))

@@ -1,0 +1,42 @@
+"""The profiles: ``profiles/<name>.yml``, each value with the source it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tunecheck.errors import SpecError
+
+__all__ = ["Profile", "load", "names"]
+
+_FOLDER = Path(__file__).parent / "profiles"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """``values`` in the shape of ``box_spec``; ``sources`` maps a dotted path to where and when it was seen."""
+
+    name: str
+    values: dict[str, Any]
+    sources: dict[str, str]
+
+
+def names() -> list[str]:
+    """Names of the profiles that ship with this package."""
+    return sorted(path.stem for path in _FOLDER.glob("*.yml"))
+
+
+def load(name: object) -> Profile:
+    """The profile ``name``; raises SpecError with the known ones when there is none of that name."""
+    if not isinstance(name, str) or name not in names():
+        raise SpecError([f"unknown profile {name!r}; known profiles: {', '.join(names())}"])
+    try:
+        # PyYAML comes with ansible-core and is on the control node only.
+        import yaml
+    except ImportError as error:
+        raise SpecError(
+            ["profiles are read on the control node: PyYAML is missing here; install tunecheck[control]"]
+        ) from error
+    data = yaml.safe_load((_FOLDER / f"{name}.yml").read_text(encoding="utf-8"))
+    return Profile(name, data["values"], data["sources"])

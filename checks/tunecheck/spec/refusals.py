@@ -1,0 +1,166 @@
+"""Say what is wrong with a specification: the variable, what was expected, how to fix it."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from tunecheck.spec import kernel_params
+from tunecheck.spec.frozen import Spec, declared_tokens
+from tunecheck.spec.merge import module_name
+
+__all__ = ["contradictions", "of_model", "of_values"]
+
+_LATEST = re.compile(r"(?<![a-z0-9])latest(?![a-z0-9])", re.IGNORECASE)
+_PATTERNS = {
+    "pci_ids": 'vendor:device in lower-case hex, for example "10de:2bb1" (lspci -nn prints it in brackets)',
+    "version": "one exact driver release, for example \"595.71.05\"; a branch or a range is not reproducible",
+    "modules": "letters, digits, dash and underscore; text values without spaces, quotes, '#' and backslash",
+}
+
+
+def of_values(value: object, path: str) -> list[str]:
+    """What no layer may hold, whatever the field: ``latest``, unrendered Jinja, keys that are not words."""
+    if isinstance(value, Mapping):
+        found = [
+            f"{path}: the key {key!r} is not a word (YAML reads unquoted on/off/yes/no as true/false); quote it"
+            for key in value
+            if not isinstance(key, str)
+        ]
+        return found + _spelled_twice(value, path) + [
+            text for key, item in value.items() for text in of_values(item, f"{path}.{key}")
+        ]
+    if isinstance(value, list | tuple):
+        return [text for i, item in enumerate(value) for text in of_values(item, f"{path}[{i}]")]
+    if isinstance(value, str) and _LATEST.search(value):
+        return [f"{path}: {value!r} says 'latest', which means another thing tomorrow; state an exact value"]
+    if isinstance(value, str) and "{{" in value:
+        return [f"{path}: {value!r} is a template that was not rendered; write the final value"]
+    return []
+
+
+def _spelled_twice(value: Mapping[Any, Any], path: str) -> list[str]:
+    if not path.endswith(".modules"):
+        return []
+    names = [module_name(key) for key in value if isinstance(key, str)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    return [f"{path}.{name}: written twice, with dash and underscore; modprobe sees one module" for name in twice]
+
+
+def of_model(error: ValidationError) -> list[tuple[str, str]]:
+    """``(dotted path, sentence)`` per field that pydantic refused; a union's alternatives count once."""
+    found: dict[str, str] = {}
+    for detail in error.errors(include_url=False):
+        location = list(detail["loc"])
+        if location and location[0] == "modules":
+            location = [part for part in location[:3] if part != "[key]"]
+        found.setdefault(_dotted(location), _sentence(detail, location))
+    return list(found.items())
+
+
+def _dotted(location: list[Any]) -> str:
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.lstrip(".")
+
+
+def _sentence(detail: ErrorDetails, location: list[Any]) -> str:
+    kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
+    name = str(location[-1]) if location else ""
+    if kind == "missing":
+        return "is missing; state it"
+    if kind == "extra_forbidden":
+        return _unknown(name, location)
+    if isinstance(value, bool) and kind != "bool_type":
+        return _yaml_bool(value, name, context, location)
+    if value is None:
+        return f"is empty (null); expected {_expected(kind, context, location)}, or remove the line"
+    return f"got {json.dumps(value, default=str)}; expected {_expected(kind, context, location)}"
+
+
+def _yaml_bool(value: bool, name: str, context: dict[str, Any], location: list[Any]) -> str:
+    if location and location[0] == "modules":
+        return f"got {json.dumps(value)}; expected a number or text, for example {int(value)} instead of a yes/no word"
+    words, word = ("on, yes or true", "on") if value else ("off, no or false", "off")
+    expected = context.get("expected")
+    example = f'{name}: "{word}"' if isinstance(location[-1], str) else f'- "{word}"'
+    allowed = f"; allowed: {expected}" if expected else ""
+    return f"YAML read the unquoted word {words} as {value}; write it in quotes, {example}{allowed}"
+
+
+def _expected(kind: str, context: dict[str, Any], location: list[Any]) -> str:
+    if kind == "literal_error":
+        return f"one of {context['expected']}"
+    if kind == "string_pattern_mismatch":
+        return next((text for key, text in _PATTERNS.items() if key in location), str(context.get("pattern")))
+    if "version" in location:
+        return _PATTERNS["version"]
+    if location and location[0] == "modules" and len(location) == 3:
+        return "a number or text"
+    words = {
+        "string_type": "text in quotes",
+        "int_type": "a whole number without quotes",
+        "bool_type": "true or false, without quotes",
+        "list_type": "a list",
+        "dict_type": "a mapping",
+        "model_type": "a mapping",
+        "greater_than_equal": f"at least {context.get('ge')}",
+        "less_than_equal": f"at most {context.get('le')}",
+    }
+    return words.get(kind, kind.replace("_", " "))
+
+
+def _unknown(name: str, location: list[Any]) -> str:
+    here = Spec()
+    for part in location[:-1]:
+        here = getattr(here, str(part))
+    known = sorted({*vars(here), *(["profile"] if len(location) == 1 else [])})
+    near = difflib.get_close_matches(name, known, n=1)
+    guess = f"did you mean {near[0]}? " if near else ""
+    return f"unknown key; {guess}Known keys here: {', '.join(known)}"
+
+
+def contradictions(spec: Spec) -> list[tuple[str, str]]:
+    """What the fields are each right about but not together, and kernel parameters that cannot work."""
+    found = _cmdline(spec)
+    ids = spec.accelerators.pci_ids
+    if not ids:
+        found.append(("accelerators.pci_ids", "is empty; list the accelerators' ids (lspci -nn -d 10de:)"))
+    if len(set(ids)) != len(ids):
+        found.append(("accelerators.pci_ids", "lists an id twice; keep one"))
+    if spec.boot.timeout_seconds <= spec.boot.panic_seconds:
+        found.append(("boot.timeout_seconds", (
+            f"is {spec.boot.timeout_seconds}, not more than boot.panic_seconds {spec.boot.panic_seconds}: the play "
+            "would give up before a panicked trial reboots; raise it"
+        )))  # fmt: skip
+    return found
+
+
+def _cmdline(spec: Spec) -> list[tuple[str, str]]:
+    at = "kernel.cmdline[{}]".format
+    cmdline = spec.kernel.cmdline
+    found = [(at(i), text) for i, token in enumerate(cmdline) for text in kernel_params.problems(token)]
+    if found:
+        return found
+    policy = tuple(token for token in declared_tokens(spec)[:1] if spec.iommu in ("pt", "off"))
+    offset = len(policy)
+    for index, text in kernel_params.conflicts((*policy, *cmdline)):
+        if offset and kernel_params.name_of(cmdline[index - offset]) == "iommu":
+            text += f' (box_spec.iommu: "{spec.iommu}" sets {policy[0]})'
+        found.append((at(index - offset), text))
+    if spec.acs.peer_redirect == "off" and spec.acs.mechanism != "setpci":
+        found += [
+            (at(i), f"pci={word} is what box_spec.acs sets, and the kernel keeps only the last one; remove it, "
+                    'or set box_spec.acs.peer_redirect: "leave"')
+            for i, token in enumerate(cmdline) if kernel_params.name_of(token) == "pci"
+            for word in token.partition("=")[2].split(",")
+            if word.startswith(("disable_acs_redir=", "config_acs="))
+        ]  # fmt: skip
+    return found
