@@ -1,0 +1,97 @@
+#!/usr/bin/python
+"""Ansible module: the few facts that the roles decide by, read in one step."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: box_info
+short_description: Boot id, running kernel, Python, installed tunecheck, receipt and GPU users of a box
+description: [Read-only. One module run in place of fact gathering.]
+options: {}
+attributes:
+  check_mode: {support: full}
+author: [tunecheck]
+"""
+RETURN = r"""
+boot_id: {description: This boot's id., type: str, returned: always}
+kernel: {description: The running kernel's release., type: str, returned: always}
+machine: {description: CPU architecture., type: str, returned: always}
+python: {description: "Newest suitable interpreter as {path, version}, or empty.", type: dict, returned: always}
+installed: {description: Digest of the installed tunecheck, or empty., type: str, returned: always}
+receipt: {description: The receipt, or empty., type: dict, returned: always}
+trial: {description: Id of the trial that this boot is, or empty., type: str, returned: always}
+busy: {description: Processes that hold a GPU and units that serve., type: list, returned: always}
+"""
+
+import glob
+import json
+import os
+import platform
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.box_io import read_text
+from ansible.module_utils.tunecheck.formats import cmdline
+
+#: The checker needs 3.11; Enterprise Linux 9 and Ubuntu 22.04 carry newer ones beside an older python3.
+CANDIDATES = ["/usr/bin/python3"] + ["/usr/bin/python3.%d" % minor for minor in (14, 13, 12, 11)]
+MINIMUM = (3, 11)
+STAMP = "/opt/tunecheck/.digest"
+RECEIPT = "/var/lib/tunecheck/receipt.json"
+#: Keeps the driver loaded and holds the device files open on every healthy box.
+HARMLESS = {"nvidia-persiste"}
+SERVING_UNIT = "tunecheck-infer.service"
+
+
+def suitable_python(module):
+    """The first interpreter of at least MINIMUM, as {path, version}."""
+    for path in CANDIDATES:
+        if not os.path.exists(path):
+            continue
+        code, out, _err = module.run_command([path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"])
+        version = out.strip()
+        if code == 0 and tuple(int(part) for part in version.split(".")) >= MINIMUM:
+            return {"path": path, "version": version}
+    return {}
+
+
+def gpu_users():
+    """Processes with a GPU's device file open, as "name (pid N)"."""
+    found = {}
+    for link in glob.glob("/proc/[0-9]*/fd/*"):
+        try:
+            target = os.readlink(link)
+        except OSError:
+            continue    # gone meanwhile
+        if target.startswith("/dev/nvidia") and target[len("/dev/nvidia"):].isdigit():
+            pid = link.split("/")[2]
+            name = read_text("/proc/%s/comm" % pid).strip()
+            if name not in HARMLESS:
+                found[pid] = "%s (pid %s)" % (name, pid)
+    return [found[pid] for pid in sorted(found, key=int)]
+
+
+def main():
+    module = AnsibleModule(argument_spec={}, supports_check_mode=True)
+    try:
+        receipt = json.loads(read_text(RECEIPT, "{}"))
+    except ValueError:
+        receipt = {}    # explains only; a damaged one is written anew
+    busy = gpu_users()
+    code, _out, _err = module.run_command(["systemctl", "is-active", "--quiet", SERVING_UNIT])
+    if code == 0:
+        busy.append(SERVING_UNIT)
+    module.exit_json(
+        changed=False,
+        boot_id=read_text("/proc/sys/kernel/random/boot_id").strip(),
+        kernel=platform.release(),
+        machine=platform.machine(),
+        python=suitable_python(module),
+        installed=read_text(STAMP).strip(),
+        receipt=receipt,
+        trial=cmdline.trial_id(cmdline.tokenize(read_text("/proc/cmdline"))) or "",
+        busy=busy,
+    )
+
+
+if __name__ == "__main__":
+    main()
