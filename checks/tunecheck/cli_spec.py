@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import json
-import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import click
@@ -24,8 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["spec"]
 
 P = ParamSpec("P")
-# A dynamic inventory may ask a slow API; a hung one must not hang the operator.
-_INVENTORY_DEADLINE = 120
 
 
 def _refusing(command: Callable[P, None]) -> Callable[P, None]:
@@ -54,11 +47,9 @@ def spec() -> None:
 @_refusing
 def show(inventory: str, host: str | None, as_json: bool) -> None:
     """Print the frozen spec, one line per value with where it comes from."""
-    hosts = _inventory_hosts(inventory)
-    if not hosts:
-        raise UsageError(f"inventory {inventory} has no hosts; add one to its hosts.yml")
-    chosen = [_known(host, hosts, inventory)] if host else sorted(hosts)
-    frozen = _freeze_all({name: hosts[name] for name in chosen})
+    from tunecheck.spec.inventory import hosts_of
+
+    frozen = _freeze_all(hosts_of(inventory, host))
     if as_json:
         whole = {item.host: item.to_plain() for item in frozen}
         click.echo(frozen[0].to_json() if host else json.dumps(whole, indent=2, sort_keys=True), nl=not host)
@@ -116,43 +107,3 @@ def _lines(frozen: Frozen) -> str:
     for path, value in found:
         lines.append(f"  {path:<{width}} = {json.dumps(value)}  # {frozen.sources[path]}")
     return "\n".join(lines)
-
-
-def _known(host: str, hosts: dict[str, Any], inventory: str) -> str:
-    if host in hosts:
-        return host
-    near = difflib.get_close_matches(host, hosts, n=1)
-    guess = f"did you mean {near[0]}? " if near else ""
-    names = ", ".join(sorted(hosts)[:20])
-    raise UsageError(f"inventory {inventory} has no host {host!r}; {guess}Its hosts: {names}")
-
-
-def _inventory_hosts(inventory: str) -> dict[str, dict[str, Any]]:
-    """Each host's variables as Ansible merges them. Raises UsageError when Ansible can't read the inventory."""
-    if "," not in inventory and not Path(inventory).exists():
-        raise UsageError(f"inventory {inventory!r} does not exist; expected a folder or file, for example inventory/box1")
-    beside = Path(sys.executable).with_name("ansible-inventory")
-    command = str(beside) if beside.exists() else shutil.which("ansible-inventory")
-    if command is None:
-        raise UsageError("ansible-inventory is not installed here; on the control node: pip install 'tunecheck[control]'")
-    strict = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true", "ANSIBLE_NOCOLOR": "true"}
-    try:
-        done = subprocess.run(
-            [command, "-i", inventory, "--list"],
-            env=os.environ | strict, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=_INVENTORY_DEADLINE, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        raise UsageError(f"ansible-inventory gave no answer on {inventory} in {_INVENTORY_DEADLINE} s") from error
-    if done.returncode != 0:
-        raise UsageError(f"Ansible cannot read inventory {inventory}; it says:\n{done.stderr.strip()}")
-    return _hosts_of(json.loads(done.stdout))
-
-
-def _hosts_of(listing: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Hosts without any variable are missing from ``hostvars`` and only stand in their group."""
-    hosts: dict[str, dict[str, Any]] = {}
-    for name, group in listing.items():
-        if name != "_meta":
-            hosts.update({host: {} for host in group.get("hosts", [])})
-    return hosts | listing.get("_meta", {}).get("hostvars", {})

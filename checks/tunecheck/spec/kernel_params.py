@@ -13,8 +13,13 @@ from collections.abc import Iterable, Mapping
 
 __all__ = ["INEFFECTIVE", "MULTI_VALUE", "PCI_WORDS", "VALUES", "conflicts", "name_of", "problems"]
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 #: Words of ``pci=``: exact ones, and ``key=`` for those that take a value.
-PCI_WORDS: frozenset[str] = frozenset(
+PCI_WORDS: frozenset[str] = _words(
     # drivers/pci/pci.c, every architecture
     "nomsi noats noaer earlydump realloc realloc= nodomains noari notph cbiosize= cbmemsize= "
     "resource_alignment= ecrc= hpiosize= hpmmiosize= hpmmioprefsize= hpmemsize= hpbussize= "
@@ -24,22 +29,19 @@ PCI_WORDS: frozenset[str] = frozenset(
     "off bfsort nobfsort bios nobios biosirq pirqaddr= conf1 conf2 nommconf check_enable_amd_mmconf "
     "noacpi noearly usepirqmask irqmask= lastbus= rom norom nobar assign-busses use_crs nocrs "
     "use_e820 no_e820 big_root_window routeirq skip_isa_align noioapicquirk ioapicreroute "
-    "noioapicreroute".split()
+    "noioapicreroute"
 )
 
 #: Values per parameter. The first three take a comma list, the others exactly one word.
 VALUES: Mapping[str, frozenset[str]] = {
-    "iommu": frozenset(
+    "iommu": _words(
         "off force noforce biomerge panic nopanic merge nomerge forcesac allowdac nodac usedac soft "
-        "pt nopt leak noagp noaperture memaper memaper= fullflush nofullflush".split()
+        "pt nopt leak noagp noaperture memaper memaper= fullflush nofullflush"
     ),
-    "amd_iommu": frozenset(
-        "fullflush force_enable off force_isolation pgtbl_v1 pgtbl_v2 irtcachedis nohugepages "
-        "v2_pgsizes_only".split()
+    "amd_iommu": _words(
+        "fullflush force_enable off force_isolation pgtbl_v1 pgtbl_v2 irtcachedis nohugepages v2_pgsizes_only"
     ),
-    "intel_iommu": frozenset(
-        "on off igfx_off forcedac strict sp_off sm_on sm_off tboot_noforce".split()
-    ),
+    "intel_iommu": _words("on off igfx_off forcedac strict sp_off sm_on sm_off tboot_noforce"),
     "pcie_aspm": frozenset({"off", "force"}),
     "pcie_port_pm": frozenset({"off", "force"}),
 }
@@ -48,23 +50,23 @@ _COMMA_LISTS = frozenset({"iommu", "amd_iommu", "intel_iommu"})
 #: Accepted in a spec because people ask for them; the kernel rejects them all the same.
 INEFFECTIVE: Mapping[str, str] = {
     "pci=noacs": (
-        "no mainline kernel parses it: it logs \"PCI: Unknown option `noacs'\" and leaves ACS as it is "
+        'no mainline kernel parses it: it logs "PCI: Unknown option `noacs\'" and leaves ACS as it is '
         "(booted on 6.1 and 6.12; absent from pci_setup() and pcibios_setup() of 6.18)"
     ),
 }
 
 #: Parameters that may stand on one command line several times with different values.
-MULTI_VALUE: frozenset[str] = frozenset(
+MULTI_VALUE: frozenset[str] = _words(
     "pci console earlycon crashkernel hugepagesz hugepages memmap netconsole ip video acpi_osi dyndbg "
     "modprobe.blacklist module_blacklist rd.driver.blacklist rd.driver.pre rd.luks.uuid rd.md.uuid "
-    "rd.lvm.lv systemd.mask systemd.wants systemd.setenv ivrs_ioapic ivrs_hpet ivrs_acpihid".split()
+    "rd.lvm.lv systemd.mask systemd.wants systemd.setenv ivrs_ioapic ivrs_hpet ivrs_acpihid"
 )
 
 _WHY_NOT: Mapping[tuple[str, str], str] = {
-    ("amd_iommu", "pt"): "passthrough is `iommu=pt`, which box_spec.iommu: \"pt\" sets",
+    ("amd_iommu", "pt"): 'passthrough is `iommu=pt`, which box_spec.iommu: "pt" sets',
     ("amd_iommu", "on"): "the AMD IOMMU is on whenever firmware offers it; leave the parameter out",
     ("iommu", "on"): "an IOMMU is on by default; leave the parameter out",
-    ("intel_iommu", "pt"): "passthrough is `iommu=pt`, which box_spec.iommu: \"pt\" sets",
+    ("intel_iommu", "pt"): 'passthrough is `iommu=pt`, which box_spec.iommu: "pt" sets',
 }
 # /etc/default/grub.d/*.cfg is sourced by a shell, so these would not arrive as written.
 _SHELL = re.compile(r"[$`\\]")
@@ -125,7 +127,7 @@ def _pci_word(word: str) -> str | None:
     if key in PCI_WORDS:
         return f"pci={key} takes no value; write pci={key}"
     return (
-        f"pci={word} is unknown to the kernel, which would log \"PCI: Unknown option `{word}'\" and ignore "
+        f'pci={word} is unknown to the kernel, which would log "PCI: Unknown option `{word}\'" and ignore '
         f"it; known words: {', '.join(sorted(PCI_WORDS))}"
     )
 
@@ -150,9 +152,7 @@ def conflicts(tokens: Iterable[str]) -> list[tuple[int, str]]:
         for key, text in _settings(token):
             seen = first.setdefault(key, text)
             if seen != text:
-                found.append(
-                    (index, f"{text} contradicts {seen}: one parameter, two values; keep one of them")
-                )
+                found.append((index, f"{text} contradicts {seen}: one parameter, two values; keep one of them"))
     return found
 
 

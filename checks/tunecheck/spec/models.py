@@ -25,49 +25,50 @@ class _Part(BaseModel):
 
 
 class Accelerators(_Part):
-    pci_ids: list[PciId] = Field([], description="vendor:device, lower-case hex, as lspci -nn prints it")
-    count: Annotated[int, Field(ge=1, le=64)] | None = Field(None, description="null: at least one")
+    pci_ids: list[PciId] = Field(default=[], description="vendor:device, lower-case hex, as lspci -nn prints it")
+    count: Annotated[int, Field(ge=1, le=64)] | None = Field(default=None, description="null: at least one")
     relation: Literal["PIX", "PXB", "PHB", "NODE", "SYS"] | None = Field(
-        None, description="worst relation any pair may have (PIX best, SYS worst); null: report only"
+        default=None, description="worst relation any pair may have (PIX best, SYS worst); null: report only"
     )
     link_width: Literal[1, 2, 4, 8, 12, 16, 32] | None = Field(
-        None, description="PCIe lanes at the accelerator and at every hop of its path; null: not judged"
+        default=None, description="PCIe lanes at the accelerator and at every hop of its path; null: not judged"
     )
 
 
 class Acs(_Part):
     peer_redirect: Literal["off", "leave"] = Field(
-        "leave", description='off: clear ReqRedir, CmpltRedir, EgressCtrl. In YAML write "off" in quotes'
+        default="leave", description='off: clear ReqRedir, CmpltRedir, EgressCtrl. In YAML write "off" in quotes'
     )
     mechanism: Literal["disable_acs_redir", "config_acs", "setpci"] = Field(
-        "disable_acs_redir", description="pci=disable_acs_redir= (>= 4.19), pci=config_acs= (>= 6.11), or setpci"
+        default="disable_acs_redir",
+        description="pci=disable_acs_redir= (>= 4.19), pci=config_acs= (>= 6.11), or setpci",
     )
-    scope: Literal["gpu-paths", "all"] = Field("gpu-paths", description="which ports")
-    at_boot_unit: bool = Field(True, description="also a one-shot unit, as fallback and after AER recovery")
+    scope: Literal["gpu-paths", "all"] = Field(default="gpu-paths", description="which ports")
+    at_boot_unit: bool = Field(default=True, description="also a one-shot unit, as fallback and after AER recovery")
 
 
 class Kernel(_Part):
-    cmdline: list[str] = Field([], description="kernel parameters, one per entry")
+    cmdline: list[str] = Field(default=[], description="kernel parameters, one per entry")
 
 
 class Cpu(_Part):
     governor: Literal["performance", "schedutil", "powersave", "ondemand", "leave"] = "leave"
     epp: Literal["default", "performance", "balance_performance", "balance_power", "power"] | None = Field(
-        None, description="energy_performance_preference where the driver has it; null: leave"
+        default=None, description="energy_performance_preference where the driver has it; null: leave"
     )
 
 
 class Driver(_Part):
-    version: DriverVersion | None = Field(None, description="exact release, for example 595.71.05; null: any")
+    version: DriverVersion | None = Field(default=None, description="exact release, for example 595.71.05; null: any")
 
 
 class Boot(_Part):
-    trial: bool = Field(True, description="boot a changed configuration once before it becomes the default")
+    trial: bool = Field(default=True, description="boot a changed configuration once before it becomes the default")
     # 0 would mean "never reboot after a panic": the trial could not come back by itself.
-    panic_seconds: int = Field(30, ge=1, le=600, description="panic= of the trial entry")
-    timeout_seconds: int = Field(900, ge=30, le=7200, description="how long the play waits for the box")
+    panic_seconds: int = Field(default=30, ge=1, le=600, description="panic= of the trial entry")
+    timeout_seconds: int = Field(default=900, ge=30, le=7200, description="how long the play waits for the box")
     reboot: Literal["auto", "never"] = "auto"
-    reboot_when_busy: bool = Field(False, description="reboot although accelerators are in use")
+    reboot_when_busy: bool = Field(default=False, description="reboot although accelerators are in use")
 
 
 class Spec(_Part):
@@ -76,12 +77,12 @@ class Spec(_Part):
     profile: str = Field(description="where the values not stated here come from")
     accelerators: Accelerators = Accelerators()
     iommu: Literal["pt", "off", "translated", "leave"] = Field(
-        "leave", description='pt: iommu=pt, off: iommu=off; translated and leave set nothing. Quote "off"'
+        default="leave", description='pt: iommu=pt, off: iommu=off; translated and leave set nothing. Quote "off"'
     )
     acs: Acs = Acs()
     kernel: Kernel = Kernel()
     modules: dict[ModuleName, dict[ParameterName, int | ParameterText]] = Field(
-        {}, description="module: {parameter: number or text}; null in the inventory drops a profile's value"
+        default={}, description="module: {parameter: number or text}; null in the inventory drops a profile's value"
     )
     cpu: Cpu = Cpu()
     driver: Driver = Driver()

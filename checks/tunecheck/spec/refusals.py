@@ -20,7 +20,7 @@ __all__ = ["contradictions", "of_model", "of_values"]
 _LATEST = re.compile(r"(?<![a-z0-9])latest(?![a-z0-9])", re.IGNORECASE)
 _PATTERNS = {
     "pci_ids": 'vendor:device in lower-case hex, for example "10de:2bb1" (lspci -nn prints it in brackets)',
-    "version": "one exact driver release, for example \"595.71.05\"; a branch or a range is not reproducible",
+    "version": 'one exact driver release, for example "595.71.05"; a branch or a range is not reproducible',
     "modules": "letters, digits, dash and underscore; text values without spaces, quotes, '#' and backslash",
 }
 
@@ -33,9 +33,11 @@ def of_values(value: object, path: str) -> list[str]:
             for key in value
             if not isinstance(key, str)
         ]
-        return found + _spelled_twice(value, path) + [
-            text for key, item in value.items() for text in of_values(item, f"{path}.{key}")
-        ]
+        return (
+            found
+            + _spelled_twice(value, path)
+            + [text for key, item in value.items() for text in of_values(item, f"{path}.{key}")]
+        )
     if isinstance(value, list | tuple):
         return [text for i, item in enumerate(value) for text in of_values(item, f"{path}[{i}]")]
     if isinstance(value, str) and _LATEST.search(value):

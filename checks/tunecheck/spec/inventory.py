@@ -1,0 +1,87 @@
+"""Read an Ansible inventory the way Ansible does, through ``ansible-inventory``. Control node only."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tunecheck.errors import UsageError
+
+__all__ = ["hosts_of"]
+
+# A dynamic inventory may ask a slow API; a hung one must not hang the operator.
+_DEADLINE = 120
+
+
+def hosts_of(inventory: str, only: str | None = None) -> dict[str, dict[str, Any]]:
+    """Each host's variables, merged by Ansible, by name. Raises UsageError with the way out."""
+    if "," not in inventory and not Path(inventory).exists():
+        raise UsageError(
+            f"inventory {inventory!r} does not exist; expected a folder or file, for example inventory/box1"
+        )
+    hosts = _all_hosts(_listing(inventory))
+    if not hosts:
+        raise UsageError(f"inventory {inventory} has no hosts; add one to its hosts.yml")
+    if only is None:
+        return dict(sorted(hosts.items()))
+    if only not in hosts:
+        near = difflib.get_close_matches(only, hosts, n=1)
+        guess = f"did you mean {near[0]}? " if near else ""
+        names = ", ".join(sorted(hosts)[:20])
+        raise UsageError(f"inventory {inventory} has no host {only!r}; {guess}Its hosts: {names}")
+    return {only: hosts[only]}
+
+
+def _listing(inventory: str) -> dict[str, Any]:
+    beside = Path(sys.executable).with_name("ansible-inventory")
+    command = str(beside) if beside.exists() else shutil.which("ansible-inventory")
+    if command is None:
+        raise UsageError(
+            "ansible-inventory is not installed here; on the control node: pip install 'tunecheck[control]'"
+        )
+    # Ansible would only warn about a file that it cannot parse, and go on without its hosts.
+    strict = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true", "ANSIBLE_NOCOLOR": "true"}
+    try:
+        done = subprocess.run(
+            [command, "-i", inventory, "--list"],
+            env=os.environ | strict, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=_DEADLINE, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise UsageError(f"ansible-inventory gave no answer on {inventory} in {_DEADLINE} s") from error
+    if done.returncode != 0:
+        told = [*_broken_files(inventory), done.stderr.strip()]
+        raise UsageError("\n".join([f"Ansible cannot read inventory {inventory}; it says:", *told]))
+    listing: dict[str, Any] = json.loads(done.stdout)
+    return listing
+
+
+def _all_hosts(listing: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Hosts without any variable are missing from ``hostvars`` and only stand in their group."""
+    hosts: dict[str, dict[str, Any]] = {}
+    for name, group in listing.items():
+        if name != "_meta":
+            hosts.update({host: {} for host in group.get("hosts", [])})
+    hosts.update(listing.get("_meta", {}).get("hostvars", {}))
+    return hosts
+
+
+def _broken_files(inventory: str) -> list[str]:
+    """Where YAML breaks off: ansible-core 2.19 and 2.21 tell what is wrong, but not in which file."""
+    import yaml
+
+    root = Path(inventory) if Path(inventory).is_dir() else Path(inventory).parent
+    found = []
+    for path in sorted(file for part in (".", "group_vars", "host_vars") for file in (root / part).glob("*.y*ml")):
+        try:
+            yaml.compose(path.read_text(encoding="utf-8"))
+        except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+            mark = getattr(error, "problem_mark", None)
+            found.append(f"{path}{f':{mark.line + 1}' if mark else ''}: {getattr(error, 'problem', None) or error}")
+    return found
