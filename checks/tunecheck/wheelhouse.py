@@ -7,6 +7,7 @@ pip), pip's own wheel to install them with, the lock, and this project's wheel.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -104,3 +105,18 @@ def _pack(work: Path, archive: Path) -> None:
     with temporary.open("rb") as handle:
         os.fsync(handle.fileno())
     temporary.rename(archive)
+
+
+def main(argv: list[str]) -> int:
+    """``python -m tunecheck.wheelhouse OUT PYTHON MACHINE``: what the role preflight calls on the control node."""
+    try:
+        archive, digest = build(Path(argv[0]), argv[1], argv[2])
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(json.dumps({"archive": str(archive), "digest": digest}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
