@@ -73,7 +73,7 @@ def _all_hosts(listing: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _broken_files(inventory: str) -> list[str]:
-    """Where YAML breaks off: ansible-core 2.19 and 2.21 tell what is wrong, but not in which file."""
+    """Where YAML breaks off: ansible-core 2.19 tells what is wrong, but not in which file."""
     import yaml
 
     root = Path(inventory) if Path(inventory).is_dir() else Path(inventory).parent

@@ -62,7 +62,9 @@ def of_model(error: ValidationError) -> list[tuple[str, str]]:
         location = list(detail["loc"])
         if location and location[0] == "modules":
             location = [part for part in location[:3] if part != "[key]"]
-        found.setdefault(_dotted(location), _sentence(detail, location))
+        path = _dotted(location)
+        if path not in found or detail["type"] == "string_pattern_mismatch":
+            found[path] = _sentence(detail, location)
     return list(found.items())
 
 

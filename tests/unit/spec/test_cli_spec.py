@@ -1,0 +1,132 @@
+"""``tunecheck spec`` as an operator meets it: right use, and every slip with its sentence."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tunecheck.cli_spec import spec
+from tunecheck.spec import inventory as inventory_reader
+from tunecheck.spec.frozen import load_frozen
+
+REPOSITORY = Path(__file__).parents[3]
+BOX1 = str(REPOSITORY / "inventory" / "box1")
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(spec, list(arguments), input=stdin)
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Path:
+    folder = tmp_path / "inventory"
+    shutil.copytree(BOX1, folder)
+    return folder
+
+
+def test_show_prints_every_value_with_its_origin() -> None:
+    result = run("show", "-i", BOX1)
+    assert result.exit_code == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("box1  profile rtx-pro-6000-switch  sha256:")
+    assert all(" = " in line and "  # " in line for line in lines[1:])
+    origins = {line.split(" = ")[0].strip(): line.split("  # ")[1] for line in lines[1:]}
+    assert origins["accelerators.count"] == "inventory: box_spec"
+    assert origins["boot.timeout_seconds"] == "inventory: box_spec_host"
+    assert origins["cpu.governor"].startswith("profile rtx-pro-6000-switch: +5 %")
+
+
+def test_show_json_is_the_frozen_file() -> None:
+    result = run("show", "-i", BOX1, "--host", "box1", "--json")
+    assert load_frozen(result.stdout.encode()).spec.accelerators.count == 4
+
+
+def test_show_json_of_all_hosts_is_keyed_by_name() -> None:
+    assert set(json.loads(run("show", "-i", BOX1, "--json").stdout)) == {"box1"}
+
+
+def test_lab_inventory_declares_the_profile(tmp_path: Path) -> None:
+    shutil.copytree(REPOSITORY / "inventory" / "lab" / "group_vars", tmp_path / "group_vars")
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {lab: }}\n", encoding="utf-8")
+    result = run("show", "-i", str(tmp_path))
+    assert result.stdout.startswith("lab  profile lab  sha256:"), result.stderr
+
+
+def refused(result: Result, *texts: str) -> None:
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    for text in texts:
+        assert text in result.stderr
+
+
+def test_inventory_path_wrong() -> None:
+    refused(run("show", "-i", "inventory/nope"), "'inventory/nope' does not exist", "inventory/box1")
+
+
+def test_host_mistyped() -> None:
+    refused(run("show", "-i", BOX1, "--host", "bxo1"), "no host 'bxo1'", "did you mean box1?")
+
+
+def test_host_without_a_spec(box: Path) -> None:
+    (box / "group_vars" / "inference.yml").unlink()
+    refused(run("show", "-i", str(box)), "box1: box_spec: host box1 has none", "host_vars/box1.yml")
+
+
+def test_host_without_any_variable() -> None:
+    refused(run("show", "-i", "lonely,"), "host lonely has none")
+
+
+def test_off_without_quotes(box: Path) -> None:
+    (box / "group_vars" / "inference.yml").write_text("box_spec: {profile: lab, iommu: off}\n", encoding="utf-8")
+    refused(run("show", "-i", str(box)), "box1: box_spec.iommu: YAML read the unquoted word off", 'iommu: "off"')
+
+
+def test_yaml_broken_names_file_and_line(box: Path) -> None:
+    broken = box / "group_vars" / "inference.yml"
+    broken.write_text("box_spec:\n  profile: lab\n iommu: off\n", encoding="utf-8")
+    refused(run("show", "-i", str(box)), f"{broken}:3:", "Ansible cannot read inventory")
+
+
+def test_inventory_empty(tmp_path: Path) -> None:
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {}}\n", encoding="utf-8")
+    refused(run("show", "-i", str(tmp_path)), "has no hosts")
+
+
+def test_ansible_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(inventory_reader.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    refused(run("show", "-i", BOX1), "ansible-inventory is not installed here", "tunecheck[control]")
+
+
+def test_freeze() -> None:
+    result = run("freeze", "--host", "box1", stdin='{"box_spec": {"profile": "lab"}, "box_spec_host": null}')
+    assert result.exit_code == 0, result.stderr
+    assert load_frozen(result.stdout.encode()).host == "box1"
+
+
+@pytest.mark.parametrize(
+    ("stdin", "says"),
+    [
+        ("", "stdin is not JSON"),
+        ("[]", "stdin holds something else"),
+        ('{"box_specs": {}}', "stdin holds something else"),
+        ("{}", "host box1 has none"),
+        ('{"box_spec": {"profile": "lab", "iommu": false}}', 'iommu: "off"'),
+    ],
+)
+def test_freeze_refuses(stdin: str, says: str) -> None:
+    refused(run("freeze", "--host", "box1", stdin=stdin), says)
+
+
+def test_schema_is_for_inventory_files() -> None:
+    schema = json.loads(run("schema").stdout)
+    assert set(schema["properties"]) == {"box_spec", "box_spec_host"}
+    assert "lab" in schema["$defs"]["Spec"]["properties"]["profile"]["enum"]
+    assert schema["$defs"]["Spec"]["required"] == ["profile"]
+    assert "required" not in schema["$defs"]["Overlay"]
+    assert schema["$defs"]["Spec"]["additionalProperties"] is False

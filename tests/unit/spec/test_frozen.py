@@ -1,0 +1,109 @@
+"""The frozen file: light to load, equal to the model, and it shows when somebody edited it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tunecheck.errors import SpecError
+from tunecheck.spec import build, models
+from tunecheck.spec.frozen import SCHEMA, Spec, load_frozen
+
+CHECKS = Path(__file__).parents[3] / "checks"
+
+
+def document(**changes: Any) -> bytes:
+    data = json.loads(build("box1", {"profile": "lab"}).to_json())
+    return json.dumps(data | changes).encode()
+
+
+def test_text_is_stable_and_sorted() -> None:
+    text = build("box1", {"profile": "lab"}).to_json()
+    assert text == build("box1", {"profile": "lab"}).to_json()
+    assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
+    assert json.loads(text)["schema"] == SCHEMA
+
+
+def test_reads_from_a_path(tmp_path: Path) -> None:
+    frozen = build("box1", {"profile": "rtx-pro-6000-switch"})
+    path = tmp_path / "spec.json"
+    path.write_text(frozen.to_json(), encoding="utf-8")
+    loaded = load_frozen(path)
+    assert loaded == frozen
+    assert loaded.spec.accelerators.pci_ids == ("10de:2bb1", "10de:2bb4", "10de:2bb5")
+
+
+def test_neutral_defaults_are_the_models() -> None:
+    plain = json.loads(json.dumps(models.Spec(profile="x").model_dump()))
+    assert plain.pop("profile") == "x"
+    assert plain == json.loads(json.dumps(asdict(Spec())))
+
+
+def test_digest_ignores_host_and_stated_defaults() -> None:
+    stated = {"profile": "lab", "driver": {"version": None}, "boot": {"reboot": "auto"}}
+    assert build("a", {"profile": "lab"}).digest == build("b", stated).digest
+
+
+def test_digest_sees_profile_and_values() -> None:
+    lab = build("a", {"profile": "lab"})
+    assert replace(lab, profile="other").digest != lab.digest
+    assert build("a", {"profile": "lab", "iommu": "pt"}).digest != lab.digest
+
+
+def edited() -> bytes:
+    data = json.loads(document())
+    data["spec"]["boot"]["panic_seconds"] = 6
+    return json.dumps(data).encode()
+
+
+def without(field: str) -> bytes:
+    data = json.loads(document())
+    del data["spec"][field]
+    return json.dumps(data).encode()
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        pytest.param(edited(), "was altered", id="value-edited"),
+        pytest.param(document(profile="b200-hgx"), "was altered", id="profile-edited"),
+        pytest.param(document(schema="tunecheck/spec/2"), "schema is 'tunecheck/spec/2'", id="newer-schema"),
+        pytest.param(document(spec=[]), "missing or unknown", id="spec-empty-list"),
+        pytest.param(document(spec=[1]), "expected an object", id="spec-list"),
+        pytest.param(document(host=1), "wrong type", id="host-number"),
+        pytest.param(without("acs"), "acs missing or unknown", id="field-missing"),
+        pytest.param(b"[]", "schema is 'list'", id="not-an-object"),
+        pytest.param(b"{", "is not JSON", id="cut-off"),
+        pytest.param(b"\xff\xfe", "is not JSON", id="not-text"),
+        pytest.param(b"", "is not JSON", id="empty"),
+    ],
+)
+def test_unusable_files_are_refused(raw: bytes, says: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        load_frozen(raw)
+    assert says in str(caught.value)
+    assert "ansible-playbook site.yml" in str(caught.value)
+
+
+def test_missing_file_names_its_path(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"spec\.json: cannot be read \(No such file"):
+        load_frozen(tmp_path / "spec.json")
+
+
+def test_loading_imports_nothing_heavy(tmp_path: Path) -> None:
+    path = tmp_path / "spec.json"
+    path.write_bytes(document())
+    code = (
+        "import sys; from tunecheck.spec.frozen import load_frozen; load_frozen(sys.argv[1]); "
+        "print(sorted({'pydantic', 'yaml', 'jinja2', 'rich'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], env={"PYTHONPATH": str(CHECKS)}, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")
