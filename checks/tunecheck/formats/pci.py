@@ -29,7 +29,7 @@ _CONVENTIONAL = 256
 _EXTENDED = 4096
 
 
-class ConfigUnreadable(ValueError):
+class ConfigUnreadable(ValueError):  # noqa: N818 - it names a state of the bytes
     """The bytes do not reach as far as the question. The message is the reason, fit for a report."""
 
 
@@ -141,14 +141,14 @@ def _matches(entry: str, path: "tuple[str, ...]", ids: str) -> bool:
         if fields[0] == "pci":
             want = [int(field, 16) for field in fields[1:]]
             have = [int(field, 16) for field in ids.split(":")]
-            return len(want) == 2 and len(have) == 2 and all(w in (0, h) for w, h in zip(want, have))
+            return len(want) == 2 and len(have) == 2 and all(w in (0, h) for w, h in zip(want, have))  # noqa: B905
         first, *rest = entry.split("/")
         head = bdf_key(first if first.count(":") == 2 else "0000:" + first)
     except ValueError:
         return False
     chain = path[-1 - len(rest):]
     return (len(chain) == len(rest) + 1 and bdf_key(chain[0]) == head
-            and all(_same_slot(slot, bdf) for slot, bdf in zip(rest, chain[1:])))
+            and all(_same_slot(slot, bdf) for slot, bdf in zip(rest, chain[1:])))  # noqa: B905
 
 
 def _same_slot(slot: str, bdf: str) -> bool:

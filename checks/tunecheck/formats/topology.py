@@ -93,7 +93,7 @@ def _shared(a: Chain, b: Chain) -> int:
     if a.bridge != b.bridge:
         return 0
     shared = 0
-    for left, right in zip(a.devices[:-1], b.devices[:-1]):
+    for left, right in zip(a.devices[:-1], b.devices[:-1]):  # noqa: B905
         if left != right:
             break
         shared += 1

@@ -10,7 +10,7 @@ from ..errors import ProbeError
 __all__ = ["Completed", "Host", "Unreadable"]
 
 
-class Unreadable(ProbeError):
+class Unreadable(ProbeError):  # noqa: N818 - the word every report uses
     """A path or command gave no answer. ``reason`` fits behind a colon: "not present", "no permission",
     "timed out after 5 s", "not recorded", "is a directory", ..."""
 

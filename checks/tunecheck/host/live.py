@@ -56,7 +56,7 @@ class LiveHost:
             self._reader = Reader()
         try:
             return self._reader.ask(operation, path, self._deadline)
-        except Reader.TimedOut:
+        except TimeoutError:
             reader, self._reader = self._reader, None
             left = reader.abandon()
             self._abandoned.append(reader)
@@ -64,14 +64,14 @@ class LiveHost:
             raise Unreadable(path, f"timed out after {self._deadline:g} s{left}") from None
 
     def run(self, argv: tuple[str, ...], deadline: float = 20.0) -> Completed:
-        import subprocess       # only where a command is really run: start-up time
+        import subprocess  # only where a command is really run: start-up time
 
         try:
             process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                        start_new_session=True, env={**os.environ, **_ENVIRONMENT})
         except OSError as error:
             raise Unreadable(argv[0], reason_for(error)) from None
-        with _pipes(process) as (stdout, stderr):
+        with _Pipes(process) as (stdout, stderr):
             output = {stdout.fileno(): bytearray(), stderr.fileno(): bytearray()}
             try:
                 finished = _collect(process, output, time.monotonic() + deadline)
@@ -84,7 +84,7 @@ class LiveHost:
         return Completed(tuple(argv), process.returncode, texts[0], texts[1])
 
 
-class _pipes:
+class _Pipes:
     """Both pipes of a process, closed at the end whatever became of it."""
 
     def __init__(self, process: Popen[bytes]) -> None:
@@ -114,7 +114,8 @@ def _collect(process: Popen[bytes], output: dict[int, bytearray], until: float) 
     while True:
         ended = process.poll() is not None
         # Once it has ended, whatever it wrote lies in the pipes already: one look without waiting is enough.
-        ready = poller.poll(0 if ended else 20) if open_pipes else time.sleep(0 if ended else 0.02) or []
+        # Without any pipe left, poll() is no more than a sleep.
+        ready = poller.poll(0 if ended else 20)
         for descriptor, _ in ready:
             chunk = _chunk(descriptor)
             if not chunk:

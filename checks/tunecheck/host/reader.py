@@ -31,10 +31,7 @@ def reason_for(error: OSError) -> str:
 
 
 class Reader:
-    """The parent's end. After TimedOut the reader is dead: make another one."""
-
-    class TimedOut(Exception):
-        """No answer within the deadline."""
+    """The parent's end. After a TimeoutError the reader is dead: make another one."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
@@ -46,7 +43,7 @@ class Reader:
         self._socket.setblocking(False)
 
     def ask(self, operation: bytes, path: str, deadline: float) -> bytes:
-        """One question, one answer. Unreadable, or TimedOut."""
+        """One question, one answer. Raises Unreadable, or TimeoutError."""
         until = time.monotonic() + deadline
         payload = os.fsencode(path)
         try:
@@ -55,7 +52,7 @@ class Reader:
             answer = self._receive(length, until)
         except (BrokenPipeError, ConnectionResetError, EOFError):
             # Killed from outside or by its own alarm: nothing was learned, which is what a time-out says.
-            raise Reader.TimedOut from None
+            raise TimeoutError from None
         if verdict == b"!":
             raise Unreadable(path, answer.decode(errors="replace"))
         return answer
@@ -109,7 +106,7 @@ class Reader:
         poller.register(self._socket, select.POLLOUT if write else select.POLLIN)
         left = until - time.monotonic()
         if left <= 0 or not poller.poll(left * 1000):
-            raise Reader.TimedOut
+            raise TimeoutError
 
 
 def _child(connection: socket.socket) -> None:
@@ -147,7 +144,8 @@ def _let_go_of_everything_but(kept: int) -> None:
 def _answer(operation: bytes, path: str) -> tuple[bytes, bytes]:
     try:
         if operation == b"l":
-            return b"+", b"\0".join(os.fsencode(name) for name in sorted(os.listdir(path)))
+            names = sorted(entry.name for entry in os.scandir(path))
+            return b"+", b"\0".join(os.fsencode(name) for name in names)
         if operation == b"p":
             return b"+", os.fsencode(os.path.realpath(path, strict=True))
         return b"+", _content(path)

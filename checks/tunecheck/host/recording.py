@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import binascii
 import json
-import os
+import stat
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import UsageError
@@ -94,7 +95,7 @@ class RecordedHost:
         return self._answer(self._reads, "read", path)
 
     def list(self, path: str) -> list[str]:
-        return list(self._answer(self._lists, "list", path))
+        return self._answer(self._lists, "list", path).copy()
 
     def realpath(self, path: str) -> str:
         return self._answer(self._realpaths, "realpath", path)
@@ -108,7 +109,7 @@ class RecordedHost:
     def close(self) -> None:
         """Nothing to let go of."""
 
-    def _answer(self, answers: dict[str, _T], kind: str, path: str) -> _T:
+    def _answer(self, answers: Mapping[str, _T], kind: str, path: str) -> _T:
         try:
             return answers[path]
         except KeyError:
@@ -118,9 +119,10 @@ class RecordedHost:
 def load_recording(path: str) -> RecordedHost:
     """Read a recording. UsageError says what is wrong with it."""
     try:
-        if not os.path.isfile(path):
-            raise UsageError(f"{path}: no such file; expected a recording made with --record")
-        if os.path.getsize(path) > MAX_PACKED:
+        status = Path(path).stat()
+        if not stat.S_ISREG(status.st_mode):        # a FIFO would make us wait for ever
+            raise UsageError(f"{path}: not a file; expected a recording made with --record")
+        if status.st_size > MAX_PACKED:
             raise UsageError(f"{path}: larger than {MAX_PACKED >> 20} MiB; no recording of tunecheck is")
         with open(path, "rb") as stream:
             packed = stream.read()

@@ -1,0 +1,39 @@
+"""The loaded NVIDIA kernel driver, from files that never block: NVML would, behind a dead GSP."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..host import Host
+from .fact import Fact, parsed, text
+
+__all__ = ["Driver", "driver"]
+
+_BANNER = re.compile(r"^NVRM version:\s*(.*?)\s+(\d+\.\d+(?:\.\d+)?)\b", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Driver:
+    """``version`` as the module states it; ``flavour`` is "open" or "proprietary"."""
+
+    version: Fact[str]
+    flavour: Fact[str]
+
+
+def driver(host: Host) -> Driver:
+    banner = text(host, "/proc/driver/nvidia/version")
+    version = text(host, "/sys/module/nvidia/version")
+    return Driver(version if version.known else parsed(banner, lambda line: _match(line).group(2)),
+                  parsed(banner, _flavour))
+
+
+def _flavour(banner: str) -> str:
+    return "open" if "Open Kernel Module" in _match(banner).group(1) else "proprietary"
+
+
+def _match(banner: str) -> re.Match[str]:
+    found = _BANNER.search(banner)
+    if not found:
+        raise ValueError("no NVRM version line")
+    return found

@@ -1,0 +1,104 @@
+"""The running kernel: its command line, identity, lockdown state, and what it complained about at boot."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..formats.cmdline import tokenize
+from ..host import Host, Unreadable
+from .fact import Fact, absent, known, parsed, text
+
+__all__ = ["Kernel", "KernelLog", "kernel"]
+
+_DMESG = ("dmesg",)
+_JOURNAL = ("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")
+#: The first line of every kernel log: without it the ring buffer has lost its start.
+_FIRST_LINE = "Linux version "
+
+# Texts of drivers/pci/pci.c, kernel/params.c, init/main.c, drivers/iommu/{amd/init,intel/iommu}.c. The quoting of
+# the first is a back-tick and an apostrophe, really.
+_PCI = re.compile(r"PCI: Unknown option `([^']*)'")
+_IOMMU = re.compile(r"(AMD-Vi|DMAR): Unknown option - '?([^'\n]+?)'?$", re.MULTILINE)
+_MALFORMED = re.compile(r"Malformed early option '([^']*)'")
+_UNKNOWN = re.compile(r'Unknown kernel command line parameters "(.*?)(?:", will be passed|$)', re.MULTILINE)
+_KEYS = {"AMD-Vi": "amd_iommu", "DMAR": "intel_iommu"}
+
+
+@dataclass(frozen=True)
+class KernelLog:
+    """``complete``: the log reaches back to the first line. ``rejected`` maps a parameter as it would stand on the
+    command line (``pci=noacs``, or a bare name) to the line that rejects it."""
+
+    complete: bool
+    rejected: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    hostname: Fact[str]
+    release: Fact[str]
+    boot_id: Fact[str]
+    cmdline: Fact[tuple[str, ...]]
+    lockdown: Fact[str]
+    log: Fact[KernelLog]
+
+
+def identity(host: Host) -> tuple[Fact[str], Fact[str], Fact[str]]:
+    """Host name, kernel release, boot id."""
+    folder = "/proc/sys/kernel"
+    return (text(host, f"{folder}/hostname"), text(host, f"{folder}/osrelease"), text(host, f"{folder}/random/boot_id"))
+
+
+def kernel(host: Host) -> Kernel:
+    """Read all of it."""
+    return Kernel(*identity(host), parsed(text(host, "/proc/cmdline"), lambda line: tuple(tokenize(line))),
+                  parsed(text(host, "/sys/kernel/security/lockdown"), _chosen), _log(host))
+
+
+def _chosen(line: str) -> str:
+    """``none [integrity] confidentiality`` -> ``integrity``."""
+    found = re.search(r"\[(\w+)\]", line)
+    if not found:
+        raise ValueError("no value is marked as chosen")
+    return found.group(1)
+
+
+def _log(host: Host) -> Fact[KernelLog]:
+    """dmesg first (cheap); the journal where the ring buffer lost its start or is closed to this user."""
+    best: Fact[KernelLog] = absent("dmesg, journalctl -k", "no permission")
+    for argv in (_DMESG, _JOURNAL):
+        fact = _log_from(host, argv)
+        if fact.value is not None and fact.value.complete:
+            return fact
+        # An incomplete log beats none, and any other failure says more than "no permission".
+        if not best.known and (fact.known or fact.reason not in ("not present", "no permission")):
+            best = fact
+    return best
+
+
+def _log_from(host: Host, argv: tuple[str, ...]) -> Fact[KernelLog]:
+    source = " ".join(argv)
+    try:
+        done = host.run(argv)
+    except Unreadable as error:
+        return absent(source, error.reason)
+    if done.returncode != 0 or not done.stdout.strip():
+        refused = not done.stderr or re.search(r"not permitted|permission", done.stderr, re.IGNORECASE)
+        return absent(source, "no permission" if refused else done.stderr.strip().splitlines()[0])
+    return known(KernelLog(_FIRST_LINE in done.stdout, rejected(done.stdout)), source)
+
+
+def rejected(log: str) -> dict[str, str]:
+    """Parameters that the kernel says it did not take."""
+    found: dict[str, str] = {}
+    for match in _PCI.finditer(log):
+        found.setdefault(f"pci={match.group(1)}", match.group())
+    for match in _IOMMU.finditer(log):
+        found.setdefault(f"{_KEYS[match.group(1)]}={match.group(2)}", match.group())
+    for match in _MALFORMED.finditer(log):
+        found.setdefault(match.group(1), match.group())
+    for match in _UNKNOWN.finditer(log):
+        for token in tokenize(match.group(1)):
+            found.setdefault(token, f"Unknown kernel command line parameters: {token}")
+    return found

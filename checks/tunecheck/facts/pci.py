@@ -1,0 +1,150 @@
+"""Accelerators and the bridges above them, from /sys/bus/pci/devices."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ..formats.pci import BDF, Acs, ConfigUnreadable, acs, bdf_key, config_gone
+from ..formats.topology import Chain, chain
+from ..host import Host, Unreadable
+from .fact import Fact, absent, known, parsed, text
+
+__all__ = ["DEVICES", "Device", "Link", "accelerators", "bdf_key", "device", "display_name"]
+
+DEVICES = "/sys/bus/pci/devices"
+
+#: Without a spec: NVIDIA's display (0300) and 3D (0302) controllers.
+_NVIDIA, _DISPLAY = "10de", ("0300", "0302")
+
+#: For a box whose driver does not say: PCI ids of the boards that the profiles are about.
+_NAMES = {
+    "10de:2bb1": "RTX PRO 6000 Blackwell Workstation", "10de:2bb4": "RTX PRO 6000 Blackwell Max-Q Workstation",
+    "10de:2bb5": "RTX PRO 6000 Blackwell Server", "10de:2b85": "GeForce RTX 5090", "10de:2901": "B200",
+    "10de:2335": "H200 SXM", "1234:1111": "QEMU stand-in",
+}
+_MODEL = re.compile(r"^Model:\s*(\S.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Link:
+    """One PCIe link as seen from one end. Widths in lanes, 0 where no link is up; speeds in the kernel's words."""
+
+    speed: Fact[str]
+    max_speed: Fact[str]
+    width: Fact[int]
+    max_width: Fact[int]
+
+
+@dataclass(frozen=True)
+class Device:
+    """A PCI device. ``ids`` is "vendor:device" and ``class_code`` the upper four of its six digits, in lower-case
+    hex; ``driver`` is None where none is bound."""
+
+    bdf: str
+    ids: str
+    class_code: str
+    chain: Fact[Chain]
+    numa_node: Fact[int]
+    link: Link
+    driver: Fact[str]
+    acs: Fact[Acs | None]
+    answers: Fact[bool]
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Addresses from the root port to this device; only itself where its place is unknown."""
+        return self.chain.value.devices if self.chain.value else (self.bdf,)
+
+
+def accelerators(host: Host, wanted: Collection[str]) -> Fact[tuple[Device, ...]]:
+    """Devices whose "vendor:device" is in ``wanted`` (nothing wanted: NVIDIA's display and 3D controllers), in
+    address order."""
+    try:
+        names = [name for name in host.list(DEVICES) if BDF.match(name)]
+    except Unreadable as error:
+        return absent(DEVICES, error.reason)
+    found = [name for name in sorted(names, key=bdf_key) if _is_accelerator(host, name, wanted)]
+    return known(tuple(device(host, name) for name in found), DEVICES)
+
+
+def _is_accelerator(host: Host, bdf: str, wanted: Collection[str]) -> bool:
+    if wanted:
+        return _ids(host, bdf) in wanted
+    return _hex(host, bdf, "vendor") == _NVIDIA and _hex(host, bdf, "class")[:4] in _DISPLAY
+
+
+def device(host: Host, bdf: str) -> Device:
+    """Everything about one device."""
+    folder = f"{DEVICES}/{bdf}"
+    return Device(
+        bdf=bdf, ids=_ids(host, bdf), class_code=_hex(host, bdf, "class")[:4], chain=_chain(host, folder),
+        numa_node=parsed(text(host, f"{folder}/numa_node"), int),
+        link=_link(host, folder),
+        driver=_driver(host, folder), acs=_acs(host, folder), answers=_answers(host, folder))
+
+
+def _link(host: Host, folder: str) -> Link:
+    current, most = (parsed(text(host, f"{folder}/{side}_link_width"), _lanes) for side in ("current", "max"))
+    return Link(text(host, f"{folder}/current_link_speed"), text(host, f"{folder}/max_link_speed"), current, most)
+
+
+def display_name(host: Host, target: Device) -> str:
+    """What to call an accelerator: the driver's model name, a known board, else its ids."""
+    if target.driver.value == "nvidia":
+        model = _MODEL.search(text(host, f"/proc/driver/nvidia/gpus/{target.bdf}/information").value or "")
+        if model:
+            return model.group(1).strip()
+    return _NAMES.get(target.ids, target.ids)
+
+
+def _hex(host: Host, bdf: str, name: str) -> str:
+    return (text(host, f"{DEVICES}/{bdf}/{name}").value or "").lower().removeprefix("0x")
+
+
+def _ids(host: Host, bdf: str) -> str:
+    return f"{_hex(host, bdf, 'vendor')}:{_hex(host, bdf, 'device')}"
+
+
+def _lanes(value: str) -> int:
+    lanes = int(value)
+    # 63 and 255 are a register full of ones: the device behind it is gone.
+    if not 0 <= lanes <= 32:
+        raise ValueError(f"{lanes} lanes")
+    return lanes
+
+
+def _chain(host: Host, folder: str) -> Fact[Chain]:
+    try:
+        path = host.realpath(folder)
+    except Unreadable as error:
+        return absent(folder, error.reason)
+    return parsed(known(path, folder), chain)
+
+
+def _driver(host: Host, folder: str) -> Fact[str]:
+    try:
+        return known(posixpath.basename(host.realpath(f"{folder}/driver")), f"{folder}/driver")
+    except Unreadable as error:
+        return absent(f"{folder}/driver", error.reason)
+
+
+def _acs(host: Host, folder: str) -> Fact[Acs | None]:
+    source = f"{folder}/config"
+    try:
+        return known(acs(host.read_bytes(source)), source)
+    except Unreadable as error:
+        return absent(source, error.reason)
+    except ConfigUnreadable as error:
+        return absent(source, str(error))
+
+
+def _answers(host: Host, folder: str) -> Fact[bool]:
+    source = f"{folder}/config"
+    try:
+        config = host.read_bytes(source)
+    except Unreadable as error:
+        return absent(source, error.reason)
+    return known(not config_gone(config), source)

@@ -1,0 +1,66 @@
+"""The frozen specification that the roles left on the host."""
+
+from __future__ import annotations
+
+from ..errors import SpecError
+from ..formats.topology import RELATIONS
+from ..host import Host, Unreadable
+from ..spec.frozen import Frozen, Spec, load_frozen
+
+__all__ = ["PATH", "read_spec"]
+
+PATH = "/etc/tunecheck/spec.json"
+
+
+def read_spec(host: Host, given: str | None, required: bool) -> Frozen | None:
+    """The spec at ``given`` on this machine, else the host's own; None where there is none and none is required."""
+    if given is not None:
+        return _sane(load_frozen(given), given)
+    try:
+        content = host.read_bytes(PATH)
+    except Unreadable as error:
+        if error.reason in ("not present", "not recorded") and not required:
+            return None
+        raise SpecError([f"{PATH}: {error.reason}; this verb judges against a spec: run ansible-playbook site.yml, "
+                         "or give one with --spec FILE"]) from None
+    try:
+        return _sane(load_frozen(content), PATH)
+    except SpecError as error:
+        raise SpecError([f"{PATH}: {problem}" for problem in error.problems]) from None
+
+
+def _sane(frozen: Frozen, path: str) -> Frozen:
+    """The digest only shows that a file was not altered by accident; one from a stranger may hold anything."""
+    spec = frozen.spec
+    wrong = [name for name, good in _judged_fields(spec) if not good]
+    if wrong:
+        raise SpecError([f"{path}: {name} holds a value that no spec of tunecheck can hold" for name in wrong])
+    return frozen
+
+
+def _judged_fields(spec: Spec) -> list[tuple[str, bool]]:
+    want = spec.accelerators
+    return [
+        ("accelerators.pci_ids", _texts(want.pci_ids)),
+        ("accelerators.count", _optional(want.count, int)),
+        ("accelerators.relation", want.relation is None or want.relation in RELATIONS),
+        ("accelerators.link_width", _optional(want.link_width, int)),
+        ("iommu", spec.iommu in ("pt", "off", "translated", "leave")),
+        ("acs.peer_redirect", spec.acs.peer_redirect in ("off", "leave")),
+        ("acs.mechanism", isinstance(spec.acs.mechanism, str)),
+        ("kernel.cmdline", _texts(spec.kernel.cmdline)),
+        ("modules", isinstance(spec.modules, dict) and all(
+            isinstance(name, str) and isinstance(values, dict) and all(
+                isinstance(value, (int, str)) for value in values.values()) for name, values in spec.modules.items())),
+        ("cpu.governor", isinstance(spec.cpu.governor, str)),
+        ("cpu.epp", _optional(spec.cpu.epp, str)),
+        ("driver.version", _optional(spec.driver.version, str)),
+    ]
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(item, str) for item in value)
+
+
+def _optional(value: object, kind: type) -> bool:
+    return value is None or (isinstance(value, kind) and not isinstance(value, bool))

@@ -1,0 +1,85 @@
+"""How the accelerators relate, and which ports their peer traffic crosses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import combinations
+
+from ..formats.topology import relate
+from ..host import Host
+from . import pci
+from .fact import Fact, absent, known, text
+
+__all__ = ["Pair", "Topology", "topology"]
+
+_NODES = "/sys/devices/system/node/online"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Accelerators ``a`` and ``b`` (indices in address order), the nearest common bridge, the ports below it."""
+
+    a: int
+    b: int
+    relation: Fact[str]
+    common: str | None
+    bridges: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return f"GPU{self.a}-GPU{self.b}"
+
+
+@dataclass(frozen=True)
+class Topology:
+    """``bridges`` holds every port above an accelerator, in address order of the tree; ``names`` are parallel to
+    ``accelerators``."""
+
+    accelerators: Fact[tuple[pci.Device, ...]]
+    names: tuple[str, ...]
+    bridges: dict[str, pci.Device]
+    pairs: tuple[Pair, ...]
+
+    @property
+    def devices(self) -> tuple[pci.Device, ...]:
+        return self.accelerators.value or ()
+
+    def crossing(self, port: str) -> list[Pair]:
+        """The pairs whose peer traffic crosses ``port``."""
+        return [pair for pair in self.pairs if port in pair.bridges]
+
+    def path_ports(self) -> list[str]:
+        """Every port that some pair's peer traffic crosses, in address order."""
+        return [port for port in self.bridges if any(port in pair.bridges for pair in self.pairs)]
+
+
+def topology(host: Host, wanted: tuple[str, ...]) -> Topology:
+    """Find the accelerators (``wanted``: their PCI ids), walk up to the root, relate every unordered pair."""
+    found = pci.accelerators(host, wanted)
+    devices = found.value or ()
+    above = {bdf for device in devices for bdf in device.path[:-1]}
+    bridges = {bdf: pci.device(host, bdf) for bdf in sorted(above, key=pci.bdf_key)}
+    nodes = _numa_nodes(text(host, _NODES)) if devices else 1
+    pairs = tuple(_pair(a, b, devices, nodes) for a, b in combinations(range(len(devices)), 2))
+    return Topology(found, tuple(pci.display_name(host, device) for device in devices), bridges, pairs)
+
+
+def _pair(a: int, b: int, devices: tuple[pci.Device, ...], nodes: int) -> Pair:
+    left, right = devices[a], devices[b]
+    for device in (left, right):
+        if device.chain.value is None:
+            return Pair(a, b, absent(device.chain.source, device.chain.reason or ""), None, ())
+    assert left.chain.value and right.chain.value
+    result = relate(left.chain.value, right.chain.value, left.numa_node.value, right.numa_node.value, nodes)
+    source = f"{left.chain.source}, {right.chain.source}"
+    fact: Fact[str] = known(result.word, source) if result.word else absent(source, result.reason or "")
+    return Pair(a, b, fact, result.common, result.bridges)
+
+
+def _numa_nodes(online: Fact[str]) -> int:
+    """Nodes in a list such as "0-1,4". 1 where the kernel knows no NUMA, 0 where it cannot be told."""
+    if online.missing:
+        return 1
+    ranges = re.findall(r"(\d{1,6})(?:-(\d{1,6}))?", online.value or "")
+    return sum(max(0, int(last or first) - int(first)) + 1 for first, last in ranges)

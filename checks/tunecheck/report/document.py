@@ -1,0 +1,90 @@
+"""The JSON documents: tunecheck/topo/1 for `topo`, tunecheck/report/1 for `host` and `preflight`.
+
+Their JSON Schemas are in schema.py; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .. import __version__
+from ..facts.pci import Device, Link
+from ..facts.topology import Pair, Topology
+from ..rules import Case, Finding, exit_code, worst
+
+__all__ = ["document", "to_text"]
+
+
+def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
+    """Everything a verb found, as plain data."""
+    outcome = worst(findings)
+    snapshot, frozen = case.snapshot, case.frozen
+    result: dict[str, Any] = {
+        "schema": "tunecheck/topo/1" if verb == "topo" else "tunecheck/report/1",
+        "tunecheck": __version__,
+        "verb": verb,
+        "host": snapshot.hostname.value,
+        "boot_id": snapshot.boot_id.value,
+        "spec": {"host": frozen.host, "profile": frozen.profile, "digest": frozen.digest} if frozen else None,
+        "outcome": outcome,
+        "exit_code": exit_code(outcome),
+    }
+    if verb != "topo":
+        result["trial"] = case.trial
+    if verb != "host":
+        topology = snapshot.topology
+        result["accelerators"] = [_accelerator(index, name, device) for index, (name, device)
+                                  in enumerate(zip(topology.names, topology.devices, strict=True))]
+        result["pairs"] = [_pair(topology, pair) for pair in topology.pairs]
+        result["bridges"] = [_bridge(topology, device) for device in topology.bridges.values()]
+    result["findings"] = [_finding(finding) for finding in findings]
+    return result
+
+
+def to_text(data: dict[str, Any]) -> str:
+    """Indented, ending in a newline, plain ASCII: it passes through any terminal, log and Ansible unharmed."""
+    return json.dumps(data, indent=2) + "\n"
+
+
+def _accelerator(index: int, name: str, device: Device) -> dict[str, Any]:
+    return {"bdf": device.bdf, "index": index, "name": name, "ids": device.ids, "class": device.class_code,
+            "driver": device.driver.value, "numa_node": device.numa_node.value, "path": list(device.path),
+            "answers": device.answers.value, "link": _link(device.link)}
+
+
+def _pair(topology: Topology, pair: Pair) -> dict[str, Any]:
+    return {"a": topology.devices[pair.a].bdf, "b": topology.devices[pair.b].bdf, "relation": pair.relation.value,
+            "reason": pair.relation.reason, "common": pair.common, "bridges": list(pair.bridges)}
+
+
+def _bridge(topology: Topology, device: Device) -> dict[str, Any]:
+    return {"bdf": device.bdf, "ids": device.ids, "driver": device.driver.value, "path": list(device.path),
+            "link": _link(device.link), "acs": _acs(device),
+            "pairs": [pair.label for pair in topology.crossing(device.bdf)]}
+
+
+def _link(link: Link) -> dict[str, Any]:
+    return {"width": link.width.value, "max_width": link.max_width.value, "speed": link.speed.value,
+            "max_speed": link.max_speed.value}
+
+
+def _acs(device: Device) -> dict[str, Any]:
+    """``state``: "present", "absent" or "unknown" (then with a reason and no register)."""
+    found = device.acs.value
+    if found is None:
+        return {"state": "absent" if device.acs.known else "unknown", "reason": device.acs.reason, "cap": None,
+                "ctl": None, "bits": None, "redirects": False if device.acs.known else None}
+    return {"state": "present", "reason": None, "cap": f"0x{found.cap:04x}", "ctl": f"0x{found.ctl:04x}",
+            "bits": found.names(), "redirects": found.redirects}
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    remedy = finding.remedy
+    return {
+        "id": finding.id, "subject": finding.subject, "outcome": finding.outcome, "layer": finding.layer,
+        "message": finding.message, "observed": finding.observed, "expected": finding.expected,
+        "evidence": list(finding.evidence),
+        "remedy": {"text": remedy.text, "ansible_tags": list(remedy.ansible_tags),
+                   "needs_reboot": remedy.needs_reboot} if remedy else None,
+    }

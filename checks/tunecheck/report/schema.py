@@ -1,0 +1,85 @@
+"""JSON Schemas of the documents. `python -m tunecheck.report.schema DIRECTORY` writes them (docs/schema)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..formats.topology import RELATIONS
+from ..rules import RULES
+from ..rules.finding import OUTCOMES
+
+__all__ = ["SCHEMAS", "write"]
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
+_MAYBE_INT: dict[str, Any] = {"type": ["integer", "null"]}
+_MAYBE_BOOL: dict[str, Any] = {"type": ["boolean", "null"]}
+_BDF: dict[str, Any] = {"type": "string", "pattern": "^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]$"}
+_REGISTER: dict[str, Any] = {"type": ["string", "null"], "pattern": "^0x[0-9a-f]{4}$"}
+
+
+def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "required": list(properties), "properties": properties}
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+_LINK = _object(width=_MAYBE_INT, max_width=_MAYBE_INT, speed=_MAYBE_TEXT, max_speed=_MAYBE_TEXT)
+_ACCELERATOR = _object(bdf=_BDF, index={"type": "integer", "minimum": 0}, name=_TEXT, ids=_TEXT,
+                       **{"class": _TEXT}, driver=_MAYBE_TEXT, numa_node=_MAYBE_INT, path=_list(_BDF),
+                       answers=_MAYBE_BOOL, link=_LINK)
+_PAIR = _object(a=_BDF, b=_BDF, relation={"enum": [*RELATIONS, None]}, reason=_MAYBE_TEXT,
+                common=_or_null(_BDF), bridges=_list(_BDF))
+_ACS = _object(state={"enum": ["present", "absent", "unknown"]}, reason=_MAYBE_TEXT, cap=_REGISTER, ctl=_REGISTER,
+               bits=_MAYBE_TEXT, redirects=_MAYBE_BOOL)
+_BRIDGE = _object(bdf=_BDF, ids=_TEXT, driver=_MAYBE_TEXT, path=_list(_BDF), link=_LINK, acs=_ACS, pairs=_list(_TEXT))
+_REMEDY = _or_null(_object(text=_TEXT, ansible_tags=_list(_TEXT), needs_reboot={"type": "boolean"}))
+_FINDING = _object(id={"enum": [rule.id for rule in RULES]}, subject=_TEXT, outcome={"enum": list(OUTCOMES)},
+                   layer={"enum": ["declared", "configured", "generated", "effective", "behaviour"]}, message=_TEXT,
+                   observed=_TEXT, expected=_TEXT, evidence=_list(_TEXT), remedy=_REMEDY)
+_SPEC = _or_null(_object(host=_TEXT, profile=_TEXT, digest=_TEXT))
+
+
+def _document(kind: str, title: str, verbs: list[str], **more: dict[str, Any]) -> dict[str, Any]:
+    head = {"schema": {"const": kind}, "tunecheck": _TEXT, "verb": {"enum": verbs}, "host": _MAYBE_TEXT,
+            "boot_id": _MAYBE_TEXT, "spec": _SPEC, "outcome": {"enum": list(OUTCOMES)},
+            "exit_code": {"enum": [0, 1, 3]}}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title,
+            **_object(**head, **more, findings=_list(_FINDING))}
+
+
+_TREE = {"accelerators": _list(_ACCELERATOR), "pairs": _list(_PAIR), "bridges": _list(_BRIDGE)}
+
+
+def _report() -> dict[str, Any]:
+    schema = _document("tunecheck/report/1", "tunecheck host and preflight --json", ["host", "preflight"],
+                       trial={"type": "boolean"}, **_TREE)
+    # `tunecheck host` leaves the tree out.
+    schema["required"] = [name for name in schema["required"] if name not in _TREE]
+    return schema
+
+
+#: File name -> schema.
+SCHEMAS = {
+    "topo-1.json": _document("tunecheck/topo/1", "tunecheck topo --json", ["topo"], **_TREE),
+    "report-1.json": _report(),
+}
+
+
+def write(directory: Path) -> None:
+    """Write every schema file into ``directory``."""
+    for name, schema in SCHEMAS.items():
+        (directory / name).write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

@@ -1,0 +1,87 @@
+"""The report for people: plain lines, wrapped to the terminal, colour only where it is one."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import textwrap
+from dataclasses import dataclass
+from typing import TextIO
+
+from ..rules import Case, Finding, worst
+from .tree import matrix_lines, tree_lines
+
+__all__ = ["Style", "render", "style_for"]
+
+_COLOURS = {"fail": "31;1", "unknown": "35", "warn": "33", "pass": "32", "skip": "2"}
+_COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
+_UNPRINTABLE = re.compile(r"[^\x20-\x7e\u00a0-\u2027\u2030-\u2065\u2070-\ud7ff]")
+
+
+@dataclass(frozen=True)
+class Style:
+    """``width`` 0: do not wrap."""
+
+    width: int = 0
+    colour: bool = False
+    unicode: bool = False
+
+
+def style_for(stream: TextIO) -> Style:
+    """What ``stream`` can show. A pipe gets one line per finding, so that grep and Ansible see it whole."""
+    terminal = stream.isatty()
+    colour = terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    unicode = (stream.encoding or "").lower().replace("-", "") == "utf8"
+    wide = shutil.get_terminal_size().columns if terminal or os.environ.get("COLUMNS", "").isdigit() else 0
+    return Style(wide, colour, unicode)
+
+
+def render(verb: str, case: Case, findings: list[Finding], style: Style) -> str:
+    """The whole report as text, ending in a newline."""
+    lines = [*_head(verb, case), ""]
+    if verb != "host":
+        lines += [*tree_lines(case.snapshot.topology, style.unicode), ""]
+        matrix = matrix_lines(case.snapshot.topology, style.width)
+        lines += [*matrix, ""] if matrix else []
+    text = [_safe(line) for line in lines]
+    text = [part for line in text for part in _wrap(line, style.width)]
+    text += [part for finding in findings for part in _finding(finding, style)]
+    return "\n".join([*text, "", *_wrap(_summary(findings), style.width)]) + "\n"
+
+
+def _head(verb: str, case: Case) -> list[str]:
+    snapshot, frozen = case.snapshot, case.frozen
+    against = f"spec {frozen.host} ({frozen.profile}, {frozen.digest[:19]})" if frozen else "no spec"
+    trial = ", trial boot" if case.trial else ""
+    return [f"tunecheck {verb}: {snapshot.hostname.value or 'unknown host'}, {against}{trial}"]
+
+
+def _finding(finding: Finding, style: Style) -> list[str]:
+    mark = finding.outcome.upper()
+    lines = _wrap(_safe(f"{mark:<8}{finding.message}"), style.width, hang=8 if style.width > 40 else 2)
+    if style.colour:
+        lines[0] = lines[0].replace(mark, f"\x1b[{_COLOURS[finding.outcome]}m{mark}\x1b[0m", 1)
+    return lines
+
+
+def _summary(findings: list[Finding]) -> str:
+    counts = {outcome: sum(finding.outcome == outcome for finding in findings) for outcome in _COUNTED}
+    named = [f"{count} {word}" for outcome, word in _COUNTED.items() if (count := counts[outcome])]
+    return f"{worst(findings).upper()}: {', '.join(named) or 'nothing judged'}"
+
+
+def _wrap(line: str, width: int, hang: int = 2) -> list[str]:
+    if not width or len(line) <= width:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()) + hang)
+    wide = max(width, 20)
+    return textwrap.wrap(line, wide, subsequent_indent=indent[:wide // 2], break_on_hyphens=False,
+                         drop_whitespace=True) or [""]
+
+
+def _safe(text: str) -> str:
+    """Show control characters instead of sending them: what a host says about itself may be hostile."""
+    return _UNPRINTABLE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+

@@ -1,0 +1,78 @@
+"""The PCIe tree above the accelerators, and the matrix of their relations."""
+
+from __future__ import annotations
+
+from ..facts.pci import Device, bdf_key
+from ..facts.topology import Topology
+
+__all__ = ["matrix_lines", "tree_lines"]
+
+_DRAWN = {True: ("├─ ", "└─ ", "│  "), False: ("|- ", "`- ", "|  ")}
+
+
+def tree_lines(topology: Topology, unicode: bool) -> list[str]:
+    """One line per device, from each host bridge down to the accelerators."""
+    if not topology.devices:
+        return ["no accelerator found"]
+    shown = {**topology.bridges, **{device.bdf: device for device in topology.devices}}
+    children: dict[str, list[str]] = {}
+    for device in shown.values():
+        root = device.chain.value.bridge if device.chain.value else "place unknown"
+        parent = device.path[-2] if len(device.path) > 1 else root
+        children.setdefault(parent, []).append(device.bdf)
+    numbers = {device.bdf: index for index, device in enumerate(topology.devices)}
+    roots = sorted(name for name in children if name not in shown)
+    return [line for root in roots
+            for line in (root, *_below(root, "", children, shown, numbers, topology.names, _DRAWN[unicode]))]
+
+
+def _below(parent: str, indent: str, children: dict[str, list[str]], shown: dict[str, Device],
+           numbers: dict[str, int], names: tuple[str, ...], drawn: tuple[str, str, str]) -> list[str]:
+    branch, last, through = drawn
+    below = sorted(children.get(parent, ()), key=bdf_key)
+    lines = []
+    for bdf in below:
+        end = bdf == below[-1]
+        device = shown[bdf]
+        if bdf in numbers:
+            text = f"GPU{numbers[bdf]} {bdf} {names[numbers[bdf]]}{_link(device)}"
+        else:
+            text = f"{bdf} {device.ids}{_link(device)} {_acs(device)}"
+        lines.append(f"{indent}{last if end else branch}{text}")
+        # A device that is its own parent in a damaged recording must not loop; paths have no repeats.
+        if bdf != parent and len(indent) < 120:
+            lines += _below(bdf, indent + ("   " if end else through), children, shown, numbers, names, drawn)
+    return lines
+
+
+def _link(device: Device) -> str:
+    link = device.link
+    if link.width.value is None:
+        return ""
+    most = f"/x{link.max_width.value}" if link.max_width.value else ""
+    return f" x{link.width.value}{most} {(link.speed.value or '?').removesuffix(' PCIe')}"
+
+
+def _acs(device: Device) -> str:
+    if not device.acs.known:
+        return f"ACS ? ({device.acs.reason})"
+    if device.acs.value is None:
+        return "no ACS"
+    return f"ACS 0x{device.acs.value.ctl:04x}{' redirects' if device.acs.value.redirects else ''}"
+
+
+def matrix_lines(topology: Topology, width: int) -> list[str]:
+    """The relations as nvidia-smi prints them, or pair by pair where ``width`` (0: any) is too narrow."""
+    count = len(topology.devices)
+    if count < 2:
+        return []
+    words = {(pair.a, pair.b): pair.relation.value or "?" for pair in topology.pairs}
+    labels = [f"GPU{index}" for index in range(count)]
+    cell = max(len(label) for label in labels) + 2
+    if width and (count + 1) * cell > width:
+        return [f"GPU{a}-GPU{b} {word}" for (a, b), word in words.items()]
+    rows = ["".join(text.ljust(cell) for text in ("", *labels)).rstrip()]
+    for row in range(count):
+        cells = ["X" if row == column else words[min(row, column), max(row, column)] for column in range(count)]
+        rows.append("".join(text.ljust(cell) for text in (labels[row], *cells)).rstrip())
+    return rows

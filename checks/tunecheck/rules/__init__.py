@@ -1,0 +1,47 @@
+"""Judge only: pure functions from facts and desired state to findings, one small file per check."""
+
+from __future__ import annotations
+
+from . import (
+    accelerator_count,
+    acs_persistence,
+    acs_redirect,
+    cmdline_conflict,
+    cmdline_rejected,
+    cmdline_token,
+    cpu_governor,
+    driver_version,
+    iommu_mode,
+    link_width,
+    module_parameter,
+    topo_relation,
+)
+from .finding import Case, Finding, Remedy, Rule, exit_code, worst
+
+__all__ = ["RULES", "Case", "Finding", "Remedy", "Rule", "exit_code", "judge", "worst"]
+
+_EVERY = ("topo", "host", "preflight")
+_TOPO = ("topo", "preflight")
+
+#: In the order of a report: what is there, how it hangs together, what is set, what it does.
+RULES = (
+    Rule("accelerator-count", "as many accelerators as declared, each answering", accelerator_count.judge, _EVERY, True),
+    Rule("topo-relation", "every pair of accelerators is as close as declared", topo_relation.judge, _TOPO),
+    Rule("link-width", "declared lanes at the accelerator and every hop above it", link_width.judge, _TOPO),
+    Rule("acs-redirect", "no port between two accelerators redirects their traffic", acs_redirect.judge, _EVERY, True),
+    Rule("acs-persistence", "the redirect bits stay clear after resets and reboots", acs_persistence.judge),
+    Rule("cmdline-token", "every declared kernel parameter is set, generated and running", cmdline_token.judge,
+         in_trial=True),
+    Rule("cmdline-rejected", "the kernel took every declared parameter", cmdline_rejected.judge, in_trial=True),
+    Rule("cmdline-conflict", "nothing on the command line takes a declared parameter back", cmdline_conflict.judge),
+    Rule("iommu-mode", "the accelerators' IOMMU groups are in the declared mode", iommu_mode.judge, in_trial=True),
+    Rule("module-parameter", "declared module parameters are live", module_parameter.judge, in_trial=True),
+    Rule("cpu-governor", "every CPU has the declared governor", cpu_governor.judge),
+    Rule("driver-version", "the loaded driver is the declared one", driver_version.judge),
+)
+
+
+def judge(case: Case, verb: str) -> list[Finding]:
+    """Every finding of a verb ("topo", "host", "preflight"), in the order of RULES."""
+    chosen = [rule for rule in RULES if verb in rule.verbs and (rule.in_trial or not case.trial)]
+    return [finding for rule in chosen for finding in rule.judge(case)]

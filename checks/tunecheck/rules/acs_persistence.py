@@ -1,0 +1,78 @@
+"""acs-persistence: the redirect bits stay clear after a port reset, an AER recovery and the next boot.
+
+pci_restore_state() re-applies the kernel's own default and the command line's ACS options, so a value written by
+setpci is lost in a bridge reset or AER/DPC recovery, and the command line form is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..formats.cmdline import words
+from ..formats.pci import covered_by_acs_option
+from .finding import Case, Finding
+
+_ID = "acs-persistence"
+_EXPECTED = "an ACS option for each of these ports on the kernel command line, now and at the next boot"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    topology, acs = case.snapshot.topology, case.spec.acs
+    ports = [port for port in topology.path_ports() if topology.bridges[port].acs.value is not None]
+    if acs.peer_redirect == "leave":
+        yield _finding("skip", "declared", "the spec leaves ACS alone (box_spec.acs.peer_redirect: leave)")
+    elif not topology.path_ports():
+        yield _finding("skip", "behaviour", "no port lies between accelerators")
+    elif not ports:
+        unread = [port for port in topology.path_ports() if not topology.bridges[port].acs.known]
+        yield (_finding("unknown", "behaviour", f"ports with ACS cannot be told: {topology.bridges[unread[0]].acs.why()}")
+               if unread else _finding("skip", "behaviour", "no port between accelerators has an ACS capability"))
+    elif acs.mechanism != "setpci":
+        yield _judge(case, ports)
+    if ports and acs.peer_redirect == "off" and (acs.at_boot_unit or acs.mechanism == "setpci"):
+        yield _unit(case)
+
+
+def _judge(case: Case, ports: list[str]) -> Finding:
+    running, generated = case.host.kernel.cmdline, case.host.boot.generated
+    if running.value is None:
+        return _finding("unknown", "effective", f"the command line cannot be read: {running.why()}")
+    bare = _uncovered(case, ports, running.value)
+    remedy = case.play("acs", True)
+    if bare:
+        return _finding("warn", "effective", f"nothing on the running command line keeps ACS redirect off at "
+                        f"{', '.join(bare)}: a bridge reset or AER recovery turns it on again", expected=_EXPECTED,
+                        evidence=(running.source,), remedy=remedy)
+    if generated.value is None:
+        return _finding("unknown", "generated", f"whether the next boot keeps ACS redirect off is unknown: "
+                        f"{generated.why()}", evidence=(generated.source,))
+    bare = _uncovered(case, ports, generated.value)
+    if bare:
+        return _finding("fail", "generated", f"the next boot turns ACS redirect on again at {', '.join(bare)}: the boot "
+                        "loader's default entry lacks the option that is running now", expected=_EXPECTED,
+                        evidence=(running.source, generated.source), remedy=remedy)
+    return _finding("pass", "generated", f"the command line keeps ACS redirect off at {', '.join(ports)}, now and at "
+                    "the next boot", expected=_EXPECTED, evidence=(running.source, generated.source))
+
+
+def _unit(case: Case) -> Finding:
+    enabled = case.host.acs_unit
+    source = (enabled.source,)
+    if enabled.value is None:
+        return Finding(_ID, "tunecheck-acs.service", "unknown", "configured", f"whether the unit is enabled is unknown: "
+                       f"{enabled.why()}", evidence=source)
+    state = "enabled" if enabled.value else "not enabled"
+    return Finding(_ID, "tunecheck-acs.service", "pass" if enabled.value else "fail", "configured",
+                   f"tunecheck-acs.service, which clears the redirect bits at boot, is {state}", state, "enabled",
+                   source, None if enabled.value else case.play("acs"))
+
+
+def _uncovered(case: Case, ports: list[str], line: tuple[str, ...]) -> list[str]:
+    bridges = case.snapshot.topology.bridges
+    options = words(line)
+    return [port for port in ports
+            if not any(covered_by_acs_option(word, bridges[port].path, bridges[port].ids) for word in options)]
+
+
+def _finding(outcome: str, layer: str, text: str, **more: object) -> Finding:
+    return Finding(_ID, "kernel command line", outcome, layer, text, **more)  # type: ignore[arg-type]

@@ -1,0 +1,84 @@
+"""acs-redirect: no port between two accelerators sends their traffic up to the root complex.
+
+Judged is the control register itself, never the command line: `pci=noacs` is on thousands of command lines and does
+nothing. Only ReqRedir, CmpltRedir and EgressCtrl count; SrcValid and UpstreamFwd alone are harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts.pci import Device
+from ..facts.topology import Pair
+from ..formats.pci import REDIRECT_MASK, Acs
+from .finding import Case, Finding, Remedy
+
+_ID = "acs-redirect"
+_EXPECTED = "ReqRedir- CmpltRedir- EgressCtrl-"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    topology = case.snapshot.topology
+    if len(topology.devices) < 2:
+        yield Finding(_ID, "ports", "skip", "behaviour", "fewer than two accelerators: no peer traffic to redirect")
+        return
+    if case.trial and case.spec.acs.peer_redirect == "leave":
+        yield Finding(_ID, "ports", "skip", "behaviour", "the spec leaves ACS alone, so this trial boot has nothing "
+                      "to prove about it")
+        return
+    ports = topology.path_ports()
+    for port in ports:
+        yield _judge(case, topology.bridges[port], topology.crossing(port))
+    # A pair whose place in the tree is hidden has no ports to look at, which proves nothing about it.
+    hidden = [pair for pair in topology.pairs if pair.relation.value is None and not pair.bridges]
+    if hidden:
+        outcome = "unknown" if case.spec.accelerators.relation else "skip"
+        yield Finding(_ID, _labels(hidden), outcome, "behaviour", f"no port of the path {_labels(hidden)} can be seen: "
+                      f"{hidden[0].relation.reason}")
+    elif not ports:
+        yield Finding(_ID, "ports", "pass", "behaviour", "no port lies between the accelerators and their nearest "
+                      "common bridge: nothing can redirect", "no port", _EXPECTED)
+
+
+def _judge(case: Case, port: Device, pairs: list[Pair]) -> Finding:
+    path = f"the path {_labels(pairs)}"
+    if not port.acs.known:
+        root = "no permission" in (port.acs.reason or "")
+        return Finding(_ID, port.bdf, "unknown", "behaviour", f"the ACS control register of {port.bdf} on {path} cannot "
+                       f"be read: {port.acs.why()}", "?", _EXPECTED, (port.acs.source,),
+                       Remedy("run as root") if root else None)
+    found = port.acs.value
+    if found is None:
+        return Finding(_ID, port.bdf, "pass", "behaviour", f"{port.bdf} on {path} has no ACS capability, it cannot "
+                       "redirect", "no ACS capability", _EXPECTED, (port.acs.source,))
+    observed = f"ACSCtl=0x{found.ctl:04x}"
+    evidence = (f"{port.acs.source} at 0x{found.offset + 6:x}: {found.names()}", *_before(case, port.bdf))
+    if found.redirects:
+        return Finding(_ID, port.bdf, "fail", "behaviour", f"{port.bdf} {observed} redirects peer traffic on {path}",
+                       observed, _EXPECTED, evidence, _remedy(case))
+    return Finding(_ID, port.bdf, "pass", "behaviour", f"{port.bdf} {observed} lets peer traffic pass on {path} "
+                   f"({found.names(REDIRECT_MASK)}{_was(case, port.bdf, found)})", observed, _EXPECTED, evidence)
+
+
+def _labels(pairs: list[Pair]) -> str:
+    named = [pair.label for pair in pairs[:4]]
+    return ", ".join([*named, *([f"and {len(pairs) - 4} more"] if len(pairs) > 4 else [])])
+
+
+def _remedy(case: Case) -> Remedy:
+    if case.spec.acs.peer_redirect == "leave" and case.frozen:
+        return case.play("acs", True, 'set box_spec.acs.peer_redirect: "off" in the inventory')
+    return case.play("acs", True)
+
+
+def _before(case: Case, bdf: str) -> tuple[str, ...]:
+    receipt = case.snapshot.receipt.value
+    if receipt is None or bdf not in receipt.acs_before:
+        return ()
+    return (f"{receipt.acs_before[bdf]} before provisioning (receipt {receipt.taken})".replace(" )", ")"),)
+
+
+def _was(case: Case, bdf: str, found: Acs) -> str:
+    receipt = case.snapshot.receipt.value
+    before = receipt.acs_before.get(bdf) if receipt else None
+    return f"; it was {before} before provisioning" if before and int(before, 16) != found.ctl else ""

@@ -1,0 +1,67 @@
+"""cmdline-rejected: the kernel took every declared parameter that is on its command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..formats.cmdline import words
+from ..spec.frozen import declared_tokens
+from ..spec.kernel_params import INEFFECTIVE, name_of, problems
+from .finding import Case, Finding, Remedy
+
+_ID = "cmdline-rejected"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    running, log = case.host.kernel.cmdline, case.host.kernel.log
+    declared = words(declared_tokens(case.spec))
+    if running.value is None:
+        yield Finding(_ID, "kernel command line", "unknown", "effective",
+                      f"the running command line cannot be read: {running.why()}", evidence=(running.source,))
+        return
+    present = words(running.value)
+    complaints = log.value.rejected if log.value else {}
+    accepted = []
+    for word in [word for word in declared if word in present]:
+        line = _complaint(word, complaints)
+        reason = line or INEFFECTIVE.get(word) or "; ".join(problems(word))
+        if reason:
+            yield _declared(case, word, reason, log.source if line else "the kernel's own parser")
+        else:
+            accepted.append(word)
+    for word in [word for word in present if word not in declared]:
+        line = _complaint(word, complaints) if word.startswith(("pci=", "amd_iommu=", "intel_iommu=")) else None
+        if line:
+            yield Finding(_ID, word, "warn", "effective", f"{word}, which is not ours, was rejected by the kernel "
+                          f"({line}): it changes nothing", "rejected", "taken", (log.source,),
+                          Remedy("remove it from the boot configuration that sets it"))
+    if accepted or not declared:
+        yield _rest(case, accepted)
+
+
+def _declared(case: Case, word: str, reason: str, source: str) -> Finding:
+    if word in INEFFECTIVE:
+        return Finding(_ID, word, "warn", "effective", f"{word} is on the command line but rejected by the kernel "
+                       f"({reason}): it changes nothing; whether ACS is off is proven by acs-redirect instead",
+                       "rejected", "", (source,))
+    return Finding(_ID, word, "fail", "effective", f"{word} is on the command line but rejected by the kernel "
+                   f"({reason}): it changes nothing", "rejected", "taken", (source,),
+                   case.play("cmdline", True, "correct box_spec.kernel.cmdline in the inventory"))
+
+
+def _rest(case: Case, accepted: list[str]) -> Finding:
+    log = case.host.kernel.log
+    if not accepted:
+        return Finding(_ID, "kernel command line", "skip", "effective", "the spec declares no kernel parameter")
+    named = ", ".join(accepted)
+    if log.value is None or not log.value.complete:
+        why = log.why() if log.value is None else f"{log.source}: the log lost its first lines"
+        root = Remedy("run as root") if log.reason == "no permission" else None
+        return Finding(_ID, "kernel command line", "unknown", "effective", f"whether the kernel took {named} is unknown: "
+                       f"{why}", "?", "taken", (log.source,), root)
+    return Finding(_ID, "kernel command line", "pass", "effective", f"the kernel complained about none of {named}",
+                   "taken", "taken", (log.source,))
+
+
+def _complaint(word: str, complaints: dict[str, str]) -> str | None:
+    return complaints.get(word) or (None if word.startswith("pci=") else complaints.get(name_of(word)))

@@ -1,0 +1,77 @@
+"""cmdline-token: every declared parameter is configured, in the generated configuration, and running.
+
+A parameter that is set but not yet booted, and one that runs but is lost at the next boot, are findings of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..formats.cmdline import missing
+from ..spec.frozen import declared_tokens
+from .finding import Case, Finding
+
+_ID = "cmdline-token"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    tokens = declared_tokens(case.spec)
+    running = case.host.kernel.cmdline
+    if not tokens:
+        yield Finding(_ID, "kernel command line", "skip", "declared", "the spec declares no kernel parameter")
+    elif running.value is None:
+        yield Finding(_ID, "kernel command line", "unknown", "effective",
+                      f"the running command line cannot be read: {running.why()}", evidence=(running.source,))
+    else:
+        for token in tokens:
+            yield _judge(case, token, running.value)
+
+
+def _judge(case: Case, token: str, running: tuple[str, ...]) -> Finding:
+    boot = case.host.boot
+    source = case.host.kernel.cmdline.source
+    effective = not missing([token], running)
+    if case.trial:
+        return (_pass(token, "is on the running command line", source) if effective else
+                _fail(case, token, "effective", "is not on the command line of this trial boot", (source,)))
+    configured = _has(boot.configured.value, token)
+    generated = _has(boot.generated.value, token)
+    evidence = (f"configured {_word(configured)}: {boot.configured.source}",
+                f"generated {_word(generated)}: {boot.generated.source}", f"running {_word(effective)}: {source}")
+    if effective and generated:
+        return _pass(token, "is running and stays at the next boot", *evidence)
+    if effective and generated is None:
+        return Finding(_ID, token, "unknown", "generated", f"{token} is running; whether the next boot keeps it is "
+                       f"unknown: {boot.generated.why()}", "running", "running and generated", evidence)
+    if effective:
+        return _fail(case, token, "generated", "is running but not in the generated configuration: the next boot loses "
+                     f"it{_culprit(case, configured)}", evidence)
+    if generated:
+        return _fail(case, token, "effective", "is set, reboot pending: it is in the generated configuration but not on "
+                     "the running command line", evidence)
+    if configured and generated is False:
+        return _fail(case, token, "generated", "is configured but not in the generated configuration: update-grub has "
+                     f"not run or failed{_culprit(case, configured)}", evidence)
+    return _fail(case, token, "configured", "is not on the running command line, nor configured", evidence)
+
+
+def _has(tokens: tuple[str, ...] | None, token: str) -> bool | None:
+    return None if tokens is None else not missing([token], tokens)
+
+
+def _word(state: bool | None) -> str:
+    return {True: "yes", False: "no", None: "?"}[state]
+
+
+def _culprit(case: Case, configured: bool | None) -> str:
+    files = case.host.boot.overwriters
+    return f" ({', '.join(files)} overwrites GRUB_CMDLINE_LINUX_DEFAULT after us)" if files and configured else ""
+
+
+def _pass(token: str, text: str, *evidence: str) -> Finding:
+    return Finding(_ID, token, "pass", "effective", f"{token} {text}", "running", "running", evidence)
+
+
+def _fail(case: Case, token: str, layer: str, text: str, evidence: tuple[str, ...]) -> Finding:
+    return Finding(_ID, token, "fail", layer, f"{token} {text}", layer, "configured, generated and running", evidence,
+                   case.play("cmdline", True))

@@ -1,0 +1,59 @@
+"""cpu-governor: every CPU frequency policy has the declared governor and energy preference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ..facts.cpu import Policy
+from ..facts.fact import Fact
+from .finding import Case, Finding
+
+_ID = "cpu-governor"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    cpu, found = case.spec.cpu, case.host.policies
+    wants_governor = cpu.governor != "leave"
+    if not wants_governor and cpu.epp is None:
+        yield Finding(_ID, "governor", "skip", "declared", "the spec leaves the governor alone")
+    elif found.value is None:
+        yield Finding(_ID, "governor", "unknown", "effective", f"the frequency policies cannot be listed: {found.why()}",
+                      "?", cpu.governor, (found.source,))
+    elif not found.value:
+        yield Finding(_ID, "governor", "skip", "effective", "no cpufreq policy: the kernel drives no frequency scaling "
+                      "here (virtual machine, or scaling left to the firmware)", "", cpu.governor, (found.source,))
+    else:
+        if wants_governor:
+            yield _judge(case, "governor", found.value, lambda policy: policy.governor, cpu.governor)
+        if cpu.epp is not None:
+            yield _epp(case, found.value, cpu.epp)
+
+
+def _epp(case: Case, policies: tuple[Policy, ...], wanted: str) -> Finding:
+    if all(policy.epp.missing for policy in policies):
+        return Finding(_ID, "energy preference", "skip", "effective", "the scaling driver has no energy preference "
+                       f"({policies[0].driver.value or 'driver unknown'})", "", wanted, (policies[0].epp.source,))
+    return _judge(case, "energy preference", policies, lambda policy: policy.epp, wanted)
+
+
+def _judge(case: Case, subject: str, policies: tuple[Policy, ...], pick: Callable[[Policy], Fact[str]],
+           wanted: str) -> Finding:
+    values: dict[str, list[str]] = {}
+    for policy in policies:
+        fact = pick(policy)
+        values.setdefault(fact.value if fact.value is not None else f"unknown ({fact.reason})", []).append(policy.name)
+    unread = [pick(policy) for policy in policies if pick(policy).value is None]
+    wrong = {value: names for value, names in values.items() if value != wanted}
+    observed = ", ".join(f"{value} on {len(names)}" for value, names in values.items())
+    evidence = (f"{pick(policies[0]).source} and {len(policies) - 1} more" if len(policies) > 1
+                else pick(policies[0]).source, f"driver {policies[0].driver.value or 'unknown'}")
+    if not wrong:
+        return Finding(_ID, subject, "pass", "effective", f"{subject} is {wanted} on all {len(policies)} policies",
+                       observed, wanted, evidence)
+    read_wrong = [name for value, names in wrong.items() if not value.startswith("unknown (") for name in names]
+    if not read_wrong:
+        return Finding(_ID, subject, "unknown", "effective", f"{subject} cannot be read: {unread[0].why()}", observed,
+                       wanted, evidence)
+    shown = ", ".join(read_wrong[:3]) + (f" and {len(read_wrong) - 3} more" if len(read_wrong) > 3 else "")
+    return Finding(_ID, subject, "fail", "effective", f"{subject} is not {wanted} on {shown} ({observed})", observed,
+                   wanted, evidence, case.play("governor"))

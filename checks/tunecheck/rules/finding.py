@@ -1,0 +1,99 @@
+"""What a rule says, and what it sees while it judges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ..facts.snapshot import HostFacts, Snapshot
+from ..spec.frozen import Frozen, Spec
+
+__all__ = ["OUTCOMES", "Case", "Finding", "Remedy", "Rule", "exit_code", "worst"]
+
+#: Worst first. Skip and unknown are never shown as pass.
+OUTCOMES = ("fail", "unknown", "warn", "pass", "skip")
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """How to put it right: a sentence or command, the play's tags, and whether the box has to reboot."""
+
+    text: str
+    ansible_tags: tuple[str, ...] = ()
+    needs_reboot: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One verdict on one subject. ``layer`` is where it was decided: declared, configured, generated, effective,
+    behaviour. ``text`` says what is so, without the id."""
+
+    id: str
+    subject: str
+    outcome: str
+    layer: str
+    text: str
+    observed: str = ""
+    expected: str = ""
+    evidence: tuple[str, ...] = ()
+    remedy: Remedy | None = None
+
+    @property
+    def message(self) -> str:
+        """One line: what is so, what was expected, how to put it right."""
+        parts = [f"{self.id}: {self.text}"]
+        if self.outcome in ("fail", "warn") and self.expected:
+            parts.append(f"expected {self.expected}")
+        if self.outcome in ("fail", "warn", "unknown") and self.remedy:
+            parts.append(self.remedy.text)
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Facts and desired state together. ``trial``: judge only what a trial boot has to prove."""
+
+    snapshot: Snapshot
+    frozen: Frozen | None = None
+    trial: bool = False
+
+    @property
+    def spec(self) -> Spec:
+        """The desired state; all neutral where there is no spec."""
+        return self.frozen.spec if self.frozen else Spec()
+
+    @property
+    def host(self) -> HostFacts:
+        """The facts beyond the topology; only rules of the host verb may ask."""
+        if self.snapshot.host is None:
+            raise RuntimeError("a rule of `tunecheck topo` asked for facts that this verb does not gather")
+        return self.snapshot.host
+
+    def play(self, tag: str, needs_reboot: bool = False, first: str = "") -> Remedy:
+        """The remedy "run the play": ``first`` is what has to be done before."""
+        host = self.frozen.host if self.frozen else "<host>"
+        run = f"run: ansible-playbook site.yml --tags {tag} -l {host}"
+        return Remedy(f"{first}, then {run}" if first else run, (tag,), needs_reboot)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A check: its id, one line about it, the function, and the verbs that run it. ``in_trial``: also judged of a
+    boot that is not committed yet."""
+
+    id: str
+    summary: str
+    judge: Callable[[Case], Iterable[Finding]]
+    verbs: tuple[str, ...] = ("host", "preflight")
+    in_trial: bool = False
+
+
+def worst(findings: Iterable[Finding]) -> str:
+    """The verdict over all of them; "unknown" where nothing was judged at all."""
+    found = {finding.outcome for finding in findings}
+    return next((outcome for outcome in OUTCOMES if outcome in found), "unknown")
+
+
+def exit_code(outcome: str) -> int:
+    """0 pass, 1 a check failed, 3 could not determine."""
+    return {"fail": 1, "unknown": 3}.get(outcome, 0)
