@@ -47,7 +47,8 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--from", "source", metavar="FILE", help="Judge a recording instead of this machine."),
         click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
                      help="Write JSON to FILE; without FILE to standard output, in place of the report."),
-        click.option("--spec", "spec_file", metavar="FILE", help="Judge against this spec, not /etc/tunecheck/spec.json."),
+        click.option("--spec", "spec_file", metavar="FILE",
+                     help="Judge against this spec, not /etc/tunecheck/spec.json."),
     ):
         command = option(command)
     return command
@@ -133,7 +134,7 @@ def _open(source: str | None, record: str | None) -> tuple[Any, Any]:
 
     if source is not None:
         if record is not None:
-            raise UsageError("--record and --from exclude each other: a recording needs no second one; drop one of them")
+            raise UsageError("--record and --from exclude each other: there is a recording already; drop one of them")
         return load_recording(source), None
     from .host.live import LiveHost
 

@@ -77,7 +77,7 @@ def acs(config: bytes) -> Optional[Acs]:
     if config_gone(config):
         raise ConfigUnreadable("the device does not answer (its configuration space reads ff)")
     if len(config) < _CONVENTIONAL:
-        raise ConfigUnreadable("no permission (only %d bytes of the configuration space; run as root)" % len(config))
+        raise ConfigUnreadable("no permission (only %d bytes of the configuration space)" % len(config))
     if len(config) < _EXTENDED:
         if _find_capability(config, _CAP_EXPRESS) is None:
             return None     # conventional PCI: no extended capabilities at all

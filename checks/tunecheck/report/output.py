@@ -51,8 +51,8 @@ def _replace(target: Path, content: bytes) -> None:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(name, mode)
-        os.replace(name, target)
+        Path(name).chmod(mode)
+        Path(name).replace(target)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

@@ -55,7 +55,7 @@ def _link(device: Device) -> str:
 
 def _acs(device: Device) -> str:
     if not device.acs.known:
-        return f"ACS ? ({device.acs.reason})"
+        return f"ACS ? ({(device.acs.reason or '').partition(' (')[0]})"
     if device.acs.value is None:
         return "no ACS"
     return f"ACS 0x{device.acs.value.ctl:04x}{' redirects' if device.acs.value.redirects else ''}"

@@ -25,10 +25,12 @@ _TOPO = ("topo", "preflight")
 
 #: In the order of a report: what is there, how it hangs together, what is set, what it does.
 RULES = (
-    Rule("accelerator-count", "as many accelerators as declared, each answering", accelerator_count.judge, _EVERY, True),
+    Rule("accelerator-count", "as many accelerators as declared, each answering", accelerator_count.judge, _EVERY,
+         in_trial=True),
     Rule("topo-relation", "every pair of accelerators is as close as declared", topo_relation.judge, _TOPO),
     Rule("link-width", "declared lanes at the accelerator and every hop above it", link_width.judge, _TOPO),
-    Rule("acs-redirect", "no port between two accelerators redirects their traffic", acs_redirect.judge, _EVERY, True),
+    Rule("acs-redirect", "no port between two accelerators redirects their traffic", acs_redirect.judge, _EVERY,
+         in_trial=True),
     Rule("acs-persistence", "the redirect bits stay clear after resets and reboots", acs_persistence.judge),
     Rule("cmdline-token", "every declared kernel parameter is set, generated and running", cmdline_token.judge,
          in_trial=True),

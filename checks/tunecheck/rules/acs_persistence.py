@@ -25,8 +25,11 @@ def judge(case: Case) -> Iterator[Finding]:
         yield _finding("skip", "behaviour", "no port lies between accelerators")
     elif not ports:
         unread = [port for port in topology.path_ports() if not topology.bridges[port].acs.known]
-        yield (_finding("unknown", "behaviour", f"ports with ACS cannot be told: {topology.bridges[unread[0]].acs.why()}")
-               if unread else _finding("skip", "behaviour", "no port between accelerators has an ACS capability"))
+        if unread:
+            why = topology.bridges[unread[0]].acs.why()
+            yield _finding("unknown", "behaviour", f"which ports have an ACS capability is unknown: {why}")
+        else:
+            yield _finding("skip", "behaviour", "no port between accelerators has an ACS capability")
     elif acs.mechanism != "setpci":
         yield _judge(case, ports)
     if ports and acs.peer_redirect == "off" and (acs.at_boot_unit or acs.mechanism == "setpci"):
@@ -48,8 +51,8 @@ def _judge(case: Case, ports: list[str]) -> Finding:
                         f"{generated.why()}", evidence=(generated.source,))
     bare = _uncovered(case, ports, generated.value)
     if bare:
-        return _finding("fail", "generated", f"the next boot turns ACS redirect on again at {', '.join(bare)}: the boot "
-                        "loader's default entry lacks the option that is running now", expected=_EXPECTED,
+        return _finding("fail", "generated", f"the next boot turns ACS redirect on again at {', '.join(bare)}: the "
+                        "boot loader's default entry lacks the option that is running now", expected=_EXPECTED,
                         evidence=(running.source, generated.source), remedy=remedy)
     return _finding("pass", "generated", f"the command line keeps ACS redirect off at {', '.join(ports)}, now and at "
                     "the next boot", expected=_EXPECTED, evidence=(running.source, generated.source))
@@ -59,8 +62,8 @@ def _unit(case: Case) -> Finding:
     enabled = case.host.acs_unit
     source = (enabled.source,)
     if enabled.value is None:
-        return Finding(_ID, "tunecheck-acs.service", "unknown", "configured", f"whether the unit is enabled is unknown: "
-                       f"{enabled.why()}", evidence=source)
+        return Finding(_ID, "tunecheck-acs.service", "unknown", "configured",
+                       f"whether the unit is enabled is unknown: {enabled.why()}", evidence=source)
     state = "enabled" if enabled.value else "not enabled"
     return Finding(_ID, "tunecheck-acs.service", "pass" if enabled.value else "fail", "configured",
                    f"tunecheck-acs.service, which clears the redirect bits at boot, is {state}", state, "enabled",

@@ -44,8 +44,8 @@ def _judge(case: Case, port: Device, pairs: list[Pair]) -> Finding:
     path = f"the path {_labels(pairs)}"
     if not port.acs.known:
         root = "no permission" in (port.acs.reason or "")
-        return Finding(_ID, port.bdf, "unknown", "behaviour", f"the ACS control register of {port.bdf} on {path} cannot "
-                       f"be read: {port.acs.why()}", "?", _EXPECTED, (port.acs.source,),
+        return Finding(_ID, port.bdf, "unknown", "behaviour", f"the ACS control register of {port.bdf} on {path} "
+                       f"cannot be read: {port.acs.why()}", "?", _EXPECTED, (port.acs.source,),
                        Remedy("run as root") if root else None)
     found = port.acs.value
     if found is None:

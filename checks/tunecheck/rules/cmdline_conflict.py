@@ -42,8 +42,8 @@ def _contradictions(declared: tuple[str, ...], running: tuple[str, ...], source:
             yield Finding(_ID, token, "fail" if wins else "warn", "effective",
                           f"{rival} {'takes back' if wins else 'stands before'} the declared {token} on the running "
                           "command line", rival, f"{token} alone", (source,),
-                          Remedy(f"remove {rival} from the boot configuration that sets it (look in /etc/default/grub and "
-                                 "/etc/default/grub.d)", ("cmdline",), True))
+                          Remedy(f"remove {rival} from the boot configuration that sets it (look in /etc/default/grub "
+                                 "and /etc/default/grub.d)", ("cmdline",), True))
 
 
 def _override(running: tuple[str, ...]) -> Iterator[Finding]:

@@ -21,8 +21,8 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     present = words(running.value)
     complaints = log.value.rejected if log.value else {}
-    accepted = []
-    for word in [word for word in declared if word in present]:
+    accepted, running_ours = [], [word for word in declared if word in present]
+    for word in running_ours:
         line = _complaint(word, complaints)
         reason = line or INEFFECTIVE.get(word) or "; ".join(problems(word))
         if reason:
@@ -35,7 +35,7 @@ def judge(case: Case) -> Iterator[Finding]:
             yield Finding(_ID, word, "warn", "effective", f"{word}, which is not ours, was rejected by the kernel "
                           f"({line}): it changes nothing", "rejected", "taken", (log.source,),
                           Remedy("remove it from the boot configuration that sets it"))
-    if accepted or not declared:
+    if accepted or not running_ours:
         yield _rest(case, accepted)
 
 
@@ -52,13 +52,14 @@ def _declared(case: Case, word: str, reason: str, source: str) -> Finding:
 def _rest(case: Case, accepted: list[str]) -> Finding:
     log = case.host.kernel.log
     if not accepted:
-        return Finding(_ID, "kernel command line", "skip", "effective", "the spec declares no kernel parameter")
+        return Finding(_ID, "kernel command line", "skip", "effective", "no declared parameter is on the running "
+                       "command line")
     named = ", ".join(accepted)
     if log.value is None or not log.value.complete:
         why = log.why() if log.value is None else f"{log.source}: the log lost its first lines"
         root = Remedy("run as root") if log.reason == "no permission" else None
-        return Finding(_ID, "kernel command line", "unknown", "effective", f"whether the kernel took {named} is unknown: "
-                       f"{why}", "?", "taken", (log.source,), root)
+        return Finding(_ID, "kernel command line", "unknown", "effective",
+                       f"whether the kernel took {named} is unknown: {why}", "?", "taken", (log.source,), root)
     return Finding(_ID, "kernel command line", "pass", "effective", f"the kernel complained about none of {named}",
                    "taken", "taken", (log.source,))
 

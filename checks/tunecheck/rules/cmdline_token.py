@@ -47,8 +47,8 @@ def _judge(case: Case, token: str, running: tuple[str, ...]) -> Finding:
         return _fail(case, token, "generated", "is running but not in the generated configuration: the next boot loses "
                      f"it{_culprit(case, configured)}", evidence)
     if generated:
-        return _fail(case, token, "effective", "is set, reboot pending: it is in the generated configuration but not on "
-                     "the running command line", evidence)
+        return _fail(case, token, "effective", "is set, reboot pending: it is in the generated configuration but not "
+                     "on the running command line", evidence)
     if configured and generated is False:
         return _fail(case, token, "generated", "is configured but not in the generated configuration: update-grub has "
                      f"not run or failed{_culprit(case, configured)}", evidence)
@@ -73,5 +73,6 @@ def _pass(token: str, text: str, *evidence: str) -> Finding:
 
 
 def _fail(case: Case, token: str, layer: str, text: str, evidence: tuple[str, ...]) -> Finding:
-    return Finding(_ID, token, "fail", layer, f"{token} {text}", layer, "configured, generated and running", evidence,
+    expected = "running" if case.trial else "configured, generated and running"
+    return Finding(_ID, token, "fail", layer, f"{token} {text}", "missing", expected, evidence,
                    case.play("cmdline", True))

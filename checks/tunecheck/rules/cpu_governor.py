@@ -17,8 +17,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if not wants_governor and cpu.epp is None:
         yield Finding(_ID, "governor", "skip", "declared", "the spec leaves the governor alone")
     elif found.value is None:
-        yield Finding(_ID, "governor", "unknown", "effective", f"the frequency policies cannot be listed: {found.why()}",
-                      "?", cpu.governor, (found.source,))
+        yield Finding(_ID, "governor", "unknown", "effective",
+                      f"the frequency policies cannot be listed: {found.why()}", "?", cpu.governor, (found.source,))
     elif not found.value:
         yield Finding(_ID, "governor", "skip", "effective", "no cpufreq policy: the kernel drives no frequency scaling "
                       "here (virtual machine, or scaling left to the firmware)", "", cpu.governor, (found.source,))

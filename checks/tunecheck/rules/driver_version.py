@@ -18,10 +18,11 @@ def judge(case: Case) -> Iterator[Finding]:
     found, evidence = driver.version, (driver.version.source, f"flavour {driver.flavour.value or 'unknown'}")
     if found.value is None:
         outcome = "fail" if found.missing else "unknown"
-        reason = "no NVIDIA kernel driver is loaded" if found.missing else f"the driver's version is unknown: {found.why()}"
+        reason = ("no NVIDIA kernel driver is loaded" if found.missing
+                  else f"the driver's version is unknown: {found.why()}")
         yield Finding(_ID, "nvidia", outcome, "effective", reason, "", wanted, evidence,
                       case.play("driver") if found.missing else None)
         return
     good = found.value == wanted
-    yield Finding(_ID, "nvidia", "pass" if good else "fail", "effective", f"driver {found.value} is loaded", found.value,
-                  wanted, evidence, None if good else case.play("driver", True))
+    yield Finding(_ID, "nvidia", "pass" if good else "fail", "effective", f"driver {found.value} is loaded",
+                  found.value, wanted, evidence, None if good else case.play("driver", True))

@@ -49,7 +49,7 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
     if wanted == mode:
         return Finding(_ID, subject, "pass", "effective", f"{subject}: {seen}", kind, _WORDS[wanted], evidence)
     if (wanted, mode) == ("pt", "off"):
-        return Finding(_ID, subject, "warn", "effective", f"{subject}: no IOMMU is at work (off in BIOS or on the command "
-                       "line); DMA is untranslated all the same", kind, _WORDS[wanted], evidence)
+        return Finding(_ID, subject, "warn", "effective", f"{subject}: no IOMMU is at work (off in BIOS or on the "
+                       "command line); DMA is untranslated all the same", kind, _WORDS[wanted], evidence)
     return Finding(_ID, subject, "fail", "effective", f"{subject}: {seen}", kind, _WORDS[wanted], evidence,
                    case.play("cmdline", True))

@@ -35,14 +35,16 @@ def _not_loaded(case: Case, module: Module, parameter: str, value: int | str) ->
     subject, expected = f"{module.name} {parameter}", f"{parameter}={value}"
     set_to, source = _configured(module, parameter), (module.configured.source,)
     if module.configured.value is None:
-        return Finding(_ID, subject, "unknown", "configured", f"{module.name} is not loaded and modprobe.d cannot be read: "
-                       f"{module.configured.why()}", "?", expected, source)
+        return Finding(_ID, subject, "unknown", "configured",
+                       f"{module.name} is not loaded and modprobe.d cannot be read: {module.configured.why()}",
+                       "?", expected, source)
     if case.trial or (set_to is not None and same_value(value, set_to)):
         ready = "" if case.trial else "; modprobe.d has the declared value ready"
-        return Finding(_ID, subject, "skip", "effective", f"{module.name} is not loaded, so no live value exists{ready}",
-                       set_to or "", expected, source)
-    return Finding(_ID, subject, "fail", "configured", f"{module.name} is not loaded and modprobe.d sets "
-                   f"{parameter if set_to is None else 'the wrong value'} {'nowhere' if set_to is None else set_to}",
+        return Finding(_ID, subject, "skip", "effective",
+                       f"{module.name} is not loaded, so no live value exists{ready}", set_to or "",
+                       expected, source)
+    state = "does not set it" if set_to is None else f"sets {parameter}={set_to}"
+    return Finding(_ID, subject, "fail", "configured", f"{module.name} is not loaded, and modprobe.d {state}",
                    set_to or "not set", expected, source, case.play("modules"))
 
 
@@ -58,7 +60,8 @@ def _live(case: Case, module: Module, parameter: str, value: int | str) -> Findi
     set_to = _configured(module, parameter)
     ready = set_to is not None and same_value(value, set_to)
     if not same_value(value, fact.value):
-        pending = ", though modprobe.d has it: the module was loaded before, or from an older initramfs" if ready else ""
+        pending = (", though modprobe.d has it: the module was loaded before, or from an older initramfs" if ready
+                   else "")
         return Finding(_ID, subject, "fail", "effective", f"{subject} is {fact.value} in the loaded module{pending}",
                        fact.value, expected, evidence, case.play("modules", True))
     if case.trial or ready:
