@@ -27,18 +27,18 @@ def build(host: str, box_spec: object, box_spec_host: object | None = None) -> F
     group, own = _mappings(host, box_spec, box_spec_host)
     profile = _profile(group, own)
     merged = merge(Layer(profile.name, profile.values), Layer(_GROUP, group), Layer(_HOST, own))
-    problems = refusals.of_values(group, _GROUP) + refusals.of_values(own, _HOST)
-    if problems:
-        raise SpecError(problems)
+    forbidden = refusals.of_values(group, _GROUP) + refusals.of_values(own, _HOST)
     try:
         plain = Model.model_validate(merged.values).model_dump()
     except ValidationError as error:
-        raise SpecError(_placed(refusals.of_model(error), merged)) from error
+        kernel = merged.values.get("kernel")
+        tokens = refusals.of_tokens(kernel.get("cmdline")) if isinstance(kernel, dict) else []
+        raise SpecError(_without_echoes(forbidden, _placed(refusals.of_model(error) + tokens, merged))) from error
     name = plain.pop("profile")
     spec = from_plain(plain)
-    found = refusals.contradictions(spec)
-    if found:
-        raise SpecError(_placed(found, merged))
+    found = _placed(refusals.contradictions(spec), merged)
+    if forbidden or found:
+        raise SpecError(_without_echoes(forbidden, found))
     return Frozen(host=host, profile=name, spec=spec, sources=_sources(spec, merged, profile))
 
 
@@ -86,6 +86,17 @@ def _placed(found: list[tuple[str, str]], merged: Merged) -> list[str]:
         note = "" if origin == prefix else f" (value of profile {origin})"
         placed.append(f"{prefix}.{path}: {text}{note}")
     return placed
+
+
+def _without_echoes(first: list[str], more: list[str]) -> list[str]:
+    """All problems, less those of ``more`` that speak of a value which ``first`` has refused already."""
+    refused = {problem.partition(": ")[0] for problem in first}
+    news = []
+    for problem in more:
+        path = problem.partition(": ")[0]
+        if not any(path == known or path.startswith((known + ".", known + "[")) for known in refused):
+            news.append(problem)
+    return first + news
 
 
 def _sources(spec: Spec, merged: Merged, profile: profile_files.Profile) -> dict[str, str]:

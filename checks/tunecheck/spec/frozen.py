@@ -102,6 +102,8 @@ class Frozen:
             "digest": self.digest,
             "spec": asdict(self.spec),
             "sources": dict(self.sources),
+            # Derived, for the roles; never read back.
+            "declared_tokens": list(declared_tokens(self.spec)),
         }
 
     def to_json(self) -> str:

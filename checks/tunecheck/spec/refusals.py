@@ -15,7 +15,7 @@ from tunecheck.spec import kernel_params
 from tunecheck.spec.frozen import Spec, declared_tokens
 from tunecheck.spec.merge import module_name
 
-__all__ = ["contradictions", "of_model", "of_values"]
+__all__ = ["contradictions", "of_model", "of_tokens", "of_values"]
 
 _LATEST = re.compile(r"(?<![a-z0-9])latest(?![a-z0-9])", re.IGNORECASE)
 _PATTERNS = {
@@ -131,6 +131,16 @@ def _unknown(name: str, location: list[Any]) -> str:
     return f"unknown key; {guess}Known keys here: {', '.join(known)}"
 
 
+def of_tokens(cmdline: object) -> list[tuple[str, str]]:
+    """What is wrong with each kernel parameter by itself; entries that are not text are the model's to refuse."""
+    return [
+        (f"kernel.cmdline[{index}]", text)
+        for index, token in enumerate(cmdline if isinstance(cmdline, list | tuple) else ())
+        if isinstance(token, str)
+        for text in kernel_params.problems(token)
+    ]
+
+
 def contradictions(spec: Spec) -> list[tuple[str, str]]:
     """What the fields are each right about but not together, and kernel parameters that cannot work."""
     found = _cmdline(spec)
@@ -150,7 +160,7 @@ def contradictions(spec: Spec) -> list[tuple[str, str]]:
 def _cmdline(spec: Spec) -> list[tuple[str, str]]:
     at = "kernel.cmdline[{}]".format
     cmdline = spec.kernel.cmdline
-    found = [(at(i), text) for i, token in enumerate(cmdline) for text in kernel_params.problems(token)]
+    found = of_tokens(cmdline)
     if found:
         return found
     policy = tuple(token for token in declared_tokens(spec)[:1] if spec.iommu in ("pt", "off"))

@@ -1,0 +1,94 @@
+"""Role box_spec through ansible-playbook: facts set, refusals readable, nothing written to the box before."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[3]
+PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
+PLAY = """
+- hosts: all
+  gather_facts: false
+  become: false
+  roles: [box_spec]
+  tasks:
+    - name: Show the facts
+      ansible.builtin.debug:
+        msg: "{{ box_spec_frozen.digest }} newline={{ box_spec_frozen_json.endswith('}' ~ '\\n') }}"
+    - name: Write the box
+      ansible.builtin.copy: {content: "{{ box_spec_frozen_json }}", dest: "{{ target }}", mode: "0644"}
+"""
+
+pytestmark = [
+    pytest.mark.skipif(not PLAYBOOK.exists(), reason="ansible-playbook is not installed in this environment"),
+    pytest.mark.skipif(
+        not (REPOSITORY / "checks/tunecheck/__main__.py").exists(), reason="python -m tunecheck does not exist yet"
+    ),
+]
+
+
+def play(tmp_path: Path, variables: str, *arguments: str) -> tuple[subprocess.CompletedProcess[str], Path]:
+    target = tmp_path / "spec.json"
+    inventory = tmp_path / "inventory"
+    (inventory / "group_vars").mkdir(parents=True)
+    (inventory / "hosts.yml").write_text(
+        f"all: {{hosts: {{box1: {{ansible_connection: local, ansible_python_interpreter: {sys.executable}}}}}}}\n",
+        encoding="utf-8",
+    )
+    (inventory / "group_vars" / "all.yml").write_text(f"target: {target}\n{variables}", encoding="utf-8")
+    (tmp_path / "play.yml").write_text(PLAY, encoding="utf-8")
+    done = subprocess.run(
+        [PLAYBOOK, "-i", inventory, tmp_path / "play.yml", *arguments],
+        cwd=REPOSITORY,
+        env=os.environ | {"ANSIBLE_NOCOLOR": "1", "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg")},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    return done, target
+
+
+def test_facts_hold_the_exact_text(tmp_path: Path) -> None:
+    done, target = play(tmp_path, "box_spec: {profile: lab}\n")
+    assert done.returncode == 0, done.stdout + done.stderr
+    frozen = subprocess.run(
+        [sys.executable, "-m", "tunecheck", "spec", "freeze", "--host", "box1"],
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY / "checks")},
+        input='{"box_spec": {"profile": "lab"}}', capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert target.read_text(encoding="utf-8") == frozen
+    assert "newline=True" in done.stdout
+
+
+def test_check_mode_freezes_too(tmp_path: Path) -> None:
+    done, target = play(tmp_path, "box_spec: {profile: lab}\n", "--check")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "sha256:" in done.stdout
+    assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        pytest.param("", "box_spec: host box1 has none", id="host-without-a-spec"),
+        pytest.param("box_spec: {profile: lab, iommu: off}\n", "YAML read the unquoted word off", id="off-unquoted"),
+        pytest.param("box_spec: lab\n", "expected a mapping", id="not-a-mapping"),
+        pytest.param(
+            "box_spec: {profile: lab}\nbox_spec_host: {acs: {typo: 1}}\n", "box_spec_host.acs.typo", id="host-layer"
+        ),
+    ],
+)
+def test_refused_before_the_first_write(tmp_path: Path, variables: str, says: str) -> None:
+    done, target = play(tmp_path, variables)
+    assert done.returncode == 2
+    assert says in done.stdout + done.stderr
+    assert "Nothing was written" in done.stdout + done.stderr
+    assert not target.exists()
+
+
+def test_runs_with_any_tag(tmp_path: Path) -> None:
+    done, _ = play(tmp_path, "box_spec: {profile: lab}\n", "--tags", "acs")
+    assert "Hold the frozen box_spec" in done.stdout, done.stdout + done.stderr
