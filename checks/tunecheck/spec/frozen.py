@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from tunecheck.errors import SpecError
 
@@ -129,7 +129,7 @@ def _beyond_defaults(value: dict[str, Any], default: dict[str, Any]) -> dict[str
             item = _beyond_defaults(item, neutral)
             if item:
                 kept[key] = item
-        elif item != neutral:
+        elif item != neutral or type(item) is not type(neutral):  # 1 is not true
             kept[key] = item
     return kept
 
@@ -158,6 +158,10 @@ def _fill(kind: type, data: object, path: str) -> Any:
     return kind(**values)
 
 
+def _texts(value: object) -> TypeGuard[dict[str, str]]:
+    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
+
+
 def load_frozen(source: str | Path | bytes) -> Frozen:
     """Read a frozen spec from a path or its bytes; raise SpecError when it is not one or was altered."""
     where = "the given spec" if isinstance(source, bytes) else str(source)
@@ -172,7 +176,7 @@ def load_frozen(source: str | Path | bytes) -> Frozen:
         found = data.get("schema") if isinstance(data, dict) else type(data).__name__
         raise SpecError([f"{where}: schema is {found!r}, this tunecheck reads {SCHEMA!r}; {_AGAIN}"])
     host, profile, sources = data.get("host"), data.get("profile"), data.get("sources")
-    if not isinstance(host, str) or not isinstance(profile, str) or not isinstance(sources, dict):
+    if not isinstance(host, str) or not isinstance(profile, str) or not _texts(sources):
         raise SpecError([f"{where}: host, profile or sources is missing or of the wrong type; {_AGAIN}"])
     try:
         frozen = Frozen(host=host, profile=profile, spec=from_plain(data.get("spec") or {}), sources=sources)

@@ -56,9 +56,9 @@ def test_digest_sees_profile_and_values() -> None:
     assert build("a", {"profile": "lab", "iommu": "pt"}).digest != lab.digest
 
 
-def edited() -> bytes:
+def edited(key: str, value: object) -> bytes:
     data = json.loads(document())
-    data["spec"]["boot"]["panic_seconds"] = 6
+    data["spec"]["boot"][key] = value
     return json.dumps(data).encode()
 
 
@@ -71,7 +71,9 @@ def without(field: str) -> bytes:
 @pytest.mark.parametrize(
     ("raw", "says"),
     [
-        pytest.param(edited(), "was altered", id="value-edited"),
+        pytest.param(edited("panic_seconds", 6), "was altered", id="value-edited"),
+        pytest.param(edited("trial", 1), "was altered", id="number-for-a-default-true"),
+        pytest.param(document(sources={"iommu": 1}), "wrong type", id="source-number"),
         pytest.param(document(profile="b200-hgx"), "was altered", id="profile-edited"),
         pytest.param(document(schema="tunecheck/spec/2"), "schema is 'tunecheck/spec/2'", id="newer-schema"),
         pytest.param(document(spec=[]), "missing or unknown", id="spec-empty-list"),
