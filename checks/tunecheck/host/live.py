@@ -57,11 +57,18 @@ class LiveHost:
         try:
             return self._reader.ask(operation, path, self._deadline)
         except TimeoutError:
-            reader, self._reader = self._reader, None
-            left = reader.abandon()
-            self._abandoned.append(reader)
             self._hung.add(folder)
-            raise Unreadable(path, f"timed out after {self._deadline:g} s{left}") from None
+            raise Unreadable(path, f"timed out after {self._deadline:g} s{self._abandon()}") from None
+        except ChildProcessError:
+            self._abandon()
+            raise Unreadable(path, "the process that was reading it got killed") from None
+
+    def _abandon(self) -> str:
+        reader, self._reader = self._reader, None
+        if reader is None:
+            return ""
+        self._abandoned.append(reader)
+        return reader.abandon()
 
     def run(self, argv: tuple[str, ...], deadline: float = 20.0) -> Completed:
         import subprocess  # only where a command is really run: start-up time

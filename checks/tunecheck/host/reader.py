@@ -27,11 +27,11 @@ _REASONS = {"FileNotFoundError": "not present", "NotADirectoryError": "not prese
 
 def reason_for(error: OSError) -> str:
     """The reason words of an operating system error."""
-    return _REASONS.get(type(error).__name__) or (error.strerror or type(error).__name__).lower()
+    return _REASONS.get(type(error).__name__) or error.strerror or type(error).__name__
 
 
 class Reader:
-    """The parent's end. After a TimeoutError the reader is dead: make another one."""
+    """The parent's end. After any error but Unreadable it is of no more use: make another one."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
@@ -43,7 +43,7 @@ class Reader:
         self._socket.setblocking(False)
 
     def ask(self, operation: bytes, path: str, deadline: float) -> bytes:
-        """One question, one answer. Raises Unreadable, or TimeoutError."""
+        """One question, one answer. Raises Unreadable, TimeoutError, or ChildProcessError where the child was killed."""
         until = time.monotonic() + deadline
         payload = os.fsencode(path)
         try:
@@ -51,8 +51,7 @@ class Reader:
             verdict, length = _HEADER.unpack(self._receive(_HEADER.size, until))
             answer = self._receive(length, until)
         except (BrokenPipeError, ConnectionResetError, EOFError):
-            # Killed from outside or by its own alarm: nothing was learned, which is what a time-out says.
-            raise TimeoutError from None
+            raise ChildProcessError from None
         if verdict == b"!":
             raise Unreadable(path, answer.decode(errors="replace"))
         return answer

@@ -1,0 +1,167 @@
+"""LiveHost: whatever a file or a command does, an answer comes within a bound, and nothing stays behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tunecheck.host import Unreadable
+from tunecheck.host.live import LiveHost, _kill
+
+
+@pytest.fixture
+def live() -> Iterator[LiveHost]:
+    host = LiveHost(read_deadline=0.4)
+    yield host
+    host.close()
+
+
+def _children() -> set[int]:
+    return {int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+
+
+def test_reads_lists_and_resolves(live: LiveHost, tmp_path: Path) -> None:
+    (tmp_path / "b").write_bytes(b"\x00\xff" * 100_000)
+    (tmp_path / "a").symlink_to("b")
+    assert live.read_bytes(str(tmp_path / "b")) == b"\x00\xff" * 100_000
+    assert live.list(str(tmp_path)) == ["a", "b"]
+    assert live.realpath(str(tmp_path / "a")) == str(tmp_path.resolve() / "b")
+    (tmp_path / "empty").mkdir()
+    assert live.list(str(tmp_path / "empty")) == []
+
+
+@pytest.mark.parametrize(("path", "reason"), [
+    ("missing", "not present"), ("", "is a directory"), ("file/below", "not present"), ("nul\0l", "not a path")])
+def test_reasons(live: LiveHost, tmp_path: Path, path: str, reason: str) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(Unreadable) as caught:
+        live.read_bytes(f"{tmp_path}/{path}")
+    assert caught.value.reason == reason
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_no_permission(live: LiveHost, tmp_path: Path) -> None:
+    (tmp_path / "secret").touch(0o000)
+    with pytest.raises(Unreadable, match="no permission"):
+        live.read_bytes(str(tmp_path / "secret"))
+
+
+def test_a_file_without_end_is_cut_off(live: LiveHost) -> None:
+    with pytest.raises(Unreadable, match="larger than 16 MiB"):
+        live.read_bytes("/dev/zero")
+
+
+def test_a_fifo_that_never_answers_costs_one_deadline(live: LiveHost, tmp_path: Path) -> None:
+    (tmp_path / "hung").mkdir()
+    os.mkfifo(tmp_path / "hung" / "fifo")
+    before = time.monotonic()
+    with pytest.raises(Unreadable, match=r"timed out after 0\.4 s"):
+        live.read_bytes(str(tmp_path / "hung" / "fifo"))
+    with pytest.raises(Unreadable, match="an earlier read in this directory timed out"):
+        live.read_bytes(str(tmp_path / "hung" / "other"))
+    assert time.monotonic() - before < 2
+    (tmp_path / "fine").write_text("still works")
+    assert live.read_bytes(str(tmp_path / "fine")) == b"still works"
+
+
+def test_a_stopped_or_killed_reader_is_replaced(live: LiveHost, tmp_path: Path) -> None:
+    for number, (blow, reason) in enumerate(((signal.SIGSTOP, "timed out"), (signal.SIGKILL, "got killed"))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "file").write_text("x")
+        live.list(str(tmp_path))
+        assert live._reader is not None
+        os.kill(live._reader.pid, blow)
+        with pytest.raises(Unreadable, match=reason):
+            live.read_bytes(str(folder / "file"))
+        assert live.list(str(tmp_path))
+
+
+def test_close_leaves_no_process(tmp_path: Path) -> None:
+    before = _children()
+    host = LiveHost(read_deadline=0.3)
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(Unreadable):
+        host.read_bytes(str(tmp_path / "fifo"))
+    host.list("/")
+    host.close()
+    assert _children() - before == set()
+
+
+def test_an_abandoned_reader_keeps_nobodys_pipe_open(tmp_path: Path) -> None:
+    """The parent is killed while its reader hangs: whoever reads the parent's output must see the end at once."""
+    os.mkfifo(tmp_path / "fifo")
+    code = ("import os, signal\nfrom tunecheck.host.live import LiveHost\n"
+            "host = LiveHost(read_deadline=1.5)\nhost.list('/')\nprint(host._reader.pid, flush=True)\n"
+            "signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGKILL))\nsignal.alarm(1)\n"
+            f"host.read_bytes({str(tmp_path / 'fifo')!r})\n")
+    before = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert time.monotonic() - before < 2.4
+    reader = int(done.stdout)
+    # Its own alarm ends the orphan: deadline + 1 s.
+    for _ in range(100):
+        if not Path(f"/proc/{reader}").exists() or "\nState:\tZ" in Path(f"/proc/{reader}/status").read_text():
+            return
+        time.sleep(0.05)
+    pytest.fail("the orphaned reader still runs")
+
+
+def test_run_returns_output_and_code(live: LiveHost) -> None:
+    done = live.run(("sh", "-c", r"printf 'out\377'; echo err >&2; exit 3"))
+    assert (done.returncode, done.stdout, done.stderr) == (3, "out\ufffd", "err\n")
+
+
+def test_run_takes_more_output_than_a_pipe_holds(live: LiveHost) -> None:
+    assert len(live.run(("sh", "-c", "head -c 3000000 /dev/zero; head -c 200000 /dev/zero >&2")).stdout) == 3_000_000
+
+
+def test_run_of_nothing(live: LiveHost) -> None:
+    with pytest.raises(Unreadable) as caught:
+        live.run(("tunecheck-no-such-command",))
+    assert caught.value.reason == "not present"
+
+
+@pytest.mark.parametrize("script", [
+    "trap '' TERM INT HUP; while :; do sleep 0.1; done",     # ignores everything that can be ignored
+    "kill -STOP $$",                                         # stopped: no signal but SIGKILL gets through
+    "sleep 60 & sleep 60 & wait",                            # children of its own
+    "exec >&- 2>&-; sleep 60",                               # closed its pipes, still runs
+])
+def test_run_ends_what_does_not_end(live: LiveHost, script: str) -> None:
+    before = time.monotonic()
+    with pytest.raises(Unreadable, match=r"timed out after 0\.3 s$"):
+        live.run(("sh", "-c", script), 0.3)
+    assert time.monotonic() - before < 2
+    assert _children() <= ({live._reader.pid} if live._reader else set())
+
+
+def test_run_does_not_wait_for_a_grandchild_that_holds_the_pipe(live: LiveHost) -> None:
+    before = time.monotonic()
+    assert live.run(("sh", "-c", "setsid sleep 3 & echo done"), 10).stdout == "done\n"
+    assert time.monotonic() - before < 2
+
+
+def test_what_cannot_be_killed_is_left_behind_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process in state D cannot be made at will; one that nobody kills behaves the same towards us."""
+    monkeypatch.setattr("tunecheck.host.live._signal_group", lambda pid: None)
+    process = subprocess.Popen(["sleep", "30"])
+    pid = process.pid
+    before = time.monotonic()
+    try:
+        left = _kill(process)
+        assert time.monotonic() - before < 2
+        assert left == f"; pid {pid} left in state S"
+        # subprocess itself must never wait for it again, not even when the object goes away.
+        assert process.wait(timeout=0) == -signal.SIGKILL
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
