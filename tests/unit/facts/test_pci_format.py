@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.unit.facts.trees import config
+
 from tunecheck.formats.pci import Acs, ConfigUnreadable, acs, bdf_key, covered_by_acs_option
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.facts.trees import GPU, Machine, cascaded, direct, flat, switch, two_bridges
+
 from tunecheck.facts.topology import topology
 from tunecheck.formats.topology import chain, path_bridges
 
@@ -63,8 +64,8 @@ def test_a_nested_host_bridge_starts_a_new_tree() -> None:
     assert (found.bridge, found.devices) == ("pci10000:e0", ("10000:e0:06.0", "10000:e1:00.0"))
 
 
-@pytest.mark.parametrize("path", ["", "/sys/devices/virtual/net/lo", "pci0000:00/0000:00:04.0", "/sys/devices/pci0000:00",
-                                  "/x/\x1b[31m/0000:00:04.0"])
+@pytest.mark.parametrize("path", ["", "/sys/devices/virtual/net/lo", "pci0000:00/0000:00:04.0",
+                                  "/sys/devices/pci0000:00", "/x/\x1b[31m/0000:00:04.0"])
 def test_other_paths_are_refused(path: str) -> None:
     with pytest.raises(ValueError, match="PCI device"):
         chain(path)

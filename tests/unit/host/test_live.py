@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tunecheck.host import Unreadable
 from tunecheck.host.live import LiveHost, _kill
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tunecheck.errors import UsageError
 from tunecheck.host import Completed, Host, Unreadable
 from tunecheck.host import recording as module

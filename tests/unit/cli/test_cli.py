@@ -1,0 +1,203 @@
+"""The command as a process: verbs, exit codes, pipes, Ctrl-C, and what start-up costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.unit.facts.trees import Machine, direct, flat, frozen, full, switch
+
+from tunecheck.facts.snapshot import gather
+from tunecheck.host.recording import RecordingHost
+from tunecheck.spec.frozen import Acs, Frozen
+
+_CHECKS = Path(__file__).resolve().parents[3] / "checks"
+_ENV = {**{key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")},
+        "PYTHONPATH": str(_CHECKS), "LC_ALL": "C.UTF-8"}
+
+
+def _run(*args: str, **more: object) -> subprocess.CompletedProcess[str]:
+    options: dict[str, object] = {"capture_output": True, "text": True, "timeout": 60, "env": _ENV, "check": False}
+    return subprocess.run([sys.executable, "-m", "tunecheck", *args], **{**options, **more})  # type: ignore[call-overload, no-any-return]
+
+
+def _record(path: Path, machine: Machine, spec: Frozen | None) -> str:
+    """What `--record` would have written on that machine, its spec included."""
+    if spec is not None:
+        machine.file("/etc/tunecheck/spec.json", spec.to_json())
+    else:
+        machine.gone("read", "/etc/tunecheck/spec.json")
+    recorder = RecordingHost(machine.host())
+    if spec is not None:
+        recorder.read_bytes("/etc/tunecheck/spec.json")
+    gather(recorder, spec.spec if spec else None, True)
+    path.write_bytes(recorder.packed())
+    return str(path)
+
+
+@pytest.fixture
+def failing(tmp_path: Path) -> str:
+    return _record(tmp_path / "fail.gz", full(switch()), frozen())
+
+
+@pytest.mark.parametrize(("machine", "code"), [
+    (switch(0), 0), (switch(), 1), (direct(), 1), (flat(), 3)])
+def test_exit_codes(tmp_path: Path, machine: Machine, code: int) -> None:
+    done = _run("topo", "--from", _record(tmp_path / "rec", full(machine), frozen()))
+    assert (done.returncode, done.stderr) == (code, "")
+
+
+def test_topo_json_to_standard_output_is_only_json(failing: str) -> None:
+    for args in (("topo", "--json", "--from", failing), ("topo", "--from", failing, "--json")):
+        done = _run(*args)
+        assert done.returncode == 1
+        assert json.loads(done.stdout)["pairs"][0]["relation"] == "PIX"
+
+
+def test_preflight_shows_the_report_and_writes_the_file(failing: str, tmp_path: Path) -> None:
+    done = _run("preflight", "--from", failing, "--json", str(tmp_path / "r.json"))
+    data = json.loads((tmp_path / "r.json").read_text())
+    assert (done.returncode, data["exit_code"], data["outcome"]) == (1, 1, "fail")
+    assert "FAIL    acs-redirect: 0000:02:00.0 ACSCtl=0x001d" in done.stdout
+    assert done.stdout.endswith(f"JSON: {tmp_path}/r.json\n")
+
+
+def test_a_replay_gives_the_findings_of_the_live_run(tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_text(frozen(acs=Acs()).to_json())
+    common = ("preflight", "--spec", str(tmp_path / "spec.json"), "--json")
+    live = _run(*common, str(tmp_path / "live.json"), "--record", str(tmp_path / "rec"))
+    replayed = _run(*common, str(tmp_path / "again.json"), "--from", str(tmp_path / "rec"))
+    assert live.stderr == replayed.stderr == ""
+    assert live.returncode == replayed.returncode
+    assert (tmp_path / "live.json").read_text() == (tmp_path / "again.json").read_text()
+
+
+def test_topo_needs_no_spec_and_host_does(tmp_path: Path) -> None:
+    bare = _record(tmp_path / "rec", full(switch(0)), None)
+    assert _run("topo", "--from", bare).returncode == 0
+    refused = _run("host", "--from", bare)
+    assert refused.returncode == 2
+    assert "/etc/tunecheck/spec.json: not recorded; this verb judges against a spec" in refused.stderr
+
+
+@pytest.mark.parametrize(("args", "sentence"), [
+    (("topo", "--from", "/nonexistent"), "/nonexistent: cannot be read"),
+    (("topo", "--json", "/nonexistent/x.json"), "the directory /nonexistent does not exist"),
+    (("topo", "--from", "x", "--record", "y"), "exclude each other"),
+    (("host", "--spec", "/nonexistent"), "cannot be read"),
+    (("explain", "acs-redirct"), "did you mean acs-redirect"),
+    (("topo", "--frob"), "No such option"),
+    (("frob",), "No such command"),
+])
+def test_bad_usage_is_a_sentence_and_two(args: tuple[str, ...], sentence: str) -> None:
+    done = _run(*args)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_altered_spec_is_refused(tmp_path: Path) -> None:
+    machine = full(switch())
+    path = _record(tmp_path / "rec", machine, frozen())
+    (tmp_path / "spec.json").write_text(frozen().to_json().replace('"PIX"', '"SYS"'))
+    done = _run("topo", "--from", path, "--spec", str(tmp_path / "spec.json"))
+    assert done.returncode == 2
+    assert "was altered" in done.stderr
+
+
+def test_a_spec_with_impossible_values_is_refused_though_its_digest_fits(tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_text(frozen(iommu="frob", modules={"x": []}).to_json())
+    done = _run("topo", "--spec", str(tmp_path / "spec.json"))
+    assert done.returncode == 2
+    assert "iommu holds a value" in done.stderr
+    assert "modules holds a value" in done.stderr
+
+
+def test_an_output_that_cannot_be_written_says_so(failing: str) -> None:
+    with open("/dev/full", "w") as full_device:
+        done = _run("topo", "--from", failing, capture_output=False, stdout=full_device, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert "No space left" in done.stderr
+
+
+def test_a_reader_that_goes_away_changes_no_verdict(failing: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = _run("preflight", "--from", failing, capture_output=False, stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_ascii_only_terminals(failing: str) -> None:
+    done = _run("topo", "--from", failing, env={**_ENV, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0",
+                                                "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 1
+    assert done.stdout.isascii()
+    assert "`- " in done.stdout
+
+
+def test_ctrl_c_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
+    """A command that hangs during `tunecheck host`, interrupted as a terminal would: the whole group at once."""
+    (tmp_path / "bin").mkdir()
+    dmesg = tmp_path / "bin" / "dmesg"
+    dmesg.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
+    dmesg.chmod(0o755)
+    (tmp_path / "spec.json").write_text(frozen().to_json())
+    code = ("import sys, tunecheck.host.live as live; live._ENVIRONMENT['PATH'] = sys.argv.pop(1); "
+            "import os; os.environ['PATH'] = live._ENVIRONMENT['PATH']; from tunecheck.cli import main; main()")
+    command = [sys.executable, "-c", code, f"{tmp_path}/bin:/usr/bin:/bin", "host", "--spec",
+               str(tmp_path / "spec.json"), "--json", str(tmp_path / "r.json")]
+    process = subprocess.Popen(command, env=_ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    until = time.monotonic() + 20
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
+        assert time.monotonic() < until, "the fake dmesg never started"
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err.strip()) == (130, "", "tunecheck: interrupted; nothing was changed")
+    assert not (tmp_path / "r.json").exists()
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
+
+
+def test_checks_and_explain_agree() -> None:
+    ids = [line.split()[0] for line in _run("checks").stdout.splitlines()]
+    assert "acs-redirect" in ids
+    assert _run("explain", "acs-redirect").stdout.startswith("# acs-redirect\n")
+
+
+def test_help_and_version() -> None:
+    assert "Exit codes" in _run("--help").stdout
+    assert _run("--version").stdout.startswith("tunecheck, version ")
+
+
+def test_start_up_imports_nothing_heavy(failing: str) -> None:
+    code = ("import sys; from tunecheck.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+            "heavy = {'pydantic', 'rich', 'jinja2', 'psutil', 'pynvml', 'yaml', 'subprocess', 'asyncio'}\n"
+            "print(sorted(heavy & set(sys.modules)), file=sys.stderr)")
+    done = subprocess.run([sys.executable, "-c", code, "topo", "--json", "--from", failing], env=_ENV, timeout=60,
+                          capture_output=True, text=True, check=False)
+    assert done.stderr == "[]\n"
+
+
+def _cpu_seconds(command: list[str]) -> float:
+    """The least of five runs, user and system time together: the least is the one that nothing disturbed."""
+    times = []
+    for _ in range(5):
+        process = subprocess.Popen(command, env=_ENV, stdout=subprocess.DEVNULL)
+        _, _, usage = os.wait4(process.pid, 0)
+        process.returncode = 0
+        times.append(usage.ru_utime + usage.ru_stime)
+    return min(times)
+
+
+def test_start_up_costs_little_over_bare_python(failing: str) -> None:
+    topo = _cpu_seconds([sys.executable, "-m", "tunecheck", "topo", "--json", "--from", failing])
+    bare = _cpu_seconds([sys.executable, "-c", "pass"])
+    assert topo - bare <= 0.35, f"topo {topo:.3f} s, bare Python {bare:.3f} s"

@@ -1,0 +1,156 @@
+"""Documents against their schemas, and the terminal report on every kind of terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from tests.unit.facts.trees import PCI, Machine, cascaded, config, direct, flat, frozen, full, switch
+
+from tunecheck.errors import UsageError
+from tunecheck.facts.snapshot import gather
+from tunecheck.report.document import document, to_text
+from tunecheck.report.output import check_writable, write_file
+from tunecheck.report.schema import SCHEMAS, write
+from tunecheck.report.terminal import Style, render, style_for
+from tunecheck.rules import RULES, Case, judge
+
+_DOCS = Path(__file__).resolve().parents[3] / "docs"
+
+
+def _case(machine: Machine, verb: str, with_spec: bool = True) -> Case:
+    spec = frozen(iommu="pt") if with_spec else None
+    return Case(gather(full(machine).host(), spec.spec if spec else None, verb != "topo"), spec)
+
+
+def _text(machine: Machine, style: Style, verb: str = "preflight") -> str:
+    case = _case(machine, verb)
+    return render(verb, case, judge(case, verb), style)
+
+
+@pytest.mark.parametrize("verb", ["topo", "host", "preflight"])
+@pytest.mark.parametrize("machine", [switch(), switch(None), cascaded(), direct(), flat(), Machine()],
+                         ids=["switch", "no acs", "cascaded", "direct", "flat", "empty"])
+def test_documents_fit_their_schemas(verb: str, machine: Machine) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    case = _case(machine, verb)
+    data = document(verb, case, judge(case, verb))
+    schema = SCHEMAS["topo-1.json" if verb == "topo" else "report-1.json"]
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.loads(to_text(data)), schema)
+
+
+def test_topo_holds_every_unordered_pair() -> None:
+    case = _case(switch(), "topo")
+    data = document("topo", case, judge(case, "topo"))
+    assert data["schema"] == "tunecheck/topo/1"
+    assert [(pair["a"], pair["b"], pair["relation"]) for pair in data["pairs"]] == [
+        ("0000:03:00.0", "0000:04:00.0", "PIX")]
+    assert data["bridges"][2]["acs"]["ctl"] == "0x001d"
+    assert (data["outcome"], data["exit_code"]) == ("fail", 1)
+
+
+def test_the_committed_schemas_are_the_generated_ones(tmp_path: Path) -> None:
+    write(tmp_path)
+    assert {path.name for path in (_DOCS / "schema").glob("*-1.json")} >= set(SCHEMAS)
+    for name in SCHEMAS:
+        assert (tmp_path / name).read_text() == (_DOCS / "schema" / name).read_text(), (
+            "run: python -m tunecheck.report.schema docs/schema")
+
+
+def test_every_check_has_a_page_and_every_page_a_check() -> None:
+    assert {path.stem for path in (_DOCS / "checks").glob("*.md")} == {rule.id for rule in RULES}
+    for rule in RULES:
+        page = (_DOCS / "checks" / f"{rule.id}.md").read_text()
+        assert page.startswith(f"# {rule.id}\n")
+        assert [line for line in page.splitlines() if line.startswith("## ")] == [
+            "## What", "## Why", "## Wrong", "## Right", "## How to fix"]
+
+
+@pytest.mark.parametrize("width", [200, 80, 40, 24])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    text = _text(switch(), Style(width=width))
+    assert max(map(len, text.splitlines())) <= width
+    assert "redirects" in text
+
+
+def test_a_narrow_terminal_gets_pairs_for_the_matrix() -> None:
+    assert "GPU0  X     PIX" in _text(switch(), Style(width=80))
+    assert "GPU0-GPU1 PIX" in _text(switch(), Style(width=12))
+
+
+def test_unwrapped_every_finding_is_one_line() -> None:
+    case = _case(switch(), "preflight")
+    findings = judge(case, "preflight")
+    lines = render("preflight", case, findings, Style()).splitlines()
+    assert lines[-len(findings) - 2:-2] == [f"{finding.outcome.upper():<8}{finding.message}" for finding in findings]
+
+
+def test_ascii_and_colour() -> None:
+    plain = _text(switch(), Style())
+    assert plain.isascii()
+    assert "\x1b" not in plain
+    assert "\x1b[31;1mFAIL\x1b[0m" in _text(switch(), Style(colour=True))
+    assert "└─ " in _text(switch(), Style(unicode=True))
+
+
+def test_what_a_hostile_host_says_cannot_reach_the_terminal() -> None:
+    machine = full(switch()).file("/proc/sys/kernel/hostname", "box\x1b]0;owned\x07\n")
+    machine.file("/proc/cmdline", "iommu=pt iommu=\x1b[2J\u202eevil")
+    machine.file(f"{PCI}/0000:03:00.0/current_link_speed", "\x9b31m")
+    spec = frozen(iommu="pt")
+    case = Case(gather(machine.host(), spec.spec, True), spec)
+    text = render("preflight", case, judge(case, "preflight"), Style(width=80, unicode=True))
+    assert not set(text) & {"\x1b", "\x07", "\x9b", "\u202e"}
+    assert "\\x1b]0;owned" in text
+
+
+def test_style_of_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert style_for(io.TextIOWrapper(io.BytesIO(), "ascii")) == Style(0, False, False)
+    monkeypatch.setenv("COLUMNS", "50")
+    assert style_for(io.TextIOWrapper(io.BytesIO(), "utf-8")) == Style(50, False, True)
+
+
+def test_unknown_acs_shows_in_the_tree() -> None:
+    machine = switch().file(f"{PCI}/0000:02:00.0/config", config(0x1D, size=64))
+    assert "0000:02:00.0 1000:c030 x16/x16 32.0 GT/s ACS ? (no permission)" in _text(machine, Style(), "topo")
+
+
+def test_write_file_replaces_in_one_step_and_keeps_the_mode(tmp_path: Path) -> None:
+    target = tmp_path / "report.json"
+    target.write_text("old")
+    target.chmod(0o640)
+    (tmp_path / "link").symlink_to(target)
+    write_file(str(tmp_path / "link"), b"new")
+    assert target.read_text() == "new"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "report.json"]
+
+
+def test_a_device_is_written_to_and_never_replaced() -> None:
+    check_writable("/dev/null")
+    write_file("/dev/null", b"x")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_full_disk_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "report.json").write_text("old")
+
+    def refuse(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tunecheck.report.output.os.fsync", refuse)
+    with pytest.raises(UsageError, match="No space left"):
+        write_file(str(tmp_path / "report.json"), b"new")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+@pytest.mark.parametrize(("place", "sentence"), [("", "is a directory"), ("missing/x.json", "does not exist")])
+def test_places_that_cannot_be_written_are_refused_early(tmp_path: Path, place: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        check_writable(f"{tmp_path}/{place}")

@@ -1,0 +1,128 @@
+"""Checks of IOMMU, modules, CPU and driver; what a trial judges; the verdict over all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.facts.trees import PCI, Machine, frozen, full, switch
+from tests.unit.rules.judging import judged, outcomes
+
+from tunecheck.facts.snapshot import gather
+from tunecheck.rules import Case, Finding, judge, worst
+from tunecheck.spec.frozen import Cpu, Driver
+
+_PT = frozen(iommu="pt")
+
+
+def _grouped(kind: str | None) -> Machine:
+    machine = full(switch(), "iommu=pt")
+    for number, bdf in enumerate(("0000:03:00.0", "0000:04:00.0") if kind else ()):
+        machine.realpaths[f"{PCI}/{bdf}/iommu_group"] = f"/sys/kernel/iommu_groups/{number}"
+        machine.file(f"/sys/kernel/iommu_groups/{number}/type", f"{kind}\n")
+    return machine
+
+
+@pytest.mark.parametrize(("wanted", "kind", "outcome"), [
+    ("pt", "identity", "pass"), ("pt", "DMA-FQ", "fail"), ("pt", "DMA", "fail"), ("pt", None, "warn"),
+    ("off", None, "pass"), ("off", "identity", "fail"), ("translated", "DMA", "pass"), ("translated", None, "fail"),
+    ("leave", "DMA-FQ", "warn"), ("leave", "identity", "skip"), ("pt", "weird", "unknown")])
+def test_iommu_mode(wanted: str, kind: str | None, outcome: str) -> None:
+    assert outcomes(judged(_grouped(kind), "iommu-mode", frozen(iommu=wanted), "host")) == [outcome]
+
+
+def _module(live: str | None, conf: str | None, installed: bool = True) -> Machine:
+    machine = full(switch())
+    if conf is not None:
+        machine.lists["/etc/modprobe.d"] = ["zz-tunecheck.conf"]
+        machine.file("/etc/modprobe.d/zz-tunecheck.conf", f"options nvidia-uvm uvm_disable_hmm={conf}\n")
+    if installed:
+        machine.file("/lib/modules/6.12.1/modules.dep", "updates/dkms/nvidia-uvm.ko.zst: updates/dkms/nvidia.ko.zst\n")
+    if live is not None:
+        machine.lists["/sys/module/nvidia_uvm"] = ["parameters"]
+        machine.file("/sys/module/nvidia_uvm/parameters/uvm_disable_hmm", f"{live}\n")
+    return machine
+
+
+@pytest.mark.parametrize(("machine", "outcome", "layer", "words"), [
+    (_module("Y", "1"), "pass", "effective", "is Y in the loaded module"),
+    (_module("N", "1"), "fail", "effective", "older initramfs"),
+    (_module("N", None), "fail", "effective", "is N in the loaded module"),
+    (_module("Y", "0"), "fail", "configured", "sets 0 at the next load"),
+    (_module("Y", None), "pass", "effective", "is Y"),
+    (_module(None, "1"), "skip", "effective", "is not loaded"),
+    (_module(None, None), "fail", "configured", "does not set it"),
+    (_module(None, "0"), "fail", "configured", "sets uvm_disable_hmm=0"),
+    (_module(None, None, installed=False), "skip", "effective", "not installed for this kernel"),
+])
+def test_module_parameter(machine: Machine, outcome: str, layer: str, words: str) -> None:
+    spec = frozen(modules={"nvidia-uvm": {"uvm_disable_hmm": 1}})
+    (finding,) = judged(machine, "module-parameter", spec, "host")
+    assert (finding.outcome, finding.layer) == (outcome, layer)
+    assert words in finding.message
+
+
+def test_a_parameter_that_the_loaded_module_lacks_is_unknown() -> None:
+    machine = _module("Y", "1").gone("read", "/sys/module/nvidia_uvm/parameters/uvm_disable_hmn")
+    spec = frozen(modules={"nvidia-uvm": {"uvm_disable_hmn": 1}})
+    (finding,) = judged(machine, "module-parameter", spec, "host")
+    assert finding.outcome == "unknown"
+    assert "misspelt" in finding.message
+
+
+def _cpu(*governors: str, **extra: Any) -> Machine:
+    machine = full(switch())
+    folder = "/sys/devices/system/cpu/cpufreq"
+    machine.lists[folder] = [f"policy{number}" for number in range(len(governors))]
+    for number, governor in enumerate(governors):
+        machine.file(f"{folder}/policy{number}/scaling_governor", governor)
+        machine.file(f"{folder}/policy{number}/scaling_driver", "intel_pstate")
+        if "epp" in extra:
+            machine.file(f"{folder}/policy{number}/energy_performance_preference", extra["epp"])
+        else:
+            machine.gone("read", f"{folder}/policy{number}/energy_performance_preference")
+    return machine
+
+
+@pytest.mark.parametrize(("machine", "expected"), [
+    (_cpu("performance", "performance", epp="performance"), ["pass", "pass"]),
+    (_cpu("performance", "powersave", epp="balance_power"), ["fail", "fail"]),
+    (_cpu("performance"), ["pass", "skip"]),
+    (full(switch()), ["skip"]),
+])
+def test_cpu_governor(machine: Machine, expected: list[str]) -> None:
+    spec = frozen(cpu=Cpu(governor="performance", epp="performance"))
+    assert outcomes(judged(machine, "cpu-governor", spec, "host")) == expected
+
+
+def test_no_cpufreq_is_a_skip_with_that_reason() -> None:
+    (finding,) = judged(full(switch()), "cpu-governor", frozen(cpu=Cpu(governor="performance")), "host")
+    assert "no cpufreq policy" in finding.message
+
+
+@pytest.mark.parametrize(("wanted", "loaded", "outcome"), [
+    (None, None, "skip"), ("595.71.05", "595.71.05", "pass"), ("595.71.05", "580.95.05", "fail"),
+    ("595.71.05", None, "fail")])
+def test_driver_version(wanted: str | None, loaded: str | None, outcome: str) -> None:
+    machine = full(switch())
+    if loaded:
+        machine.file("/sys/module/nvidia/version", f"{loaded}\n")
+        machine.file("/proc/driver/nvidia/version",
+                     f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {loaded}  Release Build\n")
+    (finding,) = judged(machine, "driver-version", frozen(driver=Driver(version=wanted)), "host")
+    assert finding.outcome == outcome
+    if loaded:
+        assert "flavour open" in finding.evidence
+
+
+def test_a_trial_judges_only_what_a_boot_can_prove() -> None:
+    case = Case(gather(full(switch(0)).host(), _PT.spec, True), _PT, trial=True)
+    assert {finding.id for finding in judge(case, "host")} == {
+        "accelerator-count", "acs-redirect", "cmdline-token", "cmdline-rejected", "iommu-mode", "module-parameter"}
+
+
+@pytest.mark.parametrize(("outcomes", "expected"), [
+    (["pass", "fail", "unknown"], "fail"), (["pass", "warn", "unknown"], "unknown"), (["skip", "pass", "warn"], "warn"),
+    (["skip", "pass"], "pass"), (["skip"], "skip"), ([], "unknown")])
+def test_worst(outcomes: list[str], expected: str) -> None:
+    assert worst(Finding("x", "x", outcome, "effective", "x") for outcome in outcomes) == expected
