@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -83,7 +84,8 @@ def _pip(*arguments: str) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=_DEADLINE_S, check=False)
     if done.returncode != 0:
         lines = [line for line in (done.stderr or done.stdout).strip().splitlines() if line.strip()]
-        raise UsageError(f"building the wheelhouse failed at `pip {arguments[0]}`: {' '.join(lines[-3:])}. It needs "
+        said = [line.strip() for line in lines if re.search(r"\b\w*Error\b|^ERROR", line)] or lines
+        raise UsageError(f"building the wheelhouse failed at `pip {arguments[0]}`: {' | '.join(said[-3:])}. It needs "
                          "the package index once; later runs use the kept archive.")
 
 

@@ -85,7 +85,7 @@ def apply(entry, want):
 
 def shown(state):
     """One side of a diff."""
-    kind, body, mode = state
+    kind, body, _mode = state
     if kind == "link":
         return "link to %s\n" % body
     return body if kind == "file" else ""

@@ -16,7 +16,10 @@ options:
   git_revision: {description: Revision of the roles., type: str, default: unknown}
   trial_id: {description: Id of the trial, if any., type: str, default: ""}
   tokens: {description: The owned kernel parameters., type: list, elements: str, default: []}
-  acs: {description: "ACS control registers as found, {bdf: 0x001d}; kept only the first time.", type: dict, default: {}}
+  acs:
+    description: "ACS control registers as found, {bdf: 0x001d}; kept only the first time."
+    type: dict
+    default: {}
 attributes:
   check_mode: {support: full}
 author: [tunecheck]

@@ -30,8 +30,8 @@ author: [tunecheck]
 """
 RETURN = r"""
 phase:
-  description: What this box is in. C(settled), C(staged) (a trial waits for the reboot), C(trial) (a trial is running and
-    waits for its verdict), C(pending) (the default entry has it, the running kernel does not).
+  description: What this box is in. C(settled), C(staged) (a trial waits for the reboot), C(trial) (a trial is
+    running and waits for its verdict), C(pending) (the default entry has it, the running kernel does not).
   type: str
   returned: always
 pending_reboot: {description: Whether only a reboot is missing., type: bool, returned: always}
@@ -48,7 +48,8 @@ from ansible.module_utils.box_io import BoxIOError, read_text
 from ansible.module_utils.tunecheck.formats import cmdline
 
 REFUSED = ("a trial boot is not possible here: %s. Put /boot on a plain ext4, xfs or FAT partition, or set "
-           "box_spec.boot.trial: false knowingly (a bad command line then needs a console to undo). Nothing was written.")
+           "box_spec.boot.trial: false knowingly (a bad command line then needs a console to undo). Nothing was "
+           "written.")
 
 #: BOOT_IMAGE=..., panic= and the trial's mark, which the boot adds to the tokens counted here.
 ROOM_FOR_TRIAL = 160

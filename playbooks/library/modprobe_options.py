@@ -106,8 +106,8 @@ def refuse_unknown(module, modules):
         known = {line.split(":", 1)[0] for line in out.splitlines()}
         for parameter in sorted(modules[name]):
             if parameter not in known:
-                module.fail_json(msg="box_spec.modules.%s.%s: the module of kernel %s has no such parameter; it knows %s. "
-                                 "Nothing was written." % (name, parameter, platform.release(),
+                module.fail_json(msg="box_spec.modules.%s.%s: the module of kernel %s has no such parameter; it knows "
+                                 "%s. Nothing was written." % (name, parameter, platform.release(),
                                                           ", ".join(sorted(known)) or "none"))
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: the ports between this box's accelerators, their ACS registers, and the parameters that clear them."""
+"""Ansible module: the ports between the accelerators, their ACS registers, the parameters that clear them."""
 
 from __future__ import annotations
 

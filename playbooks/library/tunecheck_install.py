@@ -7,8 +7,8 @@ DOCUMENTATION = r"""
 module: tunecheck_install
 short_description: Install tunecheck from a wheelhouse archive that the control node built
 description:
-  - Makes a fresh virtual environment beside the old one, installs from the archive alone (hashes checked), tries it, and
-    only then switches a symbolic link. A failed install leaves the old one in use.
+  - Makes a fresh virtual environment beside the old one, installs from the archive alone (hashes checked), tries it,
+    and only then switches a symbolic link. A failed install leaves the old one in use.
 options:
   archive: {description: The wheelhouse archive on this box., type: path, required: true}
   digest: {description: Its digest; names the installation., type: str, required: true}
@@ -60,8 +60,8 @@ def main():
     with open(archive, "rb") as handle:
         actual = "sha256:" + hashlib.sha256(handle.read()).hexdigest()
     if actual != digest:
-        module.fail_json(msg="the wheelhouse %s has the digest %s; expected %s. It was damaged on the way: run the play "
-                             "again." % (archive, actual, digest))
+        module.fail_json(msg="the wheelhouse %s has the digest %s; expected %s. It was damaged on the way: run the "
+                             "play again." % (archive, actual, digest))
     name = digest.split(":")[-1][:12]
     home = "%s/versions/%s" % (ROOT, name)
     shutil.rmtree(home, ignore_errors=True)

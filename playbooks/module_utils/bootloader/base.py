@@ -114,8 +114,8 @@ def mount_problem(path, mountinfo, block_kind):
         return "%s is on %s (%s), which GRUB cannot write" % (path, fstype, source)
     kind = block_kind(number)
     if kind != "disk":
-        return "%s is on %s (%s), which GRUB cannot write" % (path, {"lvm": "LVM or device mapper", "md": "mdraid"}[kind],
-                                                              source)
+        layer = {"lvm": "LVM or device mapper", "md": "mdraid"}[kind]
+        return "%s is on %s (%s), which GRUB cannot write" % (path, layer, source)
     return None
 
 
