@@ -1,0 +1,192 @@
+"""Builds the disk image: mmdebstrap -> mke2fs -d -> one sealing boot that runs grub-install inside the VM.
+
+No loop device and no mount, but root: mmdebstrap makes device nodes, and mke2fs reads root's files.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from lab import needs, paths, process, qemu, recipe
+from lab.errors import LabError
+from lab.say import say, started
+
+DISK = "base.img"
+_SEALED = b"LAB-SEALED"
+
+
+def path() -> Path:
+    """Return where the image of the present recipe is (or will be)."""
+    return paths.images() / recipe.digest() / DISK
+
+
+def build() -> Path:
+    """Return the image, built if it is not there yet. Nothing half-built stays, whatever happens."""
+    if path().exists():
+        return path()
+    needs.check(needs.BUILD)
+    paths.images().mkdir(parents=True, exist_ok=True)
+    if os.geteuid() != 0:
+        _build_with_sudo()
+        return path()
+    with _lock():
+        if not path().exists():
+            _sweep()
+            _build_as_root()
+    return path()
+
+
+def _build_with_sudo() -> None:
+    """Run this build under sudo. Our end of its stdin stays open: when we end, however, it cleans up and ends."""
+    if shutil.which("sudo") is None:
+        raise LabError("building the image needs root and there is no sudo; run as root: python3 -m lab build")
+    keep = {k: v for k, v in os.environ.items() if k.startswith("LAB_") or k.lower().endswith("_proxy")}
+    keep |= {"TUNECHECK_LAB": str(paths.root()), "LAB_STARTED": started(), "PYTHONPATH": str(paths.REPO)}
+    keep |= {"LAB_OWNER": f"{os.getuid()}:{os.getgid()}"}
+    argv = ["sudo", "--", "env", *(f"{k}={v}" for k, v in keep.items())]
+    # The system's Python, without bytecode: root leaves no files in the checkout.
+    child = subprocess.Popen([*argv, "python3", "-B", "-m", "lab", "build", "--tie-stdin"], stdin=subprocess.PIPE)
+    try:
+        if child.wait() != 0:
+            raise LabError("the image could not be built (see above)")
+    except KeyboardInterrupt:
+        assert child.stdin is not None
+        child.stdin.close()
+        child.wait(timeout=60)
+        raise
+
+
+@contextmanager
+def _lock() -> Iterator[None]:
+    with open(paths.images() / ".lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another build runs here; waiting for it")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _sweep() -> None:
+    """Remove what a killed build left: we hold the lock, so no build is running."""
+    for left in paths.images().glob(".build-*"):
+        _remove(left)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a build folder, unless something is still mounted below it."""
+    mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    for mount in sorted((m for m in mounts if m.startswith(f"{folder}/")), reverse=True):
+        if subprocess.run(["umount", "--lazy", mount]).returncode != 0:
+            raise LabError(f"{mount} is still mounted; unmount it and remove {folder}")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _build_as_root() -> None:
+    work = Path(tempfile.mkdtemp(prefix=".build-", dir=paths.images()))
+    keep_log = paths.images() / "build.log"
+    try:
+        work.chmod(0o755)
+        with open(work / "build.log", "wb") as log:
+            try:
+                _debian(work, log)
+                _disk(work, log)
+                _seal(work)
+            except LabError:
+                shutil.copy(work / "build.log", keep_log)
+                raise
+        shutil.rmtree(work / "root")
+        for name in ("vmlinuz", "initrd.img", "console.log", qemu.LOG):
+            (work / name).unlink(missing_ok=True)
+        _own(work)
+        work.rename(path().parent)
+        keep_log.unlink(missing_ok=True)
+        say(f"image ready: {path().stat().st_blocks * 512 // 2**20} MiB on disk")
+    finally:
+        if work.exists():
+            _remove(work)
+
+
+def _debian(work: Path, log: IO[bytes]) -> None:
+    say(f"image: Debian {recipe.SUITE} with mmdebstrap (downloads about 190 MB)")
+    mirror = os.environ.get("LAB_MIRROR")
+    _tool(log, [
+        "mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(recipe.PACKAGES)}",
+        '--aptopt=Acquire::Languages "none"', '--aptopt=APT::Install-Recommends "false"',
+        *(f"--dpkgopt=path-exclude=/usr/share/{d}/*" for d in ("man", "doc", "locale")),
+        f"--customize-hook={recipe.CUSTOMISE}", recipe.SUITE, str(work / "root"), *([mirror] if mirror else []),
+    ])  # fmt: skip
+
+
+def _disk(work: Path, log: IO[bytes]) -> None:
+    say("image: disk")
+    disk, root = str(work / DISK), work / "root"
+    version = next((root / "lib/modules").iterdir()).name
+    shutil.copy(root / f"boot/vmlinuz-{version}", work / "vmlinuz")
+    shutil.copy(root / f"boot/initrd.img-{version}", work / "initrd.img")
+    with open(disk, "wb") as file:
+        file.truncate(recipe.DISK_MIB * 2**20)
+    esp_at = 1 + recipe.BIOS_MIB
+    root_at = esp_at + recipe.ESP_MIB
+    _tool(log, ["sgdisk", "-a", "2048", f"-n1:2048:+{recipe.BIOS_MIB}M", "-t1:ef02",
+                f"-n2:0:+{recipe.ESP_MIB}M", "-t2:ef00", "-n3:0:0", "-t3:8304", "-c3:root", disk])  # fmt: skip
+    _tool(log, ["mkfs.vfat", "-F", "16", "-s", "4", "-i", recipe.ESP_ID, "-n", "ESP",
+                "--offset", str(esp_at * 2048), disk, str(recipe.ESP_MIB * 1024)])  # fmt: skip
+    # Without a journal: the overlays are thrown away, and GRUB writes grubenv on it all the same.
+    _tool(log, ["mke2fs", "-q", "-t", "ext4", "-L", "root", "-U", recipe.ROOT_UUID, "-m", "0", "-O", "^has_journal",
+                "-E", f"offset={root_at * 2**20},lazy_itable_init=0,nodiscard", "-d", str(root), disk,
+                f"{recipe.ROOT_MIB * 1024}k"])  # fmt: skip
+
+
+def _seal(work: Path) -> None:
+    say("image: sealing boot, GRUB is installed inside the VM")
+    append = (
+        f"root=UUID={recipe.ROOT_UUID} rw console=ttyS0 no_timer_check panic=-1 fsck.mode=skip "
+        "init=/root/seal.sh"
+    )
+    argv = qemu.command(
+        disk=f"file={DISK},format=raw", console="console.log", marker="tunecheck-seal",
+        extra=["-no-reboot", "-kernel", "vmlinuz", "-initrd", "initrd.img", "-append", append],
+    )  # fmt: skip
+    child = qemu.start(work, argv, tie=True)
+    try:
+        child.wait(timeout=qemu.boot_timeout())
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        process.stop_group(child)
+    if _SEALED not in (work / "console.log").read_bytes():
+        with open(work / "build.log", "ab") as log:
+            log.write(b"\nsealing boot failed; its console:\n" + (work / "console.log").read_bytes())
+        raise LabError(
+            f"the image's sealing boot did not install GRUB; its console ended with:\n"
+            f"{qemu.tail(work / 'console.log')}\nthe whole log: {paths.images() / 'build.log'}"
+        )
+
+
+def _tool(log: IO[bytes], argv: list[str]) -> None:
+    env = {**needs.environment(), **recipe.environment()}
+    log.write(f"\n$ {' '.join(argv)}\n".encode())
+    log.flush()
+    if process.run(argv, log, env) != 0:
+        raise LabError(
+            f"building the image failed in {argv[0]}; its output ended with:\n{qemu.tail(Path(log.name))}\n"
+            f"the whole log: {paths.images() / 'build.log'}"
+            + ("\nno network? LAB_MIRROR=<url> names another Debian mirror" if argv[0] == "mmdebstrap" else "")
+        )
+
+
+def _own(folder: Path) -> None:
+    """Give the image to the user who asked for it through sudo."""
+    if owner := os.environ.get("LAB_OWNER"):
+        uid, gid = map(int, owner.split(":"))
+        for item in (folder, *folder.iterdir(), paths.images() / ".lock"):
+            os.chown(item, uid, gid)

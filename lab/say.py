@@ -1,0 +1,19 @@
+"""Progress on stderr, each line with the seconds since the start."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+_START = float(os.environ.get("LAB_STARTED", "0")) or time.time()
+
+
+def say(text: str) -> None:
+    """Print one line of progress: `[  12.3 s] text`."""
+    print(f"[{time.time() - _START:6.1f} s] {text}", file=sys.stderr, flush=True)
+
+
+def started() -> str:
+    """Return the start as text, for LAB_STARTED of child processes (one clock for one command)."""
+    return repr(_START)
