@@ -1,7 +1,8 @@
 """What the next boot will do: our drop-in (configured), the boot loader's default entry (generated), a staged trial.
 
 Three loaders: GRUB with a generated grub.cfg (Debian, Ubuntu), GRUB with Boot Loader Specification entries
-(Enterprise Linux), systemd-boot. Only the first has a drop-in; on the others the entry itself is the configuration.
+(Enterprise Linux), systemd-boot. Only the first has a drop-in; systemd-boot has /etc/kernel/cmdline, and on Enterprise
+Linux the entry itself is the configuration.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ __all__ = ["Boot", "boot"]
 
 _DROPINS = "/etc/default/grub.d"
 _ENTRIES = ("/boot/loader/entries", "/efi/loader/entries", "/boot/efi/loader/entries")
+_KERNEL_CMDLINE = "/etc/kernel/cmdline"
+_LOADER_INFO = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 _ASSIGNS = re.compile(r"^\s*GRUB_CMDLINE_LINUX_DEFAULT=(.*)$", re.MULTILINE)
 _KEEPS = re.compile(r"\$\{?GRUB_CMDLINE_LINUX_DEFAULT\b")
 
@@ -34,18 +37,32 @@ class Boot:
 
 
 def boot(host: Host, release: str) -> Boot:
-    """Read the first loader that is there. ``release`` picks among entries of several kernels."""
-    cfg = text(host, grub.GRUB_CFG)
+    """Read the loader that booted this host. ``release`` picks among entries where no default is recorded."""
     staged = text(host, grub.TRIAL_SCRIPT)
     waits = known(staged.known, staged.source) if staged.known or staged.missing else absent(
         staged.source, staged.reason or "")
-    if not cfg.missing:
+    cfg = text(host, grub.GRUB_CFG)
+    # A machine moved to systemd-boot often keeps its old grub.cfg, which then boots nothing.
+    if not cfg.missing and not _by_systemd_boot(host):
         return Boot(_dropin(host), _grub_default(host, cfg), _overwriters(host), waits)
     entry = _bls_entry(host, release)
     if entry is not None:
-        return Boot(entry, entry, (), waits)
+        line = text(host, _KERNEL_CMDLINE)
+        return Boot(entry if line.missing else parsed(line, _tokens), entry, (), waits)
     nothing: Fact[tuple[str, ...]] = absent(f"{grub.GRUB_CFG}, {', '.join(_ENTRIES)}", "no boot loader found")
     return Boot(nothing, nothing, (), waits)
+
+
+def _by_systemd_boot(host: Host) -> bool:
+    try:
+        # An EFI variable: four bytes of attributes, then UTF-16.
+        return host.read_bytes(_LOADER_INFO)[4:].decode("utf-16-le", "replace").startswith("systemd-boot")
+    except Unreadable:
+        return False
+
+
+def _tokens(line: str) -> tuple[str, ...]:
+    return tuple(tokenize(line))
 
 
 def _dropin(host: Host) -> Fact[tuple[str, ...]]:
@@ -80,6 +97,7 @@ def _overwrites(content: str) -> bool:
 
 
 def _bls_entry(host: Host, release: str) -> Fact[tuple[str, ...]] | None:
+    environment = grub.parse_grubenv(text(host, "/boot/grub2/grubenv").value or "")
     for folder in _ENTRIES:
         try:
             names = [name for name in host.list(folder) if name.endswith(".conf")]
@@ -87,8 +105,11 @@ def _bls_entry(host: Host, release: str) -> Fact[tuple[str, ...]] | None:
             if error.reason != "not present":
                 return absent(folder, error.reason)
             continue
-        # The running kernel's entry is the one whose parameters can be compared with the running ones.
-        chosen = [name for name in names if release and name.endswith(f"-{release}.conf")]
+        # The recorded default, else the running kernel's entry.
+        chosen = ([name for name in names if name == environment.get("saved_entry", "") + ".conf"]
+                  or [name for name in names if release and name.endswith(f"-{release}.conf")])
         if chosen:
-            return parsed(text(host, f"{folder}/{chosen[-1]}"), lambda content: tuple(tokenize(bls.options(content))))
+            # Enterprise Linux keeps shared parameters in grubenv and names them in the entry: $kernelopts.
+            return parsed(text(host, f"{folder}/{chosen[-1]}"), lambda content: _tokens(re.sub(
+                r"\$(\w+)", lambda found: environment.get(found.group(1), ""), bls.options(content))))
     return None

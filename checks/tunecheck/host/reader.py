@@ -43,7 +43,7 @@ class Reader:
         self._socket.setblocking(False)
 
     def ask(self, operation: bytes, path: str, deadline: float) -> bytes:
-        """One question, one answer. Raises Unreadable, TimeoutError, or ChildProcessError where the child was killed."""
+        """One question, one answer. Unreadable, TimeoutError, or ChildProcessError where the child was killed."""
         until = time.monotonic() + deadline
         payload = os.fsencode(path)
         try:

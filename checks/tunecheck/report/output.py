@@ -15,10 +15,15 @@ __all__ = ["check_writable", "write_file"]
 def check_writable(path: str) -> None:
     """Refuse a place where the result could not be written, before the probing starts."""
     target = Path(path)
-    folder = target.resolve().parent
-    if target.is_dir():
+    try:
+        folder = target.resolve().parent
+        is_folder, has_folder = target.is_dir(), folder.is_dir()
+    except (OSError, ValueError) as error:      # a directory on the way is closed to us, or not a path at all
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"{path}: cannot be written ({reason}); choose another place or run as root") from None
+    if is_folder:
         raise UsageError(f"{path}: is a directory; expected a file name")
-    if not folder.is_dir():
+    if not has_folder:
         raise UsageError(f"{path}: the directory {folder} does not exist; create it first")
     if not (os.access(target, os.W_OK) if _special(target) else os.access(folder, os.W_OK)):
         raise UsageError(f"{path}: no permission to write in {folder}; choose another place or run as root")

@@ -89,6 +89,8 @@ def test_topo_needs_no_spec_and_host_does(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("args", "sentence"), [
     (("topo", "--from", "/nonexistent"), "/nonexistent: cannot be read"),
     (("topo", "--json", "/nonexistent/x.json"), "the directory /nonexistent does not exist"),
+    (("topo", "--json", "/proc/self/mem/x.json"), "/proc/self/mem/x.json: "),
+    (("topo", "--json", "x" * 5000), "File name too long"),
     (("topo", "--from", "x", "--record", "y"), "exclude each other"),
     (("host", "--spec", "/nonexistent"), "cannot be read"),
     (("explain", "acs-redirct"), "did you mean acs-redirect"),

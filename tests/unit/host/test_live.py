@@ -18,13 +18,27 @@ from tunecheck.host.live import LiveHost, _kill
 
 @pytest.fixture
 def live() -> Iterator[LiveHost]:
-    host = LiveHost(read_deadline=0.4)
+    host = LiveHost()
+    yield host
+    host.close()
+
+
+@pytest.fixture
+def hasty() -> Iterator[LiveHost]:
+    host = LiveHost(read_deadline=1.0)
     yield host
     host.close()
 
 
 def _children() -> set[int]:
     return {int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
 
 
 def test_reads_lists_and_resolves(live: LiveHost, tmp_path: Path) -> None:
@@ -58,30 +72,30 @@ def test_a_file_without_end_is_cut_off(live: LiveHost) -> None:
         live.read_bytes("/dev/zero")
 
 
-def test_a_fifo_that_never_answers_costs_one_deadline(live: LiveHost, tmp_path: Path) -> None:
+def test_a_fifo_that_never_answers_costs_one_deadline(hasty: LiveHost, tmp_path: Path) -> None:
     (tmp_path / "hung").mkdir()
     os.mkfifo(tmp_path / "hung" / "fifo")
     before = time.monotonic()
-    with pytest.raises(Unreadable, match=r"timed out after 0\.4 s"):
-        live.read_bytes(str(tmp_path / "hung" / "fifo"))
+    with pytest.raises(Unreadable, match="timed out after 1 s"):
+        hasty.read_bytes(str(tmp_path / "hung" / "fifo"))
     with pytest.raises(Unreadable, match="an earlier read in this directory timed out"):
-        live.read_bytes(str(tmp_path / "hung" / "other"))
-    assert time.monotonic() - before < 2
+        hasty.read_bytes(str(tmp_path / "hung" / "other"))
+    assert time.monotonic() - before < 4
     (tmp_path / "fine").write_text("still works")
-    assert live.read_bytes(str(tmp_path / "fine")) == b"still works"
+    assert hasty.read_bytes(str(tmp_path / "fine")) == b"still works"
 
 
-def test_a_stopped_or_killed_reader_is_replaced(live: LiveHost, tmp_path: Path) -> None:
+def test_a_stopped_or_killed_reader_is_replaced(hasty: LiveHost, tmp_path: Path) -> None:
     for number, (blow, reason) in enumerate(((signal.SIGSTOP, "timed out"), (signal.SIGKILL, "got killed"))):
         folder = tmp_path / str(number)
         folder.mkdir()
         (folder / "file").write_text("x")
-        live.list(str(tmp_path))
-        assert live._reader is not None
-        os.kill(live._reader.pid, blow)
+        hasty.list(str(tmp_path))
+        assert hasty._reader is not None
+        os.kill(hasty._reader.pid, blow)
         with pytest.raises(Unreadable, match=reason):
-            live.read_bytes(str(folder / "file"))
-        assert live.list(str(tmp_path))
+            hasty.read_bytes(str(folder / "file"))
+        assert hasty.list(str(tmp_path))
 
 
 def test_close_leaves_no_process(tmp_path: Path) -> None:
@@ -99,18 +113,17 @@ def test_an_abandoned_reader_keeps_nobodys_pipe_open(tmp_path: Path) -> None:
     """The parent is killed while its reader hangs: whoever reads the parent's output must see the end at once."""
     os.mkfifo(tmp_path / "fifo")
     code = ("import os, signal\nfrom tunecheck.host.live import LiveHost\n"
-            "host = LiveHost(read_deadline=1.5)\nhost.list('/')\nprint(host._reader.pid, flush=True)\n"
+            "host = LiveHost(read_deadline=3)\nhost.list('/')\nprint(host._reader.pid, flush=True)\n"
             "signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGKILL))\nsignal.alarm(1)\n"
             f"host.read_bytes({str(tmp_path / 'fifo')!r})\n")
-    before = time.monotonic()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False)
     assert done.returncode == -signal.SIGKILL
-    assert time.monotonic() - before < 2.4
     reader = int(done.stdout)
+    assert _alive(reader), "run() only returned because the reader had ended: it held our pipe"
     # Its own alarm ends the orphan: deadline + 1 s.
-    for _ in range(100):
-        if not Path(f"/proc/{reader}").exists() or "\nState:\tZ" in Path(f"/proc/{reader}/status").read_text():
+    for _ in range(200):
+        if not _alive(reader):
             return
         time.sleep(0.05)
     pytest.fail("the orphaned reader still runs")
@@ -141,14 +154,14 @@ def test_run_ends_what_does_not_end(live: LiveHost, script: str) -> None:
     before = time.monotonic()
     with pytest.raises(Unreadable, match=r"timed out after 0\.3 s$"):
         live.run(("sh", "-c", script), 0.3)
-    assert time.monotonic() - before < 2
+    assert time.monotonic() - before < 6
     assert _children() <= ({live._reader.pid} if live._reader else set())
 
 
 def test_run_does_not_wait_for_a_grandchild_that_holds_the_pipe(live: LiveHost) -> None:
     before = time.monotonic()
-    assert live.run(("sh", "-c", "setsid sleep 3 & echo done"), 10).stdout == "done\n"
-    assert time.monotonic() - before < 2
+    assert live.run(("sh", "-c", "setsid sleep 8 & echo done"), 10).stdout == "done\n"
+    assert time.monotonic() - before < 6
 
 
 def test_what_cannot_be_killed_is_left_behind_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +172,7 @@ def test_what_cannot_be_killed_is_left_behind_and_named(monkeypatch: pytest.Monk
     before = time.monotonic()
     try:
         left = _kill(process)
-        assert time.monotonic() - before < 2
+        assert time.monotonic() - before < 6
         assert left == f"; pid {pid} left in state S"
         # subprocess itself must never wait for it again, not even when the object goes away.
         assert process.wait(timeout=0) == -signal.SIGKILL
