@@ -3,6 +3,7 @@ determine. Heavy things are imported where they are used: start-up is part of ev
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -57,7 +58,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @cli.command()
 @_options
 def topo(**options: Any) -> None:
-    """Show the PCIe tree with links and ACS, and how the accelerators relate."""
+    """Show the PCIe tree, links, ACS and relations."""
     _check("topo", **options)
 
 
@@ -65,7 +66,7 @@ def topo(**options: Any) -> None:
 @_options
 @click.option("--trial", is_flag=True, help="Judge only what a trial boot has to prove.")
 def host(**options: Any) -> None:
-    """Check command line, IOMMU, ACS, module parameters, governor, driver."""
+    """Check command line, IOMMU, ACS, modules, CPU."""
     _check("host", **options)
 
 
@@ -88,7 +89,7 @@ def checks() -> None:
 @cli.command()
 @click.argument("check")
 def explain(check: str) -> None:
-    """Print the page about a check: what, why, wrong and right, how to fix."""
+    """Print what a check means and how to fix it."""
     from .docs_pages import page
 
     click.echo(page(check), nl=False)
@@ -151,8 +152,6 @@ def _print(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        import os
-
         # Python flushes once more at exit, and would complain there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
@@ -161,9 +160,11 @@ def _print(text: str) -> None:
 
 def main() -> None:
     """Entry point: run a verb, turn every error into one sentence and an exit code."""
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:      # started with it closed (`>&-`)
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open to the end
         # Never fail on a character that the terminal's encoding lacks.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        getattr(sys, name).reconfigure(errors="backslashreplace")
     try:
         cli.main(prog_name="tunecheck", standalone_mode=False)
     except (KeyboardInterrupt, click.Abort):

@@ -64,6 +64,14 @@ def _unit(case: Case) -> Finding:
     if enabled.value is None:
         return Finding(_ID, "tunecheck-acs.service", "unknown", "configured",
                        f"whether the unit is enabled is unknown: {enabled.why()}", evidence=source)
+    lockdown = case.host.kernel.lockdown.value
+    if lockdown in ("integrity", "confidentiality"):
+        # drivers/pci/pci-sysfs.c: LOCKDOWN_PCI_ACCESS; the command line form works all the same.
+        only = case.spec.acs.mechanism == "setpci"
+        return Finding(_ID, "tunecheck-acs.service", "fail" if only else "warn", "configured",
+                       f"tunecheck-acs.service cannot clear a register: kernel lockdown ({lockdown}) refuses writes to "
+                       "PCI configuration space", lockdown, "lockdown none", (case.host.kernel.lockdown.source,),
+                       case.play("acs", True, "set box_spec.acs.mechanism: disable_acs_redir") if only else None)
     state = "enabled" if enabled.value else "not enabled"
     return Finding(_ID, "tunecheck-acs.service", "pass" if enabled.value else "fail", "configured",
                    f"tunecheck-acs.service, which clears the redirect bits at boot, is {state}", state, "enabled",

@@ -31,6 +31,14 @@ def test_acs_persistence_wants_the_unit_enabled() -> None:
     assert outcomes(judged(machine, "acs-persistence", frozen(acs=Acs()))) == ["skip"]
 
 
+@pytest.mark.parametrize(("mechanism", "expected"), [("setpci", ["fail"]), ("disable_acs_redir", ["pass", "warn"])])
+def test_under_lockdown_the_unit_cannot_work(mechanism: str, expected: list[str]) -> None:
+    machine = full(switch(0), _ALL).file("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n")
+    findings = judged(machine, "acs-persistence", frozen(acs=Acs(peer_redirect="off", mechanism=mechanism)))
+    assert outcomes(findings) == expected
+    assert "kernel lockdown (integrity)" in findings[-1].message
+
+
 _PT = frozen(iommu="pt")
 
 
