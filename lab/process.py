@@ -103,13 +103,23 @@ def stop_group(child: subprocess.Popen[bytes]) -> None:
             time.sleep(0.05)
 
 
-def interruptible(watch_stdin: bool = False) -> None:
-    """Turn SIGTERM, SIGHUP and, if asked, the end of stdin into KeyboardInterrupt, so that clean-up runs."""
+_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ended_by: list[int] = []
 
-    def raise_interrupt(_number: int, _frame: object) -> None:
+
+def interruptible(watch_stdin: bool = False) -> None:
+    """Turn SIGINT, SIGTERM, SIGHUP and, if asked, the end of stdin into one KeyboardInterrupt.
+
+    One only: a second signal (make, an impatient user) would break off the clean-up that the first one started.
+    """
+
+    def raise_interrupt(number: int, _frame: object) -> None:
+        for ending in _ENDINGS:
+            signal.signal(ending, signal.SIG_IGN)
+        ended_by.append(number)
         raise KeyboardInterrupt
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in _ENDINGS:
         signal.signal(number, raise_interrupt)
     if watch_stdin:
         # Under sudo the owner may not signal us; it holds our stdin open instead, and its end closes it.

@@ -1,0 +1,25 @@
+# The front door. Everything below needs Python >= 3.11 and, for the lab, an x86-64 Debian or Ubuntu.
+#   make demo       set up, build and boot the lab box, provision it, print its preflight report
+#   make demo-down  end the lab box
+#   make test       set up and run every test this machine can run     (TESTS="-k grub" narrows)
+#   make setup | lint | lock | clean
+PYTHON ?= python3
+TESTS ?=
+front = @$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("make: Python %d.%d is too old, expected 3.11 or later; name one: make PYTHON=python3.13 ..." % sys.version_info[:2])' && exec $(PYTHON) -m lab.front
+
+.PHONY: setup demo demo-down test lint lock clean
+demo:
+	$(front) demo
+demo-down:
+	$(front) demo-down
+setup:
+	$(front) setup
+test:
+	$(front) test $(TESTS)
+lint:
+	$(front) lint
+lock:
+	$(front) lock
+# Everything that is made, none of it tracked; a running lab box is ended first.
+clean: demo-down
+	rm -rf .venv .lab .wheelhouse reports dist .pytest_cache .mypy_cache .ruff_cache .ansible

@@ -1,0 +1,195 @@
+"""Behind the Makefile: set up from nothing but Python and apt, run the demo, the tests, the locks.
+
+Runs on the system's Python before anything is installed: standard library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from lab import needs, paths, process
+from lab.errors import LabError, Missing
+from lab.machine import Machine
+from lab.say import say, started
+
+VENV = paths.REPO / ".venv"
+PYTHON = VENV / "bin/python"
+REQUIREMENTS = paths.REPO / "requirements"
+LOCKS = {"box": [], "control": ["control"], "dev": ["control", "test"]}
+INVENTORY = "inventory/lab"
+
+
+def setup(lab: bool = True) -> None:
+    """Make `.venv` from the lock and, for the lab, install the Debian packages that are missing."""
+    _packages(lab)
+    _venv()
+
+
+def _packages(lab: bool) -> None:
+    wanted = [] if _has_venv() else ["python3-venv"]
+    if lab:
+        _check_architecture()
+        wanted += needs.missing_packages(needs.BUILD)
+    if not wanted:
+        return
+    apt = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"]
+    install = [*apt, "install", "--yes", "--no-install-recommends", *wanted]
+    if shutil.which("apt-get") is None:
+        raise Missing(f"this machine lacks {', '.join(wanted)} and has no apt to install it; install the equivalents")
+    sudo = [] if os.geteuid() == 0 else ["sudo", "--"]
+    if sudo and shutil.which("sudo") is None:
+        raise Missing(f"installing {', '.join(wanted)} needs root and there is no sudo; as root: {' '.join(install)}")
+    say(f"installing Debian packages: {' '.join(wanted)}")
+    env = ["env", "DEBIAN_FRONTEND=noninteractive"]
+    if subprocess.run([*sudo, *env, *apt, "update"]).returncode or subprocess.run([*sudo, *env, *install]).returncode:
+        raise Missing(f"apt could not install {', '.join(wanted)} (see above)")
+
+
+def _check_architecture() -> None:
+    needs.check({})
+
+
+def _has_venv() -> bool:
+    # Debian's python3 has the module venv but not ensurepip, which is in python3-venv.
+    return PYTHON.exists() or subprocess.run([sys.executable, "-c", "import ensurepip, venv"],
+                                             stderr=subprocess.DEVNULL).returncode == 0  # fmt: skip
+
+
+def _venv() -> None:
+    lock = REQUIREMENTS / "dev.lock"
+    pyproject = paths.REPO / "pyproject.toml"
+    wanted = hashlib.sha256(lock.read_bytes() + pyproject.read_bytes() + str(paths.REPO).encode()).hexdigest()
+    stamp = VENV / "tunecheck.stamp"
+    if PYTHON.exists() and stamp.exists() and stamp.read_text() == wanted:
+        return
+    say("virtual environment: .venv, from requirements/dev.lock")
+    stamp.unlink(missing_ok=True)
+    pip = [str(PYTHON), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+    for argv in (
+        [sys.executable, "-m", "venv", "--clear", str(VENV)],
+        [*pip, "--require-hashes", "-r", str(lock)],
+        [*pip, "--no-deps", "--no-build-isolation", "--editable", str(paths.REPO)],
+    ):
+        if subprocess.run(argv, cwd=paths.REPO).returncode != 0:
+            raise LabError(f"the virtual environment could not be made (see above); failed: {' '.join(argv)}")
+    stamp.write_text(wanted)
+    say("virtual environment ready")
+
+
+def _environment() -> dict[str, str]:
+    """The virtual environment first in PATH, one clock for all progress lines."""
+    path = f"{VENV / 'bin'}{os.pathsep}{needs.environment()['PATH']}"
+    return {**os.environ, "PATH": path, "VIRTUAL_ENV": str(VENV), "LAB_STARTED": started()}
+
+
+def _run(*argv: str) -> int:
+    """Run a command of the environment in the repository; when interrupted, let it clean up first."""
+    child = subprocess.Popen(argv, cwd=paths.REPO, env=_environment(), preexec_fn=process.tie_to_parent())
+    try:
+        return child.wait()
+    except KeyboardInterrupt:
+        # A terminal's Ctrl-C has reached the child too; a `kill` of this process has not.
+        if signal.SIGINT not in process.ended_by:
+            child.send_signal(signal.SIGINT)
+        try:
+            child.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            child.kill()
+        raise
+
+
+def demo() -> int:
+    """Set up, boot the lab box, run the main job on it. The box stays up for looking around."""
+    setup()
+    box = Machine()
+    was_up = box.state() is not None
+    try:
+        if was_up:
+            say("lab box `lab` is already up; using it as it is")
+        elif _run(str(PYTHON), "-m", "lab", "up"):
+            return 1
+        begin = time.time()
+        say(f"ansible-playbook site.yml -i {INVENTORY}")
+        rc = _run("ansible-playbook", "site.yml", "-i", INVENTORY)
+    except KeyboardInterrupt:
+        if not was_up:
+            box.down()
+        raise
+    say(f"ansible-playbook ended with exit code {rc} after {time.time() - begin:.0f} s")
+    report = paths.REPO / "reports/lab-preflight.json"
+    # Only a report of this run: an old one beside a failed play would say the opposite of what happened.
+    if report.exists() and report.stat().st_mtime >= begin:
+        print(f"report: {report}")
+    print("look around: python3 -m lab ssh lab    end it: make demo-down")
+    return rc
+
+
+def demo_down() -> int:
+    """End every lab machine of this checkout."""
+    for name in paths.machines():
+        Machine(name).down()
+    return 0
+
+
+def test(arguments: list[str]) -> int:
+    """Set up what can be set up and run every test; what cannot run here is skipped with its reason."""
+    try:
+        setup()
+    except Missing as error:
+        say(f"no lab here: {error}")
+        setup(lab=False)
+    return _run(str(PYTHON), "-m", "pytest", *arguments)
+
+
+def lint() -> int:
+    """Run every linter; the exit code tells whether all passed."""
+    setup(lab=False)
+    linters = (["ruff", "check"], ["mypy"], ["ansible-lint", "--offline"])
+    return max(_run(*argv) for argv in linters)
+
+
+def lock() -> int:
+    """Resolve requirements/*.lock anew: each holds the one before it, so that box and tests agree."""
+    setup(lab=False)
+    before: list[str] = []
+    for name, extras in LOCKS.items():
+        say(f"requirements/{name}.lock")
+        extra = [f"--extra={extra}" for extra in extras]
+        rc = _run("uv", "pip", "compile", "--quiet", "--universal", "--python-version", "3.11", "--upgrade",
+                  "--generate-hashes", "--no-header", "--no-emit-index-url", "--no-emit-find-links", *extra, *before,
+                  "pyproject.toml", "-o", f"requirements/{name}.lock")  # fmt: skip
+        if rc:
+            return rc
+        before = ["-c", f"requirements/{name}.lock"]
+    return 0
+
+
+def main() -> int:
+    """Run one verb of the Makefile."""
+    parser = argparse.ArgumentParser(prog="python3 -m lab.front", description=__doc__)
+    verbs = {"setup": setup, "demo": demo, "demo-down": demo_down, "test": test, "lint": lint, "lock": lock}
+    parser.add_argument("verb", choices=verbs)
+    args, rest = parser.parse_known_args()
+    if rest and args.verb != "test":
+        parser.error(f"{args.verb} takes no arguments, got {' '.join(rest)}")
+    process.interruptible()
+    try:
+        return (test(rest) if args.verb == "test" else verbs[args.verb]()) or 0
+    except LabError as error:
+        print(f"{args.verb}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"{args.verb}: interrupted; nothing half-built or half-started is left", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
