@@ -13,10 +13,9 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 from lab import needs, paths, process
-from lab.errors import LabError, Missing
+from lab.errors import LabError, MissingMeansError
 from lab.machine import Machine
 from lab.say import say, started
 
@@ -43,14 +42,14 @@ def _packages(lab: bool) -> None:
     apt = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"]
     install = [*apt, "install", "--yes", "--no-install-recommends", *wanted]
     if shutil.which("apt-get") is None:
-        raise Missing(f"this machine lacks {', '.join(wanted)} and has no apt to install it; install the equivalents")
+        raise MissingMeansError(f"this machine lacks {', '.join(wanted)} and has no apt to install it; install the equivalents")
     sudo = [] if os.geteuid() == 0 else ["sudo", "--"]
     if sudo and shutil.which("sudo") is None:
-        raise Missing(f"installing {', '.join(wanted)} needs root and there is no sudo; as root: {' '.join(install)}")
+        raise MissingMeansError(f"installing {', '.join(wanted)} needs root and there is no sudo; as root: {' '.join(install)}")
     say(f"installing Debian packages: {' '.join(wanted)}")
     env = ["env", "DEBIAN_FRONTEND=noninteractive"]
     if subprocess.run([*sudo, *env, *apt, "update"]).returncode or subprocess.run([*sudo, *env, *install]).returncode:
-        raise Missing(f"apt could not install {', '.join(wanted)} (see above)")
+        raise MissingMeansError(f"apt could not install {', '.join(wanted)} (see above)")
 
 
 def _check_architecture() -> None:
@@ -143,7 +142,7 @@ def test(arguments: list[str]) -> int:
     """Set up what can be set up and run every test; what cannot run here is skipped with its reason."""
     try:
         setup()
-    except Missing as error:
+    except MissingMeansError as error:
         say(f"no lab here: {error}")
         setup(lab=False)
     return _run(str(PYTHON), "-m", "pytest", *arguments)

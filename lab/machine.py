@@ -10,7 +10,6 @@ import socket
 import subprocess
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from lab import access, image, layouts, needs, paths, process, qemu, qmp
 from lab.errors import LabError

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from lab.errors import LabError, Missing
+from lab.errors import LabError, MissingMeansError
 
 # Program -> Debian/Ubuntu package.
 RUN = {"qemu-system-x86_64": "qemu-system-x86", "qemu-img": "qemu-utils", "ssh": "openssh-client",
@@ -34,14 +34,14 @@ def missing_packages(programs: dict[str, str]) -> list[str]:
 
 
 def check(programs: dict[str, str]) -> None:
-    """Raise Missing with one sentence when this machine cannot run (or build) a lab box."""
+    """Raise MissingMeansError with one sentence when this machine cannot run (or build) a lab box."""
     if platform.system() != "Linux" or platform.machine() not in ("x86_64", "AMD64"):
-        raise Missing(
+        raise MissingMeansError(
             f"the lab box needs an x86-64 Linux machine, this one is {platform.machine()} {platform.system()}; "
             "everything but the lab works here"
         )
     if packages := missing_packages(programs):
-        raise Missing(f"the lab box needs {', '.join(packages)}; run: sudo apt-get install {' '.join(packages)}")
+        raise MissingMeansError(f"the lab box needs {', '.join(packages)}; run: sudo apt-get install {' '.join(packages)}")
 
 
 def accelerator() -> str:

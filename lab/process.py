@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import select
@@ -67,10 +68,8 @@ def kill(pid: int, ticks: int, marker: str, grace: float = 5.0) -> None:
         pass
     finally:
         os.close(fd)
-    try:
+    with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)  # our own child would stay a zombie
-    except ChildProcessError:
-        pass
 
 
 def run(argv: list[str], log: IO[bytes], env: dict[str, str] | None = None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from lab import needs, process, recipe
 from lab.errors import LabError
 
 LOG = "qemu.log"
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 CPUS = 2  # 33 s from power-on to ssh with one, 23 s with two (measured without KVM on 2 quiet cores)
 
 
@@ -53,6 +55,6 @@ def tail(file: Path, lines: int = 25) -> str:
         text = file.read_bytes().decode(errors="replace")
     except OSError:
         return f"    ({file} cannot be read)"
-    clean = "".join(c for c in text.replace("\x1b[", "") if c.isprintable() or c == "\n")
+    clean = "".join(c for c in _CONTROL.sub("", text) if c.isprintable() or c == "\n")
     kept = [line for line in clean.splitlines() if line.strip()][-lines:]
     return "\n".join(f"    {line}" for line in kept) or "    (nothing)"

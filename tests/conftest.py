@@ -1,0 +1,22 @@
+"""What every test may use; what cannot run on this machine is skipped with its reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def repo() -> Path:
+    """The checkout."""
+    return Path(__file__).resolve().parent.parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests that need a GPU where there is none."""
+    if Path("/proc/driver/nvidia/version").exists():
+        return
+    for item in items:
+        if item.get_closest_marker("gpu"):
+            item.add_marker(pytest.mark.skip(reason="no GPU: /proc/driver/nvidia/version is not present"))

@@ -1,0 +1,97 @@
+"""Fixtures that boot lab boxes. Every box ends with its test, also on failure; a failed one keeps its console."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab.errors import LabError, MissingMeansError
+from lab.machine import Machine
+from tests.lab.box import Box
+
+from lab import image, needs
+
+_HERE = Path(__file__).parent
+_numbers = itertools.count(1)
+_failed = pytest.StashKey[bool]()
+MakeBox = Callable[..., Box]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of this folder: `-m "not lab"` leaves the slow ones out."""
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker(pytest.mark.lab)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Remember failures where the fixtures see them at teardown."""
+    report = yield
+    if report.failed:  # type: ignore[attr-defined]
+        for node in item.listchain():
+            node.stash[_failed] = True
+    return report
+
+
+@pytest.fixture(scope="session")
+def lab_image() -> Path:
+    """The image, built if need be (about two minutes); skips where this machine has no means for a lab."""
+    try:
+        return image.build() if not image.path().exists() else _checked()
+    except MissingMeansError as error:
+        pytest.skip(f"no lab here: {error}")
+    except LabError as error:
+        pytest.fail(str(error), pytrace=False)
+
+
+def _checked() -> Path:
+    needs.check(needs.RUN)
+    return image.path()
+
+
+def _factory(stack: ExitStack, node: pytest.Item | pytest.Collector, tmp: Path) -> MakeBox:
+    def make(
+        layout: str = "switch",
+        iommu: str = "intel",
+        spec_overrides: dict[str, Any] | None = None,
+        **variables: Any,
+    ) -> Box:
+        number = next(_numbers)
+        machine = Machine(f"t{os.getpid()}-{number}")
+        # Tied: the VM ends with pytest even when pytest is killed.
+        machine.up(layout, iommu, tie=True)
+        folder = tmp / f"box{number}"
+        folder.mkdir()
+        try:
+            box = Box(machine, folder)
+        except BaseException:
+            machine.down()
+            raise
+        stack.callback(lambda: box.close(keep_console=node.stash.get(_failed, False)))
+        box.set_spec(spec_overrides, **variables)
+        box.wait()
+        return box
+
+    return make
+
+
+@pytest.fixture
+def box(lab_image: Path, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeBox]:
+    """`box(layout="switch", iommu="intel", spec_overrides={...}, **host_variables)` boots a fresh VM for this test."""
+    with ExitStack() as stack:
+        yield _factory(stack, request.node, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shared_box(
+    lab_image: Path, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[MakeBox]:
+    """As `box`, but the VMs live as long as the module: for tests that follow each other on one box."""
+    with ExitStack() as stack:
+        yield _factory(stack, request.node, tmp_path_factory.mktemp("shared"))

@@ -1,0 +1,66 @@
+"""Processes are ended by identity, and never outlive their owner."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from lab import process
+
+
+def sleeper() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["sleep", "60"], start_new_session=True)
+
+
+def ticks_of(pid: int) -> int:
+    ticks = process.start_ticks(pid)
+    assert ticks is not None
+    return ticks
+
+
+def test_kill_ends_our_process() -> None:
+    child = sleeper()
+    process.kill(child.pid, ticks_of(child.pid), "60")
+    child.wait(timeout=5)
+
+
+def test_kill_spares_a_process_that_reuses_the_pid() -> None:
+    child = sleeper()
+    try:
+        process.kill(child.pid, ticks_of(child.pid) - 1, "60")  # another start time
+        process.kill(child.pid, ticks_of(child.pid), "tunecheck-lab-lab")  # another command line
+        assert child.poll() is None
+    finally:
+        process.stop_group(child)
+
+
+def test_kill_of_a_gone_process_is_no_error() -> None:
+    child = subprocess.Popen(["true"])
+    ticks = ticks_of(child.pid) if child.poll() is None else 0
+    child.wait()
+    process.kill(child.pid, ticks, "true")
+
+
+def test_a_zombie_is_not_running() -> None:
+    child = subprocess.Popen(["true"])
+    end = time.monotonic() + 5
+    while process.start_ticks(child.pid) is not None and time.monotonic() < end:
+        time.sleep(0.01)
+    assert process.start_ticks(child.pid) is None
+    child.wait()
+
+
+def test_a_tied_process_ends_with_its_killed_owner(tmp_path: Path) -> None:
+    owner = f"""
+import os, pathlib, signal, subprocess
+from lab import process
+child = subprocess.Popen(["sleep", "60"], preexec_fn=process.tie_to_parent())
+pathlib.Path({str(tmp_path / "pid")!r}).write_text(str(child.pid))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", owner], cwd=Path(__file__).parents[3])
+    pid = int((tmp_path / "pid").read_text())
+    end = time.monotonic() + 5
+    while process.start_ticks(pid) is not None and time.monotonic() < end:
+        time.sleep(0.01)
+    assert process.start_ticks(pid) is None
