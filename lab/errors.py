@@ -5,5 +5,5 @@ class LabError(Exception):
     """The lab cannot do what was asked; the text says what is wrong and how to fix it."""
 
 
-class MissingMeansError(LabError):
+class NoMeansError(LabError):
     """This machine lacks the means for a lab (a program, the architecture)."""

@@ -13,9 +13,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 from lab import needs, paths, process
-from lab.errors import LabError, MissingMeansError
+from lab.errors import LabError, NoMeansError
 from lab.machine import Machine
 from lab.say import say, started
 
@@ -26,34 +27,32 @@ LOCKS = {"box": [], "control": ["control"], "dev": ["control", "test"]}
 INVENTORY = "inventory/lab"
 
 
-def setup(lab: bool = True) -> None:
+def setup(lab: bool = True) -> int:
     """Make `.venv` from the lock and, for the lab, install the Debian packages that are missing."""
     _packages(lab)
     _venv()
+    return 0
 
 
 def _packages(lab: bool) -> None:
     wanted = [] if _has_venv() else ["python3-venv"]
     if lab:
-        _check_architecture()
+        needs.check_architecture()
         wanted += needs.missing_packages(needs.BUILD)
     if not wanted:
         return
+    names = ", ".join(wanted)
     apt = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"]
     install = [*apt, "install", "--yes", "--no-install-recommends", *wanted]
     if shutil.which("apt-get") is None:
-        raise MissingMeansError(f"this machine lacks {', '.join(wanted)} and has no apt to install it; install the equivalents")
+        raise NoMeansError(f"this machine lacks {names} and has no apt to install it; install the equivalents")
     sudo = [] if os.geteuid() == 0 else ["sudo", "--"]
     if sudo and shutil.which("sudo") is None:
-        raise MissingMeansError(f"installing {', '.join(wanted)} needs root and there is no sudo; as root: {' '.join(install)}")
+        raise NoMeansError(f"installing {names} needs root and there is no sudo; as root: {' '.join(install)}")
     say(f"installing Debian packages: {' '.join(wanted)}")
     env = ["env", "DEBIAN_FRONTEND=noninteractive"]
     if subprocess.run([*sudo, *env, *apt, "update"]).returncode or subprocess.run([*sudo, *env, *install]).returncode:
-        raise MissingMeansError(f"apt could not install {', '.join(wanted)} (see above)")
-
-
-def _check_architecture() -> None:
-    needs.check({})
+        raise NoMeansError(f"apt could not install {names} (see above)")
 
 
 def _has_venv() -> bool:
@@ -142,7 +141,7 @@ def test(arguments: list[str]) -> int:
     """Set up what can be set up and run every test; what cannot run here is skipped with its reason."""
     try:
         setup()
-    except MissingMeansError as error:
+    except NoMeansError as error:
         say(f"no lab here: {error}")
         setup(lab=False)
     return _run(str(PYTHON), "-m", "pytest", *arguments)
@@ -174,14 +173,18 @@ def lock() -> int:
 def main() -> int:
     """Run one verb of the Makefile."""
     parser = argparse.ArgumentParser(prog="python3 -m lab.front", description=__doc__)
-    verbs = {"setup": setup, "demo": demo, "demo-down": demo_down, "test": test, "lint": lint, "lock": lock}
+    arguments: list[str] = []
+    verbs: dict[str, Callable[[], int]] = {
+        "setup": setup, "demo": demo, "demo-down": demo_down, "lint": lint, "lock": lock,
+        "test": lambda: test(arguments),
+    }  # fmt: skip
     parser.add_argument("verb", choices=verbs)
-    args, rest = parser.parse_known_args()
-    if rest and args.verb != "test":
-        parser.error(f"{args.verb} takes no arguments, got {' '.join(rest)}")
+    args, arguments = parser.parse_known_args()
+    if arguments and args.verb != "test":
+        parser.error(f"{args.verb} takes no arguments, got {' '.join(arguments)}")
     process.interruptible()
     try:
-        return (test(rest) if args.verb == "test" else verbs[args.verb]()) or 0
+        return verbs[args.verb]()
     except LabError as error:
         print(f"{args.verb}: {error}", file=sys.stderr)
         return 1

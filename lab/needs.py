@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from lab.errors import LabError, MissingMeansError
+from lab.errors import LabError, NoMeansError
 
 # Program -> Debian/Ubuntu package.
 RUN = {"qemu-system-x86_64": "qemu-system-x86", "qemu-img": "qemu-utils", "ssh": "openssh-client",
@@ -33,15 +33,20 @@ def missing_packages(programs: dict[str, str]) -> list[str]:
     return sorted(found)
 
 
-def check(programs: dict[str, str]) -> None:
-    """Raise MissingMeansError with one sentence when this machine cannot run (or build) a lab box."""
+def check_architecture() -> None:
+    """Raise NoMeansError where no lab box can run whatever is installed."""
     if platform.system() != "Linux" or platform.machine() not in ("x86_64", "AMD64"):
-        raise MissingMeansError(
+        raise NoMeansError(
             f"the lab box needs an x86-64 Linux machine, this one is {platform.machine()} {platform.system()}; "
             "everything but the lab works here"
         )
+
+
+def check(programs: dict[str, str]) -> None:
+    """Raise NoMeansError with one sentence when this machine cannot run (or build) a lab box."""
+    check_architecture()
     if packages := missing_packages(programs):
-        raise MissingMeansError(f"the lab box needs {', '.join(packages)}; run: sudo apt-get install {' '.join(packages)}")
+        raise NoMeansError(f"the lab box needs {', '.join(packages)}; run: sudo apt-get install {' '.join(packages)}")
 
 
 def accelerator() -> str:

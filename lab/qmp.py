@@ -11,12 +11,12 @@ from typing import Any
 SOCKET = "qmp.sock"
 
 
-def ask(folder: Path, command: str, seconds: float = 10.0, **arguments: object) -> Any:
+def ask(folder: Path, command: str, **arguments: object) -> Any:
     """Run one QMP command on the machine in `folder`; raises OSError when it does not answer."""
     fd = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
         with socket.socket(socket.AF_UNIX) as sock:
-            sock.settimeout(seconds)
+            sock.settimeout(10)
             # A socket's address is at most 107 bytes; a checkout may lie deeper than that.
             sock.connect(f"/proc/self/fd/{fd}/{SOCKET}")
             stream = sock.makefile("rw", encoding="utf-8")

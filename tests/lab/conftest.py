@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab.errors import LabError, MissingMeansError
+from lab.errors import LabError, NoMeansError
 from lab.machine import Machine
 from tests.lab.box import Box
 
@@ -44,7 +44,7 @@ def lab_image() -> Path:
     """The image, built if need be (about two minutes); skips where this machine has no means for a lab."""
     try:
         return image.build() if not image.path().exists() else _checked()
-    except MissingMeansError as error:
+    except NoMeansError as error:
         pytest.skip(f"no lab here: {error}")
     except LabError as error:
         pytest.fail(str(error), pytrace=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from lab.cli import main
-from lab.errors import LabError, MissingMeansError
+from lab.errors import LabError, NoMeansError
 from lab.machine import Machine, Running
 
 from lab import access, image, needs, process, qemu
@@ -90,7 +90,7 @@ def test_up_without_qemu_is_one_sentence(
 
 def test_another_architecture_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
-    with pytest.raises(MissingMeansError, match="x86-64 Linux machine, this one is aarch64"):
+    with pytest.raises(NoMeansError, match="x86-64 Linux machine, this one is aarch64"):
         needs.check(needs.BUILD)
 
 

@@ -35,10 +35,11 @@ def test_kill_spares_a_process_that_reuses_the_pid() -> None:
 
 
 def test_kill_of_a_gone_process_is_no_error() -> None:
-    child = subprocess.Popen(["true"])
-    ticks = ticks_of(child.pid) if child.poll() is None else 0
+    child = sleeper()
+    ticks = ticks_of(child.pid)
+    child.kill()
     child.wait()
-    process.kill(child.pid, ticks, "true")
+    process.kill(child.pid, ticks, "60")
 
 
 def test_a_zombie_is_not_running() -> None:
