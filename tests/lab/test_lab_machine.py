@@ -3,11 +3,11 @@
 import shutil
 
 import pytest
-
-from lab import layouts
 from lab.errors import LabError
 from lab.machine import Machine
 from tests.lab.conftest import MakeBox
+
+from lab import layouts
 
 
 @pytest.mark.parametrize(("layout", "iommu"), [("direct", "intel"), ("numa", "intel"), ("switch", "amd")])
