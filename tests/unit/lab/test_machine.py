@@ -137,3 +137,12 @@ def test_the_console_tail_has_no_control_sequences(tmp_path: Path) -> None:
     log = tmp_path / "console.log"
     log.write_bytes(b"\x1b[0;32m  OK  \x1b[0m Started x\r\n\x1b[2J\n" + b"line\n" * 3)
     assert qemu.tail(log, 4) == "      OK   Started x\n    line\n    line\n    line"
+
+
+def test_images_of_older_recipes_go_unless_a_disk_rests_on_one(state: Path) -> None:
+    for name in (image.path().parent.name, "aaaaaaaaaaaa", "bbbbbbbbbbbb"):
+        (state / "images" / name).mkdir(parents=True)
+    (state / "lab").mkdir()
+    (state / "lab" / "disk.qcow2").write_bytes(b"QFI\xfb\x00" + b"../images/aaaaaaaaaaaa/base.img" + b"\x00" * 99)
+    image._prune()
+    assert {p.name for p in (state / "images").iterdir()} == {image.path().parent.name, "aaaaaaaaaaaa"}
