@@ -85,7 +85,9 @@ def main():
         module.fail_json(msg="the new tunecheck does not start (exit %d): %s. The old one stays in use."
                          % (code, (err or out).strip()[-400:]))
     shutil.rmtree(home + "/wheels")
-    link("versions/%s/venv/bin" % name, ROOT + "/bin")
+    # Python looks for pyvenv.cfg above the path it was started by: units name current/bin/python, never bin/python.
+    link("versions/%s/venv" % name, ROOT + "/current")
+    link("current/bin", ROOT + "/bin")
     os.makedirs(os.path.dirname(COMMAND), exist_ok=True)
     link(ROOT + "/bin/tunecheck", COMMAND)
     write_text(ROOT + "/.digest", digest + "\n")

@@ -1,4 +1,4 @@
-#!/opt/tunecheck/bin/python
+#!/opt/tunecheck/current/bin/python
 """Clear ReqRedir, CmpltRedir and EgressCtrl on the ports between this box's accelerators. Run by tunecheck-acs.service.
 
 Only these three bits are written (never SrcValid), only where one of them is set, and every write is read back.

@@ -1,0 +1,173 @@
+"""One box from nothing to proven, then everything that may go wrong on a settled box, then rolled back.
+
+The tests of this file follow each other on one VM (25 s a boot under emulation), in this order.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.lab.box import REPO, Box
+from tests.lab.conftest import MakeBox
+
+PORTS = ("0000:02:00.0", "0000:02:01.0")
+NO_BOOT = {"boot": {"trial": False, "reboot": "never"}}
+
+
+@pytest.fixture(scope="module")
+def lab(shared_box: MakeBox) -> Iterator[Box]:
+    """The box that this file works on."""
+    box = shared_box(layout="switch")
+    box.first_boot = box.boot_id()  # type: ignore[attr-defined]
+    box.first_grub = box.ssh("cat /boot/grub/grub.cfg")  # type: ignore[attr-defined]
+    for port in PORTS:
+        assert box.ssh(f"setpci -s {port} ECAP_ACS+6.w").strip() == "001d", "the kernel should have turned ACS on"
+    yield box
+
+
+def recap(text: str) -> str:
+    return next(line for line in reversed(text.splitlines()) if "changed=" in line)
+
+
+def test_check_mode_writes_nothing(lab: Box) -> None:
+    run = lab.playbook("--check", "--diff", playbook="playbooks/provision.yml")
+    assert run.rc == 0, run
+    assert "+GRUB_CMDLINE_LINUX_DEFAULT" in run.stdout and "reboot pending" in run.stdout
+    left = lab.ssh("ls -d /etc/tunecheck /opt/tunecheck /var/lib/tunecheck /etc/modprobe.d/zz-tunecheck.conf; true")
+    assert left == "" and lab.ssh("cat /boot/grub/grub.cfg") == lab.first_grub  # type: ignore[attr-defined]
+
+
+def test_the_first_run_boots_once_and_proves_the_box(lab: Box) -> None:
+    run = lab.playbook()
+    assert run.rc == 0, run
+    assert lab.boot_id() != lab.first_boot  # type: ignore[attr-defined]
+    assert lab.console().count("Linux version ") == 2, "exactly one reboot"
+    line = lab.ssh("cat /proc/cmdline")
+    assert "noacs" in line and "disable_acs_redir=" in line
+    for port in PORTS:
+        assert int(lab.ssh(f"setpci -s {port} ECAP_ACS+6.w"), 16) & 0x2C == 0
+    assert "rejected by the kernel" in run.stdout and "it was 0x001d before provisioning" in run.stdout
+    assert "\\n" not in run.stdout.split("TASK [preflight : Show the report]")[1].split("TASK")[0]
+
+
+def test_the_report_as_json(lab: Box) -> None:
+    report = lab.report()
+    assert report["schema"] == "tunecheck/report/1" and report["exit_code"] == 0
+    assert [accelerator["bdf"] for accelerator in report["accelerators"]] == ["0000:03:00.0", "0000:04:00.0"]
+    assert [pair["relation"] for pair in report["pairs"]] == ["PIX"]
+    found = {(finding["id"], finding["subject"]): finding for finding in report["findings"]}
+    for port in PORTS:
+        finding = found["acs-redirect", port]
+        assert finding["outcome"] == "pass" and finding["layer"] == "behaviour"
+        assert "0x001d" in str(finding["evidence"]) + finding["message"]
+    assert found["cmdline-rejected", "pci=noacs"]["outcome"] == "warn"
+
+
+def test_the_second_run_changes_nothing(lab: Box) -> None:
+    before = lab.boot_id()
+    run = lab.playbook()
+    assert run.rc == 0 and "changed=0" in recap(run.stdout), run
+    assert lab.boot_id() == before
+
+
+def test_testinfra_sees_the_same(lab: Box) -> None:
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/testinfra", "--hosts=ansible://all",
+            f"--ansible-inventory={lab.inventory}"]
+    done = subprocess.run(argv, cwd=REPO, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0 and " passed" in done.stdout and "skipped" not in done.stdout, done.stdout + done.stderr
+
+
+def test_without_root_acs_is_unknown(lab: Box) -> None:
+    text = lab.ssh("/usr/local/sbin/tunecheck topo; echo exit $?", user="nosudo")
+    assert "exit 3" in text and "UNKNOWN" in text and "no permission" in text
+
+
+def test_sudo_refused_is_said_plainly(lab: Box) -> None:
+    run = lab.playbook("-e", "ansible_user=nosudo")
+    assert run.rc != 0 and "sudo" in run.stdout.lower(), run
+    assert "changed=0" in recap(run.stdout)
+
+
+def test_a_failed_update_grub_heals_on_the_next_run(lab: Box) -> None:
+    lab.set_spec({**NO_BOOT, "kernel": {"cmdline": ["pci=noacs", "tunecheck_lab.a=1"]}})
+    before = lab.ssh("cat /boot/grub/grub.cfg")
+    lab.ssh("mv /usr/sbin/update-grub /root/; printf '#!/bin/sh\\necho no room >&2; exit 1\\n' >/usr/sbin/update-grub; "
+            "chmod +x /usr/sbin/update-grub")
+    try:
+        run = lab.playbook("--tags", "cmdline", playbook="playbooks/provision.yml")
+        assert run.rc != 0 and "update-grub failed" in run.stdout and "no room" in run.stdout, run
+        assert lab.ssh("cat /boot/grub/grub.cfg") == before
+    finally:
+        lab.ssh("mv /root/update-grub /usr/sbin/update-grub")
+    run = lab.playbook("--tags", "cmdline", playbook="playbooks/provision.yml")
+    assert run.rc == 0 and "reboot pending" in run.stdout, run
+    assert "tunecheck_lab.a=1" in lab.ssh("cat /boot/grub/grub.cfg")
+    pending = lab.ssh("tunecheck host; echo exit $?")
+    assert "exit 1" in pending and "reboot pending" in pending
+
+
+def test_foreign_files_that_overwrite(lab: Box) -> None:
+    """99-x.cfg is read before ours and is harmless; zzz-x.cfg is read after ours and must be named."""
+    overwrite = "echo 'GRUB_CMDLINE_LINUX_DEFAULT=\"quiet\"' >/etc/default/grub.d/"
+    try:
+        lab.ssh(overwrite + "99-x.cfg")
+        lab.set_spec({**NO_BOOT, "kernel": {"cmdline": ["pci=noacs", "tunecheck_lab.b=1"]}})
+        run = lab.playbook("--tags", "cmdline", playbook="playbooks/provision.yml")
+        assert run.rc == 0, run
+        linux = lab.ssh("grep -m1 '^\tlinux' /boot/grub/grub.cfg")
+        assert " quiet " in linux and "tunecheck_lab.b=1" in linux and "noacs" in linux
+        lab.ssh(overwrite + "zzz-x.cfg")
+        lab.set_spec({**NO_BOOT, "kernel": {"cmdline": ["pci=noacs", "tunecheck_lab.c=1"]}})
+        run = lab.playbook("--tags", "cmdline", playbook="playbooks/provision.yml")
+        assert run.rc != 0 and "/etc/default/grub.d/zzz-x.cfg" in run.stdout, run
+    finally:
+        lab.ssh("rm -f /etc/default/grub.d/99-x.cfg /etc/default/grub.d/zzz-x.cfg")
+
+
+def test_a_full_disk_leaves_the_old_configuration(lab: Box) -> None:
+    lab.set_spec({**NO_BOOT, "kernel": {"cmdline": ["pci=noacs", "tunecheck_lab.d=1"]}})
+    before = lab.ssh("cat /boot/grub/grub.cfg")
+    lab.ssh("set -e; cp -a /etc/default/grub.d /root/; mount -t tmpfs -o size=8k tmpfs /etc/default/grub.d; "
+            "cp /root/grub.d/* /etc/default/grub.d/; "
+            "dd if=/dev/zero of=/etc/default/grub.d/fill bs=4096 2>/dev/null || true; "
+            "cp -a /etc/default/grub.d /root/then")
+    try:
+        run = lab.playbook("--tags", "cmdline", playbook="playbooks/provision.yml")
+        assert run.rc != 0 and "No space left on device" in run.stdout, run
+        assert lab.ssh("diff -r /root/then /etc/default/grub.d && echo same").strip() == "same"
+        assert lab.ssh("cat /boot/grub/grub.cfg") == before
+    finally:
+        lab.ssh("umount /etc/default/grub.d; rm -rf /root/grub.d /root/then")
+
+
+def test_the_second_of_two_plays_refuses(lab: Box) -> None:
+    lab.set_spec({})
+    with lab.popen("--tags", "cmdline", playbook="playbooks/provision.yml") as first:
+        try:
+            deadline = time.monotonic() + 120
+            while "process" not in lab.ssh("cat /var/lib/tunecheck/provision.lock 2>/dev/null; true"):
+                assert time.monotonic() < deadline and first.poll() is None
+            second = lab.playbook("--tags", "cmdline", playbook="playbooks/provision.yml")
+            assert second.rc != 0 and "another play works on this box" in second.stdout, second
+            assert f"process {first.pid}" in second.stdout
+            text, _ = first.communicate(timeout=400)
+        finally:
+            first.kill()
+        assert first.returncode == 0, text
+    assert lab.ssh("ls /var/lib/tunecheck/provision.lock 2>/dev/null; true") == ""
+
+
+def test_rollback_removes_everything_and_restores_the_boot(lab: Box) -> None:
+    before = lab.boot_id()
+    run = lab.playbook(playbook="playbooks/rollback.yml")
+    assert run.rc == 0, run
+    assert lab.boot_id() != before
+    assert lab.ssh("cat /boot/grub/grub.cfg") == lab.first_grub  # type: ignore[attr-defined]
+    assert "noacs" not in lab.ssh("cat /proc/cmdline")
+    assert lab.ssh(f"setpci -s {PORTS[0]} ECAP_ACS+6.w").strip() == "001d"
+    left = lab.ssh("find / -xdev -iname '*tunecheck*' -not -path '/proc/*' -not -path '/root/*'")
+    assert "tunecheck" not in left, left

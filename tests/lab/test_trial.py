@@ -1,0 +1,111 @@
+"""The trial boot: interrupted, refused while busy, unproven, and panicking. One VM, in this order."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.lab.box import Box
+from tests.lab.conftest import MakeBox
+
+PLAY = "playbooks/provision.yml"
+
+
+@pytest.fixture(scope="module")
+def lab(shared_box: MakeBox) -> Iterator[Box]:
+    """The box that this file works on."""
+    yield shared_box(layout="switch")
+
+
+def spec(*tokens: str) -> dict[str, Any]:
+    return {"kernel": {"cmdline": ["pci=noacs", *tokens]}}
+
+
+def receipt(box: Box) -> dict[str, Any]:
+    return json.loads(box.ssh("cat /var/lib/tunecheck/receipt.json"))  # type: ignore[no-any-return]
+
+
+def boots(box: Box) -> int:
+    return box.console().count("Linux version ")
+
+
+def armed(box: Box) -> bool:
+    return "next_entry=tunecheck-trial" in box.ssh("grub-editenv list")
+
+
+def test_ctrl_c_between_staging_and_reboot(lab: Box) -> None:
+    with lab.popen(playbook=PLAY, start_new_session=True) as play:
+        try:
+            deadline = time.monotonic() + 300
+            while not armed(lab):
+                assert time.monotonic() < deadline and play.poll() is None
+            os.killpg(play.pid, signal.SIGINT)
+            text, _ = play.communicate(timeout=60)
+        finally:
+            play.kill()
+        assert play.returncode != 0, text
+    assert boots(lab) == 1 and armed(lab)
+    assert "process" in lab.ssh("cat /var/lib/tunecheck/provision.lock"), "the interrupted play could not unlock"
+
+
+def test_a_busy_box_is_not_rebooted(lab: Box) -> None:
+    """The play takes over the dead play's lock, finds the staged trial, and refuses to reboot under a GPU user."""
+    lab.ssh("touch /dev/nvidia0; nohup sleep 600 </dev/nvidia0 >/dev/null 2>&1 & echo $! >/run/user-of-gpu")
+    run = lab.playbook(playbook=PLAY)
+    lab.ssh("kill $(cat /run/user-of-gpu); rm /dev/nvidia0")
+    assert run.rc != 0 and "it is in use: sleep (pid" in run.stdout, run
+    assert boots(lab) == 1 and armed(lab)
+
+
+def test_the_next_run_resumes(lab: Box) -> None:
+    run = lab.playbook(playbook=PLAY)
+    assert run.rc == 0, run
+    assert boots(lab) == 2 and receipt(lab)["state"] == "committed"
+
+
+def test_a_trial_that_comes_up_with_acs_on_is_not_committed(lab: Box) -> None:
+    """Something sets the bits back behind our backs, as an AER recovery does."""
+    lab.ssh("printf '[Unit]\\nAfter=tunecheck-acs.service\\nBefore=ssh.service\\n[Service]\\nType=oneshot\\n"
+            "ExecStart=setpci -s 02:00.0 ECAP_ACS+6.w=001d\\n' >/etc/systemd/system/spoil.service; "
+            "ln -sf ../spoil.service /etc/systemd/system/multi-user.target.wants/spoil.service")
+    default = lab.ssh("cat /boot/grub/grub.cfg")
+    lab.set_spec(spec("tunecheck_lab.x=1"))
+    run = lab.playbook(playbook=PLAY)
+    assert run.rc != 0 and "behaviour layer, fail" in run.stdout and "0000:02:00.0" in run.stdout, run
+    assert "state: reverted" in run.stdout and "Console:" in run.stdout
+    assert boots(lab) == 3 and receipt(lab)["state"] == "reverted"
+    assert "tunecheck_lab.x=1" in lab.ssh("cat /proc/cmdline"), "it still runs the trial"
+    assert lab.ssh("cat /boot/grub/grub.cfg") == default and not armed(lab)
+
+
+def test_the_next_boot_is_the_old_entry(lab: Box) -> None:
+    lab.ssh("rm /etc/systemd/system/spoil.service /etc/systemd/system/multi-user.target.wants/spoil.service; sync; "
+            "systemd-run --on-active=1 systemctl reboot --force", check=False)
+    deadline = time.monotonic() + 120
+    while boots(lab) < 4:
+        assert time.monotonic() < deadline
+        time.sleep(1)
+    lab.wait()
+    line = lab.ssh("cat /proc/cmdline")
+    assert "tunecheck_lab.x=1" not in line and "tunecheck.trial" not in line and "disable_acs_redir" in line
+
+
+def test_a_panic_returns_to_the_old_entry_by_itself(lab: Box) -> None:
+    """rdinit= skips the initramfs, so that the missing root file system and init really panic the kernel.
+
+    init= alone does not: Debian's initramfs finds it missing and starts /sbin/init instead."""
+    before = lab.ssh("cat /boot/grub/grub.cfg")
+    lab.set_spec(spec("rdinit=/nonexistent", "init=/nonexistent"), boot_trial_console_log="the lab's console.log")
+    run = lab.playbook(playbook=PLAY)
+    assert run.rc != 0 and "came back on its old boot entry" in run.stdout, run
+    assert "the lab's console.log" in run.stdout
+    assert "Kernel panic" in lab.console()
+    assert boots(lab) == 6, "the trial and the way back"
+    assert "nonexistent" not in lab.ssh("cat /proc/cmdline")
+    assert receipt(lab)["state"] == "reverted"
+    assert lab.ssh("cat /boot/grub/grub.cfg") == before and not armed(lab)

@@ -1,0 +1,114 @@
+"""The documents say what the code says: README commands, exit codes, paths, role variables, messages."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from tunecheck.cli import cli
+
+ROOT = Path(__file__).resolve().parents[3]
+README = (ROOT / "README.md").read_text()
+ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
+SECTIONS = ["## How it behaves", "## Variables", "## Known limits", "## Troubleshooting"]
+
+
+def test_the_readme_stays_short() -> None:
+    assert len(README.splitlines()) < 120
+
+
+@pytest.mark.parametrize("verb", sorted(set(re.findall(r"tunecheck (topo|host|preflight|checks|explain|spec\b)", README))))
+def test_readme_verbs_exist(verb: str) -> None:
+    assert CliRunner().invoke(cli, [verb, "--help"]).exit_code == 0
+
+
+def test_every_verb_is_in_the_readme() -> None:
+    assert [verb for verb in cli.list_commands(None) if f"tunecheck {verb}" not in README] == []  # type: ignore[arg-type]
+
+
+def test_readme_options_exist() -> None:
+    text = "".join(CliRunner().invoke(cli, [verb, "--help"]).output for verb in ("topo", "host", "preflight"))
+    for option in set(re.findall(r"`(--[a-z]+)", README)):
+        assert option in text, option
+
+
+def test_readme_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"make ([a-z-]+)", README)) <= targets
+
+
+def test_readme_playbooks_and_inventories_exist() -> None:
+    for playbook in re.findall(r"ansible-playbook (\S+\.yml)", README):
+        assert (ROOT / playbook).is_file(), playbook
+    assert (ROOT / "inventory/box1/hosts.yml").is_file()
+
+
+def test_exit_codes_match_the_help() -> None:
+    rows = dict(re.findall(r"^\| (\d) \| ([^|:(]+)", README, re.MULTILINE))
+    assert sorted(rows) == ["0", "1", "2", "3", "4"]
+    shown = " ".join(CliRunner().invoke(cli, ["--help"]).output.split())
+    for code in ("0", "1", "3"):
+        assert f"{code} {rows[code].strip()}" in shown
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_role_readme_has_the_fixed_sections(role: str) -> None:
+    text = (ROOT / "roles" / role / "README.md").read_text()
+    assert [line for line in text.splitlines() if line.startswith("## ")] == SECTIONS
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_role_variable_is_documented_and_specified(role: str) -> None:
+    folder = ROOT / "roles" / role
+    text = (folder / "README.md").read_text()
+    specs = yaml.safe_load((folder / "meta" / "argument_specs.yml").read_text())["argument_specs"]
+    specified = {name for entry in specs.values() for name in entry.get("options", {})}
+    defaults = folder / "defaults" / "main.yml"
+    given = set(yaml.safe_load(defaults.read_text()) or {}) if defaults.exists() else set()
+    assert given <= specified
+    for name in specified:
+        assert f"`{name}`" in text, f"{name} is not in roles/{role}/README.md"
+
+
+def _messages() -> list[str]:
+    """Every string of the code and the plays, with "..." where something is filled in."""
+    found: list[str] = []
+    for folder in ("roles", "playbooks", "checks"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    found.append(re.sub(r"%(\.\d+)?[sdrx]|%04x", "...", node.value))
+                elif isinstance(node, ast.JoinedStr):
+                    found.append("".join(part.value if isinstance(part, ast.Constant) else "..." for part in node.values))
+        for path in (ROOT / folder).rglob("*.yml"):
+            for match in re.finditer(r"(?:msg|fail_msg): (?:[>|]-\n)?((?:.+\n)+)", path.read_text()):
+                found.append(re.sub(r"\{[{%].*?[}%]\}", "...", " ".join(match.group(1).split())))
+    return found
+
+
+def _says(message: str, heading: str) -> bool:
+    """Whether one message holds most of the heading's words; the rest is filled in at run time."""
+    words = re.findall(r"[A-Za-z]{3,}", heading)
+    return sum(word in message for word in words) >= 0.7 * len(words)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_troubleshooting_headings_are_real_messages(role: str) -> None:
+    headings = re.findall(r"^### `(.+)`$", (ROOT / "roles" / role / "README.md").read_text(), re.MULTILINE)
+    messages = _messages()
+    assert headings
+    assert [heading for heading in headings if not any(_says(text, heading) for text in messages)] == []
+
+
+def test_the_boot_unit_and_rollback_know_the_same_files() -> None:
+    rollback = (ROOT / "playbooks/rollback.yml").read_text()
+    for role in ("pcie_acs", "cpu_governor"):
+        tasks = (ROOT / "roles" / role / "tasks/main.yml").read_text()
+        for path in re.findall(r"path: (/\S+)", tasks):
+            covered = path in rollback or any(path.startswith(folder + "/") for folder in ("/usr/local/lib/tunecheck",))
+            assert covered, f"rollback.yml leaves {path}"
