@@ -18,7 +18,7 @@ from collections.abc import Callable
 from lab import needs, paths, process
 from lab.errors import LabError, NoMeansError
 from lab.machine import Machine
-from lab.say import say, started
+from lab.say import elapsed, say, started
 
 VENV = paths.REPO / ".venv"
 PYTHON = VENV / "bin/python"
@@ -88,11 +88,17 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PATH": path, "VIRTUAL_ENV": str(VENV), "LAB_STARTED": started()}
 
 
-def _run(*argv: str) -> int:
-    """Run a command of the environment in the repository; when interrupted, let it clean up first."""
-    child = subprocess.Popen(argv, cwd=paths.REPO, env=_environment(), preexec_fn=process.tie_to_parent())
+def _run(*argv: str, timed: bool = False) -> int:
+    """Run a command of the environment in the repository; when interrupted, let it clean up first.
+
+    `timed` puts the elapsed time before each of Ansible's task headings."""
+    pipe = {"stdout": subprocess.PIPE, "text": True, "errors": "replace"} if timed else {}
+    env = {**_environment(), **({"ANSIBLE_FORCE_COLOR": "1"} if timed and sys.stdout.isatty() else {})}
+    child = subprocess.Popen(argv, cwd=paths.REPO, env=env, preexec_fn=process.tie_to_parent(), **pipe)  # type: ignore[call-overload]
     try:
-        return child.wait()
+        for line in child.stdout or ():
+            print(f"{elapsed()} {line}" if line.startswith(("TASK ", "PLAY ")) else line, end="", flush=True)
+        return int(child.wait())
     except KeyboardInterrupt:
         # A terminal's Ctrl-C has reached the child too; a `kill` of this process has not.
         if signal.SIGINT not in process.ended_by:
@@ -116,15 +122,16 @@ def demo() -> int:
             return 1
         begin = time.time()
         say(f"ansible-playbook site.yml -i {INVENTORY}")
-        rc = _run("ansible-playbook", "site.yml", "-i", INVENTORY)
+        # An old report beside a failed play would say the opposite of what happened.
+        report = paths.REPO / "reports/lab-preflight.json"
+        report.unlink(missing_ok=True)
+        rc = _run("ansible-playbook", "site.yml", "-i", INVENTORY, timed=True)
     except KeyboardInterrupt:
         if not was_up:
             box.down()
         raise
     say(f"ansible-playbook ended with exit code {rc} after {time.time() - begin:.0f} s")
-    report = paths.REPO / "reports/lab-preflight.json"
-    # Only a report of this run: an old one beside a failed play would say the opposite of what happened.
-    if report.exists() and report.stat().st_mtime >= begin:
+    if report.exists():
         print(f"report: {report}")
     print("look around: python3 -m lab ssh lab    end it: make demo-down")
     return rc

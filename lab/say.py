@@ -11,7 +11,12 @@ _START = float(os.environ.get("LAB_STARTED", "0")) or time.time()
 
 def say(text: str) -> None:
     """Print one line of progress: `[  12.3 s] text`."""
-    print(f"[{time.time() - _START:6.1f} s] {text}", file=sys.stderr, flush=True)
+    print(f"{elapsed()} {text}", file=sys.stderr, flush=True)
+
+
+def elapsed() -> str:
+    """Return the seconds since the start as every progress line shows them."""
+    return f"[{time.time() - _START:6.1f} s]"
 
 
 def started() -> str:

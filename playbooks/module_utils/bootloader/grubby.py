@@ -62,7 +62,8 @@ class Grubby(OwnedLine):
         if not text:
             raise BootloaderError("the default entry %s/%s.conf was not found; expected the BLS file of grubby's "
                                   "default kernel." % (_ENTRIES, identity))
-        line = " ".join(replaced(self.generated(), remove, add))
+        # From the file, not from grubby's args: those leave root= out, and GRUB expands the variables itself.
+        line = " ".join(replaced(cmdline.tokenize(bls.options(text)), remove, add))
         entry = bls.retitle(bls.with_options(text, line), "tunecheck trial (booted once)")
         write_text(os.path.join(_ENTRIES, TRIAL_CONF), entry)
         self.run(["/usr/sbin/grub2-reboot", _TRIAL], "The default boot entry is unchanged")
