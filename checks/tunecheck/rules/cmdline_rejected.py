@@ -20,23 +20,32 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"the running command line cannot be read: {running.why()}", evidence=(running.source,))
         return
     present = words(running.value)
-    complaints = log.value.rejected if log.value else {}
     accepted, running_ours = [], [word for word in declared if word in present]
     for word in running_ours:
-        line = _complaint(word, complaints)
-        reason = line or INEFFECTIVE.get(word) or "; ".join(problems(word))
+        reason, source = rejection(case, word)
         if reason:
-            yield _declared(case, word, reason, log.source if line else "the kernel's own parser")
+            yield _declared(case, word, reason, source)
         else:
             accepted.append(word)
     for word in [word for word in present if word not in declared]:
-        line = _complaint(word, complaints) if word.startswith(("pci=", "amd_iommu=", "intel_iommu=")) else None
-        if line:
+        line, source = rejection(case, word)
+        if line and source == log.source and word.startswith(("pci=", "amd_iommu=", "intel_iommu=")):
             yield Finding(_ID, word, "warn", "effective", f"{word}, which is not ours, was rejected by the kernel "
                           f"({line}): it changes nothing", "rejected", "taken", (log.source,),
                           Remedy("remove it from the boot configuration that sets it"))
     if accepted or not running_ours:
         yield _rest(case, accepted)
+
+
+def rejection(case: Case, word: str) -> tuple[str, str]:
+    """Why the kernel rejects a word that is on its command line, and who says so; ("", "") where it does not."""
+    log = case.host.kernel.log
+    complaints = log.value.rejected if log.value else {}
+    line = complaints.get(word) or (None if word.startswith("pci=") else complaints.get(name_of(word)))
+    if line:
+        return line, log.source
+    reason = INEFFECTIVE.get(word) or "; ".join(problems(word))
+    return (reason, "the kernel's own parser") if reason else ("", "")
 
 
 def _declared(case: Case, word: str, reason: str, source: str) -> Finding:
@@ -62,7 +71,3 @@ def _rest(case: Case, accepted: list[str]) -> Finding:
                        f"whether the kernel took {named} is unknown: {why}", "?", "taken", (log.source,), root)
     return Finding(_ID, "kernel command line", "pass", "effective", f"the kernel complained about none of {named}",
                    "taken", "taken", (log.source,))
-
-
-def _complaint(word: str, complaints: dict[str, str]) -> str | None:
-    return complaints.get(word) or (None if word.startswith("pci=") else complaints.get(name_of(word)))

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..formats.cmdline import missing
+from ..formats.cmdline import missing, words
 from ..spec.frozen import declared_tokens
+from .cmdline_rejected import rejection
 from .finding import Case, Finding
 
 _ID = "cmdline-token"
@@ -31,13 +32,19 @@ def _judge(case: Case, token: str, running: tuple[str, ...]) -> Finding:
     boot = case.host.boot
     source = case.host.kernel.cmdline.source
     effective = not missing([token], running)
+    # Present is not effective: what the kernel threw away must not read as a pass.
+    refused = effective and any(rejection(case, word)[0] for word in words([token]))
     if case.trial:
+        if refused:
+            return _refused(token, "", (source,))
         return (_pass(token, "is on the running command line", source) if effective else
                 _fail(case, token, "effective", "is not on the command line of this trial boot", (source,)))
     configured = _has(boot.configured.value, token)
     generated = _has(boot.generated.value, token)
     evidence = (f"configured {_word(configured)}: {boot.configured.source}",
                 f"generated {_word(generated)}: {boot.generated.source}", f"running {_word(effective)}: {source}")
+    if refused and generated:
+        return _refused(token, " and stays there at the next boot", evidence)
     if effective and generated:
         return _pass(token, "is running and stays at the next boot", *evidence)
     if effective and generated is None:
@@ -66,6 +73,11 @@ def _word(state: bool | None) -> str:
 def _culprit(case: Case, configured: bool | None) -> str:
     files = case.host.boot.overwriters
     return f" ({', '.join(files)} overwrites GRUB_CMDLINE_LINUX_DEFAULT after us)" if files and configured else ""
+
+
+def _refused(token: str, more: str, evidence: tuple[str, ...]) -> Finding:
+    return Finding(_ID, token, "skip", "effective", f"{token} is on the command line as asked{more}, but the kernel "
+                   "rejects it: judged by cmdline-rejected", "rejected", "running", evidence)
 
 
 def _pass(token: str, text: str, *evidence: str) -> Finding:
