@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["CATALOG", "RECOVERY", "SOURCE", "XidEntry", "severity"]
+__all__ = ["CATALOG", "RECOVERY", "SOURCE", "Advice", "XidEntry", "advice"]
 
 SOURCE = "NVIDIA Xid catalogue of 2025-10-29"
 
 
 class XidEntry(NamedTuple):
-    """``action`` is the recommended action, worded for an operator."""
+    """``action`` is the recommended action, worded for an operator; ``<gpu>`` stands for the GPU's address."""
 
     meaning: str
     severity: str
@@ -25,7 +25,7 @@ class XidEntry(NamedTuple):
 
 
 _APP = "restart the application"
-_RESET = "reset the GPU: stop what uses it, then nvidia-smi --gpu-reset -i <address>"
+_RESET = "reset the GPU: stop what uses it, then nvidia-smi --gpu-reset -i <gpu>"
 _WATCH = "none by the catalogue; watch whether it comes back"
 _LOOK = "none by the catalogue; investigate, and ask NVIDIA support if it comes back"
 _NVLINK = "follow NVIDIA's NVLink5 workflow for the sub-code in the text"
@@ -95,9 +95,27 @@ RECOVERY = {
 }
 
 
-def severity(code: int, text: str) -> str:
-    """Of one Xid: the catalogue's, and for NVLink5 the word in the text. An unknown code is "warn"."""
-    if 144 <= code <= 150 and re.search(r"\bFatal\b", text):
-        return "fail"
-    entry = CATALOG.get(code)
-    return entry.severity if entry else "warn"
+class Advice(NamedTuple):
+    """What to do about one Xid, and who says so."""
+
+    meaning: str
+    severity: str
+    action: str
+    source: str
+
+    @property
+    def reboot(self) -> bool:
+        return "reboot the host" in self.action
+
+
+def advice(code: int, text: str, recovery: tuple[int, str] | None = None) -> Advice:
+    """About an Xid with this text. ``recovery`` is what a later Xid 154 asked for, as number and name: it wins, and
+    "none" means that the driver got over it. For NVLink5 the word Fatal in the text decides."""
+    entry = CATALOG.get(code, XidEntry("unknown code", "warn", "look it up at docs.nvidia.com/deploy/xid-errors"))
+    said = SOURCE if code in CATALOG else f"not in the {SOURCE}"
+    severity = "fail" if 144 <= code <= 150 and re.search(r"\bFatal\b", text) else entry.severity
+    if recovery is None:
+        return Advice(entry.meaning, severity, entry.action, said)
+    number, words = recovery
+    return Advice(entry.meaning, "warn" if number == 0 else severity,
+                  RECOVERY.get(number, f"what the driver calls {words}"), f"Xid 154: {words}")

@@ -21,7 +21,7 @@ def judge(case: Case) -> Iterator[Finding]:
     off = [word for word in words(case.host.kernel.cmdline.value or ()) if word in _OFF]
     firmware = [bridge for bridge, owner in found.aer_owner.items() if owner == "firmware"]
     if off:
-        yield _finding("warn", f"{', '.join(off)} turns PCIe error reporting off", Remedy(f"remove {off[0]}"), source)
+        yield _finding("warn", f"{off[0]} turns PCIe error reporting off", Remedy(f"remove {off[0]}"), source)
     elif firmware:
         named = f"{', '.join(firmware[:3])} to itself ({len(firmware)} of {len(found.aer_owner)} host bridges)"
         yield _finding("warn", f"the firmware keeps PCIe errors of {named}: no AER line in the log is no proof of "

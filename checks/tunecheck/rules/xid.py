@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..formats.kernel_log import Xid
-from ..formats.xid_catalog import CATALOG, RECOVERY, SOURCE, severity
+from ..formats.xid_catalog import advice
 from . import from_log
 from .finding import Case, Finding, Remedy
 
@@ -17,7 +17,6 @@ def judge(case: Case) -> Iterator[Finding]:
     if found is None:
         yield from_log.unread(case, _ID)
         return
-    # The last word of Xid 154 about each GPU, since the driver was loaded.
     asked = {xid.gpu: xid for xid in found.xids if xid.recovery and xid.load == found.loads}
     for xid in found.xids:
         yield _judge(case, xid, asked.get(xid.gpu), xid.load == found.loads)
@@ -26,20 +25,12 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _judge(case: Case, xid: Xid, asked: Xid | None, current: bool) -> Finding:
-    entry = CATALOG.get(xid.code)
-    outcome = severity(xid.code, xid.text) if current else "warn"
-    action, said = (entry.action, SOURCE) if entry else ("", f"not in the {SOURCE}")
-    if current and asked and asked.recovery and asked.order >= xid.order:
-        number, words = asked.recovery
-        outcome = "warn" if number == 0 else outcome
-        action, said = RECOVERY.get(number, f"what the driver calls {words}"), f"Xid 154: {words}"
-    subject = " ".join(part for part in (from_log.name(case, xid.gpu), xid.instance) if part)
-    text = f"{subject}: Xid {xid.code} ({entry.meaning if entry else 'unknown code'})"
-    text += f" {xid.count} times, last" if xid.count > 1 else ""
-    text += from_log.at(xid.last) + (f" by {xid.process}" if xid.process else "")
-    text += "" if current else ", before the driver was loaded again"
-    log = f"{case.host.kernel.log.source}: Xid {xid.code}, {xid.text}"
-    remedy = Remedy(f"recommended: {action} ({said})" if action else f"{said}: look it up at docs.nvidia.com", (),
-                    current and "reboot the host" in action)
-    return Finding(_ID, f"{subject} Xid {xid.code}", outcome, "behaviour", text, f"{xid.count}", "no Xid since boot",
-                   (log,), remedy)
+    says = advice(xid.code, xid.text, asked.recovery if asked and current and asked.order >= xid.order else None)
+    subject = f"{from_log.name(case, xid.gpu)} {xid.instance}".strip()
+    text = (f"{subject}: Xid {xid.code} ({says.meaning})" + (f" {xid.count} times, last" if xid.count > 1 else "")
+            + from_log.at(xid.last) + (f" by {xid.process}" if xid.process else "")
+            + ("" if current else ", before the driver was loaded again"))
+    remedy = Remedy(f"recommended: {says.action.replace('<gpu>', xid.gpu + '.0')} ({says.source})", (), says.reboot)
+    line = f"{case.host.kernel.log.source}: Xid {xid.code}, {xid.text}"
+    return Finding(_ID, f"{subject} Xid {xid.code}", says.severity if current else "warn", "behaviour", text,
+                   str(xid.count), "no Xid since boot", (line,), remedy)
