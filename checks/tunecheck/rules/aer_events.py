@@ -22,9 +22,10 @@ def judge(case: Case) -> Iterator[Finding]:
         hard = error.severity in ("fatal", "contained") or error.unrecovered
         where = from_log.name(case, error.bdf) + (", on an accelerator's path" if ours else "")
         names = f" ({', '.join(error.names)})" if error.names else ""
-        text = (f"{where}: {error.count} {error.severity} PCIe error{'s' if error.count > 1 else ''}{names}, "
-                f"last{from_log.at(error.last)}" + ("; the kernel could not recover it" if error.unrecovered else ""))
-        yield Finding(_ID, error.bdf, "fail" if ours and hard else "warn", "behaviour", text.removesuffix(", last"),
+        many = ("s", ", last") if error.count > 1 else ("", "")
+        text = (f"{where}: {error.count} {error.severity} PCIe error{many[0]}{names}{many[1]}{from_log.at(error.last)}"
+                + ("; the kernel could not recover it" if error.unrecovered else ""))
+        yield Finding(_ID, error.bdf, "fail" if ours and hard else "warn", "behaviour", text,
                       str(error.count), "no PCIe error since boot", (case.host.kernel.log.source,), _LOOK)
     if not found.pcie and "firmware" in found.aer_owner.values():
         yield Finding(_ID, "kernel log", "skip", "behaviour", "the kernel log holds no PCIe error, which says little "

@@ -14,25 +14,23 @@ _BMC = Remedy("look for PCIe errors in the BMC's event log; some BIOSes have a s
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    found, source = from_log.events(case), case.host.kernel.log.source
+    found = from_log.events(case)
     if found is None:
         yield from_log.unread(case, _ID)
         return
     off = [word for word in words(case.host.kernel.cmdline.value or ()) if word in _OFF]
     firmware = [bridge for bridge, owner in found.aer_owner.items() if owner == "firmware"]
+    outcome, remedy = "warn", Remedy(f"remove {off[0]} from the boot configuration", (), True) if off else _BMC
     if off:
-        yield _finding("warn", f"{off[0]} turns PCIe error reporting off", Remedy(f"remove {off[0]}"), source)
+        text = f"{off[0]} turns PCIe error reporting off"
     elif firmware:
         named = f"{', '.join(firmware[:3])} to itself ({len(firmware)} of {len(found.aer_owner)} host bridges)"
-        yield _finding("warn", f"the firmware keeps PCIe errors of {named}: no AER line in the log is no proof of "
-                       "health", _BMC, source)
+        text = f"the firmware keeps PCIe errors of {named}: no AER line in the log is no proof of health"
     elif found.aer_owner:
-        yield _finding("pass", "the kernel handles PCIe errors (AER) of every host bridge", None, source)
+        outcome, text = "pass", "the kernel handles PCIe errors (AER) of every host bridge"
     elif found.complete:
-        yield _finding("skip", "no host bridge negotiated AER (a virtual machine, or no ACPI)", None, source)
+        outcome, text = "skip", "no host bridge negotiated AER (a virtual machine, or no ACPI)"
     else:
-        yield from_log.nothing(case, _ID, "word on who handles PCIe errors")
-
-
-def _finding(outcome: str, text: str, remedy: Remedy | None, source: str) -> Finding:
-    return Finding(_ID, "host bridges", outcome, "effective", text, "", "AER handled by the kernel", (source,), remedy)
+        text, remedy = "who handles PCIe errors is not in what is left of the log", Remedy("see kernel-log-complete")
+    yield Finding(_ID, "host bridges", outcome, "effective", text, "", "AER handled by the kernel",
+                  (case.host.kernel.log.source,), remedy if outcome == "warn" else None)

@@ -9,6 +9,7 @@ from .finding import Case, Finding, Remedy
 
 _ID = "gpu-fallen-off"
 _FIX = Remedy("reboot the host, power-cycle it if the GPU stays away; again: look at power, seating, riser", (), True)
+_SEE = Remedy("do what xid recommends for it; if it happens again: look at power, seating, riser")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -22,6 +23,6 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, gpu.gpu, "fail" if current else "warn", "behaviour",
                       f"{from_log.name(case, gpu.gpu)} {how}{from_log.at(gpu.when)}"
                       + ("" if current else ", before the driver was loaded again"), "fallen off the bus",
-                      "every GPU on the bus", (case.host.kernel.log.source,), _FIX if current else None)
+                      "every GPU on the bus", (case.host.kernel.log.source,), _FIX if gpu.at_probe else _SEE)
     if not found.fallen:
         yield from_log.nothing(case, _ID, "GPU that fell off the bus")
