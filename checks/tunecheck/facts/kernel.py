@@ -39,7 +39,8 @@ class KernelLog:
 
 @dataclass(frozen=True)
 class Kernel:
-    """``taint`` is the bit mask of /proc/sys/kernel/tainted."""
+    """``taint`` is the bit mask of /proc/sys/kernel/tainted; ``hung_timeout`` is in seconds, 0 where
+    the kernel does not look for hung tasks."""
 
     hostname: Fact[str]
     release: Fact[str]
@@ -49,6 +50,7 @@ class Kernel:
     log: Fact[KernelLog]
     taint: Fact[int]
     clocksource: Fact[str]
+    hung_timeout: Fact[int]
 
 
 def identity(host: Host) -> tuple[Fact[str], Fact[str], Fact[str]]:
@@ -61,7 +63,8 @@ def kernel(host: Host) -> Kernel:
     """Read all of it."""
     return Kernel(*identity(host), parsed(text(host, "/proc/cmdline"), lambda line: tuple(tokenize(line))),
                   parsed(text(host, "/sys/kernel/security/lockdown"), _chosen), _log(host),
-                  parsed(text(host, "/proc/sys/kernel/tainted"), int), text(host, _CLOCKSOURCE))
+                  parsed(text(host, "/proc/sys/kernel/tainted"), int), text(host, _CLOCKSOURCE),
+                  parsed(text(host, "/proc/sys/kernel/hung_task_timeout_secs"), int))
 
 
 def _chosen(line: str) -> str:

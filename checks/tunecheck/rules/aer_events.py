@@ -27,8 +27,9 @@ def judge(case: Case) -> Iterator[Finding]:
                 + ("; the kernel could not recover it" if error.unrecovered else ""))
         yield Finding(_ID, error.bdf, "fail" if ours and hard else "warn", "behaviour", text,
                       str(error.count), "no PCIe error since boot", (case.host.kernel.log.source,), _LOOK)
-    if not found.pcie and "firmware" in found.aer_owner.values():
+    owners = set(found.aer_owner.values())
+    if not found.pcie and found.complete and owners != {"kernel"}:
         yield Finding(_ID, "kernel log", "skip", "behaviour", "the kernel log holds no PCIe error, which says little "
-                      "here: the firmware handles them (aer-ownership)", evidence=(case.host.kernel.log.source,))
+                      "here: the kernel does not handle them (aer-ownership)", evidence=(case.host.kernel.log.source,))
     elif not found.pcie:
         yield from_log.nothing(case, _ID, "PCIe error (AER, DPC)")

@@ -23,5 +23,9 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"{task.name} (pid {task.pid}) hung {where} for more than {task.seconds} s"
                       f"{from_log.at(task.when)}", f"{task.seconds} s", "no hung task since boot",
                       (case.host.kernel.log.source,), _WEDGED if task.in_driver else _LOOK)
-    if not found.hung:
+    timeout = case.host.kernel.hung_timeout
+    if not found.hung and (timeout.missing or timeout.value == 0):
+        yield Finding(_ID, "kernel log", "skip", "behaviour", "the kernel does not look for hung tasks "
+                      "(kernel.hung_task_timeout_secs is 0 or absent)", evidence=(timeout.source,))
+    elif not found.hung:
         yield from_log.nothing(case, _ID, "hung task")
