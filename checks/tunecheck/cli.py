@@ -83,7 +83,7 @@ def checks() -> None:
     from .rules import RULES
 
     for rule in RULES:
-        click.echo(f"{rule.id:<18}{rule.summary}")
+        click.echo(f"{rule.id:<21}{rule.summary}")
 
 
 @cli.command()

@@ -28,12 +28,14 @@ _KEEPS = re.compile(r"\$\{?GRUB_CMDLINE_LINUX_DEFAULT\b")
 @dataclass(frozen=True)
 class Boot:
     """``configured`` and ``generated`` are command line tokens. ``overwriters`` are files sourced after our drop-in
-    that throw away what it set; ``staged`` says whether a trial boot waits."""
+    that throw away what it set; ``staged`` says whether a trial boot waits. ``release`` is the kernel that the default
+    entry starts, empty where its file's name holds no version."""
 
     configured: Fact[tuple[str, ...]]
     generated: Fact[tuple[str, ...]]
     overwriters: tuple[str, ...]
     staged: Fact[bool]
+    release: Fact[str]
 
 
 def boot(host: Host, release: str) -> Boot:
@@ -44,13 +46,17 @@ def boot(host: Host, release: str) -> Boot:
     cfg = text(host, grub.GRUB_CFG)
     # A machine moved to systemd-boot often keeps its old grub.cfg, which then boots nothing.
     if not cfg.missing and not _by_systemd_boot(host):
-        return Boot(_dropin(host), _grub_default(host, cfg), _overwriters(host), waits)
-    entry = _bls_entry(host, release)
-    if entry is not None:
+        entry = _grub_default(host, cfg)
+        return Boot(_dropin(host), parsed(entry, lambda found: found.tokens), _overwriters(host), waits,
+                    parsed(entry, lambda found: _release(found.kernel)))
+    chosen = _bls_entry(host, release)
+    if chosen is not None:
+        content, tokens = chosen
         line = text(host, _KERNEL_CMDLINE)
-        return Boot(entry if line.missing else parsed(line, _tokens), entry, (), waits)
+        return Boot(tokens if line.missing else parsed(line, _tokens), tokens, (), waits,
+                    parsed(content, lambda found: _release(bls.kernel(found))))
     nothing: Fact[tuple[str, ...]] = absent(f"{grub.GRUB_CFG}, {', '.join(_ENTRIES)}", "no boot loader found")
-    return Boot(nothing, nothing, (), waits)
+    return Boot(nothing, nothing, (), waits, absent(nothing.source, nothing.reason or ""))
 
 
 def _by_systemd_boot(host: Host) -> bool:
@@ -70,16 +76,23 @@ def _dropin(host: Host) -> Fact[tuple[str, ...]]:
     return known((), grub.DROPIN) if content.missing else parsed(content, grub.parse_dropin)
 
 
-def _grub_default(host: Host, cfg: Fact[str]) -> Fact[tuple[str, ...]]:
+def _release(kernel: str) -> str:
+    """``/boot/vmlinuz-6.12.1`` and ``/<machine id>/6.12.1/linux`` -> ``6.12.1``; ``/vmlinuz`` and ``vmlinuz-linux``
+    tell nothing."""
+    found = re.search(r"/(?:vmlinu[xz]|Image|kernel)-(\d[^/]*)$|/(\d[^/]*)/linux$", f"/{kernel}")
+    return (found.group(1) or found.group(2)) if found else ""
+
+
+def _grub_default(host: Host, cfg: Fact[str]) -> Fact[grub.Entry]:
     environment = grub.parse_grubenv(text(host, "/boot/grub/grubenv").value or "")
 
-    def tokens(content: str) -> tuple[str, ...]:
+    def default(content: str) -> grub.Entry:
         entry = grub.default_entry(content, environment.get("saved_entry", ""))
         if entry is None:
             raise ValueError("no default menu entry")
-        return entry.tokens
+        return entry
 
-    return parsed(cfg, tokens)
+    return parsed(cfg, default)
 
 
 def _overwriters(host: Host) -> tuple[str, ...]:
@@ -96,20 +109,22 @@ def _overwrites(content: str) -> bool:
     return any(not _KEEPS.search(value) for value in _ASSIGNS.findall(content))
 
 
-def _bls_entry(host: Host, release: str) -> Fact[tuple[str, ...]] | None:
+def _bls_entry(host: Host, release: str) -> tuple[Fact[str], Fact[tuple[str, ...]]] | None:
+    """The default entry's content and command line; None where there is no entry."""
     environment = grub.parse_grubenv(text(host, "/boot/grub2/grubenv").value or "")
     for folder in _ENTRIES:
         try:
             names = [name for name in host.list(folder) if name.endswith(".conf")]
         except Unreadable as error:
             if error.reason != "not present":
-                return absent(folder, error.reason)
+                return absent(folder, error.reason), absent(folder, error.reason)
             continue
         # The recorded default, else the running kernel's entry.
         chosen = ([name for name in names if name == environment.get("saved_entry", "") + ".conf"]
                   or [name for name in names if release and name.endswith(f"-{release}.conf")])
         if chosen:
             # Enterprise Linux keeps shared parameters in grubenv and names them in the entry: $kernelopts.
-            return parsed(text(host, f"{folder}/{chosen[-1]}"), lambda content: _tokens(re.sub(
-                r"\$(\w+)", lambda found: environment.get(found.group(1), ""), bls.options(content))))
+            content = text(host, f"{folder}/{chosen[-1]}")
+            return content, parsed(content, lambda entry: _tokens(re.sub(
+                r"\$(\w+)", lambda found: environment.get(found.group(1), ""), bls.options(entry))))
     return None

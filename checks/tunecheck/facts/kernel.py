@@ -1,21 +1,23 @@
-"""The running kernel: its command line, identity, lockdown state, and what it complained about at boot."""
+"""The running kernel: its command line, identity, lockdown, taints, clock, and what its log holds of this boot."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..formats.cmdline import tokenize
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known, parsed, text
 
+if TYPE_CHECKING:
+    from ..formats.kernel_log import KernelEvents
+
 __all__ = ["Kernel", "KernelLog", "kernel"]
 
 _DMESG = ("dmesg",)
+_CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 _JOURNAL = ("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")
-#: The first line of every kernel log: without it the ring buffer has lost its start.
-_FIRST_LINE = "Linux version "
-
 # Texts of drivers/pci/pci.c, kernel/params.c, init/main.c, drivers/iommu/{amd/init,intel/iommu}.c. The quoting of
 # the first is a back-tick and an apostrophe, really.
 _PCI = re.compile(r"PCI: Unknown option `([^']*)'")
@@ -28,20 +30,27 @@ _KEYS = {"AMD-Vi": "amd_iommu", "DMAR": "intel_iommu"}
 @dataclass(frozen=True)
 class KernelLog:
     """``complete``: the log reaches back to the first line. ``rejected`` maps a parameter as it would stand on the
-    command line (``pci=noacs``, or a bare name) to the line that rejects it."""
+    command line (``pci=noacs``, or a bare name) to the line that rejects it. ``events``: everything else in it."""
 
     complete: bool
     rejected: dict[str, str]
+    events: KernelEvents
 
 
 @dataclass(frozen=True)
 class Kernel:
+    """``taint`` is the bit mask of /proc/sys/kernel/tainted; ``hung_timeout`` is in seconds, 0 where
+    the kernel does not look for hung tasks."""
+
     hostname: Fact[str]
     release: Fact[str]
     boot_id: Fact[str]
     cmdline: Fact[tuple[str, ...]]
     lockdown: Fact[str]
     log: Fact[KernelLog]
+    taint: Fact[int]
+    clocksource: Fact[str]
+    hung_timeout: Fact[int]
 
 
 def identity(host: Host) -> tuple[Fact[str], Fact[str], Fact[str]]:
@@ -53,7 +62,9 @@ def identity(host: Host) -> tuple[Fact[str], Fact[str], Fact[str]]:
 def kernel(host: Host) -> Kernel:
     """Read all of it."""
     return Kernel(*identity(host), parsed(text(host, "/proc/cmdline"), lambda line: tuple(tokenize(line))),
-                  parsed(text(host, "/sys/kernel/security/lockdown"), _chosen), _log(host))
+                  parsed(text(host, "/sys/kernel/security/lockdown"), _chosen), _log(host),
+                  parsed(text(host, "/proc/sys/kernel/tainted"), int), text(host, _CLOCKSOURCE),
+                  parsed(text(host, "/proc/sys/kernel/hung_task_timeout_secs"), int))
 
 
 def _chosen(line: str) -> str:
@@ -86,7 +97,13 @@ def _log_from(host: Host, argv: tuple[str, ...]) -> Fact[KernelLog]:
     if done.returncode != 0 or not done.stdout.strip():
         refused = not done.stderr or re.search(r"not permitted|permission", done.stderr, re.IGNORECASE)
         return absent(source, "no permission" if refused else done.stderr.strip().splitlines()[0])
-    return known(KernelLog(_FIRST_LINE in done.stdout, rejected(done.stdout)), source)
+    # Not for `tunecheck topo`, which reads no log: its start-up must not pay for the patterns.
+    from ..formats.kernel_log import parse
+    from ..formats.log_lines import without_middle
+
+    log = without_middle(done.stdout)
+    events = parse(log)
+    return known(KernelLog(events.start, rejected(log), events), source)
 
 
 def rejected(log: str) -> dict[str, str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["options", "retitle", "with_options"]
+__all__ = ["kernel", "options", "retitle", "with_options"]
 
+_LINUX = re.compile(r"^linux[ \t]+(\S+)", re.MULTILINE)
 _OPTIONS = re.compile(r"^options[ \t]+(.*)$", re.MULTILINE)
 
 
@@ -18,6 +19,12 @@ def with_options(text: str, line: str) -> str:
     """The entry with its command line replaced by ``line``."""
     kept = [row for row in text.splitlines() if not row.startswith("options")]
     return "\n".join([*kept, "options " + line]) + "\n"
+
+
+def kernel(text: str) -> str:
+    """The path of the kernel that an entry starts; empty where it names none."""
+    found = _LINUX.search(text)
+    return found.group(1) if found else ""
 
 
 def retitle(text: str, title: str) -> str:

@@ -36,13 +36,14 @@ _UNQUOTABLE = re.compile(r"[\s\"'`$\\]|[^\x20-\x7e]")
 @dataclass(frozen=True)
 class Entry:
     """One menu entry: ``path`` is its place in the menu ("0", "1>2"), ``block`` its text, ``tokens`` the command
-    line behind ``linux KERNEL``."""
+    line behind ``linux KERNEL``, ``kernel`` that KERNEL, empty where the entry starts none."""
 
     id: str
     title: str
     path: str
     block: str
     tokens: tuple[str, ...]
+    kernel: str = ""
 
 
 def quote(token: str) -> str:
@@ -121,11 +122,13 @@ def _entry(path: str, block: list[str]) -> Entry:
         if marker in head[:-1]:
             ident = head[head.index(marker) + 1]
     tokens: tuple[str, ...] = ()
+    kernel = ""
     for line in block:
         if _LINUX.match(line):
-            tokens = tuple(shlex.split(line)[2:])
+            words = shlex.split(line)
+            tokens, kernel = tuple(words[2:]), "".join(words[1:2])
             break
-    return Entry(ident or head[1], head[1], path, "\n".join(block) + "\n", tokens)
+    return Entry(ident or head[1], head[1], path, "\n".join(block) + "\n", tokens, kernel)
 
 
 def find_entry(grub_cfg: str, ident: str) -> Entry | None:

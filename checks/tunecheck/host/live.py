@@ -87,6 +87,8 @@ class LiveHost:
                 raise
             if not finished:
                 raise Unreadable(argv[0], f"timed out after {deadline:g} s{_kill(process)}")
+            for part in output.values():
+                _leave_out_middle(part)
             texts = [bytes(part).decode("utf-8", "replace") for part in output.values()]
         return Completed(tuple(argv), process.returncode, texts[0], texts[1])
 
@@ -128,12 +130,22 @@ def _collect(process: Popen[bytes], output: dict[int, bytearray], until: float) 
             if not chunk:
                 poller.unregister(descriptor)
                 open_pipes.discard(descriptor)
-            elif len(output[descriptor]) < MAX_BYTES:
+            else:
                 output[descriptor] += chunk
+                if len(output[descriptor]) > 2 * MAX_BYTES:
+                    _leave_out_middle(output[descriptor])
         if ended and not ready:
             return True
         if time.monotonic() >= until:
             return ended
+
+
+def _leave_out_middle(output: bytearray) -> None:
+    """A runaway log: what it began with and what came last count, and that something is missing."""
+    if len(output) > MAX_BYTES:
+        from ..formats.log_lines import HEAD, LEFT_OUT
+
+        output[HEAD:len(output) - MAX_BYTES + HEAD] = f"\n{LEFT_OUT}\n".encode()
 
 
 def _chunk(descriptor: int) -> bytes:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from importlib import import_module
+
 from . import (
     accelerator_count,
     acs_persistence,
@@ -19,6 +22,18 @@ from . import (
 from .finding import Case, Finding, Remedy, Rule, exit_code, worst
 
 __all__ = ["RULES", "Case", "Finding", "Remedy", "Rule", "exit_code", "judge", "worst"]
+
+
+def _later(check: str) -> Callable[[Case], Iterable[Finding]]:
+    """The check's function, imported when it is first asked to judge: `tunecheck topo` does not pay for the others."""
+
+    def judge(case: Case) -> Iterable[Finding]:
+        module = import_module(f".{check.replace('-', '_')}", __name__)
+        found: Iterable[Finding] = module.judge(case)
+        return found
+
+    return judge
+
 
 _EVERY = ("topo", "host", "preflight")
 _TOPO = ("topo", "preflight")
@@ -40,6 +55,15 @@ RULES = (
     Rule("module-parameter", "declared module parameters are live", module_parameter.judge, in_trial=True),
     Rule("cpu-governor", "every CPU has the declared governor", cpu_governor.judge),
     Rule("driver-version", "the loaded driver is the declared one", driver_version.judge),
+    Rule("xid", "no Xid since boot; each with NVIDIA's recommended action", _later("xid")),
+    Rule("gpu-fallen-off", "no GPU fell off the bus, in operation or at probe", _later("gpu-fallen-off")),
+    Rule("aer-events", "no PCIe error since boot", _later("aer-events")),
+    Rule("aer-ownership", "the kernel, not the firmware, handles PCIe errors", _later("aer-ownership")),
+    Rule("hung-task", "no task hung in the kernel or in the NVIDIA driver", _later("hung-task")),
+    Rule("kernel-log-complete", "the kernel log holds this whole boot", _later("kernel-log-complete")),
+    Rule("kernel-taint", "the kernel has not marked itself as damaged", _later("kernel-taint")),
+    Rule("kernel-pending", "the next boot starts the running kernel", _later("kernel-pending")),
+    Rule("clocksource", "the kernel reads the time from the CPU's own counter", _later("clocksource")),
 )
 
 

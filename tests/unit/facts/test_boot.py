@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.unit.facts.trees import Machine, full
 
 from tunecheck.facts.boot import boot
@@ -50,6 +51,20 @@ def test_systemd_boot_wins_over_a_leftover_grub_cfg() -> None:
     found = boot(machine.host(), "6.12.1")
     assert found.generated.value == ("root=UUID=1", "quiet")
     assert found.configured.value == ("root=UUID=1", "quiet", "iommu=pt")
+
+
+@pytest.mark.parametrize(("path", "release"), [
+    ("/boot/vmlinuz-6.12.107+deb13-amd64", "6.12.107+deb13-amd64"), ("/vmlinuz-5.14.0-503.el9.x86_64",
+     "5.14.0-503.el9.x86_64"), ("/0123456789abcdef/6.12.1/linux", "6.12.1"), ("/vmlinuz-linux", ""), ("/vmlinuz", ""),
+    ("/Image-6.12.1", "6.12.1")])
+def test_the_kernel_that_the_default_entry_starts(path: str, release: str) -> None:
+    grub = full(Machine())
+    grub.file("/boot/grub/grub.cfg", f"menuentry 'x' $menuentry_id_option 'x' {{\n\tlinux\t{path} ro\n}}\n")
+    assert boot(grub.host(), "6.12.1").release.value == release
+    bls = _without_grub()
+    bls.lists["/boot/loader/entries"] = ["id-6.12.1.conf"]
+    bls.file("/boot/loader/entries/id-6.12.1.conf", f"title x\nlinux {path}\noptions ro\n")
+    assert boot(bls.host(), "6.12.1").release.value == release
 
 
 def test_no_loader_and_a_closed_one_are_unknown() -> None:

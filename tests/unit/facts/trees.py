@@ -152,6 +152,8 @@ def full(machine: Machine, running: str = "", generated: str | None = None, drop
                           "/etc/systemd/system/multi-user.target.wants": ["tunecheck-acs.service"]})
     machine.file("/lib/modules/6.12.1/modules.dep", "kernel/drivers/net/dummy.ko.xz:\n")
     machine.file("/lib/modules/6.12.1/modules.builtin", "")
+    machine.file("/proc/sys/kernel/tainted", "0\n").file("/proc/sys/kernel/hung_task_timeout_secs", "120\n")
+    machine.file("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n")
     refused = Completed(("dmesg",), 1, "", "dmesg: read kernel buffer failed: Operation not permitted\n")
     machine.runs[("dmesg",)] = refused if log is None else Completed(("dmesg",), 0, log, "")
     machine.runs[("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")] = "not present"

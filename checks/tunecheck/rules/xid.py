@@ -1,0 +1,36 @@
+"""xid: no Xid since boot; each one with NVIDIA's recommended action. What Xid 154 says wins over the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..formats.kernel_log import Xid
+from ..formats.xid_catalog import advice
+from . import from_log
+from .finding import Case, Finding, Remedy
+
+_ID = "xid"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    found = from_log.events(case)
+    if found is None:
+        yield from_log.unread(case, _ID)
+        return
+    asked = {xid.gpu: xid for xid in found.xids if xid.recovery and xid.load == found.loads}
+    for xid in found.xids:
+        yield _judge(case, xid, asked.get(xid.gpu), xid.load == found.loads)
+    if not found.xids:
+        yield from_log.nothing(case, _ID, "Xid")
+
+
+def _judge(case: Case, xid: Xid, asked: Xid | None, current: bool) -> Finding:
+    says = advice(xid.code, xid.text, asked.recovery if asked and current and asked.order >= xid.order else None)
+    subject = f"{from_log.name(case, xid.gpu)} {xid.instance}".strip()
+    text = (f"{subject}: Xid {xid.code} ({says.meaning})" + (f" {xid.count} times, last" if xid.count > 1 else "")
+            + from_log.at(xid.last) + (f" by {xid.process}" if xid.process else "")
+            + ("" if current else ", before the driver was loaded again"))
+    remedy = Remedy(f"recommended: {says.action.replace('<gpu>', xid.gpu + '.0')} ({says.source})", (), says.reboot)
+    line = f"{case.host.kernel.log.source}: Xid {xid.code}, {xid.text}"
+    return Finding(_ID, f"{subject} Xid {xid.code}", says.severity if current else "warn", "behaviour", text,
+                   str(xid.count), "no Xid since boot", (line,), remedy)

@@ -1,0 +1,148 @@
+"""The log parser against anything: real samples, a hundred megabytes, and random damage."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tunecheck.facts.kernel import kernel, rejected
+from tunecheck.formats.kernel_log import KernelEvents, parse
+from tunecheck.formats.log_lines import LEFT_OUT, MAX_CHARS, line
+from tunecheck.formats.xid_catalog import CATALOG, RECOVERY
+from tunecheck.host import Completed
+from tunecheck.host.live import LiveHost
+from tunecheck.host.recording import RecordedHost
+
+_REPO = Path(__file__).resolve().parents[3]
+_SAMPLES = Path(os.environ.get("TUNECHECK_SAMPLES", _REPO.parent / "shared/samples"))
+_LOGS = [yaml.safe_load(path.read_text()).get("log") for path in (Path(__file__).parent / "cases").glob("*.yml")]
+_SEEDS = sorted(log for log in _LOGS if isinstance(log, str))
+
+
+def _sample(name: str) -> str:
+    path = _SAMPLES / name
+    if not path.is_file():
+        pytest.skip(f"{path} is not on this machine (TUNECHECK_SAMPLES names the folder)")
+    return path.read_text(errors="replace")
+
+
+def test_every_xid_line_of_the_samples_is_recognised() -> None:
+    text = _sample("dmesg/dmesg-samples.txt")
+    found = parse(text)
+    assert sum(xid.count for xid in found.xids) == text.count("NVRM: Xid (") == 26
+    assert {xid.code for xid in found.xids} <= set(CATALOG)
+    assert {xid.recovery for xid in found.xids if xid.code == 154} == {
+        (1, "PF FLR"), (4, "Drain and Reset"), (1, "GPU Reset Required")}
+    assert [gpu.gpu for gpu in found.fallen if gpu.at_probe] == ["0000:b3:00"]
+    assert sum(error.count for error in found.pcie) == 6 and len(found.hung) == 1
+    assert found.aer_owner == {"ACPI0016:00": "firmware"} and not found.complete
+
+
+def test_a_box_whose_firmware_keeps_aer_and_nothing_else() -> None:
+    found = parse(_sample("host/asus-esc8000a-dmesg.log"))
+    assert found.complete and found.loads == 1
+    assert set(found.aer_owner.values()) == {"firmware"} and len(found.aer_owner) == 16
+    assert not (found.xids or found.fallen or found.hung or found.pcie)
+
+
+@pytest.mark.parametrize("text", [
+    "[    1.0] NVRM: Xid (PCI:0000:01:00): 79, pid=12, name=x, GPU has fallen off the bus.\n",
+    "[    1.0] pcieport 0000:00:02.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)\n",
+    "[    1.0] something that nobody asked for, again and again\n", "x", "\n", "a\n",
+], ids=["xid", "aer", "other", "one line", "empty lines", "short lines"])
+def test_a_hundred_megabytes_are_bounded_in_time_and_memory(text: str) -> None:
+    code = ("import resource, sys, time; from tunecheck.formats.kernel_log import parse\n"
+            "size = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+            "text = sys.argv[1]; log = '[    0.0] Linux version 6.12.1\\n' + text * (100_000_000 // len(text))\n"
+            "before, begun = size(), time.process_time(); found = parse(log)\n"
+            "print(time.process_time() - begun, (size() - before) >> 10, found.start, found.cut)")
+    done = subprocess.run([sys.executable, "-c", code, text], capture_output=True, text=True, timeout=120, check=True,
+                          env={**os.environ, "PYTHONPATH": str(_REPO / "checks")})
+    seconds, mebibytes, start, cut = done.stdout.split()
+    assert (start, cut) == ("True", "True")
+    assert float(seconds) < 20, "1 s on a quiet machine"
+    assert int(mebibytes) < 64
+
+
+def test_a_log_of_a_thousand_gpus_is_bounded() -> None:
+    lines = (f"NVRM: Xid (PCI:{number:04x}:01:00): 79, GPU has fallen off the bus.\n"
+             f"pcieport {number:04x}:00:02.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)\n"
+             f"INFO: task a{number}:1 blocked for more than 120 seconds.\n" for number in range(5000))
+    found = parse("".join(lines))
+    assert {len(found.xids), len(found.fallen), len(found.hung), len(found.pcie)} == {512}
+
+
+def _damaged(random_: random.Random) -> str:
+    text = list(random_.choice(_SEEDS))
+    for _ in range(random_.randint(1, 30)):
+        at = random_.randrange(len(text))
+        match random_.randrange(4):
+            case 0:
+                text[at] = chr(random_.choice((0, 10, 13, 27, 40, 44, 58, 91, 0x2028, 0xFFFD, random_.randrange(256))))
+            case 1:
+                del text[at:at + random_.randint(1, 40)]
+            case 2:
+                text[at:at] = text[at:at + random_.randint(1, 60)] * random_.randint(1, 20)
+            case _:
+                text[at:at] = random_.choice(_SEEDS)[:random_.randint(1, 200)]
+        text = text or ["x"]
+    return "".join(text)
+
+
+def test_damage_never_breaks_the_parser() -> None:
+    random_ = random.Random(20261121)
+    for _ in range(3000):
+        log = _damaged(random_)
+        found = parse(log)
+        rejected(log)
+        assert isinstance(found, KernelEvents)
+        assert all(re.fullmatch(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}", xid.gpu) for xid in found.xids)
+        assert all(xid.count > 0 and len(xid.text) <= 300 for xid in found.xids)
+        assert all(error.count > 0 for error in found.pcie)
+        assert all(xid.load <= found.loads for xid in found.xids)
+
+
+@pytest.mark.parametrize("raw", ["[" * 100_000, "<1>" * 50_000, "kern  :" * 50_000, " " * 100_000 + "NVRM: x",
+                                 "NVRM: Xid (PCI:0000:01:00): 79, pid=" + "'" * 100_000])
+def test_no_line_takes_long(raw: str) -> None:
+    begun = time.process_time()
+    line(raw)
+    parse(raw)
+    assert time.process_time() - begun < 1
+
+
+def test_the_catalogue_is_whole() -> None:
+    assert {entry.severity for entry in CATALOG.values()} == {"fail", "warn"}
+    assert all(entry.meaning and entry.action for entry in CATALOG.values())
+    assert sorted(RECOVERY) == [0, 1, 2, 3, 4]
+    assert set(range(144, 151)) <= set(CATALOG)
+
+
+@pytest.mark.parametrize(("lost", "commands"), [(False, ["dmesg"]), (True, ["dmesg", "journalctl"])])
+def test_dmesg_is_read_once_and_the_journal_only_where_its_start_is_lost(lost: bool, commands: list[str]) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    class Host(RecordedHost):
+        def run(self, argv: tuple[str, ...], deadline: float = 20.0) -> Completed:
+            asked.append(argv)
+            start = "" if argv[0] == "dmesg" and lost else "[ 0.0] Linux version 6.12.1\n"
+            return Completed(argv, 0, start + "[ 5.1] NVRM: Xid (PCI:0000:03:00): 79, x\n", "")
+
+    log = kernel(Host({})).log
+    assert [argv[0] for argv in asked] == commands
+    assert log.value is not None and log.value.complete and log.value.events.xids[0].code == 79
+
+
+def test_a_command_that_says_too_much_keeps_its_start_and_its_end() -> None:
+    script = "echo first; yes middle | head -c 80000000; echo last"
+    done = LiveHost().run(("sh", "-c", script), 60)
+    assert done.stdout.startswith("first\n") and done.stdout.endswith("last\n")
+    assert f"\n{LEFT_OUT}\n" in done.stdout and len(done.stdout) < MAX_CHARS + 100
