@@ -1,0 +1,25 @@
+"""A recording of a real GPU machine: two H200 in a virtual machine, driver 580.159.04, our own capture of 2026-11-21."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from tunecheck.cli import cli
+
+RECORDING = Path(__file__).resolve().parents[2] / "fixtures" / "h200-2gpu-vm.rec.json.gz"
+
+
+def test_a_flat_virtual_machine_is_unknown_not_phb() -> None:
+    """Its driver says NV18; from the PCIe tree alone nothing can be said, and nothing is guessed."""
+    result = CliRunner().invoke(cli, ["topo", "--json", "--from", str(RECORDING)])
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.output)
+    assert [(gpu["bdf"], gpu["index"], gpu["name"]) for gpu in report["accelerators"]] == [
+        ("0000:00:06.0", 0, "NVIDIA H200"), ("0000:00:07.0", 1, "NVIDIA H200")]
+    (pair,) = report["pairs"]
+    assert (pair["a"], pair["b"]) == ("0000:00:06.0", "0000:00:07.0") and pair["relation"] is None
+    outcomes = {finding["id"]: finding["outcome"] for finding in report["findings"]}
+    assert outcomes["acs-redirect"] == "skip" and outcomes["accelerator-count"] == "pass"
