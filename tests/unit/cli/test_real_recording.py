@@ -1,4 +1,4 @@
-"""A recording of a real GPU machine: two H200 in a virtual machine, driver 580.159.04, our own capture of 2026-11-21."""
+"""A recording of a real GPU machine: two H200 in a VM, driver 580.159.04, our own capture of 2026-11-21."""
 
 from __future__ import annotations
 

@@ -86,9 +86,11 @@ def test_acs_without_root_is_unknown() -> None:
     assert findings[0].message.endswith("run as root")
 
 
-def test_acs_of_a_hidden_tree_follows_whether_a_relation_is_required() -> None:
+def test_acs_of_a_hidden_tree_is_unknown_where_the_spec_asks() -> None:
     assert outcomes(judged(flat(), "acs-redirect", frozen(), "topo")) == ["unknown"]
-    spec = frozen(accelerators=Accelerators(pci_ids=(GPU,)))
+    spec = frozen(accelerators=Accelerators(pci_ids=(GPU,)), acs=Acs(peer_redirect="off"))
+    assert outcomes(judged(flat(), "acs-redirect", spec, "topo")) == ["unknown"]
+    spec = frozen(accelerators=Accelerators(pci_ids=(GPU,)), acs=Acs())
     assert outcomes(judged(flat(), "acs-redirect", spec, "topo")) == ["skip"]
     assert outcomes(judged(Machine(), "acs-redirect", frozen(), "topo")) == ["skip"]
 
