@@ -59,7 +59,7 @@ def test_the_receipt_tells_the_story(host: Any) -> None:
     receipt = json.loads(host.file("/var/lib/tunecheck/receipt.json").content_string)
     assert receipt["state"] == "committed"
     assert receipt["boot_id"] == host.file("/proc/sys/kernel/random/boot_id").content_string.strip()
-    assert [entry["state"] for entry in receipt["history"]][:2] == ["staged", "committed"]
+    assert [entry["state"] for entry in receipt["history"]][:3] == ["staged", "trial", "committed"]
     assert set(receipt["before"]["acs"].values()) == {"0x001d"}
 
 
