@@ -22,4 +22,4 @@ lock:
 	$(front) lock
 # Everything that is made, none of it tracked; a running lab box is ended first.
 clean: demo-down
-	rm -rf .venv .lab .wheelhouse reports dist .pytest_cache .mypy_cache .ruff_cache .ansible
+	rm -rf .venv .lab .wheelhouse reports dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .ansible

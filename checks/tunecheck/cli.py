@@ -45,7 +45,8 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     """Options that topo, host and preflight share."""
     for option in (
         click.option("--record", metavar="FILE", help="Also keep everything that was read, for --from."),
-        click.option("--from", "source", metavar="FILE", help="Judge a recording instead of this machine."),
+        click.option("--from", "source", metavar="PATH",
+                     help="Judge a recording, a bug report or a folder of command outputs, not this machine."),
         click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
                      help="Write JSON to FILE; without FILE to standard output, in place of the report."),
         click.option("--spec", "spec_file", metavar="FILE",
@@ -110,7 +111,7 @@ def _check(verb: str, spec_file: str | None, json_to: str | None, source: str | 
     door, recording = _open(source, record)
     try:
         frozen = read_spec(door, spec_file, required=verb != "topo")
-        case = Case(gather(door, frozen.spec if frozen else None, verb != "topo"), frozen, trial)
+        case = Case(gather(door, frozen.spec if frozen else None, verb != "topo", verb != "host"), frozen, trial)
     finally:
         door.close()
     findings = judge(case, verb)
@@ -131,13 +132,17 @@ def _check(verb: str, spec_file: str | None, json_to: str | None, source: str | 
 
 def _open(source: str | None, record: str | None) -> tuple[Any, Any]:
     """The host to ask, and the recorder where one was asked for."""
-    from .host.recording import RecordingHost, load_recording
-
     if source is not None:
         if record is not None:
             raise UsageError("--record and --from exclude each other: there is a recording already; drop one of them")
-        return load_recording(source), None
+        from .host.source import open_source
+
+        door, note = open_source(source)
+        if note:
+            click.echo(f"tunecheck: {note}", err=True)
+        return door, None
     from .host.live import LiveHost
+    from .host.recording import RecordingHost
 
     door = LiveHost()
     if record is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 from lab.machine import Machine
 
 from lab import access
@@ -32,6 +34,17 @@ class CompletedRun:
 
     def __str__(self) -> str:
         return f"exit code {self.rc} after {self.seconds:.0f} s\n{self.stdout}"
+
+
+def end_tree(pid: int) -> None:
+    """Kill a playbook with its workers: each is a session of its own, and one may wait minutes for a reboot."""
+    try:
+        tree = psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return
+    for process in [psutil.Process(pid), *tree]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 class Box:
@@ -95,7 +108,7 @@ class Box:
             try:
                 text, _ = child.communicate(timeout=timeout)
             except BaseException:
-                child.kill()
+                end_tree(child.pid)
                 raise
         return CompletedRun(child.returncode, text, time.monotonic() - begin)
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from tests.lab.box import REPO, Box
+from tests.lab.box import REPO, Box, end_tree
 from tests.lab.conftest import MakeBox
 
 from lab import qmp
@@ -164,7 +164,7 @@ def test_the_second_of_two_plays_refuses(lab: Box) -> None:
             assert f"process {first.pid}" in second.stdout
             text, _ = first.communicate(timeout=400)
         finally:
-            first.kill()
+            end_tree(first.pid)
         assert first.returncode == 0, text
     assert lab.ssh("ls /var/lib/tunecheck/provision.lock 2>/dev/null; true") == ""
 

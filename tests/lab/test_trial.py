@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.lab.box import Box
+from tests.lab.box import Box, end_tree
 from tests.lab.conftest import MakeBox
 
 PLAY = "playbooks/provision.yml"
@@ -47,7 +47,7 @@ def test_ctrl_c_between_staging_and_reboot(lab: Box) -> None:
             os.killpg(play.pid, signal.SIGINT)
             text, _ = play.communicate(timeout=60)
         finally:
-            play.kill()
+            end_tree(play.pid)
         assert play.returncode != 0, text
     assert boots(lab) == 1 and armed(lab)
     assert "process" in lab.ssh("cat /var/lib/tunecheck/provision.lock"), "the interrupted play could not unlock"

@@ -66,6 +66,9 @@ def accelerators(host: Host, wanted: Collection[str]) -> Fact[tuple[Device, ...]
         names = [name for name in host.list(DEVICES) if BDF.match(name)]
     except Unreadable as error:
         return absent(DEVICES, error.reason)
+    unread = next((fact for name in names if (fact := _id_unread(host, name, wanted))), None)
+    if unread is not None:
+        return absent(unread.source, unread.reason or "")
     found = [name for name in sorted(names, key=bdf_key) if _is_accelerator(host, name, wanted)]
     return known(tuple(device(host, name) for name in found), DEVICES)
 
@@ -74,6 +77,15 @@ def _is_accelerator(host: Host, bdf: str, wanted: Collection[str]) -> bool:
     if wanted:
         return _ids(host, bdf) in wanted
     return _hex(host, bdf, "vendor") == _NVIDIA and _hex(host, bdf, "class")[:4] in _DISPLAY
+
+
+def _id_unread(host: Host, bdf: str, wanted: Collection[str]) -> Fact[str] | None:
+    """The fact why a display controller cannot be compared with ``wanted``: it must not count as none of them."""
+    if not wanted:
+        return None
+    fact = text(host, f"{DEVICES}/{bdf}/device")
+    blind = not fact.known and not fact.missing and _hex(host, bdf, "class")[:4] in _DISPLAY
+    return fact if blind else None
 
 
 def device(host: Host, bdf: str) -> Device:

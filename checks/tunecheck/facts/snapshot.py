@@ -14,6 +14,7 @@ from .iommu import modes
 from .kernel import Kernel, identity, kernel
 from .modules import Module, modules
 from .receipt import Receipt, receipt
+from .topo_text import TopoText, topo_text
 from .topology import Topology, topology
 from .units import ACS_UNIT, enabled
 
@@ -40,17 +41,20 @@ class Snapshot:
     hostname: Fact[str]
     boot_id: Fact[str]
     topology: Topology
+    topo_text: Fact[TopoText]
     receipt: Fact[Receipt]
     host: HostFacts | None
 
 
-def gather(host: Host, spec: Spec | None, with_host: bool) -> Snapshot:
-    """Read the topology, and with ``with_host`` everything else. Without a spec the accelerators are NVIDIA's."""
+def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = True) -> Snapshot:
+    """Read the topology, with ``with_text`` also the driver's own view of it, with ``with_host`` everything else.
+    Without a spec the accelerators are NVIDIA's."""
     wanted = spec.accelerators.pci_ids if spec else ()
     found = topology(host, wanted)
     name, _, boot_id = identity(host)
     facts = _host_facts(host, spec or Spec(), found) if with_host else None
-    return Snapshot(name, boot_id, found, receipt(host), facts)
+    text = topo_text(host, found.accelerators, with_text)
+    return Snapshot(name, boot_id, found, text, receipt(host), facts)
 
 
 def _host_facts(host: Host, spec: Spec, found: Topology) -> HostFacts:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 __all__ = ["ACS_NAMES", "BDF", "REDIRECT_MASK", "Acs", "ConfigUnreadable", "acs", "bdf_key", "config_gone",
-           "covered_by_acs_option"]
+           "covered_by_acs_option", "find_capability"]
 
 #: A PCI address. The domain may have more than four digits (Intel VMD: 10000:e1:00.0).
 BDF = re.compile(r"^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
@@ -79,7 +79,7 @@ def acs(config: bytes) -> Optional[Acs]:
     if len(config) < _CONVENTIONAL:
         raise ConfigUnreadable("no permission (only %d bytes of the configuration space)" % len(config))
     if len(config) < _EXTENDED:
-        if _find_capability(config, _CAP_EXPRESS) is None:
+        if find_capability(config, _CAP_EXPRESS) is None:
             return None     # conventional PCI: no extended capabilities at all
         raise ConfigUnreadable("the extended configuration space is out of reach (%d of %d bytes)"
                                % (len(config), _EXTENDED))
@@ -93,7 +93,8 @@ def _word(config: bytes, offset: int) -> int:
     return int.from_bytes(config[offset:offset + 2], "little")
 
 
-def _find_capability(config: bytes, wanted: int) -> Optional[int]:
+def find_capability(config: bytes, wanted: int) -> Optional[int]:
+    """Where the conventional capability ``wanted`` lies in at least 256 bytes; None where there is none."""
     if not config[6] & 0x10:        # status register: no capability list
         return None
     offset, seen = config[0x34] & 0xFC, 0

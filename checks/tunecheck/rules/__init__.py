@@ -17,6 +17,7 @@ from . import (
     iommu_mode,
     link_width,
     module_parameter,
+    topo_agreement,
     topo_relation,
 )
 from .finding import Case, Finding, Remedy, Rule, exit_code, worst
@@ -43,6 +44,7 @@ RULES = (
     Rule("accelerator-count", "as many accelerators as declared, each answering", accelerator_count.judge, _EVERY,
          in_trial=True),
     Rule("topo-relation", "every pair of accelerators is as close as declared", topo_relation.judge, _TOPO),
+    Rule("topo-agreement", "nvidia-smi topo -m and the PCI tree tell the same relations", topo_agreement.judge, _TOPO),
     Rule("link-width", "declared lanes at the accelerator and every hop above it", link_width.judge, _TOPO),
     Rule("acs-redirect", "no port between two accelerators redirects their traffic", acs_redirect.judge, _EVERY,
          in_trial=True),

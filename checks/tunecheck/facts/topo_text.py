@@ -1,0 +1,61 @@
+"""The relations as the driver tells them: the table of `nvidia-smi topo -m`, and whose rows it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..formats.topo_matrix import parse_matrix
+from ..host import Host, Unreadable
+from . import pci
+from .fact import Fact, absent, known
+
+__all__ = ["TopoText", "topo_text"]
+
+_COMMAND = ("nvidia-smi", "topo", "-m")
+#: In seconds. Behind a dead GSP nvidia-smi waits far longer.
+_DEADLINE = 10.0
+_NOT_RUN = "not asked for"
+
+
+@dataclass(frozen=True)
+class TopoText:
+    """``relations`` maps two addresses in address order to PIX, PXB, PHB, NODE, SYS or NV#."""
+
+    relations: dict[tuple[str, str], str]
+
+
+def topo_text(host: Host, found: Fact[tuple[pci.Device, ...]], wanted: bool) -> Fact[TopoText]:
+    """Read the table. ``found`` are the accelerators; with fewer than two nothing is run,
+    nor without the driver: nvidia-smi would load it.
+
+    nvidia-smi numbers the GPUs of its driver by address, whatever the spec calls accelerators."""
+    source = " ".join(_COMMAND)
+    if not wanted or len(found.value or ()) < 2:
+        return absent(source, _NOT_RUN)
+    rows = _rows(host)
+    if not rows:
+        return absent(source, "not asked: NVIDIA's driver has none of the boards")
+    try:
+        done = host.run(_COMMAND, _DEADLINE)
+    except Unreadable as error:
+        return absent(source, error.reason)
+    if done.returncode != 0:
+        said = (done.stdout + done.stderr).strip() or f"exit status {done.returncode}"
+        return absent(source, f"failed: {said.splitlines()[0][:160]}")
+    try:
+        matrix = parse_matrix(done.stdout)
+        if matrix.kind != "topo -m":
+            raise ValueError("it is the table of topo -p2p")
+    except ValueError as error:
+        return absent(source, f"not understood: {error}")
+    if len(rows) != matrix.gpus:
+        return absent(source, f"not understood: it has {matrix.gpus} GPUs and the PCI tree {len(rows)} of NVIDIA's: "
+                      "which row is which cannot be told")
+    return known(TopoText({(rows[a], rows[b]): word for (a, b), word in matrix.pairs.items() if a < b}), source)
+
+
+def _rows(host: Host) -> list[str]:
+    """NVIDIA's display controllers that its driver has, or may have, in address order."""
+    devices = pci.accelerators(host, ()).value or ()
+    return [device.bdf for device in devices if device.driver.value == "nvidia" or not (
+        device.driver.known or device.driver.missing)]

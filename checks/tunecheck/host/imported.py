@@ -1,0 +1,138 @@
+"""A machine known only from what somebody posted: answers the questions of a Host from loose texts.
+
+What is not there is Unreadable with a reason that says what to add. Nothing is concluded from silence, except where the
+same text would have said it.
+"""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from ..formats import bug_report
+from . import imported_files, imported_kinds
+from .base import Completed, Unreadable
+from .imported_sysfs import Texts, synthesise
+
+__all__ = ["ImportedHost", "load_import"]
+
+_TOPO = ("nvidia-smi", "topo", "-m")
+#: What to add for a question: the beginning of a path, or a command. The first that fits.
+_ADD = (
+    ("/sys/bus/pci/", "sudo lspci -nnvvv"), ("/proc/cmdline", "cat /proc/cmdline"),
+    ("/sys/devices/system/node/", "numactl -H"), ("/proc/driver/nvidia/params", "cat /proc/driver/nvidia/params"),
+    ("/sys/module/nvidia/version", "nvidia-smi -q"), ("/proc/driver/nvidia/", "nvidia-smi -q"),
+    ("/sys/module/", "grep -r . /sys/module/nvidia*/parameters/"),
+    ("/sys/kernel/iommu_groups", "grep . /sys/kernel/iommu_groups/*/type"),
+    ("/sys/devices/system/cpu/cpufreq", "grep . /sys/devices/system/cpu/cpufreq/policy*/scaling_*"),
+    ("nvidia-smi topo -m", "nvidia-smi topo -m"), ("dmesg", "sudo dmesg"), ("journalctl", "sudo dmesg"),
+    ("/proc/sys/kernel/osrelease", "sudo dmesg"),
+)
+_EXPECTED = ("a recording made with --record, an nvidia-bug-report.log.gz, or a folder with the output of sudo lspci "
+             "-nnvvv, nvidia-smi topo -m, sudo dmesg, cat /proc/cmdline, numactl -H, nvidia-smi -q")
+
+
+class ImportedHost:
+    """``answers`` as for RecordedHost; ``origins`` maps what was recognised to the files it was in, ``unused`` lists
+    files in which nothing was."""
+
+    def __init__(self, texts: Texts, origins: dict[str, list[str]], unused: list[str]) -> None:
+        self._texts = texts
+        self.origins = origins
+        self.unused = unused
+
+    def read_bytes(self, path: str) -> bytes:
+        if path in self._texts.reads:
+            return self._texts.reads[path]
+        raise self._missing("read", path)
+
+    def list(self, path: str) -> list[str]:
+        if path in self._texts.lists:
+            return self._texts.lists[path].copy()
+        raise self._missing("list", path)
+
+    def realpath(self, path: str) -> str:
+        if path in self._texts.realpaths:
+            return self._texts.realpaths[path]
+        raise self._missing("realpath", path)
+
+    def run(self, argv: tuple[str, ...], deadline: float = 20.0) -> Completed:
+        output = self._texts.runs.get(tuple(argv))
+        if output is None:
+            raise Unreadable(argv[0], _reason(" ".join(argv)))
+        return Completed(tuple(argv), 0, output, "")
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _missing(self, kind: str, path: str) -> Unreadable:
+        return Unreadable(path, self._texts.errors.get(f"{kind} {path}") or _reason(path))
+
+    def summary(self) -> str:
+        """One line about what was found where, for people."""
+        parts = [f"{kind} ({', '.join(dict.fromkeys(files))})" for kind, files in sorted(self.origins.items())]
+        unused = f"; not used: {', '.join(self.unused)}" if self.unused else ""
+        cut = f"; lspci seems cut short at {self._texts.cut_at}: what follows is missing" if self._texts.cut_at else ""
+        text = f"import: {', '.join(parts)}{unused}{cut}"
+        return "".join(char if char.isprintable() else "?" for char in text)
+
+
+def _reason(question: str) -> str:
+    # The spec is the operator's to give: for the reader of it this is as a recording without one.
+    if question == "/etc/tunecheck/spec.json":
+        return "not recorded"
+    add = next((command for start, command in _ADD if question.startswith(start)), None)
+    return f"not in the import; add: {add}" if add else "not in the import"
+
+
+def load_import(path: str) -> ImportedHost:
+    """Read a folder, bug report or text. UsageError where there is nothing to judge in it."""
+    texts = Texts()
+    origins: dict[str, list[str]] = {}
+    seen: list[str] = []
+    for piece in imported_files.pieces(path):
+        if piece.origin not in seen:
+            seen.append(piece.origin)
+        kind = _take(texts, piece)
+        if kind is not None:
+            origins.setdefault(kind, []).append(piece.origin)
+    if not origins:
+        raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}")
+    problem = synthesise(texts)
+    if problem:
+        raise UsageError(f"{path}: holds the texts of two machines or boots ({problem}); keep one of them")
+    used = {origin for files in origins.values() for origin in files}
+    return ImportedHost(texts, origins, [origin for origin in seen if origin not in used])
+
+
+def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
+    """Keep what one text says. Returns its kind, None where it is of no use."""
+    if piece.absent is not None and piece.path is not None:
+        texts.errors.setdefault(f"read {piece.path}", piece.absent)
+        return None
+    if bug_report.START in piece.title + piece.text[:2048]:
+        name, release = bug_report.identity(piece.text)
+        for leaf, value in (("hostname", name), ("osrelease", release)):
+            if value:
+                texts.file(f"/proc/sys/kernel/{leaf}", value)
+        return "bug report"
+    if piece.path is not None:
+        # A file that the report names is that file, whatever it holds; logs of /var/log may be of other boots.
+        texts.file(piece.path, piece.text)
+        return piece.path if piece.path.startswith("/proc/") else None
+    kind = imported_kinds.recognise(piece.text)
+    if kind == "topo":
+        return texts.topo(piece.text, _TOPO)
+    if kind == "kernel log":
+        return texts.log(piece.text, piece.title)
+    if kind == "lspci":
+        texts.lspci.append(piece.text)
+    elif kind == "nvidia-smi -q":
+        texts.smi.append(piece.text)
+    elif kind == "numactl -H":
+        texts.numactl(piece.text)
+    elif kind == "spec":
+        texts.file("/etc/tunecheck/spec.json", piece.text)
+    elif kind == "sysfs values":
+        texts.values(piece.text)
+    elif kind is not None:
+        texts.file(kind, piece.text)
+    return kind

@@ -1,0 +1,141 @@
+"""The texts of an import: a folder's files, a gzip'd bug report, one text file. Read only, and never without a bound.
+
+What is given may come from a stranger: links and special files are left out, gzip is unpacked no further than
+MAX_UNPACKED, and nothing is ever written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..errors import UsageError
+from ..formats import bug_report
+
+__all__ = ["GZIP", "Piece", "pieces", "unpack"]
+
+GZIP = b"\x1f\x8b"
+MAX_UNPACKED = 512 * 1024 * 1024
+MAX_FILES = 2000
+#: Logs pack 10 to 50 times; a machine's worth of zeros behind `lspci -xxxx` no more than 150.
+MAX_RATIO = 300
+_SMALL = 16 * 1024 * 1024       # below this the ratio does not matter
+_PART = 64 * 1024
+
+#: ``$ sudo lspci -vvv``: several outputs in one text.
+_PROMPT = re.compile(r"^(?:\S*[#$>] ?)(?:sudo )?(?:/\S*/)?"
+                     r"(?:lspci|nvidia-smi|dmesg|journalctl|numactl|lscpu|cat)\b.*\n", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One text. ``origin`` is the file it came from; ``title`` the command above it, if any; ``path`` and ``absent``
+    as in bug_report.Section."""
+
+    origin: str
+    title: str
+    text: str
+    path: str | None = None
+    absent: str | None = None
+
+
+def pieces(path: str) -> Iterator[Piece]:
+    """Every text in a folder (not in folders below it) or file. UsageError where that cannot be read."""
+    left = MAX_UNPACKED
+    for origin, file in _files(path):
+        content = _content(file, left)
+        if content is None:
+            continue
+        left -= len(content)
+        yield from _split(origin, _text(content))
+
+
+def _files(path: str) -> list[tuple[str, str]]:
+    if not os.path.isdir(path):  # noqa: PTH112 - `path` is echoed as given
+        return [(path.rpartition("/")[2], path)]
+    try:
+        # A name with control characters would reach the terminal with the report.
+        names = sorted(entry.name for entry in os.scandir(path)
+                       if entry.is_file(follow_symlinks=False) and entry.name.isprintable())
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    if len(names) > MAX_FILES:
+        raise UsageError(f"{path}: holds {len(names)} files; expected a folder with the outputs of one machine, at "
+                         f"most {MAX_FILES}")
+    return [(name, f"{path}/{name}") for name in names]
+
+
+def _content(file: str, left: int) -> bytes | None:
+    """A regular file's content, unpacked where it is gzip. None where it is no text file to us."""
+    try:
+        # Without O_NONBLOCK a FIFO that took the file's place would make us wait for ever.
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as stream:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise UsageError(f"{file}: not a file; expected text, or an nvidia-bug-report.log.gz")
+            if status.st_size > left:
+                raise UsageError(f"{file}: too large; an import is at most {MAX_UNPACKED >> 20} MiB in all")
+            content = stream.read(left + 1)
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read ({error.strerror})") from None
+    return unpack(file, content, left) if content.startswith(GZIP) else content
+
+
+def unpack(file: str, packed: bytes, most: int) -> bytes:
+    """Unpack gzip, every member of it. UsageError for more than ``most`` bytes, an absurd ratio, or damage."""
+    result = bytearray()
+    unpacker = zlib.decompressobj(31)
+    try:
+        # In small parts: what is left over of one is copied.
+        for begin in range(0, len(packed), _PART):
+            data = packed[begin:begin + _PART]
+            while data:
+                if unpacker.eof:
+                    if not data.startswith(GZIP[:1]):        # padding behind the last member
+                        return bytes(result)
+                    unpacker = zlib.decompressobj(31)
+                result += unpacker.decompress(data, _PART)
+                _bounded(file, len(result), most, len(packed))
+                data = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
+        while not unpacker.eof and (part := unpacker.decompress(b"", _PART)):
+            result += part
+            _bounded(file, len(result), most, len(packed))
+    except zlib.error:
+        raise UsageError(f"{file}: damaged gzip; copy it again") from None
+    if not unpacker.eof:
+        raise UsageError(f"{file}: cut short; expected a whole gzip file: copy it again")
+    return bytes(result)
+
+
+def _bounded(file: str, size: int, most: int, packed: int) -> None:
+    if size > most:
+        raise UsageError(f"{file}: more than {most >> 20} MiB unpacked; no bug report is that large")
+    if size > max(_SMALL, MAX_RATIO * packed):
+        raise UsageError(f"{file}: unpacks to more than {MAX_RATIO} times its size; no bug report does")
+
+
+def _text(content: bytes) -> str:
+    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"\xef\xbb\xbf", "utf-8")):
+        if content.startswith(mark):        # saved by an editor or PowerShell
+            return content[len(mark):].decode(encoding, "replace")
+    return content.decode("utf-8", "replace")
+
+
+def _split(origin: str, text: str) -> Iterator[Piece]:
+    text = text.replace("\r\n", "\n")
+    if bug_report.START in text[:4096]:
+        for section in bug_report.sections(text):
+            yield Piece(origin, section.title, section.text, section.path, section.absent)
+        return
+    prompts = list(_PROMPT.finditer(text))
+    before = text[:prompts[0].start()] if prompts else text
+    if before.strip() or not prompts:
+        yield Piece(origin, "", before)
+    for prompt, following in zip(prompts, [*prompts[1:], None], strict=False):
+        body = text[prompt.end():following.start() if following else len(text)]
+        yield Piece(origin, prompt.group().strip()[:200], body)

@@ -1,0 +1,185 @@
+"""The answers of an import: what the texts hold as it is, and the paths of /sys and /proc that follow from it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from ..formats.lspci import LspciDevice, parse_lspci
+from ..formats.smi import Smi, parse_smi
+from ..formats.topo_matrix import Matrix, parse_matrix
+from .imported_pci import FULL, BusTree, config, has_no_link, merge
+
+__all__ = ["Texts", "synthesise"]
+
+_PCI = "/sys/bus/pci/devices"
+_DMESG = ("dmesg",)
+_BOOT = "Linux version "
+_BANNER = re.compile(r"NVRM: loading (NVIDIA UNIX .{1,300})$", re.MULTILINE)
+_COMMAND_LINE = re.compile(r"\bCommand line: (.*)$", re.MULTILINE)
+#: printk cuts a line at about 1000 characters; a longer command line is not whole in the log.
+_WHOLE_LINE = 900
+_VALUE = re.compile(r"^(/sys/(?:[\w.-]+/)+[\w.-]+):(.*)$", re.MULTILINE)
+_NODES = re.compile(r"^available: (\d+) nodes?(?: \(([\d,-]+)\))?", re.MULTILINE)
+
+
+@dataclass
+class Texts:
+    """``reads``, ``lists``, ``realpaths`` and ``errors`` as in RecordedHost; ``runs`` maps commands to their output.
+    The first text of a kind counts, of kernel logs the most complete one. ``cut_at`` is the device in which an lspci
+    text ends, "" for a complete one."""
+
+    reads: dict[str, bytes] = field(default_factory=dict)
+    lists: dict[str, list[str]] = field(default_factory=dict)
+    realpaths: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    runs: dict[tuple[str, ...], str] = field(default_factory=dict)
+    lspci: list[str] = field(default_factory=list)
+    smi: list[str] = field(default_factory=list)
+    tables: list[Matrix] = field(default_factory=list)
+    cut_at: str = ""
+
+    def file(self, path: str, content: str) -> None:
+        self.reads.setdefault(path, content.encode())
+
+    def topo(self, text: str, command: tuple[str, ...]) -> str:
+        """Keep a table of GPUs. One of `topo -p2p` is known, but no check asks for it."""
+        try:
+            matrix = parse_matrix(text)
+        except ValueError:
+            self.runs.setdefault(command, text)     # the fact says what is wrong with it
+            return "nvidia-smi topo"
+        if matrix.kind == "topo -m":
+            if not self.tables:
+                self.runs[command] = text
+            self.tables.append(matrix)
+        return f"nvidia-smi {matrix.kind}"
+
+    def log(self, text: str, title: str) -> str | None:
+        """Keep a kernel log, from its last boot on. An earlier boot's says nothing about this one, and neither do the
+        lines of three boots that a bug report greps from the journal."""
+        if re.search(r"-b[ =]?-[1-9]|^Scanning kernel log files", title):
+            return None
+        start = text.rfind(_BOOT)
+        if start > 0:
+            text = text[text.rfind("\n", 0, start) + 1:]
+        known = self.runs.get(_DMESG, "")
+        if (_BOOT in text, len(text)) > (_BOOT in known, len(known)):
+            self.runs[_DMESG] = text
+        return "kernel log"
+
+    def numactl(self, text: str) -> None:
+        found = _NODES.search(text)
+        if found:
+            count = int(found.group(1)[:4])
+            self.file("/sys/devices/system/node/online", found.group(2) or (f"0-{count - 1}" if count > 1 else "0"))
+
+    def values(self, text: str) -> None:
+        """Output of `grep . FILES`."""
+        for path, value in _VALUE.findall(text):
+            self.file(path, value)
+            policy = re.match(r"(/sys/devices/system/cpu/cpufreq)/(policy\d+)/", path)
+            if policy:
+                names = self.lists.setdefault(policy.group(1), [])
+                if policy.group(2) not in names:
+                    names.append(policy.group(2))
+            module = re.match(r"/sys/module/\w+(?=/parameters/)", path)
+            if module:
+                self.lists.setdefault(module.group(), [])
+
+
+def synthesise(texts: Texts) -> str | None:
+    """Fill in the paths that follow from lspci, nvidia-smi and the log. A sentence where they contradict each other."""
+    devices: dict[str, LspciDevice] = {}
+    for text in texts.lspci:
+        problem = merge(devices, parse_lspci(text))
+        if problem:
+            return problem
+    if any(table.pairs != texts.tables[0].pairs for table in texts.tables):
+        return "two tables of nvidia-smi topo -m that differ"
+    smi = [parse_smi(text) for text in texts.smi]
+    for gpu in (gpu for part in smi for gpu in part.gpus):
+        target = devices.get(gpu.bdf)
+        if target is not None and gpu.ids and target.device is None:
+            target.vendor, target.device = gpu.ids.split(":")
+    if devices:
+        texts.lists[_PCI] = sorted(devices)
+        texts.cut_at = next((device.bdf for device in devices.values() if device.cut), "")
+        tree = BusTree(devices)
+        for device in devices.values():
+            _device(texts, device, tree, devices)
+    _driver(texts, smi, devices)
+    _from_log(texts)
+    return None
+
+
+def _device(texts: Texts, device: LspciDevice, tree: BusTree, devices: dict[str, LspciDevice]) -> None:
+    folder = f"{_PCI}/{device.bdf}"
+    for leaf, value, more in (("vendor", device.vendor, ""), ("device", device.device, ""),
+                              ("class", device.class_code, "00")):
+        if value is None:
+            texts.errors[f"read {folder}/{leaf}"] = "not in the import (names without numbers); add: sudo lspci -nnvvv"
+        else:
+            texts.file(f"{folder}/{leaf}", f"0x{value}{more}\n")
+    place, why = tree.path(device.bdf)
+    if place is None:
+        texts.errors[f"realpath {folder}"] = why
+    else:
+        texts.realpaths[folder] = place
+    content = config(device)
+    if isinstance(content, str):
+        texts.errors[f"read {folder}/config"] = content
+    else:
+        texts.reads.setdefault(f"{folder}/config", content)
+    _link(texts, device, folder)
+    _belongings(texts, device, folder, devices)
+
+
+def _link(texts: Texts, device: LspciDevice, folder: str) -> None:
+    link = {"current_link_width": device.width, "max_link_width": device.max_width,
+            "current_link_speed": device.speed, "max_link_speed": device.max_speed}
+    for leaf, value in link.items():
+        if value is not None:
+            texts.file(f"{folder}/{leaf}", f"{value}\n")
+        else:
+            texts.errors[f"read {folder}/{leaf}"] = (
+                "not present" if has_no_link(device) else f"not in the import (the link is not shown); {FULL}")
+
+
+def _belongings(texts: Texts, device: LspciDevice, folder: str, devices: dict[str, LspciDevice]) -> None:
+    # lspci prints these only where there is something to print; that it can, other devices show.
+    if device.numa_node is not None or any(other.numa_node is not None for other in devices.values()):
+        texts.file(f"{folder}/numa_node", f"{-1 if device.numa_node is None else device.numa_node}\n")
+    if device.driver is not None:
+        texts.realpaths[f"{folder}/driver"] = f"/sys/bus/pci/drivers/{device.driver}"
+    elif not device.cut and any(other.driver_shown for other in devices.values()):
+        texts.errors[f"realpath {folder}/driver"] = "not present"
+    if device.iommu_group is not None:
+        texts.realpaths[f"{folder}/iommu_group"] = f"/sys/kernel/iommu_groups/{device.iommu_group}"
+    elif any(other.iommu_group is not None for other in devices.values()):
+        texts.errors[f"realpath {folder}/iommu_group"] = "not present"
+
+
+def _driver(texts: Texts, smi: list[Smi], devices: dict[str, LspciDevice]) -> None:
+    for part in smi:
+        if part.driver:
+            texts.file("/sys/module/nvidia/version", part.driver)
+        for gpu in part.gpus:
+            if gpu.name:
+                texts.file(f"/proc/driver/nvidia/gpus/{gpu.bdf}/information", f"Model: {gpu.name}\n")
+    banner = _BANNER.findall(texts.runs.get(_DMESG, ""))
+    if banner:
+        texts.file("/proc/driver/nvidia/version", f"NVRM version: {banner[-1]}\n")
+    loaded = any(device.driver == "nvidia" for device in devices.values())
+    if loaded or {"/proc/driver/nvidia/params", "/proc/driver/nvidia/version"} & set(texts.reads):
+        texts.lists.setdefault("/sys/module/nvidia", [])
+
+
+def _from_log(texts: Texts) -> None:
+    log = texts.runs.get(_DMESG, "")
+    release = re.search(r"Linux version (\S+) ", log)
+    if release:
+        texts.file("/proc/sys/kernel/osrelease", release.group(1))
+        line = _COMMAND_LINE.search(log)
+        if line and len(line.group(1)) < _WHOLE_LINE:
+            texts.file("/proc/cmdline", line.group(1))

@@ -1,0 +1,46 @@
+"""What `--from` was given: a recording, or an import. Decided by content, never by name."""
+
+from __future__ import annotations
+
+import stat
+import zlib
+from pathlib import Path
+
+from ..errors import UsageError
+from .base import Host
+
+__all__ = ["open_source"]
+
+_GZIP = b"\x1f\x8b"
+
+
+def open_source(path: str) -> tuple[Host, str]:
+    """The host behind ``path``, and a line about what an import consists of ("" for a recording)."""
+    if _is_recording(path):
+        from .recording import load_recording
+
+        return load_recording(path), ""
+    from .imported import load_import
+
+    found = load_import(path)
+    return found, found.summary()
+
+
+def _is_recording(path: str) -> bool:
+    """gzip that holds JSON. What cannot be read is left to the readers, which say why."""
+    try:
+        status = Path(path).stat()
+        if stat.S_ISDIR(status.st_mode):
+            return False
+        if not stat.S_ISREG(status.st_mode):        # a FIFO would make us wait for ever
+            raise UsageError(f"{path}: not a file; expected a recording, a bug report or a folder")
+        with open(path, "rb") as stream:
+            head = stream.read(4096)
+        return not head or (head.startswith(_GZIP)
+                            and zlib.decompressobj(31).decompress(head, 64).lstrip()[:1] in (b"{", b"["))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValueError:      # embedded null byte
+        raise UsageError(f"{path!r}: not a path") from None
+    except zlib.error:
+        return True

@@ -1,0 +1,140 @@
+"""Anything at all may be pasted: the parsers answer or raise ValueError, and damage never turns into another answer."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.unit.imports.samples import lab
+from tests.unit.imports.test_bug_report import REPORT
+from tests.unit.imports.test_topo_matrix import P2P, TABLE
+
+from tunecheck.facts.topology import topology
+from tunecheck.formats.bug_report import sections
+from tunecheck.formats.lspci import parse_lspci
+from tunecheck.formats.smi import parse_smi
+from tunecheck.formats.topo_matrix import parse_matrix
+from tunecheck.host.imported import ImportedHost, load_import
+from tunecheck.host.imported_kinds import recognise
+from tunecheck.host.imported_sysfs import Texts, synthesise
+
+_INSERTS = ["\t", " ", "\n", "X", "PIX", "SYS", "NV18", "GPU0", "GPU1", "\x1b[4m", "[0m", "\0", "é", "-", "ff",
+            "00:00.0 ", "Capabilities: [1b0 v1] Access Control Services\n", "(rev ff)", "<access denied>", "9" * 30,
+            "_" * 44 + "\n"]
+
+
+_EDITS = st.lists(st.tuples(
+    st.sampled_from(("cut", "double", "insert", "turn")), st.integers(0, 1 << 20), st.sampled_from((1, 3, 40, 4000)),
+    st.one_of(st.sampled_from(_INSERTS), st.text(max_size=5))), min_size=1, max_size=4)
+#: The same examples at every run: a failure of one commit is one of that commit.
+_RUNS = settings(max_examples=400, deadline=None, derandomize=True, database=None,
+                 suppress_health_check=[HealthCheck.too_slow])
+
+
+def damaged(text: str, edits: list[tuple[str, int, int, str]]) -> str:
+    """Cuts, doublings, insertions and reversals."""
+    for kind, place, length, insert in edits:
+        start = place % (len(text) + 1)
+        end = min(len(text), start + length)
+        middle = {"cut": "", "double": text[start:end] * 2, "insert": insert + text[start:end],
+                  "turn": text[start:end][::-1]}[kind]
+        text = text[:start] + middle + text[end:]
+    return text
+
+
+@_RUNS
+@given(source=st.sampled_from((TABLE, P2P)), edits=_EDITS)
+def test_topo_tables(source: str, edits: list[tuple[str, int, int, str]]) -> None:
+    try:
+        found = parse_matrix(damaged(source, edits))
+    except ValueError as error:
+        assert str(error)
+        return
+    assert len(found.pairs) == found.gpus * (found.gpus - 1)
+    if found.kind == "topo -m":
+        assert all(found.pairs[b, a] == word for (a, b), word in found.pairs.items())
+
+
+@_RUNS
+@given(text=st.text())
+def test_any_text(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_matrix(text)
+    assert parse_lspci(text) == []
+    recognise(text)
+    parse_smi(text)
+    assert list(sections(text))
+
+
+def test_a_lost_character_in_the_relations_never_gives_other_relations() -> None:
+    for place in range(TABLE.index("\n"), TABLE.rindex("NIC0")):
+        text = TABLE[:place] + TABLE[place + 1:]
+        try:
+            assert parse_matrix(text).pairs == parse_matrix(TABLE).pairs
+        except ValueError:
+            continue
+
+
+@settings(_RUNS, max_examples=150)
+@given(layout=st.sampled_from(("acs-iommu", "numa2")), edits=_EDITS)
+def test_lspci(layout: str, edits: list[tuple[str, int, int, str]]) -> None:
+    texts = Texts(lspci=[damaged(lab(layout), edits)])
+    if synthesise(texts):
+        return
+    found = topology(ImportedHost(texts, {}, []), ())
+    for device in (*found.devices, *found.bridges.values()):
+        assert device.acs.known or device.acs.reason
+        assert device.link.width.value is None or 0 <= device.link.width.value <= 32
+
+
+@settings(_RUNS, max_examples=100)
+@given(edits=_EDITS)
+def test_bug_reports(edits: list[tuple[str, int, int, str]]) -> None:
+    for section in sections(damaged(REPORT, edits)):
+        recognise(section.text)
+        parse_smi(section.text)
+        parse_lspci(section.text)
+
+
+def test_binary_junk() -> None:
+    dice = random.Random(0)
+    for _ in range(200):
+        text = dice.randbytes(dice.randrange(2000)).decode("latin-1")
+        assert parse_lspci(text) == []
+        assert recognise(text) is None
+        with pytest.raises(ValueError, match=r"."):
+            parse_matrix(text)
+
+
+@pytest.mark.parametrize("text", ["\n" * 300_000, " " * 300_000, "\t" * 300_000, "GPU0 " * 60_000, "#" * 300_000,
+                                  "00:00.0 x: y\n" + "\n" * 300_000, "00:00.0 x: y\nLnkSta: " + "Speed 1GT/s " * 30_000,
+                                  "A a " * 80_000, "NVRM: loading NVIDIA UNIX " + "1" * 300_000, "<a>" * 100_000])
+def test_long_monotonous_texts_take_no_time(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a").write_text(text + "\n[    0.000000] Linux version 6.8.0 (x)\n")
+    (tmp_path / "b").write_text(TABLE)
+    begin = time.process_time()
+    load_import(str(tmp_path))
+    parse_lspci(text)
+    parse_smi(text)
+    assert time.process_time() - begin < 5
+
+
+def test_two_hundred_boards() -> None:
+    """Two hundred boards behind one switch, in a text of two megabytes."""
+    head, _, rest = lab("acs-iommu").partition("02:00.0 PCI bridge")
+    port, board = "02:00.0 PCI bridge" + rest.partition("02:01.0 ")[0], rest[rest.index("03:00.0 "):].split("\n\n")[0]
+    parts = [head.replace("subordinate=04", "subordinate=fe")]
+    for number in range(200):
+        slot, bus = f"02:{number >> 3:02x}.{number & 7}", f"{number + 3:02x}"
+        parts.append(port.replace("02:00.0", slot).replace("secondary=03, subordinate=03",
+                                                           f"secondary={bus}, subordinate={bus}"))
+        parts.append(board.replace("03:00.0", f"{bus}:00.0") + "\n\n")
+    texts = Texts(lspci=["".join(parts)])
+    assert synthesise(texts) is None
+    found = topology(ImportedHost(texts, {}, []), ())
+    assert len(found.devices) == 200
+    assert {pair.relation.value for pair in found.pairs} == {"PIX"}
