@@ -101,7 +101,13 @@ def _build_as_root() -> None:
             try:
                 _debian(work, log)
                 _disk(work, log)
-                _seal(work)
+                try:
+                    _seal(work)
+                except LabError as error:
+                    # Seen twice in a day on a busy machine without KVM; a second boot of a fresh disk went well.
+                    say(f"{error}\nonce more, on a fresh disk")
+                    _disk(work, log)
+                    _seal(work)
             except LabError:
                 shutil.copy(work / "build.log", keep_log)
                 raise
@@ -137,7 +143,7 @@ def _debian(work: Path, log: IO[bytes]) -> None:
     mirror = os.environ.get("LAB_MIRROR")
     _tool(log, [
         "mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(recipe.PACKAGES)}",
-        '--aptopt=Acquire::Languages "none"', '--aptopt=APT::Install-Recommends "false"',
+        '--aptopt=Acquire::Retries "3"', '--aptopt=Acquire::Languages "none"', '--aptopt=APT::Install-Recommends "false"',
         *(f"--dpkgopt=path-exclude=/usr/share/{d}/*" for d in ("man", "doc", "locale")),
         f"--customize-hook={recipe.CUSTOMISE}", recipe.SUITE, str(work / "root"), *([mirror] if mirror else []),
     ])  # fmt: skip
