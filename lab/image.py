@@ -143,7 +143,8 @@ def _debian(work: Path, log: IO[bytes]) -> None:
     mirror = os.environ.get("LAB_MIRROR")
     _tool(log, [
         "mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(recipe.PACKAGES)}",
-        '--aptopt=Acquire::Retries "3"', '--aptopt=Acquire::Languages "none"', '--aptopt=APT::Install-Recommends "false"',
+        '--aptopt=Acquire::Retries "3"', '--aptopt=Acquire::Languages "none"',
+        '--aptopt=APT::Install-Recommends "false"',
         *(f"--dpkgopt=path-exclude=/usr/share/{d}/*" for d in ("man", "doc", "locale")),
         f"--customize-hook={recipe.CUSTOMISE}", recipe.SUITE, str(work / "root"), *([mirror] if mirror else []),
     ])  # fmt: skip
