@@ -16,12 +16,15 @@ import sys
 GOAL = 0.35
 
 
-def cpu_seconds(argv: list[str], allowed: tuple[int, ...] = (0,)) -> float:
-    """Run `argv` and return its user + system CPU seconds; any other exit code than `allowed` ends the benchmark."""
+def cpu_seconds(argv: list[str], allowed: tuple[int, ...] = (0,), says: str = "") -> float:
+    """Run `argv` and return its user + system CPU seconds.
+
+    Another exit code than `allowed`, or an output without `says`, ends the benchmark: a command that failed early
+    would look fast."""
     before = os.times()
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     after = os.times()
-    if done.returncode not in allowed:
+    if done.returncode not in allowed or says not in done.stdout:
         sys.exit(f"{' '.join(argv)} ended with {done.returncode}: {done.stderr}")
     return (after.children_user - before.children_user) + (after.children_system - before.children_system)
 
@@ -32,7 +35,8 @@ def cost(record: str, runs: int) -> tuple[float, float]:
     for _ in range(runs):
         bare.append(cpu_seconds([sys.executable, "-c", "pass"]))
         # 1: a check of that recording failed. The start-up is the same.
-        topo.append(cpu_seconds([sys.executable, "-m", "tunecheck", "topo", "--json", "--from", record], (0, 1, 3)))
+        argv = [sys.executable, "-m", "tunecheck", "topo", "--json", "--from", record]
+        topo.append(cpu_seconds(argv, (0, 1, 3), '"tunecheck/topo/1"'))
     return statistics.median(bare), statistics.median(topo)
 
 

@@ -84,13 +84,6 @@ class Grubby(OwnedLine):
         self._assert_generated(tokens, "grubby")
         self._keep(tokens, retired)
 
-    def give_up(self):
-        self._disarm()
-
-    def remove(self):
-        self.commit([], [])
-        self._keep([], [])
-
     def _disarm(self):
         if grub.parse_grubenv(read_text(_ENV)).get("next_entry") == _TRIAL:
             self.run(["/usr/bin/grub2-editenv", _ENV, "unset", "next_entry"], "The trial is still staged")

@@ -20,6 +20,17 @@ class OwnedLine(Bootloader):
 
     config_path = OWNED
 
+    def give_up(self):
+        self._disarm()
+
+    def remove(self):
+        self.commit([], [])
+        self._keep([], [])
+
+    def _disarm(self):
+        """Take the trial entry and the order to boot it away."""
+        raise NotImplementedError
+
     def _owned(self):
         text = read_text(OWNED)
         if not text:

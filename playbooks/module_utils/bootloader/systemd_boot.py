@@ -92,13 +92,6 @@ class SystemdBoot(OwnedLine):
         self._assert_generated(tokens, "kernel-install")
         self._keep(tokens, retired)
 
-    def give_up(self):
-        self._disarm()
-
-    def remove(self):
-        self.commit([], [])
-        self._keep([], [])
-
     def _disarm(self):
         if _variable("LoaderEntryOneShot") == TRIAL_CONF:
             self.run([_BOOTCTL, "set-oneshot", ""], "The trial is still staged")
