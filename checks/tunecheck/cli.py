@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 from . import __version__
-from .errors import SpecError, TunecheckError, UsageError
+from .cli_check import check, options
+from .errors import SpecError, TunecheckError
 
 __all__ = ["main"]
 
@@ -41,41 +41,26 @@ def cli() -> None:
     """
 
 
-def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options that topo, host and preflight share."""
-    for option in (
-        click.option("--record", metavar="FILE", help="Also keep everything that was read, for --from."),
-        click.option("--from", "source", metavar="PATH",
-                     help="Judge a recording, a bug report or a folder of command outputs, not this machine."),
-        click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
-                     help="Write JSON to FILE; without FILE to standard output, in place of the report."),
-        click.option("--spec", "spec_file", metavar="FILE",
-                     help="Judge against this spec, not /etc/tunecheck/spec.json."),
-    ):
-        command = option(command)
-    return command
-
-
 @cli.command()
-@_options
-def topo(**options: Any) -> None:
+@options
+def topo(**given: Any) -> None:
     """Show the PCIe tree, links, ACS and relations."""
-    _check("topo", **options)
+    check("topo", **given)
 
 
 @cli.command()
-@_options
+@options
 @click.option("--trial", is_flag=True, help="Judge only what a trial boot has to prove.")
-def host(**options: Any) -> None:
+def host(**given: Any) -> None:
     """Check command line, IOMMU, ACS, modules, CPU."""
-    _check("host", **options)
+    check("host", **given)
 
 
 @cli.command()
-@_options
-def preflight(**options: Any) -> None:
+@options
+def preflight(**given: Any) -> None:
     """Check everything that topo and host check."""
-    _check("preflight", **options)
+    check("preflight", **given)
 
 
 @cli.command()
@@ -88,79 +73,12 @@ def checks() -> None:
 
 
 @cli.command()
-@click.argument("check")
-def explain(check: str) -> None:
+@click.argument("check_id", metavar="CHECK")
+def explain(check_id: str) -> None:
     """Print what a check means and how to fix it."""
     from .docs_pages import page
 
-    click.echo(page(check), nl=False)
-
-
-def _check(verb: str, spec_file: str | None, json_to: str | None, source: str | None, record: str | None,
-           trial: bool = False) -> None:
-    """Open the host, read, judge, report; leaves through SystemExit with the verdict's code."""
-    from .facts.snapshot import gather
-    from .facts.spec_file import read_spec
-    from .report.document import document, to_text
-    from .report.output import check_writable, write_file
-    from .rules import Case, judge
-
-    for path in (record, json_to):
-        if path is not None and path != "-":
-            check_writable(path)
-    door, recording = _open(source, record)
-    try:
-        frozen = read_spec(door, spec_file, required=verb != "topo")
-        case = Case(gather(door, frozen.spec if frozen else None, verb != "topo", verb != "host"), frozen, trial)
-    finally:
-        door.close()
-    findings = judge(case, verb)
-    result = document(verb, case, findings)
-    if json_to == "-":
-        _print(to_text(result))
-    else:
-        from .report.terminal import render, style_for
-
-        _print(render(verb, case, findings, style_for(sys.stdout)))
-    if json_to not in (None, "-"):
-        write_file(str(json_to), to_text(result).encode())
-        _print(f"JSON: {json_to}\n")
-    if recording is not None and record is not None:
-        write_file(record, recording.packed())
-    raise SystemExit(result["exit_code"])
-
-
-def _open(source: str | None, record: str | None) -> tuple[Any, Any]:
-    """The host to ask, and the recorder where one was asked for."""
-    if source is not None:
-        if record is not None:
-            raise UsageError("--record and --from exclude each other: there is a recording already; drop one of them")
-        from .host.source import open_source
-
-        door, note = open_source(source)
-        if note:
-            click.echo(f"tunecheck: {note}", err=True)
-        return door, None
-    from .host.live import LiveHost
-    from .host.recording import RecordingHost
-
-    door = LiveHost()
-    if record is None:
-        return door, None
-    recorder = RecordingHost(door)
-    return recorder, recorder
-
-
-def _print(text: str) -> None:
-    """Write to standard output; a reader that went away (`| head`) changes nothing about the verdict."""
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Python flushes once more at exit, and would complain there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        raise UsageError(f"standard output cannot be written ({error.strerror})") from None
+    click.echo(page(check_id), nl=False)
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from .fact import Fact
 from .iommu import modes
 from .kernel import Kernel, identity, kernel
 from .modules import Module, modules
+from .nvml import Nvml, nvml
 from .receipt import Receipt, receipt
 from .topo_text import TopoText, topo_text
 from .topology import Topology, topology
@@ -42,24 +43,38 @@ class Snapshot:
     boot_id: Fact[str]
     topology: Topology
     topo_text: Fact[TopoText]
+    nvml: Fact[Nvml]
     receipt: Fact[Receipt]
     host: HostFacts | None
 
 
 def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = True) -> Snapshot:
-    """Read the topology, with ``with_text`` also the driver's own view of it, with ``with_host`` everything else.
+    """Read the topology and NVML, with ``with_text`` also nvidia-smi's table, with ``with_host`` everything else.
     Without a spec the accelerators are NVIDIA's."""
     wanted = spec.accelerators.pci_ids if spec else ()
     found = topology(host, wanted)
     name, _, boot_id = identity(host)
-    facts = _host_facts(host, spec or Spec(), found) if with_host else None
-    text = topo_text(host, found.accelerators, with_text)
-    return Snapshot(name, boot_id, found, text, receipt(host), facts)
+    return Snapshot(
+        hostname=name,
+        boot_id=boot_id,
+        topology=found,
+        topo_text=topo_text(host, found.accelerators, with_text),
+        nvml=nvml(host, bool(found.devices)),
+        receipt=receipt(host),
+        host=_host_facts(host, spec or Spec(), found) if with_host else None,
+    )
 
 
 def _host_facts(host: Host, spec: Spec, found: Topology) -> HostFacts:
     running = kernel(host)
     release = running.release.value or ""
     wanted = {name: tuple(values) for name, values in spec.modules.items()}
-    return HostFacts(running, boot(host, release), modes(host, found.devices), modules(host, wanted, release),
-                     policies(host), driver(host), enabled(host, ACS_UNIT))
+    return HostFacts(
+        kernel=running,
+        boot=boot(host, release),
+        iommu=modes(host, found.devices),
+        modules=modules(host, wanted, release),
+        policies=policies(host),
+        driver=driver(host),
+        acs_unit=enabled(host, ACS_UNIT),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from ..errors import ProbeError
 
@@ -48,6 +48,18 @@ class Host(Protocol):
 
     def run(self, argv: tuple[str, ...], deadline: float = 20.0) -> Completed:
         """Run a command to its end, at most ``deadline`` seconds. A non-zero exit is not an error."""
+        ...
+
+    def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
+        """Everything NVML says, asked in a child: {"driver": "595.71.05", "library": "13.595.71.05", "errors": {},
+        "gpus": [{"bdf": "0000:06:00.0", "index": 0, "values": {key: value}, "errors": {key: "NOT_SUPPORTED"}}],
+        "pairs": [{"a": bdf, "b": bdf, "values": {"ancestor": 10, "p2p_read": 0, ...}, "errors": {}}]}, ordered pairs in
+        both directions. What a crash or the deadline cut off is under "errors" of its GPU; Unreadable where NVML gave
+        nothing at all ("not present", "DRIVER_NOT_LOADED", "killed by signal 11", "timed out after 10 s")."""
+        ...
+
+    def ahead(self, *argvs: tuple[str, ...], nvml: bool = False) -> None:
+        """A hint: these commands (and the NVML document) will be asked for soon. They may be started now."""
         ...
 
     def close(self) -> None:

@@ -6,6 +6,8 @@ same text would have said it.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..errors import UsageError
 from ..formats import bug_report
 from . import imported_files, imported_kinds
@@ -23,7 +25,8 @@ _ADD = (
     ("/sys/module/", "grep -r . /sys/module/nvidia*/parameters/"),
     ("/sys/kernel/iommu_groups", "grep . /sys/kernel/iommu_groups/*/type"),
     ("/sys/devices/system/cpu/cpufreq", "grep . /sys/devices/system/cpu/cpufreq/policy*/scaling_*"),
-    ("nvidia-smi topo -m", "nvidia-smi topo -m"), ("dmesg", "sudo dmesg"), ("journalctl", "sudo dmesg"),
+    ("nvidia-smi topo -m", "nvidia-smi topo -m"), ("nvidia-smi -q", "nvidia-smi -q"),
+    ("dmesg", "sudo dmesg"), ("journalctl", "sudo dmesg"),
     ("/proc/sys/kernel/osrelease", "sudo dmesg"),
 )
 _EXPECTED = ("a recording made with --record, an nvidia-bug-report.log.gz, or a folder with the output of sudo lspci "
@@ -59,6 +62,12 @@ class ImportedHost:
         if output is None:
             raise Unreadable(argv[0], _reason(" ".join(argv)))
         return Completed(tuple(argv), 0, output, "")
+
+    def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
+        raise Unreadable("NVML", _reason("nvidia-smi -q"))
+
+    def ahead(self, *argvs: tuple[str, ...], nvml: bool = False) -> None:
+        """Nothing to start."""
 
     def close(self) -> None:
         """Nothing to let go of."""

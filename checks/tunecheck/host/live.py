@@ -6,7 +6,7 @@ import os
 import posixpath
 import signal
 import time
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from .base import Completed, Unreadable
 from .reader import MAX_BYTES, Reader, reason_for
@@ -91,6 +91,12 @@ class LiveHost:
                 _leave_out_middle(part)
             texts = [bytes(part).decode("utf-8", "replace") for part in output.values()]
         return Completed(tuple(argv), process.returncode, texts[0], texts[1])
+
+    def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
+        raise Unreadable("NVML", "not read by this version")
+
+    def ahead(self, *argvs: tuple[str, ...], nvml: bool = False) -> None:
+        """Nothing is started early yet."""
 
 
 class _Pipes:

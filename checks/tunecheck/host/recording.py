@@ -36,6 +36,7 @@ class RecordingHost:
         self._realpaths: dict[str, str] = {}
         self._errors: dict[str, str] = {}
         self._runs: dict[tuple[str, ...], dict[str, object]] = {}
+        self._nvml: dict[str, Any] | None = None
 
     def read_bytes(self, path: str) -> bytes:
         return self._keep(self._reads, "read", path, self._inner.read_bytes)
@@ -56,6 +57,17 @@ class RecordingHost:
                                    "stdout": done.stdout, "stderr": done.stderr}
         return done
 
+    def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
+        try:
+            self._nvml = self._inner.nvml(deadline)
+        except Unreadable as error:
+            self._errors["nvml"] = error.reason
+            raise
+        return self._nvml
+
+    def ahead(self, *argvs: tuple[str, ...], nvml: bool = False) -> None:
+        self._inner.ahead(*argvs, nvml=nvml)
+
     def close(self) -> None:
         self._inner.close()
 
@@ -73,7 +85,7 @@ class RecordingHost:
             "schema": SCHEMA,
             "reads": {path: binascii.b2a_base64(data, newline=False).decode() for path, data in self._reads.items()},
             "lists": self._lists, "realpaths": self._realpaths, "errors": self._errors,
-            "runs": list(self._runs.values()),
+            "runs": list(self._runs.values()), "nvml": self._nvml,
         }
         packer = zlib.compressobj(6, zlib.DEFLATED, 31)     # 31: with a gzip header
         return packer.compress(json.dumps(document, sort_keys=True).encode()) + packer.flush()
@@ -84,7 +96,9 @@ class RecordedHost:
 
     def __init__(self, reads: dict[str, bytes], lists: dict[str, list[str]] | None = None,
                  realpaths: dict[str, str] | None = None, errors: dict[str, str] | None = None,
-                 runs: dict[tuple[str, ...], Completed | str] | None = None) -> None:
+                 runs: dict[tuple[str, ...], Completed | str] | None = None,
+                 nvml: dict[str, Any] | None = None) -> None:
+        self._nvml = nvml
         self._reads = reads
         self._lists = lists or {}
         self._realpaths = realpaths or {}
@@ -105,6 +119,14 @@ class RecordedHost:
         if isinstance(found, str):
             raise Unreadable(argv[0], found)
         return found
+
+    def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
+        if self._nvml is None:
+            raise Unreadable("NVML", self._errors.get("nvml", "not recorded"))
+        return self._nvml
+
+    def ahead(self, *argvs: tuple[str, ...], nvml: bool = False) -> None:
+        """Nothing to start."""
 
     def close(self) -> None:
         """Nothing to let go of."""
@@ -154,11 +176,19 @@ def _validated(document: Any) -> RecordedHost:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         found = document.get("schema") if isinstance(document, dict) else None
         raise ValueError(f"its schema is {str(found)[:60]!r}, not {SCHEMA!r}")
-    extra = set(document) - {"schema", "reads", "lists", "realpaths", "errors", "runs"}
+    extra = set(document) - {"schema", "reads", "lists", "realpaths", "errors", "runs", "nvml"}
     if extra:
         raise ValueError(f"unknown part {min(extra)[:60]!r}")
     return RecordedHost({path: _bytes(path, text) for path, text in _texts(document, "reads").items()},
-                        _lists(document), _texts(document, "realpaths"), _texts(document, "errors"), _runs(document))
+                        _lists(document), _texts(document, "realpaths"), _texts(document, "errors"), _runs(document),
+                        _document(document))
+
+
+def _document(document: dict[str, Any]) -> dict[str, Any] | None:
+    value = document.get("nvml")
+    if value is not None and not isinstance(value, dict):
+        raise ValueError("nvml is not a table")
+    return value
 
 
 def _texts(document: dict[str, Any], part: str) -> dict[str, str]:

@@ -51,11 +51,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """Facts and desired state together. ``trial``: judge only what a trial boot has to prove."""
+    """Facts and desired state together. ``trial``: judge only what a trial boot has to prove. ``before``: the same
+    host at an earlier time, for counters, which mean something only as differences."""
 
     snapshot: Snapshot
     frozen: Frozen | None = None
     trial: bool = False
+    before: Snapshot | None = None
 
     @property
     def spec(self) -> Spec:

@@ -29,7 +29,7 @@ def test_the_recipe_for_a_check_is_followed() -> None:
     assert len(checks) >= 9
     for check in checks:
         files = [ROOT / f"checks/tunecheck/rules/{check.replace('-', '_')}.py", ROOT / f"docs/checks/{check}.md",
-                 min((ROOT / "tests/unit/logs/cases").glob(f"{check}-*.yml"), key=lambda path: path.stat().st_size)]
+                 min((ROOT / "tests/unit/checks/cases").glob(f"{check}-*.yml"), key=lambda path: path.stat().st_size)]
         lines = {path.name: len(path.read_text().splitlines()) for path in files}
         assert sum(lines.values()) + 1 <= 60, lines
 

@@ -93,10 +93,9 @@ def test_what_is_missing_says_what_to_add(tmp_path: Path) -> None:
     assert run("topo", "--from", str(tmp_path)).returncode == 3
 
 
-def test_host_needs_a_spec_which_may_lie_in_the_folder(tmp_path: Path) -> None:
+def test_a_spec_may_lie_in_the_folder(tmp_path: Path) -> None:
     path = folder(tmp_path, box("acs-iommu"), "root=/dev/sda1\n")
-    refused = run("host", "--from", path)
-    assert (refused.returncode, "this verb judges against a spec" in refused.stderr) == (2, True)
+    assert "no spec" in run("host", "--from", path).stdout
     boards = Accelerators(pci_ids=("10de:2330",), count=2)
     (tmp_path / "box").write_text(frozen(accelerators=boards).to_json())
     done = run("host", "--from", path, "--json")

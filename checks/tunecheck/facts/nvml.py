@@ -1,0 +1,95 @@
+"""What NVML says about the GPUs: one document, read in a child with a deadline, or made from `nvidia-smi -q`.
+
+The document (schema in host/base.py: Host.nvml) holds plain values; which keys there are, and their units, is in
+formats/nvml_keys.py. A value that NVML refused has the name of its error instead (NOT_SUPPORTED, GPU_IS_LOST)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..formats.pci import BDF
+from ..host import Host, Unreadable
+from .fact import Fact, absent, known
+
+__all__ = ["Gpu", "Nvml", "nvml"]
+
+_SOURCE = "NVML"
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU. ``index`` is NVML's own, which is in address order; ``values`` and ``errors`` by key."""
+
+    bdf: str
+    index: int
+    values: Mapping[str, Any]
+    errors: Mapping[str, str]
+
+    def fact(self, key: str) -> Fact[Any]:
+        """The value with its reason where there is none; a key that was never asked for is "not read"."""
+        if key in self.values:
+            return known(self.values[key], f"NVML {self.bdf} {key}")
+        return absent(f"NVML {self.bdf} {key}", self.errors.get(key, "not read"))
+
+    def number(self, key: str) -> Fact[int]:
+        """The same, for a key whose value is a whole number."""
+        found = self.fact(key)
+        if found.known and type(found.value) is not int:
+            return absent(found.source, f"not understood: {str(found.value)[:60]!r}")
+        return found
+
+
+@dataclass(frozen=True)
+class Nvml:
+    """``driver`` is the kernel module's version as the library states it, ``library`` the library's own
+    ("13.595.71.05"). ``pairs`` maps ordered pairs of addresses to {"ancestor": 10, "p2p_read": 0, ...}, in
+    numbers of nvml.h."""
+
+    driver: Fact[str]
+    library: Fact[str]
+    gpus: tuple[Gpu, ...]
+    pairs: Mapping[tuple[str, str], Mapping[str, int]]
+
+    def gpu(self, bdf: str) -> Gpu | None:
+        return next((gpu for gpu in self.gpus if gpu.bdf == bdf), None)
+
+
+def nvml(host: Host, wanted: bool) -> Fact[Nvml]:
+    """Ask for the whole document. The reason of an absent fact names NVML's error, signal or the deadline."""
+    if not wanted:
+        return absent(_SOURCE, "not asked for")
+    try:
+        document = host.nvml()
+    except Unreadable as error:
+        return absent(_SOURCE, error.reason)
+    try:
+        return known(_decoded(document), _SOURCE)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return absent(_SOURCE, "not understood: its document is damaged")
+
+
+def _decoded(document: Mapping[str, Any]) -> Nvml:
+    gpus = tuple(Gpu(_bdf(gpu["bdf"]), int(gpu["index"]), dict(gpu["values"]), _texts(gpu["errors"]))
+                 for gpu in document["gpus"])
+    pairs = {(_bdf(pair["a"]), _bdf(pair["b"])): {str(key): int(value) for key, value in pair["values"].items()}
+             for pair in document["pairs"]}
+    return Nvml(_version(document, "driver"), _version(document, "library"), gpus, pairs)
+
+
+def _bdf(text: str) -> str:
+    if not BDF.match(text):
+        raise ValueError(text)
+    return text
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    return {str(key): str(value)[:120] for key, value in values.items()}
+
+
+def _version(document: Mapping[str, Any], key: str) -> Fact[str]:
+    value = document.get(key)
+    if isinstance(value, str):
+        return known(value, f"{_SOURCE} {key}")
+    return absent(f"{_SOURCE} {key}", _texts(document.get("errors", {})).get(key, "not read"))
