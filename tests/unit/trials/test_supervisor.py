@@ -1,0 +1,142 @@
+"""The supervisor against workers that do everything wrong. No GPU is needed: what hangs here are processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tunecheck.trials.supervisor import Job, Outcome, Supervisor, Suspect, process_state
+
+REPO = Path(__file__).resolve().parents[3]
+PATHS = {"PYTHONPATH": os.pathsep.join([str(REPO / "checks"), str(REPO)])}
+LIMITS = {"soak": 0.6}
+
+
+def job(function: str = "steps", **parameters: Any) -> Job:
+    return Job(f"tests.unit.trials.jobs:{function}", parameters, PATHS)
+
+
+def run(*jobs: Job, seconds: float = 60, limits: Mapping[str, float] = LIMITS, **options: Any) -> Outcome:
+    return Supervisor(limits, **options).run(jobs, seconds)
+
+
+def test_two_workers_that_do_their_job() -> None:
+    outcome = run(job(), job())
+    assert outcome.complete and outcome.codes == (0, 0) and outcome.errors == ("", "")
+    assert outcome.results == (({"steps": 20, "worker": 0},), ({"steps": 20, "worker": 1},))
+
+
+@pytest.mark.parametrize(("then", "why"), [
+    ("stop", "process state T: it does not run"), ("die", "killed by SIGKILL"), ("segfault", "killed by SIGSEGV"),
+    ("hold", "it does not run"),
+])
+def test_the_one_that_does_not_run_is_the_culprit(then: str, why: str) -> None:
+    """The other one waits for it, as in an all-reduce: it beats on, and is the victim."""
+    seen: list[Sequence[Suspect]] = []
+
+    def evidence(suspects: Sequence[Suspect], seconds: float) -> dict[str, Any]:
+        seen.append(suspects)
+        assert process_state(suspects[0].pid) not in ("gone", "Z")      # nothing is killed before the evidence is taken
+        return {"taken": True}
+
+    outcome = run(job(at=5, who=0, then="wait", count=10), job(at=5, who=1, then=then, count=10), evidence=evidence)
+    assert outcome.stall is not None and not outcome.complete
+    assert (outcome.stall.role("culprit"), outcome.stall.role("victim")) == ((1,), (0,))
+    assert why in outcome.stall.suspects[1].why
+    assert outcome.stall.phase == "soak" and outcome.stall.after >= LIMITS["soak"]
+    assert outcome.stall.evidence == {"taken": True} and len(seen) == 1
+    assert all(process_state(suspect.pid) == "gone" for suspect in outcome.stall.suspects) and not outcome.abandoned
+
+
+def test_nobody_stands_out_where_all_wait() -> None:
+    outcome = run(job(at=3, then="wait"), job(at=3, who=1, then="wait"))
+    assert outcome.stall is not None and outcome.stall.role("victim") == (0, 1) and not outcome.stall.role("culprit")
+
+
+def test_a_worker_that_ignores_every_polite_signal() -> None:
+    outcome = run(job(at=3, then="ignore"))
+    assert outcome.stall is not None and outcome.codes == (-signal.SIGKILL,)
+
+
+def test_a_worker_that_failed_and_said_why_is_no_stall() -> None:
+    outcome = run(job(at=2, then="raises"), job(count=10_000), limits={"soak": 30})
+    assert outcome.stall is None and not outcome.complete and outcome.codes == (1, -signal.SIGKILL)
+    assert outcome.results[0][-1] == {"error": "CUDA_ERROR_OUT_OF_MEMORY while allocating 512 MiB",
+                                      "kind": "MemoryError", "code": None}
+
+
+def test_the_whole_session_of_a_worker_ends() -> None:
+    outcome = run(job(at=1, then="grandchild"))
+    (child,) = [result["child"] for result in outcome.results[0] if "child" in result]
+    until = time.monotonic() + 5
+    while process_state(child) not in ("gone", "Z") and time.monotonic() < until:
+        time.sleep(0.01)
+    assert process_state(child) in ("gone", "Z")
+
+
+def test_much_output_blocks_nobody() -> None:
+    outcome = run(job("talks"), limits={"start": 30})
+    assert outcome.complete and len(outcome.results[0]) == 2000 and outcome.errors[0].endswith("noise")
+
+
+def test_the_time_for_everything_is_bounded() -> None:
+    outcome = run(job(count=10_000), seconds=1.0, limits={"soak": 30})
+    assert outcome.stall is not None and outcome.stall.phase == "time limit"
+
+
+def test_a_worker_that_never_starts() -> None:
+    outcome = run(Job("nowhere:nothing", {}, PATHS))
+    assert outcome.codes == (1,) and outcome.results[0][-1]["kind"] == "ModuleNotFoundError"
+
+
+SCRIPT = """
+import sys
+from tests.unit.trials.test_supervisor import job, run
+try:
+    run(job(count=100000), job(count=100000), seconds=120, limits={"soak": 60})
+except KeyboardInterrupt:
+    print("interrupted"); sys.exit(130)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_or_killed_parent_leaves_nobody(number: int) -> None:
+    parent = subprocess.Popen([sys.executable, "-c", SCRIPT], env={**os.environ, **PATHS}, stdout=subprocess.PIPE,
+                              start_new_session=True)
+    try:
+        until, children = time.monotonic() + 30, []
+        while len(children) < 2 and time.monotonic() < until:
+            children = _children(parent.pid)
+            time.sleep(0.05)
+        time.sleep(0.5)     # they are in the middle of their work
+        os.kill(parent.pid, number)
+        assert parent.wait(20) == (130 if number == signal.SIGINT else -signal.SIGKILL)
+    finally:
+        parent.kill()
+        parent.wait()
+        assert parent.stdout is not None
+        parent.stdout.close()
+    until = time.monotonic() + 5
+    while any(process_state(child) not in ("gone", "Z") for child in children) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert len(children) == 2 and {process_state(child) for child in children} <= {"gone", "Z"}
+
+
+def _children(pid: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
+                    found.append(int(entry.name))
+            except (OSError, IndexError):
+                continue
+    return found
