@@ -8,7 +8,7 @@ TunecheckError
 
 from __future__ import annotations
 
-__all__ = ["ProbeError", "SpecError", "TunecheckError", "UsageError"]
+__all__ = ["ProbeError", "SpecError", "TrialError", "TunecheckError", "UsageError"]
 
 
 class TunecheckError(Exception):
@@ -31,5 +31,11 @@ class UsageError(TunecheckError):
 
 class ProbeError(TunecheckError):
     """A fact that a command cannot do without could not be read."""
+
+    exit_code = 3
+
+
+class TrialError(TunecheckError):
+    """A measurement could not be made."""
 
     exit_code = 3

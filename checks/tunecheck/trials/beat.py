@@ -24,7 +24,7 @@ __all__ = ["BEAT_SECONDS", "PHASES", "Beat", "Board", "State"]
 BEAT_SECONDS = 0.005
 
 #: Phase -> seconds without progress until a worker counts as stuck in it. Context creation took 0.1 to 0.45 s per GPU
-#: on H200 and takes longer behind a cold driver; 1.5 s between steps of a soak is a thousand times the longest gap seen.
+#: on H200 and takes longer behind a cold driver; 1.5 s between steps of a soak is 1000 x the longest gap seen.
 PHASES = {"start": 20.0, "driver": 30.0, "memory": 20.0, "join": 20.0, "verify": 10.0, "measure": 10.0, "soak": 1.5,
           "done": 10.0}
 

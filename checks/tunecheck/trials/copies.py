@@ -1,0 +1,236 @@
+"""The p2p trial's measurements between GPUs of one process. Each hands its result over at once.
+
+Methods as in nvbandwidth, against which they were held (docs/benchmarks): see peers.py for sizes. Figures are GB/s
+(10^9 bytes) and nanoseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable
+from itertools import permutations
+
+from .cuda import Cuda
+from .peers import Gpu, Peers, seed_of
+from .worker import Context
+
+__all__ = ["run"]
+
+_SAMPLES, _COPIES = 5, 4
+_SIZES = (4, 8, 64, 4096, 65536 + 4, 1 << 20, 16 << 20)
+_CHASE_BYTES, _CHASE_STRIDE, _CHASE_LOADS, _CHASE_BLOCKS = 2 << 20, 128, 7000, 11
+_SPIN_CLOCKS = 1_000_000_000        # about half a second
+_GB = 1e6                           # bytes per millisecond -> GB/s
+
+
+def run(context: Context) -> None:
+    """The whole trial on ``ordinals`` (CUDA's numbers). Order: data first, because what lies must not be timed."""
+    context.beat.phase("driver")
+    peers = Peers(Cuda(), context.parameters["ordinals"], context.beat.step)
+    context.result(size=peers.size, gpus=[gpu.device.bdf for gpu in peers.gpus])
+    pairs = list(permutations(range(len(peers.gpus)), 2))
+    context.beat.phase("verify")
+    for a, b in pairs:
+        _control(context, peers, a, b)
+    refused = [[a, b] for a, b in pairs
+               if not peers.cuda.can_access_peer(peers.gpus[a].device.ordinal, peers.gpus[b].device.ordinal)]
+    if refused:
+        context.result(no_access=refused)
+        return
+    peers.enable()
+    for a, b in pairs:
+        _integrity(context, peers, a, b)
+    context.beat.phase("measure")
+    for a, b in pairs:
+        _one_way(context, peers, a, b)
+        _latency(context, peers, a, b)
+    for a, b in pairs:
+        if a < b:
+            _both_ways(context, peers, a, b)
+            _ping_pong(context, peers, a, b)
+    if len(peers.gpus) > 2:
+        _flows(context, peers)
+
+
+def _control(context: Context, peers: Peers, a: int, b: int) -> None:
+    """Without peer access: through the host. If this is wrong, the GPU or the host is, and nothing about P2P is said."""
+    source, to, size = peers.gpus[a], peers.gpus[b], min(peers.size, 64 << 20)
+    peers.poison(to, size)
+    rate = _timed(peers, source, lambda: peers.by_engine(source, to, source, size), size, samples=3, copies=1)
+    wrong = peers.check(to, to.landing, size, seed_of(a))
+    context.result(kind="control", a=a, b=b, samples=rate, wrong=wrong.__dict__ if wrong else None)
+    context.beat.step()
+
+
+def _integrity(context: Context, peers: Peers, a: int, b: int) -> None:
+    """Every size, by copy engine and by SM stores and loads, every word read back where it arrived."""
+    source, to = peers.gpus[a], peers.gpus[b]
+    ways: tuple[tuple[str, Callable[[int], None], int], ...] = (
+        ("engine write", lambda size: peers.by_engine(source, to, source, size), 4),
+        ("engine read", lambda size: peers.by_engine(to, to, source, size), 4),
+        ("kernel write", lambda size: peers.by_kernel(source, to, source, 1, size), 16),
+        ("kernel read", lambda size: peers.by_kernel(to, to, source, 1, size), 16),
+    )
+    for name, copy, unit in ways:
+        runs_on = source if name.endswith("write") else to
+        for size in (*_SIZES, peers.size):
+            if size % unit:
+                continue
+            peers.poison(to, size)
+            copy(size)
+            runs_on.device.sync()
+            wrong = peers.check(to, to.landing, size, seed_of(a))
+            context.beat.step()
+            if wrong:
+                context.result(kind="integrity", a=a, b=b, way=name, size=size, wrong=wrong.__dict__)
+                break
+    context.result(kind="integrity", a=a, b=b, way="all", sizes=[*_SIZES, peers.size])
+
+
+def _timed(peers: Peers, runs_on: Gpu, one: Callable[[], None], size: int, samples: int = _SAMPLES,
+           copies: int = _COPIES) -> list[float]:
+    """GB/s of each sample: one warm-up, then ``copies`` between two events."""
+    result = []
+    device = runs_on.device
+    for _ in range(samples):
+        device.use()
+        one()
+        device.record(runs_on.start)
+        for _ in range(copies):
+            one()
+        device.record(runs_on.end)
+        device.sync()
+        result.append(size * copies / peers.cuda.milliseconds(runs_on.start, runs_on.end) / _GB)
+    return result
+
+
+def _one_way(context: Context, peers: Peers, a: int, b: int) -> None:
+    source, to = peers.gpus[a], peers.gpus[b]
+    for kind, runs_on, copy in (
+        ("engine write", source, lambda: peers.by_engine(source, to, source)),
+        ("engine read", to, lambda: peers.by_engine(to, to, source)),
+        ("kernel write", source, lambda: peers.by_kernel(source, to, source)),
+        ("kernel read", to, lambda: peers.by_kernel(to, to, source)),
+    ):
+        context.result(kind="one way", a=a, b=b, way=kind, samples=_timed(peers, runs_on, copy, peers.size))
+        context.beat.step()
+
+
+def _both_ways(context: Context, peers: Peers, a: int, b: int) -> None:
+    """Each direction timed while the other one is loaded from before its start to after its end."""
+    for way, copy in (("engine write", peers.by_engine), ("kernel write", peers.by_kernel)):
+        samples = []
+        for _ in range(_SAMPLES):
+            total = 0.0
+            for timed, other in ((a, b), (b, a)):
+                x, y = peers.gpus[timed], peers.gpus[other]
+                y.device.use()
+                y.device.record(y.start)
+                for _ in range(_COPIES * 3):
+                    copy(y, x, y)
+                x.device.use()
+                x.device.wait_for(y.start)
+                copy(x, y, x)
+                x.device.record(x.start)
+                for _ in range(_COPIES):
+                    copy(x, y, x)
+                x.device.record(x.end)
+                x.device.sync()
+                y.device.sync()
+                total += peers.size * _COPIES / peers.cuda.milliseconds(x.start, x.end) / _GB
+            samples.append(total)
+        context.result(kind="both ways", a=a, b=b, way=way, samples=samples)
+        context.beat.step()
+
+
+def _latency(context: Context, peers: Peers, reader: int, owner: int) -> None:
+    """A chain of dependent loads of ``reader`` through ``owner``'s memory, from several SMs: nanoseconds per load."""
+    here, there = peers.gpus[reader], peers.gpus[owner]
+    count, ahead = _CHASE_BYTES // 8, _CHASE_STRIDE // 8
+    base = there.landing
+    there.device.write(base, struct.pack(f"{count}Q", *[base + (i + ahead) % count * 8 for i in range(count)]))
+    device = here.device
+    device.use()
+    samples = []
+    blocks = device.multiprocessors
+    for target in range(0, blocks, max(1, blocks // _CHASE_BLOCKS)):
+        device.launch("tc_chase", blocks, 1, ctypes.c_ulonglong(base), ctypes.c_uint(_CHASE_LOADS), ctypes.c_uint(target),
+                      ctypes.c_ulonglong(here.notes))
+        device.sync()
+        samples.append(struct.unpack("Q", device.read(here.notes, 8))[0] / _CHASE_LOADS)
+        context.beat.step()
+    context.result(kind="latency", a=reader, b=owner, way="pointer chase", samples=samples)
+
+
+def _ping_pong(context: Context, peers: Peers, a: int, b: int) -> None:
+    """Round trip of a flag through both memories; gives up after a bounded number of clocks."""
+    left, right = peers.gpus[a], peers.gpus[b]
+    samples, gave_up = [], False
+    for attempt in range(5):
+        offset = attempt * 4096       # another address each time: it differs by 10 % between addresses
+        for gpu in (left, right):
+            gpu.device.memset(gpu.landing + offset, 0, 4)
+            gpu.device.sync()
+        for gpu, other, first in ((left, right, 1), (right, left, 0)):
+            gpu.device.use()
+            gpu.device.launch("tc_pingpong", 1, 1, ctypes.c_ulonglong(gpu.landing + offset),
+                              ctypes.c_ulonglong(other.landing + offset), ctypes.c_uint(0), ctypes.c_uint(50), ctypes.c_uint(1000),
+                              ctypes.c_uint(first), ctypes.c_ulonglong(_SPIN_CLOCKS), ctypes.c_ulonglong(gpu.notes))
+        for gpu in (left, right):
+            gpu.device.sync()
+        nanoseconds, rounds, timeout = struct.unpack("3Q", left.device.read(left.notes, 24))
+        gave_up = gave_up or bool(timeout) or bool(struct.unpack("3Q", right.device.read(right.notes, 24))[2])
+        if gave_up:
+            break
+        samples.append(nanoseconds / rounds)
+        context.beat.step()
+    context.result(kind="latency", a=a, b=b, way="ping-pong", samples=samples, gave_up=gave_up)
+
+
+def _flows(context: Context, peers: Peers) -> None:
+    """Several transfers at once: a ring, and everybody to everybody. GB/s in sum."""
+    count = len(peers.gpus)
+    ring = [(number, (number + 1) % count) for number in range(count)]
+    for name, flows in (("ring", ring), ("all pairs", list(permutations(range(count), 2)))):
+        context.result(kind="flows", way=name, flows=flows, samples=[_together(peers, flows) for _ in range(3)])
+        context.beat.step()
+    for flows in context.parameters.get("collapse", []):
+        context.result(kind="flows", way="collapse", flows=flows, samples=[_together(peers, flows) for _ in range(3)])
+        context.beat.step()
+
+
+def _together(peers: Peers, flows: list[tuple[int, int]]) -> float:
+    """Start all on a common event; each GPU's copies run one after the other on its own stream."""
+    gate = peers.gpus[flows[0][0]]
+    gate.device.use()
+    gate.device.record(gate.start)
+    by_source: dict[int, list[int]] = {}
+    for a, b in flows:
+        by_source.setdefault(a, []).append(b)
+    sent = 0
+    for a, targets in by_source.items():
+        source = peers.gpus[a]
+        source.device.use()
+        source.device.wait_for(gate.start)
+        for _ in range(_COPIES):
+            for b in targets:
+                peers.by_kernel(source, peers.gpus[b], source, 1, peers.size // 4)
+                sent += peers.size // 4
+        source.device.record(source.end)
+    longest = 0.0
+    for a in by_source:
+        peers.gpus[a].device.sync()
+        # Events of different GPUs can't be subtracted: the time from this GPU's own first record would miss the wait.
+    for a in by_source:
+        longest = max(longest, _since(peers, gate, peers.gpus[a]))
+    return sent / longest / _GB
+
+
+def _since(peers: Peers, gate: Gpu, other: Gpu) -> float:
+    """Milliseconds from the gate's start to the other's end, on the gate's clock."""
+    gate.device.use()
+    gate.device.wait_for(other.end)
+    gate.device.record(gate.end)
+    gate.device.sync()
+    return peers.cuda.milliseconds(gate.start, gate.end)
