@@ -6,9 +6,9 @@ Methods as in nvbandwidth, against which they were held (docs/benchmarks): see p
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from collections.abc import Callable
+from ctypes import c_uint, c_ulonglong
 from itertools import permutations
 
 from .cuda import Cuda
@@ -54,7 +54,7 @@ def run(context: Context) -> None:
 
 
 def _control(context: Context, peers: Peers, a: int, b: int) -> None:
-    """Without peer access: through the host. If this is wrong, the GPU or the host is, and nothing about P2P is said."""
+    """Without peer access: through the host. If this is wrong, the GPU or the host is, and P2P is not judged."""
     source, to, size = peers.gpus[a], peers.gpus[b], min(peers.size, 64 << 20)
     peers.poison(to, size)
     rate = _timed(peers, source, lambda: peers.by_engine(source, to, source, size), size, samples=3, copies=1)
@@ -155,8 +155,8 @@ def _latency(context: Context, peers: Peers, reader: int, owner: int) -> None:
     samples = []
     blocks = device.multiprocessors
     for target in range(0, blocks, max(1, blocks // _CHASE_BLOCKS)):
-        device.launch("tc_chase", blocks, 1, ctypes.c_ulonglong(base), ctypes.c_uint(_CHASE_LOADS), ctypes.c_uint(target),
-                      ctypes.c_ulonglong(here.notes))
+        device.launch("tc_chase", blocks, 1, c_ulonglong(base), c_uint(_CHASE_LOADS), c_uint(target),
+                      c_ulonglong(here.notes))
         device.sync()
         samples.append(struct.unpack("Q", device.read(here.notes, 8))[0] / _CHASE_LOADS)
         context.beat.step()
@@ -174,9 +174,9 @@ def _ping_pong(context: Context, peers: Peers, a: int, b: int) -> None:
             gpu.device.sync()
         for gpu, other, first in ((left, right, 1), (right, left, 0)):
             gpu.device.use()
-            gpu.device.launch("tc_pingpong", 1, 1, ctypes.c_ulonglong(gpu.landing + offset),
-                              ctypes.c_ulonglong(other.landing + offset), ctypes.c_uint(0), ctypes.c_uint(50), ctypes.c_uint(1000),
-                              ctypes.c_uint(first), ctypes.c_ulonglong(_SPIN_CLOCKS), ctypes.c_ulonglong(gpu.notes))
+            gpu.device.launch("tc_pingpong", 1, 1, c_ulonglong(gpu.landing + offset),
+                              c_ulonglong(other.landing + offset), c_uint(0), c_uint(50), c_uint(1000),
+                              c_uint(first), c_ulonglong(_SPIN_CLOCKS), c_ulonglong(gpu.notes))
         for gpu in (left, right):
             gpu.device.sync()
         nanoseconds, rounds, timeout = struct.unpack("3Q", left.device.read(left.notes, 24))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from ctypes import c_char, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_ulonglong, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ class CudaError(TrialError):
 
 
 class _IpcHandle(ctypes.Structure):
-    _fields_ = [("bytes", ctypes.c_char * 64)]
+    _fields_ = [("bytes", c_char * 64)]
 
 
 class Device:
@@ -46,108 +47,108 @@ class Device:
         self.context = cuda.pointer("cuDevicePrimaryCtxRetain", ordinal)
         self._functions: dict[str, int] = {}
         self.use()
-        self.stream = cuda.pointer("cuStreamCreate", ctypes.c_uint(1))       # 1: does not wait for the default stream
+        self.stream = cuda.pointer("cuStreamCreate", c_uint(1))       # 1: does not wait for the default stream
 
     def use(self) -> None:
         """Make this GPU the one that the calls of this thread are about."""
-        self.cuda.call("cuCtxSetCurrent", C.c_void_p(self.context))
+        self.cuda.call("cuCtxSetCurrent", c_void_p(self.context))
 
     def function(self, name: str) -> int:
         """A kernel of the package's PTX; the driver compiles it once and keeps the code."""
         if not self._functions:
             self._module = self.cuda.pointer("cuModuleLoadData", ptx())
         if name not in self._functions:
-            self._functions[name] = self.cuda.pointer("cuModuleGetFunction", C.c_void_p(self._module), name.encode())
+            self._functions[name] = self.cuda.pointer("cuModuleGetFunction", c_void_p(self._module), name.encode())
         return self._functions[name]
 
     def launch(self, name: str, grid: int, block: int, *arguments: Any, stream: int | None = None) -> None:
         """``arguments`` are ctypes values in the order of the kernel's parameters."""
-        pointers = (C.c_void_p * len(arguments))(*[ctypes.cast(ctypes.pointer(each), C.c_void_p) for each in arguments])
-        self.cuda.call("cuLaunchKernel", C.c_void_p(self.function(name)), grid, 1, 1, block, 1, 1, 0,
-                       C.c_void_p(stream or self.stream), pointers, None)
+        pointers = (c_void_p * len(arguments))(*[ctypes.cast(ctypes.pointer(each), c_void_p) for each in arguments])
+        self.cuda.call("cuLaunchKernel", c_void_p(self.function(name)), grid, 1, 1, block, 1, 1, 0,
+                       c_void_p(stream or self.stream), pointers, None)
 
     def alloc(self, size: int) -> int:
-        value = ctypes.c_ulonglong()
+        value = c_ulonglong()
         self.use()
-        self.cuda.call("cuMemAlloc_v2", ctypes.byref(value), C.c_size_t(size))
+        self.cuda.call("cuMemAlloc_v2", ctypes.byref(value), c_size_t(size))
         return value.value
 
     def free(self, address: int) -> None:
         self.use()
-        self.cuda.call("cuMemFree_v2", ctypes.c_ulonglong(address))
+        self.cuda.call("cuMemFree_v2", c_ulonglong(address))
 
     def event(self) -> int:
         self.use()
-        return self.cuda.pointer("cuEventCreate", ctypes.c_uint(0))
+        return self.cuda.pointer("cuEventCreate", c_uint(0))
 
     def record(self, event: int, stream: int | None = None) -> None:
-        self.cuda.call("cuEventRecord", C.c_void_p(event), C.c_void_p(stream or self.stream))
+        self.cuda.call("cuEventRecord", c_void_p(event), c_void_p(stream or self.stream))
 
     def wait_for(self, event: int, stream: int | None = None) -> None:
         """What follows on the stream starts after ``event`` (which may be another GPU's)."""
-        self.cuda.call("cuStreamWaitEvent", C.c_void_p(stream or self.stream), C.c_void_p(event), ctypes.c_uint(0))
+        self.cuda.call("cuStreamWaitEvent", c_void_p(stream or self.stream), c_void_p(event), c_uint(0))
 
     def sync(self, stream: int | None = None) -> None:
         self.use()
-        self.cuda.call("cuStreamSynchronize", C.c_void_p(stream or self.stream))
+        self.cuda.call("cuStreamSynchronize", c_void_p(stream or self.stream))
 
     def done(self, stream: int | None = None) -> bool:
         """Whether the stream is drained; never waits."""
-        return self.cuda.call("cuStreamQuery", C.c_void_p(stream or self.stream), ok=(0, _NOT_READY)) == 0
+        return self.cuda.call("cuStreamQuery", c_void_p(stream or self.stream), ok=(0, _NOT_READY)) == 0
 
     def copy(self, to: int, source: int, size: int, stream: int | None = None) -> None:
         """By the copy engine of this GPU. Without peer access it goes through the host, silently."""
-        self.cuda.call("cuMemcpyAsync", ctypes.c_ulonglong(to), ctypes.c_ulonglong(source), C.c_size_t(size),
-                       C.c_void_p(stream or self.stream))
+        self.cuda.call("cuMemcpyAsync", c_ulonglong(to), c_ulonglong(source), c_size_t(size),
+                       c_void_p(stream or self.stream))
 
     def memset(self, address: int, byte: int, size: int) -> None:
         self.use()
-        self.cuda.call("cuMemsetD8_v2", ctypes.c_ulonglong(address), ctypes.c_ubyte(byte), C.c_size_t(size))
+        self.cuda.call("cuMemsetD8_v2", c_ulonglong(address), c_ubyte(byte), c_size_t(size))
 
     def write(self, address: int, data: bytes) -> None:
         self.use()
-        self.cuda.call("cuMemcpyHtoD_v2", ctypes.c_ulonglong(address), data, C.c_size_t(len(data)))
+        self.cuda.call("cuMemcpyHtoD_v2", c_ulonglong(address), data, c_size_t(len(data)))
 
     def read(self, address: int, size: int) -> bytes:
         buffer = ctypes.create_string_buffer(size)
         self.use()
-        self.cuda.call("cuMemcpyDtoH_v2", buffer, ctypes.c_ulonglong(address), C.c_size_t(size))
+        self.cuda.call("cuMemcpyDtoH_v2", buffer, c_ulonglong(address), c_size_t(size))
         return buffer.raw
 
     def begin_capture(self) -> None:
         self.use()
-        self.cuda.call("cuStreamBeginCapture_v2", C.c_void_p(self.stream), ctypes.c_int(2))      # 2: relaxed
+        self.cuda.call("cuStreamBeginCapture_v2", c_void_p(self.stream), c_int(2))      # 2: relaxed
 
     def end_capture(self) -> int:
         """The captured work as an executable graph."""
-        graph = self.cuda.pointer_last("cuStreamEndCapture", C.c_void_p(self.stream))
-        return self.cuda.pointer("cuGraphInstantiateWithFlags", C.c_void_p(graph), ctypes.c_ulonglong(0))
+        graph = self.cuda.pointer_last("cuStreamEndCapture", c_void_p(self.stream))
+        return self.cuda.pointer("cuGraphInstantiateWithFlags", c_void_p(graph), c_ulonglong(0))
 
     def launch_graph(self, graph: int) -> None:
         self.use()
-        self.cuda.call("cuGraphLaunch", C.c_void_p(graph), C.c_void_p(self.stream))
+        self.cuda.call("cuGraphLaunch", c_void_p(graph), c_void_p(self.stream))
 
     def enable_peer(self, other: Device) -> None:
         """Let this GPU reach the memory of ``other`` directly; once is enough."""
         self.use()
-        self.cuda.call("cuCtxEnablePeerAccess", C.c_void_p(other.context), ctypes.c_uint(0), ok=(0, _PEER_ALREADY))
+        self.cuda.call("cuCtxEnablePeerAccess", c_void_p(other.context), c_uint(0), ok=(0, _PEER_ALREADY))
 
     def disable_peer(self, other: Device) -> None:
         self.use()
-        self.cuda.call("cuCtxDisablePeerAccess", C.c_void_p(other.context), ok=(0, 705))
+        self.cuda.call("cuCtxDisablePeerAccess", c_void_p(other.context), ok=(0, 705))
 
     def export(self, address: int) -> bytes:
         """A handle with which another process of this machine opens the allocation at ``address``."""
         handle = _IpcHandle()
         self.use()
-        self.cuda.call("cuIpcGetMemHandle", ctypes.byref(handle), ctypes.c_ulonglong(address))
+        self.cuda.call("cuIpcGetMemHandle", ctypes.byref(handle), c_ulonglong(address))
         return bytes(bytearray(handle))
 
     def open(self, handle: bytes) -> int:
         """The address, in this process, of an allocation that another one exported."""
-        value = ctypes.c_ulonglong()
+        value = c_ulonglong()
         self.use()
-        self.cuda.call("cuIpcOpenMemHandle_v2", ctypes.byref(value), _IpcHandle.from_buffer_copy(handle), ctypes.c_uint(1))
+        self.cuda.call("cuIpcOpenMemHandle_v2", ctypes.byref(value), _IpcHandle.from_buffer_copy(handle), c_uint(1))
         return value.value
 
 
@@ -160,9 +161,9 @@ class Cuda:
         except OSError:
             raise TrialError(f"{_LIBRARY} is not installed: no NVIDIA driver for CUDA programs on this machine; install "
                              "the driver's libcuda package, in a container pass the GPUs through (CDI)") from None
-        self._library.cuGetErrorName.argtypes = [ctypes.c_int, ctypes.POINTER(C.c_char_p)]
-        self.call("cuInit", ctypes.c_uint(0))
-        number = ctypes.c_int()
+        self._library.cuGetErrorName.argtypes = [c_int, ctypes.POINTER(c_char_p)]
+        self.call("cuInit", c_uint(0))
+        number = c_int()
         self.call("cuDriverGetVersion", ctypes.byref(number))
         self.version = number.value
         self.call("cuDeviceGetCount", ctypes.byref(number))
@@ -171,26 +172,26 @@ class Cuda:
     def call(self, name: str, *arguments: Any, ok: Sequence[int] = (0,)) -> int:
         code: int = getattr(self._library, name)(*arguments)
         if code not in ok:
-            text = C.c_char_p()
+            text = c_char_p()
             self._library.cuGetErrorName(code, ctypes.byref(text))
             raise CudaError(name, code, (text.value or b"unknown error").decode("ascii", "replace"))
         return code
 
     def pointer(self, name: str, *arguments: Any) -> int:
         """Call a function whose first parameter takes the pointer that it makes."""
-        value = C.c_void_p()
+        value = c_void_p()
         self.call(name, ctypes.byref(value), *arguments)
         return value.value or 0
 
     def pointer_last(self, name: str, *arguments: Any) -> int:
         """The same, of one whose last parameter does."""
-        value = C.c_void_p()
+        value = c_void_p()
         self.call(name, *arguments, ctypes.byref(value))
         return value.value or 0
 
     def attribute(self, number: int, ordinal: int) -> int:
-        value = ctypes.c_int()
-        self.call("cuDeviceGetAttribute", ctypes.byref(value), ctypes.c_int(number), ctypes.c_int(ordinal))
+        value = c_int()
+        self.call("cuDeviceGetAttribute", ctypes.byref(value), c_int(number), c_int(ordinal))
         return value.value
 
     def bdf(self, ordinal: int) -> str:
@@ -204,20 +205,20 @@ class Cuda:
 
     def memory(self) -> tuple[int, int]:
         """Free and total bytes of the current GPU."""
-        free, total = C.c_size_t(), C.c_size_t()
+        free, total = c_size_t(), c_size_t()
         self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
         return free.value, total.value
 
     def can_access_peer(self, of: int, other: int) -> bool:
         """What the driver claims. Capability only: boxes on which the first peer write hangs say yes."""
-        value = ctypes.c_int()
-        self.call("cuDeviceCanAccessPeer", ctypes.byref(value), ctypes.c_int(of), ctypes.c_int(other))
+        value = c_int()
+        self.call("cuDeviceCanAccessPeer", ctypes.byref(value), c_int(of), c_int(other))
         return bool(value.value)
 
     def milliseconds(self, start: int, end: int) -> float:
         """Between two recorded events."""
-        value = ctypes.c_float()
-        self.call("cuEventElapsedTime", ctypes.byref(value), C.c_void_p(start), C.c_void_p(end))
+        value = c_float()
+        self.call("cuEventElapsedTime", ctypes.byref(value), c_void_p(start), c_void_p(end))
         return value.value
 
 

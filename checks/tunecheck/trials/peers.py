@@ -6,8 +6,8 @@ Copies are 512 MiB: each by the copy engine costs a fixed 3 to 4.5 us, which rea
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
+from ctypes import c_uint, c_ulonglong
 from dataclasses import dataclass
 
 from ..errors import TrialError
@@ -82,15 +82,15 @@ class Peers:
 
     def fill(self, gpu: Gpu, address: int, size: int, seed: int) -> None:
         gpu.device.use()
-        gpu.device.launch("tc_fill", gpu.device.multiprocessors * 4, 512, ctypes.c_ulonglong(address),
-                          ctypes.c_ulonglong(size // 4), ctypes.c_uint(seed))
+        gpu.device.launch("tc_fill", gpu.device.multiprocessors * 4, 512, c_ulonglong(address),
+                          c_ulonglong(size // 4), c_uint(seed))
 
     def check(self, gpu: Gpu, address: int, size: int, seed: int) -> Wrong | None:
         """Read every word back on the GPU that owns it; None where all are right."""
         gpu.device.memset(gpu.notes, 0, 16)
         gpu.device.sync()
-        gpu.device.launch("tc_check", gpu.device.multiprocessors * 4, 512, ctypes.c_ulonglong(address),
-                          ctypes.c_ulonglong(size // 4), ctypes.c_uint(seed), ctypes.c_ulonglong(gpu.notes))
+        gpu.device.launch("tc_check", gpu.device.multiprocessors * 4, 512, c_ulonglong(address),
+                          c_ulonglong(size // 4), c_uint(seed), c_ulonglong(gpu.notes))
         gpu.device.sync()
         words = memoryview(gpu.device.read(gpu.notes, 16)).cast("I")
         return Wrong(words[0], (words[1] | words[2] << 32) * 4, words[3]) if words[0] else None
@@ -108,8 +108,8 @@ class Peers:
     def by_kernel(self, runs_on: Gpu, to: Gpu, source: Gpu, loops: int = 1, size: int = 0) -> None:
         """Queue ``loops`` copies by the SMs of ``runs_on``."""
         runs_on.device.use()
-        runs_on.device.launch("tc_copy", runs_on.device.multiprocessors, 512, ctypes.c_ulonglong(to.landing),
-                              ctypes.c_ulonglong(source.source), ctypes.c_ulonglong((size or self.size) // 16), ctypes.c_uint(loops))
+        runs_on.device.launch("tc_copy", runs_on.device.multiprocessors, 512, c_ulonglong(to.landing),
+                              c_ulonglong(source.source), c_ulonglong((size or self.size) // 16), c_uint(loops))
 
 
 def seed_of(number: int) -> int:
