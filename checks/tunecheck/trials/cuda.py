@@ -159,7 +159,7 @@ class Cuda:
         try:
             self._library = ctypes.CDLL(_LIBRARY)
         except OSError:
-            raise TrialError(f"{_LIBRARY} is not installed: no NVIDIA driver for CUDA programs on this machine; install "
+            raise TrialError(f"{_LIBRARY} is not installed: no NVIDIA driver for CUDA programs here; install "
                              "the driver's libcuda package, in a container pass the GPUs through (CDI)") from None
         self._library.cuGetErrorName.argtypes = [c_int, ctypes.POINTER(c_char_p)]
         self.call("cuInit", c_uint(0))

@@ -1,0 +1,251 @@
+"""One rank of the all-reduce trial: small messages by our own kernel and by NCCL, large ones by NCCL, and the soak.
+
+Small ones in CUDA graphs: from Python an eager launch costs 14 to 20 us and would be all that is measured. Sums are of
+small whole numbers in half precision, which are exact, so that every result can be compared to the bit.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import struct
+import time
+from array import array
+from ctypes import c_uint, c_ulonglong
+from itertools import pairwise
+
+from .cuda import Cuda, Device
+from .meeting import Meeting
+from .nccl import Nccl, NcclMissingError
+from .worker import Context
+
+__all__ = ["run"]
+
+SIZES = (8, 256, 1024, 8192, 32768, 65536, 131072, 262144, 1 << 20)
+_LARGE = (4 << 20, 16 << 20, 64 << 20, 256 << 20)
+_LARGEST_OWN = 1 << 20
+_LAUNCHES = 200
+_REPLAYS = 10
+_RING = 4096                # stamps in tc_reduce
+_LIMIT_CLOCKS = 400_000_000     # about 0.2 s: then the kernel gives up
+
+
+class _Peers(ctypes.Structure):
+    _fields_ = [("scratch", c_ulonglong * 8)]
+
+
+class _Rank:
+    """This rank's buffers, and the other ranks' scratch opened through IPC."""
+
+    def __init__(self, context: Context) -> None:
+        given = context.parameters
+        self.context = context
+        self.rank, self.ranks = given["worker"], len(given["ordinals"])
+        self.meeting = Meeting(given["folder"], self.rank, self.ranks)
+        context.beat.phase("driver")
+        self.cuda = Cuda()
+        self.device = Device(self.cuda, given["ordinals"][self.rank])
+        context.beat.phase("memory")
+        self.slots = _LARGEST_OWN // 8
+        self.scratch = self.device.alloc(2 * self.ranks * self.slots * 16)
+        self.control = self.device.alloc(4096)
+        self.stamps = self.device.alloc(_RING * 8)
+        largest = max(_LARGE) if given.get("large", True) else _LARGEST_OWN
+        self.input, self.output = self.device.alloc(largest), self.device.alloc(largest)
+        self.device.memset(self.scratch, 0, 2 * self.ranks * self.slots * 16)
+        self.device.memset(self.control, 0, 4096)
+        self.device.sync()
+        context.beat.phase("join")
+        handles = self.meeting.exchange("scratch", self.device.export(self.scratch))
+        self.peers = _Peers()
+        for rank, handle in enumerate(handles):
+            self.peers.scratch[rank] = self.scratch if rank == self.rank else self.device.open(handle)
+        self.meeting.exchange("open")
+
+    def values(self, count: int) -> bytes:
+        """This rank's input: halves that are small whole numbers and differ by rank and place."""
+        return _tiled(_codes(self.rank), count)
+
+    def expected(self, count: int) -> bytes:
+        return _tiled([sum(each) for each in zip(*(_codes(rank) for rank in range(self.ranks)), strict=True)], count)
+
+    def own(self, size: int) -> None:
+        """Queue one all-reduce by our own kernel."""
+        words = size // 8
+        grid = max(1, min(self.device.multiprocessors, words // 512))
+        self.device.launch("tc_reduce", grid, 512, c_ulonglong(self.input), c_ulonglong(self.output), self.peers,
+                           c_uint(self.rank), c_uint(self.ranks), c_uint(words), c_uint(self.slots),
+                           c_ulonglong(self.control), c_ulonglong(_LIMIT_CLOCKS), c_ulonglong(self.stamps))
+
+    def gave_up(self) -> tuple[int, int]:
+        """Epoch at which the kernel gave up (0: it did not), and for which rank it had waited."""
+        words = struct.unpack("4I", self.device.read(self.control, 16))
+        return words[2], words[3]
+
+
+#: A prime that divides no size: a shifted or repeated part does not look right. Eight times 60 is exact in half precision.
+_PERIOD = 4093
+_HALF = [struct.unpack("H", struct.pack("e", float(number)))[0] for number in range(60 * 8 + 1)]
+
+
+def _codes(rank: int) -> list[int]:
+    return [(i * 7 + i * i % 89 + rank * 13) % 61 for i in range(_PERIOD)]
+
+
+def _tiled(numbers: list[int], count: int) -> bytes:
+    one = array("H", [_HALF[number] for number in numbers]).tobytes()
+    return (one * (count // _PERIOD + 1))[:count * 2]
+
+
+def run(context: Context) -> None:
+    """The trial of one rank."""
+    rank = _Rank(context)
+    own = _small(rank, "own", rank.own, context.parameters.get("sizes", SIZES))
+    if not own or context.parameters.get("nccl") is False:
+        return
+    try:
+        library = Nccl(context.parameters.get("nccl_path"))
+    except NcclMissingError as error:
+        context.result(kind="nccl", missing=str(error))
+        return
+    context.beat.phase("join")
+    identity = rank.meeting.exchange("nccl", library.unique_id() if rank.rank == 0 else b"")[0]
+    communicator = library.join(rank.ranks, identity, rank.rank)
+    context.result(kind="nccl", version=library.version, path=library.path)
+
+    def reduce(size: int) -> None:
+        library.all_reduce(rank.input, rank.output, size // 2, communicator, rank.device.stream)
+
+    _small(rank, "nccl", reduce, context.parameters.get("sizes", SIZES))
+    if context.parameters.get("large", True):
+        for size in _LARGE:
+            _large(rank, size, reduce)
+    if context.parameters.get("soak_seconds"):
+        _soak(rank, reduce)
+
+
+def _small(rank: _Rank, who: str, reduce: object, sizes: tuple[int, ...]) -> bool:
+    """Latency of every size; False where our own kernel gave up waiting for a peer."""
+    assert callable(reduce)
+    for size in sizes:
+        rank.context.beat.phase("verify")
+        count = size // 2
+        rank.device.write(rank.input, rank.values(count))
+        rank.device.memset(rank.output, 0xEE, size)
+        rank.device.sync()
+        rank.meeting.exchange(f"{who}.{size}")
+        rank.device.use()
+        reduce(size)
+        rank.device.sync()
+        wrong = rank.device.read(rank.output, size) != rank.expected(count)
+        if who == "own" and rank.gave_up()[0]:
+            rank.context.result(kind="own", size=size, gave_up=True, waited_for=rank.gave_up()[1])
+            return False
+        rank.context.beat.phase("measure")
+        per, each = _replayed(rank, who, reduce, size)
+        again = rank.device.read(rank.output, size) != rank.expected(count)
+        rank.context.result(kind=who, size=size, microseconds=per, wrong=wrong or again, **each)
+    return True
+
+
+def _replayed(rank: _Rank, who: str, reduce: object, size: int) -> tuple[list[float], dict[str, float]]:
+    """Microseconds per all-reduce of each replay; of our own kernel also the distribution over single ones."""
+    assert callable(reduce)
+    device = rank.device
+    device.begin_capture()
+    for _ in range(_LAUNCHES):
+        reduce(size)
+    graph = device.end_capture()
+    start, end = device.event(), device.event()
+    per, single = [], []
+    for replay in range(_REPLAYS + 2):
+        rank.meeting.exchange(f"{who}.{size}.{replay}")
+        device.use()
+        device.record(start)
+        device.launch_graph(graph)
+        device.record(end)
+        device.sync()
+        rank.context.beat.step()
+        if replay < 2:      # warm-up
+            continue
+        per.append(rank.cuda.milliseconds(start, end) * 1000 / _LAUNCHES)
+        if who == "own":
+            epoch = struct.unpack("I", device.read(rank.control, 4))[0]
+            ring = struct.unpack(f"{_RING}Q", device.read(rank.stamps, _RING * 8))
+            stamps = [ring[(epoch - _LAUNCHES + 1 + i) % _RING] for i in range(_LAUNCHES)]
+            single += [later - earlier for earlier, later in pairwise(stamps[10:])]
+    if not single:
+        return per, {}
+    single.sort()
+    at = {f"p{name}_ns": single[min(len(single) - 1, int(share * len(single)))]
+          for name, share in (("50", 0.5), ("90", 0.9), ("99", 0.99))}
+    return per, {**at, "max_ns": single[-1], "mean_ns": statistics.fmean(single)}
+
+
+def _large(rank: _Rank, size: int, reduce: object) -> None:
+    """Bus bandwidth in GB/s: bytes / time x 2 (n - 1) / n, as nccl-tests counts it."""
+    assert callable(reduce)
+    device = rank.device
+    rank.context.beat.phase("measure")
+    start, end = device.event(), device.event()
+    samples = []
+    for sample in range(6):
+        rank.meeting.exchange(f"large.{size}.{sample}")
+        device.use()
+        device.record(start)
+        for _ in range(5):
+            reduce(size)
+        device.record(end)
+        device.sync()
+        rank.context.beat.step()
+        if sample:
+            seconds = rank.cuda.milliseconds(start, end) / 1000 / 5
+            samples.append(size / seconds * 2 * (rank.ranks - 1) / rank.ranks / 1e9)
+    rank.context.result(kind="bus", size=size, samples=samples)
+
+
+def _soak(rank: _Rank, reduce: object) -> None:
+    """Mixed sizes, eager and in graphs, in bursts as a decoding engine makes them; every burst is a step."""
+    assert callable(reduce)
+    device, seconds = rank.device, float(rank.context.parameters["soak_seconds"])
+    bursts = ((8192, 60), (65536, 40), (256, 100), (1 << 20, 8), (8192, 1), (16 << 20, 1))
+    graphs = {}
+    for size, count in bursts:
+        device.begin_capture()
+        for _ in range(count):
+            reduce(size)
+        graphs[size, count] = device.end_capture()
+    rank.meeting.exchange("soak")
+    rank.context.beat.phase("soak")
+    until, steps, wrong = time.monotonic() + seconds, 0, 0
+    while True:
+        size, count = bursts[steps % len(bursts)]
+        device.use()
+        if steps % 3:
+            device.launch_graph(graphs[size, count])
+        else:
+            for _ in range(count):
+                reduce(size)
+        while not device.done():
+            time.sleep(20e-6)
+        steps += 1
+        rank.context.beat.step()
+        # All ranks have to stop after the same step: rank 0's clock decides, seen through the sum of the last burst.
+        if steps % 600 == 0 and _enough(rank, reduce, time.monotonic() >= until):
+            break
+    rank.context.result(kind="soak", steps=steps, seconds=seconds, wrong=wrong)
+
+
+def _enough(rank: _Rank, reduce: object, mine: bool) -> bool:
+    """Whether rank 0 says so: its 1.0 or 0.0 reaches all ranks through an all-reduce, which is exact."""
+    assert callable(reduce)
+    device = rank.device
+    word = _HALF[1] if mine and rank.rank == 0 else 0
+    device.write(rank.input, array("H", [word] * 4).tobytes())
+    device.use()
+    reduce(8)
+    device.sync()
+    stop: bool = struct.unpack("H", device.read(rank.output, 2))[0] == _HALF[1]
+    return stop
+
+
