@@ -44,14 +44,14 @@ class Gpu:
 class Peers:
     """``gpus`` in the order of ``ordinals``. Peer access is off until enable()."""
 
-    def __init__(self, cuda: Cuda, ordinals: list[int], step: Callable[[], None]) -> None:
+    def __init__(self, cuda: Cuda, ordinals: list[int], step: Callable[[], None], size: int = SIZE) -> None:
         self.cuda = cuda
         self.step = step
         devices = []
         for ordinal in ordinals:
             devices.append(Device(cuda, ordinal))
             step()
-        self.size = self._fitting(devices)
+        self.size = self._fitting(devices, size)
         self.gpus = [Gpu(device, device.alloc(self.size), device.alloc(self.size), device.alloc(4096), device.event(),
                          device.event()) for device in devices]
         for number, gpu in enumerate(self.gpus):
@@ -59,13 +59,12 @@ class Peers:
             gpu.device.sync()
             step()
 
-    def _fitting(self, devices: list[Device]) -> int:
+    def _fitting(self, devices: list[Device], size: int) -> int:
         """As large as the fullest GPU allows: halved until two buffers fit into its free memory."""
         free = []
         for device in devices:
             device.use()
             free.append(self.cuda.memory()[0])
-        size = SIZE
         while size * 2 + (64 << 20) > min(free) and size > _SMALLEST:
             size //= 2
         if size * 2 + (64 << 20) > min(free):

@@ -83,7 +83,7 @@ class _Rank:
         return words[2], words[3]
 
 
-#: A prime that divides no size: a shifted or repeated part does not look right. Eight times 60 is exact in half precision.
+#: A prime that divides no size: a shifted or repeated part does not look right. 8 x 60 is exact in halves.
 _PERIOD = 4093
 _HALF = [struct.unpack("H", struct.pack("e", float(number)))[0] for number in range(60 * 8 + 1)]
 
