@@ -24,6 +24,10 @@ __all__ = ["run"]
 SIZES = (8, 256, 1024, 8192, 32768, 65536, 131072, 262144, 1 << 20)
 _LARGE = (4 << 20, 16 << 20, 64 << 20, 256 << 20)
 _LARGEST_OWN = 1 << 20
+#: (bytes, how many): a decode step of a large model makes dozens of tiny all-reduces, a prefill a few large ones.
+_BURSTS = ((8192, 60), (65536, 40), (256, 100), (1 << 20, 8), (8192, 1), (16 << 20, 1))
+#: Steps between two looks at the sums and at the clock.
+_LOOK = 600
 _LAUNCHES = 200
 _REPLAYS = 10
 _RING = 4096                # stamps in tc_reduce
@@ -50,8 +54,8 @@ class _Rank:
         self.scratch = self.device.alloc(2 * self.ranks * self.slots * 16)
         self.control = self.device.alloc(4096)
         self.stamps = self.device.alloc(_RING * 8)
-        largest = max(_LARGE) if given.get("large", True) else _LARGEST_OWN
-        self.input, self.output = self.device.alloc(largest), self.device.alloc(largest)
+        self.size = max(_LARGE) if given.get("large", True) else _LARGEST_OWN
+        self.input, self.output = self.device.alloc(self.size), self.device.alloc(self.size)
         self.device.memset(self.scratch, 0, 2 * self.ranks * self.slots * 16)
         self.device.memset(self.control, 0, 4096)
         self.device.sync()
@@ -161,6 +165,8 @@ def _replayed(rank: _Rank, who: str, reduce: object, size: int) -> tuple[list[fl
     for replay in range(_REPLAYS + 2):
         rank.meeting.exchange(f"{who}.{size}.{replay}")
         device.use()
+        # Ranks leave the meeting up to a millisecond apart; one all-reduce on the GPUs brings them together.
+        reduce(8)
         device.record(start)
         device.launch_graph(graph)
         device.record(end)
@@ -192,6 +198,7 @@ def _large(rank: _Rank, size: int, reduce: object) -> None:
     for sample in range(6):
         rank.meeting.exchange(f"large.{size}.{sample}")
         device.use()
+        reduce(8)
         device.record(start)
         for _ in range(5):
             reduce(size)
@@ -208,7 +215,7 @@ def _soak(rank: _Rank, reduce: object) -> None:
     """Mixed sizes, eager and in graphs, in bursts as a decoding engine makes them; every burst is a step."""
     assert callable(reduce)
     device, seconds = rank.device, float(rank.context.parameters["soak_seconds"])
-    bursts = ((8192, 60), (65536, 40), (256, 100), (1 << 20, 8), (8192, 1), (16 << 20, 1))
+    bursts = [burst for burst in _BURSTS if burst[0] <= rank.size]
     graphs = {}
     for size, count in bursts:
         device.begin_capture()
@@ -230,10 +237,25 @@ def _soak(rank: _Rank, reduce: object) -> None:
             time.sleep(20e-6)
         steps += 1
         rank.context.beat.step()
-        # All ranks have to stop after the same step: rank 0's clock decides, seen through the sum of the last burst.
-        if steps % 600 == 0 and _enough(rank, reduce, time.monotonic() >= until):
-            break
+        # All ranks have to stop after the same step: rank 0's clock decides.
+        if steps % _LOOK == 0:
+            stop = _enough(rank, reduce, time.monotonic() >= until)
+            wrong += _sums_wrong(rank, reduce)
+            if stop:
+                break
     rank.context.result(kind="soak", steps=steps, seconds=seconds, wrong=wrong)
+
+
+def _sums_wrong(rank: _Rank, reduce: object, size: int = 65536) -> int:
+    """1 where a sum is not what it has to be, to the bit."""
+    assert callable(reduce)
+    rank.device.write(rank.input, rank.values(size // 2))
+    rank.device.memset(rank.output, 0xEE, size)
+    rank.device.sync()
+    rank.device.use()
+    reduce(size)
+    rank.device.sync()
+    return int(rank.device.read(rank.output, size) != rank.expected(size // 2))
 
 
 def _enough(rank: _Rank, reduce: object, mine: bool) -> bool:

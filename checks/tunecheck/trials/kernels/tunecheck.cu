@@ -150,8 +150,12 @@ extern "C" __global__ void __launch_bounds__(512) tc_reduce(const uint2* in, uin
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    if (blockIdx.x == 0) stamps[flag & 4095] = now_ns();
     __threadfence();
-    if (atomicAdd(ctl + 1, 1u) == gridDim.x - 1) { store_sys(ctl + 1, 0); __threadfence(); store_sys(ctl, flag); }
+    if (atomicAdd(ctl + 1, 1u) == gridDim.x - 1) {      // the last block: the whole all-reduce is done
+      stamps[flag & 4095] = now_ns();
+      store_sys(ctl + 1, 0);
+      __threadfence();
+      store_sys(ctl, flag);
+    }
   }
 }
