@@ -1,0 +1,68 @@
+"""What is known at the moment of a stall, before anything is killed. Bounded: every read has a deadline of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..host import Host, Unreadable
+from .supervisor import Suspect
+
+__all__ = ["Evidence"]
+
+_THREADS = 64
+_PY_SPY = "py-spy"
+
+
+class Evidence:
+    """``host`` is asked for everything, so that a RecordingHost keeps it for the bundle."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def __call__(self, suspects: Sequence[Suspect], seconds: float) -> Mapping[str, Any]:
+        """Threads of every worker with state, kernel function and stack; Python stacks; kernel log; NVML."""
+        until = time.monotonic() + seconds
+        alive = [suspect for suspect in suspects if suspect.process_state != "gone"]
+        # Stopped processes cannot be read by py-spy without being waited for: only those that run.
+        spies = [(_PY_SPY, "dump", "--nonblocking", "--pid", str(suspect.pid)) for suspect in alive]
+        self._host.ahead(*spies, ("dmesg",), nvml=True)
+        found: dict[str, Any] = {"processes": {}, "python": {}}
+        for suspect in alive:
+            found["processes"][f"worker {suspect.worker}, pid {suspect.pid}"] = self._threads(suspect.pid, until)
+        for suspect, argv in zip(alive, spies, strict=True):
+            found["python"][f"worker {suspect.worker}"] = self._said(argv, until)
+        found["kernel log"] = self._said(("dmesg",), until)[-8000:]
+        try:
+            found["nvml"] = self._host.nvml(max(0.1, until - time.monotonic()))
+        except Unreadable as error:
+            found["nvml"] = error.reason
+        return found
+
+    def _threads(self, pid: int, until: float) -> list[dict[str, str]]:
+        try:
+            names = self._host.list(f"/proc/{pid}/task")[:_THREADS]
+        except Unreadable as error:
+            return [{"error": error.reason}]
+        threads = []
+        for name in names:
+            if time.monotonic() > until:
+                threads.append({"error": "no time left"})
+                break
+            threads.append({leaf: self._text(f"/proc/{pid}/task/{name}/{leaf}")
+                            for leaf in ("comm", "stat", "wchan", "stack", "syscall")})
+        return threads
+
+    def _text(self, path: str) -> str:
+        try:
+            return self._host.read_bytes(path).decode("utf-8", "replace").strip()
+        except Unreadable as error:
+            return f"({error.reason})"
+
+    def _said(self, argv: tuple[str, ...], until: float) -> str:
+        try:
+            done = self._host.run(argv, max(0.1, until - time.monotonic()))
+        except Unreadable as error:
+            return f"({error.reason})"
+        return done.stdout or done.stderr

@@ -1,0 +1,81 @@
+"""What the trials found, as plain data: judged by rules/p2p_*.py and rules/allreduce_*.py, written into reports as it is."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Aftermath", "Hang", "Measured", "Measurement", "measurement"]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One figure. ``what`` names it ("engine write", "pointer chase"), ``a`` and ``b`` are GPU numbers in address order
+    (source and destination, or reader and owner), ``size`` bytes where it matters. ``spread`` is (max - min) / median;
+    ``verified``: the data that was moved was checked."""
+
+    trial: str
+    what: str
+    unit: str
+    method: str
+    value: float
+    samples: int
+    median: float
+    p99: float
+    spread: float
+    verified: bool
+    a: int | None = None
+    b: int | None = None
+    size: int | None = None
+    ranks: int | None = None
+    more: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Aftermath:
+    """What became of the GPUs after a stall. ``verdict``: recovered, ghost latch, or wedged."""
+
+    verdict: str
+    text: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Hang:
+    """A trial that did not get on. ``arm``: "p2p" as the box is, "staged" with NCCL_P2P_DISABLE=1."""
+
+    trial: str
+    phase: str
+    after: float
+    culprits: tuple[str, ...]
+    victims: tuple[str, ...]
+    aftermath: Aftermath
+    arm: str = "p2p"
+    bundle: str | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """``wrong``: findings of wrong data, each with trial, way, a, b, size, words, offset. ``failures``: what could not be
+    measured, by trial, with the reason. ``notes``: plain facts (versions, sizes used)."""
+
+    figures: tuple[Measurement, ...] = ()
+    wrong: tuple[Mapping[str, Any], ...] = ()
+    hangs: tuple[Hang, ...] = ()
+    failures: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def find(self, trial: str, what: str | None = None) -> tuple[Measurement, ...]:
+        return tuple(each for each in self.figures if each.trial == trial and what in (None, each.what))
+
+
+def measurement(trial: str, what: str, unit: str, method: str, samples: Sequence[float], *, mean: bool = False,
+                verified: bool = False, **where: Any) -> Measurement:
+    """A figure from its samples: the median counts, or with ``mean`` their mean (where each sample is another SM)."""
+    ordered = sorted(samples)
+    middle = statistics.median(ordered)
+    worst = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
+    return Measurement(trial, what, unit, method, statistics.fmean(ordered) if mean else middle, len(ordered), middle,
+                       worst, (ordered[-1] - ordered[0]) / middle if middle else 0.0, verified, **where)
