@@ -32,7 +32,8 @@ def examine(host: Host, ordinals: Sequence[int], abandoned: Mapping[int, str],
     usable = {result["gpu"] for result in probe.results[0] if result.get("usable") is True}
     seconds = time.monotonic() - began
     if not probe.complete or len(usable) < len(ordinals):
-        return Aftermath("wedged", f"a fresh context does not work ({_why(probe)}): GPU reset or reboot needed", seconds)
+        return Aftermath("wedged", f"a fresh context does not work ({_why(probe)}): GPU reset or reboot needed",
+                         seconds)
     if latched:
         after = _still_busy(host)
         names = ", ".join(latched)

@@ -74,8 +74,8 @@ def refuse_wedged(boot_id: str) -> None:
     except (OSError, ValueError):
         return
     if isinstance(known, dict) and known.get("boot_id") == boot_id:
-        raise Wedged(f"an earlier trial of this boot wedged a GPU ({known.get('text')}); no trial touches it again before "
-                     "a reboot; after a GPU reset that worked, run again with --after-reset")
+        raise Wedged(f"an earlier trial of this boot wedged a GPU ({known.get('text')}); no trial touches it again "
+                     "before a reboot; after a GPU reset that worked, run again with --after-reset")
 
 
 def clear_wedged() -> None:

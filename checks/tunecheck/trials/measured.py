@@ -1,4 +1,4 @@
-"""What the trials found, as plain data: judged by rules/p2p_*.py and rules/allreduce_*.py, written into reports as it is."""
+"""What the trials found, as plain data: judged by rules/p2p_*.py and rules/allreduce_*.py, reported as it is."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Hang:
 
 @dataclass(frozen=True)
 class Measured:
-    """``wrong``: findings of wrong data, each with trial, way, a, b, size, words, offset. ``failures``: what could not be
-    measured, by trial, with the reason. ``notes``: plain facts (versions, sizes used)."""
+    """``wrong``: findings of wrong data, each with trial, way, a, b, size, words, offset. ``failures``: what could not
+    be measured, by trial, with the reason. ``notes``: plain facts (versions, sizes used)."""
 
     figures: tuple[Measurement, ...] = ()
     wrong: tuple[Mapping[str, Any], ...] = ()

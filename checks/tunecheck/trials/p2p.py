@@ -1,0 +1,101 @@
+"""The p2p trial, seen from the parent: what to run on which GPUs, and what came of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..host import Host
+from .aftermath import examine
+from .evidence import Evidence
+from .measured import Hang, Measured, Measurement, measurement
+from .supervisor import Job, Outcome, Supervisor
+
+__all__ = ["hang_of", "p2p", "worker_environment"]
+
+_SECONDS_FIXED, _SECONDS_PER_PAIR = 90.0, 10.0
+_ENGINE = "512 MiB copies by the copy engine, 1 warm-up, {n} samples of 4, events"
+_KERNEL = "512 MiB by 16-byte loads and stores of all SMs, 1 warm-up, {n} samples of 4, events"
+_METHODS = {
+    "one way": {"engine": _ENGINE, "kernel": _KERNEL},
+    "both ways": {"engine": "sum of both directions, each timed under load of the other; " + _ENGINE,
+                  "kernel": "sum of both directions, each timed under load of the other; " + _KERNEL},
+}
+
+
+def worker_environment() -> dict[str, str]:
+    """CUDA's numbers in bus order, and all GPUs: what hides some of them is the service's business, not a trial's."""
+    environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, range(64)))}
+    if "CUDA_MPS_PIPE_DIRECTORY" in os.environ:
+        environment["CUDA_MPS_PIPE_DIRECTORY"] = os.environ["CUDA_MPS_PIPE_DIRECTORY"]
+    return environment
+
+
+def p2p(host: Host, ordinals: Sequence[int], collapse: Sequence[Sequence[tuple[int, int]]] = (),
+        supervisor: Supervisor | None = None) -> Measured:
+    """Measure every ordered pair of ``ordinals``. ``collapse`` are sets of flows for the posted-write probe."""
+    count = len(ordinals)
+    job = Job("tunecheck.trials.copies:run", {"ordinals": list(ordinals), "collapse": [list(map(list, flows))
+                                                                                     for flows in collapse]},
+              worker_environment())
+    watched = supervisor or Supervisor(evidence=Evidence(host))
+    outcome = watched.run([job], _SECONDS_FIXED + _SECONDS_PER_PAIR * count * count)
+    results = outcome.results[0]
+    hangs = (hang_of("p2p", outcome, host, ordinals),) if outcome.stall else ()
+    failures = {}
+    error = next((result for result in results if "error" in result), None)
+    if error is not None:
+        failures["p2p"] = str(error["error"])
+    elif outcome.stall is None and outcome.codes != (0,):
+        failures["p2p"] = f"the worker ended with {outcome.codes[0]}: {outcome.errors[0][-300:] or 'no message'}"
+    refused = next((result["no_access"] for result in results if "no_access" in result), [])
+    size = next((result["size"] for result in results if "size" in result and "gpus" in result), None)
+    return Measured(tuple(_figures(results)), tuple(_wrong(results)), hangs, failures,
+                    {"size": size, "no_access": refused, "seconds": round(outcome.seconds, 3)})
+
+
+def _figures(results: Iterable[Mapping[str, Any]]) -> Iterable[Measurement]:
+    checked = {(result["a"], result["b"]) for result in results if result.get("kind") == "integrity"
+               and result["way"] == "all"}
+    for result in results:
+        kind, samples = result.get("kind"), result.get("samples")
+        if not samples:
+            continue
+        where = {"a": result.get("a"), "b": result.get("b")}
+        verified = (where["a"], where["b"]) in checked
+        if kind == "control":
+            yield measurement("control", "engine write", "GB/s", "64 MiB copies without peer access, through the host",
+                              samples, verified=result["wrong"] is None, **where)
+        elif kind in _METHODS:
+            method = _METHODS[kind][result["way"].partition(" ")[0]].format(n=len(samples))
+            yield measurement(kind, result["way"], "GB/s", method, samples, verified=verified, **where)
+        elif kind == "latency" and result["way"] == "pointer chase":
+            yield measurement("latency", "pointer chase", "ns", "7000 dependent loads, 2 MiB, stride 128 B, mean over "
+                              f"{len(samples)} SMs", samples, mean=True, **where)
+        elif kind == "latency":
+            yield measurement("latency", "ping-pong", "ns", "1000 round trips of a flag, 5 addresses", samples, **where)
+        elif kind == "flows":
+            yield measurement("flows", result["way"], "GB/s", f"{len(result['flows'])} flows at once, 128 MiB writes by "
+                              "SMs, sum", samples, more={"flows": len(result["flows"])})
+
+
+def _wrong(results: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    for result in results:
+        if result.get("kind") == "control" and result["wrong"]:
+            yield {"trial": "control", "way": "through the host", "a": result["a"], "b": result["b"], **result["wrong"]}
+        elif result.get("kind") == "integrity" and result.get("wrong"):
+            yield {"trial": "integrity", "way": result["way"], "a": result["a"], "b": result["b"],
+                   "size": result["size"], **result["wrong"]}
+        elif result.get("gave_up"):
+            yield {"trial": "ping-pong", "way": "a flag never arrived", "a": result["a"], "b": result["b"]}
+
+
+def hang_of(trial: str, outcome: Outcome, host: Host, ordinals: Sequence[int], arm: str = "p2p") -> Hang:
+    """Who was to blame, and what became of the GPUs (asked now)."""
+    assert outcome.stall is not None
+    named = {role: tuple(f"worker {suspect.worker} (GPU{ordinals[suspect.worker]}, pid {suspect.pid}): {suspect.why}"
+                         if len(outcome.stall.suspects) > 1 else f"pid {suspect.pid}: {suspect.why}"
+                         for suspect in outcome.stall.suspects if suspect.role == role) for role in ("culprit", "victim")}
+    return Hang(trial, outcome.stall.phase, outcome.stall.after, named["culprit"], named["victim"],
+                examine(host, ordinals, outcome.abandoned, worker_environment()), arm)
