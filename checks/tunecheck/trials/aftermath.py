@@ -20,7 +20,7 @@ _BUSY_PERCENT = 99
 
 
 def examine(host: Host, ordinals: Sequence[int], abandoned: Mapping[int, str],
-            environment: Mapping[str, str] | None = None) -> Aftermath:
+            environment: Mapping[str, str | None] | None = None) -> Aftermath:
     """Classify. ``abandoned`` are workers that SIGKILL did not end: with one of them no probe is sent after it."""
     began = time.monotonic()
     if abandoned:

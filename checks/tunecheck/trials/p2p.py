@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,12 +23,9 @@ _METHODS = {
 }
 
 
-def worker_environment() -> dict[str, str]:
+def worker_environment() -> dict[str, str | None]:
     """CUDA's numbers in bus order, and all GPUs: what hides some of them is the service's business, not a trial's."""
-    environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, range(64)))}
-    if "CUDA_MPS_PIPE_DIRECTORY" in os.environ:
-        environment["CUDA_MPS_PIPE_DIRECTORY"] = os.environ["CUDA_MPS_PIPE_DIRECTORY"]
-    return environment
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": None}
 
 
 def p2p(host: Host, ordinals: Sequence[int], collapse: Sequence[Sequence[tuple[int, int]]] = (),
@@ -62,7 +58,7 @@ def _figures(results: Iterable[Mapping[str, Any]]) -> Iterable[Measurement]:
         kind, samples = result.get("kind"), result.get("samples")
         if not samples:
             continue
-        where = {"a": result.get("a"), "b": result.get("b")}
+        where: dict[str, Any] = {"a": result.get("a"), "b": result.get("b")}
         verified = (where["a"], where["b"]) in checked
         if kind == "control":
             yield measurement("control", "engine write", "GB/s", "64 MiB copies without peer access, through the host",
@@ -74,7 +70,8 @@ def _figures(results: Iterable[Mapping[str, Any]]) -> Iterable[Measurement]:
             yield measurement("latency", "pointer chase", "ns", "7000 dependent loads, 2 MiB, stride 128 B, mean over "
                               f"{len(samples)} SMs", samples, mean=True, **where)
         elif kind == "latency":
-            yield measurement("latency", "ping-pong", "ns", "1000 round trips of a flag, 5 addresses", samples, **where)
+            yield measurement("latency", "ping-pong", "ns", "1000 round trips of a flag, 5 addresses", samples,
+                              **where)
         elif kind == "flows":
             yield measurement("flows", result["way"], "GB/s", f"{len(result['flows'])} flows at once, 128 MiB writes by "
                               "SMs, sum", samples, more={"flows": len(result["flows"])})
@@ -94,8 +91,13 @@ def _wrong(results: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
 def hang_of(trial: str, outcome: Outcome, host: Host, ordinals: Sequence[int], arm: str = "p2p") -> Hang:
     """Who was to blame, and what became of the GPUs (asked now)."""
     assert outcome.stall is not None
-    named = {role: tuple(f"worker {suspect.worker} (GPU{ordinals[suspect.worker]}, pid {suspect.pid}): {suspect.why}"
-                         if len(outcome.stall.suspects) > 1 else f"pid {suspect.pid}: {suspect.why}"
-                         for suspect in outcome.stall.suspects if suspect.role == role) for role in ("culprit", "victim")}
-    return Hang(trial, outcome.stall.phase, outcome.stall.after, named["culprit"], named["victim"],
+    stall = outcome.stall
+    alone = len(stall.suspects) == 1
+
+    def named(role: str) -> tuple[str, ...]:
+        return tuple(f"pid {each.pid}: {each.why}" if alone else
+                     f"worker {each.worker} (GPU{ordinals[each.worker]}, pid {each.pid}): {each.why}"
+                     for each in stall.suspects if each.role == role)
+
+    return Hang(trial, stall.phase, stall.after, named("culprit"), named("victim"),
                 examine(host, ordinals, outcome.abandoned, worker_environment()), arm)

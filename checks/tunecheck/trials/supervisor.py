@@ -36,11 +36,11 @@ _MAX_RESULT = 4 * 1024 * 1024
 @dataclass(frozen=True)
 class Job:
     """One worker's job: ``name`` is "module:function"; ``parameters`` go to it as JSON, ``environment`` on top of the
-    parent's."""
+    parent's, where None takes a variable away."""
 
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class _Worker:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tunecheck.trials.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=self.stderr, start_new_session=True, pass_fds=(board.descriptor,),
-            env={**os.environ, **job.environment})
+            env={name: value for name, value in {**os.environ, **job.environment}.items() if value is not None})
         assert self.process.stdin is not None and self.process.stdout is not None
         os.set_blocking(self.process.stdout.fileno(), False)
         line = json.dumps({**job.parameters, "job": job.name, "worker": number, "beat": board.descriptor})
