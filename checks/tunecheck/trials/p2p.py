@@ -45,7 +45,7 @@ def p2p(host: Host, ordinals: Sequence[int], collapse: Sequence[Sequence[tuple[i
         failures["p2p"] = str(error["error"])
     elif outcome.stall is None and outcome.codes != (0,):
         failures["p2p"] = f"the worker ended with {outcome.codes[0]}: {outcome.errors[0][-300:] or 'no message'}"
-    refused = next((result["no_access"] for result in results if "no_access" in result), [])
+    refused: list[list[int]] = next((result["no_access"] for result in results if "no_access" in result), [])
     size = next((result["size"] for result in results if "size" in result and "gpus" in result), None)
     return Measured(tuple(_figures(results)), tuple(_wrong(results)), hangs, failures,
                     {"size": size, "no_access": refused, "seconds": round(outcome.seconds, 3)})
@@ -73,8 +73,8 @@ def _figures(results: Iterable[Mapping[str, Any]]) -> Iterable[Measurement]:
             yield measurement("latency", "ping-pong", "ns", "1000 round trips of a flag, 5 addresses", samples,
                               **where)
         elif kind == "flows":
-            yield measurement("flows", result["way"], "GB/s", f"{len(result['flows'])} flows at once, 128 MiB writes by "
-                              "SMs, sum", samples, more={"flows": len(result["flows"])})
+            yield measurement("flows", result["way"], "GB/s", f"{len(result['flows'])} flows at once, 128 MiB writes "
+                              "by SMs, sum", samples, more={"flows": len(result["flows"])})
 
 
 def _wrong(results: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:

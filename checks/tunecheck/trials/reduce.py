@@ -104,8 +104,10 @@ def _tiled(numbers: list[int], count: int) -> bytes:
 def run(context: Context) -> None:
     """The trial of one rank."""
     rank = _Rank(context)
-    own = _small(rank, "own", rank.own, context.parameters.get("sizes", SIZES))
-    if not own or context.parameters.get("nccl") is False:
+    sizes = context.parameters.get("sizes", SIZES)
+    if context.parameters.get("own", True) and not _small(rank, "own", rank.own, sizes):
+        return
+    if context.parameters.get("nccl") is False:
         return
     try:
         library = Nccl(context.parameters.get("nccl_path"))
@@ -120,7 +122,7 @@ def run(context: Context) -> None:
     def reduce(size: int) -> None:
         library.all_reduce(rank.input, rank.output, size // 2, communicator, rank.device.stream)
 
-    _small(rank, "nccl", reduce, context.parameters.get("sizes", SIZES))
+    _small(rank, "nccl", reduce, sizes)
     if context.parameters.get("large", True):
         for size in _LARGE:
             _large(rank, size, reduce)

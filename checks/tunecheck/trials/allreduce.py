@@ -1,0 +1,114 @@
+"""The all-reduce trial, seen from the parent: one process per GPU, every subset size, two arms, and the soak."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..host import Host
+from .evidence import Evidence
+from .measured import Hang, Measured, Measurement, measurement
+from .p2p import hang_of, worker_environment
+from .supervisor import Job, Outcome, Supervisor
+
+__all__ = ["ARMS", "allreduce", "subsets"]
+
+#: Arm -> environment. The second one is the reference of a machine whose P2P is broken: it must work wherever NCCL does,
+#: so a hang or wrong sum in the first arm alone is P2P's.
+ARMS: Mapping[str, Mapping[str, str]] = {"p2p": {}, "staged": {"NCCL_P2P_DISABLE": "1"}}
+_STAGED_SIZES = (8192, 65536, 262144)
+_SECONDS = 120.0
+_OWN = "200 all-reduces in one CUDA graph, 10 replays, one process per GPU; own one-shot kernel over peer memory, f16 sum"
+_NCCL = "200 all-reduces in one CUDA graph, 10 replays, one process per GPU; NCCL {version}, f16 sum"
+_BUS = "5 eager all-reduces, 5 samples after one; bytes / time x 2 (n - 1) / n as in nccl-tests; NCCL {version}"
+
+
+def subsets(count: int) -> list[list[int]]:
+    """What a tensor parallel engine can use: 2, 4 and 8 of the GPUs, and all. Two ranks may hang where four pass."""
+    sizes = sorted({size for size in (2, 4, 8) if size <= count} | {count}) if count > 1 else []
+    return [list(range(size)) for size in sizes]
+
+
+def allreduce(host: Host, ordinals: Sequence[int], soak_seconds: float = 60.0, nccl_path: str | None = None,
+              supervisor: Supervisor | None = None, shortened: bool = False) -> Measured:
+    """Measure every subset of ``ordinals``, the largest with large messages and the soak. Ends at the first hang: what
+    follows would run on GPUs that nobody vouches for. ``shortened``: a few sizes only, for tests."""
+    found: list[Measured] = []
+    groups = subsets(len(ordinals))
+    for group in groups:
+        last = group is groups[-1]
+        for arm in ARMS:
+            chosen = [ordinals[number] for number in group]
+            parameters: dict[str, Any] = {"ordinals": chosen, "nccl_path": nccl_path, "large": last and arm == "p2p",
+                                          "soak_seconds": soak_seconds if last and arm == "p2p" else 0}
+            if arm == "staged" or shortened:
+                parameters["sizes"] = _STAGED_SIZES[:1] if shortened else _STAGED_SIZES
+            parameters["own"] = arm == "p2p"
+            found.append(_once(host, chosen, arm, parameters, supervisor))
+            if found[-1].hangs or found[-1].failures:
+                return _together(found)
+    return _together(found)
+
+
+def _once(host: Host, ordinals: Sequence[int], arm: str, parameters: Mapping[str, Any],
+          supervisor: Supervisor | None) -> Measured:
+    with tempfile.TemporaryDirectory(prefix="tunecheck-") as folder:
+        job = Job("tunecheck.trials.reduce:run", {**parameters, "folder": folder}, {**worker_environment(), **ARMS[arm]})
+        watched = supervisor or Supervisor(evidence=Evidence(host))
+        outcome = watched.run([job] * len(ordinals), _SECONDS + float(parameters["soak_seconds"]))
+    ranks = len(ordinals)
+    hangs: tuple[Hang, ...] = (hang_of("allreduce", outcome, host, ordinals, arm),) if outcome.stall else ()
+    failures = {} if outcome.stall else _failures(outcome, arm, ranks)
+    first = outcome.results[0]
+    return Measured(tuple(_figures(outcome, arm, ranks)), tuple(_wrong(outcome, arm, ranks)), hangs, failures,
+                    {f"nccl {key}": result[key] for result in first if result.get("kind") == "nccl"
+                     for key in ("version", "path", "missing") if key in result})
+
+
+def _failures(outcome: Outcome, arm: str, ranks: int) -> dict[str, str]:
+    for worker, results in enumerate(outcome.results):
+        error = next((result["error"] for result in results if "error" in result), None)
+        code = outcome.codes[worker]
+        if error or code not in (0, None):
+            return {f"allreduce {ranks} ranks {arm}": f"rank {worker}: {error or f'ended with {code}'}"}
+    return {}
+
+
+def _figures(outcome: Outcome, arm: str, ranks: int) -> Iterable[Measurement]:
+    version = next((str(result["version"]) for result in outcome.results[0] if "version" in result), "?")
+    for result in outcome.results[0]:
+        kind = result.get("kind")
+        where: dict[str, Any] = {"size": result.get("size"), "ranks": ranks}
+        if kind in ("own", "nccl") and result.get("microseconds"):
+            more = {key: float(value) for key, value in result.items() if key.endswith("_ns")}
+            method = _OWN if kind == "own" else _NCCL.format(version=version)
+            yield measurement("allreduce", kind if arm == "p2p" else f"{kind} {arm}", "us", method,
+                              result["microseconds"], verified=not result["wrong"], more=more, **where)
+        elif kind == "bus":
+            yield measurement("allreduce", "bus", "GB/s", _BUS.format(version=version), result["samples"], **where)
+        elif kind == "soak":
+            yield measurement("soak", "steps", "steps", f"mixed bursts for {result['seconds']:g} s, eager and graph",
+                              [float(result["steps"])], verified=not result["wrong"], ranks=ranks)
+
+
+def _wrong(outcome: Outcome, arm: str, ranks: int) -> Iterable[Mapping[str, Any]]:
+    for worker, results in enumerate(outcome.results):
+        for result in results:
+            if result.get("gave_up"):
+                yield {"trial": "allreduce", "way": f"own kernel: nothing came from rank {result['waited_for']}",
+                       "a": result["waited_for"], "b": worker, "size": result["size"], "ranks": ranks, "arm": arm}
+            elif result.get("wrong") and result.get("kind") in ("own", "nccl", "soak"):
+                yield {"trial": "allreduce", "way": f"{result['kind']} sum", "b": worker, "size": result.get("size"),
+                       "ranks": ranks, "arm": arm}
+
+
+def _together(parts: Sequence[Measured]) -> Measured:
+    failures: dict[str, str] = {}
+    notes: dict[str, Any] = {}
+    for part in parts:
+        failures.update(part.failures)
+        notes.update(part.notes)
+    return Measured(tuple(each for part in parts for each in part.figures),
+                    tuple(each for part in parts for each in part.wrong),
+                    tuple(each for part in parts for each in part.hangs), failures, notes)
