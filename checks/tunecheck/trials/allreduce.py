@@ -14,13 +14,14 @@ from .supervisor import Job, Outcome, Supervisor
 
 __all__ = ["ARMS", "allreduce", "subsets"]
 
-#: Arm -> environment. The second one is the reference of a machine whose P2P is broken: it must work wherever NCCL does,
-#: so a hang or wrong sum in the first arm alone is P2P's.
+#: Arm -> environment. The second is the reference of a machine whose P2P is broken: it must work wherever NCCL does, so
+#: a hang or wrong sum in the first arm alone is P2P's.
 ARMS: Mapping[str, Mapping[str, str]] = {"p2p": {}, "staged": {"NCCL_P2P_DISABLE": "1"}}
 _STAGED_SIZES = (8192, 65536, 262144)
 _SECONDS = 120.0
-_OWN = "200 all-reduces in one CUDA graph, 10 replays, one process per GPU; own one-shot kernel over peer memory, f16 sum"
-_NCCL = "200 all-reduces in one CUDA graph, 10 replays, one process per GPU; NCCL {version}, f16 sum"
+_GRAPH = "200 all-reduces in one CUDA graph, 10 replays, one process per GPU; "
+_OWN = _GRAPH + "own one-shot kernel over peer memory, f16 sum"
+_NCCL = _GRAPH + "NCCL {version}, f16 sum"
 _BUS = "5 eager all-reduces, 5 samples after one; bytes / time x 2 (n - 1) / n as in nccl-tests; NCCL {version}"
 
 
@@ -54,7 +55,8 @@ def allreduce(host: Host, ordinals: Sequence[int], soak_seconds: float = 60.0, n
 def _once(host: Host, ordinals: Sequence[int], arm: str, parameters: Mapping[str, Any],
           supervisor: Supervisor | None) -> Measured:
     with tempfile.TemporaryDirectory(prefix="tunecheck-") as folder:
-        job = Job("tunecheck.trials.reduce:run", {**parameters, "folder": folder}, {**worker_environment(), **ARMS[arm]})
+        job = Job("tunecheck.trials.reduce:run", {**parameters, "folder": folder},
+                  {**worker_environment(), **ARMS[arm]})
         watched = supervisor or Supervisor(evidence=Evidence(host))
         outcome = watched.run([job] * len(ordinals), _SECONDS + float(parameters["soak_seconds"]))
     ranks = len(ordinals)

@@ -59,6 +59,8 @@ class _Rank:
         self.device.memset(self.scratch, 0, 2 * self.ranks * self.slots * 16)
         self.device.memset(self.control, 0, 4096)
         self.device.sync()
+        if not given.get("own", True):      # the staged arm keeps away from peer memory altogether
+            return
         context.beat.phase("join")
         handles = self.meeting.exchange("scratch", self.device.export(self.scratch))
         self.peers = _Peers()
