@@ -19,12 +19,6 @@ DEVICES = "/sys/bus/pci/devices"
 #: Without a spec: NVIDIA's display (0300) and 3D (0302) controllers.
 _NVIDIA, _DISPLAY = "10de", ("0300", "0302")
 
-#: For a box whose driver does not say: PCI ids of the boards that the profiles are about.
-_NAMES = {
-    "10de:2bb1": "RTX PRO 6000 Blackwell Workstation", "10de:2bb4": "RTX PRO 6000 Blackwell Max-Q Workstation",
-    "10de:2bb5": "RTX PRO 6000 Blackwell Server", "10de:2b85": "GeForce RTX 5090", "10de:2901": "B200",
-    "10de:2335": "H200 SXM", "1234:1111": "QEMU stand-in",
-}
 _MODEL = re.compile(r"^Model:\s*(\S.*)$", re.MULTILINE)
 
 
@@ -109,7 +103,11 @@ def display_name(host: Host, target: Device) -> str:
         model = _MODEL.search(text(host, f"/proc/driver/nvidia/gpus/{target.bdf}/information").value or "")
         if model:
             return model.group(1).strip()
-    return _NAMES.get(target.ids, target.ids)
+    # Imported where it is needed: reading the boards' data takes some milliseconds.
+    from ..spec.boards import board
+
+    known_board = board(target.ids)
+    return known_board.name if known_board else target.ids
 
 
 def _hex(host: Host, bdf: str, name: str) -> str:
