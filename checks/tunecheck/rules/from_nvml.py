@@ -51,14 +51,14 @@ def value(gpu: Gpu, key: str) -> Any:
         return fact.value
     outcome = "skip" if fact.reason in _NOT_HERE else "unknown"
     words = "has no such value" if outcome == "skip" else "gives no answer"
-    raise Unread(outcome, f"{words} for {key} ({fact.reason})", fact.source)
+    raise Unread(outcome, f"{words} for {key} ({fact.reason})", f"NVML {key}")
 
 
 def number(gpu: Gpu, key: str, most: int, least: int = 0) -> int:
     """The same for a whole number; Unread (unknown) for one that no board can have."""
     found = value(gpu, key)
     if type(found) is not int or not least <= found <= most:
-        raise Unread("unknown", f"gives a senseless {key}: {str(found)[:40]!r}", gpu.fact(key).source)
+        raise Unread("unknown", f"gives a senseless {key}: {str(found)[:40]!r}", f"NVML {key}")
     return found
 
 
@@ -81,7 +81,7 @@ def word(gpu: Gpu, key: str, *allowed: str | bool) -> Any:
     """The same for one of these words; Unread (unknown) for any other."""
     found = value(gpu, key)
     if not isinstance(found, (str, bool)) or found not in allowed:
-        raise Unread("unknown", f"gives a senseless {key}: {str(found)[:40]!r}", gpu.fact(key).source)
+        raise Unread("unknown", f"gives a senseless {key}: {str(found)[:40]!r}", f"NVML {key}")
     return found
 
 

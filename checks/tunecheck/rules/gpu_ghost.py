@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
 from .finding import Case, Finding
-from .from_nvml import Unread, Verdict, board_of, each, number, smi, value
+from .from_nvml import Unread, Verdict, board_of, each, number, smi
 
 _ID = "gpu-ghost"
 _PROBE = ("open and close one CUDA context with a deadline (CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={gpus} "
@@ -18,8 +18,8 @@ def judge(case: Case) -> Iterator[Finding]:
         busy = number(gpu, "utilization_gpu", 100)
         if busy < 95:
             return Verdict("pass", "not busy without a process")
-        if not isinstance(processes := value(gpu, "processes"), list):
-            raise Unread("unknown", "gives a senseless list of processes")
+        if not isinstance(processes := gpu.values.get("processes"), list):
+            raise Unread("unknown", f"{busy} % busy; its processes cannot be read ({gpu.fact('processes').reason})")
         if processes:
             return Verdict("pass", "busy with a process")
         power, used = number(gpu, "power_draw_mw", 5_000_000) // 1000, number(gpu, "memory_used_mib", 1 << 24)
