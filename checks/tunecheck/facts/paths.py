@@ -1,7 +1,7 @@
 """The way between two accelerators, and what it can carry: arithmetic over the tree, no judgement.
 
 Speeds are the highest that each link can train to: an idle link sleeps at 2.5 GT/s. Widths and MPS are those of now.
-The figures that this gives for Gen5 x16 at MPS 256, 57.6 GB/s one way, are met by measurements of 53 to 57 (flow control
+The figure for Gen5 x16 at MPS 256, 57.6 GB/s one way, is met by measurements of 53 to 57 (flow control
 and SKP take 1 to 2 %); with ACS redirect both directions share the switch's uplink: 50 to 51 both ways together.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .pci import Device
 from .snapshot import Snapshot
-from .topology import Pair, Topology
+from .topology import Pair
 from .wires import Wire, wires
 
 __all__ = ["PairPath", "paths"]

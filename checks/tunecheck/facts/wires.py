@@ -14,7 +14,7 @@ from .fact import Fact
 from .pci import Device
 from .topology import Topology
 
-__all__ = ["Wire", "hops", "wires"]
+__all__ = ["Wire", "hops", "uplinks", "wires"]
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class Wire:
     @property
     def gen(self) -> int | None:
         """The generation it runs at now: low at idle, to save power."""
-        return next((gen for end in reversed(self.ends) if (gen := _gen(end.link.speed))), None)
+        return min((gen for end in self.ends if (gen := _gen(end.link.speed))), default=None)
 
     @property
     def width(self) -> int | None:
         """Lanes in use; they stay when a link idles. 0: no link is up."""
-        return next((lanes for end in reversed(self.ends) if (lanes := end.link.width.value) is not None), None)
+        return min((lanes for end in self.ends if (lanes := end.link.width.value) is not None), default=None)
 
     @property
     def max_gen(self) -> int | None:
@@ -91,3 +91,12 @@ def wires(topology: Topology, device: Device) -> list[Wire]:
     chain = hops(topology, device)
     found = [Wire(chain[at - 1] if at else None, chain[at]) for at in range(len(chain) - 1, -1, -2)]
     return found[::-1]
+
+
+def uplinks(topology: Topology) -> list[tuple[Wire, list[int]]]:
+    """The links above switches, nearest to the root first, each with the accelerators (indices) below it."""
+    found: dict[Wire, list[int]] = {}
+    for index, device in enumerate(topology.devices):
+        for wire in wires(topology, device)[:-1]:
+            found.setdefault(wire, []).append(index)
+    return sorted(found.items(), key=lambda item: len(item[0].lower.path))
