@@ -49,7 +49,9 @@ def read_express(codes: Dict[str, int], line: str) -> None:
     elif line.startswith("LnkCtl2:"):
         found = _TARGET.match(line)
         if found:
-            codes["target"] = generation(found.group(1)) or 0
+            # lspci says 2.5GT/s for 0 as well, which many devices have and which limits nothing.
+            gen = generation(found.group(1)) or 0
+            codes["target"] = gen if gen > 1 else 0
 
 
 def express_bytes(codes: Dict[str, int], port: str, slot: bool, links: "tuple[tuple[Optional[str], Optional[int]], ...]"
