@@ -8,8 +8,9 @@ and SKP take 1 to 2 %); with ACS redirect both directions share the switch's upl
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ..formats.switch_chips import EMULATED
 from .pci import Device
 from .snapshot import Snapshot
 from .topology import Pair
@@ -68,8 +69,8 @@ def _path(snapshot: Snapshot, pair: Pair, above: dict[str, list[Wire]]) -> PairP
     names = {hop.bdf for hop in hops}
     if hairpin:
         names |= set(a.path) | set(b.path)
-    links = tuple(dict.fromkeys(wire for device in (a, b) for wire in above[device.bdf]
-                                if any(end.bdf in names for end in wire.ends)))
+    links = tuple({wire.name: wire for device in (a, b) for wire in above[device.bdf]
+                   if any(end.bdf in names for end in wire.ends)}.values())
     return _predicted(PairPath(pair, hops, links, None, redirectors, None, None, None,
                                "root-complex" if hairpin else _CLASSES[pair.relation.value], None), ports, hairpin)
 
@@ -78,6 +79,9 @@ def _predicted(path: PairPath, ports: list[Device], hairpin: bool) -> PairPath:
     sizes = [hop.express.value.payload if hop.express.value else None for hop in path.hops]
     mps = min((size for size in sizes if size), default=None) if all(sizes) else None
     # The slowest link is the slowest at any MPS: the share that packets take is the same on all of one generation.
+    emulated = next((hop.bdf for hop in path.hops if hop.ids in EMULATED), None)
+    if emulated:
+        return replace(path, mps=mps, reason=f"{emulated} is an emulated port: a virtual machine hides the real links")
     rates = [(rate, wire) for wire in path.links if (rate := wire.rate(mps or 256)) is not None]
     whole = len(rates) == len(path.links) > 0
     rate, slowest = min(rates, key=lambda item: item[0]) if whole else (None, None)
@@ -90,8 +94,8 @@ def _predicted(path: PairPath, ports: list[Device], hairpin: bool) -> PairPath:
         reasons.append("hairpin: ACS redirect sends both directions over the same uplink to the root complex")
     elif one_way is not None and path.latency_class in _BEYOND:
         reasons.append(_BEYOND[path.latency_class])
-    return PairPath(path.pair, path.hops, path.links, slowest, path.redirectors, mps, one_way, two_way,
-                    path.latency_class, "; ".join(reasons) or None)
+    return replace(path, slowest=slowest, mps=mps, one_way=one_way, two_way=two_way,
+                   reason="; ".join(reasons) or None)
 
 
 def _unknown(path: PairPath, mps: int | None, whole: bool) -> Iterator[str]:

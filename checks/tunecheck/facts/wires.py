@@ -8,57 +8,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..formats.pcie_cap import SPEEDS, generation
+from ..formats.pcie_cap import generation
 from ..formats.pcie_rate import payload_rate
+from ..formats.switch_chips import EMULATED
 from .fact import Fact
 from .pci import Device
 from .topology import Topology
 
-__all__ = ["Wire", "hops", "uplinks", "wires"]
+__all__ = ["Wire", "hops", "uplinks", "wire", "wires"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Wire:
-    """One link. ``upper`` is None where the port above is not visible (a device on a root bus)."""
+    """One link. ``upper`` is None where the port above is not visible (a device on a root bus). ``name`` is
+    "0000:02:00.0-0000:03:00.0". Generations 1 to 6 and lanes, None where neither end says:
+
+    ``gen`` and ``width`` are those of now: at idle the generation is low, to save power, and the lanes stay (0: no link
+    is up). ``max_gen`` and ``max_width`` are what both ends have; an end that says 0 (emulated ports) says nothing.
+    ``held`` is where the port above holds the link below max_gen (Link Control 2)."""
 
     upper: Device | None
     lower: Device
-
-    @property
-    def name(self) -> str:
-        """``0000:02:00.0-0000:03:00.0``."""
-        return f"{self.upper.bdf}-{self.lower.bdf}" if self.upper else self.lower.bdf
+    name: str
+    gen: int | None
+    width: int | None
+    max_gen: int | None
+    max_width: int | None
+    held: int | None
 
     @property
     def ends(self) -> tuple[Device, ...]:
         return (self.upper, self.lower) if self.upper else (self.lower,)
-
-    @property
-    def gen(self) -> int | None:
-        """The generation it runs at now: low at idle, to save power."""
-        return min((gen for end in self.ends if (gen := _gen(end.link.speed))), default=None)
-
-    @property
-    def width(self) -> int | None:
-        """Lanes in use; they stay when a link idles. 0: no link is up."""
-        return min((lanes for end in self.ends if (lanes := end.link.width.value) is not None), default=None)
-
-    @property
-    def max_gen(self) -> int | None:
-        """The highest generation of both ends, as far as their registers say."""
-        return min((gen for end in self.ends if (gen := _gen(end.link.max_speed))), default=None)
-
-    @property
-    def max_width(self) -> int | None:
-        """Lanes that both ends have; an end that says 0 (emulated ports) says nothing."""
-        return min((lanes for end in self.ends if (lanes := end.link.max_width.value)), default=None)
-
-    @property
-    def held(self) -> int | None:
-        """The generation at which the port above holds the link (Link Control 2), where that is below max_gen."""
-        link = self.upper.express.value.link if self.upper and self.upper.express.value else None
-        target = link.target_gen if link else None
-        return target if target and self.max_gen and target < self.max_gen else None
 
     @property
     def top_gen(self) -> int | None:
@@ -75,9 +55,22 @@ class Wire:
         return f"x{self.width or '?'} Gen{self.top_gen or '?'}"
 
 
+def wire(upper: Device | None, lower: Device) -> Wire:
+    """The link between two devices, as both their ends tell it; an emulated port above tells nothing."""
+    ends = (upper, lower) if upper and upper.ids not in EMULATED else (lower,)
+    most = min((gen for end in ends if (gen := _gen(end.link.max_speed))), default=None)
+    above = ends[0].express.value.link if len(ends) > 1 and ends[0].express.value else None
+    target = above.target_gen if above else None
+    return Wire(
+        upper, lower, f"{upper.bdf}-{lower.bdf}" if upper else lower.bdf,
+        gen=min((gen for end in ends if (gen := _gen(end.link.speed))), default=None),
+        width=min((lanes for end in ends if (lanes := end.link.width.value) is not None), default=None),
+        max_gen=most, max_width=min((lanes for end in ends if (lanes := end.link.max_width.value)), default=None),
+        held=target if target and most and target < most else None)
+
+
 def _gen(speed: Fact[str]) -> int | None:
-    found = generation(speed.value or "")
-    return found if found in SPEEDS else None
+    return generation(speed.value) if speed.value else None
 
 
 def hops(topology: Topology, device: Device) -> list[Device]:
@@ -89,14 +82,14 @@ def wires(topology: Topology, device: Device) -> list[Wire]:
     """The links from the root port down to ``device``. Counted from below: the device and the port above it, then the
     switch's upstream port and the port above that."""
     chain = hops(topology, device)
-    found = [Wire(chain[at - 1] if at else None, chain[at]) for at in range(len(chain) - 1, -1, -2)]
+    found = [wire(chain[at - 1] if at else None, chain[at]) for at in range(len(chain) - 1, -1, -2)]
     return found[::-1]
 
 
 def uplinks(topology: Topology) -> list[tuple[Wire, list[int]]]:
     """The links above switches, nearest to the root first, each with the accelerators (indices) below it."""
-    found: dict[Wire, list[int]] = {}
+    found: dict[str, tuple[Wire, list[int]]] = {}
     for index, device in enumerate(topology.devices):
-        for wire in wires(topology, device)[:-1]:
-            found.setdefault(wire, []).append(index)
-    return sorted(found.items(), key=lambda item: len(item[0].lower.path))
+        for each in wires(topology, device)[:-1]:
+            found.setdefault(each.name, (each, []))[1].append(index)
+    return sorted(found.values(), key=lambda item: len(item[0].lower.path))

@@ -24,6 +24,8 @@ ASPM = ("", "L0s", "L1", "L0s L1")
 #: GT/s by the code of a link speed, which is also the PCIe generation.
 SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}
 
+_GENERATIONS = {text: code for code, speed in SPEEDS.items() for text in (speed, speed.partition(".0")[0])}
+
 #: How many bytes the registers take up to Link Status, and with the second set (capability version 2).
 REGISTERS = 0x14
 _SECOND = 0x34
@@ -70,8 +72,7 @@ class Express:
 
 def generation(speed: str) -> Optional[int]:
     """``32.0 GT/s PCIe`` (sysfs) or ``32GT/s`` (lspci) -> 5; None for Unknown and anything else."""
-    number = speed.partition("GT/s")[0].strip()
-    return next((code for code, text in SPEEDS.items() if number in (text, text.partition(".0")[0])), None)
+    return _GENERATIONS.get(speed.partition("GT/s")[0].strip())
 
 
 def express(config: bytes) -> Optional[Express]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..facts.pci import Device
-from ..facts.wires import Wire, hops
+from ..facts.wires import Wire, hops, wire
 from ..formats.pcie_cap import generation
+from ..formats.switch_chips import EMULATED
 from .finding import Case, Finding, Remedy
 
 __all__ = ["board_gen", "busy", "cost", "each", "named", "no_accelerator", "payload", "unread"]
@@ -41,8 +42,9 @@ def unread(check: str, subject: str, chain: list[Device]) -> Finding | None:
 
 
 def payload(chain: list[Device]) -> list[tuple[Device, int | None]]:
-    """The MPS of every hop that is PCI Express; None where the register holds a code that means nothing."""
-    return [(hop, hop.express.value.payload) for hop in chain if hop.express.value]
+    """The MPS of every hop that is PCI Express and not emulated; None where the register holds a code that means
+    nothing."""
+    return [(hop, hop.express.value.payload) for hop in chain if hop.express.value and hop.ids not in EMULATED]
 
 
 def busy(case: Case, bdf: str) -> bool | None:
@@ -64,7 +66,7 @@ def board_gen(case: Case, device: Device) -> int | None:
 
 def named(found: list[Wire]) -> str:
     """``0000:00:04.0-0000:01:00.0 at Gen4 of Gen5``, one after the other."""
-    return ", ".join(f"{wire.name} at Gen{wire.gen} of Gen{wire.top_gen}" for wire in found)
+    return ", ".join(f"{slow.name} at Gen{slow.gen} of Gen{slow.top_gen}" for slow in found)
 
 
 def cost(chain: list[Device]) -> str:
@@ -73,7 +75,7 @@ def cost(chain: list[Device]) -> str:
     able = [hop.express.value.payload_max or 128 for hop in chain if hop.express.value]
     if not able or min(able) < 256:
         return ""
-    link = Wire(None, chain[-1])
+    link = wire(None, chain[-1])
     small, large = link.rate(128), link.rate(256)
     figures = f": {small:.1f} instead of {large:.1f} GB/s" if small and large else ""
     return f" where every hop can do 256{figures}"

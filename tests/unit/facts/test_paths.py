@@ -1,4 +1,4 @@
-"""facts/paths.py: what each pair's way can carry, who is the slowest, and null with a reason where it cannot be told."""
+"""facts/paths.py: what each pair's way can carry, the slowest link, and None with a reason where it cannot be told."""
 
 from __future__ import annotations
 
@@ -90,9 +90,11 @@ def test_cascades_and_root_complexes() -> None:
 @pytest.mark.parametrize(("machine", "reason"), [
     (switch(0x11).file(f"{PCI}/0000:03:00.0/config", config(size=64)), "the MPS of 0000:03:00.0 is not known (no perm"),
     (switch(0x11).file(f"{PCI}/0000:03:00.0/config", b"\xff" * 4096), "does not answer"),
-    (switch(0x11).file(f"{PCI}/0000:02:00.0/config", config(0x11, mps=None)), "0000:02:00.0 is not known (reserved code"),
+    (switch(0x11).file(f"{PCI}/0000:02:00.0/config", config(0x11, mps=None)), "2:00.0 is not known (reserved code"),
     (switch(0x11).file(f"{PCI}/0000:03:00.0/current_link_width", "0\n"), "speed or width of the link 0000:02:00.0-"),
     (flat(), "not derivable"),
+    (switch(0x11).file(f"{PCI}/0000:02:00.0/vendor", "0x1b36\n").file(f"{PCI}/0000:02:00.0/device", "0x000c\n"),
+     "0000:02:00.0 is an emulated port"),
 ])
 def test_what_is_not_known_is_not_guessed(machine: Machine, reason: str) -> None:
     path = one(machine)

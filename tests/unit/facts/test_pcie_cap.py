@@ -45,7 +45,8 @@ def test_without_the_extended_space_only_aer_is_unknown() -> None:
 
 
 @pytest.mark.parametrize(("data", "reason"), [
-    (config(size=64), r"no permission \(only 64 bytes"), (b"\xff" * 4096, "does not answer"), (b"\xff" * 64, "not answer"),
+    (config(size=64), r"no permission \(only 64 bytes"), (b"\xff" * 4096, "does not answer"),
+    (b"\xff" * 64, "does not answer"),
     (b"", "no permission")])
 def test_too_little_is_unknown_never_128(data: bytes, reason: str) -> None:
     with pytest.raises(ConfigUnreadable, match=reason):
@@ -107,8 +108,8 @@ def _edited(edits: list[tuple[int, int]]) -> bytes:
 
 
 @pytest.mark.parametrize(("text", "gen"), [
-    ("32.0 GT/s PCIe", 5), ("32GT/s", 5), ("2.5GT/s", 1), ("8.0 GT/s PCIe", 3), ("64.0 GT/s PCIe", 6), ("Unknown", None),
-    ("", None), ("3 GT/s", None), ("5", 2)])
+    ("32.0 GT/s PCIe", 5), ("32GT/s", 5), ("2.5GT/s", 1), ("8.0 GT/s PCIe", 3), ("64.0 GT/s PCIe", 6),
+    ("Unknown", None), ("", None), ("3 GT/s", None), ("5", 2)])
 def test_generations(text: str, gen: int | None) -> None:
     assert generation(text) == gen
 

@@ -1,7 +1,8 @@
-"""The PCI Express registers from `lspci -vvv`: the same as from the bytes, and unknown where the text does not show them."""
+"""PCI Express registers from `lspci -vvv`: the same as from the bytes, unknown where the text does not show them."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -42,13 +43,11 @@ def test_text_and_bytes_say_the_same() -> None:
 
 
 def _without_aer(one: object) -> object:
-    import dataclasses
-
     return dataclasses.replace(one, aer=None)  # type: ignore[type-var]
 
 
-@pytest.mark.parametrize("line", [r"DevCap:\tMaxPayload", r"\t\t\tMaxPayload 128 bytes, MaxReadReq", "LnkCtl:\t", "RlxdOrd",
-                                  r"LnkCap:\t", r"LnkSta:\t"])
+@pytest.mark.parametrize("line", [r"DevCap:\tMaxPayload", r"\t\t\tMaxPayload 128 bytes, MaxReadReq", "LnkCtl:\t",
+                                  "RlxdOrd", r"LnkCap:\t", r"LnkSta:\t"])
 def test_a_register_that_is_not_shown_is_unknown_not_zero(line: str) -> None:
     for device in seen(re.sub(rf"(?m)^.*{line}.*\n", "", lab("acs-iommu"))).devices:
         assert not device.express.known
@@ -64,7 +63,8 @@ def test_without_root_nothing_is_known() -> None:
 @_RUNS
 @given(codes=st.fixed_dictionaries({
     "payload_max": st.integers(0, 5), "payload": st.integers(0, 5), "read_request": st.integers(0, 5),
-    "relaxed": st.integers(0, 1), "tags": st.integers(0, 1), "aspm": st.integers(0, 3), "aspm_able": st.integers(0, 3)}),
+    "relaxed": st.integers(0, 1), "tags": st.integers(0, 1), "aspm": st.integers(0, 3),
+    "aspm_able": st.integers(0, 3)}),
     port=st.sampled_from([name for kind, name in PORTS.items() if kind < 9]), slot=st.booleans(),
     link=st.tuples(st.sampled_from(["2.5 GT/s PCIe", "32.0 GT/s PCIe", "Unknown", None]), st.sampled_from([0, 1, 16])),
     target=st.one_of(st.none(), st.integers(1, 6)))
