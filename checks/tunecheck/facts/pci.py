@@ -7,10 +7,12 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from ..formats.pci import BDF, Acs, ConfigUnreadable, acs, bdf_key, config_gone
+from ..formats.pci import BDF, Acs, acs, bdf_key, config_gone
+from ..formats.pcie_cap import Express, express
 from ..formats.topology import Chain, chain
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known, parsed, text
+from .pcie import from_config, read_config
 
 __all__ = ["DEVICES", "Device", "Link", "accelerators", "bdf_key", "device", "display_name"]
 
@@ -35,7 +37,7 @@ class Link:
 @dataclass(frozen=True)
 class Device:
     """A PCI device. ``ids`` is "vendor:device" and ``class_code`` the upper four of its six digits, in lower-case
-    hex; ``driver`` is None where none is bound."""
+    hex; ``driver`` is None where none is bound; ``express`` is None for conventional PCI."""
 
     bdf: str
     ids: str
@@ -46,6 +48,7 @@ class Device:
     driver: Fact[str]
     acs: Fact[Acs | None]
     answers: Fact[bool]
+    express: Fact[Express | None]
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -85,11 +88,13 @@ def _id_unread(host: Host, bdf: str, wanted: Collection[str]) -> Fact[str] | Non
 def device(host: Host, bdf: str) -> Device:
     """Everything about one device."""
     folder = f"{DEVICES}/{bdf}"
+    config = read_config(host, bdf)
     return Device(
         bdf=bdf, ids=_ids(host, bdf), class_code=_hex(host, bdf, "class")[:4], chain=_chain(host, folder),
         numa_node=parsed(text(host, f"{folder}/numa_node"), int),
         link=_link(host, folder),
-        driver=_driver(host, folder), acs=_acs(host, folder), answers=_answers(host, folder))
+        driver=_driver(host, folder), acs=from_config(config, acs),
+        answers=from_config(config, lambda data: not config_gone(data)), express=from_config(config, express))
 
 
 def _link(host: Host, folder: str) -> Link:
@@ -139,22 +144,3 @@ def _driver(host: Host, folder: str) -> Fact[str]:
         return known(posixpath.basename(host.realpath(f"{folder}/driver")), f"{folder}/driver")
     except Unreadable as error:
         return absent(f"{folder}/driver", error.reason)
-
-
-def _acs(host: Host, folder: str) -> Fact[Acs | None]:
-    source = f"{folder}/config"
-    try:
-        return known(acs(host.read_bytes(source)), source)
-    except Unreadable as error:
-        return absent(source, error.reason)
-    except ConfigUnreadable as error:
-        return absent(source, str(error))
-
-
-def _answers(host: Host, folder: str) -> Fact[bool]:
-    source = f"{folder}/config"
-    try:
-        config = host.read_bytes(source)
-    except Unreadable as error:
-        return absent(source, error.reason)
-    return known(not config_gone(config), source)

@@ -93,6 +93,8 @@ def _reason(question: str) -> str:
     # The spec is the operator's to give: for the reader of it this is as a recording without one.
     if question == "/etc/tunecheck/spec.json":
         return "not recorded"
+    if "/aer_dev_" in question:
+        return "not in the import (no text shows these counters); make a recording: tunecheck preflight --record FILE"
     add = next((command for start, command in _ADD if question.startswith(start)), None)
     return f"not in the import; add: {add}" if add else "not in the import"
 

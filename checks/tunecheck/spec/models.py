@@ -31,7 +31,7 @@ class Accelerators(_Part):
         default=None, description="worst relation any pair may have (PIX best, SYS worst); null: report only"
     )
     link_width: Literal[1, 2, 4, 8, 12, 16, 32] | None = Field(
-        default=None, description="PCIe lanes at the accelerator and at every hop of its path; null: not judged"
+        default=None, description="PCIe lanes at the accelerator and at every hop of its path; null: all of its own"
     )
 
 
