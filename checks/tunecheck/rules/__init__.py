@@ -39,6 +39,7 @@ def _later(check: str) -> Callable[[Case], Iterable[Finding]]:
 _EVERY = ("topo", "host", "preflight")
 _TOPO = ("topo", "preflight")
 _P2P = ("p2p",)
+_REDUCE = ("allreduce",)
 _TRIALS = ("p2p", "allreduce")
 
 #: In the order of a report: what is there, how it hangs together, what is set, what it does.
@@ -91,10 +92,16 @@ RULES = (
     Rule("p2p-access", "the driver lets every GPU reach every other one's memory", _later("p2p-access"), _P2P),
     Rule("p2p-integrity", "what a GPU writes to another one arrives, every word", _later("p2p-integrity"), _P2P),
     Rule("p2p-bandwidth", "each pair moves what its way can carry", _later("p2p-bandwidth"), _P2P),
+    Rule("p2p-staged", "peer copies are faster than through the host", _later("p2p-staged"), _P2P),
     Rule("p2p-duplex", "both directions at once carry nearly twice of one", _later("p2p-duplex"), _P2P),
     Rule("p2p-symmetry", "pairs of one class are alike, both ways", _later("p2p-symmetry"), _P2P),
     Rule("p2p-latency", "a load from a peer takes as long as its way explains", _later("p2p-latency"), _P2P),
     Rule("p2p-flows", "several transfers at once do not collapse", _later("p2p-flows"), _P2P),
+    Rule("allreduce-integrity", "every sum is right to the bit, in every group", _later("allreduce-integrity"), _REDUCE),
+    Rule("allreduce-latency", "small all-reduces take an even time", _later("allreduce-latency"), _REDUCE),
+    Rule("allreduce-bus", "large all-reduces reach what such boards are known for", _later("allreduce-bus"), _REDUCE),
+    Rule("allreduce-soak", "minutes of mixed all-reduces without stop or wrong sum", _later("allreduce-soak"), _REDUCE),
+    Rule("allreduce-nccl", "an NCCL without known crashes, that uses P2P", _later("allreduce-nccl"), _REDUCE),
 )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.paths import PairPath
 from ..trials.measured import Measurement
 from .finding import Case, Finding, Remedy
-from .pair_figures import label, middle, one_way, unmeasured
+from .pair_expected import blame
+from .pair_figures import class_of, label, middle, one_way, several, unmeasured
 
 _ID = "p2p-symmetry"
-_APART = 0.05
+_APART = 0.05       # healthy pairs repeat within 0.2 % over NVLink, within 3 % on Gen5 switches (53.4 to 56.3)
 _FIX = Remedy("compare link-width, link-speed, link-payload and link-errors of the two ways")
 
 
@@ -18,17 +20,18 @@ def judge(case: Case) -> Iterator[Finding]:
     if found:
         yield found
         return
-    classes: dict[str, list[Measurement]] = {}
+    classes: dict[str, list[tuple[Measurement, PairPath | None]]] = {}
+    names = case.snapshot.topology.names
     for each, path in one_way(case):
-        names = case.snapshot.topology.names
-        boards = "/".join(sorted({names[number] for number in (each.a or 0, each.b or 0)}))
-        relation = (path.latency_class or path.pair.relation.value if path else None) or "unknown"
-        classes.setdefault(f"{relation} {boards}", []).append(each)
-    for name, figures in classes.items():
-        usual = middle(figures)
-        apart = [each for each in figures if abs(each.value - usual) > _APART * usual]
-        shown = ", ".join(f"{label(each)} {each.value:.1f}" for each in apart[:6])
-        yield Finding(_ID, name.partition(" ")[0], "warn" if apart else "pass", "behaviour",
-                      f"{name}: {shown} GB/s beside a median of {usual:.1f}" if apart else
-                      f"{name}: {len(figures)} directions within 5 % of {usual:.1f} GB/s", shown, "within 5 %",
-                      remedy=_FIX)
+        boards = sorted({names[each.a or 0], names[each.b or 0]})
+        classes.setdefault(f"{class_of(path)}, {' with '.join(boards)}", []).append((each, path))
+    for name, rows in classes.items():
+        usual = middle([each for each, _ in rows])
+        apart = [row for row in rows if abs(row[0].value - usual) > _APART * usual]
+        slow = [path for each, path in apart if path and each.value < usual]
+        shown = ", ".join(f"{label(each)} {each.value:.1f}" for each, _ in apart[:6])
+        text = f"{shown} GB/s beside a median of {usual:.1f}" + blame(
+            slow, [path for row in rows if row not in apart and (path := row[1]) and path not in slow])
+        yield Finding(_ID, name.partition(",")[0], "warn" if apart else "pass", "behaviour",
+                      f"{name}: {text if apart else several([each for each, _ in rows], 'GB/s')}",
+                      shown, "within 5 % of the median", (), _FIX if apart else None)

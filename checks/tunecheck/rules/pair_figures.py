@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import permutations
 from statistics import median
 
 from ..facts.paths import PairPath, paths
 from ..trials.measured import Measured, Measurement
 from .finding import Case, Finding
 
-__all__ = ["ENGINE", "figure", "label", "measured", "one_way", "path_of", "unmeasured"]
+__all__ = ["DIRECT", "ENGINE", "by_pair", "class_of", "figure", "label", "measured", "middle", "one_way", "several",
+           "unmeasured"]
 
 ENGINE = "engine write"
+#: Classes where the way does not go through the CPU: there PCIe and NVLink explain every figure.
+DIRECT = ("switch", "cascade", "nvlink")
 
 
 def measured(case: Case) -> Measured:
@@ -20,40 +24,71 @@ def measured(case: Case) -> Measured:
 
 
 def unmeasured(case: Case, check: str) -> Finding | None:
-    """Why nothing can be judged: nothing to measure, it hung, it failed, or the data was wrong without P2P already."""
+    """Why nothing can be judged: no pair, it hung, it failed, the data was wrong without P2P already, or a pair is
+    not there."""
     found = measured(case)
     if len(case.snapshot.topology.devices) < 2:
         return Finding(check, "pairs", "skip", "behaviour", "fewer than two accelerators: no pair to measure")
-    if found.hangs:
-        return Finding(check, "pairs", "unknown", "behaviour", "not measured to the end: the trial hung (trial-hang)")
+    if case.measured is None:
+        return Finding(check, "pairs", "skip", "behaviour", "the p2p trial did not run")
+    refused, count = found.notes.get("no_access") or (), len(case.snapshot.topology.devices)
+    if len(refused) == count * (count - 1):
+        return Finding(check, "pairs", "skip", "behaviour", "no peer access at all: see p2p-access")
+    return next((Finding(check, "pairs", "unknown", "behaviour", reason) for reason in _reasons(case, found)), None)
+
+
+def _reasons(case: Case, found: Measured) -> Iterator[str]:
+    if any(hang.trial == "p2p" for hang in found.hangs):
+        yield "not measured to the end: the trial hung (trial-hang)"
     if "p2p" in found.failures:
-        return Finding(check, "pairs", "unknown", "behaviour", f"not measured: {found.failures['p2p']}")
+        yield f"not measured: {found.failures['p2p']}"
     if any(wrong["trial"] == "control" for wrong in found.wrong):
-        return Finding(check, "pairs", "unknown", "behaviour", "the control arm fails: copies through the host arrive "
-                       "wrong too, so nothing can be said about P2P (p2p-integrity)")
+        yield ("the control arm fails: copies through the host arrive wrong too, so nothing can be said about P2P "
+               "(p2p-integrity)")
     if found.notes.get("no_access"):
-        return Finding(check, "pairs", "unknown", "behaviour", "no peer access: see p2p-access")
-    return None
+        yield "not measured, as some pairs have no peer access: see p2p-access"
+    seen = {(each.a, each.b) for each in found.find("one way", ENGINE)}
+    missing = [pair for pair in permutations(range(len(case.snapshot.topology.devices)), 2) if pair not in seen]
+    if missing:
+        named = ", ".join(f"GPU{a}->GPU{b}" for a, b in missing[:4])
+        yield f"not measured: {named}" + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
 
 
-def figure(case: Case, trial: str, what: str, a: int, b: int) -> Measurement | None:
-    return next((each for each in measured(case).find(trial, what) if (each.a, each.b) == (a, b)), None)
+def by_pair(case: Case, trial: str, what: str) -> list[tuple[Measurement, PairPath | None]]:
+    """The figures of a trial with the way through the tree that each took."""
+    ways = {frozenset((path.pair.a, path.pair.b)): path for path in paths(case.snapshot)}
+    return [(each, ways.get(frozenset((each.a or 0, each.b or 0)))) for each in measured(case).find(trial, what)]
 
 
-def one_way(case: Case) -> Iterator[tuple[Measurement, PairPath | None]]:
+def one_way(case: Case) -> list[tuple[Measurement, PairPath | None]]:
     """Every one-way figure of the copy engine with what the tree predicts for its pair."""
-    for each in measured(case).find("one way", ENGINE):
-        yield each, path_of(case, each)
+    return by_pair(case, "one way", ENGINE)
 
 
-def path_of(case: Case, each: Measurement) -> PairPath | None:
-    wanted = {each.a, each.b}
-    return next((path for path in paths(case.snapshot) if {path.pair.a, path.pair.b} == wanted), None)
+def figure(case: Case, trial: str, what: str, each: Measurement) -> float | None:
+    """Another trial's figure of the same ordered pair; None where it is missing or senseless."""
+    same = (other.value for other in measured(case).find(trial, what) if (other.a, other.b) == (each.a, each.b))
+    return next((value for value in same if value > 0), None)
 
 
-def label(each: Measurement) -> str:
-    return f"GPU{each.a}->GPU{each.b}"
+def class_of(path: PairPath | None) -> str:
+    """The latency class, else the relation, else "unknown way"."""
+    return (path.latency_class or path.pair.relation.value if path else None) or "unknown way"
 
 
-def middle(figures: list[Measurement]) -> float:
+def label(each: Measurement, both: bool = False) -> str:
+    return f"GPU{each.a}{'-' if both else '->'}GPU{each.b}"
+
+
+def several(figures: Sequence[Measurement], unit: str, digits: int = 1, most: bool = False, both: bool = False) -> str:
+    """ "GPU0->GPU1 56.1 GB/s", or of many: "12 of 53.9 to 56.1 GB/s, least GPU3->GPU5" (with ``most``: most)."""
+    ordered = sorted(figures, key=lambda each: each.value)
+    worst = ordered[-1 if most else 0]
+    if len(ordered) == 1:
+        return f"{label(worst, both)} {worst.value:.{digits}f} {unit}"
+    return (f"{len(ordered)} {'pairs' if both else 'directions'} of {ordered[0].value:.{digits}f} to "
+            f"{ordered[-1].value:.{digits}f} {unit}, {'most' if most else 'least'} {label(worst, both)}")
+
+
+def middle(figures: Sequence[Measurement]) -> float:
     return median(each.value for each in figures)

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from .finding import Case, Finding, Remedy
 from .pair_figures import measured
+from .reduce_figures import attributed
 
 _ID = "trial-hang"
+_CAUSE = "see acs-redirect and iommu-mode: redirected or translated peer writes hang"
 _FIX = {
-    "recovered": Remedy("see acs-redirect and iommu-mode: redirected or translated peer writes hang; then run it again"),
-    "ghost latch": Remedy("see acs-redirect and iommu-mode; the GPUs are usable"),
+    "recovered": Remedy(f"{_CAUSE}; then run it again"),
+    "ghost latch": Remedy(f"{_CAUSE}; the GPUs are usable again"),
     "wedged": Remedy("reset the GPUs (nvidia-smi --gpu-reset) or reboot, before anything else uses them", (), True),
 }
 
@@ -19,13 +21,14 @@ def judge(case: Case) -> Iterator[Finding]:
     found = measured(case)
     for hang in found.hangs:
         who = "; ".join([*(f"culprit {each}" for each in hang.culprits), *(f"victim {each}" for each in hang.victims)])
-        arm = " with NCCL_P2P_DISABLE=1: not P2P alone" if hang.arm == "staged" else ""
+        among = f" of {hang.ranks} ranks" if hang.ranks and hang.trial == "allreduce" else ""
+        why = f"; {attributed(found, hang.ranks)}" if hang.trial == "allreduce" and not hang.culprits else ""
         kept = f"; evidence: {hang.bundle}" if hang.bundle else ""
-        yield Finding(_ID, hang.trial, "fail", "behaviour", f"{hang.trial} hung in {hang.phase}{arm}, no progress for "
-                      f"{hang.after:.1f} s ({who or 'nobody stands out'}); afterwards {hang.aftermath.verdict}: "
-                      f"{hang.aftermath.text}{kept}", hang.aftermath.verdict, "progress all the time",
-                      remedy=_FIX[hang.aftermath.verdict])
+        yield Finding(_ID, f"{hang.trial}{among}", "fail", "behaviour", f"{hang.trial}{among} hung in {hang.phase}"
+                      f"{' with NCCL_P2P_DISABLE=1' if hang.arm == 'staged' else ''}, no progress for {hang.after:.1f} s "
+                      f"({who or 'nobody stands out'}){why}; afterwards {hang.aftermath.verdict}: {hang.aftermath.text}"
+                      f"{kept}", hang.aftermath.verdict, "progress all the time", remedy=_FIX.get(hang.aftermath.verdict))
     if not found.hangs:
-        ran = found.figures or found.failures
-        yield Finding(_ID, "trials", "pass" if ran else "skip", "behaviour",
-                      "no trial hung" if ran else "no trial ran")
+        ran, failed = bool(found.figures), "; ".join(f"{name}: {text}" for name, text in found.failures.items())
+        yield Finding(_ID, "trials", "unknown" if failed else "pass" if ran else "skip", "behaviour",
+                      f"not to the end: {failed}" if failed else "no trial hung" if ran else "no trial ran")

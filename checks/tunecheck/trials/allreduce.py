@@ -91,7 +91,8 @@ def _figures(outcome: Outcome, arm: str, ranks: int) -> Iterable[Measurement]:
             yield measurement("allreduce", "bus", "GB/s", _BUS.format(version=version), result["samples"], **where)
         elif kind == "soak":
             yield measurement("soak", "steps", "steps", f"mixed bursts for {result['seconds']:g} s, eager and graph",
-                              [float(result["steps"])], verified=not result["wrong"], ranks=ranks)
+                              [float(result["steps"])], verified=not result["wrong"], ranks=ranks,
+                              more={"seconds": float(result["seconds"])})
 
 
 def _wrong(outcome: Outcome, arm: str, ranks: int) -> Iterable[Mapping[str, Any]]:

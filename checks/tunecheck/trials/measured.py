@@ -44,7 +44,8 @@ class Aftermath:
 
 @dataclass(frozen=True)
 class Hang:
-    """A trial that did not get on. ``arm``: "p2p" as the box is, "staged" with NCCL_P2P_DISABLE=1."""
+    """A trial that did not get on. ``arm``: "p2p" as the box is, "staged" with NCCL_P2P_DISABLE=1; ``ranks``: how many
+    GPUs took part."""
 
     trial: str
     phase: str
@@ -54,6 +55,7 @@ class Hang:
     aftermath: Aftermath
     arm: str = "p2p"
     bundle: str | None = None
+    ranks: int | None = None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,11 @@ from tunecheck.spec.frozen import Accelerators, Frozen, Spec
 
 HEALTHY_LOG = "[    0.000000] Linux version 6.12.1\n"
 MACHINES = {"switch": trees.switch, "cascaded": trees.cascaded, "direct": trees.direct, "flat": trees.flat,
-            "numa": lambda: trees.two_bridges((0, 1))}
+            "numa": lambda: trees.two_bridges((0, 1)), "clear": lambda: trees.switch(0),
+            "one": lambda: trees.below_one_switch(1), "four": lambda: trees.below_one_switch(4),
+            "eight": lambda: trees.below_one_switch(8)}
+#: NVML's code of the nearest common ancestor; 10 is one switch.
+ANCESTORS = {"cascaded": 20, "direct": 30, "numa": 50, "flat": 30}
 
 
 def healthy_gpu() -> dict[str, Any]:
@@ -84,7 +88,7 @@ def _nvml(machine: Machine, data: dict[str, Any]) -> dict[str, Any] | str:
             else:
                 values[key] = value
         gpus.append({"bdf": bdf, "index": index, "values": values, "errors": errors})
-    ancestor = {"switch": 10, "cascaded": 20, "direct": 30, "numa": 50, "flat": 30}[data.get("machine", "switch")]
+    ancestor = ANCESTORS.get(data.get("machine", "switch"), 10)
     pairs = [{"a": a, "b": b, "errors": {}, "values": {
         "ancestor": ancestor, "p2p_read": 0, "p2p_write": 0, "p2p_nvlink": 5, "p2p_atomics": 0, "p2p_pci": 0,
         **data.get("pairs", {}).get(f"{bdfs.index(a)}-{bdfs.index(b)}", {})}} for a in bdfs for b in bdfs if a != b]
@@ -98,7 +102,7 @@ def spec_of(data: dict[str, Any]) -> Frozen | None:
     if given.get("none"):
         return None
     ids = ("10de:2bb1",) if data.get("nvidia", True) else ("1234:1111",)
-    relation = {"switch": "PIX", "cascaded": "PXB"}.get(data.get("machine", "switch"))
+    relation = {"cascaded": "PXB", "direct": None, "numa": None, "flat": None}.get(data.get("machine", "switch"), "PIX")
     base = trees.frozen(accelerators=Accelerators(pci_ids=ids, count=2, relation=relation)).spec
     changes: dict[str, Any] = {}
     for part, value in given.items():

@@ -1,6 +1,7 @@
 """What a check says of a machine: every case is one small file under ``cases/``, named <check>-<what>.yml.
 
-machine:   switch (two GPUs behind one switch; the default), cascaded, direct, numa (two sockets), flat (a VM)
+machine:   switch (two GPUs behind one switch; the default), cascaded, direct, numa (two sockets), flat (a VM);
+           clear (switch without ACS redirect: the default with measured), one, four, eight (GPUs behind one such)
 log:       the kernel log; {no permission: true}: it cannot be read; left out: a healthy one
 files:     {path: content} on top of a healthy machine; null: not present; {reason: no permission}: not readable
 config:    {"address": {mps: 128, aspm: 2, ctl: 0, ...}}: its configuration space, as in trees.config()
@@ -13,7 +14,14 @@ running:   words on the running command line
 nvidia:    false: stand-ins that are not NVIDIA's
 spec:      {part: {field: value}} as in spec.json; without: two GPUs, PIX, ACS redirect off. {none: true}: no spec
 before:    {files: ..., nvml: ...}: the same machine earlier, with these differences
-verb:      topo, host or preflight (the default)
+measured:  what a trial found, on top of healthy figures for the machine's GPUs (measurements.py):
+           figures: {one way 0-1: 41.2, both ways 0-1: .., kernel write 0-1: .., latency 0-1: .., ping-pong 0-1: ..,
+           control 0-1: .., flows ring: .., own 2 8192: [3.5, 4.4], nccl 2 8192: .., nccl staged 2 8192: ..,
+           bus 2 268435456: .., soak 2: ..} as a number, [median, p99], or null: not measured; only: true: no others;
+           wrong: [{trial: integrity, way: engine write, a: 0, b: 1, size: .., words: .., offset: ..}];
+           hangs: [{trial: p2p, phase: measure, aftermath: wedged, culprits: [..], arm: staged, ranks: 2}];
+           failures: {p2p: text}; notes: {no_access: [[0, 1]], nccl missing: text}; null: no trial ran
+verb:      topo, host, preflight (the default), p2p or allreduce (the default with measured: what its id begins with)
 find:      the findings of the check, in order: outcome, and what the message says (says) or must not say (not)
 """
 
@@ -25,13 +33,14 @@ from typing import Any
 import pytest
 import yaml
 from tests.unit.checks.machines import build, spec_of
+from tests.unit.checks.measurements import measured
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.rules import RULES, Case, judge
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.yml"))
 KEYS = {"machine", "log", "files", "config", "lists", "realpaths", "runs", "nvml", "pairs", "running", "nvidia", "spec",
-        "before", "verb", "find"}
+        "before", "measured", "verb", "find"}
 
 
 def check_of(path: Path) -> str:
@@ -42,11 +51,14 @@ def check_of(path: Path) -> str:
 def test_case(path: Path) -> None:
     data: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert set(data) <= KEYS, "an unknown key would test nothing"
+    if "measured" in data:
+        data = {"machine": "clear", "verb": "allreduce" if path.stem.startswith("allreduce") else "p2p", **data}
     verb, frozen = data.get("verb", "preflight"), spec_of(data)
     snapshot = gather(build(data), frozen.spec if frozen else None, verb != "topo")
     before = gather(build({**data, **data["before"]}), frozen.spec if frozen else None, verb != "topo") \
         if "before" in data else None
-    findings = [finding for finding in judge(Case(snapshot, frozen, False, before), verb)
+    found = measured(data["measured"], len(snapshot.topology.devices)) if data.get("measured") is not None else None
+    findings = [finding for finding in judge(Case(snapshot, frozen, False, before, found), verb)
                 if finding.id == check_of(path)]
     assert [finding.outcome for finding in findings] == [want["outcome"] for want in data["find"]], [
         finding.message for finding in findings]

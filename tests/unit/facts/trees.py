@@ -94,6 +94,16 @@ def switch(ctl: int | None = 0x001D) -> Machine:
             .gpu("0000:04:00.0", f"{up}/0000:02:01.0/0000:04:00.0"))
 
 
+def below_one_switch(count: int, ctl: int | None = 0) -> Machine:
+    """PIX, up to sixteen accelerators: 0000:03:00.0 behind port 0000:02:00.0, 0000:04:00.0 behind 0000:02:01.0, ..."""
+    up = "pci0000:00/0000:00:04.0/0000:01:00.0"
+    machine = Machine().port("0000:00:04.0", "pci0000:00/0000:00:04.0").port("0000:01:00.0", up, None)
+    for number in range(count):
+        port, bdf = f"0000:02:{number:02x}.0", f"0000:{number + 3:02x}:00.0"
+        machine.port(port, f"{up}/{port}", ctl).gpu(bdf, f"{up}/{port}/{bdf}")
+    return machine
+
+
 def cascaded() -> Machine:
     """PXB: the second accelerator sits behind a switch below the switch."""
     up = "pci0000:00/0000:00:04.0/0000:01:00.0"

@@ -1,0 +1,36 @@
+"""allreduce-nccl: there is an NCCL, of a version without known crashes, and it makes use of P2P."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .finding import Case, Finding, Remedy
+from .pair_figures import measured
+from .reduce_figures import ranks_of, single, unmeasured
+
+_ID = "allreduce-nccl"
+#: Version code -> what is known of it: NVIDIA/nccl#2418 (not with 2.31.2) and #1852 (through shared memory).
+_BAD = {22602: "illegal memory access from 512 KB on without NVLink", 22705: "crash from 512 KB on with P2P disabled"}
+_GAIN, _SIZE = 0.95, 262144     # 8.4 us with P2P, 34.2 without on 2 x H200
+_NEWER = Remedy("take NCCL 2.28 or newer, and the same in the engine's container")
+_LEVEL = Remedy("pairs farther apart than NCCL_P2P_LEVEL go through the host: NCCL_P2P_LEVEL=SYS allows all; see p2p-staged")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    found, nothing = measured(case), unmeasured(case, _ID)
+    version, missing = found.notes.get("nccl version"), found.notes.get("nccl missing")
+    if nothing or missing or not isinstance(version, int):
+        yield nothing or Finding(_ID, "NCCL", "skip" if missing else "unknown", "behaviour",
+                                 str(missing or "NCCL did not get to say its version"))
+        return
+    name = f"NCCL {version // 10000}.{version // 100 % 100}.{version % 100}"
+    known = _BAD.get(version)
+    yield Finding(_ID, "version", "warn" if known else "pass", "behaviour", f"{name} ({found.notes.get('nccl path')})"
+                  + (f": known for {known}" if known else ""), name, "no version with known crashes",
+                  (), _NEWER if known else None)
+    for ranks in ranks_of(found):
+        direct, staged = (single(found, what, ranks, _SIZE) for what in ("nccl", "nccl staged"))
+        if direct and staged and direct.value > _GAIN * staged.value:
+            yield Finding(_ID, f"{ranks} ranks", "warn", "behaviour", f"{ranks} ranks: NCCL takes {direct.value:.1f} us for "
+                          f"256 KB, and {staged.value:.1f} with NCCL_P2P_DISABLE=1: it does not use P2P", "", "less than "
+                          "without P2P", (direct.method,), _LEVEL)

@@ -1,0 +1,35 @@
+"""allreduce-soak: mixed all-reduces went on for minutes without a stop and without a wrong sum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .finding import Case, Finding, Remedy
+from .pair_figures import measured
+from .reduce_figures import unmeasured
+
+_ID = "allreduce-soak"
+_FIX = Remedy("see allreduce-integrity for who is to blame, and gpu-ecc, xid and aer-events for what happened meanwhile")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    found, nothing = measured(case), unmeasured(case, _ID)
+    if nothing:
+        yield nothing
+        return
+    wrong = [each for each in found.wrong if str(each["way"]).startswith("soak")]
+    soaks = found.find("soak", "steps")
+    early = any(hang.trial == "allreduce" for hang in found.hangs) or any(
+        key.startswith("allreduce") for key in found.failures)
+    for each in soaks:
+        text = f"{each.ranks} ranks: {each.value:.0f} steps in {each.more.get('seconds', 0):g} s"
+        bad = bool(wrong) or not each.verified
+        yield Finding(_ID, f"{each.ranks} ranks", "fail" if bad else "pass", "behaviour", text + (
+            ", with wrong sums" if bad else ", every sum that was looked at right to the bit"), text,
+            "no wrong sum", (each.method,), _FIX if bad else None)
+    if not soaks and early:
+        yield Finding(_ID, "soak", "unknown", "behaviour", "no soak to the end: the trial hung or failed (trial-hang, "
+                      "allreduce-integrity)")
+    elif not soaks:
+        yield Finding(_ID, "soak", "skip", "behaviour", "no soak ran: NCCL is missing (allreduce-nccl)" if "nccl missing"
+                      in found.notes else "no soak ran; --soak 60s runs one")

@@ -1,0 +1,38 @@
+"""p2p-staged: peer copies are faster than through the host. As fast means that P2P is silently not used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .finding import Case, Finding, Remedy
+from .pair_figures import DIRECT, ENGINE, class_of, figure, label, one_way, unmeasured
+
+_ID = "p2p-staged"
+#: Copies without peer access do not fail, they go through the host: 37 to 39, not 396 GB/s on H200; 23, not 52 on PIX.
+_STAGED = 1.15
+#: Through the CPU both may be alike (26.6 and 24.0 on Gen4). Then a peer's load tells: 0.4 to 1.5 us, staged 14 or more.
+_LOAD_NS = 5000
+_FIX = Remedy("the driver accepts peer access and does not use it: see iommu-mode, bar1-size and p2p-access")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    found = unmeasured(case, _ID)
+    if found:
+        yield found
+        return
+    rows = [(each, path, figure(case, "control", ENGINE, each)) for each, path in one_way(case)]
+    blind = [label(each) for each, _, control in rows if control is None]
+    if blind:
+        yield Finding(_ID, "control", "unknown", "behaviour", f"no control arm to compare with: {', '.join(blind[:4])}")
+    known = [(each.value / control, each, path) for each, path, control in rows if control]
+    bad = [row for row in known if row[0] <= _STAGED and not (
+        class_of(row[2]) not in DIRECT and (figure(case, "latency", "pointer chase", row[1]) or _LOAD_NS) < _LOAD_NS)]
+    for ratio, each, _ in bad:
+        yield Finding(_ID, label(each), "fail", "behaviour", f"{label(each)}: P2P silently unused: {each.value:.1f} "
+                      f"GB/s, {ratio:.2f} x of a copy through the host", f"{ratio:.2f}", f"more than {_STAGED} x",
+                      (each.method,), _FIX)
+    if known and not bad:
+        least, each, _ = min(known, key=lambda row: row[0])
+        tail = "; loads from the peer are direct all the same" if least <= _STAGED else ""
+        yield Finding(_ID, "pairs", "pass", "behaviour", f"peer copies are {least:.2f} x as fast as through the host "
+                      f"or more, least {label(each)}{tail}")

@@ -1,0 +1,78 @@
+"""What the checks of an all-reduce trial share: its figures by ranks, who is to blame, and why there are none."""
+
+from __future__ import annotations
+
+from ..trials.measured import Measured, Measurement
+from .finding import Case, Finding
+from .pair_figures import measured
+
+__all__ = ["attributed", "crossover", "ranks_of", "single", "sized", "tail", "unmeasured"]
+
+
+def unmeasured(case: Case, check: str) -> Finding | None:
+    """Why nothing at all can be judged: nobody to sum with, not run, or not one figure."""
+    found = measured(case)
+    if len(case.snapshot.topology.devices) < 2:
+        return Finding(check, "ranks", "skip", "behaviour", "fewer than two accelerators: nothing to reduce")
+    if case.measured is None:
+        return Finding(check, "ranks", "skip", "behaviour", "the all-reduce trial did not run")
+    if not ranks_of(found):
+        return Finding(check, "ranks", "unknown", "behaviour", "no all-reduce was measured")
+    return None
+
+
+def ranks_of(found: Measured) -> list[int]:
+    """Every group size that the trial began with."""
+    sizes = {each.ranks for each in found.find("allreduce") if each.ranks}
+    sizes |= {int(wrong["ranks"]) for wrong in found.wrong if wrong.get("ranks")}
+    sizes |= {hang.ranks for hang in found.hangs if hang.trial == "allreduce" and hang.ranks}
+    # The key of a failure: "allreduce 2 ranks staged".
+    sizes |= {int(key.split()[1]) for key in found.failures if key.startswith("allreduce ") and key.split()[1].isdigit()}
+    return sorted(sizes)
+
+
+def single(found: Measured, what: str, ranks: int, size: int) -> Measurement | None:
+    """One figure; None where it was not measured or is senseless."""
+    same = (each for each in found.find("allreduce", what) if (each.ranks, each.size) == (ranks, size))
+    return next((each for each in same if each.value > 0), None)
+
+
+def attributed(found: Measured, ranks: int | None) -> str:
+    """Whether P2P is to blame for what went wrong in the arm "p2p": only the arm without it can tell."""
+    staged = [each for each in found.find("allreduce", "nccl staged") if each.ranks == ranks]
+    hung = any(hang.arm == "staged" and hang.ranks == ranks for hang in found.hangs)
+    wrong = any(each.get("arm") == "staged" and each.get("ranks") == ranks for each in found.wrong)
+    if hung or wrong:
+        return "with NCCL_P2P_DISABLE=1 too: not P2P, or not P2P alone"
+    if staged:
+        return "with NCCL_P2P_DISABLE=1 all is well: P2P is to blame"
+    return "not attributed: the arm with NCCL_P2P_DISABLE=1 did not run"
+
+
+def sized(size: int) -> str:
+    """8 B, 64 KB, 256 MB: as all-reduce tables name them, in powers of 1024."""
+    for unit, factor in (("MB", 1 << 20), ("KB", 1 << 10)):
+        if size >= factor:
+            return f"{size / factor:g} {unit}"
+    return f"{size} B"
+
+
+def tail(each: Measurement) -> tuple[float, float]:
+    """p50 and p99 in microseconds: of single all-reduces where they were stamped, else of the means over a graph."""
+    return (each.more.get("p50_ns", each.median * 1000) / 1000, each.more.get("p99_ns", each.p99 * 1000) / 1000)
+
+
+def crossover(found: Measured, ranks: int) -> str:
+    """From which size on NCCL is faster: what users set in their engine."""
+    sizes = sorted({each.size for each in found.find("allreduce", "own") if each.ranks == ranks and each.size})
+    both = [(size, own.value, nccl.value) for size in sizes
+            if (own := single(found, "own", ranks, size)) and (nccl := single(found, "nccl", ranks, size))]
+    if not both:
+        return "NCCL was not measured beside it"
+    # The last change counts: a single outlier in the middle of the table is no crossover.
+    slower = [size for size, own, nccl in both if nccl < own]
+    last = max((size for size, own, nccl in both if own <= nccl), default=0)
+    above = [size for size in slower if size > last]
+    if not above:
+        return f"faster than NCCL up to {sized(both[-1][0])}, the largest measured"
+    return f"NCCL is faster from {sized(above[0])} on: set that as the limit of your engine's own all-reduce"
