@@ -97,7 +97,7 @@ RULES = (
     Rule("p2p-symmetry", "pairs of one class are alike, both ways", _later("p2p-symmetry"), _P2P),
     Rule("p2p-latency", "a load from a peer takes as long as its way explains", _later("p2p-latency"), _P2P),
     Rule("p2p-flows", "several transfers at once do not collapse", _later("p2p-flows"), _P2P),
-    Rule("allreduce-integrity", "every sum is right to the bit, in every group", _later("allreduce-integrity"), _REDUCE),
+    Rule("allreduce-integrity", "every sum is right, in every group of ranks", _later("allreduce-integrity"), _REDUCE),
     Rule("allreduce-latency", "small all-reduces take an even time", _later("allreduce-latency"), _REDUCE),
     Rule("allreduce-bus", "large all-reduces reach what such boards are known for", _later("allreduce-bus"), _REDUCE),
     Rule("allreduce-soak", "minutes of mixed all-reduces without stop or wrong sum", _later("allreduce-soak"), _REDUCE),

@@ -11,8 +11,8 @@ from .reduce_figures import sized, unmeasured
 
 _ID = "allreduce-bus"
 _GOOD = 0.9     # of the known figure. Eight RTX PRO 6000: 37 to 41 GB/s tuned, 22 with NCCL's defaults
-_FIX = Remedy("without NVLink try NCCL_MIN_NCHANNELS=8 and NCCL_P2P_LEVEL=SYS (NCCL ignores words it does not know, such "
-              "as NODE); with it see nvidia-smi nvlink -s")
+_FIX = Remedy("without NVLink try NCCL_MIN_NCHANNELS=8 and NCCL_P2P_LEVEL=SYS (NCCL ignores what it does not know, as "
+              "NODE); with it see nvidia-smi nvlink -s")
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ def judge(case: Case) -> Iterator[Finding]:
         wrong = [each for each in found.wrong if each["trial"] == "allreduce" and each.get("ranks") == ranks]
         words = [f"{each['way']}{' of ' + sized(each['size']) if each.get('size') else ''} on rank {each['b']}"
                  f" ({each['arm']})" for each in wrong]
-        good = [each for each in found.find("allreduce") if each.ranks == ranks and each.what != "bus" and each.verified]
+        good = [each for each in found.find("allreduce") if each.ranks == ranks and each.verified]
         ended = next((text for key, text in found.failures.items() if key.startswith(f"allreduce {ranks} ranks")),
                      "it hung (trial-hang)" if any(hang.ranks == ranks for hang in found.hangs) else None)
         if wrong:
@@ -33,6 +33,6 @@ def judge(case: Case) -> Iterator[Finding]:
             yield Finding(_ID, f"{ranks} ranks", "unknown", "behaviour",
                           f"{ranks} ranks, not to the end: {ended or 'no sum was checked'}")
         else:
-            most = max(each.size or 0 for each in good)
-            yield Finding(_ID, f"{ranks} ranks", "pass", "behaviour",
-                          f"{ranks} ranks: every sum right to the bit, up to {sized(most)}, with P2P and without")
+            arms = sorted({each.what for each in good})
+            yield Finding(_ID, f"{ranks} ranks", "pass", "behaviour", f"{ranks} ranks: every sum right to the bit, up "
+                          f"to {sized(max(each.size or 0 for each in good))} ({', '.join(arms)})")

@@ -30,4 +30,4 @@ def judge(case: Case) -> Iterator[Finding]:
         text = "; ".join([f"{ranks} ranks: {parts[0]}", *parts[1:], crossover(found, ranks)]) if parts else ""
         yield Finding(_ID, f"{ranks} ranks", "warn" if bad else "pass" if parts else "unknown", "behaviour",
                       text or f"{ranks} ranks: not measured", ", ".join(bad),
-                      f"p99 at most {_UNEVEN:g} x p50, and 64 KB in less than {_STAGED_US:g} us", (), _FIX if bad else None)
+                      f"p99 at most {_UNEVEN:g} x p50, 64 KB in less than {_STAGED_US:g} us", (), _FIX if bad else None)

@@ -9,11 +9,11 @@ from .pair_figures import measured
 from .reduce_figures import ranks_of, single, unmeasured
 
 _ID = "allreduce-nccl"
-#: Version code -> what is known of it: NVIDIA/nccl#2418 (not with 2.31.2) and #1852 (through shared memory).
-_BAD = {22602: "illegal memory access from 512 KB on without NVLink", 22705: "crash from 512 KB on with P2P disabled"}
+#: Version code -> what is known of it. 2.26.2 on two RTX PRO 6000: NVIDIA/nccl#2418; 2.31.2 ran there.
+_BAD = {22602: "illegal memory access from 512 KB on, on boards without NVLink"}
 _GAIN, _SIZE = 0.95, 262144     # 8.4 us with P2P, 34.2 without on 2 x H200
-_NEWER = Remedy("take NCCL 2.28 or newer, and the same in the engine's container")
-_LEVEL = Remedy("pairs farther apart than NCCL_P2P_LEVEL go through the host: NCCL_P2P_LEVEL=SYS allows all; see p2p-staged")
+_NEWER = Remedy("take a newer NCCL (2.31.2 ran on the same box), and the same in the engine's container")
+_LEVEL = Remedy("pairs farther apart than NCCL_P2P_LEVEL go through the host: SYS allows all; see p2p-staged")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -31,6 +31,6 @@ def judge(case: Case) -> Iterator[Finding]:
     for ranks in ranks_of(found):
         direct, staged = (single(found, what, ranks, _SIZE) for what in ("nccl", "nccl staged"))
         if direct and staged and direct.value > _GAIN * staged.value:
-            yield Finding(_ID, f"{ranks} ranks", "warn", "behaviour", f"{ranks} ranks: NCCL takes {direct.value:.1f} us for "
-                          f"256 KB, and {staged.value:.1f} with NCCL_P2P_DISABLE=1: it does not use P2P", "", "less than "
-                          "without P2P", (direct.method,), _LEVEL)
+            yield Finding(_ID, f"{ranks} ranks", "warn", "behaviour", f"{ranks} ranks: NCCL takes {direct.value:.1f} "
+                          f"us for 256 KB, and {staged.value:.1f} with NCCL_P2P_DISABLE=1: it makes no use of P2P", "",
+                          "less time than without P2P", (direct.method,), _LEVEL)

@@ -9,7 +9,7 @@ from .pair_figures import measured
 from .reduce_figures import unmeasured
 
 _ID = "allreduce-soak"
-_FIX = Remedy("see allreduce-integrity for who is to blame, and gpu-ecc, xid and aer-events for what happened meanwhile")
+_FIX = Remedy("see allreduce-integrity for who is to blame, and gpu-ecc, xid and aer-events for what happened then")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -31,5 +31,6 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "soak", "unknown", "behaviour", "no soak to the end: the trial hung or failed (trial-hang, "
                       "allreduce-integrity)")
     elif not soaks:
-        yield Finding(_ID, "soak", "skip", "behaviour", "no soak ran: NCCL is missing (allreduce-nccl)" if "nccl missing"
-                      in found.notes else "no soak ran; --soak 60s runs one")
+        missing = "nccl missing" in found.notes
+        yield Finding(_ID, "soak", "skip", "behaviour", "no soak ran: NCCL is missing (allreduce-nccl)" if missing else
+                      "no soak ran; --soak 60s runs one")

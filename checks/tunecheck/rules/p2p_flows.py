@@ -8,8 +8,8 @@ from .finding import Case, Finding, Remedy
 from .pair_figures import measured, middle, one_way, unmeasured
 
 _ID = "p2p-flows"
-#: Sum over all flows beside one alone. Posted-write collapse: 36.8 to 2.7 GB/s. All pairs of eight boards: 52 GB/s (0.98
-#: of one) with it, 162 to 196 without. Flows over one uplink ("collapse") get no more than one alone when healthy.
+#: Sum over all flows beside one alone. Posted-write collapse: 36.8 to 2.7 GB/s. All pairs of eight boards: 52 GB/s with
+#: it (0.98 of one), 162 to 196 without. Flows over one uplink ("collapse") get no more than one alone when healthy.
 _COLLAPSE, _LITTLE = 0.5, 1.25
 _FIX = Remedy("known of Broadcom PEX890xx under two root ports: keep tensor parallel groups below one switch")
 

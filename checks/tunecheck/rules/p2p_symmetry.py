@@ -8,7 +8,7 @@ from ..facts.paths import PairPath
 from ..trials.measured import Measurement
 from .finding import Case, Finding, Remedy
 from .pair_expected import blame
-from .pair_figures import class_of, label, middle, one_way, several, unmeasured
+from .pair_figures import class_of, label, one_way, several, unmeasured
 
 _ID = "p2p-symmetry"
 _APART = 0.05       # healthy pairs repeat within 0.2 % over NVLink, within 3 % on Gen5 switches (53.4 to 56.3)
@@ -26,12 +26,13 @@ def judge(case: Case) -> Iterator[Finding]:
         boards = sorted({names[each.a or 0], names[each.b or 0]})
         classes.setdefault(f"{class_of(path)}, {' with '.join(boards)}", []).append((each, path))
     for name, rows in classes.items():
-        usual = middle([each for each, _ in rows])
-        apart = [row for row in rows if abs(row[0].value - usual) > _APART * usual]
-        slow = [path for each, path in apart if path and each.value < usual]
+        # Against the best, not the middle: one slow board of four makes half of all directions slow.
+        best = max(each.value for each, _ in rows)
+        apart = [row for row in rows if row[0].value < (1 - _APART) * best]
+        slow = [path for _, path in apart if path]
         shown = ", ".join(f"{label(each)} {each.value:.1f}" for each, _ in apart[:6])
-        text = f"{shown} GB/s beside a median of {usual:.1f}" + blame(
+        text = f"{shown} GB/s beside the best with {best:.1f}" + blame(
             slow, [path for row in rows if row not in apart and (path := row[1]) and path not in slow])
         yield Finding(_ID, name.partition(",")[0], "warn" if apart else "pass", "behaviour",
                       f"{name}: {text if apart else several([each for each, _ in rows], 'GB/s')}",
-                      shown, "within 5 % of the median", (), _FIX if apart else None)
+                      shown, "within 5 % of the best", (), _FIX if apart else None)

@@ -27,7 +27,8 @@ def ranks_of(found: Measured) -> list[int]:
     sizes |= {int(wrong["ranks"]) for wrong in found.wrong if wrong.get("ranks")}
     sizes |= {hang.ranks for hang in found.hangs if hang.trial == "allreduce" and hang.ranks}
     # The key of a failure: "allreduce 2 ranks staged".
-    sizes |= {int(key.split()[1]) for key in found.failures if key.startswith("allreduce ") and key.split()[1].isdigit()}
+    keys = [key.split() for key in found.failures if key.startswith("allreduce ")]
+    sizes |= {int(key[1]) for key in keys if key[1].isdecimal()}
     return sorted(sizes)
 
 

@@ -22,12 +22,15 @@ def judge(case: Case) -> Iterator[Finding]:
     for hang in found.hangs:
         who = "; ".join([*(f"culprit {each}" for each in hang.culprits), *(f"victim {each}" for each in hang.victims)])
         among = f" of {hang.ranks} ranks" if hang.ranks and hang.trial == "allreduce" else ""
-        why = f"; {attributed(found, hang.ranks)}" if hang.trial == "allreduce" and not hang.culprits else ""
+        arm = " with NCCL_P2P_DISABLE=1" if hang.arm == "staged" else ""
+        # One that did not even run (stopped, killed) is the reason; ranks that run and wait may wait because of P2P.
+        ran = all("beats" in each for each in hang.culprits)
+        why = f"; {attributed(found, hang.ranks)}" if hang.trial == "allreduce" and ran else ""
         kept = f"; evidence: {hang.bundle}" if hang.bundle else ""
         yield Finding(_ID, f"{hang.trial}{among}", "fail", "behaviour", f"{hang.trial}{among} hung in {hang.phase}"
-                      f"{' with NCCL_P2P_DISABLE=1' if hang.arm == 'staged' else ''}, no progress for {hang.after:.1f} s "
-                      f"({who or 'nobody stands out'}){why}; afterwards {hang.aftermath.verdict}: {hang.aftermath.text}"
-                      f"{kept}", hang.aftermath.verdict, "progress all the time", remedy=_FIX.get(hang.aftermath.verdict))
+                      f"{arm}, no progress for {hang.after:.1f} s ({who or 'nobody stands out'}){why}; afterwards "
+                      f"{hang.aftermath.verdict}: {hang.aftermath.text}{kept}", hang.aftermath.verdict,
+                      "progress all the time", (), _FIX.get(hang.aftermath.verdict))
     if not found.hangs:
         ran, failed = bool(found.figures), "; ".join(f"{name}: {text}" for name, text in found.failures.items())
         yield Finding(_ID, "trials", "unknown" if failed else "pass" if ran else "skip", "behaviour",
