@@ -27,6 +27,7 @@ def judge(case: Case) -> Iterator[Finding]:
     for name, figures in by_class.items():
         most, worst = _MOST.get(name, _ANY), max(each.value for each in figures)
         slow = worst > most
-        text = several([each for each in figures if each.value > most or not slow], "ns", 0, most=True)
-        yield Finding(_ID, name, "warn" if slow else "pass", "behaviour", f"{name}: {text} per dependent load",
+        shown = [each for each in figures if each.value > most or not slow]
+        text = several(shown, "ns per dependent load", 0, most=True)
+        yield Finding(_ID, name, "warn" if slow else "pass", "behaviour", f"{name}: {text}",
                       f"{worst:.0f} ns", f"at most {most} ns", (figures[0].method,), _FIX if slow else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .finding import Case, Finding, Remedy
-from .pair_figures import DIRECT, ENGINE, class_of, figure, label, one_way, unmeasured
+from .pair_figures import DIRECT, ENGINE, class_of, figure, label, listed, one_way, unmeasured
 
 _ID = "p2p-staged"
 #: Copies without peer access do not fail, they go through the host: 37 to 39, not 396 GB/s on H200; 23, not 52 on PIX.
@@ -23,14 +23,15 @@ def judge(case: Case) -> Iterator[Finding]:
     rows = [(each, path, figure(case, "control", ENGINE, each)) for each, path in one_way(case)]
     blind = [label(each) for each, _, control in rows if control is None]
     if blind:
-        yield Finding(_ID, "control", "unknown", "behaviour", f"no control arm to compare with: {', '.join(blind[:4])}")
+        yield Finding(_ID, "control", "unknown", "behaviour", f"no control arm beside {', '.join(blind[:4])}")
     known = [(each.value / control, each, path) for each, path, control in rows if control]
     bad = [row for row in known if row[0] <= _STAGED and not (
         class_of(row[2]) not in DIRECT and (figure(case, "latency", "pointer chase", row[1]) or _LOAD_NS) < _LOAD_NS)]
-    for ratio, each, _ in bad:
-        yield Finding(_ID, label(each), "fail", "behaviour", f"{label(each)}: P2P silently unused: {each.value:.1f} "
-                      f"GB/s, {ratio:.2f} x of a copy through the host", f"{ratio:.2f}", f"more than {_STAGED} x",
-                      (each.method,), _FIX)
+    if bad:
+        worst, first, _ = min(bad, key=lambda row: row[0])
+        yield Finding(_ID, "pairs", "fail", "behaviour", f"P2P silently unused: {listed([row[1] for row in bad])} "
+                      f"GB/s, down to {worst:.2f} x of a copy through the host", f"{worst:.2f}",
+                      f"more than {_STAGED} x", (first.method,), _FIX)
     if known and not bad:
         least, each, _ = min(known, key=lambda row: row[0])
         tail = "; loads from the peer are direct all the same" if least <= _STAGED else ""

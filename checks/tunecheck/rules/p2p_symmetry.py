@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 from ..facts.paths import PairPath
 from ..trials.measured import Measurement
-from .finding import Case, Finding, Remedy
-from .pair_expected import blame
-from .pair_figures import class_of, label, one_way, several, unmeasured
+from .finding import Case, Finding
+from .pair_expected import blame, remedy
+from .pair_figures import class_of, listed, one_way, several, unmeasured
 
 _ID = "p2p-symmetry"
 _APART = 0.05       # healthy pairs repeat within 0.2 % over NVLink, within 3 % on Gen5 switches (53.4 to 56.3)
-_FIX = Remedy("compare link-width, link-speed, link-payload and link-errors of the two ways")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -30,9 +29,9 @@ def judge(case: Case) -> Iterator[Finding]:
         best = max(each.value for each, _ in rows)
         apart = [row for row in rows if row[0].value < (1 - _APART) * best]
         slow = [path for _, path in apart if path]
-        shown = ", ".join(f"{label(each)} {each.value:.1f}" for each, _ in apart[:6])
+        shown = listed([each for each, _ in apart])
         text = f"{shown} GB/s beside the best with {best:.1f}" + blame(
             slow, [path for row in rows if row not in apart and (path := row[1]) and path not in slow])
         yield Finding(_ID, name.partition(",")[0], "warn" if apart else "pass", "behaviour",
                       f"{name}: {text if apart else several([each for each, _ in rows], 'GB/s')}",
-                      shown, "within 5 % of the best", (), _FIX if apart else None)
+                      shown, "within 5 % of the best", (), remedy(apart[0][1]) if apart else None)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ..facts.paths import PairPath
 from ..spec.boards import board
-from .finding import Case
+from .finding import Case, Remedy
 
-__all__ = ["Expected", "blame", "expected"]
+__all__ = ["Expected", "blame", "expected", "remedy"]
 
 #: Share of the predicted payload rate that is fine. Measured on Gen5 PIX: 52 to 57 of 57.6 (0.90 to 0.99).
 _PREDICTED = 0.9
@@ -36,8 +36,16 @@ def expected(case: Case, path: PairPath | None) -> Expected:
         return _of_board(case, path)
     if path.one_way is None:
         return Expected(None, path.reason or "no prediction")
-    return Expected(path.one_way, "predicted", upper=path.latency_class not in ("switch", "cascade")
-                    and path.pair.relation.value not in ("PIX", "PXB"))
+    if path.latency_class in ("switch", "cascade") or path.pair.relation.value in ("PIX", "PXB"):
+        return Expected(path.one_way, "predicted")
+    return Expected(path.one_way, "predicted at most", upper=True)
+
+
+def remedy(path: PairPath | None) -> Remedy:
+    """Where to look for a slow link."""
+    if path is not None and path.latency_class == "nvlink":
+        return Remedy("see nvidia-smi nvlink -s and -e: links that are down, or count errors under load")
+    return Remedy("see link-speed, link-width, link-payload and link-errors of that hop, under load")
 
 
 def _of_board(case: Case, path: PairPath) -> Expected:

@@ -10,12 +10,13 @@ from ..facts.paths import PairPath, paths
 from ..trials.measured import Measured, Measurement
 from .finding import Case, Finding
 
-__all__ = ["DIRECT", "ENGINE", "by_pair", "class_of", "figure", "label", "measured", "middle", "one_way", "several",
-           "unmeasured"]
+__all__ = ["DIRECT", "ENGINE", "by_pair", "class_of", "figure", "label", "listed", "measured", "middle", "one_way",
+           "several", "unmeasured"]
 
 ENGINE = "engine write"
 #: Classes where the way does not go through the CPU: there PCIe and NVLink explain every figure.
 DIRECT = ("switch", "cascade", "nvlink")
+_NAMED = 6
 
 
 def measured(case: Case) -> Measured:
@@ -81,13 +82,24 @@ def label(each: Measurement, both: bool = False) -> str:
 
 
 def several(figures: Sequence[Measurement], unit: str, digits: int = 1, most: bool = False, both: bool = False) -> str:
-    """ "GPU0->GPU1 56.1 GB/s", or of many: "12 of 53.9 to 56.1 GB/s, least GPU3->GPU5" (with ``most``: most)."""
+    """ "GPU0->GPU1 56.1 GB/s"; of many "12 directions of 53.9 to 56.1 GB/s (least GPU3->GPU5)", or with ``most`` the
+    most."""
     ordered = sorted(figures, key=lambda each: each.value)
-    worst = ordered[-1 if most else 0]
+    least, top = (f"{each.value:.{digits}f}" for each in (ordered[0], ordered[-1]))
+    worst = label(ordered[-1 if most else 0], both)
     if len(ordered) == 1:
-        return f"{label(worst, both)} {worst.value:.{digits}f} {unit}"
-    return (f"{len(ordered)} {'pairs' if both else 'directions'} of {ordered[0].value:.{digits}f} to "
-            f"{ordered[-1].value:.{digits}f} {unit}, {'most' if most else 'least'} {label(worst, both)}")
+        return f"{worst} {least} {unit}"
+    count = f"{len(ordered)} {'pairs' if both else 'directions'} of"
+    if least == top:
+        return f"{count} {top} {unit}"
+    return f"{count} {least} to {top} {unit} ({'most' if most else 'least'} {worst})"
+
+
+def listed(figures: Sequence[Measurement], both: bool = False) -> str:
+    """Each by its name, the worst first: "GPU0->GPU1 27.0, GPU1->GPU0 28.1 and 4 more"."""
+    ordered = sorted(figures, key=lambda each: each.value)
+    names = ", ".join(f"{label(each, both)} {each.value:.1f}" for each in ordered[:_NAMED])
+    return names + (f" and {len(ordered) - _NAMED} more" if len(ordered) > _NAMED else "")
 
 
 def middle(figures: Sequence[Measurement]) -> float:

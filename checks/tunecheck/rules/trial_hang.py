@@ -9,12 +9,9 @@ from .pair_figures import measured
 from .reduce_figures import attributed
 
 _ID = "trial-hang"
-_CAUSE = "see acs-redirect and iommu-mode: redirected or translated peer writes hang"
-_FIX = {
-    "recovered": Remedy(f"{_CAUSE}; then run it again"),
-    "ghost latch": Remedy(f"{_CAUSE}; the GPUs are usable again"),
-    "wedged": Remedy("reset the GPUs (nvidia-smi --gpu-reset) or reboot, before anything else uses them", (), True),
-}
+_CAUSE = Remedy("the GPUs are usable; see acs-redirect and iommu-mode: redirected or translated peer writes hang")
+_AGAIN = Remedy("the GPUs are usable: find out what stopped it, and run it again")
+_RESET = Remedy("reset the GPUs (nvidia-smi --gpu-reset) or reboot, before anything else uses them", (), True)
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -26,11 +23,12 @@ def judge(case: Case) -> Iterator[Finding]:
         # One that did not even run (stopped, killed) is the reason; ranks that run and wait may wait because of P2P.
         ran = all("beats" in each for each in hang.culprits)
         why = f"; {attributed(found, hang.ranks)}" if hang.trial == "allreduce" and ran else ""
+        fix = _RESET if hang.aftermath.verdict == "wedged" else _CAUSE if ran and "not P2P" not in why else _AGAIN
         kept = f"; evidence: {hang.bundle}" if hang.bundle else ""
         yield Finding(_ID, f"{hang.trial}{among}", "fail", "behaviour", f"{hang.trial}{among} hung in {hang.phase}"
                       f"{arm}, no progress for {hang.after:.1f} s ({who or 'nobody stands out'}){why}; afterwards "
                       f"{hang.aftermath.verdict}: {hang.aftermath.text}{kept}", hang.aftermath.verdict,
-                      "progress all the time", (), _FIX.get(hang.aftermath.verdict))
+                      "progress all the time", (), fix)
     if not found.hangs:
         ran, failed = bool(found.figures), "; ".join(f"{name}: {text}" for name, text in found.failures.items())
         yield Finding(_ID, "trials", "unknown" if failed else "pass" if ran else "skip", "behaviour",
