@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from .finding import Case, Finding, Remedy
 from .pair_figures import measured
-from .reduce_figures import attributed, ranks_of, sized, unmeasured
+from .reduce_figures import attributed, of_size, ranks_of, sized, unmeasured
 
 _ID = "allreduce-integrity"
 _P2P = Remedy("set NCCL_P2P_DISABLE=1 until it is mended; see p2p-integrity, iommu-mode and acs-redirect")
@@ -19,8 +19,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield nothing
     for ranks in [] if nothing else ranks_of(found):
         wrong = [each for each in found.wrong if each["trial"] == "allreduce" and each.get("ranks") == ranks]
-        words = [f"{each['way']}{' of ' + sized(each['size']) if each.get('size') else ''} on rank {each['b']}"
-                 f" ({each['arm']})" for each in wrong]
+        words = [f"{each['way']}{of_size(each)} on rank {each['b']} ({each['arm']})" for each in wrong]
         good = [each for each in found.find("allreduce") if each.ranks == ranks and each.verified]
         ended = next((text for key, text in found.failures.items() if key.startswith(f"allreduce {ranks} ranks")),
                      "it hung (trial-hang)" if any(hang.ranks == ranks for hang in found.hangs) else None)
@@ -30,9 +29,9 @@ def judge(case: Case) -> Iterator[Finding]:
             yield Finding(_ID, f"{ranks} ranks", "fail", "behaviour", f"{ranks} ranks, wrong: {', '.join(words[:4])}; "
                           f"{why}", "wrong sums", "every sum as it has to be", (), _ELSE if "not P2P" in why else _P2P)
         elif ended or not good:
-            yield Finding(_ID, f"{ranks} ranks", "unknown", "behaviour",
-                          f"{ranks} ranks, not to the end: {ended or 'no sum was checked'}")
+            ended = f"{ranks} ranks, not to the end: {ended or 'no sum was checked'}"
+            yield Finding(_ID, f"{ranks} ranks", "unknown", "behaviour", ended)
         else:
-            arms = sorted({each.what for each in good})
+            most = sized(max(each.size or 0 for each in good))
             yield Finding(_ID, f"{ranks} ranks", "pass", "behaviour", f"{ranks} ranks: every sum right to the bit, up "
-                          f"to {sized(max(each.size or 0 for each in good))} ({', '.join(arms)})")
+                          f"to {most} ({', '.join(dict.fromkeys(each.what for each in good))})")

@@ -16,11 +16,9 @@ def judge(case: Case) -> Iterator[Finding]:
     found = unmeasured(case, _ID)
     if found:
         yield found
-        return
-    rows = [(each, path, expected(case, path)) for each, path in one_way(case)]
-    for kind in dict.fromkeys((class_of(path), wanted) for _, path, wanted in rows):
-        name, wanted = kind
-        same = [(each, path) for each, path, other in rows if (class_of(path), other) == kind]
+    rows = [(each, path, expected(case, path)) for each, path in ([] if found else one_way(case))]
+    for name, wanted in dict.fromkeys((class_of(path), wanted) for _, path, wanted in rows):
+        same = [(each, path) for each, path, other in rows if (class_of(path), other) == (name, wanted)]
         limit = wanted.one_way or 0.0
         good = [each for each, _ in same if each.value >= wanted.good * limit]
         said = f"{wanted.why} {limit:.1f}" if limit else f"nothing to compare with: {wanted.why}"

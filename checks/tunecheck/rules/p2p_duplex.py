@@ -33,5 +33,5 @@ def judge(case: Case) -> Iterator[Finding]:
         cause += f" at {', '.join(ports)}" if hairpin and ports else ""
         yield Finding(_ID, name, "fail" if near else "warn", "behaviour",
                       f"{listed([each for each, _, _ in low], True)} GB/s both ways, at worst {worst:.2f} x one way"
-                      f"{cause}", f"{worst:.2f}", f"{_GOOD} x or more", (low[0][0].method,), case.play("acs", True, "see acs-redirect") if hairpin else
-                      remedy(ways[0] if ways else None))
+                      f"{cause}", f"{worst:.2f}", f"{_GOOD} x or more", (low[0][0].method,),
+                      case.play("acs", True, "see acs-redirect") if hairpin else remedy(ways[0] if ways else None))

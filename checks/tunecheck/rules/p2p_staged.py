@@ -10,8 +10,7 @@ from .pair_figures import DIRECT, ENGINE, class_of, figure, label, listed, one_w
 _ID = "p2p-staged"
 #: Copies without peer access do not fail, they go through the host: 37 to 39, not 396 GB/s on H200; 23, not 52 on PIX.
 _STAGED = 1.15
-#: Through the CPU both may be alike (26.6 and 24.0 on Gen4). Then a peer's load tells: to 1.5 us, staged 14 or more.
-_LOAD_NS = 5000
+_LOAD_NS = 5000     # through the CPU both may be alike (26.6 and 24.0 on Gen4); a load takes to 1.5 us, staged 14 or more
 _FIX = Remedy("the driver accepts peer access and does not use it: see iommu-mode, bar1-size and p2p-access")
 
 
@@ -19,8 +18,7 @@ def judge(case: Case) -> Iterator[Finding]:
     found = unmeasured(case, _ID)
     if found:
         yield found
-        return
-    rows = [(each, path, figure(case, "control", ENGINE, each)) for each, path in one_way(case)]
+    rows = [(each, path, figure(case, "control", ENGINE, each)) for each, path in ([] if found else one_way(case))]
     blind = [label(each) for each, _, control in rows if control is None]
     if blind:
         yield Finding(_ID, "control", "unknown", "behaviour", f"no control arm beside {', '.join(blind[:4])}")
@@ -28,10 +26,10 @@ def judge(case: Case) -> Iterator[Finding]:
     bad = [row for row in known if row[0] <= _STAGED and not (
         class_of(row[2]) not in DIRECT and (figure(case, "latency", "pointer chase", row[1]) or _LOAD_NS) < _LOAD_NS)]
     if bad:
-        worst, first, _ = min(bad, key=lambda row: row[0])
+        worst = min(ratio for ratio, _, _ in bad)
         yield Finding(_ID, "pairs", "fail", "behaviour", f"P2P silently unused: {listed([row[1] for row in bad])} "
                       f"GB/s, down to {worst:.2f} x of a copy through the host", f"{worst:.2f}",
-                      f"more than {_STAGED} x", (first.method,), _FIX)
+                      f"more than {_STAGED} x", (), _FIX)
     if known and not bad:
         least, each, _ = min(known, key=lambda row: row[0])
         tail = "; loads from the peer are direct all the same" if least <= _STAGED else ""

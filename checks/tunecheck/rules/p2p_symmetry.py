@@ -18,10 +18,9 @@ def judge(case: Case) -> Iterator[Finding]:
     found = unmeasured(case, _ID)
     if found:
         yield found
-        return
     classes: dict[str, list[tuple[Measurement, PairPath | None]]] = {}
     names = case.snapshot.topology.names
-    for each, path in one_way(case):
+    for each, path in [] if found else one_way(case):
         boards = sorted({names[each.a or 0], names[each.b or 0]})
         classes.setdefault(f"{class_of(path)}, {' with '.join(boards)}", []).append((each, path))
     for name, rows in classes.items():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ..trials.measured import Measured, Measurement
 from .finding import Case, Finding
 from .pair_figures import measured
 
-__all__ = ["attributed", "crossover", "ranks_of", "single", "sized", "tail", "unmeasured"]
+__all__ = ["attributed", "crossover", "of_size", "ranks_of", "single", "sized", "tail", "unmeasured"]
 
 
 def unmeasured(case: Case, check: str) -> Finding | None:
@@ -56,6 +59,11 @@ def sized(size: int) -> str:
         if size >= factor:
             return f"{size / factor:g} {unit}"
     return f"{size} B"
+
+
+def of_size(wrong: Mapping[str, Any]) -> str:
+    """ " of 8 KB" where the size of what was wrong is known."""
+    return f" of {sized(wrong['size'])}" if wrong.get("size") else ""
 
 
 def tail(each: Measurement) -> tuple[float, float]:
