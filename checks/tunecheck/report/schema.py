@@ -11,7 +11,7 @@ from ..formats.topology import RELATIONS
 from ..rules import RULES
 from ..rules.finding import OUTCOMES
 
-__all__ = ["SCHEMAS", "write"]
+__all__ = ["MEASURED", "SCHEMAS", "write"]
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
@@ -53,6 +53,20 @@ _REMEDY = _or_null(_object(text=_TEXT, ansible_tags=_list(_TEXT), needs_reboot={
 _FINDING = _object(id={"enum": [rule.id for rule in RULES]}, subject=_TEXT, outcome={"enum": list(OUTCOMES)},
                    layer={"enum": ["declared", "configured", "generated", "effective", "behaviour"]}, message=_TEXT,
                    observed=_TEXT, expected=_TEXT, evidence=_list(_TEXT), remedy=_REMEDY)
+_NUMBER: dict[str, Any] = {"type": ["number", "null"]}
+_COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
+_MEASUREMENT = _object(
+    trial={"enum": ["control", "one way", "both ways", "latency", "flows", "allreduce", "soak"]}, what=_TEXT,
+    value=_NUMBER, unit={"enum": ["GB/s", "ns", "us", "steps"]}, method={"type": "string", "minLength": 1},
+    samples=_COUNT, median=_NUMBER, p99=_NUMBER, spread=_NUMBER, verified={"type": "boolean"}, a=_MAYBE_INT,
+    b=_MAYBE_INT, size=_MAYBE_INT, ranks=_MAYBE_INT, more={"type": "object", "additionalProperties": _NUMBER})
+_AFTERMATH = _object(verdict={"enum": ["recovered", "ghost latch", "wedged"]}, text=_TEXT, seconds=_NUMBER)
+_HANG = _object(trial=_TEXT, phase=_TEXT, after=_NUMBER, culprits=_list(_TEXT), victims=_list(_TEXT),
+                arm={"enum": ["p2p", "staged"]}, ranks=_MAYBE_INT, bundle=_MAYBE_TEXT, aftermath=_AFTERMATH)
+#: What the trials measured: measured_document().
+MEASURED = _object(figures=_list(_MEASUREMENT), wrong=_list({"type": "object", "required": ["trial", "way"]}),
+                   hangs=_list(_HANG), failures={"type": "object", "additionalProperties": _TEXT},
+                   notes={"type": "object"})
 _SPEC = _or_null(_object(host=_TEXT, profile=_TEXT, digest=_TEXT))
 
 

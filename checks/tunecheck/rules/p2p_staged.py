@@ -10,7 +10,7 @@ from .pair_figures import DIRECT, ENGINE, class_of, figure, label, listed, one_w
 _ID = "p2p-staged"
 #: Copies without peer access do not fail, they go through the host: 37 to 39, not 396 GB/s on H200; 23, not 52 on PIX.
 _STAGED = 1.15
-_LOAD_NS = 5000     # through the CPU both may be alike (26.6 and 24.0 on Gen4); a load takes to 1.5 us, staged 14 or more
+_LOAD_NS = 5000     # through the CPU both may be alike (26.6 and 24.0 on Gen4); a load takes to 1.5 us, staged 14
 _FIX = Remedy("the driver accepts peer access and does not use it: see iommu-mode, bar1-size and p2p-access")
 
 
