@@ -21,7 +21,7 @@ def judge(case: Case) -> Iterator[Finding]:
     classes: dict[str, list[tuple[Measurement, PairPath | None]]] = {}
     names = case.snapshot.topology.names
     for each, path in [] if found else one_way(case):
-        boards = sorted({names[each.a or 0], names[each.b or 0]})
+        boards = sorted({name for number, name in enumerate(names) if number in (each.a, each.b)})
         classes.setdefault(f"{class_of(path)}, {' with '.join(boards)}", []).append((each, path))
     for name, rows in classes.items():
         # Against the best, not the middle: one slow board of four makes half of all directions slow.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import permutations
+from math import isfinite
 from statistics import median
 
 from ..facts.paths import PairPath, paths
@@ -20,8 +22,10 @@ _NAMED = 6
 
 
 def measured(case: Case) -> Measured:
-    """The trial's outcome; an empty one where no trial ran."""
-    return case.measured or Measured()
+    """The trial's outcome; an empty one where no trial ran. A figure that cannot be is not measured."""
+    found = case.measured or Measured()
+    sane = tuple(each for each in found.figures if isfinite(each.value) and each.value > 0)
+    return found if len(sane) == len(found.figures) else replace(found, figures=sane)
 
 
 def unmeasured(case: Case, check: str) -> Finding | None:
@@ -67,9 +71,9 @@ def one_way(case: Case) -> list[tuple[Measurement, PairPath | None]]:
 
 
 def figure(case: Case, trial: str, what: str, each: Measurement) -> float | None:
-    """Another trial's figure of the same ordered pair; None where it is missing or senseless."""
+    """Another trial's figure of the same ordered pair; None where it is missing."""
     same = (other.value for other in measured(case).find(trial, what) if (other.a, other.b) == (each.a, each.b))
-    return next((value for value in same if value > 0), None)
+    return next(same, None)
 
 
 def class_of(path: PairPath | None) -> str:

@@ -36,7 +36,7 @@ def ranks_of(found: Measured) -> list[int]:
 
 
 def single(found: Measured, what: str, ranks: int, size: int) -> Measurement | None:
-    """One figure; None where it was not measured or is senseless."""
+    """One figure; None where it was not measured, or cannot be."""
     same = (each for each in found.find("allreduce", what) if (each.ranks, each.size) == (ranks, size))
     return next((each for each in same if each.value > 0), None)
 
