@@ -74,6 +74,7 @@ def _integrity(context: Context, peers: Peers, a: int, b: int) -> None:
         ("kernel write", lambda size: peers.by_kernel(source, to, source, 1, size), 16),
         ("kernel read", lambda size: peers.by_kernel(to, to, source, 1, size), 16),
     )
+    right = True
     for name, copy, unit in ways:
         runs_on = source if name.endswith("write") else to
         for size in sizes:
@@ -86,8 +87,10 @@ def _integrity(context: Context, peers: Peers, a: int, b: int) -> None:
             context.beat.step()
             if wrong:
                 context.result(kind="integrity", a=a, b=b, way=name, size=size, wrong=wrong.__dict__)
+                right = False
                 break
-    context.result(kind="integrity", a=a, b=b, way="all", sizes=sizes)
+    if right:
+        context.result(kind="integrity", a=a, b=b, way="all", sizes=sizes)
 
 
 def _timed(peers: Peers, runs_on: Gpu, one: Callable[[], None], size: int, samples: int = _SAMPLES,
