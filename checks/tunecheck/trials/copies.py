@@ -223,19 +223,13 @@ def _together(peers: Peers, flows: list[tuple[int, int]]) -> float:
                 peers.by_kernel(source, peers.gpus[b], source, 1, peers.size // 4)
                 sent += peers.size // 4
         source.device.record(source.end)
-    longest = 0.0
+    # Events of different GPUs can't be subtracted. Queued before anything is waited for: else this process' own way from
+    # one GPU to the next is measured too.
+    gate.device.use()
+    for a in by_source:
+        gate.device.wait_for(peers.gpus[a].end)
+    gate.device.record(gate.end)
     for a in by_source:
         peers.gpus[a].device.sync()
-        # Events of different GPUs can't be subtracted: the time from this GPU's own first record would miss the wait.
-    for a in by_source:
-        longest = max(longest, _since(peers, gate, peers.gpus[a]))
-    return sent / longest / _GB
-
-
-def _since(peers: Peers, gate: Gpu, other: Gpu) -> float:
-    """Milliseconds from the gate's start to the other's end, on the gate's clock."""
-    gate.device.use()
-    gate.device.wait_for(other.end)
-    gate.device.record(gate.end)
     gate.device.sync()
-    return peers.cuda.milliseconds(gate.start, gate.end)
+    return sent / peers.cuda.milliseconds(gate.start, gate.end) / _GB
