@@ -13,7 +13,9 @@ from .fact import Fact
 from .iommu import modes
 from .kernel import Kernel, identity, kernel
 from .modules import Module, modules
+from .neighbours import Neighbour, neighbours
 from .nvml import Nvml, nvml
+from .pcie import Counters, counters
 from .receipt import Receipt, receipt
 from .topo_text import TopoText, topo_text
 from .topology import Topology, topology
@@ -33,6 +35,8 @@ class HostFacts:
     policies: Fact[tuple[Policy, ...]]
     driver: Driver
     acs_unit: Fact[bool]
+    errors: dict[str, Counters]
+    neighbours: Fact[tuple[Neighbour, ...]]
 
 
 @dataclass(frozen=True)
@@ -77,4 +81,6 @@ def _host_facts(host: Host, spec: Spec, found: Topology) -> HostFacts:
         policies=policies(host),
         driver=driver(host),
         acs_unit=enabled(host, ACS_UNIT),
+        errors=counters(host, (*found.bridges, *(device.bdf for device in found.devices))),
+        neighbours=neighbours(host, found),
     )
