@@ -38,6 +38,8 @@ def _later(check: str) -> Callable[[Case], Iterable[Finding]]:
 
 _EVERY = ("topo", "host", "preflight")
 _TOPO = ("topo", "preflight")
+_P2P = ("p2p",)
+_TRIALS = ("p2p", "allreduce")
 
 #: In the order of a report: what is there, how it hangs together, what is set, what it does.
 RULES = (
@@ -85,6 +87,14 @@ RULES = (
     Rule("kernel-taint", "the kernel has not marked itself as damaged", _later("kernel-taint")),
     Rule("kernel-pending", "the next boot starts the running kernel", _later("kernel-pending")),
     Rule("clocksource", "the kernel reads the time from the CPU's own counter", _later("clocksource")),
+    Rule("trial-hang", "every trial got to its end", _later("trial-hang"), _TRIALS),
+    Rule("p2p-access", "the driver lets every GPU reach every other one's memory", _later("p2p-access"), _P2P),
+    Rule("p2p-integrity", "what a GPU writes to another one arrives, every word", _later("p2p-integrity"), _P2P),
+    Rule("p2p-bandwidth", "each pair moves what its way can carry", _later("p2p-bandwidth"), _P2P),
+    Rule("p2p-duplex", "both directions at once carry nearly twice of one", _later("p2p-duplex"), _P2P),
+    Rule("p2p-symmetry", "pairs of one class are alike, both ways", _later("p2p-symmetry"), _P2P),
+    Rule("p2p-latency", "a load from a peer takes as long as its way explains", _later("p2p-latency"), _P2P),
+    Rule("p2p-flows", "several transfers at once do not collapse", _later("p2p-flows"), _P2P),
 )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..facts.snapshot import HostFacts, Snapshot
 from ..spec.frozen import Frozen, Spec
+from ..trials.measured import Measured
 
 __all__ = ["OUTCOMES", "Case", "Finding", "Remedy", "Rule", "exit_code", "worst"]
 
@@ -52,12 +53,14 @@ class Finding:
 @dataclass(frozen=True)
 class Case:
     """Facts and desired state together. ``trial``: judge only what a trial boot has to prove. ``before``: the same
-    host at an earlier time, for counters, which mean something only as differences."""
+    host at an earlier time, for counters, which mean something only as differences. ``measured``: what a trial
+    found."""
 
     snapshot: Snapshot
     frozen: Frozen | None = None
     trial: bool = False
     before: Snapshot | None = None
+    measured: Measured | None = None
 
     @property
     def spec(self) -> Spec:
