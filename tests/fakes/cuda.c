@@ -69,7 +69,7 @@ static int count;
 static __thread gpu *current;
 static block *blocks;
 static int reach[GPUS][GPUS];
-static struct { double from, to; } busy[GPUS][GPUS];
+static struct { double from, to; int slow; } busy[GPUS][GPUS];
 static double now;              /* the process's own model clock, ns */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -215,7 +215,7 @@ static void reduce(const operation *op, int which)
         if (between("lost", which, target, 0) != 0)
             continue;
         for (u32 i = 0; i < n; i++) {
-            there[i].low = in[2 * i] ^ (offset >= 0 && (u32)offset / 8 == i);
+            there[i].low = in[2 * i] ^ (offset >= 0 && (u32)offset / 8 == i ? 0x4000 : 0);
             there[i].high = in[2 * i + 1];
             atomic_store_explicit(&there[i].flag, flag, memory_order_release);
             atomic_store_explicit(&there[i].again, flag, memory_order_release);
@@ -393,15 +393,17 @@ static double transfer_ns(int from, int to, double bytes, int direct, double sta
     double length = bytes / rate;
     if (word("hairpin") && busy[to][from].to > start && busy[to][from].from < start + length)
         length *= 2;
+    if (start > busy[from][to].to) {
+        busy[from][to].from = start;
+        busy[from][to].slow = 0;
+    }
     for (int a = 0; a < count && word("collapse"); a++)
         for (int b = 0; b < count; b++)
-            if (a != from && b != to && !(a == to && b == from) && a != b && busy[a][b].to > start
-                && busy[a][b].from < start + length) {
-                length *= number("collapse", 1);
-                a = b = GPUS;
-            }
-    if (start > busy[from][to].to)
-        busy[from][to].from = start;
+            if (a != from && b != to && !(a == to && b == from) && busy[a][b].to > start
+                && busy[a][b].from < start + length)
+                busy[from][to].slow = 1;
+    if (busy[from][to].slow)
+        length *= number("collapse", 1);
     busy[from][to].to = start + length;
     return length;
 }

@@ -223,8 +223,8 @@ def _together(peers: Peers, flows: list[tuple[int, int]]) -> float:
                 peers.by_kernel(source, peers.gpus[b], source, 1, peers.size // 4)
                 sent += peers.size // 4
         source.device.record(source.end)
-    # Events of different GPUs can't be subtracted. Queued before anything is waited for: else this process' own way from
-    # one GPU to the next is measured too.
+    # Events of different GPUs can't be subtracted. Queued before anything is waited for: else this process' own way
+    # from one GPU to the next is measured too.
     gate.device.use()
     for a in by_source:
         gate.device.wait_for(peers.gpus[a].end)
