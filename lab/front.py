@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from lab import needs, paths, process
+from lab import needs, paths, process, ptx
 from lab.errors import LabError, NoMeansError
 from lab.machine import Machine
 from lab.say import elapsed, say, started
@@ -184,7 +184,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python3 -m lab.front", description=__doc__)
     arguments: list[str] = []
     verbs: dict[str, Callable[[], int]] = {
-        "setup": setup, "demo": demo, "demo-down": demo_down, "lint": lint, "lock": lock,
+        "setup": setup, "demo": demo, "demo-down": demo_down, "lint": lint, "lock": lock, "ptx": ptx.write,
         "test": lambda: test(arguments),
     }  # fmt: skip
     parser.add_argument("verb", choices=verbs)

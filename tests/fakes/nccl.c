@@ -1,5 +1,5 @@
-/* A libnccl.so.2 on top of the fake libcuda: ranks are processes that meet in shared memory, sums are real and come in the
- * order of the stream, eager or captured. Like the real one it waits for ever. For tests only.
+/* A libnccl.so.2 on top of the fake libcuda: ranks are processes that meet in shared memory, sums are real and come in
+ * the order of the stream, eager or captured. Like the real one it waits for ever. For tests only.
  *
  * FAKE_NCCL, words as in words.h; sites of faults are the functions, and "reduce": an all-reduce that runs, on rank A.
  *   us=X gbs=X        an all-reduce takes X us (20) + its bytes by the bus bandwidth X in GB/s (100)
@@ -37,7 +37,8 @@ __attribute__((constructor)) static void begin(void)
 const char *ncclGetErrorString(int code)
 {
     return code == OK ? "no error" : code == UNHANDLED_CUDA ? "unhandled cuda error"
-           : code == SYSTEM_ERROR ? "unhandled system error" : code == INTERNAL_ERROR ? "internal error" : "invalid argument";
+           : code == SYSTEM_ERROR ? "unhandled system error" : code == INTERNAL_ERROR ? "internal error"
+           : "invalid argument";
 }
 
 int ncclGetVersion(int *version) { *version = 22809; return pass(__func__, -1, -1); }
@@ -97,7 +98,8 @@ static void run(void *argument)
     int who = -1;
     double from = 0;
     own->done++;
-    if (word("wrong") && sscanf(word("wrong"), "%d,%lf", &who, &from) == 2 && who == own->rank && (double)own->done >= from)
+    const char *wrong = word("wrong");
+    if (wrong && sscanf(wrong, "%d,%lf", &who, &from) == 2 && who == own->rank && (double)own->done >= from)
         todo->to[0] ^= 1;
 }
 

@@ -66,7 +66,8 @@ __attribute__((unused)) static double between(const char *name, int a, int b, do
     for (int i = 0; i < word_count; i++) {
         int x = -1, y = -1;
         double value = -1;
-        if (!strcmp(words[i].name, name) && sscanf(words[i].value, "%d,%d,%lf", &x, &y, &value) >= 2 && x == a && y == b)
+        if (!strcmp(words[i].name, name) && sscanf(words[i].value, "%d,%d,%lf", &x, &y, &value) >= 2 && x == a
+            && y == b)
             return value;
     }
     return otherwise;

@@ -1,22 +1,18 @@
-"""The p2p job and the probe on the fake driver: every figure is there and exact, and each fault is named as what it is."""
+"""The p2p job and the probe on the fake driver: every figure is there and exact, each fault has its name."""
 
 from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.trials.fake_machine import Blind, Machines
 
-from tests.unit.trials.conftest import Machine
-from tunecheck.host import Unreadable
 from tunecheck.trials import aftermath, p2p
 from tunecheck.trials.supervisor import Outcome, Supervisor
-
-Machines = Callable[..., Machine]
 
 
 def found(outcome: Outcome, **wanted: Any) -> list[dict[str, Any]]:
@@ -135,13 +131,6 @@ def test_a_worker_that_is_killed(machine: Machines) -> None:
     assert outcome.codes == (-9,) and not outcome.complete and not found(outcome, kind="integrity")
 
 
-class _Blind:
-    """A host that tells nothing: there is no NVML here."""
-
-    def nvml(self, seconds: float) -> dict[str, Any]:
-        raise Unreadable("nvml", "not present")
-
-
 @pytest.mark.parametrize(("once", "verdict", "says"), [
     ("once=1", "recovered", "every GPU works"), ("", "wedged", "it hung in verify"),
 ])
@@ -150,7 +139,7 @@ def test_after_a_hang_a_fresh_context_decides(machine: Machines, monkeypatch: py
     box = machine(cuda=f"at=peer,0,1 do=hang stubborn=1 {once}")
     assert box.copies(limits={"verify": 1.0}).stall is not None
     monkeypatch.setattr(aftermath, "_PROBE_LIMITS", {"verify": 1.0})
-    became = aftermath.examine(_Blind(), [0, 1], {}, box.environment)  # type: ignore[arg-type]
+    became = aftermath.examine(Blind(), [0, 1], {}, box.environment)  # type: ignore[arg-type]
     assert (became.verdict, says in became.text) == (verdict, True)
 
 
@@ -167,7 +156,7 @@ def test_the_parents_side(machine: Machines, monkeypatch: pytest.MonkeyPatch) ->
     box = machine(cuda="mib=96 wrong=1,0,4096")
     for name, value in box.environment.items():
         monkeypatch.setenv(name, value) if value is not None else monkeypatch.delenv(name, raising=False)
-    measured = p2p.p2p(_Blind(), [0, 1], supervisor=Supervisor())  # type: ignore[arg-type]
+    measured = p2p.p2p(Blind(), [0, 1], supervisor=Supervisor())  # type: ignore[arg-type]
     assert not measured.hangs and not measured.failures and measured.notes["size"] == 16 << 20
     assert {(each["a"], each["b"], each["offset"]) for each in measured.wrong} == {(1, 0, 4096)}
     verified = {(each.a, each.b): each.verified for each in measured.find("one way", "engine write")}

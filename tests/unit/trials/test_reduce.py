@@ -1,18 +1,17 @@
-"""Ranks of the all-reduce trial on the fake driver and the fake NCCL: sums to the bit, and who is to blame for a hang."""
+"""Ranks of the all-reduce trial on the fake driver and the fake NCCL: sums to the bit, and who is to blame."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from typing import Any
 
 import pytest
+from tests.unit.trials.fake_machine import LIMITS, Blind, Machine, Machines
 
-from tests.unit.trials.conftest import LIMITS, Machine
-from tunecheck.host import Unreadable
 from tunecheck.trials import allreduce
 from tunecheck.trials.supervisor import Outcome, Supervisor
 
-Machines = Callable[..., Machine]
+SOAK = {**LIMITS, "soak": 1.0, "measure": 3.0}
 #: All-reduces of one size before the soak: one that is verified, and 12 replays of one and 200.
 BEFORE = 1 + 12 * 201
 
@@ -80,9 +79,10 @@ def test_the_soak_ends_by_itself_with_checked_sums(machine: Machines) -> None:
 ])
 @pytest.mark.parametrize("who", [0, 1])
 def test_a_rank_that_stops_in_the_soak_is_the_culprit(machine: Machines, who: int, do: str, why: str) -> None:
-    outcome = machine(nccl=f"at=reduce,{who} do={do} skip={BEFORE + 500}").ranks(soak_seconds=30, own=False)
+    box = machine(nccl=f"at=reduce,{who} do={do} skip={BEFORE + 500}")
+    outcome = box.ranks(soak_seconds=30, own=False, limits=SOAK)
     assert roles(outcome) == ((who,), (1 - who,)) and outcome.stall is not None
-    assert outcome.stall.phase == "soak" and outcome.stall.after >= LIMITS["soak"]
+    assert outcome.stall.phase == "soak" and outcome.stall.after >= SOAK["soak"]
     assert why in outcome.stall.suspects[who].why
     assert outcome.codes == (-9, -9) and not outcome.abandoned
 
@@ -91,27 +91,27 @@ def test_a_rank_that_stops_in_the_soak_is_the_culprit(machine: Machines, who: in
 def test_an_all_reduce_that_never_ends(machine: Machines, where: str) -> None:
     """All processes run and have got equally far: nobody is named, and everybody is ended, SIGTERM or not."""
     skip = BEFORE + 100 if where == "reduce,1" else 500
-    outcome = machine(nccl=f"at={where} do=hang stubborn=1 skip={skip}").ranks(soak_seconds=30, own=False)
+    outcome = machine(nccl=f"at={where} do=hang stubborn=1 skip={skip}").ranks(soak_seconds=30, own=False, limits=SOAK)
     assert roles(outcome) == ((), (0, 1)) and outcome.codes == (-9, -9) and not outcome.abandoned
 
 
 def test_a_rank_that_never_joins(machine: Machines) -> None:
-    limits = {**LIMITS, "join": 1.0}
+    limits = {**LIMITS, "driver": 2.0}
     outcome = machine(4, cuda="at=cuDevicePrimaryCtxRetain,2 do=hang").run(
         "reduce", 4, limits, sizes=[8], large=[], nccl=False)
     assert roles(outcome) == ((2,), (0, 1, 3)) and outcome.stall is not None
-    assert "is behind: driver" in outcome.stall.suspects[2].why and "others are in join" in outcome.stall.suspects[2].why
+    assert re.search("is behind: driver .* others are in join", outcome.stall.suspects[2].why)
 
 
 def test_a_rank_that_dies_before_it_joins(machine: Machines) -> None:
-    limits = {**LIMITS, "join": 1.0}
+    limits = {**LIMITS, "join": 2.0}
     outcome = machine(cuda="at=cuDevicePrimaryCtxRetain,1 do=die").run("reduce", 2, limits, sizes=[8], large=[])
     assert roles(outcome) == ((1,), (0,)) and outcome.stall is not None
     assert "killed by SIGKILL" in outcome.stall.suspects[1].why
 
 
 def test_a_rank_that_hangs_in_nccl_init(machine: Machines) -> None:
-    limits = {**LIMITS, "join": 1.0}
+    limits = {**LIMITS, "join": 2.0}
     outcome = machine(nccl="at=ncclCommInitRank,1 do=hang").run("reduce", 2, limits, sizes=[8], large=[], own=False)
     assert roles(outcome) == ((), (0, 1)) and outcome.stall is not None and outcome.stall.phase == "join"
 
@@ -135,17 +135,10 @@ def test_no_nccl_is_said(machine: Machines) -> None:
     assert outcome.complete and "no usable libnccl" in of_kind(outcome, 0, "nccl")[0]["missing"]
 
 
-class _Blind:
-    """A host that tells nothing."""
-
-    def nvml(self, seconds: float) -> dict[str, Any]:
-        raise Unreadable("nvml", "not present")
-
-
 def _trial(box: Machine, monkeypatch: pytest.MonkeyPatch) -> allreduce.Measured:
     for name, value in box.environment.items():
         monkeypatch.setenv(name, value) if value is not None else monkeypatch.delenv(name, raising=False)
-    return allreduce.allreduce(_Blind(), list(range(box.gpus)), soak_seconds=0.1,  # type: ignore[arg-type]
+    return allreduce.allreduce(Blind(), list(range(box.gpus)), soak_seconds=0.1,  # type: ignore[arg-type]
                                supervisor=Supervisor({"measure": 2.0}), shortened=True)
 
 
