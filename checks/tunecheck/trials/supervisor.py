@@ -189,11 +189,12 @@ class Supervisor:
             first_failure = first_failure or (now if failed else None)
             states = {worker: board.state(worker.number) for worker in alive}
             stuck = [worker for worker in alive if self._stuck(states[worker])]
-            # One that failed and said why is no stall of the others; one that was killed is.
-            if first_failure and now - first_failure > _GRACE_SECONDS and all(
-                    worker.process.returncode == 1 for worker in failed):
+            late_failure = first_failure is not None and now - first_failure > _GRACE_SECONDS
+            # One that failed and said why is no stall of the others; one that was killed is, and nobody has to wait for
+            # the limit of the phase to know that.
+            if late_failure and all(worker.process.returncode == 1 for worker in failed):
                 return None
-            if stuck or now >= until:
+            if stuck or late_failure or now >= until:
                 return self._stall(workers, board, now >= until)
             if self._progress is not None and now - shown >= 1.0:
                 self._progress([board.state(worker.number) for worker in workers])

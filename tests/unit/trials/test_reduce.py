@@ -82,7 +82,7 @@ def test_a_rank_that_stops_in_the_soak_is_the_culprit(machine: Machines, who: in
     box = machine(nccl=f"at=reduce,{who} do={do} skip={BEFORE + 500}")
     outcome = box.ranks(soak_seconds=30, own=False, limits=SOAK)
     assert roles(outcome) == ((who,), (1 - who,)) and outcome.stall is not None
-    assert outcome.stall.phase == "soak" and outcome.stall.after >= SOAK["soak"]
+    assert outcome.stall.phase == "soak" and (do == "die" or outcome.stall.after >= SOAK["soak"])
     assert why in outcome.stall.suspects[who].why
     assert outcome.codes == (-9, -9) and not outcome.abandoned
 
@@ -104,8 +104,7 @@ def test_a_rank_that_never_joins(machine: Machines) -> None:
 
 
 def test_a_rank_that_dies_before_it_joins(machine: Machines) -> None:
-    limits = {**LIMITS, "join": 2.0}
-    outcome = machine(cuda="at=cuDevicePrimaryCtxRetain,1 do=die").run("reduce", 2, limits, sizes=[8], large=[])
+    outcome = machine(cuda="at=cuDevicePrimaryCtxRetain,1 do=die").ranks()
     assert roles(outcome) == ((1,), (0,)) and outcome.stall is not None
     assert "killed by SIGKILL" in outcome.stall.suspects[1].why
 
