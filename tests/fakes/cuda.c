@@ -15,7 +15,7 @@
  *   tail=X               each 20th all-reduce of tc_reduce takes X times as long
  *   wrong=A,B,OFFSET     with peer access, the word at OFFSET arrives wrong from A at B
  *   control=A,B,OFFSET   the same without
- *   lost=A,B             what kernels of A store at B never arrives
+ *   lost=A,B[,N]         what kernels of A store at B never arrives (of tc_reduce: after N times)
  *   nopeer=A,B           the driver says no
  *   alloc_mib=N          an allocation above N MiB fails with "out of memory", whatever cuMemGetInfo says
  *   mode=N               compute mode

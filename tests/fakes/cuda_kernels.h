@@ -73,15 +73,17 @@ static void reduce(const operation *op, int which)
     _Atomic u32 *control = (void *)op->value[7];
     u64 *stamps = (void *)op->value[9];
     u32 flag = control[0] + 1;
+    static int times;
     if (control[2])
         return;
+    times++;
     slot *mine = (slot *)op->scratch[rank] + (flag & 1) * ranks * cap;
     for (u32 step = 1; step < ranks; step++) {
         u32 to = (rank + step) % ranks;
         slot *there = (slot *)op->scratch[to] + (flag & 1) * ranks * cap + rank * cap;
         int target = block_of(there)->gpu;
         double offset = between("wrong", which, target, -1);
-        if (between("lost", which, target, 0) != 0)
+        if (times > between("lost", which, target, 1e9))
             continue;
         for (u32 i = 0; i < n; i++) {
             there[i].low = in[2 * i] ^ (offset >= 0 && (u32)offset / 8 == i ? 0x4000 : 0);

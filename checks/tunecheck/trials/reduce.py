@@ -145,18 +145,23 @@ def _small(rank: _Rank, who: str, reduce: object, sizes: tuple[int, ...]) -> boo
         reduce(size)
         rank.device.sync()
         wrong = rank.device.read(rank.output, size) != rank.expected(count)
-        if who == "own":
-            # All ranks go on, or none: else one waits for an all-reduce that nobody makes any more.
-            epoch, waited_for = rank.gave_up()
-            if epoch:
-                rank.context.result(kind="own", size=size, gave_up=True, waited_for=waited_for)
-            if any(rank.meeting.exchange(f"{who}.{size}.verified", b"1" if epoch else b"")):
-                return False
+        if who == "own" and _gave_up(rank, size, "verified"):
+            return False
         rank.context.beat.phase("measure")
         per, each = _replayed(rank, who, reduce, size)
+        if who == "own" and _gave_up(rank, size, "measured"):
+            return False
         again = rank.device.read(rank.output, size) != rank.expected(count)
         rank.context.result(kind=who, size=size, microseconds=per, wrong=wrong or again, **each)
     return True
+
+
+def _gave_up(rank: _Rank, size: int, when: str) -> bool:
+    """Whether any rank's kernel did. All go on, or none: else one waits for an all-reduce that nobody makes."""
+    epoch, waited_for = rank.gave_up()
+    if epoch:
+        rank.context.result(kind="own", size=size, gave_up=True, waited_for=waited_for)
+    return any(rank.meeting.exchange(f"own.{size}.{when}", b"1" if epoch else b""))
 
 
 def _replayed(rank: _Rank, who: str, reduce: object, size: int) -> tuple[list[float], dict[str, float]]:
