@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..host import Host
 from ..spec.frozen import Spec
@@ -19,6 +20,9 @@ from .topo_text import TopoText, topo_text
 from .topology import Topology, topology
 from .units import ACS_UNIT, enabled
 
+if TYPE_CHECKING:
+    from .platform import Platform
+
 __all__ = ["HostFacts", "Snapshot", "gather"]
 
 
@@ -33,6 +37,7 @@ class HostFacts:
     policies: Fact[tuple[Policy, ...]]
     driver: Driver
     acs_unit: Fact[bool]
+    platform: Platform
 
 
 @dataclass(frozen=True)
@@ -66,15 +71,19 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
 
 
 def _host_facts(host: Host, spec: Spec, found: Topology) -> HostFacts:
+    from .platform import platform  # `tunecheck topo` does not pay for it
+
     running = kernel(host)
     release = running.release.value or ""
+    box = platform(host)
     wanted = {name: tuple(values) for name, values in spec.modules.items()}
     return HostFacts(
         kernel=running,
         boot=boot(host, release),
         iommu=modes(host, found.devices),
         modules=modules(host, wanted, release),
-        policies=policies(host),
+        policies=policies(host, box.online),
         driver=driver(host),
         acs_unit=enabled(host, ACS_UNIT),
+        platform=box,
     )

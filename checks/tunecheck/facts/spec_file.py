@@ -54,6 +54,7 @@ def _judged_fields(spec: Spec) -> list[tuple[str, bool]]:
                 isinstance(value, (int, str)) for value in values.values()) for name, values in spec.modules.items())),
         ("cpu.governor", isinstance(spec.cpu.governor, str)),
         ("cpu.epp", _optional(spec.cpu.epp, str)),
+        ("cpu.smt", spec.cpu.smt in (None, "on", "off")),
         ("driver.version", _optional(spec.driver.version, str)),
     ]
 

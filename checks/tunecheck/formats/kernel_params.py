@@ -136,7 +136,7 @@ def unparsed(word: str, release: Tuple[int, int] = (0, 0)) -> str:
         bad = [part for part in rejected_values(key, value) if key in _EXACT or not any(
             part.startswith(known.rstrip("=")) for known in VALUES[key])]
         # An empty part ends the parsers' loops; a number is the GART's size.
-        bad = [part for part in bad if part and not (key == "iommu" and part.isdigit()) or key in _EXACT]
+        bad = [part for part in bad if key in _EXACT or (part and not (key == "iommu" and part[0].isdigit()))]
         return f"{key}={bad[0]} is no value that the kernel parses; {hint(key, bad[0])}" if bad else ""
     if key == "pcie_acs_override":
         return ("it is an out-of-tree patch (Proxmox, Zen): a patched kernel only believes that devices are isolated, "

@@ -28,8 +28,9 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "kernel command line", "skip", "declared", "the spec declares no kernel parameter"
                       if case.frozen else "no spec given: nothing is declared that something could contradict")
         return
-    yield from list(_contradictions(declared, running.value, running.source)) or [Finding(_ID, "kernel command line", "pass", "effective", "nothing on the command line "
-                                 "contradicts the declared parameters", evidence=(running.source,))]
+    yield from list(_contradictions(declared, running.value, running.source)) or [
+        Finding(_ID, "kernel command line", "pass", "effective", "nothing on the command line contradicts the declared "
+                "parameters", evidence=(running.source,))]
 
 
 def _contradictions(declared: tuple[str, ...], running: tuple[str, ...], source: str) -> Iterator[Finding]:

@@ -49,6 +49,7 @@ class Kernel:
 class Cpu:
     governor: str = "leave"
     epp: str | None = None
+    smt: str | None = None
 
 
 @dataclass(frozen=True)

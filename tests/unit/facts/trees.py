@@ -154,10 +154,33 @@ def full(machine: Machine, running: str = "", generated: str | None = None, drop
     machine.file("/lib/modules/6.12.1/modules.builtin", "")
     machine.file("/proc/sys/kernel/tainted", "0\n").file("/proc/sys/kernel/hung_task_timeout_secs", "120\n")
     machine.file("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n")
+    _platform(machine)
     refused = Completed(("dmesg",), 1, "", "dmesg: read kernel buffer failed: Operation not permitted\n")
     machine.runs[("dmesg",)] = refused if log is None else Completed(("dmesg",), 0, log, "")
     machine.runs[("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")] = "not present"
     return machine
+
+
+def _platform(machine: Machine) -> None:
+    """Eight CPUs per NUMA node, every node with memory on a socket of its own."""
+    cpu, node = "/sys/devices/system/cpu", "/sys/devices/system/node"
+    nodes = 2 if b"-1" in machine.reads[f"{node}/online"] else 1
+    machine.file(f"{cpu}/present", f"0-{8 * nodes - 1}\n").file(f"{cpu}/online", f"0-{8 * nodes - 1}\n")
+    machine.file(f"{cpu}/smt/control", "on\n").file(f"{node}/has_memory", "0-1\n" if nodes == 2 else "0\n")
+    for number in range(nodes):
+        machine.file(f"{node}/node{number}/cpulist", f"{8 * number}-{8 * number + 7}\n")
+    for number in range(8 * nodes):
+        machine.file(f"{cpu}/cpu{number}/topology/physical_package_id", f"{number // 8}\n")
+    machine.file("/proc/sys/kernel/numa_balancing", "0\n").file("/proc/sys/vm/swappiness", "60\n")
+    machine.file("/proc/swaps", "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n")
+    machine.lists["/sys/firmware/acpi/tables"] = ["APIC", "DSDT", "FACP"]
+    machine.gone("read", "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c")
+    for argv, answer in (
+            (("systemctl", "show", "--property=DefaultLimitMEMLOCK"), "DefaultLimitMEMLOCK=infinity\n"),
+            (("systemctl", "show", "--property=Id,ActiveState,LimitMEMLOCK", "docker.service", "containerd.service"),
+             "LimitMEMLOCK=8388608\nId=docker.service\nActiveState=inactive\n\n"
+             "LimitMEMLOCK=infinity\nId=containerd.service\nActiveState=active\n")):
+        machine.runs[argv] = Completed(argv, 0, answer, "")
 
 
 def frozen(**fields: Any) -> Frozen:
