@@ -22,10 +22,11 @@ _LOG = re.compile(r"^[ \t]*(?:<\d+>)?\[ *\d+\.\d{6}\] "
 _CMDLINE = re.compile(r"(?:^|\s)(?:BOOT_IMAGE|root|initrd)=\S")
 #: Words of command lines that boot without those: virtual machines, network boots.
 _KNOWN = """
-    console ro rw quiet splash single reboot panic pci init rdinit earlyprintk earlycon loglevel nomodeset
-    acpi noapic tsc ip nfsroot     iommu amd_iommu intel_iommu mitigations hugepages hugepagesz default_hugepagesz crashkernel net.ifnames biosdevname
-    random.trust_cpu i8042.noaux i8042.nomux 8250.nr_uarts rootfstype rootflags systemd.unit cgroup_no_v1 selinux
-    security apparmor audit nokaslr isolcpus nohz_full pcie_aspm pcie_ports transparent_hugepage nosmt maxcpus
+    console ro rw quiet splash single reboot panic pci init rdinit earlyprintk earlycon loglevel nomodeset acpi
+    noapic tsc ip nfsroot iommu amd_iommu intel_iommu mitigations hugepages hugepagesz default_hugepagesz
+    crashkernel net.ifnames biosdevname random.trust_cpu i8042.noaux i8042.nomux 8250.nr_uarts rootfstype rootflags
+    systemd.unit cgroup_no_v1 selinux security apparmor audit nokaslr isolcpus nohz_full pcie_aspm pcie_ports
+    transparent_hugepage nosmt maxcpus
 """
 _WORDS = frozenset(_KNOWN.split())
 _WORD = re.compile(r"[A-Za-z0-9_][\w.-]{0,63}(?:=\S{0,500})?\Z")
@@ -41,7 +42,8 @@ _PATTERNS = (
     ("sysfs values", re.compile(
         r"^/(?:sys/(?:kernel/(?:iommu_groups|security)|devices/system/(?:cpu|node|clocksource)|module/\w+/parameters)"
         r"|proc/sys)/\S+?:", re.MULTILINE)),
-    ("lscpu", re.compile(r"^Architecture:[ \t]+\S[^\n]*\n(?:[^\n]*\n){0,12}?[ \t]*On-line CPU\(s\) list:", re.MULTILINE)),
+    ("lscpu", re.compile(r"^Architecture:[ \t]+\S[^\n]*\n(?:[^\n]*\n){0,12}?[ \t]*On-line CPU\(s\) list:",
+                         re.MULTILINE)),
     ("systemctl show", re.compile(r"^DefaultLimitMEMLOCK=\S+$", re.MULTILINE)),
     ("/proc/swaps", re.compile(r"\AFilename\s+Type\s+Size\s+Used\s+Priority\s*$", re.MULTILINE)),
 )

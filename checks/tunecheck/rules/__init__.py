@@ -54,6 +54,7 @@ RULES = (
          in_trial=True),
     Rule("cmdline-rejected", "the kernel took every declared parameter", cmdline_rejected.judge, in_trial=True),
     Rule("cmdline-unknown", "the kernel parses every tuning word on its command line", _later("cmdline-unknown")),
+    Rule("cmdline-pending", "the next boot has the tuning words that run now", _later("cmdline-pending")),
     Rule("cmdline-conflict", "nothing on the command line takes a declared parameter back", cmdline_conflict.judge),
     Rule("iommu-mode", "the accelerators' IOMMU groups are in the declared mode", iommu_mode.judge, in_trial=True),
     Rule("iommu-trap", "no word that switches the IOMMU off leaves ACS to the kernel", _later("iommu-trap")),
