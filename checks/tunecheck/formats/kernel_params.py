@@ -9,9 +9,8 @@ refuses such words, and for the checks, which find them running.
 
 from __future__ import annotations
 
-import difflib
 import re
-from typing import FrozenSet, Iterable, Mapping, Tuple
+from typing import FrozenSet, Iterable, Mapping, Sequence, Tuple
 
 __all__ = ["INEFFECTIVE", "MULTI_VALUE", "PCI_WORDS", "VALUES", "hint", "name_of", "rejected_values", "release_of",
            "unparsed"]
@@ -162,9 +161,15 @@ def _pci(word: str, release: Tuple[int, int]) -> str:
         return f"pci={key} takes no value"
     if name_of(key) in VALUES:
         return f"{key} is a parameter of its own: write {word}"
-    near = difflib.get_close_matches(key, [known.rstrip("=") for known in PCI_WORDS], n=1, cutoff=0.8)
+    near = _near(key, [known.rstrip("=") for known in PCI_WORDS], 0.8)
     advice = _WHY_NOT.get(("pci", word)) or (f"did you mean pci={near[0]}?" if near else "")
     return "no mainline kernel parses it" + (f"; {advice}" if advice else "")
+
+
+def _near(word: str, known: Iterable[str], cutoff: float) -> Sequence[str]:
+    import difflib  # start-up time: most command lines never need it
+
+    return difflib.get_close_matches(word[:64], sorted(known), 1, cutoff)
 
 
 def _stranger(name: str, key: str, equals: str, value: str) -> str:
@@ -173,5 +178,5 @@ def _stranger(name: str, key: str, equals: str, value: str) -> str:
     if name + equals in _LONE:
         return f"{name} is a word of pci=: write pci={name}{equals}{value}" if name != "noacs" else \
             f"no kernel knows it, nor pci=noacs; {_ACS}"
-    near = difflib.get_close_matches(key, _REAL, n=1, cutoff=0.87)
+    near = _near(key, _REAL, 0.87)
     return f"no mainline kernel knows {name}; did you mean {near[0]}{equals}{value}?" if near else ""

@@ -12,7 +12,6 @@ from ..errors import UsageError
 from ..formats import bug_report
 from . import imported_files, imported_kinds
 from .base import Completed, Unreadable
-from .imported_cpu import from_lscpu, from_numactl
 from .imported_sysfs import Texts, synthesise
 
 __all__ = ["ImportedHost", "load_import"]
@@ -149,10 +148,10 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
         texts.lspci.append(piece.text)
     elif kind == "nvidia-smi -q":
         texts.smi.append(piece.text)
-    elif kind == "numactl -H":
-        from_numactl(piece.text, texts.file)
-    elif kind == "lscpu":
-        from_lscpu(piece.text, texts.file)
+    elif kind in ("numactl -H", "lscpu"):
+        from . import imported_cpu  # start-up time: few folders hold one
+
+        (imported_cpu.from_lscpu if kind == "lscpu" else imported_cpu.from_numactl)(piece.text, texts.file)
     elif kind == "systemctl show":
         texts.runs.setdefault(("systemctl", "show", "--property=DefaultLimitMEMLOCK"), piece.text)
     elif kind == "spec":
