@@ -14,7 +14,9 @@ from .fact import Fact
 from .iommu import modes
 from .kernel import Kernel, identity, kernel
 from .modules import Module, modules
+from .neighbours import Neighbour, neighbours
 from .nvml import Nvml, nvml
+from .pcie import Counters, counters
 from .receipt import Receipt, receipt
 from .topo_text import TopoText, topo_text
 from .topology import Topology, topology
@@ -38,6 +40,8 @@ class HostFacts:
     driver: Driver
     acs_unit: Fact[bool]
     platform: Platform
+    errors: dict[str, Counters]
+    neighbours: Fact[tuple[Neighbour, ...]]
 
 
 @dataclass(frozen=True)
@@ -86,4 +90,6 @@ def _host_facts(host: Host, spec: Spec, found: Topology) -> HostFacts:
         driver=driver(host),
         acs_unit=enabled(host, ACS_UNIT),
         platform=box,
+        errors=counters(host, (*found.bridges, *(device.bdf for device in found.devices))),
+        neighbours=neighbours(host, found),
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..formats import bug_report
+from ..formats.smi_query import parse_query
 from . import imported_files, imported_kinds
 from .base import Completed, Unreadable
 from .imported_sysfs import Texts, synthesise
@@ -66,7 +67,11 @@ class ImportedHost:
         return Completed(tuple(argv), 0, output, "")
 
     def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
-        raise Unreadable("NVML", _reason("nvidia-smi -q"))
+        """The document as far as `nvidia-smi -q` tells it."""
+        document = parse_query(self._texts.smi)
+        if document is None:
+            raise Unreadable("NVML", _reason("nvidia-smi -q"))
+        return document
 
     def ahead(self, *argvs: tuple[str, ...], nvml: bool = False) -> None:
         """Nothing to start."""
@@ -90,6 +95,8 @@ def _reason(question: str) -> str:
     # The spec is the operator's to give: for the reader of it this is as a recording without one.
     if question == "/etc/tunecheck/spec.json":
         return "not recorded"
+    if "/aer_dev_" in question:
+        return "not in the import (no text shows these counters); make a recording: tunecheck preflight --record FILE"
     add = next((command for start, command in _ADD if question.startswith(start)), None)
     if add is None and question.startswith(("/proc/sys/", "/sys/kernel/", "/sys/devices/system/")):
         add = f"grep -H . {question}"

@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 from tunecheck.errors import SpecError
 
 __all__ = [
-    "SCHEMA", "Accelerators", "Acs", "Boot", "Cpu", "Driver", "Frozen", "Kernel", "Spec",
+    "SCHEMA", "Accelerators", "Acs", "Boot", "Cpu", "Driver", "Frozen", "Gpu", "Kernel", "Spec",
     "declared_tokens", "digest_of", "from_plain", "load_frozen",
 ]  # fmt: skip
 
@@ -58,6 +58,14 @@ class Driver:
 
 
 @dataclass(frozen=True)
+class Gpu:
+    power_limit_watts: int | None = None
+    persistence: bool | None = None
+    ecc: str | None = None
+    mig: str | None = None
+
+
+@dataclass(frozen=True)
 class Boot:
     trial: bool = True
     panic_seconds: int = 30
@@ -77,6 +85,7 @@ class Spec:
     modules: Mapping[str, Mapping[str, int | str]] = field(default_factory=dict)
     cpu: Cpu = field(default_factory=Cpu)
     driver: Driver = field(default_factory=Driver)
+    gpu: Gpu = field(default_factory=Gpu)
     boot: Boot = field(default_factory=Boot)
 
 

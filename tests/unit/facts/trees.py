@@ -14,13 +14,18 @@ GPU = "10de:2bb1"
 PORT = "1000:c030"
 
 
-def config(ctl: int | None = None, cap: int = 0x005F, size: int = 4096) -> bytes:
-    """Configuration space of a PCI Express port; with ``ctl`` an ACS capability at 0x148 behind AER at 0x100."""
+def config(ctl: int | None = None, cap: int = 0x005F, size: int = 4096, *, port: int = 6, mps: int | None = 256,
+           able: int = 512, mrrs: int = 512, gen: int = 5, width: int = 16, aspm: int = 0, target: int = 5) -> bytes:
+    """Configuration space of a PCI Express port (``port``: 0 endpoint, 4 root port, 5 upstream, 6 downstream); with
+    ``ctl`` an ACS capability at 0x148 behind AER at 0x100. ``mps`` None: a code that means nothing."""
     data = bytearray(4096)
     data[0:4] = b"\x36\x1b\x0c\x00"
     data[6] = 0x10
     data[0x34] = 0x54
-    data[0x54:0x56] = bytes([0x10, 0])
+    codes = {128 << code: code for code in range(6)} | {None: 7}
+    for at, value in ((0, 0x10), (2, 2 | port << 4), (4, codes[able]), (8, codes[mps] << 5 | codes[mrrs] << 12 | 0x10),
+                      (0x0C, gen | width << 4 | 2 << 10), (0x10, aspm), (0x12, gen | width << 4), (0x30, target)):
+        data[0x54 + at:0x56 + at] = value.to_bytes(2, "little")
     following = 0x148 if ctl is not None else 0
     data[0x100:0x104] = (0x0001 | 2 << 16 | following << 20).to_bytes(4, "little")
     if ctl is not None:
@@ -63,11 +68,14 @@ class Machine:
                             "numa_node": numa, "current_link_width": width, "max_link_width": 16,
                             "current_link_speed": "32.0 GT/s PCIe", "max_link_speed": "32.0 GT/s PCIe"}.items():
             self.file(f"{folder}/{name}", f"{value}\n")
-        self.file(f"{folder}/config", config() if data is None else data)
+        self.file(f"{folder}/config", config(port=0, able=256) if data is None else data)
+        for name, total in (("correctable", "COR"), ("nonfatal", "NONFATAL"), ("fatal", "FATAL")):
+            self.file(f"{folder}/aer_dev_{name}", f"RxErr 0\nTOTAL_ERR_{total} 0\n")
         return self.gone("realpath", f"{folder}/driver", f"{folder}/iommu_group")
 
     def port(self, bdf: str, path: str, ctl: int | None = 0x001D) -> Machine:
-        return self.device(bdf, path, data=config(ctl))
+        kind = 4 if path.count("/") == 1 else 5 if ctl is None and path.count("/") % 2 == 0 else 6
+        return self.device(bdf, path, data=config(ctl, port=kind))
 
     def gpu(self, bdf: str, path: str, numa: int = -1, width: int = 16) -> Machine:
         return self.device(bdf, path, GPU, "0302", numa=numa, width=width)
