@@ -155,7 +155,8 @@ def _fill(kind: type, data: object, path: str) -> Any:
     known = {item.name: item for item in fields(kind)}
     wrong = sorted({str(key) for key in data} - set(known))
     if wrong:
-        raise SpecError([f"{path}: {', '.join(wrong)} is not part of {SCHEMA}: written by a newer tunecheck, or altered"])
+        raise SpecError([f"{path}: {', '.join(wrong)} is not part of {SCHEMA}: written by a newer tunecheck, or "
+                         "altered"])
     neutral = kind()
     values: dict[str, Any] = {}
     for name in known:
