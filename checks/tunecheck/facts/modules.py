@@ -10,7 +10,7 @@ from ..formats.modprobe import normalise_module, parse_options
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known, parsed, text
 
-__all__ = ["Module", "modules"]
+__all__ = ["Module", "modules", "registry_dwords"]
 
 #: Highest priority first: a file hides one of the same name further down (modprobe.d(5)).
 _FOLDERS = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d",
@@ -35,6 +35,19 @@ def modules(host: Host, wanted: dict[str, tuple[str, ...]], release: str) -> dic
         return {}
     options = _options(host)
     return {name: _module(host, name, parameters, release, options) for name, parameters in wanted.items()}
+
+
+def registry_dwords(host: Host, wanted: bool) -> dict[str, Fact[str]]:
+    """RegistryDwords of nvidia.ko by parameter and place: what it runs with, what modprobe.d sets at the next load."""
+    if not wanted:
+        return {}
+    read = _options(host)
+    found: dict[str, Fact[str]] = {}
+    for name in ("NVreg_RegistryDwords", "NVreg_RegistryDwordsPerDevice"):
+        found[f"{name} of the loaded driver"] = _live(host, "nvidia", name)
+        found[f"{name} in modprobe.d"] = (absent(read.source, read.reason or "") if read.value is None else
+                                          known(read.value.get("nvidia", {}).get(name, ""), read.source))
+    return found
 
 
 def _module(host: Host, name: str, parameters: Iterable[str], release: str,

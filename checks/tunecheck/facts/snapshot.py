@@ -9,12 +9,17 @@ from ..spec.frozen import Spec
 from .boot import Boot, boot
 from .cpu import Policy, policies
 from .driver import Driver, driver
+from .driver_parts import DriverParts, driver_parts
 from .fact import Fact
 from .iommu import modes
 from .kernel import Kernel, identity, kernel
-from .modules import Module, modules
+from .modules import Module, modules, registry_dwords
 from .nvml import Nvml, nvml
+from .packages import Packages, packages
+from .processes import Processes, processes
 from .receipt import Receipt, receipt
+from .service_env import ServiceEnv, service_env
+from .services import Service, services
 from .topo_text import TopoText, topo_text
 from .topology import Topology, topology
 from .units import ACS_UNIT, enabled
@@ -33,6 +38,12 @@ class HostFacts:
     policies: Fact[tuple[Policy, ...]]
     driver: Driver
     acs_unit: Fact[bool]
+    driver_parts: DriverParts
+    packages: Packages
+    services: dict[str, Service]
+    processes: Fact[Processes]
+    service_env: Fact[ServiceEnv]
+    registry_dwords: dict[str, Fact[str]]
 
 
 @dataclass(frozen=True)
@@ -54,27 +65,37 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
     wanted = spec.accelerators.pci_ids if spec else ()
     found = topology(host, wanted)
     name, _, boot_id = identity(host)
+    told = nvml(host, bool(found.devices))
     return Snapshot(
         hostname=name,
         boot_id=boot_id,
         topology=found,
         topo_text=topo_text(host, found.accelerators, with_text),
-        nvml=nvml(host, bool(found.devices)),
+        nvml=told,
         receipt=receipt(host),
-        host=_host_facts(host, spec or Spec(), found) if with_host else None,
+        host=_host_facts(host, spec or Spec(), found, told) if with_host else None,
     )
 
 
-def _host_facts(host: Host, spec: Spec, found: Topology) -> HostFacts:
+def _host_facts(host: Host, spec: Spec, found: Topology, told: Fact[Nvml]) -> HostFacts:
     running = kernel(host)
     release = running.release.value or ""
     wanted = {name: tuple(values) for name, values in spec.modules.items()}
+    starts, loaded = boot(host, release), driver(host)
+    # Without a driver and without a board of NVIDIA's there is nothing to ask of either.
+    nvidia = not loaded.version.missing or any(device.ids.startswith("10de:") for device in found.devices)
     return HostFacts(
         kernel=running,
-        boot=boot(host, release),
+        boot=starts,
         iommu=modes(host, found.devices),
         modules=modules(host, wanted, release),
         policies=policies(host),
-        driver=driver(host),
+        driver=loaded,
         acs_unit=enabled(host, ACS_UNIT),
+        driver_parts=driver_parts(host, nvidia, (release, starts.release.value or "")),
+        packages=packages(host, nvidia),
+        services=services(host, nvidia),
+        processes=processes(host, nvidia),
+        service_env=service_env(host, nvidia, told),
+        registry_dwords=registry_dwords(host, nvidia),
     )
