@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known
 
-__all__ = ["DriverParts", "ModuleFile", "driver_parts"]
+__all__ = ["ELSEWHERE", "DriverParts", "ModuleFile", "driver_parts"]
 
+#: Why nothing is known about the next module where this system is a container, or boots another's kernel.
+ELSEWHERE = "no kernel module is kept here"
 _LIBRARIES = ("libnvidia-ml.so.1", "libcuda.so.1")
 _FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")
 _FIRMWARE = "/lib/firmware/nvidia"
@@ -74,12 +76,21 @@ def _module(host: Host, release: str) -> Fact[ModuleFile]:
     try:
         done = host.run(argv, 5.0)
     except Unreadable as error:
-        return absent(source, "modinfo is not installed" if error.reason == "not present" else error.reason)
+        return absent(source, _without_modinfo(host) if error.reason == "not present" else error.reason)
     version = re.search(rf"^version:\s*({_VERSION})\s*$", done.stdout, re.MULTILINE)
     if version is None:
         return absent(source, "not present" if "not found" in done.stderr else "not understood: no version line")
     licence = re.search(r"^license:\s*(.*)$", done.stdout, re.MULTILINE)
     return known(ModuleFile(version[1], "open" if licence and "MIT" in licence[1] else "proprietary"), source)
+
+
+def _without_modinfo(host: Host) -> str:
+    try:
+        host.list("/lib/modules")
+    except Unreadable as error:
+        if error.reason == "not present":
+            return ELSEWHERE
+    return "modinfo is not installed"
 
 
 def _firmware(host: Host) -> Fact[tuple[str, ...]]:

@@ -10,12 +10,15 @@ from ..formats.modprobe import normalise_module, parse_options
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known, parsed, text
 
-__all__ = ["Module", "modules", "registry_dwords"]
+__all__ = ["LOADED", "Module", "modules", "registry_dwords"]
 
 #: Highest priority first: a file hides one of the same name further down (modprobe.d(5)).
 _FOLDERS = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d",
             "/lib/modprobe.d")
 _NVIDIA_PARAMS = "/proc/driver/nvidia/params"
+_DWORDS = re.compile(r"^RegistryDwords(?:PerDevice)?:(.*)$", re.MULTILINE)
+#: The place of `registry_dwords` that counts now.
+LOADED = "the loaded driver"
 
 
 @dataclass(frozen=True)
@@ -38,16 +41,14 @@ def modules(host: Host, wanted: dict[str, tuple[str, ...]], release: str) -> dic
 
 
 def registry_dwords(host: Host, wanted: bool) -> dict[str, Fact[str]]:
-    """RegistryDwords of nvidia.ko by parameter and place: what it runs with, what modprobe.d sets at the next load."""
+    """RegistryDwords of nvidia.ko, for all boards and for single ones, by place: what it runs with, and what modprobe.d
+    sets at the next load. sysfs shows both empty."""
     if not wanted:
         return {}
-    read = _options(host)
-    found: dict[str, Fact[str]] = {}
-    for name in ("NVreg_RegistryDwords", "NVreg_RegistryDwordsPerDevice"):
-        found[f"{name} of the loaded driver"] = _live(host, "nvidia", name)
-        found[f"{name} in modprobe.d"] = (absent(read.source, read.reason or "") if read.value is None else
-                                          known(read.value.get("nvidia", {}).get(name, ""), read.source))
-    return found
+    return {LOADED: parsed(text(host, _NVIDIA_PARAMS), lambda listing: ";".join(
+                line.strip().strip('"') for line in _DWORDS.findall(listing))),
+            "modprobe.d": parsed(_options(host), lambda every: ";".join(
+                every.get("nvidia", {}).get(f"NVreg_RegistryDwords{which}", "") for which in ("", "PerDevice")))}
 
 
 def _module(host: Host, name: str, parameters: Iterable[str], release: str,

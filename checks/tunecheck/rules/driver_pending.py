@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.driver_parts import ELSEWHERE
 from . import from_driver
 from .finding import Case, Finding, Remedy
 
@@ -17,11 +18,14 @@ def judge(case: Case) -> Iterator[Finding]:
     parts, loaded = case.host.driver_parts, from_driver.loaded(case)
     want = parts.library.value or loaded.value
     if not parts.modules or want is None:
-        yield from_driver.unread(_ID, "nvidia", "the version of the next driver", loaded)
+        unread = case.host.kernel.release if want else loaded
+        yield from_driver.unread(_ID, "nvidia", "which driver the next boot loads", unread)
         return
     release, file = list(parts.modules.items())[-1]
     build = Remedy(f"run: dkms autoinstall -k {release}, or install the module package for that kernel")
-    if file.value is None and not file.missing:
+    if file.reason == ELSEWHERE:
+        yield Finding(_ID, release, "skip", "generated", f"{ELSEWHERE}: a container, or a kernel from outside")
+    elif file.value is None and not file.missing:
         yield from_driver.unread(_ID, release, f"the module for kernel {release}", file)
     elif file.value is None or file.value.version != want:
         what = f"is {file.value.version}, the libraries are {want}" if file.value else "does not exist"

@@ -42,8 +42,10 @@ def unread(check: str, subject: str, what: str, fact: Fact[Any]) -> Finding:
 def parts(case: Case) -> Iterator[tuple[str, str, Fact[str]]]:
     """What has to have the loaded module's version: name, outcome where it has not, version. Libraries that are not
     there and packages of nothing are left out."""
-    for name, fact in case.host.driver_parts.libraries.items():
-        if not fact.missing:
+    libraries = {name: fact for name, fact in case.host.driver_parts.libraries.items() if not fact.missing}
+    for name, fact in libraries.items():
+        # Where none can be read one says so for all.
+        if fact.known or (name == next(iter(libraries)) and not any(each.known for each in libraries.values())):
             yield name, "fail", fact
     told = case.snapshot.nvml
     if told.value is not None:

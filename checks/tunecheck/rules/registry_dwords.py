@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.modules import LOADED
 from ..formats.registry_dwords import problems, words
 from . import from_driver
 from .finding import Case, Finding, Remedy
@@ -15,17 +16,18 @@ def judge(case: Case) -> Iterator[Finding]:
     if early := list(from_driver.nothing(case, _ID)):
         yield from early
         return
+    found = case.host.registry_dwords
     wrong: dict[tuple[str, str, str], list[str]] = {}
-    seen = 0
-    for place, fact in case.host.registry_dwords.items():
-        if fact.value is None and not fact.missing:
-            yield from_driver.unread(_ID, place, place, fact)
-        seen += len(words(fact.value or ""))
+    for place, fact in found.items():
         for problem in problems(fact.value or ""):
             wrong.setdefault(problem, []).append(place)
     for (word, text, remedy), places in wrong.items():
         yield Finding(_ID, word, "warn", "configured", f"{word} ({', '.join(places)}) {text}", word, "",
                       tuple(places), Remedy(remedy))
-    if not wrong and all(fact.known or fact.missing for fact in case.host.registry_dwords.values()):
-        yield Finding(_ID, "nvidia", "pass" if seen else "skip", "configured", f"all {seen} words of RegistryDwords "
-                      "are keys of the driver" if seen else "NVreg_RegistryDwords is not set")
+    # What the driver runs with outranks modprobe.d, which a posted report mostly lacks.
+    if not found[LOADED].known:
+        yield from_driver.unread(_ID, LOADED, "what the driver runs with", found[LOADED])
+    elif not wrong:
+        count = len(words(found[LOADED].value or ""))
+        yield Finding(_ID, "nvidia", "pass" if count else "skip", "effective", f"all {count} words of RegistryDwords "
+                      "are keys of the driver" if count else "NVreg_RegistryDwords is not set")
