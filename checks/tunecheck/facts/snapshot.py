@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..host import Host
 from ..spec.frozen import Spec
 from .boot import Boot, boot
 from .cpu import Policy, policies
 from .driver import Driver, driver
-from .driver_parts import DriverParts, driver_parts
 from .fact import Fact
 from .iommu import modes
 from .kernel import Kernel, identity, kernel
 from .modules import Module, modules, registry_dwords
 from .nvml import Nvml, nvml
-from .packages import Packages, packages
-from .processes import Processes, processes
 from .receipt import Receipt, receipt
-from .service_env import ServiceEnv, service_env
-from .services import Service, services
 from .topo_text import TopoText, topo_text
 from .topology import Topology, topology
 from .units import ACS_UNIT, enabled
+
+if TYPE_CHECKING:
+    from .driver_parts import DriverParts
+    from .packages import Packages
+    from .processes import Processes
+    from .service_env import ServiceEnv
+    from .services import Service
 
 __all__ = ["HostFacts", "Snapshot", "gather"]
 
@@ -78,6 +81,13 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
 
 
 def _host_facts(host: Host, spec: Spec, found: Topology, told: Fact[Nvml]) -> HostFacts:
+    # Not for `tunecheck topo`, which would pay for them with its start-up.
+    from .driver_parts import driver_parts
+    from .packages import packages
+    from .processes import processes
+    from .service_env import service_env
+    from .services import services
+
     running = kernel(host)
     release = running.release.value or ""
     wanted = {name: tuple(values) for name, values in spec.modules.items()}

@@ -90,7 +90,8 @@ def test_a_machine_that_answers_nothing_about_its_driver() -> None:
     assert len(ours) == 11 and {each.outcome for each in ours} == {"unknown"}
 
 
-@pytest.mark.parametrize("garbage", ["", "\0", "\xff" * 5000, "version: x\nlicense:\n", "1 2 3 D\n", "\t\t\tinstalled\n"])
+@pytest.mark.parametrize("garbage", ["", "\0", "\xff" * 5000, "version: x\nlicense:\n", "1 2 3 D\n",
+                                     "\t\t\tinstalled\n"])
 def test_garbage_from_every_command_and_file(garbage: str) -> None:
     machine = trees.driver(trees.full(trees.switch()))
     for argv in machine.runs:
