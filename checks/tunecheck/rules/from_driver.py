@@ -66,5 +66,9 @@ def parts(case: Case) -> Iterator[tuple[str, str, Fact[str]]]:
 def fabric(case: Case) -> dict[str, str]:
     """The fabric state of every GPU that hangs on an NVSwitch; empty where none does, and where NVML says nothing."""
     told = case.snapshot.nvml.value
-    states = {gpu.bdf: str(gpu.fact("fabric_state").value or "not_supported") for gpu in (told.gpus if told else ())}
-    return {bdf: state for bdf, state in states.items() if state != "not_supported"}
+    facts = {gpu.bdf: gpu.fact("fabric_state") for gpu in (told.gpus if told else ())}
+    if all(fact.value in (None, "not_supported") for fact in facts.values()):
+        return {}
+    # Beside GPUs that have a state, one that tells none (GPU_IS_LOST) has not joined.
+    states = {bdf: str(fact.value or fact.reason) for bdf, fact in facts.items()}
+    return {bdf: state for bdf, state in states.items() if state.lower() != "not_supported"}

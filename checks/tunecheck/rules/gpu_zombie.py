@@ -17,7 +17,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield from early
         return
     told, found = case.snapshot.nvml, case.host.processes
-    for fact in (told, found):
+    for fact in (told, found, *(gpu.fact("processes") for gpu in (told.value.gpus if told.value else ()))):
         if fact.reason is not None:
             yield from_driver.unread(_ID, "processes", "which processes hold a GPU", fact)
             return
