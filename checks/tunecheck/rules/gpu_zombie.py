@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+from ..facts.fact import Fact
 from ..facts.service_env import pids
 from . import from_driver
 from .finding import Case, Finding, Remedy
@@ -17,7 +19,9 @@ def judge(case: Case) -> Iterator[Finding]:
         yield from early
         return
     told, found = case.snapshot.nvml, case.host.processes
-    for fact in (told, found, *(gpu.fact("processes") for gpu in (told.value.gpus if told.value else ()))):
+    needed: list[Fact[Any]] = [told, found]
+    needed += [gpu.fact("processes") for gpu in (told.value.gpus if told.value else ())]
+    for fact in needed:
         if fact.reason is not None:
             yield from_driver.unread(_ID, "processes", "which processes hold a GPU", fact)
             return
