@@ -11,6 +11,7 @@ from ..host import Host, Unreadable
 from .fact import Fact, absent, known, parsed, text
 
 if TYPE_CHECKING:
+    from ..formats.boot_log import BootLog
     from ..formats.kernel_log import KernelEvents
 
 __all__ = ["Kernel", "KernelLog", "kernel"]
@@ -30,11 +31,13 @@ _KEYS = {"AMD-Vi": "amd_iommu", "DMAR": "intel_iommu"}
 @dataclass(frozen=True)
 class KernelLog:
     """``complete``: the log reaches back to the first line. ``rejected`` maps a parameter as it would stand on the
-    command line (``pci=noacs``, or a bare name) to the line that rejects it. ``events``: everything else in it."""
+    command line (``pci=noacs``, or a bare name) to the line that rejects it. ``events``: everything else in it;
+    ``boot``: what it says once, of processors and firmware."""
 
     complete: bool
     rejected: dict[str, str]
     events: KernelEvents
+    boot: BootLog
 
 
 @dataclass(frozen=True)
@@ -98,12 +101,13 @@ def _log_from(host: Host, argv: tuple[str, ...]) -> Fact[KernelLog]:
         refused = not done.stderr or re.search(r"not permitted|permission", done.stderr, re.IGNORECASE)
         return absent(source, "no permission" if refused else done.stderr.strip().splitlines()[0])
     # Not for `tunecheck topo`, which reads no log: its start-up must not pay for the patterns.
+    from ..formats import boot_log
     from ..formats.kernel_log import parse
     from ..formats.log_lines import without_middle
 
     log = without_middle(done.stdout)
     events = parse(log)
-    return known(KernelLog(events.start, rejected(log), events), source)
+    return known(KernelLog(events.start, rejected(log), events, boot_log.parse(log)), source)
 
 
 def rejected(log: str) -> dict[str, str]:

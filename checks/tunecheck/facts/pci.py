@@ -7,10 +7,12 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from ..formats.pci import BDF, Acs, ConfigUnreadable, acs, bdf_key, config_gone
+from ..formats.pci import BDF, Acs, acs, bdf_key, config_gone
+from ..formats.pcie_cap import Express, express
 from ..formats.topology import Chain, chain
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known, parsed, text
+from .pcie import from_config, read_config
 
 __all__ = ["DEVICES", "Device", "Link", "accelerators", "bdf_key", "device", "display_name"]
 
@@ -19,12 +21,6 @@ DEVICES = "/sys/bus/pci/devices"
 #: Without a spec: NVIDIA's display (0300) and 3D (0302) controllers.
 _NVIDIA, _DISPLAY = "10de", ("0300", "0302")
 
-#: For a box whose driver does not say: PCI ids of the boards that the profiles are about.
-_NAMES = {
-    "10de:2bb1": "RTX PRO 6000 Blackwell Workstation", "10de:2bb4": "RTX PRO 6000 Blackwell Max-Q Workstation",
-    "10de:2bb5": "RTX PRO 6000 Blackwell Server", "10de:2b85": "GeForce RTX 5090", "10de:2901": "B200",
-    "10de:2335": "H200 SXM", "1234:1111": "QEMU stand-in",
-}
 _MODEL = re.compile(r"^Model:\s*(\S.*)$", re.MULTILINE)
 
 
@@ -41,7 +37,7 @@ class Link:
 @dataclass(frozen=True)
 class Device:
     """A PCI device. ``ids`` is "vendor:device" and ``class_code`` the upper four of its six digits, in lower-case
-    hex; ``driver`` is None where none is bound."""
+    hex; ``driver`` is None where none is bound; ``express`` is None for conventional PCI."""
 
     bdf: str
     ids: str
@@ -52,6 +48,7 @@ class Device:
     driver: Fact[str]
     acs: Fact[Acs | None]
     answers: Fact[bool]
+    express: Fact[Express | None]
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -91,11 +88,13 @@ def _id_unread(host: Host, bdf: str, wanted: Collection[str]) -> Fact[str] | Non
 def device(host: Host, bdf: str) -> Device:
     """Everything about one device."""
     folder = f"{DEVICES}/{bdf}"
+    config = read_config(host, bdf)
     return Device(
         bdf=bdf, ids=_ids(host, bdf), class_code=_hex(host, bdf, "class")[:4], chain=_chain(host, folder),
         numa_node=parsed(text(host, f"{folder}/numa_node"), int),
         link=_link(host, folder),
-        driver=_driver(host, folder), acs=_acs(host, folder), answers=_answers(host, folder))
+        driver=_driver(host, folder), acs=from_config(config, acs),
+        answers=from_config(config, lambda data: not config_gone(data)), express=from_config(config, express))
 
 
 def _link(host: Host, folder: str) -> Link:
@@ -109,7 +108,11 @@ def display_name(host: Host, target: Device) -> str:
         model = _MODEL.search(text(host, f"/proc/driver/nvidia/gpus/{target.bdf}/information").value or "")
         if model:
             return model.group(1).strip()
-    return _NAMES.get(target.ids, target.ids)
+    # Imported where it is needed: reading the boards' data takes some milliseconds.
+    from ..spec.boards import board
+
+    known_board = board(target.ids)
+    return known_board.name if known_board else target.ids
 
 
 def _hex(host: Host, bdf: str, name: str) -> str:
@@ -141,22 +144,3 @@ def _driver(host: Host, folder: str) -> Fact[str]:
         return known(posixpath.basename(host.realpath(f"{folder}/driver")), f"{folder}/driver")
     except Unreadable as error:
         return absent(f"{folder}/driver", error.reason)
-
-
-def _acs(host: Host, folder: str) -> Fact[Acs | None]:
-    source = f"{folder}/config"
-    try:
-        return known(acs(host.read_bytes(source)), source)
-    except Unreadable as error:
-        return absent(source, error.reason)
-    except ConfigUnreadable as error:
-        return absent(source, str(error))
-
-
-def _answers(host: Host, folder: str) -> Fact[bool]:
-    source = f"{folder}/config"
-    try:
-        config = host.read_bytes(source)
-    except Unreadable as error:
-        return absent(source, error.reason)
-    return known(not config_gone(config), source)

@@ -14,7 +14,9 @@ from .fact import Fact
 from .iommu import modes
 from .kernel import Kernel, identity, kernel
 from .modules import Module, modules, registry_dwords
+from .neighbours import Neighbour, neighbours
 from .nvml import Nvml, nvml
+from .pcie import Counters, counters
 from .receipt import Receipt, receipt
 from .topo_text import TopoText, topo_text
 from .topology import Topology, topology
@@ -23,6 +25,7 @@ from .units import ACS_UNIT, enabled
 if TYPE_CHECKING:
     from .driver_parts import DriverParts
     from .packages import Packages
+    from .platform import Platform
     from .processes import Processes
     from .service_env import ServiceEnv
     from .services import Service
@@ -41,6 +44,9 @@ class HostFacts:
     policies: Fact[tuple[Policy, ...]]
     driver: Driver
     acs_unit: Fact[bool]
+    platform: Platform
+    errors: dict[str, Counters]
+    neighbours: Fact[tuple[Neighbour, ...]]
     driver_parts: DriverParts
     packages: Packages
     services: dict[str, Service]
@@ -81,15 +87,17 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
 
 
 def _host_facts(host: Host, spec: Spec, found: Topology, told: Fact[Nvml]) -> HostFacts:
-    # Not for `tunecheck topo`, which would pay for them with its start-up.
+    # `tunecheck topo` does not pay for these.
     from .driver_parts import driver_parts
     from .packages import packages
+    from .platform import platform
     from .processes import processes
     from .service_env import service_env
     from .services import services
 
     running = kernel(host)
     release = running.release.value or ""
+    box = platform(host)
     wanted = {name: tuple(values) for name, values in spec.modules.items()}
     starts, loaded = boot(host, release), driver(host)
     # Without a driver and without a board of NVIDIA's there is nothing to ask of either.
@@ -99,9 +107,12 @@ def _host_facts(host: Host, spec: Spec, found: Topology, told: Fact[Nvml]) -> Ho
         boot=starts,
         iommu=modes(host, found.devices),
         modules=modules(host, wanted, release),
-        policies=policies(host),
+        policies=policies(host, box.online),
         driver=loaded,
         acs_unit=enabled(host, ACS_UNIT),
+        platform=box,
+        errors=counters(host, (*found.bridges, *(device.bdf for device in found.devices))),
+        neighbours=neighbours(host, found),
         driver_parts=driver_parts(host, nvidia, (release, starts.release.value or "")),
         packages=packages(host, nvidia),
         services=services(host, nvidia),

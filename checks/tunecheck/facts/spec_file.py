@@ -54,7 +54,12 @@ def _judged_fields(spec: Spec) -> list[tuple[str, bool]]:
                 isinstance(value, (int, str)) for value in values.values()) for name, values in spec.modules.items())),
         ("cpu.governor", isinstance(spec.cpu.governor, str)),
         ("cpu.epp", _optional(spec.cpu.epp, str)),
+        ("cpu.smt", spec.cpu.smt in (None, "on", "off")),
         ("driver.version", _optional(spec.driver.version, str)),
+        ("gpu.power_limit_watts", _optional(spec.gpu.power_limit_watts, int)),
+        ("gpu.persistence", spec.gpu.persistence in (None, True, False)),
+        ("gpu.ecc", spec.gpu.ecc in (None, "enabled", "disabled")),
+        ("gpu.mig", spec.gpu.mig in (None, "enabled", "disabled")),
     ]
 
 

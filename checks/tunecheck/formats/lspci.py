@@ -7,9 +7,10 @@ a register that is not shown is never taken for zero.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Iterator, List, Optional
+from dataclasses import dataclass, field
+from typing import Dict, Iterator, List, Optional
 
+from .lspci_express import read_express
 from .lspci_names import class_code, ids_of
 from .pci import ACS_NAMES, Acs
 
@@ -32,8 +33,9 @@ class LspciDevice:
     """One device as one text shows it. Ids and codes in lower-case hex without 0x; speeds in sysfs' words.
 
     ``port`` is the Express type ("Root Port", "Endpoint", ...; "" for a conventional device, None where the
-    capabilities are not shown). ``extended`` says whether any extended capability is listed, ``cut`` that the text
-    ends inside this device, ``denied`` that it was made without root."""
+    capabilities are not shown), ``codes`` its registers as far as shown. ``extended`` says whether any extended
+    capability is listed, ``aer`` whether Advanced Error Reporting is, ``cut`` that the text ends inside this device,
+    ``denied`` that it was made without root."""
 
     bdf: str
     vendor: Optional[str] = None
@@ -45,6 +47,8 @@ class LspciDevice:
     driver_shown: bool = False
     iommu_group: Optional[str] = None
     port: Optional[str] = None
+    slot: bool = False
+    codes: Dict[str, int] = field(default_factory=dict)
     speed: Optional[str] = None
     width: Optional[int] = None
     max_speed: Optional[str] = None
@@ -54,6 +58,7 @@ class LspciDevice:
     acs_ctl: Optional[int] = None
     listed: bool = False
     extended: bool = False
+    aer: bool = False
     denied: bool = False
     cut: bool = False
     gone: bool = False
@@ -114,8 +119,10 @@ def _read(device: LspciDevice, line: str) -> None:
         _capability(device, line)
     elif line.startswith("ACS"):
         _acs(device, line)
-    elif line.startswith("Lnk"):
+    elif line.startswith(("Lnk", "DevCap:", "MaxPayload ", "RlxdOrd")):
         _link(device, line)
+        if device.port:
+            read_express(device.codes, line)
     elif line.startswith("Bus: "):
         found = _BUS.match(line)
         if found:
@@ -147,10 +154,11 @@ def _capability(device: LspciDevice, line: str) -> None:
         device.port = ""
     express = _EXPRESS.match(line)
     if express:
-        device.port = express.group(1).strip()
+        device.port, device.slot = express.group(1).strip(), "(Slot+)" in line
     extended = _EXTENDED.match(line)
     if extended:
         device.extended = True
+        device.aer |= extended.group(2).startswith("Advanced Error Reporting")
         # Very old versions print its number, and never its registers.
         if extended.group(2).startswith(("Access Control Services", "#0d")):
             device.acs_offset = int(extended.group(1), 16)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 __all__ = ["ACS_NAMES", "BDF", "REDIRECT_MASK", "Acs", "ConfigUnreadable", "acs", "bdf_key", "config_gone",
-           "covered_by_acs_option", "find_capability"]
+           "covered_by_acs_option", "find_capability", "find_extended"]
 
 #: A PCI address. The domain may have more than four digits (Intel VMD: 10000:e1:00.0).
 BDF = re.compile(r"^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
@@ -83,7 +83,7 @@ def acs(config: bytes) -> Optional[Acs]:
             return None     # conventional PCI: no extended capabilities at all
         raise ConfigUnreadable("the extended configuration space is out of reach (%d of %d bytes)"
                                % (len(config), _EXTENDED))
-    offset = _find_extended(config, _ECAP_ACS)
+    offset = find_extended(config, _ECAP_ACS)
     if offset is None:
         return None
     return Acs(offset, _word(config, offset + 4), _word(config, offset + 6))
@@ -105,7 +105,8 @@ def find_capability(config: bytes, wanted: int) -> Optional[int]:
     return None
 
 
-def _find_extended(config: bytes, wanted: int) -> Optional[int]:
+def find_extended(config: bytes, wanted: int) -> Optional[int]:
+    """Where the extended capability ``wanted`` lies in 4096 bytes; None where there is none, or the list is a loop."""
     offset, seen = 0x100, 0
     while 0x100 <= offset <= _EXTENDED - 8 and seen < 480:
         header = int.from_bytes(config[offset:offset + 4], "little")

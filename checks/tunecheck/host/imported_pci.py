@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..formats.lspci import LspciDevice
+from ..formats.lspci_express import express_bytes
 from ..formats.lspci_raw import complete_from_bytes
 from ..formats.pci import acs, find_capability
 
@@ -14,7 +15,10 @@ __all__ = ["FULL", "RAW", "BusTree", "config", "has_no_link", "merge"]
 FULL = "add: sudo lspci -vvv"
 RAW = "add: sudo lspci -xxxx"
 
-_EXPRESS_AT, _EXTENDED_AT = 0x40, 0x100
+_EXTENDED_AT = 0x100
+_AER, _ACS, _VENDOR = 0x01, 0x0D, 0x0B
+#: They have no ACS that matters to peer traffic; their other registers do.
+_ENDPOINTS = ("Endpoint", "Legacy Endpoint")
 _NO_LINK = ("", "Root Complex Integrated Endpoint", "Root Complex Event Collector")
 
 
@@ -37,6 +41,9 @@ def merge(known: dict[str, LspciDevice], found: Iterable[LspciDevice]) -> str | 
                      "width", "max_speed", "max_width"):
             if getattr(best, name) is None:
                 setattr(best, name, getattr(rest, name))
+        best.codes = {**rest.codes, **best.codes}
+        best.slot |= rest.slot
+        best.aer |= rest.aer
         best.driver_shown |= rest.driver_shown
         best.gone |= rest.gone
         best.raw = max(best.raw, rest.raw, key=len)
@@ -81,6 +88,8 @@ def config(device: LspciDevice) -> bytes | str:
         return f"not in the import (the text ends inside this device); {FULL}"
     if device.listed and (device.port == "" or device.extended):
         return _built(device)
+    if device.listed and device.port in _ENDPOINTS:
+        return _built(device)[:256]
     if len(device.raw) >= 256 and find_capability(device.raw, 0x10) is None:
         return device.raw
     return f"not in the import (no extended capability is shown); {RAW}"
@@ -95,15 +104,27 @@ def _built(device: LspciDevice) -> bytes:
     if device.buses:
         data[0x19], data[0x1A] = device.buses
     if express:
-        data[0x34], data[_EXPRESS_AT] = _EXPRESS_AT, 0x10
-    found = device.acs
-    if found is not None and express:
-        at = found.offset if found.offset % 4 == 0 and found.offset <= 4088 else _EXTENDED_AT
-        if at != _EXTENDED_AT:      # some capability has to come first: an empty vendor-specific one
-            data[_EXTENDED_AT:_EXTENDED_AT + 4] = (0x0B | 1 << 16 | at << 20).to_bytes(4, "little")
-        data[at:at + 4] = (0x0D | 1 << 16).to_bytes(4, "little")
-        data[at + 4:at + 8] = found.cap.to_bytes(2, "little") + found.ctl.to_bytes(2, "little")
+        links = (device.max_speed, device.max_width), (device.speed, device.width)
+        at, content = express_bytes(device.codes, device.port or "", device.slot, links)
+        data[0x34] = at
+        data[at:at + len(content)] = content
+        _extended(data, device)
     return bytes(data)
+
+
+def _extended(data: bytearray, device: LspciDevice) -> None:
+    """The list from 0x100 on: AER where the text lists it, and ACS with its registers."""
+    found = device.acs
+    at = found.offset if found and found.offset % 4 == 0 and _EXTENDED_AT < found.offset <= 4088 else 0
+    if found and not at:
+        at = _EXTENDED_AT if not device.aer else _EXTENDED_AT + 0x48
+    if at != _EXTENDED_AT and (at or device.aer):
+        # Some capability has to come first: where it is not AER, an empty vendor-specific one.
+        first = _AER if device.aer else _VENDOR
+        data[_EXTENDED_AT:_EXTENDED_AT + 4] = (first | 1 << 16 | at << 20).to_bytes(4, "little")
+    if found:
+        data[at:at + 4] = (_ACS | 1 << 16).to_bytes(4, "little")
+        data[at + 4:at + 8] = found.cap.to_bytes(2, "little") + found.ctl.to_bytes(2, "little")
 
 
 class BusTree:

@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from .. import __version__
+from ..facts.paths import PairPath, paths
 from ..facts.pci import Device, Link
 from ..facts.topology import Pair, Topology
 from ..rules import Case, Finding, exit_code, worst
@@ -36,7 +37,7 @@ def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
         topology = snapshot.topology
         result["accelerators"] = [_accelerator(index, name, device) for index, (name, device)
                                   in enumerate(zip(topology.names, topology.devices, strict=True))]
-        result["pairs"] = [_pair(topology, pair) for pair in topology.pairs]
+        result["pairs"] = [_pair(topology, path.pair) | {"path": _path(path)} for path in paths(snapshot)]
         result["bridges"] = [_bridge(topology, device) for device in topology.bridges.values()]
     result["findings"] = [_finding(finding) for finding in findings]
     return result
@@ -56,6 +57,23 @@ def _accelerator(index: int, name: str, device: Device) -> dict[str, Any]:
 def _pair(topology: Topology, pair: Pair) -> dict[str, Any]:
     return {"a": topology.devices[pair.a].bdf, "b": topology.devices[pair.b].bdf, "relation": pair.relation.value,
             "reason": pair.relation.reason, "common": pair.common, "bridges": list(pair.bridges)}
+
+
+def _path(path: PairPath) -> dict[str, Any]:
+    """Links at their highest speed and present width; GB/s of payload."""
+    slowest = path.slowest
+    return {"hops": [_hop(path, hop) for hop in path.hops],
+            "slowest": {"link": slowest.name, "gen": slowest.top_gen, "width": slowest.width} if slowest else None,
+            "redirectors": list(path.redirectors), "mps": path.mps, "one_way_gb_s": path.one_way,
+            "two_way_gb_s": path.two_way, "latency_class": path.latency_class, "reason": path.reason}
+
+
+def _hop(path: PairPath, hop: Device) -> dict[str, Any]:
+    wire, express = path.wire_of(hop.bdf), hop.express.value
+    link = express.link if express else None
+    return {"bdf": hop.bdf, "link": {"gen": wire.top_gen, "width": wire.width} if wire else None,
+            "aspm": (link.aspm or "off") if link else None, "mps": express.payload if express else None,
+            "mrrs": express.read_request if express else None}
 
 
 def _bridge(topology: Topology, device: Device) -> dict[str, Any]:

@@ -37,8 +37,15 @@ _LINK = _object(width=_MAYBE_INT, max_width=_MAYBE_INT, speed=_MAYBE_TEXT, max_s
 _ACCELERATOR = _object(bdf=_BDF, index={"type": "integer", "minimum": 0}, name=_TEXT, ids=_TEXT,
                        **{"class": _TEXT}, driver=_MAYBE_TEXT, numa_node=_MAYBE_INT, path=_list(_BDF),
                        answers=_MAYBE_BOOL, link=_LINK)
+_MAYBE_RATE: dict[str, Any] = {"type": ["number", "null"], "description": "GB/s of payload"}
+_HOP = _object(bdf=_BDF, link=_or_null(_object(gen=_MAYBE_INT, width=_MAYBE_INT)), aspm=_MAYBE_TEXT, mps=_MAYBE_INT,
+               mrrs=_MAYBE_INT)
+_PATH = _object(hops=_list(_HOP), slowest=_or_null(_object(link=_TEXT, gen=_MAYBE_INT, width=_MAYBE_INT)),
+                redirectors=_list(_BDF), mps=_MAYBE_INT, one_way_gb_s=_MAYBE_RATE, two_way_gb_s=_MAYBE_RATE,
+                latency_class={"enum": ["switch", "cascade", "root-complex", "cross-socket", "nvlink", None]},
+                reason=_MAYBE_TEXT)
 _PAIR = _object(a=_BDF, b=_BDF, relation={"enum": [*RELATIONS, None]}, reason=_MAYBE_TEXT,
-                common=_or_null(_BDF), bridges=_list(_BDF))
+                common=_or_null(_BDF), bridges=_list(_BDF), path=_PATH)
 _ACS = _object(state={"enum": ["present", "absent", "unknown"]}, reason=_MAYBE_TEXT, cap=_REGISTER, ctl=_REGISTER,
                bits=_MAYBE_TEXT, redirects=_MAYBE_BOOL)
 _BRIDGE = _object(bdf=_BDF, ids=_TEXT, driver=_MAYBE_TEXT, path=_list(_BDF), link=_LINK, acs=_ACS, pairs=_list(_TEXT))

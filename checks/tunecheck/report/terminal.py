@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from ..rules import Case, Finding, worst
+from .paths import path_lines
 from .tree import matrix_lines, tree_lines
 
 __all__ = ["Style", "render", "style_for"]
@@ -44,6 +45,8 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style) -> str:
         lines += [*tree_lines(case.snapshot.topology, style.unicode), ""]
         matrix = matrix_lines(case.snapshot.topology, style.width)
         lines += [*matrix, ""] if matrix else []
+        predicted = path_lines(case.snapshot)
+        lines += [*predicted, ""] if predicted else []
     text = [_safe(line) for line in lines]
     text = [part for line in text for part in _wrap(line, style.width)]
     text += [part for finding in findings for part in _finding(finding, style)]

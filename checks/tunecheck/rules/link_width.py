@@ -1,6 +1,6 @@
-"""link-width: the declared number of lanes at the accelerator and at every hop above it.
+"""link-width: every link above the accelerator has the declared lanes, or without a declaration all that it could have.
 
-Width only: at idle a link runs at 2.5 GT/s to save power, so speed means something only under load.
+Width only: at idle a link runs at 2.5 GT/s to save power, so speed means something only under load (link-speed).
 """
 
 from __future__ import annotations
@@ -8,38 +8,68 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.pci import Device
+from ..facts.wires import Wire, wires
 from .finding import Case, Finding, Remedy
+from .on_path import each
 
 _ID = "link-width"
 _SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS")
+_SLOT = Remedy("where the board shall have all of its lanes, use a wider slot or change the bifurcation in the BIOS")
 
 
 def judge(case: Case) -> Iterator[Finding]:
     wanted = case.spec.accelerators.link_width
-    topology = case.snapshot.topology
-    if wanted is None or not topology.devices:
-        reason = ("no accelerator found" if wanted is not None else "the spec asks for no link width" if case.frozen
-                  else "no spec given")
-        yield Finding(_ID, "links", "skip", "effective", reason)
-        return
-    for index, device in enumerate(topology.devices):
-        hops = [topology.bridges[bdf] for bdf in device.path[:-1] if bdf in topology.bridges] + [device]
-        yield _judge(f"GPU{index} {device.bdf}", hops, wanted)
+
+    def one(subject: str, chain: list[Device]) -> Finding:
+        return _declared(subject, chain, wanted) if wanted else _own(case, subject, chain)
+
+    yield from each(case, _ID, one, registers=False)
 
 
-def _judge(subject: str, hops: list[Device], wanted: int) -> Finding:
-    widths = [(hop.bdf, hop.link.width) for hop in hops]
-    observed = " > ".join(f"{bdf} x{'?' if width.value is None else width.value}" for bdf, width in widths)
+def _declared(subject: str, hops: list[Device], wanted: int) -> Finding:
     expected = f"x{wanted} at every hop"
-    evidence = tuple(width.source for _, width in widths)
-    narrow = [f"{bdf} x{width.value}" for bdf, width in widths if width.value is not None and width.value < wanted]
+    evidence = tuple(hop.link.width.source for hop in hops)
+    narrow = [f"{hop.bdf} x{hop.link.width.value}" for hop in hops if (hop.link.width.value or wanted) < wanted
+              or hop.link.width.value == 0]
     if narrow:
-        return Finding(_ID, subject, "fail", "effective", f"{subject} is held back by {', '.join(narrow)}", observed,
-                       expected, evidence, _SEAT)
+        return Finding(_ID, subject, "fail", "effective", f"{subject} is held back by {', '.join(narrow)}",
+                       _observed(hops), expected, evidence, _SEAT)
+    return _dark(subject, hops, expected) or Finding(
+        _ID, subject, "pass", "effective", f"{subject} has {expected}", _observed(hops), expected, evidence)
+
+
+def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
+    """Without a declaration: a link that has fewer lanes than both its ends is damaged; one that has fewer than the
+    board because a port has no more is how the box is built."""
+    links = wires(case.snapshot.topology, hops[-1])
+    board = hops[-1].link.max_width.value or 0
+    evidence = tuple(hop.link.width.source for hop in hops)
+    lost = [f"{wire.name} x{wire.width} of x{wire.max_width}" for wire in links if _lost(wire)]
+    less = [f"{wire.name} x{wire.width}" for wire in links if wire.width and wire.width < board]
+    if lost:
+        return Finding(_ID, subject, "fail", "effective", f"{subject} is held back by {', '.join(lost)}",
+                       _observed(hops), "the lanes that both ends of a link have", evidence, _SEAT)
+    if less:
+        return Finding(_ID, subject, "warn", "effective", f"{subject} has x{board}, and {', '.join(less)}: no more "
+                       "lanes are wired there", _observed(hops), f"x{board} at every hop", evidence, _SLOT)
+    return _dark(subject, hops, f"x{board}") or Finding(
+        _ID, subject, "pass", "effective", f"{subject} has x{board} at every hop, all that the board has",
+        _observed(hops), f"x{board} at every hop", evidence)
+
+
+def _lost(wire: Wire) -> bool:
+    return wire.width is not None and wire.max_width is not None and wire.width < wire.max_width
+
+
+def _dark(subject: str, hops: list[Device], expected: str) -> Finding | None:
     # A root bus function without a link of its own has no such file; the accelerator itself always must.
-    dark = [width for _, width in widths if width.value is None and not width.missing]
-    if dark or hops[-1].link.width.value is None:
-        why = (dark or [hops[-1].link.width])[0].why()
-        return Finding(_ID, subject, "unknown", "effective", f"the link width of {subject} is unknown: {why}",
-                       observed, expected, evidence)
-    return Finding(_ID, subject, "pass", "effective", f"{subject} has {expected}", observed, expected, evidence)
+    dark = [hop.link.width for hop in hops if hop.link.width.value is None and not hop.link.width.missing]
+    if not dark and hops[-1].link.width.value is not None:
+        return None
+    why = (dark or [hops[-1].link.width])[0].why()
+    return Finding(_ID, subject, "unknown", "effective", f"the link width of {subject} is unknown: {why}",
+                   _observed(hops), expected, tuple(hop.link.width.source for hop in hops))
+
+
+def _observed(hops: list[Device]) -> str:
+    return " > ".join(f"{hop.bdf} x{'?' if hop.link.width.value is None else hop.link.width.value}" for hop in hops)

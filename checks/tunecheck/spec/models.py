@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-__all__ = ["Accelerators", "Acs", "Boot", "Cpu", "Driver", "Kernel", "Spec", "schema"]
+__all__ = ["Accelerators", "Acs", "Boot", "Cpu", "Driver", "Gpu", "Kernel", "Spec", "schema"]
 
 PciId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{4}:[0-9a-f]{4}$")]
 ModuleName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
@@ -31,7 +31,7 @@ class Accelerators(_Part):
         default=None, description="worst relation any pair may have (PIX best, SYS worst); null: report only"
     )
     link_width: Literal[1, 2, 4, 8, 12, 16, 32] | None = Field(
-        default=None, description="PCIe lanes at the accelerator and at every hop of its path; null: not judged"
+        default=None, description="PCIe lanes at the accelerator and at every hop of its path; null: all of its own"
     )
 
 
@@ -56,10 +56,24 @@ class Cpu(_Part):
     epp: Literal["default", "performance", "balance_performance", "balance_power", "power"] | None = Field(
         default=None, description="energy_performance_preference where the driver has it; null: leave"
     )
+    smt: Literal["on", "off"] | None = Field(
+        default=None, description='judged only, no role sets it; null: not judged. In YAML write "on", "off" in quotes'
+    )
 
 
 class Driver(_Part):
     version: DriverVersion | None = Field(default=None, description="exact release, for example 595.71.05; null: any")
+
+
+class Gpu(_Part):
+    power_limit_watts: Annotated[int, Field(ge=50, le=2000)] | None = Field(
+        default=None, description="of every accelerator, in W; null: the board's default"
+    )
+    persistence: bool | None = Field(default=None, description="persistence mode; null: off is worth a warning")
+    ecc: Literal["enabled", "disabled"] | None = Field(default=None, description="null: off is worth a warning")
+    mig: Literal["enabled", "disabled"] | None = Field(
+        default=None, description="null: disabled where there are several accelerators"
+    )
 
 
 class Boot(_Part):
@@ -86,6 +100,7 @@ class Spec(_Part):
     )
     cpu: Cpu = Cpu()
     driver: Driver = Driver()
+    gpu: Gpu = Gpu()
     boot: Boot = Boot()
 
 

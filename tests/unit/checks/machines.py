@@ -62,6 +62,8 @@ def build(data: dict[str, Any]) -> RecordedHost:
                 machine.gone(kind, path, reason=(value or {}).get("reason", "not present"))
             else:
                 answers[path] = value.encode() if kind == "read" else value  # type: ignore[index]
+    for bdf, registers in data.get("config", {}).items():
+        machine.file(f"{PCI}/{bdf}/config", trees.config(**registers))
     for command, result in data.get("runs", {}).items():
         argv = tuple(command.split(" "))
         machine.runs[argv] = _result(argv, result)

@@ -3,6 +3,7 @@
 machine:   switch (two GPUs behind one switch; the default), cascaded, direct, numa (two sockets), flat (a VM)
 log:       the kernel log; {no permission: true}: it cannot be read; left out: a healthy one
 files:     {path: content} on top of a healthy machine; null: not present; {reason: no permission}: not readable
+config:    {"address": {mps: 128, aspm: 2, ctl: 0, ...}}: its configuration space, as in trees.config()
 lists:     {directory: [names]}, with null and {reason: ...} as above
 realpaths: {path: resolved path}, with null and {reason: ...} as above
 runs:      {"command with arguments": {returncode: 0, stdout: text, stderr: text} or text or {reason: ...}}
@@ -31,7 +32,7 @@ from tunecheck.facts.snapshot import gather
 from tunecheck.rules import RULES, Case, judge
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.yml"))
-KEYS = {"machine", "log", "files", "lists", "realpaths", "runs", "nvml", "pairs", "running", "driver",
+KEYS = {"machine", "log", "files", "config", "lists", "realpaths", "runs", "nvml", "pairs", "running", "driver",
         "nvidia", "spec", "before", "verb", "find"}
 
 

@@ -17,13 +17,18 @@ GPU = "10de:2bb1"
 PORT = "1000:c030"
 
 
-def config(ctl: int | None = None, cap: int = 0x005F, size: int = 4096) -> bytes:
-    """Configuration space of a PCI Express port; with ``ctl`` an ACS capability at 0x148 behind AER at 0x100."""
+def config(ctl: int | None = None, cap: int = 0x005F, size: int = 4096, *, port: int = 6, mps: int | None = 256,
+           able: int = 512, mrrs: int = 512, gen: int = 5, width: int = 16, aspm: int = 0, target: int = 5) -> bytes:
+    """Configuration space of a PCI Express port (``port``: 0 endpoint, 4 root port, 5 upstream, 6 downstream); with
+    ``ctl`` an ACS capability at 0x148 behind AER at 0x100. ``mps`` None: a code that means nothing."""
     data = bytearray(4096)
     data[0:4] = b"\x36\x1b\x0c\x00"
     data[6] = 0x10
     data[0x34] = 0x54
-    data[0x54:0x56] = bytes([0x10, 0])
+    codes = {128 << code: code for code in range(6)} | {None: 7}
+    for at, value in ((0, 0x10), (2, 2 | port << 4), (4, codes[able]), (8, codes[mps] << 5 | codes[mrrs] << 12 | 0x10),
+                      (0x0C, gen | width << 4 | 2 << 10), (0x10, aspm), (0x12, gen | width << 4), (0x30, target)):
+        data[0x54 + at:0x56 + at] = value.to_bytes(2, "little")
     following = 0x148 if ctl is not None else 0
     data[0x100:0x104] = (0x0001 | 2 << 16 | following << 20).to_bytes(4, "little")
     if ctl is not None:
@@ -66,11 +71,14 @@ class Machine:
                             "numa_node": numa, "current_link_width": width, "max_link_width": 16,
                             "current_link_speed": "32.0 GT/s PCIe", "max_link_speed": "32.0 GT/s PCIe"}.items():
             self.file(f"{folder}/{name}", f"{value}\n")
-        self.file(f"{folder}/config", config() if data is None else data)
+        self.file(f"{folder}/config", config(port=0, able=256) if data is None else data)
+        for name, total in (("correctable", "COR"), ("nonfatal", "NONFATAL"), ("fatal", "FATAL")):
+            self.file(f"{folder}/aer_dev_{name}", f"RxErr 0\nTOTAL_ERR_{total} 0\n")
         return self.gone("realpath", f"{folder}/driver", f"{folder}/iommu_group")
 
     def port(self, bdf: str, path: str, ctl: int | None = 0x001D) -> Machine:
-        return self.device(bdf, path, data=config(ctl))
+        kind = 4 if path.count("/") == 1 else 5 if ctl is None and path.count("/") % 2 == 0 else 6
+        return self.device(bdf, path, data=config(ctl, port=kind))
 
     def gpu(self, bdf: str, path: str, numa: int = -1, width: int = 16) -> Machine:
         return self.device(bdf, path, GPU, "0302", numa=numa, width=width)
@@ -157,6 +165,7 @@ def full(machine: Machine, running: str = "", generated: str | None = None, drop
     machine.file("/lib/modules/6.12.1/modules.builtin", "")
     machine.file("/proc/sys/kernel/tainted", "0\n").file("/proc/sys/kernel/hung_task_timeout_secs", "120\n")
     machine.file("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n")
+    _platform(machine)
     refused = Completed(("dmesg",), 1, "", "dmesg: read kernel buffer failed: Operation not permitted\n")
     machine.runs[("dmesg",)] = refused if log is None else Completed(("dmesg",), 0, log, "")
     machine.runs[("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")] = "not present"
@@ -189,6 +198,28 @@ def driver(machine: Machine, version: str = "595.71.05") -> Machine:
                          ((*service_env._FILES, IN_UNIT, *service_env._PLACES), "")):
         machine.runs[argv] = Completed(argv, 0, output, "")
     return machine
+
+
+def _platform(machine: Machine) -> None:
+    """Eight CPUs per NUMA node, every node with memory on a socket of its own."""
+    cpu, node = "/sys/devices/system/cpu", "/sys/devices/system/node"
+    nodes = 2 if b"-1" in machine.reads[f"{node}/online"] else 1
+    machine.file(f"{cpu}/present", f"0-{8 * nodes - 1}\n").file(f"{cpu}/online", f"0-{8 * nodes - 1}\n")
+    machine.file(f"{cpu}/smt/control", "on\n").file(f"{node}/has_memory", "0-1\n" if nodes == 2 else "0\n")
+    for number in range(nodes):
+        machine.file(f"{node}/node{number}/cpulist", f"{8 * number}-{8 * number + 7}\n")
+    for number in range(8 * nodes):
+        machine.file(f"{cpu}/cpu{number}/topology/physical_package_id", f"{number // 8}\n")
+    machine.file("/proc/sys/kernel/numa_balancing", "0\n").file("/proc/sys/vm/swappiness", "60\n")
+    machine.file("/proc/swaps", "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n")
+    machine.lists["/sys/firmware/acpi/tables"] = ["APIC", "DSDT", "FACP"]
+    machine.gone("read", "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c")
+    for argv, answer in (
+            (("systemctl", "show", "--property=DefaultLimitMEMLOCK"), "DefaultLimitMEMLOCK=infinity\n"),
+            (("systemctl", "show", "--property=Id,ActiveState,LimitMEMLOCK", "docker.service", "containerd.service"),
+             "LimitMEMLOCK=8388608\nId=docker.service\nActiveState=inactive\n\n"
+             "LimitMEMLOCK=infinity\nId=containerd.service\nActiveState=active\n")):
+        machine.runs[argv] = Completed(argv, 0, answer, "")
 
 
 def frozen(**fields: Any) -> Frozen:

@@ -32,6 +32,7 @@ def test_names() -> None:
         "h200-hgx",
         "lab",
         "rtx-5090-direct",
+        "rtx-pro-5000-direct",
         "rtx-pro-6000-direct",
         "rtx-pro-6000-switch",
     ]

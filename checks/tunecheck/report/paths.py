@@ -1,0 +1,45 @@
+"""What each pair's way can carry, equal pairs on one line."""
+
+from __future__ import annotations
+
+from ..facts.paths import PairPath, paths
+from ..facts.snapshot import Snapshot
+
+__all__ = ["path_lines"]
+
+_SHOWN = 4
+
+
+def path_lines(snapshot: Snapshot) -> list[str]:
+    """One line for all pairs of the same kind: ``GPU0-GPU1 PIX: 2 hops below 0000:01:00.0, x16 Gen5, MPS 256:
+    predicted 57.6 GB/s one way, 115.2 both ways``."""
+    groups: dict[tuple[object, ...], list[PairPath]] = {}
+    for path in paths(snapshot):
+        # Why there is no prediction may name each pair's own hop: the first stands for all.
+        why = path.reason if path.one_way is not None else None
+        link = path.slowest.text if path.slowest else None
+        kind = (path.pair.relation.value, len(path.hops), link, path.mps, path.one_way, path.two_way,
+                path.latency_class, why)
+        groups.setdefault(kind, []).append(path)
+    return [f"{_names(group)} {_line(group)}" for group in groups.values()]
+
+
+def _names(group: list[PairPath]) -> str:
+    labels = [path.pair.label for path in group]
+    more = f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN + 1 else ""
+    return ", ".join(labels[:_SHOWN] if more else labels) + more
+
+
+def _line(group: list[PairPath]) -> str:
+    path = group[0]
+    if path.latency_class == "nvlink":
+        return str(path.reason)
+    common = {each.pair.common for each in group}
+    below = f" below {path.pair.common}" if len(common) == 1 and path.pair.common else ""
+    start = f"{path.pair.relation.value or '?'}: {len(path.hops) - 2} hops{below}"
+    if path.one_way is None:
+        return f"{start}, no prediction: {path.reason}"
+    link = path.slowest.text if path.slowest else "?"
+    both = f", {path.two_way:.1f} both ways" if path.two_way is not None else ""
+    tail = f" ({path.reason})" if path.reason else ""
+    return f"{start}, {link}, MPS {path.mps}: predicted {path.one_way:.1f} GB/s one way{both}{tail}"

@@ -1,0 +1,30 @@
+"""bar1-size: every GPU shows all of its memory on the bus (Resizable BAR), which PCIe peer-to-peer needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts.nvml import Gpu
+from .finding import Case, Finding
+from .from_nvml import Verdict, board_of, each, maybe, number
+
+_ID = "bar1-size"
+_FIX = ("switch on Above 4G Decoding and Resizable BAR in the BIOS; where dmesg says BAR 1 \"can't assign; no space\", "
+        "boot with pci=realloc")
+_MOST = 1 << 24
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    def look(gpu: Gpu) -> Verdict:
+        size, known = number(gpu, "bar1_total_mib", _MOST, 1), board_of(case, gpu)
+        wanted = (known and known.bar1_mib) or maybe(gpu, "memory_total_mib", _MOST)
+        if wanted is None:
+            return Verdict("unknown", f"BAR1 has {size} MiB; the board's memory is not known", f"{size} MiB")
+        if size >= wanted:
+            return Verdict("pass", f"BAR1 has {size} MiB (necessary for peer-to-peer, not sufficient)", f"{size} MiB")
+        needed = known is not None and known.p2p is not None and known.p2p != "nvlink"
+        off = ": Resizable BAR is off" if size <= 256 else ""
+        return Verdict("fail" if needed else "warn", f"BAR1 has only {size} MiB{off}", f"{size} MiB",
+                       f"at least {wanted} MiB", _FIX, True)
+
+    yield from each(case, _ID, look)

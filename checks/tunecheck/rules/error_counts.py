@@ -1,0 +1,72 @@
+"""PCIe error counters of two snapshots side by side: AER of every hop, and NVML's replay counter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..facts.snapshot import Snapshot
+from .finding import Case
+
+__all__ = ["Errors", "errors"]
+
+_UNCORRECTABLE = ("nonfatal", "fatal")
+
+
+@dataclass(frozen=True)
+class Errors:
+    """``hard`` and ``soft``: uncorrectable and corrected errors, "0000:03:00.0 BadTLP 12 (correctable)"; with
+    ``since`` only what came since the earlier snapshot. ``note``: why the earlier one is of no use. ``read``: how many
+    counters were; ``reason``: why one was not, None where all were; ``missing``: the kernel has none at all."""
+
+    hard: tuple[str, ...]
+    soft: tuple[str, ...]
+    since: bool
+    note: str
+    read: int
+    reason: str | None
+    missing: bool
+
+
+def errors(case: Case) -> Errors:
+    """What the counters say."""
+    now, dark = _counts(case.snapshot)
+    before, note = _before(case)
+    grown = {key: count - before.get(key, 0) if before is not None else count for key, count in now.items()}
+    if before is not None and any(count < 0 for count in grown.values()):
+        # A driver load or a hot plug: some began again, and what they had before is not known.
+        note, grown = "a counter went back (driver loaded again, device reset): counted from zero; ", now
+        before = None
+    shown = {key: f"{key[0]} {key[2]} {'+' if before is not None else ''}{count} ({key[1]})"
+             for key, count in grown.items() if count}
+    absent = [reason for reason in dark if reason]
+    return Errors(tuple(text for key, text in shown.items() if key[1] in _UNCORRECTABLE),
+                  tuple(text for key, text in shown.items() if key[1] not in _UNCORRECTABLE),
+                  before is not None, note, len(now), absent[0] if absent else None, not now and not absent)
+
+
+def _before(case: Case) -> tuple[dict[tuple[str, str, str], int] | None, str]:
+    if case.before is None or case.before.host is None:
+        return None, ""
+    now, then = case.snapshot.boot_id.value, case.before.boot_id.value
+    if now is None or then is None:
+        return None, "whether the earlier recording is of this boot is not known: not compared; "
+    if now != then:
+        return None, "the earlier recording is of another boot, and the counters began again: not compared; "
+    return _counts(case.before)[0], ""
+
+
+def _counts(snapshot: Snapshot) -> tuple[dict[tuple[str, str, str], int], list[str]]:
+    """Counts by (address, severity, name), and the reason for each that could not be read ("" for not present)."""
+    counts: dict[tuple[str, str, str], int] = {}
+    dark = []
+    for found in snapshot.host.errors.values() if snapshot.host else ():
+        for severity, fact in found.by_severity.items():
+            if fact.value is None:
+                dark.append("" if fact.missing else fact.why())
+            else:
+                counts.update({(found.bdf, severity, name): count for name, count in fact.value.items()})
+    for gpu in snapshot.nvml.value.gpus if snapshot.nvml.value else ():
+        replays = gpu.number("replay_counter").value
+        if replays is not None:
+            counts[gpu.bdf, "replayed, NVML", "packets"] = replays
+    return counts, dark

@@ -1,0 +1,132 @@
+"""What every check that judges GPU by GPU on NVML's values has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..facts.nvml import Gpu
+from ..spec.boards import Board, board
+from .finding import Case, Finding, Remedy
+
+__all__ = ["Unread", "Verdict", "board_of", "each", "maybe", "number", "smi", "value", "word"]
+
+_SAVE = Remedy("see what it prints: nvidia-smi -q; save its output for an import")
+#: NVML's reasons that mean "this board has no such thing"; every other one leaves the question open.
+_NOT_HERE = ("NOT_SUPPORTED", "DEPRECATED", "FUNCTION_NOT_FOUND")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is so with one GPU. ``text`` goes behind its name; "{gpus}" in ``fix`` stands for NVML's indices."""
+
+    outcome: str
+    text: str
+    observed: str = ""
+    expected: str = ""
+    fix: str = ""
+    reboot: bool = False
+    evidence: tuple[str, ...] = ()
+
+
+class Unread(Exception):  # noqa: N818 - not an error of the program: a value that is not there
+    """Carries the verdict of a GPU whose value cannot be had."""
+
+    def __init__(self, outcome: str, text: str, evidence: str = "") -> None:
+        self.verdict = Verdict(outcome, text, evidence=(evidence,) if evidence else ())
+        super().__init__(text)
+
+
+@dataclass
+class _Group:
+    gpus: list[str] = field(default_factory=list)
+    bdfs: list[str] = field(default_factory=list)
+
+
+def value(gpu: Gpu, key: str) -> Any:
+    """What NVML says; Unread (skip) where the board has no such thing, (unknown) where NVML gave no answer."""
+    fact = gpu.fact(key)
+    if fact.known:
+        return fact.value
+    outcome = "skip" if fact.reason in _NOT_HERE else "unknown"
+    words = "has no such value" if outcome == "skip" else "gives no answer"
+    raise Unread(outcome, f"{words} for {key} ({fact.reason})", f"NVML {key}")
+
+
+def number(gpu: Gpu, key: str, most: int, least: int = 0) -> int:
+    """The same for a whole number; Unread (unknown) for one that no board can have."""
+    found = value(gpu, key)
+    if type(found) is not int or not least <= found <= most:
+        raise Unread("unknown", f"gives a senseless {key}: {str(found)[:40]!r}", f"NVML {key}")
+    return found
+
+
+def maybe(gpu: Gpu, key: str, most: int) -> int | None:
+    """The number, or None: for what a verdict can do without."""
+    try:
+        return number(gpu, key, most)
+    except Unread:
+        return None
+
+
+def board_of(case: Case, gpu: Gpu) -> Board | None:
+    """The data of this board, by the id in the PCI tree, else by NVML's."""
+    ids = next((device.ids for device in case.snapshot.topology.devices if device.bdf == gpu.bdf), None)
+    found = ids or gpu.values.get("ids")
+    return board(found) if isinstance(found, str) else None
+
+
+def word(gpu: Gpu, key: str, *allowed: str | bool) -> Any:
+    """The same for one of these words; Unread (unknown) for any other."""
+    found = value(gpu, key)
+    if not isinstance(found, (str, bool)) or found not in allowed:
+        raise Unread("unknown", f"gives a senseless {key}: {str(found)[:40]!r}", f"NVML {key}")
+    return found
+
+
+def smi(arguments: str) -> str:
+    """A fix: ``nvidia-smi -i 0,1 -pm 1``."""
+    return f"run: nvidia-smi -i {{gpus}} {arguments}"
+
+
+def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdict]) -> Iterator[Finding]:
+    """One finding for all the GPUs of which the same is so."""
+    devices = [device for device in case.snapshot.topology.devices if device.ids.startswith("10de:")]
+    found, driver = case.snapshot.nvml, case.host.driver.version
+    if not devices:
+        yield Finding(check, "GPUs", "skip", "effective", "no NVIDIA GPU among the accelerators")
+    elif found.value is None:
+        none = driver.missing
+        yield Finding(check, "GPUs", "skip" if none else "unknown", "effective", "no NVIDIA driver is loaded" if none
+                      else f"NVML does not answer: {found.why()}", "?", "", (found.source,), None if none else _SAVE)
+    else:
+        groups: dict[Verdict, _Group] = {}
+        for device in devices:
+            gpu = found.value.gpu(device.bdf)
+            index = case.snapshot.topology.devices.index(device)
+            for verdict in _verdicts(gpu, look):
+                group = groups.setdefault(verdict, _Group())
+                group.gpus.append(str(index if gpu is None else gpu.index))
+                group.bdfs.append(f"GPU{index} {device.bdf}")
+        for verdict, group in groups.items():
+            yield _finding(check, verdict, group)
+
+
+def _verdicts(gpu: Gpu | None, look: Callable[[Gpu], Iterable[Verdict] | Verdict]) -> list[Verdict]:
+    if gpu is None:
+        return [Verdict("unknown", "is not listed by NVML")]
+    try:
+        result = look(gpu)
+        return [result] if isinstance(result, Verdict) else list(result)
+    except Unread as error:
+        return [error.verdict]
+
+
+def _finding(check: str, verdict: Verdict, group: _Group) -> Finding:
+    names = ", ".join(group.bdfs) if len(group.bdfs) < 4 else f"{len(group.bdfs)} GPUs ({group.bdfs[0]} and others)"
+    fix = verdict.fix.replace("{gpus}", ",".join(group.gpus))
+    return Finding(check, ", ".join(name.split(" ")[0] for name in group.bdfs), verdict.outcome, "effective",
+                   f"{names}: {verdict.text}", verdict.observed, verdict.expected,
+                   verdict.evidence or tuple(f"NVML {name.split(' ')[1]}" for name in group.bdfs[:8]),
+                   Remedy(fix, (), verdict.reboot) if fix else None)

@@ -1,0 +1,23 @@
+"""gpu-compute-mode: every process may open a context on every GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts.nvml import Gpu
+from .finding import Case, Finding
+from .from_nvml import Verdict, each, smi, word
+
+_ID = "gpu-compute-mode"
+_MODES = {"default": ("pass", ""), "prohibited": ("fail", ": no program can use it"), "exclusive_process": (
+    "warn", ": a second process gets no context, so multi-process serving breaks")}
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    yield from each(case, _ID, _look)
+
+
+def _look(gpu: Gpu) -> Verdict:
+    mode = word(gpu, "compute_mode", *_MODES)
+    outcome, why = _MODES[mode]
+    return Verdict(outcome, f"the compute mode is {mode}{why}", mode, "default", smi("-c 0"))

@@ -1,0 +1,25 @@
+"""gpu-persistence: the driver keeps the GPUs initialised while nobody uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts.nvml import Gpu
+from .finding import Case, Finding
+from .from_nvml import Verdict, each, smi, word
+
+_ID = "gpu-persistence"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    wanted = case.spec.gpu.persistence
+
+    def look(gpu: Gpu) -> Verdict:
+        on = word(gpu, "persistence", True, False)
+        words, goal = f"persistence mode is {'on' if on else 'off'}", wanted is not False
+        if on == goal:
+            return Verdict("pass", words)
+        fix = smi("-pm 0") if on else "run: systemctl enable --now nvidia-persistenced"
+        return Verdict("warn" if wanted is None else "fail", words, "on" if on else "off", "on" if goal else "off", fix)
+
+    yield from each(case, _ID, look)

@@ -1,0 +1,33 @@
+"""link-errors: no PCIe error at any hop of an accelerator, by the kernel's AER counters and NVML's replay counter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .error_counts import errors
+from .finding import Case, Finding, Remedy
+
+_ID = "link-errors"
+_FIX = Remedy("reseat board, riser and cable, or lower the slot's speed by one generation in the BIOS to prove it")
+_AGAIN = "counts since boot: for how fast they grow give an earlier recording of this boot with --since"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    found = errors(case)
+    hard, soft = ", ".join(found.hard[:6]), ", ".join(found.soft[:6])
+    if not case.snapshot.topology.devices:
+        outcome, text = "skip", "no accelerator found"
+    elif found.hard:
+        outcome, text = "fail" if found.since else "warn", f"uncorrectable errors: {hard}" + f"; {soft}" * bool(soft)
+    elif found.soft and found.since:
+        outcome, text = "warn", f"corrected errors since the earlier recording: {soft}"
+    elif found.reason:
+        outcome, text = "unknown", f"not all error counters can be read: {found.reason}"
+    elif found.missing:
+        outcome, text = "skip", "the kernel keeps no error counters (AER is not built, or the firmware owns it)"
+    elif found.soft:
+        outcome, text = "skip", f"corrected errors: {soft}; {_AGAIN}"
+    else:
+        outcome, text = "pass", f"no PCIe error in {found.read} counters" + " since then" * found.since
+    yield Finding(_ID, "error counters", outcome, "behaviour", found.note + text, hard or soft or "0", "no new error",
+                  ("aer_dev_*", "NVML replay_counter"), _FIX if outcome in ("fail", "warn") else None)

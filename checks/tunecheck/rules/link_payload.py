@@ -1,0 +1,36 @@
+"""link-payload: the packet size (MPS) is the same at every hop of an accelerator, and not 128 without need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts.pci import Device
+from .finding import Case, Finding, Remedy
+from .on_path import cost, each, payload
+
+_ID = "link-payload"
+_FIX = Remedy("let the BIOS set it (Max Payload Size: Auto), or boot with pci=pcie_bus_safe")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    peers = [peer for peer in case.snapshot.topology.devices if peer.express.value]
+    yield from each(case, _ID, lambda subject, chain: _judge(subject, chain, [*chain[:-1], *peers]))
+
+
+def _judge(subject: str, chain: list[Device], others: list[Device]) -> Finding:
+    own, sizes = chain[-1].express.value, payload(chain)
+    mine = own.payload if own else None
+    less = [f"{hop.bdf} ({size})" for hop, size in payload(others) if mine and size and size < mine]
+    apart = [f"{hop.bdf} ({size})" for hop, size in sizes if size != mine]
+    waste = cost(chain) if mine == 128 else ""
+    if own is None or mine is None or None in dict(sizes).values():
+        outcome, text = "unknown", "the MPS of a hop is a reserved code"
+    elif less:
+        outcome, text = "fail", f"sends packets of {mine} bytes, too large for {', '.join(less)}"
+    elif apart or waste:
+        outcome, text = "warn", f"MPS {mine} bytes{waste}" + (f", other than {', '.join(apart)}" if apart else "")
+    else:
+        outcome, text = "pass", f"MPS {mine} bytes at every hop, MRRS {own.read_request} bytes"
+    return Finding(_ID, subject, outcome, "effective", f"{subject}: {text}", str(mine),
+                   "one MPS along the path, 256 if able", (chain[-1].express.source,),
+                   _FIX if outcome in ("fail", "warn") else None)

@@ -1,0 +1,28 @@
+"""switch-chip: the PCIe switches above the accelerators, by name, with what is known to be wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts.wires import uplinks
+from ..formats.switch_chips import chip, collapses
+from .finding import Case, Finding, Remedy
+
+_ID = "switch-chip"
+_FIX = Remedy("measure it: several boards of this switch writing at once to boards at other root ports (tunecheck p2p)")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    topology = case.snapshot.topology
+    above = uplinks(topology)
+    if not above:
+        yield Finding(_ID, "switches", "skip", "effective", "no PCIe switch above an accelerator")
+    roots = {device.path[0] for device in topology.devices}
+    for ids in sorted({wire.lower.ids for wire, _ in above}):
+        same = [(wire.lower.bdf, gpus) for wire, gpus in above if wire.lower.ids == ids]
+        text = f"{chip(ids) or 'a switch that is not in the table'} [{ids}]: {', '.join(bdf for bdf, _ in same)}"
+        bad = collapses(ids) and len(roots) > 2 and any(len(gpus) > 1 for _, gpus in same)
+        if bad:
+            text += "; writes of two boards through one uplink to two root ports can collapse from 37 to 3 GB/s"
+        yield Finding(_ID, ids, "warn" if bad else "pass", "effective", text, ids, "", tuple(bdf for bdf, _ in same),
+                      _FIX if bad else None)

@@ -1,0 +1,42 @@
+"""What a board is, by PCI id: memory, BAR1, power range, link. Each value's source is in boards.toml."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Board", "board"]
+
+_FILE = Path(__file__).parent / "boards.toml"
+
+
+@dataclass(frozen=True)
+class Board:
+    """None where no source says it. ``bar1_mib`` with Resizable BAR; the powers in watts; ``p2p`` is "stock", "patched
+    driver only" or "nvlink"."""
+
+    name: str
+    memory_mib: int | None = None
+    bar1_mib: int | None = None
+    power_min_w: int | None = None
+    power_max_w: int | None = None
+    power_default_w: int | None = None
+    link_gen: int | None = None
+    link_width: int | None = None
+    p2p: str | None = None
+
+
+def board(ids: str) -> Board | None:
+    """The board of a PCI id ("10de:2bb1"); None where this package knows nothing about it."""
+    data = _data().get(ids)
+    return Board(**{key: value for key, value in data.items() if key != "sources"}) if data else None
+
+
+@cache
+def _data() -> dict[str, dict[str, Any]]:
+    # Read when first asked for: `tunecheck topo` with a driver that names its boards never does.
+    import tomllib
+
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
