@@ -13,7 +13,7 @@ from .driver import Driver, driver
 from .fact import Fact
 from .iommu import modes
 from .kernel import Kernel, identity, kernel
-from .modules import Module, modules
+from .modules import Module, modules, registry_dwords
 from .neighbours import Neighbour, neighbours
 from .nvml import Nvml, nvml
 from .pcie import Counters, counters
@@ -23,7 +23,12 @@ from .topology import Topology, topology
 from .units import ACS_UNIT, enabled
 
 if TYPE_CHECKING:
+    from .driver_parts import DriverParts
+    from .packages import Packages
     from .platform import Platform
+    from .processes import Processes
+    from .service_env import ServiceEnv
+    from .services import Service
 
 __all__ = ["HostFacts", "Snapshot", "gather"]
 
@@ -42,6 +47,12 @@ class HostFacts:
     platform: Platform
     errors: dict[str, Counters]
     neighbours: Fact[tuple[Neighbour, ...]]
+    driver_parts: DriverParts
+    packages: Packages
+    services: dict[str, Service]
+    processes: Fact[Processes]
+    service_env: Fact[ServiceEnv]
+    registry_dwords: dict[str, Fact[str]]
 
 
 @dataclass(frozen=True)
@@ -63,33 +74,49 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
     wanted = spec.accelerators.pci_ids if spec else ()
     found = topology(host, wanted)
     name, _, boot_id = identity(host)
+    told = nvml(host, bool(found.devices))
     return Snapshot(
         hostname=name,
         boot_id=boot_id,
         topology=found,
         topo_text=topo_text(host, found.accelerators, with_text),
-        nvml=nvml(host, bool(found.devices)),
+        nvml=told,
         receipt=receipt(host),
-        host=_host_facts(host, spec or Spec(), found) if with_host else None,
+        host=_host_facts(host, spec or Spec(), found, told) if with_host else None,
     )
 
 
-def _host_facts(host: Host, spec: Spec, found: Topology) -> HostFacts:
-    from .platform import platform  # `tunecheck topo` does not pay for it
+def _host_facts(host: Host, spec: Spec, found: Topology, told: Fact[Nvml]) -> HostFacts:
+    # `tunecheck topo` does not pay for these.
+    from .driver_parts import driver_parts
+    from .packages import packages
+    from .platform import platform
+    from .processes import processes
+    from .service_env import service_env
+    from .services import services
 
     running = kernel(host)
     release = running.release.value or ""
     box = platform(host)
     wanted = {name: tuple(values) for name, values in spec.modules.items()}
+    starts, loaded = boot(host, release), driver(host)
+    # Without a driver and without a board of NVIDIA's there is nothing to ask of either.
+    nvidia = not loaded.version.missing or any(device.ids.startswith("10de:") for device in found.devices)
     return HostFacts(
         kernel=running,
-        boot=boot(host, release),
+        boot=starts,
         iommu=modes(host, found.devices),
         modules=modules(host, wanted, release),
         policies=policies(host, box.online),
-        driver=driver(host),
+        driver=loaded,
         acs_unit=enabled(host, ACS_UNIT),
         platform=box,
         errors=counters(host, (*found.bridges, *(device.bdf for device in found.devices))),
         neighbours=neighbours(host, found),
+        driver_parts=driver_parts(host, nvidia, (release, starts.release.value or "")),
+        packages=packages(host, nvidia),
+        services=services(host, nvidia),
+        processes=processes(host, nvidia),
+        service_env=service_env(host, nvidia, told),
+        registry_dwords=registry_dwords(host, nvidia),
     )

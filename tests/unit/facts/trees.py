@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunecheck.facts import packages, service_env
+from tunecheck.formats.environment import IN_UNIT
+from tunecheck.formats.tasks import PS
 from tunecheck.host import Completed
 from tunecheck.host.recording import RecordedHost
 from tunecheck.spec.frozen import Accelerators, Acs, Frozen, Spec
@@ -166,6 +169,34 @@ def full(machine: Machine, running: str = "", generated: str | None = None, drop
     refused = Completed(("dmesg",), 1, "", "dmesg: read kernel buffer failed: Operation not permitted\n")
     machine.runs[("dmesg",)] = refused if log is None else Completed(("dmesg",), 0, log, "")
     machine.runs[("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")] = "not present"
+    return machine
+
+
+def driver(machine: Machine, version: str = "595.71.05") -> Machine:
+    """Add a healthy NVIDIA driver: open module, libraries, firmware, held packages, persistence daemon."""
+    banner = f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {version}  Release Build  (root@box1)  \n"
+    for path, content in (("/sys/module/nvidia/version", f"{version}\n"), ("/proc/driver/nvidia/version", banner),
+                          ("/proc/driver/nvidia/params", 'RegistryDwords: ""\nRegistryDwordsPerDevice: ""\n')):
+        machine.errors.pop(f"read {path}", None)
+        machine.file(path, content)
+    for name in ("libnvidia-ml.so", "libcuda.so"):
+        folder = "/usr/lib/x86_64-linux-gnu"
+        machine.realpaths[f"{folder}/{name}.1"] = f"{folder}/{name}.{version}"
+    machine.lists["/lib/firmware/nvidia"] = [version]
+    machine.lists["/etc/apt/preferences.d"] = machine.lists["/etc/apt/apt.conf.d"] = []
+    machine.lists["/sys/fs/cgroup/system.slice/nvidia-persistenced.service"] = ["cgroup.procs"]
+    for folder in ("/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice"):
+        machine.gone("list", f"{folder}/nvidia-fabricmanager.service")
+    for folder in ("/etc", "/usr/lib", "/lib", "/run"):
+        for unit in ("nvidia-persistenced", "nvidia-fabricmanager"):
+            machine.gone("realpath", f"{folder}/systemd/system/{unit}.service")
+    dpkg = "".join(f"{name}\t{version}-0ubuntu1\thold\tinstalled\n" for name in (
+        "libnvidia-compute-595", "nvidia-dkms-595-open", "nvidia-utils-595"))
+    for argv, output in ((packages._DPKG, dpkg + "nvidia-container-toolkit\t1.18.0-1\tinstall\tinstalled\n"),
+                         (("modinfo", "-k", "6.12.1", "nvidia"), f"version:  {version}\nlicense:  Dual MIT/GPL\n"),
+                         (PS, "      1       0       1 S systemd\n"), (("sleep", "0.5"), ""),
+                         ((*service_env._FILES, IN_UNIT, *service_env._PLACES), "")):
+        machine.runs[argv] = Completed(argv, 0, output, "")
     return machine
 
 
