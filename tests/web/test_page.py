@@ -96,13 +96,11 @@ def test_the_same_from_the_keyboard(show: Show) -> None:
 
 
 def test_a_predicted_path_is_told(show: Show) -> None:
-    run = wrong()
-    run.document["pairs"][0]["path"] = {
-        "hops": [], "slowest": {"bdf": "0000:03:00.0"}, "redirectors": ["0000:02:00.0"], "mps": 256,
-        "one_way_gb_s": 57.6, "two_way_gb_s": 115.2, "latency_class": "switch", "reason": None}
-    page = show(run).page
-    _cell(page, 1, 0).hover()
-    assert "57.6 GB/s one way, 115.2 GB/s both ways, slowest hop 0000:03:00.0" in page.locator("#detail").inner_text()
+    page = show(wrong()).page
+    _cell(page, 5, 4).hover()
+    told = page.locator("#detail").inner_text()
+    assert "57.6 GB/s one way, " in told and " both ways, slowest link 0000:4" in told and "x16 Gen5, MPS 256" in told
+    assert "hairpin" in told and "0000:42:01.0" in told.partition("Redirected by")[2]
 
 
 def test_findings_are_filtered_by_outcome_and_text(show: Show) -> None:

@@ -21,7 +21,7 @@ _SUBJECT = "\0"
 _FROM = {"pass": 2, "skip": 2, "warn": 5, "unknown": 5, "fail": 5}
 _NAMED = 64
 _KINDS = {"GPUs": re.compile(rf"GPU\d+(?: {_BDF})?"), "pairs": re.compile(r"GPU\d+-GPU\d+"),
-          "PCI devices": re.compile(_BDF), "CPUs": re.compile(r"cpu\d+")}
+          "links": re.compile(rf"{_BDF}-{_BDF}"), "PCI devices": re.compile(_BDF), "CPUs": re.compile(r"cpu\d+")}
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _fold(template: str, members: list[tuple[Finding, list[str]]], named: bool) 
         if text.startswith(start):
             text = text.removeprefix(start) if start != f"{_SUBJECT} is " else text.removeprefix(f"{_SUBJECT} ")
             break
-    text = text.replace(_SUBJECT, "...")
+    text = re.sub(r"\.{3}(?:, \.{3})+", "...", text.replace(_SUBJECT, "..."))
     return Fold(f"{_counted([finding.subject for finding in findings], named)}: {text}", findings)
 
 

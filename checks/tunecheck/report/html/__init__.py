@@ -56,8 +56,7 @@ def html(run: Run) -> str:
                         for node in nodes.values()},
               "predicted": predicted,
               "boards": [board["bdf"] for board in boards],
-              "pairs": [[pair["reason"], pair["redirectors"], pair["predicted"]] if pair["told"] else 0
-                        for pair in pairs]},
+              **_compact(pairs)},
     ) + "\n"
 
 
@@ -99,8 +98,15 @@ def _pair(pair: dict[str, Any], numbers: dict[str, int], nodes: dict[str, Node])
     predicted = _predicted(path)
     return {"a": numbers[pair["a"]], "b": numbers[pair["b"]], "relation": pair["relation"] or "?",
             "reason": pair["reason"] or path.get("reason"), "ports": pair["bridges"], "redirectors": redirectors,
-            "blind": [port.id for port in ports if port.redirects is None], "predicted": predicted,
-            "told": bool(pair["reason"] or path.get("reason") or redirectors or predicted)}
+            "blind": [port.id for port in ports if port.redirects is None], "predicted": predicted}
+
+
+def _compact(pairs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The pairs for the script: [reason, redirectors, prediction], each text once for all pairs that say the same."""
+    texts: dict[str | None, int] = {None: 0}
+    rows = [[texts.setdefault(pair["reason"], len(texts)), pair["redirectors"],
+             texts.setdefault(pair["predicted"], len(texts))] for pair in pairs]
+    return {"texts": list(texts), "pairs": rows}
 
 
 def _predicted(path: dict[str, Any]) -> str | None:
@@ -111,10 +117,10 @@ def _predicted(path: dict[str, Any]) -> str | None:
     if path.get("two_way_gb_s") is not None:
         said.append(f"{path['two_way_gb_s']:g} GB/s both ways")
     slowest = path.get("slowest")
-    if isinstance(slowest, dict) and slowest.get("bdf"):
-        said.append(f"slowest hop {slowest['bdf']}")
+    if slowest:
+        said.append(f"slowest link {slowest['link']} x{slowest['width']} Gen{slowest['gen']}")
     if path.get("mps"):
-        said.append(f"payload {path['mps']} bytes")
+        said.append(f"MPS {path['mps']}")
     if path.get("latency_class"):
         said.append(f"latency class {path['latency_class']}")
     return ", ".join(said)

@@ -34,7 +34,8 @@
 
   const pairOf = (a, b) => {
     const [low, high] = a < b ? [a, b] : [b, a], count = page.boards.length;
-    return page.pairs[low * count - (low * (low + 1)) / 2 + high - low - 1] || [null, [], null];
+    const [reason, redirectors, predicted] = page.pairs[low * count - (low * (low + 1)) / 2 + high - low - 1];
+    return [page.texts[reason], redirectors, page.texts[predicted]];
   };
 
   let lit = [];
