@@ -73,7 +73,7 @@
     const row = (name, text) => list.append(make("dt", name), make("dd", text));
     const known = word !== "?";
     row("Relation", known ? word : "unknown");
-    if (reason) row("Reason", reason);
+    if (reason) row(known ? "Note" : "Reason", reason);
     if (known) {
       const links = [...up, ...down].filter((id) => page.nodes[id][LINK]).length;
       const way = [...up, ...(meet === null ? [] : [meet]), ...down].map((id) => page.nodes[id][TITLE]);
