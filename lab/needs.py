@@ -16,6 +16,8 @@ from lab.errors import LabError, NoMeansError
 RUN = {"qemu-system-x86_64": "qemu-system-x86", "qemu-img": "qemu-utils", "ssh": "openssh-client",
        "ssh-keygen": "openssh-client"}  # fmt: skip
 BUILD = {**RUN, "mmdebstrap": "mmdebstrap", "sgdisk": "gdisk", "mke2fs": "e2fsprogs", "mkfs.vfat": "dosfstools"}
+# The tests of the HTML report run in a real browser; without it they skip.
+WEB = {"chromium": "chromium"}
 KEYRING = ("/usr/share/keyrings/debian-archive-keyring.gpg", "debian-archive-keyring")
 _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
 

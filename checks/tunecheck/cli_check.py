@@ -22,27 +22,35 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--record", metavar="FILE", help="Also keep everything that was read, for --from."),
         click.option("--from", "source", metavar="PATH",
                      help="Judge a recording, a bug report or a folder of command outputs, not this machine."),
+        click.option("--html", "html_to", metavar="FILE", help="Write a report for the browser, one file, offline."),
+        click.option("--prometheus", "prometheus_to", metavar="FILE.prom",
+                     help="Write metrics for node_exporter's textfile collector."),
+        click.option("--junit", "junit_to", metavar="FILE", help="Write JUnit XML, for CI."),
         click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
                      help="Write JSON to FILE; without FILE to standard output, in place of the report."),
         click.option("--spec", "spec_file", metavar="FILE",
                      help="Judge against this spec, not /etc/tunecheck/spec.json."),
+        click.option("-v", "--verbose", is_flag=True, help="Show every finding, also those that do not apply."),
     ):
         command = option(command)
     return command
 
 
-def check(verb: str, spec_file: str | None, json_to: str | None, source: str | None, record: str | None,
-           since: str | None, trial: bool = False) -> None:
-    """Open the host, read, judge, report; leaves through SystemExit with the verdict's code."""
+def check(verb: str, spec_file: str | None, source: str | None, record: str | None, since: str | None,
+          verbose: bool = False, trial: bool = False, **outputs: str | None) -> None:
+    """Open the host, read, judge, report; leaves through SystemExit with the verdict's code. ``outputs``: json_to,
+    junit_to, prometheus_to, html_to, each a file or "-"."""
+    import datetime
+
     from .facts.snapshot import gather
     from .facts.spec_file import read_spec
-    from .report.document import document, to_text
-    from .report.output import check_writable, write_file
+    from .report.document import document
+    from .report.output import write_file
+    from .report.outputs import Run, check_outputs, rendered, to_standard_output, write_outputs
     from .rules import Case, judge
 
-    for path in (record, json_to):
-        if path is not None and path != "-":
-            check_writable(path)
+    wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
+    check_outputs(wanted, record)
     door, recording = _open(source, record)
     try:
         frozen = read_spec(door, spec_file, required=trial)
@@ -51,19 +59,20 @@ def check(verb: str, spec_file: str | None, json_to: str | None, source: str | N
         door.close()
     case = Case(snapshot, frozen, trial, _before(since, frozen, verb) if since else None)
     findings = judge(case, verb)
-    result = document(verb, case, findings)
-    if json_to == "-":
-        _print(to_text(result))
+    run = Run(document(verb, case, findings), findings, datetime.datetime.now(datetime.UTC), source or "")
+    alone = to_standard_output(wanted)
+    if alone:
+        _print(rendered(alone, run))
     else:
         from .report.terminal import render, style_for
 
-        _print(render(verb, case, findings, style_for(sys.stdout)))
-    if json_to not in (None, "-"):
-        write_file(str(json_to), to_text(result).encode())
-        _print(f"JSON: {json_to}\n")
+        _print(render(verb, case, findings, style_for(sys.stdout), verbose))
+    notes = write_outputs(wanted, run)
+    if notes and not alone:
+        _print("\n".join([*notes, ""]))
     if recording is not None and record is not None:
         write_file(record, recording.packed())
-    raise SystemExit(result["exit_code"])
+    raise SystemExit(run.document["exit_code"])
 
 
 def _before(path: str, frozen: Any, verb: str) -> Any:

@@ -81,7 +81,7 @@ def test_a_replay_gives_the_findings_of_the_live_run(tmp_path: Path) -> None:
 def test_only_a_trial_needs_a_spec(tmp_path: Path) -> None:
     bare = _record(tmp_path / "rec", full(switch(0)), None)
     assert _run("topo", "--from", bare).returncode == 0
-    assert "SKIP    spec-present: no spec" in _run("host", "--from", bare).stdout
+    assert "SKIP    spec-present: no spec" in _run("host", "-v", "--from", bare).stdout
     refused = _run("host", "--trial", "--from", bare)
     assert refused.returncode == 2
     assert "/etc/tunecheck/spec.json: not recorded; this verb judges against a spec" in refused.stderr
