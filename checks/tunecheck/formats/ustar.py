@@ -11,6 +11,7 @@ from typing import Optional
 __all__ = ["fits", "members", "pack"]
 
 _BLOCK = 512
+_OTHER_KIND = "neither a file nor a directory"
 _KINDS = {b"1": "a hard link", b"2": "a symbolic link", b"3": "a device", b"4": "a device", b"6": "a FIFO"}
 
 
@@ -34,7 +35,8 @@ def _header(name: str, size: int) -> bytes:
     prefix, leaf = split
     header = b"".join((
         leaf.ljust(100, b"\0"), b"0000644\0", b"0000000\0", b"0000000\0", b"%011o\0" % size, b"%011o\0" % 0,
-        b" " * 8, b"0", b"\0" * 100, b"ustar\x0000", b"\0" * 64, b"0000000\0", b"0000000\0", prefix.ljust(155, b"\0"), b"\0" * 12))
+        b" " * 8, b"0", b"\0" * 100, b"ustar\x0000", b"\0" * 64, b"0000000\0", b"0000000\0",
+        prefix.ljust(155, b"\0"), b"\0" * 12))
     return header[:148] + b"%06o\0 " % sum(header) + header[156:]
 
 
@@ -57,7 +59,8 @@ def members(read: Callable[[int], bytes], most: int, largest: int) -> Iterator["
         # What `tar` itself puts in between when people repack a recording by hand.
         folder = kind == b"5" and size == 0
         if kind not in (b"0", b"\0") and not folder:
-            raise ValueError("member %s is %s" % (_shown(name), _KINDS.get(kind, "of a kind that no recording holds")))
+            raise ValueError("member %s is %s, which no recording holds" % (
+                _shown(name), _KINDS.get(kind, _OTHER_KIND)))
         if not _clean(name.rstrip("/") if folder else name):
             raise ValueError("member name %s is not a clean relative path" % _shown(name))
         if size > largest:

@@ -74,6 +74,11 @@ class RecordingHost:
     def close(self) -> None:
         self._inner.close()
 
+    def keep(self, path: str, content: bytes) -> None:
+        """Put a file into the recording that was not read through here."""
+        self.answers.reads[path] = content
+        self.answers.errors.pop(f"read {path}", None)
+
     def _keep(self, answers: dict[str, _T], kind: str, path: str, ask: Callable[[str], _T]) -> _T:
         self._asked(path)
         try:

@@ -1,4 +1,4 @@
-"""What `--from` was given: a recording, or an import. Decided by content, never by name."""
+"""What `--from` was given: a recording, an import, or a snapshot. Decided by content, never by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import UsageError
 from .base import Host
 
-__all__ = ["open_source"]
+__all__ = ["is_snapshot", "open_source"]
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
@@ -44,3 +44,15 @@ def _is_recording(path: str) -> bool:
         raise UsageError(f"{path!r}: not a path") from None
     except zlib.error:
         return True
+
+
+def is_snapshot(path: str) -> bool:
+    """Whether the file there begins like one. What cannot be read is none: the other readers say why."""
+    try:
+        if not Path(path).is_file():
+            return False
+        with open(path, "rb") as stream:
+            head = stream.read(4096)
+    except (OSError, ValueError):
+        return False
+    return head.lstrip().startswith(b"{") and b'"tunecheck/snapshot/' in head
