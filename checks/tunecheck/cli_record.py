@@ -68,7 +68,7 @@ def _spec(door: RecordingHost, spec_file: str | None) -> Frozen | None:
     except SpecError as error:
         if spec_file is not None:
             raise
-        click.echo(f"tunecheck: recording without a spec: {error.problems[0]}", err=True)
+        click.echo(f"tunecheck: recording without a spec: {error.problems[0].partition(';')[0]}", err=True)
         return None
     if frozen is not None and spec_file is not None:
         door.keep(PATH, frozen.to_json().encode())

@@ -32,12 +32,14 @@ _MISSING = dataclasses.MISSING
 
 @dataclasses.dataclass(frozen=True)
 class _Shape:
-    """How one type is written and read. ``raw``: what json gives is the value itself, once it is ``raw``."""
+    """How one type is written and read. ``raw``: what json gives is the value itself, once it is ``raw``;
+    ``optional``: or None."""
 
     encode: _Change
     decode: _Change
     schema: dict[str, Any]
     raw: type | None = None
+    optional: bool = False
 
 
 def encode(kind: Any, value: Any) -> Any:
@@ -116,6 +118,8 @@ def _union(arguments: tuple[Any, ...]) -> _Shape:
     if len(rest) == 1:
         inner = shape(rest[0])
         into, out = inner.encode, inner.decode
+        if inner.raw is not None and into is _same:
+            return _optional(inner.raw, {"anyOf": [inner.schema, {"type": "null"}]})
         return _Shape(lambda value: None if value is None else into(value),
                       lambda data: None if data is None else out(data), {"anyOf": [inner.schema, {"type": "null"}]})
     if not all(argument in _PLAIN for argument in rest):
@@ -128,6 +132,15 @@ def _union(arguments: tuple[Any, ...]) -> _Shape:
         raise _wrong(data, "another type of value")
 
     return _Shape(_same, checked, {"anyOf": [shape(argument).schema for argument in arguments]})
+
+
+def _optional(raw: type, schema: dict[str, Any]) -> _Shape:
+    def checked(data: Any) -> Any:
+        if data is not None and type(data) is not raw:
+            raise _wrong(data, f"{raw.__name__} or null")
+        return data
+
+    return _Shape(_same, checked, schema, raw, optional=True)
 
 
 def _literal(arguments: tuple[Any, ...]) -> _Shape:
@@ -162,7 +175,7 @@ def _collection(kind: Any, origin: Any, arguments: tuple[Any, ...]) -> _Shape:
 
 
 def _many(item: _Shape, make: Any, ordered: bool) -> _Shape:
-    into, out, raw = item.encode, item.decode, item.raw
+    into, out, raw = item.encode, item.decode, None if item.optional else item.raw
 
     def encoded(value: Any) -> list[Any]:
         return [into(part) for part in (sorted(value) if ordered else value)]
@@ -171,7 +184,7 @@ def _many(item: _Shape, make: Any, ordered: bool) -> _Shape:
         if type(data) is not list:
             raise _wrong(data, "a list")
         if raw is not None:
-            if all(type(part) is raw for part in data):
+            if not data or set(map(type, data)) <= {raw}:
                 return make(data)
             raise _wrong(data, f"a list of {raw.__name__}")
         return make([out(part) for part in data])
@@ -191,8 +204,8 @@ def _fixed(items: list[_Shape]) -> _Shape:
 
 
 def _mapping(key: _Shape, item: _Shape) -> _Shape:
-    into, out, raw = item.encode, item.decode, item.raw
-    if key.raw is not str:
+    into, out, raw = item.encode, item.decode, None if item.optional else item.raw
+    if key.raw is not str or key.optional:
         pairs = _fixed([key, item])
         return _Shape(lambda value: [pairs.encode(pair) for pair in value.items()],
                       lambda data: dict([pairs.decode(pair) for pair in _listed(data)]),
@@ -204,7 +217,7 @@ def _mapping(key: _Shape, item: _Shape) -> _Shape:
         if out is _same:
             return data
         if raw is not None:
-            if all(type(part) is raw for part in data.values()):
+            if not data or set(map(type, data.values())) <= {raw}:
                 return data
             raise _wrong(data, f"an object of {raw.__name__}")
         return {name: out(part) for name, part in data.items()}
@@ -228,7 +241,8 @@ def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> _Shape:
     shapes = {item.name: shape(_filled(types_of[item.name], bound)) for item in fields}
     name = _name(kind)
     names: dict[str, Any] = {"made": made, "new": object.__new__, "put": object.__setattr__, "wrong": _wrong,
-                             "ValueError": ValueError, "absent": _absent}
+                             "ValueError": ValueError, "absent": _absent,
+                             "at": "" if made is Fact else f"{made.__name__}: "}
     into, out = [], []
     for index, item in enumerate(fields):
         form = shapes[item.name]
@@ -240,8 +254,10 @@ def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> _Shape:
         into.append(put if default is _MISSING else f"if value.{item.name} != v{index}: {put}")
         out += _reading(index, item, form, default, names, types_of[item.name])
     source = "def encode(value):\n result = {}\n " + "\n ".join(into) + "\n return result\n"
-    source += ("def decode(data):\n if type(data) is not dict: raise wrong(data, 'an object')\n left = len(data)\n "
-               + "\n ".join(out) + "\n if left: raise ValueError('it has fields that this version does not know')\n")
+    source += ("def decode(data):\n try:\n  if type(data) is not dict: raise wrong(data, 'an object')\n"
+               "  left = len(data)\n  " + "\n  ".join(out)
+               + "\n  if left: raise ValueError('it has fields that this version does not know')\n"
+               " except ValueError as error: raise ValueError(at + str(error)[:400]) from None\n")
     arranged = ", ".join(f"{item.name!r}: x{index}" for index, item in enumerate(fields))
     if hasattr(made, "__post_init__") or "__slots__" in vars(made):
         source += f" return made(**{{{arranged}}})\n"
@@ -252,15 +268,7 @@ def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> _Shape:
                          "required": [item.name for item in fields if item.default is _MISSING
                                       and item.default_factory is _MISSING],
                          "properties": {item.name: shapes[item.name].schema for item in fields}}
-    inner = names["decode"]
-
-    def decoded(data: Any) -> Any:
-        try:
-            return inner(data)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}"[:400]) from None
-
-    return _Shape(names["encode"], inner if made is Fact else decoded, {"$ref": f"#/$defs/{name}"})
+    return _Shape(names["encode"], names["decode"], {"$ref": f"#/$defs/{name}"})
 
 
 def _reading(index: int, item: dataclasses.Field[Any], form: _Shape, default: Any, names: dict[str, Any],
@@ -276,7 +284,8 @@ def _reading(index: int, item: dataclasses.Field[Any], form: _Shape, default: An
     lines = [f"x{index} = data.get({item.name!r}, data)",
              f"if x{index} is data: {lost}", "else:", "  left -= 1"]
     if form.raw is not None:
-        lines.append(f"  if type(x{index}) is not r{index}: raise wrong(x{index}, r{index}.__name__)")
+        unless = f"x{index} is not None and " if form.optional else ""
+        lines.append(f"  if {unless}type(x{index}) is not r{index}: raise wrong(x{index}, r{index}.__name__)")
     elif form.decode is not _same:
         lines.append(f"  x{index} = d{index}(x{index})")
     return lines

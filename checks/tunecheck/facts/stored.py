@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +97,14 @@ def _spec(plain: Any) -> Frozen | None:
     if plain is None:
         return None
     try:
-        return usable(load_frozen(json.dumps(plain).encode()), "its spec")
+        return _frozen(json.dumps(plain))
     except SpecError as error:
         raise ValueError(error.problems[0]) from None
+
+
+@lru_cache(64)      # the boxes of a fleet have few different ones
+def _frozen(text: str) -> Frozen:
+    return usable(load_frozen(text.encode()), "its spec")
 
 
 def same_boot(before: Snapshot, now: Snapshot) -> Snapshot:
