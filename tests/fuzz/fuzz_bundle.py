@@ -5,9 +5,9 @@ Not part of `make test` and no dependency of the project. From the repository:
     python3 -m venv /tmp/fuzz && /tmp/fuzz/bin/pip install atheris click zstandard
     PYTHONPATH=checks:. /tmp/fuzz/bin/python tests/fuzz/fuzz_bundle.py -max_total_time=600 -rss_limit_mb=1024 CORPUS
 
-CORPUS is a folder for what it finds; it starts with a small bundle. The first byte of an input says what the rest is: the
-file itself, the tar inside (the compression would hide it from the fuzzer; its checksums are put right), or the contents
-of the members, parted by two bytes (so that the JSON in them is reached).
+CORPUS is a folder for what it finds; it starts with a small bundle. The first byte of an input says what the rest is:
+the file itself, the tar inside (the compression would hide it from the fuzzer; its checksums are put right), or the
+contents of the members, parted by two bytes (so that the JSON in them is reached).
 """
 
 from __future__ import annotations

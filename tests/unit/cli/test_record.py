@@ -225,4 +225,4 @@ def test_a_host_that_answers_nothing(machine: Machine, monkeypatch: pytest.Monke
     for name in ("read_bytes", "list", "realpath"):
         monkeypatch.setattr(RecordedHost, name, refuse)
     result = CliRunner().invoke(cli, ["record", "-o", "box.tar.zst"])
-    assert result.exit_code == 0 and re.search(r": 0 files, .*not readable: .*\d+ timed out after 5 s", result.output)
+    assert result.exit_code == 0 and re.search(r", 0 files, .*not readable: .*\d+ timed out after 5 s", result.output)
