@@ -75,7 +75,9 @@ def test_a_replay_gives_the_findings_of_the_live_run(tmp_path: Path) -> None:
     replayed = _run(*common, str(tmp_path / "again.json"), "--from", str(tmp_path / "rec"))
     assert live.stderr == replayed.stderr == ""
     assert live.returncode == replayed.returncode
-    assert (tmp_path / "live.json").read_text() == (tmp_path / "again.json").read_text()
+    first, again = (json.loads((tmp_path / name).read_text()) for name in ("live.json", "again.json"))
+    assert first.pop("host") != again.pop("host") and first.pop("boot_id") != again.pop("boot_id"), "names are replaced"
+    assert first == again
 
 
 def test_only_a_trial_needs_a_spec(tmp_path: Path) -> None:

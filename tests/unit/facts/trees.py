@@ -47,6 +47,7 @@ class Machine:
         self.realpaths: dict[str, str] = {}
         self.errors: dict[str, str] = {}
         self.runs: dict[tuple[str, ...], Completed | str] = {}
+        self.nvml: dict[str, Any] | None = None
         self.file("/proc/sys/kernel/hostname", "box1\n")
         self.file("/proc/sys/kernel/osrelease", "6.12.1\n")
         self.file("/proc/sys/kernel/random/boot_id", "11111111-2222-3333-4444-555555555555\n")
@@ -84,7 +85,7 @@ class Machine:
         return self.device(bdf, path, GPU, "0302", numa=numa, width=width)
 
     def host(self) -> RecordedHost:
-        return RecordedHost(self.reads, self.lists, self.realpaths, self.errors, self.runs)
+        return RecordedHost(self.reads, self.lists, self.realpaths, self.errors, self.runs, self.nvml)
 
 
 def switch(ctl: int | None = 0x001D) -> Machine:
