@@ -62,7 +62,7 @@ def test_only_the_variables_asked_for_reach_a_recording(tmp_path: Path, live: Li
         f"{tmp_path}/env": {"NCCL_IB_DISABLE": "1"},
         f"/proc/{child.pid}/environ": {"NCCL_SOCKET_IFNAME": "eth0 eth1"}}
     assert env.found[f"{tmp_path}/units/vllm.service"].options == {"--enable-pcie-oneshot-allreduce"}
-    assert "secret" not in str(host._runs)
+    assert "secret" not in str(vars(host.answers))
 
 
 @pytest.mark.skipif(not shutil.which("ps"), reason="no ps")
