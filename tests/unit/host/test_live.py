@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tunecheck.host import Unreadable
-from tunecheck.host.live import LiveHost, _kill
+from tunecheck.host.command import _kill
+from tunecheck.host.live import LiveHost
 
 
 @pytest.fixture
@@ -166,7 +167,7 @@ def test_run_does_not_wait_for_a_grandchild_that_holds_the_pipe(live: LiveHost) 
 
 def test_what_cannot_be_killed_is_left_behind_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process in state D cannot be made at will; one that nobody kills behaves the same towards us."""
-    monkeypatch.setattr("tunecheck.host.live._signal_group", lambda pid: None)
+    monkeypatch.setattr("tunecheck.host.command._signal_group", lambda pid: None)
     process = subprocess.Popen(["sleep", "30"])
     pid = process.pid
     before = time.monotonic()
