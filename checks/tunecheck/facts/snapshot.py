@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..host import Host
+from ..host import Host, Unreadable
 from ..spec.frozen import Spec
 from .boot import Boot, boot
 from .cpu import Policy, policies
@@ -15,7 +15,7 @@ from .kernel import Kernel, identity, kernel
 from .modules import Module, modules
 from .nvml import Nvml, nvml
 from .receipt import Receipt, receipt
-from .topo_text import TopoText, topo_text
+from .topo_text import TOPO_COMMAND, TopoText, topo_text
 from .topology import Topology, topology
 from .units import ACS_UNIT, enabled
 
@@ -51,6 +51,7 @@ class Snapshot:
 def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = True) -> Snapshot:
     """Read the topology and NVML, with ``with_text`` also nvidia-smi's table, with ``with_host`` everything else.
     Without a spec the accelerators are NVIDIA's."""
+    _ahead(host, with_text)
     wanted = spec.accelerators.pci_ids if spec else ()
     found = topology(host, wanted)
     name, _, boot_id = identity(host)
@@ -63,6 +64,15 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
         receipt=receipt(host),
         host=_host_facts(host, spec or Spec(), found) if with_host else None,
     )
+
+
+def _ahead(host: Host, with_text: bool) -> None:
+    """Let the driver's slow answers come while sysfs is read. Only a hint: what is wanted is decided by the facts."""
+    try:
+        boards = len(host.list("/proc/driver/nvidia/gpus"))
+    except Unreadable:
+        return
+    host.ahead(*([TOPO_COMMAND] if with_text and boards > 1 else []), nvml=boards > 0)
 
 
 def _host_facts(host: Host, spec: Spec, found: Topology) -> HostFacts:

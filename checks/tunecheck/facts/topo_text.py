@@ -9,9 +9,9 @@ from ..host import Host, Unreadable
 from . import pci
 from .fact import Fact, absent, known
 
-__all__ = ["TopoText", "topo_text"]
+__all__ = ["TOPO_COMMAND", "TopoText", "topo_text"]
 
-_COMMAND = ("nvidia-smi", "topo", "-m")
+TOPO_COMMAND = ("nvidia-smi", "topo", "-m")
 #: In seconds. Behind a dead GSP nvidia-smi waits far longer.
 _DEADLINE = 10.0
 _NOT_RUN = "not asked for"
@@ -29,14 +29,14 @@ def topo_text(host: Host, found: Fact[tuple[pci.Device, ...]], wanted: bool) -> 
     nor without the driver: nvidia-smi would load it.
 
     nvidia-smi numbers the GPUs of its driver by address, whatever the spec calls accelerators."""
-    source = " ".join(_COMMAND)
+    source = " ".join(TOPO_COMMAND)
     if not wanted or len(found.value or ()) < 2:
         return absent(source, _NOT_RUN)
     rows = _rows(host)
     if not rows:
         return absent(source, "not asked: NVIDIA's driver has none of the boards")
     try:
-        done = host.run(_COMMAND, _DEADLINE)
+        done = host.run(TOPO_COMMAND, _DEADLINE)
     except Unreadable as error:
         return absent(source, error.reason)
     if done.returncode != 0:
