@@ -188,12 +188,7 @@ def _child(pipe: int) -> None:
 
         from .nvml_calls import ask
 
-        try:
-            import pynvml  # type: ignore[import-untyped]
-        except ImportError:
-            say({"refused": "the Python package nvidia-ml-py is not installed"})
-        else:
-            ask(pynvml, say)
+        ask(say)
     finally:
         os._exit(0)
 
