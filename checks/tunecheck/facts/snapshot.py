@@ -14,6 +14,7 @@ from .iommu import modes
 from .kernel import Kernel, identity, kernel
 from .modules import Module, modules
 from .nvml import Nvml, nvml
+from .p2p import P2p, p2p
 from .receipt import Receipt, receipt
 from .topo_text import TOPO_COMMAND, TopoText, topo_text
 from .topology import Topology, topology
@@ -44,6 +45,7 @@ class Snapshot:
     topology: Topology
     topo_text: Fact[TopoText]
     nvml: Fact[Nvml]
+    p2p: Fact[P2p]
     receipt: Fact[Receipt]
     host: HostFacts | None
 
@@ -55,14 +57,17 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
     wanted = spec.accelerators.pci_ids if spec else ()
     found = topology(host, wanted)
     name, _, boot_id = identity(host)
+    later = _host_facts(host, spec or Spec(), found) if with_host else None
+    said = nvml(host, bool(found.devices))
     return Snapshot(
         hostname=name,
         boot_id=boot_id,
         topology=found,
         topo_text=topo_text(host, found.accelerators, with_text),
-        nvml=nvml(host, bool(found.devices)),
+        nvml=said,
+        p2p=p2p(host, said),
         receipt=receipt(host),
-        host=_host_facts(host, spec or Spec(), found) if with_host else None,
+        host=later,
     )
 
 

@@ -22,7 +22,7 @@ from .child import Child, let_go_of_everything_but
 
 __all__ = ["NvmlChild"]
 
-_PAIR_KEYS = ("ancestor", "p2p_read", "p2p_write", "p2p_nvlink", "p2p_atomics", "p2p_pci")
+_PAIR_KEYS = ("ancestor", "p2p_read", "p2p_write")
 #: In bytes. 200 GPUs and their 39,800 pairs are 6 MiB.
 _MOST = 64 << 20
 #: In seconds. Should the parent be killed, nobody else would end a child that hangs.
