@@ -38,7 +38,7 @@ def _packages(lab: bool) -> None:
     wanted = [] if _has_venv() else ["python3-venv"]
     if lab:
         needs.check_architecture()
-        wanted += needs.missing_packages(needs.BUILD)
+        wanted += [*needs.missing_packages(needs.BUILD), *needs.missing_packages(needs.TEST)]
     if not wanted:
         return
     names = ", ".join(wanted)

@@ -20,13 +20,16 @@ from ..formats.pci import bdf_key
 from .base import Unreadable
 from .child import Child, let_go_of_everything_but
 
-__all__ = ["NvmlChild"]
+__all__ = ["DAMAGED", "NvmlChild"]
 
 _PAIR_KEYS = ("ancestor", "p2p_read", "p2p_write")
 #: In bytes. 200 GPUs and their 39,800 pairs are 6 MiB.
 _MOST = 64 << 20
+_MOST_GPUS = 1024
 #: In seconds. Should the parent be killed, nobody else would end a child that hangs.
 _ORPHAN = 60
+#: What a line that the child did not mean to write makes of itself.
+DAMAGED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 _TIME, _END = "timed out", "ended"
 _REFUSALS = {"LIBRARY_NOT_FOUND": "not present"}
 
@@ -59,7 +62,10 @@ class NvmlChild(Child):
             # How it ended is known a moment later.
             died = self.gone_within(1.0) and (self.status or 0) < 0
             cut_off = f"killed by signal {-(self.status or 0)}" if died else f"ended in the middle{self.kill()}"
-        return answers.document(cut_off, list_lost)
+        try:
+            return answers.document(cut_off, list_lost)
+        except DAMAGED:
+            raise Unreadable("NVML", "its answers are damaged") from None
 
     def close(self) -> None:
         """Let go of it. After the last answer it has nothing left to do, else it is killed."""
@@ -84,7 +90,7 @@ class NvmlChild(Child):
             *lines, rest = (rest + chunk).split(b"\n")
             try:
                 self._answered = any([answers.take(json.loads(line)) for line in lines])
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            except DAMAGED:
                 return "its answers are damaged"
             if self._answered:
                 return None
@@ -108,6 +114,8 @@ class _Answers:
         """Keep one line. Returns whether it is the last one."""
         if "count" in line:
             self.count = int(line["count"])
+            if not 0 <= self.count <= _MOST_GPUS:
+                raise ValueError("count")
         if "gpu" in line:
             gpu = self.gpus.setdefault(line["gpu"], {"values": {}, "errors": {}})
             if "bdf" in line:
