@@ -34,17 +34,19 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
 def check(verb: str, spec_file: str | None, json_to: str | None, source: str | None, record: str | None,
            since: str | None, trial: bool = False) -> None:
     """Open the host, read, judge, report; leaves through SystemExit with the verdict's code."""
-    from .facts.snapshot import gather
-    from .facts.spec_file import read_spec
-    from .report.document import document, to_text
     from .report.output import check_writable, write_file
-    from .rules import Case, judge
 
     for path in (record, json_to):
         if path is not None and path != "-":
             check_writable(path)
     door, recording = _open(source, record)
     try:
+        door.ahead(nvml=True)       # the slowest answer: it comes while Python still reads our modules
+        from .facts.snapshot import gather
+        from .facts.spec_file import read_spec
+        from .report.document import document, to_text
+        from .rules import Case, judge
+
         frozen = read_spec(door, spec_file, required=trial)
         snapshot = gather(door, frozen.spec if frozen else None, verb != "topo", verb != "host")
     finally:
