@@ -196,7 +196,12 @@ def _child(pipe: int) -> None:
 
         from .nvml_calls import ask
 
-        ask(say)
+        try:
+            import pynvml  # type: ignore[import-untyped]
+        except ImportError:
+            say({"refused": "the Python package nvidia-ml-py is not installed"})
+        else:
+            ask(pynvml, say)
     finally:
         os._exit(0)
 

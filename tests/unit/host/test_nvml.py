@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from tests.unit.host import nvml_box
 from tests.unit.host.nvml_box import GPUS, findings, tunecheck
 
 from tunecheck.formats.nvml_keys import KEYS
-from tunecheck.host import nvml_library
 from tunecheck.host.recording import load_recording
 
 TOPO = "\tGPU0\tGPU1\nGPU0\t X \tPIX\nGPU1\tPIX\t X \n"
@@ -159,22 +157,6 @@ def test_a_table_of_two_hundred(box: Any, tmp_path: Path) -> None:
     (tmp_path / "large").write_text("\n".join(rows))
     _, found, _ = box("gpus=2", smi=f"cat {tmp_path}/large")
     assert "it has 200 GPUs and the PCI tree 2" in found["topo-agreement"][0]["message"]
-
-
-def test_structures_are_those_of_nvidia_ml_py() -> None:
-    pynvml = pytest.importorskip("pynvml")
-    for ours, theirs in (("PciInfo", "nvmlPciInfo_t"), ("Memory", "c_nvmlMemory_v2_t"), ("Bar1", "c_nvmlBAR1Memory_t"),
-                         ("Utilization", "c_nvmlUtilization_t"), ("Addressing", "c_nvmlDeviceAddressingMode_t"),
-                         ("Fabric", "c_nvmlGpuFabricInfo_v2_t"), ("FieldValue", "c_nvmlFieldValue_t"),
-                         ("Process", "c_nvmlProcessInfo_v3_t")):
-        mine, other = getattr(nvml_library, ours), getattr(pynvml, theirs)
-        assert ctypes.sizeof(mine) == ctypes.sizeof(other), ours
-        # nvml.h has the fabric's state as unsigned char, nvidia-ml-py as unsigned int: the same place.
-        assert [getattr(mine, field[0]).offset for field in mine._fields_] == [
-            getattr(other, field[0]).offset for field in other._fields_], ours
-    assert {
-        value: name.removeprefix("NVML_ERROR_") for name, value in vars(pynvml).items()
-        if name.startswith("NVML_ERROR_") and isinstance(value, int)} == nvml_library.ERRORS
 
 
 def test_the_document_is_plain_json(box: Any) -> None:
