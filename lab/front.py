@@ -155,10 +155,10 @@ def test(arguments: list[str]) -> int:
         say(f"no lab here: {error}")
         setup(lab=False)
     try:
-        if browser := needs.missing_packages(needs.WEB):
-            _install(browser)
+        if wanted := needs.missing_packages(needs.TEST):
+            _install(wanted)
     except NoMeansError as error:
-        say(f"no browser here, the tests of the HTML report skip: {error}")
+        say(f"some tests skip: {error}")
     # Two files at a time, in order: the VM tests come first and keep about one core busy each.
     spread = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"] if (os.cpu_count() or 1) > 1 else []
     return _run(str(PYTHON), "-m", "pytest", *spread, *arguments)

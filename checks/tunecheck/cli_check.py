@@ -49,15 +49,16 @@ def check(verb: str, spec_file: str | None, source: str | None, record: str | No
     junit_to, prometheus_to, html_to, each a file or "-"."""
     import datetime
 
-    from .report.document import document
     from .report.output import write_file
     from .report.outputs import Run, check_outputs, rendered, to_standard_output, write_outputs
-    from .rules import Case, judge
 
     wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
     check_outputs(wanted, record)
     recording = _recorder(source) if record is not None else None
     frozen, snapshot = look(verb, spec_file, source, recording, trial)
+    from .report.document import document
+    from .rules import Case, judge
+
     case = Case(snapshot, frozen, trial, _before(since, frozen, verb, snapshot) if since else None)
     alone = to_standard_output(wanted)
     with _made_by_others(source, since):
@@ -82,11 +83,8 @@ def look(verb: str, spec_file: str | None, source: str | None, recorder: Recordi
          required: bool = False) -> tuple[Frozen | None, Snapshot]:
     """The spec and the facts: of this machine (through ``recorder``, where there is one), a recording, an import or a
     snapshot. ``required``: refuse to go on without a spec."""
-    from .facts.snapshot import gather
-    from .facts.spec_file import PATH, read_spec
-    from .host.source import is_snapshot
-
-    if source is not None and is_snapshot(source):
+    if source is not None and _is_snapshot(source):
+        from .facts.spec_file import read_spec
         from .facts.stored import load
         from .host.recording import RecordedHost
 
@@ -95,6 +93,10 @@ def look(verb: str, spec_file: str | None, source: str | None, recorder: Recordi
         return frozen, stored.seen_by(verb)
     door = recorder or _open(source)
     try:
+        door.ahead(nvml=True)       # the slowest answer: it comes while Python still reads our modules
+        from .facts.snapshot import gather
+        from .facts.spec_file import PATH, read_spec
+
         frozen = read_spec(door, spec_file, required)
         if recorder is not None and spec_file is not None and frozen is not None:
             recorder.keep(PATH, frozen.to_json().encode())
@@ -103,13 +105,18 @@ def look(verb: str, spec_file: str | None, source: str | None, recorder: Recordi
         door.close()
 
 
+def _is_snapshot(path: str) -> bool:
+    from .host.source import is_snapshot
+
+    return is_snapshot(path)
+
+
 def _before(path: str, frozen: Frozen | None, verb: str, now: Snapshot) -> Snapshot:
     """The facts of an earlier recording or snapshot. One without names has another word for the same boot."""
     from .facts.snapshot import gather
     from .facts.stored import load, same_boot
-    from .host.source import is_snapshot
 
-    if is_snapshot(path):
+    if _is_snapshot(path):
         return same_boot(load(path).seen_by(verb), now)
     return same_boot(gather(_open(path), frozen.spec if frozen else None, verb != "topo", verb != "host"), now)
 
@@ -140,12 +147,10 @@ def _open(source: str | None) -> Host:
 @contextmanager
 def _made_by_others(*paths: str | None) -> Iterator[None]:
     """A snapshot holds facts, so whoever wrote it decides whether they fit together."""
-    from .host.source import is_snapshot
-
     try:
         yield
     except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        path = next((path for path in paths if path is not None and is_snapshot(path)), None)
+        path = next((path for path in paths if path is not None and _is_snapshot(path)), None)
         if path is None:
             raise
         raise UsageError(f"{path}: not a usable snapshot: its parts do not fit together "

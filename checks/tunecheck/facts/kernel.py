@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from ..formats.boot_log import BootLog
     from ..formats.kernel_log import KernelEvents
 
-__all__ = ["Kernel", "KernelLog", "kernel"]
+__all__ = ["DMESG", "Kernel", "KernelLog", "kernel"]
 
-_DMESG = ("dmesg",)
+DMESG = ("dmesg",)
 _CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 _JOURNAL = ("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")
 # Texts of drivers/pci/pci.c, kernel/params.c, init/main.c, drivers/iommu/{amd/init,intel/iommu}.c. The quoting of
@@ -81,7 +81,7 @@ def _chosen(line: str) -> str:
 def _log(host: Host) -> Fact[KernelLog]:
     """dmesg first (cheap); the journal where the ring buffer lost its start or is closed to this user."""
     best: Fact[KernelLog] = absent("dmesg, journalctl -k", "no permission")
-    for argv in (_DMESG, _JOURNAL):
+    for argv in (DMESG, _JOURNAL):
         fact = _log_from(host, argv)
         if fact.value is not None and fact.value.complete:
             return fact

@@ -9,10 +9,10 @@ from ..formats.packages import Package
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known, text
 
-__all__ = ["Packages", "packages"]
+__all__ = ["DPKG", "Packages", "packages"]
 
 _GLOBS = ("*nvidia*", "cuda-drivers*", "libcuda*")
-_DPKG = ("dpkg-query", "-W", r"-f=${Package}\t${Version}\t${db:Status-Want}\t${db:Status-Status}\n", *_GLOBS)
+DPKG = ("dpkg-query", "-W", r"-f=${Package}\t${Version}\t${db:Status-Want}\t${db:Status-Status}\n", *_GLOBS)
 _RPM = ("rpm", "-qa", "--qf", r"%{NAME}\t%{VERSION}-%{RELEASE}\n", *_GLOBS)
 _LOCKS = ("/etc/dnf/plugins/versionlock.list", "/etc/dnf/versionlock.toml", "/etc/yum/pluginconf.d/versionlock.list")
 _NONE: Fact[tuple[Package, ...]] = absent("dpkg-query, rpm", "not present")
@@ -40,7 +40,7 @@ def packages(host: Host, wanted: bool) -> Packages:
     """Ask dpkg, and rpm where dpkg is absent or lists none."""
     if not wanted:
         return Packages("", absent("packages", "not asked for"), (), None, ())
-    found = _listed(host, _DPKG)
+    found = _listed(host, DPKG)
     if found.value is not None and (listed := formats.dpkg(found.value)):
         return _apt(host, known(listed, "dpkg-query"))
     listing = _listed(host, _RPM)

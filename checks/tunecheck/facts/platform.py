@@ -9,14 +9,14 @@ from ..formats.cpulist import parse
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known, parsed, text
 
-__all__ = ["UNLIMITED", "Node", "Platform", "Swap", "platform"]
+__all__ = ["MANAGER", "UNLIMITED", "Node", "Platform", "Swap", "platform"]
 
 _CPU = "/sys/devices/system/cpu"
 _NODES = "/sys/devices/system/node"
 _TABLES = "/sys/firmware/acpi/tables"
 _SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 #: Containers get the limit of the service that starts them, other services the manager's default.
-_MANAGER = ("systemctl", "show", "--property=DefaultLimitMEMLOCK")
+MANAGER = ("systemctl", "show", "--property=DefaultLimitMEMLOCK")
 _RUNTIMES = ("systemctl", "show", "--property=Id,ActiveState,LimitMEMLOCK", "docker.service", "containerd.service")
 UNLIMITED = 2**64 - 1
 
@@ -110,7 +110,7 @@ def _swaps(content: str) -> tuple[Swap, ...]:
 
 def _memlock(host: Host) -> Fact[dict[str, int]]:
     found: dict[str, int] = {}
-    for argv in (_MANAGER, _RUNTIMES):
+    for argv in (MANAGER, _RUNTIMES):
         source = " ".join(argv[:3])
         try:
             done = host.run(argv, 5.0)
@@ -124,11 +124,11 @@ def _memlock(host: Host) -> Fact[dict[str, int]]:
         for block in done.stdout.split("\n\n"):
             values = dict(line.partition("=")[::2] for line in block.splitlines()[:20])
             limit = values.get("DefaultLimitMEMLOCK", values.get("LimitMEMLOCK", ""))
-            name = "services" if argv is _MANAGER else values.get("Id", "")
+            name = "services" if argv is MANAGER else values.get("Id", "")
             if values.get("ActiveState", "active") == "active" and re.fullmatch(r"infinity|\d{1,20}", limit) and name:
                 found[name[:100]] = UNLIMITED if limit == "infinity" else int(limit)
     if not found:
-        return absent(" ".join(_MANAGER), "not understood: no limit in its answer")
+        return absent(" ".join(MANAGER), "not understood: no limit in its answer")
     return known(found, "systemctl show")
 
 

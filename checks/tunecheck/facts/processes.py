@@ -11,7 +11,7 @@ from ..formats.tasks import PS, Task
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known, parsed, text
 
-__all__ = ["Processes", "Stuck", "processes"]
+__all__ = ["PS", "Processes", "Stuck", "processes"]
 
 _MOST = 64
 _AGAIN = ("sleep", "0.5")

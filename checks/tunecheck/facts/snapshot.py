@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
-from ..host import Host
+from ..host import Host, Unreadable
 from ..spec.frozen import Spec
 from .boot import Boot, boot
 from .cpu import Policy, policies
 from .driver import Driver, driver
 from .fact import Fact
 from .iommu import modes
-from .kernel import Kernel, identity, kernel
+from .kernel import DMESG, Kernel, identity, kernel
 from .modules import Module, modules, registry_dwords
 from .neighbours import Neighbour, neighbours
 from .nvml import Nvml, nvml
+from .p2p import P2p, p2p
 from .pcie import Counters, counters
 from .receipt import Receipt, receipt
-from .topo_text import TopoText, topo_text
+from .topo_text import TOPO_COMMAND, TopoText, topo_text
 from .topology import Topology, topology
 from .units import ACS_UNIT, enabled
 
@@ -64,6 +67,7 @@ class Snapshot:
     topology: Topology
     topo_text: Fact[TopoText]
     nvml: Fact[Nvml]
+    p2p: Fact[P2p]
     receipt: Fact[Receipt]
     host: HostFacts | None
 
@@ -71,22 +75,45 @@ class Snapshot:
 def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = True) -> Snapshot:
     """Read the topology and NVML, with ``with_text`` also nvidia-smi's table, with ``with_host`` everything else.
     Without a spec the accelerators are NVIDIA's."""
+    _ahead(host, with_text, with_host)
     wanted = spec.accelerators.pci_ids if spec else ()
     found = topology(host, wanted)
     name, _, boot_id = identity(host)
-    told = nvml(host, bool(found.devices))
+    # Asked last: by then the answers that were started ahead have come.
+    said = cache(lambda: nvml(host, bool(found.devices)))
+    later = _host_facts(host, spec or Spec(), found, said) if with_host else None
     return Snapshot(
         hostname=name,
         boot_id=boot_id,
         topology=found,
         topo_text=topo_text(host, found.accelerators, with_text),
-        nvml=told,
+        nvml=said(),
+        p2p=p2p(host, said()),
         receipt=receipt(host),
-        host=_host_facts(host, spec or Spec(), found, told) if with_host else None,
+        host=later,
     )
 
 
-def _host_facts(host: Host, spec: Spec, found: Topology, told: Fact[Nvml]) -> HostFacts:
+def _ahead(host: Host, with_text: bool, with_host: bool) -> None:
+    """Let slow answers come while sysfs is read. Only a hint: what is wanted is decided by the facts."""
+    try:
+        boards = len(host.list("/proc/driver/nvidia/gpus"))
+    except Unreadable:
+        boards = 0
+    commands: list[tuple[str, ...]] = [TOPO_COMMAND] if with_text and boards > 1 else []
+    if with_host:
+        from .platform import MANAGER
+
+        commands += [DMESG, MANAGER]
+    if with_host and boards:
+        from .packages import DPKG
+        from .processes import PS
+
+        commands += [PS, DPKG]
+    host.ahead(*commands, nvml=boards > 0)
+
+
+def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact[Nvml]]) -> HostFacts:
     # `tunecheck topo` does not pay for these.
     from .driver_parts import driver_parts
     from .packages import packages
@@ -117,6 +144,6 @@ def _host_facts(host: Host, spec: Spec, found: Topology, told: Fact[Nvml]) -> Ho
         packages=packages(host, nvidia),
         services=services(host, nvidia),
         processes=processes(host, nvidia),
-        service_env=service_env(host, nvidia, told),
         registry_dwords=registry_dwords(host, nvidia),
+        service_env=service_env(host, nvidia, said()),
     )

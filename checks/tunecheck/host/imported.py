@@ -28,7 +28,9 @@ _ADD = (
     ("/sys/kernel/iommu_groups", "grep . /sys/kernel/iommu_groups/*/type"),
     ("/sys/devices/system/cpu/cpufreq", "grep . /sys/devices/system/cpu/cpufreq/policy*/scaling_*"),
     ("/sys/devices/system/cpu/", "lscpu"), ("systemctl show", "systemctl show --property=DefaultLimitMEMLOCK"),
-    ("nvidia-smi topo -m", "nvidia-smi topo -m"), ("nvidia-smi -q", "nvidia-smi -q"),
+    ("nvidia-smi topo -m", "nvidia-smi topo -m"),
+    ("nvidia-smi topo -p2p r", "nvidia-smi topo -p2p r > topo-p2p-r.txt"),
+    ("nvidia-smi topo -p2p w", "nvidia-smi topo -p2p w > topo-p2p-w.txt"), ("nvidia-smi -q", "nvidia-smi -q"),
     ("dmesg", "sudo dmesg"), ("journalctl", "sudo dmesg"),
     ("/proc/sys/kernel/osrelease", "sudo dmesg"),
 )
@@ -148,7 +150,7 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
         return path
     kind = imported_kinds.recognise(piece.text)
     if kind == "topo":
-        return texts.topo(piece.text, _TOPO)
+        return texts.topo(piece.text, _TOPO, piece.title or piece.origin)
     if kind == "kernel log":
         return texts.log(piece.text, piece.title)
     if kind == "lspci":

@@ -21,6 +21,9 @@ _CLOCK = re.compile(r"clocksource: Switched to clocksource ([\w-]{1,40})")
 _GROUP = re.compile(r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): Adding to iommu group (\d{1,5})")
 #: printk cuts a line at about 1000 characters; a longer command line is not whole in the log.
 _WHOLE_LINE = 900
+#: `nvidia-smi topo -p2p r`, `smi_topo_p2p-rw.txt`
+_P2P = re.compile(r"p2p[ _-]{0,3}([rwnap]{1,2})(?![a-z0-9])", re.IGNORECASE)
+_TITLE = 400
 _VALUE = re.compile(r"^(/(?:sys|proc/sys)/(?:[\w.-]+/)+[\w.-]+):(.*)$", re.MULTILINE)
 
 
@@ -43,8 +46,9 @@ class Texts:
     def file(self, path: str, content: str) -> None:
         self.reads.setdefault(path, content.encode())
 
-    def topo(self, text: str, command: tuple[str, ...]) -> str:
-        """Keep a table of GPUs. One of `topo -p2p` is known, but no check asks for it."""
+    def topo(self, text: str, command: tuple[str, ...], name: str) -> str:
+        """Keep a table of GPUs. Which status a table of `topo -p2p` shows, it does not say itself: the command above
+        it does, or else ``name``, the file's (topo-p2p-r.txt). One that nobody names is not used."""
         try:
             matrix = parse_matrix(text)
         except ValueError:
@@ -54,6 +58,10 @@ class Texts:
             if not self.tables:
                 self.runs[command] = text
             self.tables.append(matrix)
+        else:
+            named = _P2P.search(text[:_TITLE]) or _P2P.search(name[-_TITLE:])
+            for letter in named.group(1).lower() if named else "":
+                self.runs.setdefault((*command[:2], "-p2p", letter), text)
         return f"nvidia-smi {matrix.kind}"
 
     def log(self, text: str, title: str) -> str | None:

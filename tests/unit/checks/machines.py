@@ -47,7 +47,7 @@ def build(data: dict[str, Any]) -> RecordedHost:
                          log=log if isinstance(log, str) else None)
     if "driver" in data:
         trees.driver(machine)
-        for name, command in (("packages", packages._DPKG), ("tasks", PS), ("units", UNITS)):
+        for name, command in (("packages", packages.DPKG), ("tasks", PS), ("units", UNITS)):
             if name in data["driver"]:
                 machine.runs[command] = _result(command, data["driver"][name])
     if not data.get("nvidia", True):

@@ -160,8 +160,8 @@ def test_ctrl_c_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
     dmesg.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
     dmesg.chmod(0o755)
     (tmp_path / "spec.json").write_text(frozen().to_json())
-    code = ("import sys, tunecheck.host.live as live; live._ENVIRONMENT['PATH'] = sys.argv.pop(1); "
-            "import os; os.environ['PATH'] = live._ENVIRONMENT['PATH']; from tunecheck.cli import main; main()")
+    code = ("import sys, tunecheck.host.command as command; command._ENVIRONMENT['PATH'] = sys.argv.pop(1); "
+            "import os; os.environ['PATH'] = command._ENVIRONMENT['PATH']; from tunecheck.cli import main; main()")
     command = [sys.executable, "-c", code, f"{tmp_path}/bin:/usr/bin:/bin", "host", "--spec",
                str(tmp_path / "spec.json"), "--json", str(tmp_path / "r.json")]
     process = subprocess.Popen(command, env=_ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.unit.facts.trees import switch
 from tests.unit.imports.samples import lab
 from tests.unit.imports.test_bug_report import REPORT
 from tests.unit.imports.test_topo_matrix import P2P, TABLE
 
+from tunecheck.facts.p2p import LETTERS
 from tunecheck.facts.platform import _swaps
+from tunecheck.facts.snapshot import gather
 from tunecheck.facts.topology import topology
 from tunecheck.formats import boot_log, cpulist
 from tunecheck.formats.bug_report import sections
@@ -21,10 +26,13 @@ from tunecheck.formats.kernel_params import unparsed
 from tunecheck.formats.lspci import parse_lspci
 from tunecheck.formats.smi import parse_smi
 from tunecheck.formats.topo_matrix import parse_matrix
+from tunecheck.host import Unreadable
 from tunecheck.host.imported import ImportedHost, load_import
 from tunecheck.host.imported_cpu import from_lscpu, from_numactl
 from tunecheck.host.imported_kinds import recognise, shown
 from tunecheck.host.imported_sysfs import Texts, synthesise
+from tunecheck.host.nvml_reader import DAMAGED, _Answers
+from tunecheck.rules import Case, judge
 
 _INSERTS = ["\t", " ", "\n", "X", "PIX", "SYS", "NV18", "GPU0", "GPU1", "\x1b[4m", "[0m", "\0", "é", "-", "ff",
             "00:00.0 ", "Capabilities: [1b0 v1] Access Control Services\n", "(rev ff)", "<access denied>", "9" * 30,
@@ -195,3 +203,59 @@ def test_two_hundred_boards() -> None:
     found = topology(ImportedHost(texts, {}, []), ())
     assert len(found.devices) == 200
     assert {pair.relation.value for pair in found.pairs} == {"PIX"}
+
+
+#: Anything that JSON can hold.
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+    | st.sampled_from(["0000:03:00.0", "GPU_IS_LOST", "timed out after 10 s"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["gpus", "pairs", "errors", "values", "bdf", "index", "a", "b", "driver", "p2p_read", "name",
+                         "ancestor", "p2p_write"]), inner, max_size=5), max_leaves=12)
+_GPU = st.fixed_dictionaries({"bdf": st.just("0000:03:00.0") | st.just("0000:04:00.0") | _JSON,
+                              "index": st.integers() | _JSON,
+                              "values": st.dictionaries(st.text(max_size=4), _JSON) | _JSON,
+                              "errors": _JSON})
+_PAIR = st.fixed_dictionaries({"a": st.just("0000:03:00.0") | _JSON, "b": st.just("0000:04:00.0") | _JSON,
+                               "values": st.dictionaries(st.sampled_from(["ancestor", "p2p_read", "p2p_write"]),
+                                                         st.integers() | _JSON), "errors": _JSON})
+_DOCUMENT = _JSON | st.fixed_dictionaries({"driver": _JSON, "library": _JSON, "errors": _JSON,
+                                           "gpus": st.lists(_GPU, max_size=3) | _JSON,
+                                           "pairs": st.lists(_PAIR, max_size=3) | _JSON})
+
+
+@_RUNS
+@given(document=_DOCUMENT)
+def test_nvml_documents(document: Any) -> None:
+    """A recording may hold anything in its place: it is understood, or the reason says that it is damaged."""
+    machine = switch().host()
+    machine._nvml = document
+    snapshot = gather(machine, None, False)
+    assert snapshot.nvml.known or snapshot.nvml.reason
+    findings = [finding for finding in judge(Case(snapshot), "topo") if finding.id in (
+        "nvml-answers", "p2p-capability", "topo-agreement")]
+    assert findings
+    assert all(finding.outcome != "pass" or finding.text for finding in findings)
+
+
+@_RUNS
+@given(lines=st.lists(_JSON | st.fixed_dictionaries({"gpu": _JSON, "bdf": _JSON, "values": _JSON, "errors": _JSON})
+                      | st.fixed_dictionaries({"count": st.integers(-1, 3), "values": _JSON, "errors": _JSON})
+                      | st.fixed_dictionaries({"lost": _JSON, "error": _JSON}), max_size=5))
+def test_answers_of_a_child_whose_memory_is_damaged(lines: list[Any]) -> None:
+    answers = _Answers()
+    with contextlib.suppress(Unreadable, *DAMAGED):
+        for line in lines:
+            answers.take(line)
+        answers.document("killed by signal 11", lambda: ["0000:03:00.0"])
+
+
+@_RUNS
+@given(edits=_EDITS, name=st.sampled_from(("topo-p2p-r.txt", "p2p_rw.log", "nvidia-smi topo -p2p w", "p2p", "x")))
+def test_p2p_tables_of_an_import(edits: list[tuple[str, int, int, str]], name: str) -> None:
+    texts = Texts(lspci=[lab("acs-iommu")])
+    texts.topo(damaged(P2P, edits), ("nvidia-smi", "topo", "-m"), name)
+    assert synthesise(texts) is None
+    snapshot = gather(ImportedHost(texts, {}, []), None, False)
+    for fact in (snapshot.p2p.value or {}).values():
+        assert fact.value in (None, *LETTERS)
