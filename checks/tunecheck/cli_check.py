@@ -91,9 +91,11 @@ def look(verb: str, spec_file: str | None, source: str | None, recorder: Recordi
         stored = load(source)
         frozen = stored.judged_with(read_spec(RecordedHost({}), spec_file, required and stored.frozen is None))
         return frozen, stored.seen_by(verb)
+    from .host import early
+
     door = recorder or _open(source)
     try:
-        door.ahead(nvml=True)       # the slowest answer: it comes while Python still reads our modules
+        early.start(door, verb != "host", verb != "topo")
         from .facts.snapshot import gather
         from .facts.spec_file import PATH, read_spec
 

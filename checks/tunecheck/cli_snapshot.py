@@ -19,12 +19,13 @@ def snapshot(spec_file: str | None, json_to: str, source: str | None) -> None:
 
     It names the host; a snapshot --from a recording without names does not."""
     from .cli_check import look
-    from .facts.stored import Stored, packed
     from .report.output import check_writable, write_file
 
     if json_to != "-":
         check_writable(json_to)
     frozen, found = look("preflight", spec_file, source)
+    from .facts.stored import Stored, packed
+
     content = packed(Stored(found, frozen))
     if json_to != "-":
         write_file(json_to, content)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from ..formats.cmdline import tokenize
 from ..host import Host, Unreadable
+from ..host.early import DMESG
 from .fact import Fact, absent, known, parsed, text
 
 if TYPE_CHECKING:
     from ..formats.boot_log import BootLog
     from ..formats.kernel_log import KernelEvents
 
-__all__ = ["DMESG", "Kernel", "KernelLog", "kernel"]
+__all__ = ["Kernel", "KernelLog", "kernel"]
 
-DMESG = ("dmesg",)
 _CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 _JOURNAL = ("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")
 # Texts of drivers/pci/pci.c, kernel/params.c, init/main.c, drivers/iommu/{amd/init,intel/iommu}.c. The quoting of

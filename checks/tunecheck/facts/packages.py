@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from ..formats import packages as formats
 from ..formats.packages import Package
 from ..host import Host, Unreadable
+from ..host.early import DPKG
 from .fact import Fact, absent, known, text
 
-__all__ = ["DPKG", "Packages", "packages"]
+__all__ = ["Packages", "packages"]
 
 _GLOBS = ("*nvidia*", "cuda-drivers*", "libcuda*")
-DPKG = ("dpkg-query", "-W", r"-f=${Package}\t${Version}\t${db:Status-Want}\t${db:Status-Status}\n", *_GLOBS)
 _RPM = ("rpm", "-qa", "--qf", r"%{NAME}\t%{VERSION}-%{RELEASE}\n", *_GLOBS)
 _LOCKS = ("/etc/dnf/plugins/versionlock.list", "/etc/dnf/versionlock.toml", "/etc/yum/pluginconf.d/versionlock.list")
 _NONE: Fact[tuple[Package, ...]] = absent("dpkg-query, rpm", "not present")

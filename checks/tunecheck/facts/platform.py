@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from ..formats.cpulist import parse
 from ..host import Host, Unreadable
+from ..host.early import MANAGER
 from .fact import Fact, absent, known, parsed, text
 
-__all__ = ["MANAGER", "UNLIMITED", "Node", "Platform", "Swap", "platform"]
+__all__ = ["UNLIMITED", "Node", "Platform", "Swap", "platform"]
 
 _CPU = "/sys/devices/system/cpu"
 _NODES = "/sys/devices/system/node"
 _TABLES = "/sys/firmware/acpi/tables"
 _SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 #: Containers get the limit of the service that starts them, other services the manager's default.
-MANAGER = ("systemctl", "show", "--property=DefaultLimitMEMLOCK")
 _RUNTIMES = ("systemctl", "show", "--property=Id,ActiveState,LimitMEMLOCK", "docker.service", "containerd.service")
 UNLIMITED = 2**64 - 1
 

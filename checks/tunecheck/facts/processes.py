@@ -7,11 +7,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..formats import tasks as formats
-from ..formats.tasks import PS, Task
+from ..formats.tasks import Task
 from ..host import Host, Unreadable
+from ..host.early import PS
 from .fact import Fact, absent, known, parsed, text
 
-__all__ = ["PS", "Processes", "Stuck", "processes"]
+__all__ = ["Processes", "Stuck", "processes"]
 
 _MOST = 64
 _AGAIN = ("sleep", "0.5")

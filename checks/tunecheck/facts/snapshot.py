@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..host import Host, Unreadable
+from ..host import Host, early
 from ..spec.frozen import Spec
 from .boot import Boot, boot
 from .cpu import Policy, policies
 from .driver import Driver, driver
 from .fact import Fact
 from .iommu import modes
-from .kernel import DMESG, Kernel, identity, kernel
+from .kernel import Kernel, identity, kernel
 from .modules import Module, modules, registry_dwords
 from .neighbours import Neighbour, neighbours
 from .nvml import Nvml, nvml
 from .p2p import P2p, p2p
 from .pcie import Counters, counters
 from .receipt import Receipt, receipt
-from .topo_text import TOPO_COMMAND, TopoText, topo_text
+from .topo_text import TopoText, topo_text
 from .topology import Topology, topology
 from .units import ACS_UNIT, enabled
 
@@ -75,7 +75,7 @@ class Snapshot:
 def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = True) -> Snapshot:
     """Read the topology and NVML, with ``with_text`` also nvidia-smi's table, with ``with_host`` everything else.
     Without a spec the accelerators are NVIDIA's."""
-    _ahead(host, with_text, with_host)
+    early.start(host, with_text, with_host)
     wanted = spec.accelerators.pci_ids if spec else ()
     found = topology(host, wanted)
     name, _, boot_id = identity(host)
@@ -92,25 +92,6 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
         receipt=receipt(host),
         host=later,
     )
-
-
-def _ahead(host: Host, with_text: bool, with_host: bool) -> None:
-    """Let slow answers come while sysfs is read. Only a hint: what is wanted is decided by the facts."""
-    try:
-        boards = len(host.list("/proc/driver/nvidia/gpus"))
-    except Unreadable:
-        boards = 0
-    commands: list[tuple[str, ...]] = [TOPO_COMMAND] if with_text and boards > 1 else []
-    if with_host:
-        from .platform import MANAGER
-
-        commands += [DMESG, MANAGER]
-    if with_host and boards:
-        from .packages import DPKG
-        from .processes import PS
-
-        commands += [PS, DPKG]
-    host.ahead(*commands, nvml=boards > 0)
 
 
 def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact[Nvml]]) -> HostFacts:

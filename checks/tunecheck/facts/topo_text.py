@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from ..formats.topo_matrix import parse_matrix
 from ..host import Host, Unreadable
+from ..host.early import TOPO
 from . import pci
 from .fact import Fact, absent, known
 
-__all__ = ["TOPO_COMMAND", "TopoText", "driver_rows", "parsed_table", "topo_text"]
+__all__ = ["TopoText", "driver_rows", "parsed_table", "topo_text"]
 
-TOPO_COMMAND = ("nvidia-smi", "topo", "-m")
 #: In seconds. Behind a dead GSP nvidia-smi waits far longer.
 _DEADLINE = 10.0
 _NOT_RUN = "not asked for"
@@ -34,8 +34,8 @@ def topo_text(host: Host, found: Fact[tuple[pci.Device, ...]], wanted: bool) -> 
 
     nvidia-smi numbers the GPUs of its driver by address, whatever the spec calls accelerators."""
     if not wanted or len(found.value or ()) < 2:
-        return absent(" ".join(TOPO_COMMAND), _NOT_RUN)
-    return parsed_table(host, TOPO_COMMAND, "topo -m", lambda pairs: TopoText(
+        return absent(" ".join(TOPO), _NOT_RUN)
+    return parsed_table(host, TOPO, "topo -m", lambda pairs: TopoText(
         {(a, b): word for (a, b), word in pairs.items() if pci.bdf_key(a) < pci.bdf_key(b)}))
 
 

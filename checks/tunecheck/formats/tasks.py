@@ -6,10 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import List, Tuple
 
-__all__ = ["PS", "Task", "in_driver", "kill_pending", "looks_like_driver", "parse_ps", "state"]
+__all__ = ["Task", "in_driver", "kill_pending", "looks_like_driver", "parse_ps", "state"]
 
 #: Every thread, without the columns that make ps read a process's memory (and hang with it).
-PS = ("ps", "-eLo", "pid=,ppid=,lwp=,state=,comm=")
 
 _LINE = re.compile(r"^\s*(\d{1,10})\s+(\d{1,10})\s+(\d{1,10})\s+(\S)\s+(.{1,64})$")
 #: Symbols of the open modules 595 seen in stacks of hung tasks (evidence 10, 6.1), and the [module] mark of a frame.

@@ -8,10 +8,10 @@ from typing import Any
 from tests.unit.facts import trees
 from tests.unit.facts.trees import PCI, Machine
 
-from tunecheck.facts import packages, service_env
+from tunecheck.facts import service_env
 from tunecheck.formats.environment import IN_UNIT
-from tunecheck.formats.tasks import PS
 from tunecheck.host import Completed
+from tunecheck.host.early import DPKG, PS
 from tunecheck.host.recording import RecordedHost
 from tunecheck.spec.frozen import Accelerators, Frozen, Spec
 
@@ -47,7 +47,7 @@ def build(data: dict[str, Any]) -> RecordedHost:
                          log=log if isinstance(log, str) else None)
     if "driver" in data:
         trees.driver(machine)
-        for name, command in (("packages", packages.DPKG), ("tasks", PS), ("units", UNITS)):
+        for name, command in (("packages", DPKG), ("tasks", PS), ("units", UNITS)):
             if name in data["driver"]:
                 machine.runs[command] = _result(command, data["driver"][name])
     if not data.get("nvidia", True):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tunecheck.facts import packages, service_env
+from tunecheck.facts import service_env
 from tunecheck.formats.environment import IN_UNIT
-from tunecheck.formats.tasks import PS
 from tunecheck.host import Completed
+from tunecheck.host.early import DPKG, PS
 from tunecheck.host.recording import RecordedHost
 from tunecheck.spec.frozen import Accelerators, Acs, Frozen, Spec
 
@@ -193,7 +193,7 @@ def driver(machine: Machine, version: str = "595.71.05") -> Machine:
             machine.gone("realpath", f"{folder}/systemd/system/{unit}.service")
     dpkg = "".join(f"{name}\t{version}-0ubuntu1\thold\tinstalled\n" for name in (
         "libnvidia-compute-595", "nvidia-dkms-595-open", "nvidia-utils-595"))
-    for argv, output in ((packages.DPKG, dpkg + "nvidia-container-toolkit\t1.18.0-1\tinstall\tinstalled\n"),
+    for argv, output in ((DPKG, dpkg + "nvidia-container-toolkit\t1.18.0-1\tinstall\tinstalled\n"),
                          (("modinfo", "-k", "6.12.1", "nvidia"), f"version:  {version}\nlicense:  Dual MIT/GPL\n"),
                          (PS, "      1       0       1 S systemd\n"), (("sleep", "0.5"), ""),
                          ((*service_env._FILES, IN_UNIT, *service_env._PLACES), "")):
