@@ -39,8 +39,11 @@ def _packages(lab: bool) -> None:
     if lab:
         needs.check_architecture()
         wanted += needs.missing_packages(needs.BUILD)
-    if not wanted:
-        return
+    if wanted:
+        _install(wanted)
+
+
+def _install(wanted: list[str]) -> None:
     names = ", ".join(wanted)
     apt = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"]
     install = [*apt, "install", "--yes", "--no-install-recommends", *wanted]
@@ -151,6 +154,11 @@ def test(arguments: list[str]) -> int:
     except NoMeansError as error:
         say(f"no lab here: {error}")
         setup(lab=False)
+    try:
+        if wanted := needs.missing_packages(needs.TEST):
+            _install(wanted)
+    except NoMeansError as error:
+        say(f"some tests skip: {error}")
     # Two files at a time, in order: the VM tests come first and keep about one core busy each.
     spread = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"] if (os.cpu_count() or 1) > 1 else []
     return _run(str(PYTHON), "-m", "pytest", *spread, *arguments)
