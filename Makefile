@@ -2,12 +2,13 @@
 #   make demo       set up, build and boot the lab box, provision it, print its preflight report
 #   make demo-down  end the lab box
 #   make test       set up and run every test this machine can run     (TESTS="-k grub" narrows)
+#   make ptx        compile the GPU kernels after a change of tunecheck.cu (needs nvcc)
 #   make setup | lint | lock | clean
 PYTHON ?= python3
 TESTS ?=
 front = @$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("make: Python %d.%d is too old, expected 3.11 or later; name one: make PYTHON=python3.13 ..." % sys.version_info[:2])' && exec $(PYTHON) -m lab.front
 
-.PHONY: setup demo demo-down test lint lock clean
+.PHONY: setup demo demo-down test lint lock ptx clean
 demo:
 	$(front) demo
 demo-down:
@@ -20,6 +21,8 @@ lint:
 	$(front) lint
 lock:
 	$(front) lock
+ptx:
+	$(front) ptx
 # Everything that is made, none of it tracked; a running lab box is ended first.
 clean: demo-down
 	rm -rf .venv .lab .wheelhouse reports dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .ansible

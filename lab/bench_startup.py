@@ -1,6 +1,6 @@
 """What does starting tunecheck cost? CPU time of `topo --json` from a recording, over `python3 -c pass`.
 
-    .venv/bin/python -m lab.bench_startup RECORD.json.gz
+    .venv/bin/python -m lab.bench_startup RECORD.tar.zst
 
 RECORD is what `tunecheck topo --record FILE` wrote. Exit code 1 when the cost is above the goal.
 """

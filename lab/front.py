@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from lab import needs, paths, process
+from lab import needs, paths, process, ptx
 from lab.errors import LabError, NoMeansError
 from lab.machine import Machine
 from lab.say import elapsed, say, started
@@ -39,8 +39,11 @@ def _packages(lab: bool) -> None:
     if lab:
         needs.check_architecture()
         wanted += needs.missing_packages(needs.BUILD)
-    if not wanted:
-        return
+    if wanted:
+        _install(wanted)
+
+
+def _install(wanted: list[str]) -> None:
     names = ", ".join(wanted)
     apt = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"]
     install = [*apt, "install", "--yes", "--no-install-recommends", *wanted]
@@ -151,6 +154,11 @@ def test(arguments: list[str]) -> int:
     except NoMeansError as error:
         say(f"no lab here: {error}")
         setup(lab=False)
+    try:
+        if wanted := needs.missing_packages(needs.TEST):
+            _install(wanted)
+    except NoMeansError as error:
+        say(f"some tests skip: {error}")
     # Two files at a time, in order: the VM tests come first and keep about one core busy each.
     spread = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"] if (os.cpu_count() or 1) > 1 else []
     return _run(str(PYTHON), "-m", "pytest", *spread, *arguments)
@@ -184,7 +192,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python3 -m lab.front", description=__doc__)
     arguments: list[str] = []
     verbs: dict[str, Callable[[], int]] = {
-        "setup": setup, "demo": demo, "demo-down": demo_down, "lint": lint, "lock": lock,
+        "setup": setup, "demo": demo, "demo-down": demo_down, "lint": lint, "lock": lock, "ptx": ptx.write,
         "test": lambda: test(arguments),
     }  # fmt: skip
     parser.add_argument("verb", choices=verbs)

@@ -16,6 +16,10 @@ from lab.errors import LabError, NoMeansError
 RUN = {"qemu-system-x86_64": "qemu-system-x86", "qemu-img": "qemu-utils", "ssh": "openssh-client",
        "ssh-keygen": "openssh-client"}  # fmt: skip
 BUILD = {**RUN, "mmdebstrap": "mmdebstrap", "sgdisk": "gdisk", "mke2fs": "e2fsprogs", "mkfs.vfat": "dosfstools"}
+# What some tests need and skip without: a compiler for a libnvidia-ml.so.1 that breaks in a chosen way, a real browser
+# for the HTML report.
+TEST = {"cc": "gcc", "chromium": "chromium"}
+_HEADER = ("/usr/include/stdio.h", "libc6-dev")
 KEYRING = ("/usr/share/keyrings/debian-archive-keyring.gpg", "debian-archive-keyring")
 _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
 
@@ -30,6 +34,8 @@ def missing_packages(programs: dict[str, str]) -> list[str]:
     found = {package for program, package in programs.items() if shutil.which(program, path=_PATH) is None}
     if programs is BUILD and not Path(KEYRING[0]).exists():
         found.add(KEYRING[1])
+    if programs is TEST and not Path(_HEADER[0]).exists():
+        found.add(_HEADER[1])
     return sorted(found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import Any
 
 import click
@@ -19,17 +20,18 @@ _INTERRUPTED = 130
 
 
 class _Verbs(click.Group):
-    """Loads the `spec` group only when it is asked for: on the box it is never needed."""
+    """Loads these verbs, each from its own file, only when they are asked for: start-up time."""
+
+    later = ("record", "snapshot", "spec")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), "spec"])
+        return sorted([*super().list_commands(ctx), *self.later])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name == "spec":
-            from .cli_spec import spec
-
-            return spec
-        return super().get_command(ctx, cmd_name)
+        if cmd_name not in self.later:
+            return super().get_command(ctx, cmd_name)
+        found: click.Command = getattr(import_module(f".cli_{cmd_name}", __package__), cmd_name)
+        return found
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})

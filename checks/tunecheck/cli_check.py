@@ -4,95 +4,159 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
 from .errors import UsageError
 
-__all__ = ["check", "options"]
+if TYPE_CHECKING:
+    from .facts.snapshot import Snapshot
+    from .host import Host
+    from .host.recording import RecordingHost
+    from .spec.frozen import Frozen
+
+__all__ = ["check", "look", "options"]
 
 
 def options(command: Callable[..., None]) -> Callable[..., None]:
     """Options that topo, host and preflight share."""
     for option in (
         click.option("--since", metavar="PATH",
-                     help="Show counters as differences to an earlier recording of the same host."),
-        click.option("--record", metavar="FILE", help="Also keep everything that was read, for --from."),
-        click.option("--from", "source", metavar="PATH",
-                     help="Judge a recording, a bug report or a folder of command outputs, not this machine."),
+                     help="Show counters as differences to an earlier recording or snapshot of the same host."),
+        click.option("--record", metavar="FILE", help="Also keep what was read, without names, for --from."),
+        click.option("--from", "source", metavar="PATH", help="Judge a recording, a snapshot, a bug report or a folder "
+                     "of command outputs, not this machine."),
+        click.option("--html", "html_to", metavar="FILE", help="Write a report for the browser, one file, offline."),
+        click.option("--prometheus", "prometheus_to", metavar="FILE.prom",
+                     help="Write metrics for node_exporter's textfile collector."),
+        click.option("--junit", "junit_to", metavar="FILE", help="Write JUnit XML, for CI."),
         click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
                      help="Write JSON to FILE; without FILE to standard output, in place of the report."),
         click.option("--spec", "spec_file", metavar="FILE",
                      help="Judge against this spec, not /etc/tunecheck/spec.json."),
+        click.option("-v", "--verbose", is_flag=True, help="Show every finding, also those that do not apply."),
     ):
         command = option(command)
     return command
 
 
-def check(verb: str, spec_file: str | None, json_to: str | None, source: str | None, record: str | None,
-           since: str | None, trial: bool = False) -> None:
-    """Open the host, read, judge, report; leaves through SystemExit with the verdict's code."""
-    from .facts.snapshot import gather
-    from .facts.spec_file import read_spec
-    from .report.document import document, to_text
-    from .report.output import check_writable, write_file
+def check(verb: str, spec_file: str | None, source: str | None, record: str | None, since: str | None,
+          verbose: bool = False, trial: bool = False, **outputs: str | None) -> None:
+    """Open the host, read, judge, report; leaves through SystemExit with the verdict's code. ``outputs``: json_to,
+    junit_to, prometheus_to, html_to, each a file or "-"."""
+    import datetime
+
+    from .report.output import write_file
+    from .report.outputs import Run, check_outputs, rendered, to_standard_output, write_outputs
+
+    wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
+    check_outputs(wanted, record)
+    recording = _recorder(source) if record is not None else None
+    frozen, snapshot = look(verb, spec_file, source, recording, trial)
+    from .report.document import document
     from .rules import Case, judge
 
-    for path in (record, json_to):
-        if path is not None and path != "-":
-            check_writable(path)
-    door, recording = _open(source, record)
+    case = Case(snapshot, frozen, trial, _before(since, frozen, verb, snapshot) if since else None)
+    alone = to_standard_output(wanted)
+    with _made_by_others(source, since):
+        findings = judge(case, verb)
+        run = Run(document(verb, case, findings), findings, datetime.datetime.now(datetime.UTC), source or "")
+        if alone:
+            text = rendered(alone, run)
+        else:
+            from .report.terminal import render, style_for
+
+            text = render(verb, case, findings, style_for(sys.stdout), verbose)
+        _print(text)
+        notes = write_outputs(wanted, run)
+    if notes and not alone:
+        _print("\n".join([*notes, ""]))
+    if recording is not None and record is not None:
+        write_file(record, recording.packed(redact=True, root=os.geteuid() == 0))
+    raise SystemExit(run.document["exit_code"])
+
+
+def look(verb: str, spec_file: str | None, source: str | None, recorder: RecordingHost | None = None,
+         required: bool = False) -> tuple[Frozen | None, Snapshot]:
+    """The spec and the facts: of this machine (through ``recorder``, where there is one), a recording, an import or a
+    snapshot. ``required``: refuse to go on without a spec."""
+    if source is not None and _is_snapshot(source):
+        from .facts.spec_file import read_spec
+        from .facts.stored import load
+        from .host.recording import RecordedHost
+
+        stored = load(source)
+        frozen = stored.judged_with(read_spec(RecordedHost({}), spec_file, required and stored.frozen is None))
+        return frozen, stored.seen_by(verb)
+    from .host import early
+
+    door = recorder or _open(source)
     try:
-        frozen = read_spec(door, spec_file, required=trial)
-        snapshot = gather(door, frozen.spec if frozen else None, verb != "topo", verb != "host")
+        early.start(door, verb != "host", verb != "topo")
+        from .facts.snapshot import gather
+        from .facts.spec_file import PATH, read_spec
+
+        frozen = read_spec(door, spec_file, required)
+        if recorder is not None and spec_file is not None and frozen is not None:
+            recorder.keep(PATH, frozen.to_json().encode())
+        return frozen, gather(door, frozen.spec if frozen else None, verb != "topo", verb != "host")
     finally:
         door.close()
-    case = Case(snapshot, frozen, trial, _before(since, frozen, verb) if since else None)
-    findings = judge(case, verb)
-    result = document(verb, case, findings)
-    if json_to == "-":
-        _print(to_text(result))
-    else:
-        from .report.terminal import render, style_for
-
-        _print(render(verb, case, findings, style_for(sys.stdout)))
-    if json_to not in (None, "-"):
-        write_file(str(json_to), to_text(result).encode())
-        _print(f"JSON: {json_to}\n")
-    if recording is not None and record is not None:
-        write_file(record, recording.packed())
-    raise SystemExit(result["exit_code"])
 
 
-def _before(path: str, frozen: Any, verb: str) -> Any:
-    """The snapshot in an earlier recording."""
+def _is_snapshot(path: str) -> bool:
+    from .host.source import is_snapshot
+
+    return is_snapshot(path)
+
+
+def _before(path: str, frozen: Frozen | None, verb: str, now: Snapshot) -> Snapshot:
+    """The facts of an earlier recording or snapshot. One without names has another word for the same boot."""
     from .facts.snapshot import gather
+    from .facts.stored import load, same_boot
 
-    door, _ = _open(path, None)
-    return gather(door, frozen.spec if frozen else None, verb != "topo", verb != "host")
+    if _is_snapshot(path):
+        return same_boot(load(path).seen_by(verb), now)
+    return same_boot(gather(_open(path), frozen.spec if frozen else None, verb != "topo", verb != "host"), now)
 
 
-def _open(source: str | None, record: str | None) -> tuple[Any, Any]:
-    """The host to ask, and the recorder where one was asked for."""
-    if source is not None:
-        if record is not None:
-            raise UsageError("--record and --from exclude each other: there is a recording already; drop one of them")
-        from .host.source import open_source
-
-        door, note = open_source(source)
-        if note:
-            click.echo(f"tunecheck: {note}", err=True)
-        return door, None
+def _recorder(source: str | None) -> RecordingHost:
     from .host.live import LiveHost
     from .host.recording import RecordingHost
 
-    door = LiveHost()
-    if record is None:
-        return door, None
-    recorder = RecordingHost(door)
-    return recorder, recorder
+    if source is not None:
+        raise UsageError("--record and --from exclude each other: there is a recording already; drop one of them")
+    return RecordingHost(LiveHost())
+
+
+def _open(source: str | None) -> Host:
+    """The host to ask."""
+    if source is None:
+        from .host.live import LiveHost
+
+        return LiveHost()
+    from .host.source import open_source
+
+    door, note = open_source(source)
+    if note:
+        click.echo(f"tunecheck: {note}", err=True)
+    return door
+
+
+@contextmanager
+def _made_by_others(*paths: str | None) -> Iterator[None]:
+    """A snapshot holds facts, so whoever wrote it decides whether they fit together."""
+    try:
+        yield
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        path = next((path for path in paths if path is not None and _is_snapshot(path)), None)
+        if path is None:
+            raise
+        raise UsageError(f"{path}: not a usable snapshot: its parts do not fit together "
+                         f"({type(error).__name__})") from None
 
 
 def _print(text: str) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ..formats.cpulist import parse
 from ..host import Host, Unreadable
-from .fact import Fact, absent, known, text
+from .fact import Fact, absent, known, parsed, text
 
 __all__ = ["Policy", "policies"]
 
@@ -15,25 +16,32 @@ _FOLDER = "/sys/devices/system/cpu/cpufreq"
 
 @dataclass(frozen=True)
 class Policy:
-    """One policy (``policy0``): its scaling driver and governor, and the energy preference where the driver has one."""
+    """One policy (``policy0``): its scaling driver and governor, the energy preference where the driver has one, and
+    the CPUs that it covers."""
 
     name: str
     driver: Fact[str]
     governor: Fact[str]
     epp: Fact[str]
+    cpus: Fact[tuple[int, ...]]
 
 
-def policies(host: Host) -> Fact[tuple[Policy, ...]]:
+def policies(host: Host, online: Fact[tuple[int, ...]]) -> Fact[tuple[Policy, ...]]:
     """Every policy, in number order; an empty tuple where the kernel drives no frequency scaling."""
     try:
         names = [name for name in host.list(_FOLDER) if re.fullmatch(r"policy\d+", name)]
     except Unreadable as error:
         return known((), _FOLDER) if error.reason == "not present" else absent(_FOLDER, error.reason)
     names.sort(key=lambda name: int(name.removeprefix("policy")))
-    return known(tuple(_policy(host, name) for name in names), _FOLDER)
+    # A policy is named after its first CPU; where there is one for each, nothing more has to be asked.
+    single = online.value is not None and [f"policy{cpu}" for cpu in online.value] == names
+    return known(tuple(_policy(host, name, single) for name in names), _FOLDER)
 
 
-def _policy(host: Host, name: str) -> Policy:
+def _policy(host: Host, name: str, single: bool) -> Policy:
     driver, governor, epp = (text(host, f"{_FOLDER}/{name}/{leaf}") for leaf in (
         "scaling_driver", "scaling_governor", "energy_performance_preference"))
-    return Policy(name, driver, governor, epp)
+    own = f"{_FOLDER}/{name}/affected_cpus"
+    cpus: Fact[tuple[int, ...]] = known((int(name.removeprefix("policy")),), own) if single else parsed(
+        text(host, own), lambda line: parse(line.replace(" ", ",")))
+    return Policy(name, driver, governor, epp, cpus)

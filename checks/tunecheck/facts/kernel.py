@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from ..formats.cmdline import tokenize
 from ..host import Host, Unreadable
+from ..host.early import DMESG
 from .fact import Fact, absent, known, parsed, text
 
 if TYPE_CHECKING:
+    from ..formats.boot_log import BootLog
     from ..formats.kernel_log import KernelEvents
 
 __all__ = ["Kernel", "KernelLog", "kernel"]
 
-_DMESG = ("dmesg",)
 _CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 _JOURNAL = ("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")
 # Texts of drivers/pci/pci.c, kernel/params.c, init/main.c, drivers/iommu/{amd/init,intel/iommu}.c. The quoting of
@@ -30,11 +31,13 @@ _KEYS = {"AMD-Vi": "amd_iommu", "DMAR": "intel_iommu"}
 @dataclass(frozen=True)
 class KernelLog:
     """``complete``: the log reaches back to the first line. ``rejected`` maps a parameter as it would stand on the
-    command line (``pci=noacs``, or a bare name) to the line that rejects it. ``events``: everything else in it."""
+    command line (``pci=noacs``, or a bare name) to the line that rejects it. ``events``: everything else in it;
+    ``boot``: what it says once, of processors and firmware."""
 
     complete: bool
     rejected: dict[str, str]
     events: KernelEvents
+    boot: BootLog
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def _chosen(line: str) -> str:
 def _log(host: Host) -> Fact[KernelLog]:
     """dmesg first (cheap); the journal where the ring buffer lost its start or is closed to this user."""
     best: Fact[KernelLog] = absent("dmesg, journalctl -k", "no permission")
-    for argv in (_DMESG, _JOURNAL):
+    for argv in (DMESG, _JOURNAL):
         fact = _log_from(host, argv)
         if fact.value is not None and fact.value.complete:
             return fact
@@ -98,12 +101,13 @@ def _log_from(host: Host, argv: tuple[str, ...]) -> Fact[KernelLog]:
         refused = not done.stderr or re.search(r"not permitted|permission", done.stderr, re.IGNORECASE)
         return absent(source, "no permission" if refused else done.stderr.strip().splitlines()[0])
     # Not for `tunecheck topo`, which reads no log: its start-up must not pay for the patterns.
+    from ..formats import boot_log
     from ..formats.kernel_log import parse
     from ..formats.log_lines import without_middle
 
     log = without_middle(done.stdout)
     events = parse(log)
-    return known(KernelLog(events.start, rejected(log), events), source)
+    return known(KernelLog(events.start, rejected(log), events, boot_log.parse(log)), source)
 
 
 def rejected(log: str) -> dict[str, str]:

@@ -10,12 +10,15 @@ from ..formats.modprobe import normalise_module, parse_options
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known, parsed, text
 
-__all__ = ["Module", "modules"]
+__all__ = ["LOADED", "Module", "modules", "registry_dwords"]
 
 #: Highest priority first: a file hides one of the same name further down (modprobe.d(5)).
 _FOLDERS = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d",
             "/lib/modprobe.d")
 _NVIDIA_PARAMS = "/proc/driver/nvidia/params"
+_DWORDS = re.compile(r"^RegistryDwords(?:PerDevice)?:(.*)$", re.MULTILINE)
+#: The place of `registry_dwords` that counts now.
+LOADED = "the loaded driver"
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,17 @@ def modules(host: Host, wanted: dict[str, tuple[str, ...]], release: str) -> dic
         return {}
     options = _options(host)
     return {name: _module(host, name, parameters, release, options) for name, parameters in wanted.items()}
+
+
+def registry_dwords(host: Host, wanted: bool) -> dict[str, Fact[str]]:
+    """RegistryDwords of nvidia.ko, for all boards and for single ones, by place: what it runs with, and what modprobe.d
+    sets at the next load. sysfs shows both empty."""
+    if not wanted:
+        return {}
+    return {LOADED: parsed(text(host, _NVIDIA_PARAMS), lambda listing: ";".join(
+                line.strip().strip('"') for line in _DWORDS.findall(listing))),
+            "modprobe.d": parsed(_options(host), lambda every: ";".join(
+                every.get("nvidia", {}).get(f"NVreg_RegistryDwords{which}", "") for which in ("", "PerDevice")))}
 
 
 def _module(host: Host, name: str, parameters: Iterable[str], release: str,

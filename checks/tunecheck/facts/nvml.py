@@ -6,7 +6,7 @@ formats/nvml_keys.py. A value that NVML refused has the name of its error instea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..formats.pci import BDF
@@ -16,6 +16,13 @@ from .fact import Fact, absent, known
 __all__ = ["Gpu", "Nvml", "nvml"]
 
 _SOURCE = "NVML"
+_LOST = ("GPU_IS_LOST", "RESET_REQUIRED")
+
+
+def _cut_off(error: str) -> bool:
+    """The words of host/nvml_reader.py for the end of its child; NVML's own errors are names in capitals."""
+    return error.startswith(("timed out after", "killed by signal", "ended in the middle", "its answers are damaged",
+                             "more than "))
 
 
 @dataclass(frozen=True)
@@ -45,15 +52,25 @@ class Gpu:
 class Nvml:
     """``driver`` is the kernel module's version as the library states it, ``library`` the library's own
     ("13.595.71.05"). ``pairs`` maps ordered pairs of addresses to {"ancestor": 10, "p2p_read": 0, ...}, in
-    numbers of nvml.h."""
+    numbers of nvml.h, ``pair_errors`` to the errors in their place. ``errors`` are the document's own:
+    {"gpu 1": "GPU_IS_LOST"} for a board whose address is not known."""
 
     driver: Fact[str]
     library: Fact[str]
     gpus: tuple[Gpu, ...]
     pairs: Mapping[tuple[str, str], Mapping[str, int]]
+    pair_errors: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
 
     def gpu(self, bdf: str) -> Gpu | None:
         return next((gpu for gpu in self.gpus if gpu.bdf == bdf), None)
+
+    def troubles(self) -> list[tuple[str, str, bool]]:
+        """Boards that gave no answer, or not all of it: the address (or "gpu 1"), why, and whether NVML itself says
+        that the board is lost; else its process crashed or hung, or the library refused the board."""
+        found = [(gpu.bdf, error, error in _LOST) for gpu in self.gpus
+                 if (error := next((each for each in gpu.errors.values() if each in _LOST or _cut_off(each)), None))]
+        return found + [(who, error, error in _LOST) for who, error in self.errors.items() if who.startswith("gpu ")]
 
 
 def nvml(host: Host, wanted: bool) -> Fact[Nvml]:
@@ -66,7 +83,7 @@ def nvml(host: Host, wanted: bool) -> Fact[Nvml]:
         return absent(_SOURCE, error.reason)
     try:
         return known(_decoded(document), _SOURCE)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
         return absent(_SOURCE, "not understood: its document is damaged")
 
 
@@ -75,7 +92,9 @@ def _decoded(document: Mapping[str, Any]) -> Nvml:
                  for gpu in document["gpus"])
     pairs = {(_bdf(pair["a"]), _bdf(pair["b"])): {str(key): int(value) for key, value in pair["values"].items()}
              for pair in document["pairs"]}
-    return Nvml(_version(document, "driver"), _version(document, "library"), gpus, pairs)
+    errors = {(pair["a"], pair["b"]): _texts(pair["errors"]) for pair in document["pairs"] if pair.get("errors")}
+    return Nvml(_version(document, "driver"), _version(document, "library"), gpus, pairs, errors,
+                _texts(document.get("errors", {})))
 
 
 def _bdf(text: str) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
-from ..host import Host
+from ..host import Host, early
 from ..spec.frozen import Spec
 from .boot import Boot, boot
 from .cpu import Policy, policies
@@ -12,14 +15,23 @@ from .driver import Driver, driver
 from .fact import Fact
 from .iommu import modes
 from .kernel import Kernel, identity, kernel
-from .modules import Module, modules
+from .modules import Module, modules, registry_dwords
 from .neighbours import Neighbour, neighbours
 from .nvml import Nvml, nvml
+from .p2p import P2p, p2p
 from .pcie import Counters, counters
 from .receipt import Receipt, receipt
 from .topo_text import TopoText, topo_text
 from .topology import Topology, topology
 from .units import ACS_UNIT, enabled
+
+if TYPE_CHECKING:
+    from .driver_parts import DriverParts
+    from .packages import Packages
+    from .platform import Platform
+    from .processes import Processes
+    from .service_env import ServiceEnv
+    from .services import Service
 
 __all__ = ["HostFacts", "Snapshot", "gather"]
 
@@ -35,8 +47,15 @@ class HostFacts:
     policies: Fact[tuple[Policy, ...]]
     driver: Driver
     acs_unit: Fact[bool]
+    platform: Platform
     errors: dict[str, Counters]
     neighbours: Fact[tuple[Neighbour, ...]]
+    driver_parts: DriverParts
+    packages: Packages
+    services: dict[str, Service]
+    processes: Fact[Processes]
+    service_env: Fact[ServiceEnv]
+    registry_dwords: dict[str, Fact[str]]
 
 
 @dataclass(frozen=True)
@@ -48,6 +67,7 @@ class Snapshot:
     topology: Topology
     topo_text: Fact[TopoText]
     nvml: Fact[Nvml]
+    p2p: Fact[P2p]
     receipt: Fact[Receipt]
     host: HostFacts | None
 
@@ -55,32 +75,56 @@ class Snapshot:
 def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = True) -> Snapshot:
     """Read the topology and NVML, with ``with_text`` also nvidia-smi's table, with ``with_host`` everything else.
     Without a spec the accelerators are NVIDIA's."""
+    early.start(host, with_text, with_host)
     wanted = spec.accelerators.pci_ids if spec else ()
     found = topology(host, wanted)
     name, _, boot_id = identity(host)
+    # Asked last: by then the answers that were started ahead have come.
+    said = cache(lambda: nvml(host, bool(found.devices)))
+    later = _host_facts(host, spec or Spec(), found, said) if with_host else None
     return Snapshot(
         hostname=name,
         boot_id=boot_id,
         topology=found,
         topo_text=topo_text(host, found.accelerators, with_text),
-        nvml=nvml(host, bool(found.devices)),
+        nvml=said(),
+        p2p=p2p(host, said()),
         receipt=receipt(host),
-        host=_host_facts(host, spec or Spec(), found) if with_host else None,
+        host=later,
     )
 
 
-def _host_facts(host: Host, spec: Spec, found: Topology) -> HostFacts:
+def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact[Nvml]]) -> HostFacts:
+    # `tunecheck topo` does not pay for these.
+    from .driver_parts import driver_parts
+    from .packages import packages
+    from .platform import platform
+    from .processes import processes
+    from .service_env import service_env
+    from .services import services
+
     running = kernel(host)
     release = running.release.value or ""
+    box = platform(host)
     wanted = {name: tuple(values) for name, values in spec.modules.items()}
+    starts, loaded = boot(host, release), driver(host)
+    # Without a driver and without a board of NVIDIA's there is nothing to ask of either.
+    nvidia = not loaded.version.missing or any(device.ids.startswith("10de:") for device in found.devices)
     return HostFacts(
         kernel=running,
-        boot=boot(host, release),
+        boot=starts,
         iommu=modes(host, found.devices),
         modules=modules(host, wanted, release),
-        policies=policies(host),
-        driver=driver(host),
+        policies=policies(host, box.online),
+        driver=loaded,
         acs_unit=enabled(host, ACS_UNIT),
+        platform=box,
         errors=counters(host, (*found.bridges, *(device.bdf for device in found.devices))),
         neighbours=neighbours(host, found),
+        driver_parts=driver_parts(host, nvidia, (release, starts.release.value or "")),
+        packages=packages(host, nvidia),
+        services=services(host, nvidia),
+        processes=processes(host, nvidia),
+        registry_dwords=registry_dwords(host, nvidia),
+        service_env=service_env(host, nvidia, said()),
     )

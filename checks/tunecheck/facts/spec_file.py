@@ -7,7 +7,7 @@ from ..formats.topology import RELATIONS
 from ..host import Host, Unreadable
 from ..spec.frozen import Frozen, Spec, load_frozen
 
-__all__ = ["PATH", "read_spec"]
+__all__ = ["PATH", "read_spec", "usable"]
 
 PATH = "/etc/tunecheck/spec.json"
 
@@ -15,7 +15,7 @@ PATH = "/etc/tunecheck/spec.json"
 def read_spec(host: Host, given: str | None, required: bool) -> Frozen | None:
     """The spec at ``given`` on this machine, else the host's own; None where there is none and none is required."""
     if given is not None:
-        return _sane(load_frozen(given), given)
+        return usable(load_frozen(given), given)
     try:
         content = host.read_bytes(PATH)
     except Unreadable as error:
@@ -24,12 +24,12 @@ def read_spec(host: Host, given: str | None, required: bool) -> Frozen | None:
         raise SpecError([f"{PATH}: {error.reason}; this verb judges against a spec: run ansible-playbook site.yml, "
                          "or give one with --spec FILE"]) from None
     try:
-        return _sane(load_frozen(content), PATH)
+        return usable(load_frozen(content), PATH)
     except SpecError as error:
         raise SpecError([f"{PATH}: {problem}" for problem in error.problems]) from None
 
 
-def _sane(frozen: Frozen, path: str) -> Frozen:
+def usable(frozen: Frozen, path: str) -> Frozen:
     """The digest only shows that a file was not altered by accident; one from a stranger may hold anything."""
     spec = frozen.spec
     wrong = [name for name, good in _judged_fields(spec) if not good]
@@ -54,6 +54,7 @@ def _judged_fields(spec: Spec) -> list[tuple[str, bool]]:
                 isinstance(value, (int, str)) for value in values.values()) for name, values in spec.modules.items())),
         ("cpu.governor", isinstance(spec.cpu.governor, str)),
         ("cpu.epp", _optional(spec.cpu.epp, str)),
+        ("cpu.smt", spec.cpu.smt in (None, "on", "off")),
         ("driver.version", _optional(spec.driver.version, str)),
         ("gpu.power_limit_watts", _optional(spec.gpu.power_limit_watts, int)),
         ("gpu.persistence", spec.gpu.persistence in (None, True, False)),

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ..formats.topo_matrix import parse_matrix
 from ..host import Host, Unreadable
+from ..host.early import TOPO
 from . import pci
 from .fact import Fact, absent, known
 
-__all__ = ["TopoText", "topo_text"]
+__all__ = ["TopoText", "driver_rows", "parsed_table", "topo_text"]
 
-_COMMAND = ("nvidia-smi", "topo", "-m")
 #: In seconds. Behind a dead GSP nvidia-smi waits far longer.
 _DEADLINE = 10.0
 _NOT_RUN = "not asked for"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -29,14 +33,22 @@ def topo_text(host: Host, found: Fact[tuple[pci.Device, ...]], wanted: bool) -> 
     nor without the driver: nvidia-smi would load it.
 
     nvidia-smi numbers the GPUs of its driver by address, whatever the spec calls accelerators."""
-    source = " ".join(_COMMAND)
     if not wanted or len(found.value or ()) < 2:
-        return absent(source, _NOT_RUN)
-    rows = _rows(host)
+        return absent(" ".join(TOPO), _NOT_RUN)
+    return parsed_table(host, TOPO, "topo -m", lambda pairs: TopoText(
+        {(a, b): word for (a, b), word in pairs.items() if pci.bdf_key(a) < pci.bdf_key(b)}))
+
+
+def parsed_table(host: Host, command: tuple[str, ...], kind: str,
+                 use: Callable[[dict[tuple[str, str], str]], T]) -> Fact[T]:
+    """Run ``nvidia-smi topo``; ``use`` gets the words by ordered pairs of addresses. Nothing is run
+    where NVIDIA's driver has no board."""
+    source = " ".join(command)
+    rows = driver_rows(host)
     if not rows:
         return absent(source, "not asked: NVIDIA's driver has none of the boards")
     try:
-        done = host.run(_COMMAND, _DEADLINE)
+        done = host.run(command, _DEADLINE)
     except Unreadable as error:
         return absent(source, error.reason)
     if done.returncode != 0:
@@ -44,17 +56,17 @@ def topo_text(host: Host, found: Fact[tuple[pci.Device, ...]], wanted: bool) -> 
         return absent(source, f"failed: {said.splitlines()[0][:160]}")
     try:
         matrix = parse_matrix(done.stdout)
-        if matrix.kind != "topo -m":
-            raise ValueError("it is the table of topo -p2p")
+        if matrix.kind != kind:
+            raise ValueError(f"it is the table of {matrix.kind}")
     except ValueError as error:
         return absent(source, f"not understood: {error}")
     if len(rows) != matrix.gpus:
         return absent(source, f"not understood: it has {matrix.gpus} GPUs and the PCI tree {len(rows)} of NVIDIA's: "
                       "which row is which cannot be told")
-    return known(TopoText({(rows[a], rows[b]): word for (a, b), word in matrix.pairs.items() if a < b}), source)
+    return known(use({(rows[a], rows[b]): word for (a, b), word in matrix.pairs.items()}), source)
 
 
-def _rows(host: Host) -> list[str]:
+def driver_rows(host: Host) -> list[str]:
     """NVIDIA's display controllers that its driver has, or may have, in address order."""
     devices = pci.accelerators(host, ()).value or ()
     return [device.bdf for device in devices if device.driver.value == "nvidia" or not (

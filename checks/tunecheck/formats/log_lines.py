@@ -48,11 +48,11 @@ def bounded(log: str) -> tuple[str, bool]:
     return short, f"\n{LEFT_OUT}\n" in short
 
 
-def without_middle(log: str) -> str:
-    """The log itself, or where it is too long its first MiB and its end."""
-    if len(log) <= MAX_CHARS:
+def without_middle(log: str, most: int = MAX_CHARS) -> str:
+    """The log itself, or where it is longer than ``most`` characters its first MiB and its end."""
+    if len(log) <= most:
         return log
-    return f"{log[:HEAD]}\n{LEFT_OUT}\n{log[HEAD + 3 + len(LEFT_OUT) - MAX_CHARS:]}"
+    return f"{log[:HEAD]}\n{LEFT_OUT}\n{log[HEAD + 3 + len(LEFT_OUT) - most:]}"
 
 
 def lines(log: str) -> Iterator[Line]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 __all__ = ["ACS_NAMES", "BDF", "REDIRECT_MASK", "Acs", "ConfigUnreadable", "acs", "bdf_key", "config_gone",
-           "covered_by_acs_option", "find_capability", "find_extended"]
+           "covered_by_acs_option", "find_capability", "find_extended", "without_serial_number"]
 
 #: A PCI address. The domain may have more than four digits (Intel VMD: 10000:e1:00.0).
 BDF = re.compile(r"^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
@@ -25,6 +25,7 @@ REDIRECT_MASK = 0x0004 | 0x0008 | 0x0020
 
 _CAP_EXPRESS = 0x10
 _ECAP_ACS = 0x000D
+_ECAP_SERIAL = 0x0003
 _CONVENTIONAL = 256
 _EXTENDED = 4096
 
@@ -103,6 +104,12 @@ def find_capability(config: bytes, wanted: int) -> Optional[int]:
             return offset
         offset, seen = config[offset + 1] & 0xFC, seen + 1
     return None
+
+
+def without_serial_number(config: bytes) -> bytes:
+    """The same bytes with the number in the Device Serial Number capability zeroed: it is a MAC address, mostly."""
+    offset = find_extended(config, _ECAP_SERIAL) if len(config) >= _EXTENDED else None
+    return config if offset is None else (config[:offset + 4] + bytes(8) + config[offset + 12:])[:len(config)]
 
 
 def find_extended(config: bytes, wanted: int) -> Optional[int]:

@@ -53,13 +53,16 @@ class Host(Protocol):
     def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
         """Everything NVML says, asked in a child: {"driver": "595.71.05", "library": "13.595.71.05", "errors": {},
         "gpus": [{"bdf": "0000:06:00.0", "index": 0, "values": {key: value}, "errors": {key: "NOT_SUPPORTED"}}],
-        "pairs": [{"a": bdf, "b": bdf, "values": {"ancestor": 10, "p2p_read": 0, ...}, "errors": {}}]}, ordered pairs in
-        both directions. What a crash or the deadline cut off is under "errors" of its GPU; Unreadable where NVML gave
-        nothing at all ("not present", "DRIVER_NOT_LOADED", "killed by signal 11", "timed out after 10 s")."""
+        "pairs": [{"a": bdf, "b": bdf, "values": {"ancestor": 10, "p2p_read": 0, "p2p_write": 0}, "errors": {}}]},
+        ordered pairs in both directions, "p2p_nvlink" too where both boards have NVLinks up. What a crash or the
+        deadline cut off is under "errors" of its GPU; a board without an address ("gpu 1": "GPU_IS_LOST") under those
+        of the document. Unreadable where NVML gave nothing at all ("not present", "DRIVER_NOT_LOADED", "killed by
+        signal 11", "timed out after 10 s")."""
         ...
 
     def ahead(self, *argvs: tuple[str, ...], nvml: bool = False) -> None:
-        """A hint: these commands (and the NVML document) will be asked for soon. They may be started now."""
+        """A hint: these commands (and the NVML document) will be asked for soon. They may be started now. What was
+        started and is never asked for ends with ``close``."""
         ...
 
     def close(self) -> None:

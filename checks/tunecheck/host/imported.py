@@ -21,17 +21,21 @@ _TOPO = ("nvidia-smi", "topo", "-m")
 #: What to add for a question: the beginning of a path, or a command. The first that fits.
 _ADD = (
     ("/sys/bus/pci/", "sudo lspci -nnvvv"), ("/proc/cmdline", "cat /proc/cmdline"),
-    ("/sys/devices/system/node/", "numactl -H"), ("/proc/driver/nvidia/params", "cat /proc/driver/nvidia/params"),
+    ("/sys/devices/system/node/", "numactl -H"),
+    ("/proc/swaps", "cat /proc/swaps"), ("/proc/driver/nvidia/params", "cat /proc/driver/nvidia/params"),
     ("/sys/module/nvidia/version", "nvidia-smi -q"), ("/proc/driver/nvidia/", "nvidia-smi -q"),
     ("/sys/module/", "grep -r . /sys/module/nvidia*/parameters/"),
     ("/sys/kernel/iommu_groups", "grep . /sys/kernel/iommu_groups/*/type"),
     ("/sys/devices/system/cpu/cpufreq", "grep . /sys/devices/system/cpu/cpufreq/policy*/scaling_*"),
-    ("nvidia-smi topo -m", "nvidia-smi topo -m"), ("nvidia-smi -q", "nvidia-smi -q"),
+    ("/sys/devices/system/cpu/", "lscpu"), ("systemctl show", "systemctl show --property=DefaultLimitMEMLOCK"),
+    ("nvidia-smi topo -m", "nvidia-smi topo -m"),
+    ("nvidia-smi topo -p2p r", "nvidia-smi topo -p2p r > topo-p2p-r.txt"),
+    ("nvidia-smi topo -p2p w", "nvidia-smi topo -p2p w > topo-p2p-w.txt"), ("nvidia-smi -q", "nvidia-smi -q"),
     ("dmesg", "sudo dmesg"), ("journalctl", "sudo dmesg"),
     ("/proc/sys/kernel/osrelease", "sudo dmesg"),
 )
 _EXPECTED = ("a recording made with --record, an nvidia-bug-report.log.gz, or a folder with the output of sudo lspci "
-             "-nnvvv, nvidia-smi topo -m, sudo dmesg, cat /proc/cmdline, numactl -H, nvidia-smi -q")
+             "-nnvvv, nvidia-smi topo -m, sudo dmesg, cat /proc/cmdline, numactl -H, lscpu, nvidia-smi -q")
 
 
 class ImportedHost:
@@ -96,6 +100,8 @@ def _reason(question: str) -> str:
     if "/aer_dev_" in question:
         return "not in the import (no text shows these counters); make a recording: tunecheck preflight --record FILE"
     add = next((command for start, command in _ADD if question.startswith(start)), None)
+    if add is None and question.startswith(("/proc/sys/", "/sys/kernel/", "/sys/devices/system/")):
+        add = f"grep -H . {question}"
     return f"not in the import; add: {add}" if add else "not in the import"
 
 
@@ -134,17 +140,29 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
         # A file that the report names is that file, whatever it holds; logs of /var/log may be of other boots.
         texts.file(piece.path, piece.text)
         return piece.path if piece.path.startswith("/proc/") else None
+    shown = imported_kinds.shown(piece.title, piece.text)
+    if shown is not None:
+        path, content, reason = shown
+        if reason:
+            texts.errors.setdefault(f"read {path}", reason)
+        else:
+            texts.file(path, content)
+        return path
     kind = imported_kinds.recognise(piece.text)
     if kind == "topo":
-        return texts.topo(piece.text, _TOPO)
+        return texts.topo(piece.text, _TOPO, piece.title or piece.origin)
     if kind == "kernel log":
         return texts.log(piece.text, piece.title)
     if kind == "lspci":
         texts.lspci.append(piece.text)
     elif kind == "nvidia-smi -q":
         texts.smi.append(piece.text)
-    elif kind == "numactl -H":
-        texts.numactl(piece.text)
+    elif kind in ("numactl -H", "lscpu"):
+        from . import imported_cpu  # start-up time: few folders hold one
+
+        (imported_cpu.from_lscpu if kind == "lscpu" else imported_cpu.from_numactl)(piece.text, texts.file)
+    elif kind == "systemctl show":
+        texts.runs.setdefault(("systemctl", "show", "--property=DefaultLimitMEMLOCK"), piece.text)
     elif kind == "spec":
         texts.file("/etc/tunecheck/spec.json", piece.text)
     elif kind == "sysfs values":

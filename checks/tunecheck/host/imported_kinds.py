@@ -8,7 +8,7 @@ from ..formats.bug_report import START
 from ..formats.lspci import HEADER
 from ..formats.topo_matrix import TABLE
 
-__all__ = ["recognise"]
+__all__ = ["recognise", "shown"]
 
 #: As far as a text is looked at. What is recognised may be longer.
 _HEAD = 256 * 1024
@@ -20,6 +20,19 @@ _LOG = re.compile(r"^[ \t]*(?:<\d+>)?\[ *\d+\.\d{6}\] "
                   r"|^\[\w{3} \w{3} +\d+ [\d:]{8} \d{4}\] "
                   r"|^(?:\w{3} +\d+ [\d:]{8}|\d{4}-\d\d-\d\dT\S+)(?: \S+)? kernel(?:\[\d+\])?: ", re.MULTILINE)
 _CMDLINE = re.compile(r"(?:^|\s)(?:BOOT_IMAGE|root|initrd)=\S")
+#: Words of command lines that boot without those: virtual machines, network boots.
+_KNOWN = """
+    console ro rw quiet splash single reboot panic pci init rdinit earlyprintk earlycon loglevel nomodeset acpi
+    noapic tsc ip nfsroot iommu amd_iommu intel_iommu mitigations hugepages hugepagesz default_hugepagesz
+    crashkernel net.ifnames biosdevname random.trust_cpu i8042.noaux i8042.nomux 8250.nr_uarts rootfstype rootflags
+    systemd.unit cgroup_no_v1 selinux security apparmor audit nokaslr isolcpus nohz_full pcie_aspm pcie_ports
+    transparent_hugepage nosmt maxcpus
+"""
+_WORDS = frozenset(_KNOWN.split())
+_WORD = re.compile(r"[A-Za-z0-9_][\w.-]{0,63}(?:=\S{0,500})?\Z")
+_CAT = re.compile(r"\bcat (/(?:proc|sys)/[\w./:+-]{1,200})\Z")
+_NEXT_PROMPT = re.compile(r"^(?:[\w.-]{1,64}@[^\s#$>]{0,100}|\[[^\]\n]{1,100}\])?[#$>](?: .*)?$", re.MULTILINE)
+_REFUSED = re.compile(r"^cat: \S{1,300}: (No such file or directory|Permission denied)$", re.MULTILINE)
 _PATTERNS = (
     ("topo", TABLE),
     ("nvidia-smi -q", re.compile(r"^=+NVSMI LOG=+|<nvidia_smi_log>", re.MULTILINE)),
@@ -27,7 +40,12 @@ _PATTERNS = (
     ("/proc/driver/nvidia/version", re.compile(r"^NVRM version:", re.MULTILINE)),
     ("/proc/driver/nvidia/params", re.compile(r"^RegistryDwords(?:PerDevice)?: ", re.MULTILINE)),
     ("sysfs values", re.compile(
-        r"^/sys/(?:kernel/iommu_groups|devices/system/cpu/cpufreq|module/\w+/parameters)/\S+?:", re.MULTILINE)),
+        r"^/(?:sys/(?:kernel/(?:iommu_groups|security)|devices/system/(?:cpu|node|clocksource)|module/\w+/parameters)"
+        r"|proc/sys)/\S+?:", re.MULTILINE)),
+    ("lscpu", re.compile(r"^Architecture:[ \t]+\S[^\n]*\n(?:[^\n]*\n){0,12}?[ \t]*On-line CPU\(s\) list:",
+                         re.MULTILINE)),
+    ("systemctl show", re.compile(r"^DefaultLimitMEMLOCK=\S+$", re.MULTILINE)),
+    ("/proc/swaps", re.compile(r"\AFilename\s+Type\s+Size\s+Used\s+Priority\s*$", re.MULTILINE)),
 )
 
 
@@ -45,6 +63,25 @@ def recognise(text: str) -> str | None:
             return kind
     if len(_LOG.findall(head)) >= 3:
         return "kernel log"
-    if len(head.strip().splitlines()) == 1 and _CMDLINE.search(head):
+    if len(head.strip().splitlines()) == 1 and (_CMDLINE.search(head) or _is_cmdline(head[:4096].split())):
         return "/proc/cmdline"
     return None
+
+
+def _is_cmdline(words: list[str]) -> bool:
+    """Three words or more that kernels know, one with a value, none without one that they don't: no sentence."""
+    names = {word.partition("=")[0] for word in words}
+    return (len(names & _WORDS) >= 3 and any("=" in word for word in words)
+            and all(_WORD.match(word) and ("=" in word or word in _WORDS) for word in words))
+
+
+def shown(title: str, text: str) -> tuple[str, str, str] | None:
+    """``$ cat /proc/cmdline`` and what it printed: (path, content, reason why there is none). None for other titles."""
+    asked = _CAT.search(title)
+    if asked is None:
+        return None
+    refused = _REFUSED.search(text[:1000])
+    if refused:
+        return asked.group(1), "", "not present" if refused.group(1).startswith("No") else "no permission"
+    after = _NEXT_PROMPT.search(text)
+    return asked.group(1), text[:after.start()] if after else text, ""

@@ -17,10 +17,14 @@ _DMESG = ("dmesg",)
 _BOOT = "Linux version "
 _BANNER = re.compile(r"NVRM: loading (NVIDIA UNIX .{1,300})$", re.MULTILINE)
 _COMMAND_LINE = re.compile(r"\bCommand line: (.*)$", re.MULTILINE)
+_CLOCK = re.compile(r"clocksource: Switched to clocksource ([\w-]{1,40})")
+_GROUP = re.compile(r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): Adding to iommu group (\d{1,5})")
 #: printk cuts a line at about 1000 characters; a longer command line is not whole in the log.
 _WHOLE_LINE = 900
-_VALUE = re.compile(r"^(/sys/(?:[\w.-]+/)+[\w.-]+):(.*)$", re.MULTILINE)
-_NODES = re.compile(r"^available: (\d+) nodes?(?: \(([\d,-]+)\))?", re.MULTILINE)
+#: `nvidia-smi topo -p2p r`, `smi_topo_p2p-rw.txt`
+_P2P = re.compile(r"p2p[ _-]{0,3}([rwnap]{1,2})(?![a-z0-9])", re.IGNORECASE)
+_TITLE = 400
+_VALUE = re.compile(r"^(/(?:sys|proc/sys)/(?:[\w.-]+/)+[\w.-]+):(.*)$", re.MULTILINE)
 
 
 @dataclass
@@ -42,8 +46,9 @@ class Texts:
     def file(self, path: str, content: str) -> None:
         self.reads.setdefault(path, content.encode())
 
-    def topo(self, text: str, command: tuple[str, ...]) -> str:
-        """Keep a table of GPUs. One of `topo -p2p` is known, but no check asks for it."""
+    def topo(self, text: str, command: tuple[str, ...], name: str) -> str:
+        """Keep a table of GPUs. Which status a table of `topo -p2p` shows, it does not say itself: the command above
+        it does, or else ``name``, the file's (topo-p2p-r.txt). One that nobody names is not used."""
         try:
             matrix = parse_matrix(text)
         except ValueError:
@@ -53,6 +58,10 @@ class Texts:
             if not self.tables:
                 self.runs[command] = text
             self.tables.append(matrix)
+        else:
+            named = _P2P.search(text[:_TITLE]) or _P2P.search(name[-_TITLE:])
+            for letter in named.group(1).lower() if named else "":
+                self.runs.setdefault((*command[:2], "-p2p", letter), text)
         return f"nvidia-smi {matrix.kind}"
 
     def log(self, text: str, title: str) -> str | None:
@@ -67,12 +76,6 @@ class Texts:
         if (_BOOT in text, len(text)) > (_BOOT in known, len(known)):
             self.runs[_DMESG] = text
         return "kernel log"
-
-    def numactl(self, text: str) -> None:
-        found = _NODES.search(text)
-        if found:
-            count = int(found.group(1)[:4])
-            self.file("/sys/devices/system/node/online", found.group(2) or (f"0-{count - 1}" if count > 1 else "0"))
 
     def values(self, text: str) -> None:
         """Output of `grep . FILES`."""
@@ -183,3 +186,25 @@ def _from_log(texts: Texts) -> None:
         line = _COMMAND_LINE.search(log)
         if line and len(line.group(1)) < _WHOLE_LINE:
             texts.file("/proc/cmdline", line.group(1))
+        _silence(texts, log)
+
+
+def _silence(texts: Texts, log: str) -> None:
+    """What a log that is whole tells by a last word or by none: the clock, IOMMU groups, lockdown."""
+    clock = _CLOCK.findall(log)
+    known = {"/sys/devices/system/clocksource/clocksource0/current_clocksource": clock[-1]} if clock else {}
+    # security/lockdown/lockdown.c, 5.4 and later. A log that somebody filtered has lost the other word, too.
+    if "LSM: " in log and "Kernel is locked down from" not in log:
+        known["/sys/kernel/security/lockdown"] = "[none] integrity confidentiality"
+    for path, value in known.items():
+        if f"read {path}" not in texts.errors:
+            texts.file(path, value)
+    groups = dict(_GROUP.findall(log))
+    # drivers/iommu/iommu.c says one word at its start, and one for each device in a group.
+    if groups or "iommu: Default domain type" in log:
+        for bdf in texts.lists.get(_PCI, ()):
+            link = f"{_PCI}/{bdf}/iommu_group"
+            if bdf in groups:
+                texts.realpaths.setdefault(link, f"/sys/kernel/iommu_groups/{groups[bdf]}")
+            elif not groups:
+                texts.errors.setdefault(f"realpath {link}", "not present")

@@ -14,6 +14,7 @@ import struct
 import time
 
 from .base import Unreadable
+from .child import Child, let_go_of_everything_but
 
 __all__ = ["MAX_BYTES", "Reader", "reason_for"]
 
@@ -30,14 +31,15 @@ def reason_for(error: OSError) -> str:
     return _REASONS.get(type(error).__name__) or error.strerror or type(error).__name__
 
 
-class Reader:
+class Reader(Child):
     """The parent's end. After any error but Unreadable it is of no more use: make another one."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
-        self.pid = os.fork()
-        if self.pid == 0:
+        pid = os.fork()
+        if pid == 0:
             _child(theirs)      # never returns
+        super().__init__(pid)
         theirs.close()
         self._socket = ours
         self._socket.setblocking(False)
@@ -59,31 +61,13 @@ class Reader:
     def abandon(self) -> str:
         """Kill the child without waiting for it. Returns what became of it, for the reason."""
         self._socket.close()
-        try:
-            os.kill(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return ""
-        for _ in range(20):         # an ordinary process is gone within milliseconds
-            if self.reaped():
-                return ""
-            time.sleep(0.01)
-        return f"; reader {self.pid} cannot be killed and was left behind"
+        return self.kill()
 
     def close(self) -> None:
         """End a healthy child: it leaves when the socket closes."""
         self._socket.close()
-        for _ in range(100):
-            if self.reaped():
-                return
-            time.sleep(0.005)
-        self.abandon()
-
-    def reaped(self) -> bool:
-        """Whether the child is gone; never blocks."""
-        try:
-            return os.waitpid(self.pid, os.WNOHANG)[0] != 0
-        except ChildProcessError:
-            return True
+        if not self.gone_within(0.5):
+            self.kill()
 
     def _send(self, data: bytes, until: float) -> None:
         while data:
@@ -114,7 +98,7 @@ def _child(connection: socket.socket) -> None:
         # Ctrl-C reaches the whole foreground group; ending is the parent's business.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        _let_go_of_everything_but(connection.fileno())
+        let_go_of_everything_but(connection.fileno())
         while True:
             header = _exactly(connection, _HEADER.size + 8)
             operation, length = _HEADER.unpack(header[:_HEADER.size])
@@ -127,17 +111,6 @@ def _child(connection: socket.socket) -> None:
             connection.sendall(_HEADER.pack(verdict, len(answer)) + answer)
     except BaseException:
         os._exit(0)
-
-
-def _let_go_of_everything_but(kept: int) -> None:
-    # A child stuck in the kernel keeps what it holds: with our standard output among it, the pipe to Ansible or
-    # to `| less` would never see its end.
-    null = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        if descriptor != kept:
-            os.dup2(null, descriptor)
-    os.closerange(3, kept)
-    os.closerange(max(3, kept + 1), min(os.sysconf("SC_OPEN_MAX"), 1 << 16))
 
 
 def _answer(operation: bytes, path: str) -> tuple[bytes, bytes]:

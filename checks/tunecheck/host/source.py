@@ -1,4 +1,4 @@
-"""What `--from` was given: a recording, or an import. Decided by content, never by name."""
+"""What `--from` was given: a recording, an import, or a snapshot. Decided by content, never by name."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from ..errors import UsageError
 from .base import Host
 
-__all__ = ["open_source"]
+__all__ = ["is_snapshot", "open_source"]
 
-_GZIP = b"\x1f\x8b"
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
 def open_source(path: str) -> tuple[Host, str]:
@@ -27,7 +27,7 @@ def open_source(path: str) -> tuple[Host, str]:
 
 
 def _is_recording(path: str) -> bool:
-    """gzip that holds JSON. What cannot be read is left to the readers, which say why."""
+    """zstd, or gzip that holds JSON. What cannot be read is left to the readers, which say why."""
     try:
         status = Path(path).stat()
         if stat.S_ISDIR(status.st_mode):
@@ -36,7 +36,7 @@ def _is_recording(path: str) -> bool:
             raise UsageError(f"{path}: not a file; expected a recording, a bug report or a folder")
         with open(path, "rb") as stream:
             head = stream.read(4096)
-        return not head or (head.startswith(_GZIP)
+        return not head or head.startswith(_ZSTD) or (head.startswith(_GZIP)
                             and zlib.decompressobj(31).decompress(head, 64).lstrip()[:1] in (b"{", b"["))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
@@ -44,3 +44,15 @@ def _is_recording(path: str) -> bool:
         raise UsageError(f"{path!r}: not a path") from None
     except zlib.error:
         return True
+
+
+def is_snapshot(path: str) -> bool:
+    """Whether the file there begins like one. What cannot be read is none: the other readers say why."""
+    try:
+        if not Path(path).is_file():
+            return False
+        with open(path, "rb") as stream:
+            head = stream.read(4096)
+    except (OSError, ValueError):
+        return False
+    return head.lstrip().startswith(b"{") and b'"tunecheck/snapshot/' in head

@@ -29,14 +29,15 @@ def check_writable(path: str) -> None:
         raise UsageError(f"{path}: no permission to write in {folder}; choose another place or run as root")
 
 
-def write_file(path: str, content: bytes) -> None:
-    """Replace ``path`` in one step. UsageError where that fails; then the old content is still there."""
+def write_file(path: str, content: bytes, mode: int | None = None) -> None:
+    """Replace ``path`` in one step. UsageError where that fails; then the old content is still there. Without
+    ``mode`` an existing file keeps its own, a new one gets what the umask leaves."""
     target = Path(path)
     try:
         if _special(target):        # /dev/stdout, a FIFO: replacing it would destroy it
             target.write_bytes(content)
         else:
-            _replace(target.resolve(), content)
+            _replace(target.resolve(), content, mode)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written ({error.strerror}); the report was not saved") from None
 
@@ -48,8 +49,9 @@ def _special(target: Path) -> bool:
         return False
 
 
-def _replace(target: Path, content: bytes) -> None:
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
+def _replace(target: Path, content: bytes, mode: int | None) -> None:
+    if mode is None:
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(descriptor, "wb") as stream:

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ..facts.codec import definitions, shape
+from ..facts.snapshot import Snapshot
 from ..formats.topology import RELATIONS
 from ..rules import RULES
 from ..rules.finding import OUTCOMES
@@ -89,10 +91,20 @@ def _report() -> dict[str, Any]:
     return schema
 
 
+def _snapshot() -> dict[str, Any]:
+    """Made of the facts' own types."""
+    shape(Snapshot)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "tunecheck snapshot",
+            **_object(schema={"const": "tunecheck/snapshot/1"}, tunecheck=_TEXT, created=_TEXT,
+                      spec={"type": ["object", "null"]}, snapshot={"$ref": "#/$defs/snapshot.Snapshot"}),
+            "$defs": dict(sorted(definitions.items()))}
+
+
 #: File name -> schema.
 SCHEMAS = {
     "topo-1.json": _document("tunecheck/topo/1", "tunecheck topo --json", ["topo"], **_TREE),
     "report-1.json": _report(),
+    "snapshot-1.json": _snapshot(),
 }
 
 

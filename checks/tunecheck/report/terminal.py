@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from ..rules import Case, Finding, worst
+from .fold import Fold, folded, worst_first
 from .paths import path_lines
 from .tree import matrix_lines, tree_lines
 
@@ -17,6 +18,7 @@ __all__ = ["Style", "render", "style_for"]
 
 _COLOURS = {"fail": "31;1", "unknown": "35", "warn": "33", "pass": "32", "skip": "2"}
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
+_INDENT = 8
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e\u00a0-\u2027\u2030-\u2065\u2070-\ud7ff]")
 
 
@@ -38,8 +40,9 @@ def style_for(stream: TextIO) -> Style:
     return Style(wide, colour, unicode)
 
 
-def render(verb: str, case: Case, findings: list[Finding], style: Style) -> str:
-    """The whole report as text, ending in a newline."""
+def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose: bool = False) -> str:
+    """The whole report as text, ending in a newline: worst first. Without ``verbose`` what many subjects have in
+    common is one line, and so is everything that does not apply."""
     lines = [*_head(verb, case), ""]
     if verb != "host":
         lines += [*tree_lines(case.snapshot.topology, style.unicode), ""]
@@ -49,7 +52,10 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style) -> str:
         lines += [*predicted, ""] if predicted else []
     text = [_safe(line) for line in lines]
     text = [part for line in text for part in _wrap(line, style.width)]
-    text += [part for finding in findings for part in _finding(finding, style)]
+    said = [Fold(finding.text, (finding,)) for finding in worst_first(findings)] if verbose else folded(findings)
+    text += [part for fold in said if verbose or fold.first.outcome != "skip" for part in _said(fold, style)]
+    skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
+    text += _line("skip", _skips(skipped), style) if skipped else []
     return "\n".join([*text, "", *_wrap(_summary(findings), style.width)]) + "\n"
 
 
@@ -60,12 +66,30 @@ def _head(verb: str, case: Case) -> list[str]:
     return [f"tunecheck {verb}: {snapshot.hostname.value or 'unknown host'}, {against}{trial}"]
 
 
-def _finding(finding: Finding, style: Style) -> list[str]:
-    mark = finding.outcome.upper()
-    lines = _wrap(_safe(f"{mark:<8}{finding.message}"), style.width, hang=8 if style.width > 40 else 2)
+def _said(fold: Fold, style: Style) -> list[str]:
+    """What is so and what was expected; the remedy behind it, on a terminal on a line of its own to copy from."""
+    finding = fold.first
+    says = f"{finding.id}: {fold.text}"
+    if finding.outcome in ("fail", "warn") and finding.expected:
+        says += f"; expected {finding.expected}"
+    remedy = finding.remedy.text if finding.remedy and finding.outcome in ("fail", "warn", "unknown") else ""
+    if not style.width:
+        return _line(finding.outcome, f"{says}; {remedy}" if remedy else says, style)
+    fix = _wrap(_safe(" " * (_INDENT if style.width > 40 else 2) + f"fix: {remedy}"), style.width) if remedy else []
+    return [*_line(finding.outcome, says, style), *fix]
+
+
+def _line(outcome: str, says: str, style: Style) -> list[str]:
+    mark = outcome.upper()
+    lines = _wrap(_safe(f"{mark:<{_INDENT}}{says}"), style.width, hang=_INDENT if style.width > 40 else 2)
     if style.colour:
-        lines[0] = lines[0].replace(mark, f"\x1b[{_COLOURS[finding.outcome]}m{mark}\x1b[0m", 1)
+        lines[0] = lines[0].replace(mark, f"\x1b[{_COLOURS[outcome]}m{mark}\x1b[0m", 1)
     return lines
+
+
+def _skips(skipped: list[Finding]) -> str:
+    names = ", ".join(dict.fromkeys(finding.id for finding in skipped))
+    return f"{len(skipped)} do not apply here (-v says why): {names}"
 
 
 def _summary(findings: list[Finding]) -> str:

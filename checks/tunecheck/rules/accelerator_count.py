@@ -10,6 +10,8 @@ _ID = "accelerator-count"
 _LOOK = Remedy("compare `lspci -nn` with box_spec.accelerators (pci_ids, count); a missing board is a matter of power, "
                "seating or BIOS", (), False)
 
+_LOOK_WITHOUT = Remedy("see `lspci -nn -d 10de:`; a missing board is a matter of power, seating or BIOS")
+
 
 def judge(case: Case) -> Iterator[Finding]:
     found = case.snapshot.topology.accelerators
@@ -25,7 +27,7 @@ def judge(case: Case) -> Iterator[Finding]:
     names = ", ".join(device.bdf for device in found.value) or "none"
     yield Finding(_ID, "accelerators", "pass" if good else "fail", "effective",
                   f"{count} accelerator{'' if count == 1 else 's'} found ({names})", str(count), expected,
-                  (f"{found.source}: {names}",), None if good else _LOOK)
+                  (f"{found.source}: {names}",), None if good else _LOOK if case.frozen else _LOOK_WITHOUT)
     for index, device in enumerate(found.value):
         if device.answers.value is False:
             yield Finding(_ID, device.bdf, "fail", "effective",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..formats.cmdline import words
-from ..formats.pci import covered_by_acs_option
-from .finding import Case, Finding
+from ..formats.pci import Acs, covered_by_acs_option
+from .finding import Case, Finding, Remedy
 
 _ID = "acs-persistence"
 _EXPECTED = "an ACS option for each of these ports on the kernel command line, now and at the next boot"
@@ -19,9 +19,12 @@ _EXPECTED = "an ACS option for each of these ports on the kernel command line, n
 def judge(case: Case) -> Iterator[Finding]:
     topology, acs = case.snapshot.topology, case.spec.acs
     ports = [port for port in topology.path_ports() if topology.bridges[port].acs.value is not None]
-    if acs.peer_redirect == "leave":
+    if case.frozen is None:
+        ports = [port for port in ports if _kernel_asked(topology.bridges[port].acs.value)]
+    elif acs.peer_redirect == "leave":
         yield _finding("skip", "declared", "the spec leaves ACS alone (box_spec.acs.peer_redirect: leave)")
-    elif not topology.path_ports():
+        return
+    if not topology.path_ports():
         yield _finding("skip", "behaviour", "no port lies between accelerators")
     elif not ports:
         unread = [port for port in topology.path_ports() if not topology.bridges[port].acs.known]
@@ -29,7 +32,10 @@ def judge(case: Case) -> Iterator[Finding]:
             why = topology.bridges[unread[0]].acs.why()
             yield _finding("unknown", "behaviour", f"which ports have an ACS capability is unknown: {why}")
         else:
-            yield _finding("skip", "behaviour", "no port between accelerators has an ACS capability")
+            yield _finding("skip", "behaviour", "no port between accelerators has an ACS capability" if case.frozen else
+                           "no spec given, and no port between accelerators has ACS as the kernel sets it")
+    elif case.frozen is None and any(bits.redirects for port in ports if (bits := topology.bridges[port].acs.value)):
+        yield _finding("skip", "behaviour", "ACS redirect is on (acs-redirect): there is nothing to keep")
     elif acs.mechanism != "setpci":
         yield _judge(case, ports)
     if ports and acs.peer_redirect == "off" and (acs.at_boot_unit or acs.mechanism == "setpci"):
@@ -40,8 +46,9 @@ def _judge(case: Case, ports: list[str]) -> Finding:
     running, generated = case.host.kernel.cmdline, case.host.boot.generated
     if running.value is None:
         return _finding("unknown", "effective", f"the command line cannot be read: {running.why()}")
-    bare = _uncovered(case, ports, running.value)
-    remedy = case.play("acs", True)
+    bare = uncovered(case, ports, running.value)
+    remedy = case.play("acs", True) if case.frozen else Remedy("boot with pci=disable_acs_redir=pci:0:0, or with the "
+                                                               "ports' addresses in place of pci:0:0", (), True)
     if bare:
         return _finding("warn", "effective", f"nothing on the running command line keeps ACS redirect off at "
                         f"{', '.join(bare)}: a bridge reset or AER recovery turns it on again", expected=_EXPECTED,
@@ -49,7 +56,7 @@ def _judge(case: Case, ports: list[str]) -> Finding:
     if generated.value is None:
         return _finding("unknown", "generated", f"whether the next boot keeps ACS redirect off is unknown: "
                         f"{generated.why()}", evidence=(generated.source,))
-    bare = _uncovered(case, ports, generated.value)
+    bare = uncovered(case, ports, generated.value)
     if bare:
         return _finding("fail", "generated", f"the next boot turns ACS redirect on again at {', '.join(bare)}: the "
                         "boot loader's default entry lacks the option that is running now", expected=_EXPECTED,
@@ -66,19 +73,22 @@ def _unit(case: Case) -> Finding:
                        f"whether the unit is enabled is unknown: {enabled.why()}", evidence=source)
     lockdown = case.host.kernel.lockdown.value
     if lockdown in ("integrity", "confidentiality"):
-        # drivers/pci/pci-sysfs.c: LOCKDOWN_PCI_ACCESS; the command line form works all the same.
-        only = case.spec.acs.mechanism == "setpci"
-        return Finding(_ID, "tunecheck-acs.service", "fail" if only else "warn", "configured",
-                       f"tunecheck-acs.service cannot clear a register: kernel lockdown ({lockdown}) refuses writes to "
-                       "PCI configuration space", lockdown, "lockdown none", (case.host.kernel.lockdown.source,),
-                       case.play("acs", True, "set box_spec.acs.mechanism: disable_acs_redir") if only else None)
+        return Finding(_ID, "tunecheck-acs.service", "skip", "configured", "tunecheck-acs.service cannot clear a "
+                       f"register under kernel lockdown ({lockdown}): judged by kernel-lockdown", lockdown,
+                       evidence=(case.host.kernel.lockdown.source,))
     state = "enabled" if enabled.value else "not enabled"
     return Finding(_ID, "tunecheck-acs.service", "pass" if enabled.value else "fail", "configured",
                    f"tunecheck-acs.service, which clears the redirect bits at boot, is {state}", state, "enabled",
                    source, None if enabled.value else case.play("acs"))
 
 
-def _uncovered(case: Case, ports: list[str], line: tuple[str, ...]) -> list[str]:
+def _kernel_asked(acs: Acs | None) -> bool:
+    """Whether SrcValid and UpstreamFwd are on, which the kernel sets together with the redirects (pci_enable_acs)."""
+    return acs is not None and acs.ctl & 0x11 == 0x11
+
+
+def uncovered(case: Case, ports: list[str], line: tuple[str, ...]) -> list[str]:
+    """The ports whose redirect bits no ACS option of this command line keeps clear."""
     bridges = case.snapshot.topology.bridges
     options = words(line)
     return [port for port in ports

@@ -56,7 +56,7 @@ def _judge(case: Case, port: Device, pairs: list[Pair]) -> Finding:
     evidence = (f"{port.acs.source} at 0x{found.offset + 6:x}: {found.names()}", *_before(case, port.bdf))
     if found.redirects:
         return Finding(_ID, port.bdf, "fail", "behaviour", f"{port.bdf} {observed} redirects peer traffic on {path}",
-                       observed, _EXPECTED, evidence, _remedy(case))
+                       observed, _EXPECTED, evidence, _remedy(case, port.bdf))
     return Finding(_ID, port.bdf, "pass", "behaviour", f"{port.bdf} {observed} lets peer traffic pass on {path} "
                    f"({found.names(REDIRECT_MASK)}{_was(case, port.bdf, found)})", observed, _EXPECTED, evidence)
 
@@ -66,8 +66,11 @@ def _labels(pairs: list[Pair]) -> str:
     return ", ".join([*named, *([f"and {len(pairs) - 4} more"] if len(pairs) > 4 else [])])
 
 
-def _remedy(case: Case) -> Remedy:
-    if case.spec.acs.peer_redirect == "leave" and case.frozen:
+def _remedy(case: Case, bdf: str) -> Remedy:
+    if case.frozen is None:
+        return Remedy("boot with pci=disable_acs_redir=pci:0:0 (Linux 4.19 and later); until the next reset of the "
+                      f"port also: setpci -s {bdf} ECAP_ACS+6.w=0:2c", (), True)
+    if case.spec.acs.peer_redirect == "leave":
         return case.play("acs", True, 'set box_spec.acs.peer_redirect: "off" in the inventory')
     return case.play("acs", True)
 

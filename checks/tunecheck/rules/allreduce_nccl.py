@@ -13,7 +13,7 @@ _ID = "allreduce-nccl"
 _BAD = {22602: "illegal memory access from 512 KB on, on boards without NVLink"}
 _GAIN, _SIZE = 0.95, 262144     # 8.4 us with P2P, 34.2 without on 2 x H200
 _NEWER = Remedy("take a newer NCCL (2.31.2 ran on the same box), and the same in the engine's container")
-_LEVEL = Remedy("pairs farther apart than NCCL_P2P_LEVEL go through the host: SYS allows all; see p2p-staged")
+_LEVEL = Remedy("pairs farther apart than NCCL_P2P_LEVEL go through the host, SYS allows all; see nccl-environment")
 
 
 def judge(case: Case) -> Iterator[Finding]:

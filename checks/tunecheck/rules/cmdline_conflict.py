@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..formats.kernel_params import MULTI_VALUE, name_of
 from ..spec.frozen import declared_tokens
-from ..spec.kernel_params import MULTI_VALUE, name_of
 from .finding import Case, Finding, Remedy
 
 _ID = "cmdline-conflict"
@@ -15,7 +15,6 @@ _ALIASES = {
     "iommu=pt": ("iommu.passthrough=0", "intel_iommu=off", "amd_iommu=off", "iommu.strict=1"),
     "iommu=off": ("iommu=force", "intel_iommu=on"),
 }
-_OVERRIDE = "pcie_acs_override"
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -24,9 +23,14 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "kernel command line", "unknown", "effective",
                       f"the running command line cannot be read: {running.why()}", evidence=(running.source,))
         return
-    found = [*_contradictions(declared_tokens(case.spec), running.value, running.source), *_override(running.value)]
-    yield from found or [Finding(_ID, "kernel command line", "pass", "effective", "nothing on the command line "
-                                 "contradicts the declared parameters", evidence=(running.source,))]
+    declared = declared_tokens(case.spec)
+    if not declared:
+        yield Finding(_ID, "kernel command line", "skip", "declared", "the spec declares no kernel parameter"
+                      if case.frozen else "no spec given: nothing is declared that something could contradict")
+        return
+    yield from list(_contradictions(declared, running.value, running.source)) or [
+        Finding(_ID, "kernel command line", "pass", "effective", "nothing on the command line contradicts the declared "
+                "parameters", evidence=(running.source,))]
 
 
 def _contradictions(declared: tuple[str, ...], running: tuple[str, ...], source: str) -> Iterator[Finding]:
@@ -44,11 +48,3 @@ def _contradictions(declared: tuple[str, ...], running: tuple[str, ...], source:
                           "command line", rival, f"{token} alone", (source,),
                           Remedy(f"remove {rival} from the boot configuration that sets it (look in /etc/default/grub "
                                  "and /etc/default/grub.d)", ("cmdline",), True))
-
-
-def _override(running: tuple[str, ...]) -> Iterator[Finding]:
-    for token in running:
-        if name_of(token) == _OVERRIDE:
-            yield Finding(_ID, token, "warn", "effective", f"{token} clears no ACS bit: a patched kernel only pretends "
-                          "that devices are isolated, a mainline kernel ignores it", token, f"no {_OVERRIDE}",
-                          ("/proc/cmdline",), Remedy("remove it; acs-redirect says what ACS really does"))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..formats.cmdline import words
+from ..formats.kernel_params import INEFFECTIVE, name_of, release_of, unparsed
 from ..spec.frozen import declared_tokens
-from ..spec.kernel_params import INEFFECTIVE, name_of, problems
 from .finding import Case, Finding, Remedy
 
 _ID = "cmdline-rejected"
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    running, log = case.host.kernel.cmdline, case.host.kernel.log
+    running = case.host.kernel.cmdline
     declared = words(declared_tokens(case.spec))
     if running.value is None:
         yield Finding(_ID, "kernel command line", "unknown", "effective",
@@ -27,12 +27,6 @@ def judge(case: Case) -> Iterator[Finding]:
             yield _declared(case, word, reason, source)
         else:
             accepted.append(word)
-    for word in [word for word in present if word not in declared]:
-        line, source = rejection(case, word)
-        if line and source == log.source and word.startswith(("pci=", "amd_iommu=", "intel_iommu=")):
-            yield Finding(_ID, word, "warn", "effective", f"{word}, which is not ours, was rejected by the kernel "
-                          f"({line}): it changes nothing", "rejected", "taken", (log.source,),
-                          Remedy("remove it from the boot configuration that sets it"))
     if accepted or not running_ours:
         yield _rest(case, accepted)
 
@@ -44,7 +38,9 @@ def rejection(case: Case, word: str) -> tuple[str, str]:
     line = complaints.get(word) or (None if word.startswith("pci=") else complaints.get(name_of(word)))
     if line:
         return line, log.source
-    reason = INEFFECTIVE.get(word) or "; ".join(problems(word))
+    # A kernel that has a newer word ported back says so by its silence, where the log is whole.
+    silent = log.value is not None and log.value.complete
+    reason = unparsed(word, (0, 0) if silent else release_of(case.host.kernel.release.value or ""))
     return (reason, "the kernel's own parser") if reason else ("", "")
 
 
@@ -62,7 +58,7 @@ def _rest(case: Case, accepted: list[str]) -> Finding:
     log = case.host.kernel.log
     if not accepted:
         return Finding(_ID, "kernel command line", "skip", "effective", "no declared parameter is on the running "
-                       "command line")
+                       "command line" if case.frozen else "no spec given, so no parameter is declared")
     named = ", ".join(accepted)
     if log.value is None or not log.value.complete:
         why = log.why() if log.value is None else f"{log.source}: the log lost its first lines"

@@ -19,7 +19,8 @@ def judge(case: Case) -> Iterator[Finding]:
     tokens = declared_tokens(case.spec)
     running = case.host.kernel.cmdline
     if not tokens:
-        yield Finding(_ID, "kernel command line", "skip", "declared", "the spec declares no kernel parameter")
+        yield Finding(_ID, "kernel command line", "skip", "declared", "the spec declares no kernel parameter"
+                      if case.frozen else "no spec given: no kernel parameter is asked for")
     elif running.value is None:
         yield Finding(_ID, "kernel command line", "unknown", "effective",
                       f"the running command line cannot be read: {running.why()}", evidence=(running.source,))

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 
 from ..facts.cpu import Policy
 from ..facts.fact import Fact
-from .finding import Case, Finding
+from ..formats.cpulist import show
+from .finding import Case, Finding, Remedy
 
 _ID = "cpu-governor"
 
@@ -15,7 +16,8 @@ def judge(case: Case) -> Iterator[Finding]:
     cpu, found = case.spec.cpu, case.host.policies
     wants_governor = cpu.governor != "leave"
     if not wants_governor and cpu.epp is None:
-        yield Finding(_ID, "governor", "skip", "declared", "the spec leaves the governor alone")
+        yield Finding(_ID, "governor", "skip", "declared", "the spec leaves the governor alone" if case.frozen
+                      else f"no spec given{_seen(found)}")
     elif found.value is None:
         yield Finding(_ID, "governor", "unknown", "effective",
                       f"the frequency policies cannot be listed: {found.why()}", "?", cpu.governor, (found.source,))
@@ -27,6 +29,24 @@ def judge(case: Case) -> Iterator[Finding]:
             yield _judge(case, "governor", found.value, lambda policy: policy.governor, cpu.governor)
         if cpu.epp is not None:
             yield _epp(case, found.value, cpu.epp)
+        yield from _uncovered(case, found.value)
+
+
+def _uncovered(case: Case, policies: tuple[Policy, ...]) -> Iterator[Finding]:
+    """CPUs that no policy covers keep the frequency that the firmware gives them; the other findings miss them."""
+    online = case.host.platform.online
+    if online.value is None or any(policy.cpus.value is None for policy in policies):
+        return
+    bare = set(online.value) - {cpu for policy in policies for cpu in policy.cpus.value or ()}
+    if bare:
+        yield Finding(_ID, "CPUs", "warn", "effective", f"CPU {show(bare)} without a frequency policy: no governor "
+                      "drives them", show(bare), "every online CPU in a policy", (online.source,),
+                      Remedy("look in the kernel log for the scaling driver (grep -i -e cpufreq -e pstate)"))
+
+
+def _seen(found: Fact[tuple[Policy, ...]]) -> str:
+    governors = sorted({policy.governor.value for policy in found.value or () if policy.governor.value})
+    return f"; found {', '.join(governors)}" if governors else ""
 
 
 def _epp(case: Case, policies: tuple[Policy, ...], wanted: str) -> Finding:

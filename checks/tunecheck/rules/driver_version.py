@@ -13,7 +13,8 @@ def judge(case: Case) -> Iterator[Finding]:
     wanted, driver = case.spec.driver.version, case.host.driver
     if wanted is None:
         seen = f"; {driver.version.value} is loaded" if driver.version.value else ""
-        yield Finding(_ID, "nvidia", "skip", "declared", f"the spec pins no driver version{seen}")
+        asked = "the spec pins no driver version" if case.frozen else "no spec given"
+        yield Finding(_ID, "nvidia", "skip", "declared", f"{asked}{seen}")
         return
     found, evidence = driver.version, (driver.version.source, f"flavour {driver.flavour.value or 'unknown'}")
     if found.value is None:

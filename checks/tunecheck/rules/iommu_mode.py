@@ -24,7 +24,7 @@ def judge(case: Case) -> Iterator[Finding]:
     unread = [fact for fact in groups.values() if fact.value is None]
     if unread:
         yield Finding(_ID, "accelerators", "unknown", "effective", f"the IOMMU group type cannot be read: "
-                      f"{unread[0].why()}", "?", case.spec.iommu, (unread[0].source,))
+                      f"{unread[0].why()}", "?", case.spec.iommu if case.frozen else "", (unread[0].source,))
         return
     by_type: dict[str, list[str]] = {}
     for bdf, fact in groups.items():
@@ -43,9 +43,10 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
     if wanted == "leave":
         risky = mode == "translated" and len(case.host.iommu) > 1
         danger = ": peer writes under a translating IOMMU can be dropped without an error" if risky else ""
+        asked = "the spec leaves the IOMMU alone" if case.frozen else "no spec given"
+        wish = '"pt" or "off" in box_spec.iommu' if case.frozen else "iommu=pt on the command line"
         return Finding(_ID, subject, "warn" if risky else "skip", "effective",
-                       f"the spec leaves the IOMMU alone; found {seen} at {subject}{danger}", kind,
-                       '"pt" or "off" in box_spec.iommu' if risky else "", evidence)
+                       f"{asked}; found {seen} at {subject}{danger}", kind, wish if risky else "", evidence)
     if wanted == mode:
         return Finding(_ID, subject, "pass", "effective", f"{subject}: {seen}", kind, _WORDS[wanted], evidence)
     if (wanted, mode) == ("pt", "off"):

@@ -13,7 +13,8 @@ _ID = "module-parameter"
 
 def judge(case: Case) -> Iterator[Finding]:
     if not case.spec.modules:
-        yield Finding(_ID, "modules", "skip", "declared", "the spec declares no module parameter")
+        yield Finding(_ID, "modules", "skip", "declared", "the spec declares no module parameter" if case.frozen
+                      else "no spec given")
     for name, values in case.spec.modules.items():
         for parameter, value in values.items():
             yield _judge(case, case.host.modules[name], parameter, value)

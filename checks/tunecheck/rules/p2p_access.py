@@ -9,7 +9,7 @@ from .finding import Case, Finding, Remedy
 from .pair_figures import measured, unmeasured
 
 _ID = "p2p-access"
-_FIX = Remedy("see nvidia-smi topo -p2p r for the driver's reason, and iommu-mode")
+_FIX = Remedy("see p2p-capability for the driver's reason, and iommu-mode")
 _MIXED = Remedy("build tensor parallel groups of equal boards")
 
 

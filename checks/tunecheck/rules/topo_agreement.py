@@ -1,55 +1,76 @@
-"""topo-agreement: the driver's table of relations and the PCI tree say the same about every pair.
+"""topo-agreement: the PCI tree, NVML and the table of `nvidia-smi topo -m` say the same about every pair.
 
-Both are read from the same firmware tables by different code. Where they differ, one of them is of another machine or
-boot, or a layer in between (virtual machine, ACPI) shows a tree that is not there.
+They come from the same firmware tables by different code. Where they differ, one of them is of another machine or
+boot, or a layer in between (virtual machine, ACPI) shows a tree that is not there. A tree that is hidden stays unknown:
+what the driver makes of it (PHB in a flat virtual machine) does not take its place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.topology import Pair
 from .finding import Case, Finding, Remedy
 
 _ID = "topo-agreement"
-_LOOK = Remedy("make sure that both texts come from the same boot of the same machine; where they do, see `lspci -tv`: "
-               "the tree that this machine shows is not the real one")
+_LOOK = Remedy("make sure that all of it is of the same boot of the same machine; where it is, see `lspci -tv`: the "
+               "tree that this machine shows is not the real one")
+#: nvmlGpuTopologyLevel_t; 0: two GPUs of one board.
+_ANCESTORS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
+_TABLE, _NVML, _TREE = "in the table", "by NVML", "in the tree"
+_NAMES = {_TABLE: "nvidia-smi topo -m", _NVML: "NVML", _TREE: "the PCI tree"}
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    topology, text = case.snapshot.topology, case.snapshot.topo_text
+    topology, text, nvml = case.snapshot.topology, case.snapshot.topo_text, case.snapshot.nvml
     if not topology.pairs:
         yield Finding(_ID, "pairs", "skip", "effective", "fewer than two accelerators: no pair to compare")
         return
-    if text.value is None:
+    told = [(pair.label, _told(case, pair)) for pair in topology.pairs]
+    if text.value is None and not any(_NVML in words for _, words in told):
         # A table that is there and cannot be trusted is no reason to trust the tree; none at all is no evidence.
-        refused = (text.reason or "").startswith(("not understood", "timed out"))
-        yield Finding(_ID, "pairs", "unknown" if refused else "skip", "effective",
+        yield Finding(_ID, "pairs", "unknown" if _refused(text.reason) else "skip", "effective",
                       f"no table of the driver to compare with: {text.why()}", evidence=(text.source,))
         return
-    compared, apart, silent = 0, [], []
-    for pair in topology.pairs:
-        a, b = topology.devices[pair.a].bdf, topology.devices[pair.b].bdf
-        told, seen = text.value.relations.get((a, b)), pair.relation.value
-        if told is None or seen is None or told.startswith("NV"):
-            silent.append(pair.label)
-            continue
-        compared += 1
-        if told != seen:
-            apart.append(f"{pair.label} is {told} in the table and {seen} in the tree")
-    yield from _findings(compared, apart, silent, text.source)
+    if _refused(text.reason):
+        yield Finding(_ID, "nvidia-smi topo -m", "unknown", "effective", f"the driver's table is not compared: "
+                      f"{text.why()}", evidence=(text.source,))
+    apart = [(label, words) for label, words in told if len(set(words.values())) > 1]
+    # The driver agreeing with itself about a hidden tree is no comparison.
+    compared = [words for _, words in told if len(words) > 1 and (_TREE in words or len(set(words.values())) > 1)]
+    witnesses = [name for key, name in _NAMES.items() if any(key in words for words in compared)]
+    silent = len(told) - len(compared)
+    yield _finding(apart, len(compared), silent, witnesses, (text.source, nvml.source, "/sys/bus/pci/devices"))
 
 
-def _findings(compared: int, apart: list[str], silent: list[str], source: str) -> Iterator[Finding]:
-    evidence = (source, "/sys/bus/pci/devices")
-    expected = "the same relation in both"
-    rest = f"; {len(silent)} not comparable (NVLink, or hidden from the tree)" if silent else ""
+def _refused(reason: str | None) -> bool:
+    return (reason or "").startswith(("not understood", "timed out"))
+
+
+def _told(case: Case, pair: Pair) -> dict[str, str]:
+    """Who says what about a pair. NV# is left out: it hides the PCIe path, of which NVML's ancestor still speaks."""
+    devices, text, nvml = case.snapshot.topology.devices, case.snapshot.topo_text.value, case.snapshot.nvml.value
+    a, b = devices[pair.a].bdf, devices[pair.b].bdf
+    table = text.relations.get((a, b)) if text else None
+    code = (nvml.pairs.get((a, b)) or nvml.pairs.get((b, a)) or {}).get("ancestor") if nvml else None
+    words = {_TABLE: None if table and table.startswith("NV") else table,
+             _NVML: None if code is None else _ANCESTORS.get(code), _TREE: pair.relation.value}
+    return {who: word for who, word in words.items() if word is not None}
+
+
+def _finding(apart: list[tuple[str, dict[str, str]]], compared: int, silent: int, witnesses: list[str],
+             evidence: tuple[str, ...]) -> Finding:
+    expected = "the same relation in all of them"
+    rest = f"; {silent} not comparable (NVLink, or hidden from the tree)" if silent else ""
+    who = " and ".join((", ".join(witnesses[:-1]), witnesses[-1])) if len(witnesses) > 1 else "".join(witnesses)
     if apart:
-        shown = ", ".join(apart[:4]) + (f", and {len(apart) - 4} more" if len(apart) > 4 else "")
-        yield Finding(_ID, "pairs", "fail", "effective", f"nvidia-smi topo -m and the PCI tree disagree about "
-                      f"{len(apart)} of {compared} pairs: {shown}{rest}", "; ".join(apart), expected, evidence, _LOOK)
-    elif compared:
-        yield Finding(_ID, "pairs", "pass", "effective", f"nvidia-smi topo -m and the PCI tree agree about {compared} "
-                      f"of {compared} pairs{rest}", "the same", expected, evidence)
-    else:
-        yield Finding(_ID, "pairs", "skip", "effective", f"no pair can be compared: {len(silent)} are NVLink in the "
-                      "table or hidden from the tree", evidence=evidence)
+        lines = [f"{label} is " + " and ".join(f"{word} {where}" for where, word in words.items())
+                 for label, words in apart]
+        shown = ", ".join(lines[:4]) + (f", and {len(lines) - 4} more" if len(lines) > 4 else "")
+        return Finding(_ID, "pairs", "fail", "effective", f"{who} disagree about {len(lines)} of {compared} pairs: "
+                       f"{shown}{rest}", "; ".join(lines), expected, evidence, _LOOK)
+    if compared:
+        return Finding(_ID, "pairs", "pass", "effective", f"{who} agree about {compared} of {compared} pairs{rest}",
+                       "the same", expected, evidence)
+    return Finding(_ID, "pairs", "skip", "effective", f"no pair can be compared: {silent} are NVLink in the table or "
+                   "hidden from the tree", evidence=evidence)

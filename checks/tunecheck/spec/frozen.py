@@ -49,6 +49,7 @@ class Kernel:
 class Cpu:
     governor: str = "leave"
     epp: str | None = None
+    smt: str | None = None
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def _beyond_defaults(value: dict[str, Any], default: dict[str, Any]) -> dict[str
 
 
 def from_plain(data: Mapping[str, Any]) -> Spec:
-    """A :class:`Spec` from plain data that holds every field. Raises SpecError naming what does not fit."""
+    """A :class:`Spec` from plain data; a field that is not there is neutral. SpecError names what does not fit."""
     return _fill(Spec, data, "spec")  # type: ignore[no-any-return]
 
 
@@ -152,13 +153,16 @@ def _fill(kind: type, data: object, path: str) -> Any:
     if not isinstance(data, Mapping):
         raise SpecError([f"{path}: expected an object, found {type(data).__name__}"])
     known = {item.name: item for item in fields(kind)}
-    wrong = sorted({str(key) for key in data} ^ set(known))
+    wrong = sorted({str(key) for key in data} - set(known))
     if wrong:
-        raise SpecError([f"{path}: fields do not match {SCHEMA}: {', '.join(wrong)} missing or unknown"])
+        raise SpecError([f"{path}: {', '.join(wrong)} is not part of {SCHEMA}: written by a newer tunecheck, or "
+                         "altered"])
     neutral = kind()
     values: dict[str, Any] = {}
     for name in known:
-        default, value = getattr(neutral, name), data[name]
+        default = getattr(neutral, name)
+        # Written before this field existed: neutral. One that was taken away does not fit the digest.
+        value = data.get(name, asdict(default) if is_dataclass(default) and not isinstance(default, type) else default)
         if is_dataclass(default):
             value = _fill(type(default), value, f"{path}.{name}")
         elif isinstance(default, tuple):

@@ -56,6 +56,9 @@ class Cpu(_Part):
     epp: Literal["default", "performance", "balance_performance", "balance_power", "power"] | None = Field(
         default=None, description="energy_performance_preference where the driver has it; null: leave"
     )
+    smt: Literal["on", "off"] | None = Field(
+        default=None, description='judged only, no role sets it; null: not judged. In YAML write "on", "off" in quotes'
+    )
 
 
 class Driver(_Part):

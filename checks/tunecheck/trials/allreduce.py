@@ -41,10 +41,12 @@ def allreduce(host: Host, ordinals: Sequence[int], soak_seconds: float = 60.0, n
         last = group is groups[-1]
         for arm in ARMS:
             chosen = [ordinals[number] for number in group]
-            parameters: dict[str, Any] = {"ordinals": chosen, "nccl_path": nccl_path, "large": last and arm == "p2p",
+            parameters: dict[str, Any] = {"ordinals": chosen, "nccl_path": nccl_path,
                                           "soak_seconds": soak_seconds if last and arm == "p2p" else 0}
             if arm == "staged" or shortened:
                 parameters["sizes"] = _STAGED_SIZES[:1] if shortened else _STAGED_SIZES
+            if not (last and arm == "p2p") or shortened:
+                parameters["large"] = [1 << 20] if last and arm == "p2p" else []
             parameters["own"] = arm == "p2p"
             found.append(_once(host, chosen, arm, parameters, supervisor))
             if found[-1].hangs or found[-1].failures:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import struct
 import tempfile
 import threading
 import time
@@ -29,8 +28,9 @@ PHASES = {"start": 20.0, "driver": 30.0, "memory": 20.0, "join": 20.0, "verify":
           "done": 10.0}
 
 _NAMES = tuple(PHASES)
-_SLOT = struct.Struct("=QQQQ")      # beat, progress, time of progress, phase
-_SIZE = 64                          # one cache line per worker: writers do not disturb each other
+_BEAT, _PROGRESS, _MOVED, _PHASE = range(4)     # words of a slot: beat, progress, time of progress, phase
+_SIZE = 64                                      # one cache line per worker: writers do not disturb each other
+_WORDS = _SIZE // 8
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,18 @@ class Board:
         os.ftruncate(descriptor, max(1, workers) * _SIZE)
         self.descriptor = descriptor
         self._page = mmap.mmap(descriptor, max(1, workers) * _SIZE)
+        self._words = memoryview(self._page).cast("Q")
 
     def state(self, worker: int) -> State:
-        """What ``worker`` last wrote. A torn read is impossible on the 8-byte words of x86-64 and arm64."""
-        beat, progress, moved, phase = _SLOT.unpack_from(self._page, worker * _SIZE)
+        """What ``worker`` last wrote. A torn read is impossible: a word of a memoryview is read and written as a whole
+        (struct.pack_into would fill it with zeros and then write its bytes)."""
+        beat, progress, moved, phase = self._words[worker * _WORDS:worker * _WORDS + 4]
         now = time.monotonic_ns()
         return State(_NAMES[phase] if phase < len(_NAMES) else "start", progress,
                      (now - beat) / 1e9 if beat else None, (now - moved) / 1e9 if moved else None)
 
     def close(self) -> None:
+        self._words.release()
         self._page.close()
         os.close(self.descriptor)
 
@@ -70,23 +73,24 @@ class Beat:
     """The worker's end: beats by itself, moves on when told."""
 
     def __init__(self, descriptor: int, worker: int) -> None:
-        self._page = mmap.mmap(descriptor, 0)
-        self._at = worker * _SIZE
+        self._words = memoryview(mmap.mmap(descriptor, 0)).cast("Q")
+        self._at = worker * _WORDS
         self._progress = 0
         self.phase("start")
         threading.Thread(target=self._run, name="beat", daemon=True).start()
 
     def _run(self) -> None:
         while True:
-            struct.pack_into("=Q", self._page, self._at, time.monotonic_ns())
+            self._words[self._at + _BEAT] = time.monotonic_ns()
             time.sleep(BEAT_SECONDS)
 
     def phase(self, name: str) -> None:
-        """Enter a phase; entering it is progress."""
-        struct.pack_into("=Q", self._page, self._at + 24, _NAMES.index(name))
+        """Enter a phase; entering it is progress, told first: the new phase's limit may be below the old one's age."""
         self.step()
+        self._words[self._at + _PHASE] = _NAMES.index(name)
 
     def step(self, count: int = 1) -> None:
         """``count`` units of work are done."""
         self._progress += count
-        struct.pack_into("=QQ", self._page, self._at + 8, self._progress, time.monotonic_ns())
+        self._words[self._at + _PROGRESS] = self._progress
+        self._words[self._at + _MOVED] = time.monotonic_ns()

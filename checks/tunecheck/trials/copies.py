@@ -12,7 +12,7 @@ from ctypes import c_uint, c_ulonglong
 from itertools import permutations
 
 from .cuda import Cuda
-from .peers import Gpu, Peers, seed_of
+from .peers import SIZE, Gpu, Peers, seed_of
 from .worker import Context
 
 __all__ = ["run"]
@@ -25,9 +25,10 @@ _GB = 1e6                           # bytes per millisecond -> GB/s
 
 
 def run(context: Context) -> None:
-    """The whole trial on ``ordinals`` (CUDA's numbers). Order: data first, because what lies must not be timed."""
+    """The whole trial on ``ordinals`` (CUDA's numbers), with buffers of ``size`` bytes. Order: data first, because what
+    lies must not be timed."""
     context.beat.phase("driver")
-    peers = Peers(Cuda(), context.parameters["ordinals"], context.beat.step)
+    peers = Peers(Cuda(), context.parameters["ordinals"], context.beat.step, context.parameters.get("size", SIZE))
     context.result(size=peers.size, gpus=[gpu.device.bdf for gpu in peers.gpus])
     pairs = list(permutations(range(len(peers.gpus)), 2))
     context.beat.phase("verify")
@@ -66,15 +67,17 @@ def _control(context: Context, peers: Peers, a: int, b: int) -> None:
 def _integrity(context: Context, peers: Peers, a: int, b: int) -> None:
     """Every size, by copy engine and by SM stores and loads, every word read back where it arrived."""
     source, to = peers.gpus[a], peers.gpus[b]
+    sizes = [*(size for size in _SIZES if size < peers.size), peers.size]
     ways: tuple[tuple[str, Callable[[int], None], int], ...] = (
         ("engine write", lambda size: peers.by_engine(source, to, source, size), 4),
         ("engine read", lambda size: peers.by_engine(to, to, source, size), 4),
         ("kernel write", lambda size: peers.by_kernel(source, to, source, 1, size), 16),
         ("kernel read", lambda size: peers.by_kernel(to, to, source, 1, size), 16),
     )
+    right = True
     for name, copy, unit in ways:
         runs_on = source if name.endswith("write") else to
-        for size in (*_SIZES, peers.size):
+        for size in sizes:
             if size % unit:
                 continue
             peers.poison(to, size)
@@ -84,8 +87,10 @@ def _integrity(context: Context, peers: Peers, a: int, b: int) -> None:
             context.beat.step()
             if wrong:
                 context.result(kind="integrity", a=a, b=b, way=name, size=size, wrong=wrong.__dict__)
+                right = False
                 break
-    context.result(kind="integrity", a=a, b=b, way="all", sizes=[*_SIZES, peers.size])
+    if right:
+        context.result(kind="integrity", a=a, b=b, way="all", sizes=sizes)
 
 
 def _timed(peers: Peers, runs_on: Gpu, one: Callable[[], None], size: int, samples: int = _SAMPLES,
@@ -147,7 +152,7 @@ def _both_ways(context: Context, peers: Peers, a: int, b: int) -> None:
 def _latency(context: Context, peers: Peers, reader: int, owner: int) -> None:
     """A chain of dependent loads of ``reader`` through ``owner``'s memory, from several SMs: nanoseconds per load."""
     here, there = peers.gpus[reader], peers.gpus[owner]
-    count, ahead = _CHASE_BYTES // 8, _CHASE_STRIDE // 8
+    count, ahead = min(_CHASE_BYTES, peers.size) // 8, _CHASE_STRIDE // 8
     base = there.landing
     there.device.write(base, struct.pack(f"{count}Q", *[base + (i + ahead) % count * 8 for i in range(count)]))
     device = here.device
@@ -218,19 +223,13 @@ def _together(peers: Peers, flows: list[tuple[int, int]]) -> float:
                 peers.by_kernel(source, peers.gpus[b], source, 1, peers.size // 4)
                 sent += peers.size // 4
         source.device.record(source.end)
-    longest = 0.0
+    # Events of different GPUs can't be subtracted. Queued before anything is waited for: else this process' own way
+    # from one GPU to the next is measured too.
+    gate.device.use()
+    for a in by_source:
+        gate.device.wait_for(peers.gpus[a].end)
+    gate.device.record(gate.end)
     for a in by_source:
         peers.gpus[a].device.sync()
-        # Events of different GPUs can't be subtracted: the time from this GPU's own first record would miss the wait.
-    for a in by_source:
-        longest = max(longest, _since(peers, gate, peers.gpus[a]))
-    return sent / longest / _GB
-
-
-def _since(peers: Peers, gate: Gpu, other: Gpu) -> float:
-    """Milliseconds from the gate's start to the other's end, on the gate's clock."""
-    gate.device.use()
-    gate.device.wait_for(other.end)
-    gate.device.record(gate.end)
     gate.device.sync()
-    return peers.cuda.milliseconds(gate.start, gate.end)
+    return sent / peers.cuda.milliseconds(gate.start, gate.end) / _GB

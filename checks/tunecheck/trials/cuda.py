@@ -102,12 +102,15 @@ class Device:
                        c_void_p(stream or self.stream))
 
     def memset(self, address: int, byte: int, size: int) -> None:
+        """In the stream's order: cuMemsetD8 comes back early, in the default stream, for which ours never waits."""
         self.use()
-        self.cuda.call("cuMemsetD8_v2", c_ulonglong(address), c_ubyte(byte), c_size_t(size))
+        self.cuda.call("cuMemsetD8Async", c_ulonglong(address), c_ubyte(byte), c_size_t(size), c_void_p(self.stream))
 
     def write(self, address: int, data: bytes) -> None:
+        """Back when it has arrived; cuMemcpyHtoD comes back when the data is staged."""
         self.use()
-        self.cuda.call("cuMemcpyHtoD_v2", c_ulonglong(address), data, c_size_t(len(data)))
+        self.cuda.call("cuMemcpyHtoDAsync_v2", c_ulonglong(address), data, c_size_t(len(data)), c_void_p(self.stream))
+        self.sync()
 
     def read(self, address: int, size: int) -> bytes:
         buffer = ctypes.create_string_buffer(size)

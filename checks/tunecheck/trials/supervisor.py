@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 from .beat import PHASES, Board, State
@@ -189,11 +189,12 @@ class Supervisor:
             first_failure = first_failure or (now if failed else None)
             states = {worker: board.state(worker.number) for worker in alive}
             stuck = [worker for worker in alive if self._stuck(states[worker])]
-            # One that failed and said why is no stall of the others; one that was killed is.
-            if first_failure and now - first_failure > _GRACE_SECONDS and all(
-                    worker.process.returncode == 1 for worker in failed):
+            late_failure = first_failure is not None and now - first_failure > _GRACE_SECONDS
+            # One that failed and said why is no stall of the others; one that was killed is, and nobody has to wait for
+            # the limit of the phase to know that.
+            if late_failure and all(worker.process.returncode == 1 for worker in failed):
                 return None
-            if stuck or now >= until:
+            if stuck or late_failure or now >= until:
                 return self._stall(workers, board, now >= until)
             if self._progress is not None and now - shown >= 1.0:
                 self._progress([board.state(worker.number) for worker in workers])
@@ -205,8 +206,10 @@ class Supervisor:
 
     def _stall(self, workers: Sequence[_Worker], board: Board, late: bool) -> Stall:
         suspects = tuple(self._suspect(worker, board.state(worker.number)) for worker in workers)
+        if not late:        # else they may all get on, and one is behind at this moment only
+            suspects = _behind(suspects)
         waiting = [suspect for suspect in suspects if suspect.process_state != "gone"]
-        slowest = max(waiting, key=lambda suspect: suspect.state.progress_age or 0.0)
+        slowest = max(waiting or suspects, key=lambda suspect: suspect.state.progress_age or 0.0)
         evidence: Mapping[str, Any] = {}
         if self._evidence is not None:
             evidence = self._evidence(suspects, self._evidence_seconds)
@@ -229,6 +232,18 @@ class Supervisor:
             age = "never beat" if state.beat_age is None else f"last beat {state.beat_age:.2f} s ago"
             return Suspect(worker.number, worker.pid, "culprit", f"{age}: it does not run", state, letter)
         return Suspect(worker.number, worker.pid, "victim", "beats, and waits", state, letter)
+
+
+def _behind(suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
+    """Where all run: the others wait for the one that has got less far, because all do the same steps."""
+    waiting = [suspect for suspect in suspects if suspect.role == "victim"]
+    if any(suspect.role == "culprit" for suspect in suspects) or not waiting:
+        return suspects
+    ahead = max(waiting, key=lambda suspect: suspect.state.progress).state
+    return tuple(suspect if suspect not in waiting or suspect.state.progress == ahead.progress else
+                 replace(suspect, role="culprit", why=f"beats, and is behind: {suspect.state.phase} after "
+                         f"{suspect.state.progress} steps, the others are in {ahead.phase} after {ahead.progress}")
+                 for suspect in suspects)
 
 
 def _ended(code: int) -> str:

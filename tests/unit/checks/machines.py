@@ -8,10 +8,14 @@ from typing import Any
 from tests.unit.facts import trees
 from tests.unit.facts.trees import PCI, Machine
 
+from tunecheck.facts import service_env
+from tunecheck.formats.environment import IN_UNIT
 from tunecheck.host import Completed
+from tunecheck.host.early import DPKG, PS
 from tunecheck.host.recording import RecordedHost
 from tunecheck.spec.frozen import Accelerators, Frozen, Spec
 
+UNITS = (*service_env._FILES, IN_UNIT, *service_env._PLACES)
 HEALTHY_LOG = "[    0.000000] Linux version 6.12.1\n"
 MACHINES = {"switch": trees.switch, "cascaded": trees.cascaded, "direct": trees.direct, "flat": trees.flat,
             "numa": lambda: trees.two_bridges((0, 1)), "clear": lambda: trees.switch(0),
@@ -45,6 +49,11 @@ def build(data: dict[str, Any]) -> RecordedHost:
     log = data.get("log", HEALTHY_LOG)
     machine = trees.full(MACHINES[data.get("machine", "switch")](), data.get("running", ""),
                          log=log if isinstance(log, str) else None)
+    if "driver" in data:
+        trees.driver(machine)
+        for name, command in (("packages", DPKG), ("tasks", PS), ("units", UNITS)):
+            if name in data["driver"]:
+                machine.runs[command] = _result(command, data["driver"][name])
     if not data.get("nvidia", True):
         for bdf in machine.lists[PCI]:
             if machine.reads[f"{PCI}/{bdf}/class"].startswith(b"0x0302"):
@@ -61,15 +70,19 @@ def build(data: dict[str, Any]) -> RecordedHost:
         machine.file(f"{PCI}/{bdf}/config", trees.config(**registers))
     for command, result in data.get("runs", {}).items():
         argv = tuple(command.split(" "))
-        if isinstance(result, str):
-            result = {"stdout": result}
-        machine.runs[argv] = result["reason"] if "reason" in result else Completed(
-            argv, result.get("returncode", 0), result.get("stdout", ""), result.get("stderr", ""))
+        machine.runs[argv] = _result(argv, result)
     host = machine.host()
     document = _nvml(machine, data)
     return RecordedHost(host._reads, host._lists, host._realpaths,
                         {**host._errors, **({"nvml": document} if isinstance(document, str) else {})}, host._runs,
                         None if isinstance(document, str) else document)
+
+
+def _result(argv: tuple[str, ...], result: Any) -> Completed | str:
+    if isinstance(result, str):
+        result = {"stdout": result}
+    return str(result["reason"]) if "reason" in result else Completed(
+        argv, result.get("returncode", 0), result.get("stdout", ""), result.get("stderr", ""))
 
 
 def _nvml(machine: Machine, data: dict[str, Any]) -> dict[str, Any] | str:

@@ -11,6 +11,8 @@ runs:      {"command with arguments": {returncode: 0, stdout: text, stderr: text
 nvml:      {gpu index: {key: value}} on top of two healthy GPUs; a key's {error: NAME}; {reason: ...}: no NVML at all
 pairs:     {"0-1": {p2p_read: 1}}: of the NVML document, ordered
 running:   words on the running command line
+driver:    {}: a healthy NVIDIA driver 595.71.05 is loaded; packages, tasks, units: what dpkg-query, ps and the grep for
+           environment variables print instead (as under runs)
 nvidia:    false: stand-ins that are not NVIDIA's
 spec:      {part: {field: value}} as in spec.json; without: two GPUs, PIX, ACS redirect off. {none: true}: no spec
 before:    {files: ..., nvml: ...}: the same machine earlier, with these differences
@@ -39,8 +41,8 @@ from tunecheck.facts.snapshot import gather
 from tunecheck.rules import RULES, Case, judge
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.yml"))
-KEYS = {"machine", "log", "files", "config", "lists", "realpaths", "runs", "nvml", "pairs", "running", "nvidia", "spec",
-        "before", "measured", "verb", "find"}
+KEYS = {"machine", "log", "files", "config", "lists", "realpaths", "runs", "nvml", "pairs", "running", "driver",
+        "nvidia", "spec", "before", "measured", "verb", "find"}
 
 
 def check_of(path: Path) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunecheck.facts import service_env
+from tunecheck.formats.environment import IN_UNIT
 from tunecheck.host import Completed
+from tunecheck.host.early import DPKG, PS
 from tunecheck.host.recording import RecordedHost
 from tunecheck.spec.frozen import Accelerators, Acs, Frozen, Spec
 
@@ -44,6 +47,7 @@ class Machine:
         self.realpaths: dict[str, str] = {}
         self.errors: dict[str, str] = {}
         self.runs: dict[tuple[str, ...], Completed | str] = {}
+        self.nvml: dict[str, Any] | None = None
         self.file("/proc/sys/kernel/hostname", "box1\n")
         self.file("/proc/sys/kernel/osrelease", "6.12.1\n")
         self.file("/proc/sys/kernel/random/boot_id", "11111111-2222-3333-4444-555555555555\n")
@@ -81,7 +85,7 @@ class Machine:
         return self.device(bdf, path, GPU, "0302", numa=numa, width=width)
 
     def host(self) -> RecordedHost:
-        return RecordedHost(self.reads, self.lists, self.realpaths, self.errors, self.runs)
+        return RecordedHost(self.reads, self.lists, self.realpaths, self.errors, self.runs, self.nvml)
 
 
 def switch(ctl: int | None = 0x001D) -> Machine:
@@ -172,10 +176,61 @@ def full(machine: Machine, running: str = "", generated: str | None = None, drop
     machine.file("/lib/modules/6.12.1/modules.builtin", "")
     machine.file("/proc/sys/kernel/tainted", "0\n").file("/proc/sys/kernel/hung_task_timeout_secs", "120\n")
     machine.file("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n")
+    _platform(machine)
     refused = Completed(("dmesg",), 1, "", "dmesg: read kernel buffer failed: Operation not permitted\n")
     machine.runs[("dmesg",)] = refused if log is None else Completed(("dmesg",), 0, log, "")
     machine.runs[("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")] = "not present"
     return machine
+
+
+def driver(machine: Machine, version: str = "595.71.05") -> Machine:
+    """Add a healthy NVIDIA driver: open module, libraries, firmware, held packages, persistence daemon."""
+    banner = f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {version}  Release Build  (root@box1)  \n"
+    for path, content in (("/sys/module/nvidia/version", f"{version}\n"), ("/proc/driver/nvidia/version", banner),
+                          ("/proc/driver/nvidia/params", 'RegistryDwords: ""\nRegistryDwordsPerDevice: ""\n')):
+        machine.errors.pop(f"read {path}", None)
+        machine.file(path, content)
+    for name in ("libnvidia-ml.so", "libcuda.so"):
+        folder = "/usr/lib/x86_64-linux-gnu"
+        machine.realpaths[f"{folder}/{name}.1"] = f"{folder}/{name}.{version}"
+    machine.lists["/lib/firmware/nvidia"] = [version]
+    machine.lists["/etc/apt/preferences.d"] = machine.lists["/etc/apt/apt.conf.d"] = []
+    machine.lists["/sys/fs/cgroup/system.slice/nvidia-persistenced.service"] = ["cgroup.procs"]
+    for folder in ("/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice"):
+        machine.gone("list", f"{folder}/nvidia-fabricmanager.service")
+    for folder in ("/etc", "/usr/lib", "/lib", "/run"):
+        for unit in ("nvidia-persistenced", "nvidia-fabricmanager"):
+            machine.gone("realpath", f"{folder}/systemd/system/{unit}.service")
+    dpkg = "".join(f"{name}\t{version}-0ubuntu1\thold\tinstalled\n" for name in (
+        "libnvidia-compute-595", "nvidia-dkms-595-open", "nvidia-utils-595"))
+    for argv, output in ((DPKG, dpkg + "nvidia-container-toolkit\t1.18.0-1\tinstall\tinstalled\n"),
+                         (("modinfo", "-k", "6.12.1", "nvidia"), f"version:  {version}\nlicense:  Dual MIT/GPL\n"),
+                         (PS, "      1       0       1 S systemd\n"), (("sleep", "0.5"), ""),
+                         ((*service_env._FILES, IN_UNIT, *service_env._PLACES), "")):
+        machine.runs[argv] = Completed(argv, 0, output, "")
+    return machine
+
+
+def _platform(machine: Machine) -> None:
+    """Eight CPUs per NUMA node, every node with memory on a socket of its own."""
+    cpu, node = "/sys/devices/system/cpu", "/sys/devices/system/node"
+    nodes = 2 if b"-1" in machine.reads[f"{node}/online"] else 1
+    machine.file(f"{cpu}/present", f"0-{8 * nodes - 1}\n").file(f"{cpu}/online", f"0-{8 * nodes - 1}\n")
+    machine.file(f"{cpu}/smt/control", "on\n").file(f"{node}/has_memory", "0-1\n" if nodes == 2 else "0\n")
+    for number in range(nodes):
+        machine.file(f"{node}/node{number}/cpulist", f"{8 * number}-{8 * number + 7}\n")
+    for number in range(8 * nodes):
+        machine.file(f"{cpu}/cpu{number}/topology/physical_package_id", f"{number // 8}\n")
+    machine.file("/proc/sys/kernel/numa_balancing", "0\n").file("/proc/sys/vm/swappiness", "60\n")
+    machine.file("/proc/swaps", "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n")
+    machine.lists["/sys/firmware/acpi/tables"] = ["APIC", "DSDT", "FACP"]
+    machine.gone("read", "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c")
+    for argv, answer in (
+            (("systemctl", "show", "--property=DefaultLimitMEMLOCK"), "DefaultLimitMEMLOCK=infinity\n"),
+            (("systemctl", "show", "--property=Id,ActiveState,LimitMEMLOCK", "docker.service", "containerd.service"),
+             "LimitMEMLOCK=8388608\nId=docker.service\nActiveState=inactive\n\n"
+             "LimitMEMLOCK=infinity\nId=containerd.service\nActiveState=active\n")):
+        machine.runs[argv] = Completed(argv, 0, answer, "")
 
 
 def frozen(**fields: Any) -> Frozen:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tunecheck.host import Unreadable
-from tunecheck.host.live import LiveHost, _kill
+from tunecheck.host.command import _kill
+from tunecheck.host.live import LiveHost
 
 
 @pytest.fixture
@@ -166,7 +167,7 @@ def test_run_does_not_wait_for_a_grandchild_that_holds_the_pipe(live: LiveHost) 
 
 def test_what_cannot_be_killed_is_left_behind_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process in state D cannot be made at will; one that nobody kills behaves the same towards us."""
-    monkeypatch.setattr("tunecheck.host.live._signal_group", lambda pid: None)
+    monkeypatch.setattr("tunecheck.host.command._signal_group", lambda pid: None)
     process = subprocess.Popen(["sleep", "30"])
     pid = process.pid
     before = time.monotonic()
@@ -179,3 +180,47 @@ def test_what_cannot_be_killed_is_left_behind_and_named(monkeypatch: pytest.Monk
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
+
+
+def test_what_is_started_ahead_runs_already_and_is_collected_later(live: LiveHost, tmp_path: Path) -> None:
+    live.ahead(("sh", "-c", f"echo started > {tmp_path}/mark; echo done"), ("tunecheck-no-such-command",))
+    for _ in range(200):
+        if (tmp_path / "mark").exists():
+            break
+        time.sleep(0.02)
+    assert (tmp_path / "mark").read_text() == "started\n"
+    (tmp_path / "mark").unlink()
+    assert live.run(("sh", "-c", f"echo started > {tmp_path}/mark; echo done")).stdout == "done\n"
+    assert not (tmp_path / "mark").exists(), "it was run a second time"
+    with pytest.raises(Unreadable, match="not present"):
+        live.run(("tunecheck-no-such-command",))
+
+
+def test_ahead_does_not_lengthen_a_deadline_and_leaves_two_seconds(live: LiveHost) -> None:
+    live.ahead(("sleep", "60"), ("sh", "-c", "sleep 0.8; head -c 3000000 /dev/zero"))
+    time.sleep(0.4)
+    before = time.monotonic()
+    with pytest.raises(Unreadable, match=r"timed out after 0\.5 s$"):
+        live.run(("sleep", "60"), 0.5)
+    assert time.monotonic() - before < 3
+    assert len(live.run(("sh", "-c", "sleep 0.8; head -c 3000000 /dev/zero"), 0.9).stdout) == 3_000_000
+
+
+def test_close_ends_what_was_started_ahead_and_never_asked_for() -> None:
+    before = _children()
+    host = LiveHost()
+    host.ahead(("sh", "-c", "trap '' TERM INT; while :; do sleep 1; done"))
+    (pid,) = _children() - before
+    host.close()
+    assert not _alive(pid)
+    assert _children() - before == set()
+
+
+def test_without_the_driver_nothing_asks_nvml(live: LiveHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tunecheck.host.live._DRIVER", ("/nowhere/version", "/nowhere/nvidia"))
+    before = _children()
+    live.ahead(nvml=True)
+    with pytest.raises(Unreadable, match="NVML: not present: the NVIDIA driver is not loaded"):
+        live.nvml()
+    assert live._reader is not None
+    assert _children() - before <= {live._reader.pid}

@@ -1,4 +1,4 @@
-"""Recordings: what is read comes back the same, and a hostile file is refused with a sentence."""
+"""Recordings: what is read comes back the same; a hostile file of the first format is refused with a sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from tunecheck.errors import UsageError
 from tunecheck.host import Completed, Host, Unreadable
-from tunecheck.host import recording as module
+from tunecheck.host import bundle_1 as module
 from tunecheck.host.live import LiveHost
 from tunecheck.host.recording import RecordedHost, RecordingHost, load_recording
 
@@ -56,12 +56,12 @@ def _document(**parts: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("content", "sentence"), [
-    (b"", "not gzip|cut short"),
-    (b"plain text", "not gzip"),
+    (b"", "it is empty"),
+    (b"plain text", "neither zstd nor gzip"),
     (gzip.compress(json.dumps(_document()).encode())[:-9], "cut short"),
     (gzip.compress(b"\xff\xfe"), "not JSON"),
     (gzip.compress(b"[" * 200_000), "not JSON"),
-    (gzip.compress(b"[]"), "schema is 'None'"),
+    (gzip.compress(b"[]"), "holds no table"),
     (gzip.compress(json.dumps({"schema": "tunecheck/record/9"}).encode()), "record/9"),
     (gzip.compress(json.dumps(_document(surprise=1)).encode()), "unknown part 'surprise'"),
     (gzip.compress(json.dumps(_document(reads=[])).encode()), "reads is not a table"),
@@ -79,7 +79,7 @@ def test_a_damaged_or_hostile_recording_is_refused(tmp_path: Path, content: byte
 
 
 def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_UNPACKED", 1 << 20)
+    monkeypatch.setattr(module, "_MAX_UNPACKED", 1 << 20)
     (tmp_path / "rec").write_bytes(gzip.compress(b" " * (4 << 20)))
     with pytest.raises(UsageError, match="larger than"):
         load_recording(str(tmp_path / "rec"))

@@ -234,3 +234,22 @@ def test_nothing_is_written(tmp_path: Path) -> None:
     before = {entry.name: entry.stat().st_mtime_ns for entry in tmp_path.iterdir()}
     run("topo", "--from", path)
     assert {entry.name: entry.stat().st_mtime_ns for entry in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(("name", "head", "answers"), [
+    ("topo-p2p-r.txt", "", {"read"}), ("x.txt", "nvidia-smi topo -p2p rw\n", {"read", "write"}),
+    ("x.txt", "me@box:~$ nvidia-smi topo -p2p w\n", {"write"}), ("topo-p2p-p.txt", "", set()), ("x.txt", "", set())])
+def test_a_table_of_p2p_needs_its_letter(tmp_path: Path, name: str, head: str, answers: set[str]) -> None:
+    """Which status it shows is not in it: the command above it says so, or the file's name."""
+    path = folder(tmp_path, box("acs-iommu"))
+    (Path(path) / name).write_text(f"{head} \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tNS\tX\t\n")
+    door = load_import(path)
+    assert "nvidia-smi topo -p2p" in door.origins
+    told = found(door).p2p.value or {}
+    assert {way for (_, _, way), fact in told.items() if fact.known} == answers
+    findings = judged(door, "p2p-capability")
+    assert "unknown" in {finding.outcome for finding in findings} or answers == {"read", "write"}
+    if answers == {"read"}:
+        assert any("add: nvidia-smi topo -p2p w > topo-p2p-w.txt" in finding.text for finding in findings)
+    if "read" in answers:
+        assert [finding.outcome for finding in findings if "GPU1->GPU0 read" in finding.text] == ["warn"]

@@ -13,6 +13,7 @@ from tests.unit.facts.trees import PCI, Machine, cascaded, config, direct, flat,
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
 from tunecheck.report.document import document, to_text
+from tunecheck.report.fold import worst_first
 from tunecheck.report.output import check_writable, write_file
 from tunecheck.report.schema import SCHEMAS, write
 from tunecheck.report.terminal import Style, render, style_for
@@ -85,8 +86,9 @@ def test_a_narrow_terminal_gets_pairs_for_the_matrix() -> None:
 def test_unwrapped_every_finding_is_one_line() -> None:
     case = _case(switch(), "preflight")
     findings = judge(case, "preflight")
-    lines = render("preflight", case, findings, Style()).splitlines()
-    assert lines[-len(findings) - 2:-2] == [f"{finding.outcome.upper():<8}{finding.message}" for finding in findings]
+    lines = render("preflight", case, findings, Style(), verbose=True).splitlines()
+    assert lines[-len(findings) - 2:-2] == [f"{finding.outcome.upper():<8}{finding.message}"
+                                            for finding in worst_first(findings)]
 
 
 def test_ascii_and_colour() -> None:

@@ -31,12 +31,28 @@ def test_acs_persistence_wants_the_unit_enabled() -> None:
     assert outcomes(judged(machine, "acs-persistence", frozen(acs=Acs()))) == ["skip"]
 
 
-@pytest.mark.parametrize(("mechanism", "expected"), [("setpci", ["fail"]), ("disable_acs_redir", ["pass", "warn"])])
-def test_under_lockdown_the_unit_cannot_work(mechanism: str, expected: list[str]) -> None:
+@pytest.mark.parametrize(("mechanism", "expected"), [("setpci", "fail"), ("disable_acs_redir", "warn")])
+def test_under_lockdown_the_unit_cannot_work(mechanism: str, expected: str) -> None:
     machine = full(switch(0), _ALL).file("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n")
-    findings = judged(machine, "acs-persistence", frozen(acs=Acs(peer_redirect="off", mechanism=mechanism)))
-    assert outcomes(findings) == expected
-    assert "kernel lockdown (integrity)" in findings[-1].message
+    spec = frozen(acs=Acs(peer_redirect="off", mechanism=mechanism))
+    unit = judged(machine, "acs-persistence", spec)[-1]
+    assert (unit.outcome, unit.subject) == ("skip", "tunecheck-acs.service")
+    assert "judged by kernel-lockdown" in unit.message
+    assert outcomes(judged(machine, "kernel-lockdown", spec)) == [expected]
+
+
+@pytest.mark.parametrize(("ctl", "running", "outcome", "words"), [
+    (0x11, "", "warn", "a bridge reset or AER recovery turns it on again; expected"),
+    (0x11, _ALL, "pass", "now and at the next boot"),
+    (0x1D, "", "skip", "acs-redirect"),
+    (0x00, "", "skip", "no spec given"),
+    (None, "", "skip", "no spec given")])
+def test_acs_persistence_without_a_spec_looks_where_the_kernel_asked_for_acs(
+        ctl: int | None, running: str, outcome: str, words: str) -> None:
+    (finding,) = judged(full(switch(ctl), running), "acs-persistence")
+    assert finding.outcome == outcome
+    assert words in finding.message
+    assert "the spec" not in finding.message and "box_spec" not in finding.message
 
 
 _PT = frozen(iommu="pt")
@@ -115,9 +131,10 @@ def test_other_rejections_fail(token: str, line: str) -> None:
 
 def test_a_foreign_rejected_word_is_a_warning_and_user_space_words_are_nobodys_business() -> None:
     log = NOACS + 'Unknown kernel command line parameters "splash", will be passed to user space.\n'
-    findings = judged(full(switch(), "pci=noacs splash", log=log), "cmdline-rejected", frozen(), "host")
-    assert [(finding.subject, finding.outcome) for finding in findings] == [
-        ("pci=noacs", "warn"), ("kernel command line", "skip")]
+    machine = full(switch(), "pci=noacs splash", log=log)
+    assert outcomes(judged(machine, "cmdline-rejected", frozen(), "host")) == ["skip"]
+    assert [(finding.subject, finding.outcome) for finding in judged(machine, "cmdline-unknown", frozen(), "host")] == [
+        ("pci=noacs", "warn")]
 
 
 def test_the_journal_helps_where_the_ring_buffer_does_not_reach() -> None:
@@ -134,7 +151,6 @@ def test_the_journal_helps_where_the_ring_buffer_does_not_reach() -> None:
     ("iommu=pt iommu=off", "fail", "iommu=off takes back the declared iommu=pt"),
     ("iommu=off iommu=pt", "warn", "stands before"),
     ("iommu=pt intel_iommu=off", "fail", "intel_iommu=off takes back"),
-    ("iommu=pt pcie_acs_override=downstream", "warn", "clears no ACS bit"),
 ])
 def test_cmdline_conflict(running: str, outcome: str, words: str) -> None:
     (finding,) = judged(full(switch(), running), "cmdline-conflict", _PT, "host")

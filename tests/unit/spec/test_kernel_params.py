@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tunecheck.formats.kernel_params import release_of, unparsed
 from tunecheck.spec.kernel_params import INEFFECTIVE, PCI_WORDS, conflicts, name_of, problems
 
 CHECKS = Path(__file__).parents[3] / "checks"
@@ -62,6 +63,37 @@ def test_name_is_compared_as_the_kernel_does() -> None:
 )
 def test_conflicts(tokens: list[str], indexes: list[int]) -> None:
     assert [index for index, _ in conflicts(tokens)] == indexes
+
+
+@pytest.mark.parametrize(("word", "says"), [
+    ("pci=noacs", "disable_acs_redir=pci:0:0"), ("pci=realoc", "did you mean pci=realloc?"), ("pci", "needs a value"),
+    ("pci=00:02.0", "join devices with ';'"), ("pci=pcie_aspm=off", "write pcie_aspm=off"),
+    ("pci=NOMSI", "no mainline"),
+    ("amd_iommu=on", "leave the parameter out"), ("amd-iommu=pt", "iommu=pt"), ("iommu=on", "leave the parameter out"),
+    ("intel_iommu=on,pt", "iommu=pt"), ("pcie_aspm=performance", "pcie_aspm.policy=performance"),
+    ("pcie_aspm.policy=fast", "powersupersave"), ("pcie_ports=on", "dpc-native"), ("intremap=of", "known values"),
+    ("iomu=pt", "iommu=pt?"), ("pcie_asmp=off", "pcie_aspm=off?"), ("realloc", "write pci=realloc"),
+    ("noacs", "nor pci=noacs"), ("pcie_acs_override=downstream", "out-of-tree"),
+    ("pci=config_acs=0000000@pci:0:0", "from 6.11 on, this one is 6.8"),
+])
+def test_words_that_no_kernel_parses(word: str, says: str) -> None:
+    assert says in unparsed(word, (6, 8))
+
+
+@pytest.mark.parametrize("word", [
+    "pci=realloc", "pci=noats", "pci=disable_acs_redir=pci:0:0", "pci=assign-busses", "iommu=pt", "iommu=off,pt",
+    "iommu=128M", "iommu=soft", "iommu=", "amd_iommu=off", "intel_iommu=on,sm_on", "pcie_aspm=off", "intremap=nosid,on",
+    "pcie_aspm.policy=performance", "pcie_ports=native", "ro", "quiet", "splash", "root=UUID=x", "nopcid", "nopti",
+    "nvidia-drm.modeset=1", "rd.auto=1", "iommu.passthrough=1", "amd_pstate=active", "pciehp.pciehp_force=1", "nohz",
+    "tunecheck.trial=x", "panic=1", "noiommu",
+])
+def test_words_that_are_nobodys_business_or_taken(word: str) -> None:
+    assert unparsed(word, (6, 12)) == ""
+
+
+def test_an_unknown_release_is_no_old_one() -> None:
+    assert unparsed("pci=config_acs=0000000@pci:0:0", release_of("garbage")) == ""
+    assert release_of("6.17.0-20-generic") == (6, 17)
 
 
 def test_standard_library_only() -> None:

@@ -61,6 +61,18 @@ def test_nobody_stands_out_where_all_wait() -> None:
     assert outcome.stall is not None and outcome.stall.role("victim") == (0, 1) and not outcome.stall.role("culprit")
 
 
+def test_one_that_is_killed_is_found_before_the_others_are_late() -> None:
+    outcome = run(job(at=3, then="wait"), job(at=2, who=1, then="die"), limits={"soak": 50})
+    assert outcome.stall is not None and (outcome.stall.role("culprit"), outcome.stall.role("victim")) == ((1,), (0,))
+    assert outcome.stall.phase == "soak" and outcome.stall.after < 30
+
+
+def test_the_one_that_got_less_far_is_the_culprit_where_all_run() -> None:
+    outcome = run(job(at=3, then="wait"), job(at=2, who=1, then="wait"), job(at=3, who=2, then="wait"))
+    assert outcome.stall is not None and (outcome.stall.role("culprit"), outcome.stall.role("victim")) == ((1,), (0, 2))
+    assert "behind: soak after 4 steps, the others are in soak after 5" in outcome.stall.suspects[1].why
+
+
 def test_a_worker_that_ignores_every_polite_signal() -> None:
     outcome = run(job(at=3, then="ignore"))
     assert outcome.stall is not None and outcome.codes == (-signal.SIGKILL,)

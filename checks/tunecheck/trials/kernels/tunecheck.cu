@@ -48,14 +48,9 @@ extern "C" __global__ void tc_fill(u32* p, u64 n, u32 seed) {
 
 // bad[0] counts words that differ, bad[1..2] is the offset of one of them (low, high), bad[3] what stood there.
 extern "C" __global__ void tc_check(const u32* p, u64 n, u32 seed, u32* bad) {
-  u32 wrong = 0;
   for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (u64)gridDim.x * blockDim.x) {
     u32 found = p[i];
-    if (found != word(i, seed)) {
-      if (!wrong && atomicAdd(bad, 1u) == 0) { bad[1] = (u32)i; bad[2] = (u32)(i >> 32); bad[3] = found; }
-      else atomicAdd(bad, 1u);
-      wrong = 1;
-    }
+    if (found != word(i, seed) && atomicAdd(bad, 1u) == 0) { bad[1] = (u32)i; bad[2] = (u32)(i >> 32); bad[3] = found; }
   }
 }
 

@@ -1,0 +1,125 @@
+"""``tunecheck record``: read every fact once and keep what was read, for judging it elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from .host.recording import Answers, RecordingHost
+    from .spec.frozen import Frozen
+
+__all__ = ["record"]
+
+
+@click.command()
+@click.option("-o", "--output", metavar="FILE",
+              help="Default: tunecheck-TIME.tar.zst in this directory; with --raw the host's name stands before it. "
+                   "-: standard output.")
+@click.option("--raw", is_flag=True, help="Keep host names, serial numbers, UUIDs, MAC and IP addresses, user names.")
+@click.option("--spec", "spec_file", metavar="FILE", help="Put this spec in, not /etc/tunecheck/spec.json.")
+def record(output: str | None, raw: bool, spec_file: str | None) -> None:
+    """Keep what every check reads, for --from on another machine.
+
+    Host names, serial numbers, UUIDs, addresses and user names are replaced; passwords, tokens and other variables than
+    those of CUDA and NCCL are never kept."""
+    from .facts.snapshot import gather
+    from .host.live import LiveHost
+    from .host.recording import RecordingHost
+    from .report.output import check_writable, write_file
+
+    if output != "-":
+        check_writable(output or "tunecheck.tar.zst")
+    elif sys.stdout.isatty():
+        raise click.UsageError("standard output is a terminal; give a file: -o FILE")
+    progress = _Progress()
+    door = RecordingHost(LiveHost(), progress.asks)
+    try:
+        frozen = _spec(door, spec_file)
+        found = gather(door, frozen.spec if frozen else None, True)
+    finally:
+        door.close()
+        progress.done()
+    content = door.packed(redact=not raw, root=os.geteuid() == 0)
+    if output == "-":
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    else:
+        output = output or _name(found.hostname.value if raw else None)
+        write_file(output, content)
+    click.echo(f"{output}: {_size(content)}, {_summary(door.answers)}, "
+               + ("raw: it holds names, serial numbers and addresses" if raw else
+                  "redacted: names, serial numbers and addresses are replaced"), err=output == "-")
+
+
+def _spec(door: RecordingHost, spec_file: str | None) -> Frozen | None:
+    """The spec to read for. The host's own may be of another version: it is kept, and the recording goes on."""
+    from .errors import SpecError
+    from .facts.spec_file import PATH, read_spec
+
+    try:
+        frozen = read_spec(door, spec_file, required=False)
+    except SpecError as error:
+        if spec_file is not None:
+            raise
+        click.echo(f"tunecheck: recording without a spec: {error.problems[0].partition(';')[0]}", err=True)
+        return None
+    if frozen is not None and spec_file is not None:
+        door.keep(PATH, frozen.to_json().encode())
+    return frozen
+
+
+def _name(host: str | None) -> str:
+    known = re.sub(r"[^A-Za-z0-9._-]", "", host or "").lstrip(".-")[:64]
+    return f"{known or 'tunecheck'}-{time.strftime('%Y%m%d-%H%M%S')}.tar.zst"
+
+
+def _size(content: bytes) -> str:
+    return f"{len(content) / (1 << 20):.1f} MiB" if len(content) >= 100 << 10 else f"{len(content) / 1024:.1f} KiB"
+
+
+def _summary(answers: Answers) -> str:
+    """``812 files, 5 commands; not readable: 3 no permission (run as root)``. What does not exist is an answer."""
+    reasons = Counter(_short(reason) for reason in (*answers.errors.values(), *(
+        done for done in answers.runs.values() if isinstance(done, str))) if reason != "not present")
+    cut = sum(path.endswith("/config") and len(data) == 64 for path, data in answers.reads.items())
+    if cut:
+        reasons["no permission"] += cut
+    parts = [f"{count} {reason}" for reason, count in sorted(reasons.items())]
+    if not parts:
+        missing = ""
+    else:
+        root = "" if os.geteuid() == 0 or not reasons["no permission"] else " (run as root: sudo tunecheck record)"
+        missing = f"; not readable: {', '.join(parts)}{root}"
+    return f"{len(answers.reads)} files, {len(answers.runs)} commands{missing}"
+
+
+def _short(reason: str) -> str:
+    return reason.partition(";")[0][:60]
+
+
+class _Progress:
+    """A line on a terminal once it takes longer than a second, gone at the end."""
+
+    def __init__(self) -> None:
+        self._begun = self._shown = time.monotonic()
+        self._wanted = sys.stderr.isatty()
+
+    def asks(self, what: str) -> None:
+        now = time.monotonic()
+        if self._wanted and now - self._begun > 1 and now - self._shown > 0.1:
+            self._shown = now
+            shown = "".join(char if char.isprintable() else "?" for char in what)[:60]
+            sys.stderr.write(f"\r\x1b[Ktunecheck: reading {shown}")
+            sys.stderr.flush()
+
+    def done(self) -> None:
+        if self._shown > self._begun:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

@@ -1,0 +1,34 @@
+"""``tunecheck snapshot``: the parsed facts as JSON, of this machine or of what somebody recorded."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+__all__ = ["snapshot"]
+
+
+@click.command()
+@click.option("--spec", "spec_file", metavar="FILE", help="Read what this spec asks for, not /etc/tunecheck/spec.json.")
+@click.option("--json", "json_to", default="-", metavar="FILE", help="Write to FILE, not to standard output.")
+@click.option("--from", "source", metavar="PATH",
+              help="The facts in a recording, a bug report or a folder of command outputs.")
+def snapshot(spec_file: str | None, json_to: str, source: str | None) -> None:
+    """Write every fact as JSON, unjudged. --from takes it again.
+
+    It names the host; a snapshot --from a recording without names does not."""
+    from .cli_check import look
+    from .report.output import check_writable, write_file
+
+    if json_to != "-":
+        check_writable(json_to)
+    frozen, found = look("preflight", spec_file, source)
+    from .facts.stored import Stored, packed
+
+    content = packed(Stored(found, frozen))
+    if json_to != "-":
+        write_file(json_to, content)
+    else:
+        sys.stdout.write(content.decode())
+        sys.stdout.flush()

@@ -1,0 +1,320 @@
+"""Facts as JSON and back, by their types alone: a new dataclass of facts needs nothing here.
+
+Understood are frozen dataclasses, also generic ones (``Fact[int]``), text, int, float, bool, None, tuples, lists, sets,
+mappings, optional values, unions of plain values, enumerations, literals, and ``Any`` for plain JSON. An object has its
+fields by name; a field that has its default is left out; a mapping whose keys are no texts is a list of [key, value].
+Each type is looked at once per process. Decoding is strict: nothing unknown, nothing of another type.
+"""
+
+from __future__ import annotations
+
+import collections.abc as abc
+import dataclasses
+import enum
+import functools
+import math
+import operator
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from .fact import Fact
+from .hints import hints
+
+__all__ = ["decode", "encode", "shape"]
+
+_Change = Callable[[Any], Any]
+_PLAIN = (str, int, bool, float)
+_MISSING = dataclasses.MISSING
+
+
+@dataclasses.dataclass(frozen=True)
+class _Shape:
+    """How one type is written and read. ``raw``: what json gives is the value itself, once it is ``raw``;
+    ``optional``: or None."""
+
+    encode: _Change
+    decode: _Change
+    schema: dict[str, Any]
+    raw: type | None = None
+    optional: bool = False
+
+
+def encode(kind: Any, value: Any) -> Any:
+    """``value``, of type ``kind``, as plain JSON data."""
+    return shape(kind).encode(value)
+
+
+def decode(kind: Any, data: Any) -> Any:
+    """The value again. ValueError says where the data does not fit."""
+    return shape(kind).decode(data)
+
+
+_known: dict[Any, _Shape] = {}
+#: Name -> schema of every dataclass looked at so far, for the JSON Schema's $defs.
+definitions: dict[str, dict[str, Any]] = {}
+
+
+def shape(kind: Any) -> _Shape:
+    """How values of type ``kind`` are written and read. TypeError for a type that facts cannot have."""
+    found = _known.get(kind)
+    if found is None:
+        found = _known[kind] = _looked_at(kind)
+    return found
+
+
+def _looked_at(kind: Any) -> _Shape:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if kind is Any or kind is object:
+        return _Shape(_same, _same, {})
+    if kind is None or kind is types.NoneType:
+        return _plain(types.NoneType, "null")
+    if kind in _PLAIN:
+        return _FLOAT if kind is float else _plain(kind, {str: "string", int: "integer", bool: "boolean"}[kind])
+    if origin is typing.Union or origin is types.UnionType:
+        return _union(arguments)
+    if origin is typing.Literal:
+        return _literal(arguments)
+    if dataclasses.is_dataclass(origin or kind):
+        return _record(kind, origin or kind, arguments)
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return _enumeration(kind)
+    return _collection(kind, origin or kind, arguments)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _wrong(data: Any, expected: str) -> ValueError:
+    return ValueError(f"expected {expected}, found {str(data)[:60]!r}")
+
+
+def _plain(kind: type, word: str) -> _Shape:
+    def checked(data: Any) -> Any:
+        if type(data) is not kind:
+            raise _wrong(data, word)
+        return data
+
+    return _Shape(_same, checked, {"type": word}, kind)
+
+
+def _float_in(data: Any) -> float:
+    if type(data) is float or type(data) is int:
+        return float(data)
+    if data in ("nan", "inf", "-inf"):
+        return float(data)
+    raise _wrong(data, "a number")
+
+
+_FLOAT = _Shape(lambda value: value if math.isfinite(value) else str(value), _float_in, {"type": ["number", "string"]})
+
+
+def _union(arguments: tuple[Any, ...]) -> _Shape:
+    rest = [argument for argument in arguments if argument is not types.NoneType]
+    optional = len(rest) < len(arguments)
+    if len(rest) == 1:
+        inner = shape(rest[0])
+        into, out = inner.encode, inner.decode
+        if inner.raw is not None and into is _same:
+            return _optional(inner.raw, {"anyOf": [inner.schema, {"type": "null"}]})
+        return _Shape(lambda value: None if value is None else into(value),
+                      lambda data: None if data is None else out(data), {"anyOf": [inner.schema, {"type": "null"}]})
+    if not all(argument in _PLAIN for argument in rest):
+        raise TypeError(f"a fact cannot be one of {arguments}: only plain values may differ in type")
+    kinds = {*rest, *([types.NoneType] if optional else [])}
+
+    def checked(data: Any) -> Any:
+        if type(data) in kinds:
+            return data
+        raise _wrong(data, "another type of value")
+
+    return _Shape(_same, checked, {"anyOf": [shape(argument).schema for argument in arguments]})
+
+
+def _optional(raw: type, schema: dict[str, Any]) -> _Shape:
+    def checked(data: Any) -> Any:
+        if data is not None and type(data) is not raw:
+            raise _wrong(data, f"{raw.__name__} or null")
+        return data
+
+    return _Shape(_same, checked, schema, raw, optional=True)
+
+
+def _literal(arguments: tuple[Any, ...]) -> _Shape:
+    def checked(data: Any) -> Any:
+        if any(data == word and type(data) is type(word) for word in arguments):
+            return data
+        raise _wrong(data, f"one of {arguments}")
+
+    return _Shape(_same, checked, {"enum": list(arguments)})
+
+
+def _enumeration(kind: type[enum.Enum]) -> _Shape:
+    def checked(data: Any) -> Any:
+        try:
+            return kind(data)
+        except (ValueError, TypeError):
+            raise _wrong(data, kind.__name__) from None
+
+    return _Shape(lambda value: value.value, checked, {"enum": [item.value for item in kind]})
+
+
+def _collection(kind: Any, origin: Any, arguments: tuple[Any, ...]) -> _Shape:
+    if origin in (dict, Mapping, abc.MutableMapping) and len(arguments) == 2:
+        return _mapping(shape(arguments[0]), shape(arguments[1]))
+    if origin is tuple and arguments and (len(arguments) != 2 or arguments[1] is not Ellipsis):
+        return _fixed([shape(argument) for argument in arguments])
+    make = {tuple: tuple, list: list, abc.Sequence: tuple, abc.Collection: tuple, set: set, frozenset: frozenset,
+            abc.Set: frozenset}.get(origin)
+    if make is None or not arguments:
+        raise TypeError(f"facts cannot hold {kind}: give the types of what is in it, or extend facts/codec.py")
+    return _many(shape(arguments[0]), make, make in (set, frozenset))
+
+
+def _many(item: _Shape, make: Any, ordered: bool) -> _Shape:
+    into, out, raw = item.encode, item.decode, None if item.optional else item.raw
+
+    def encoded(value: Any) -> list[Any]:
+        return [into(part) for part in (sorted(value) if ordered else value)]
+
+    def decoded(data: Any) -> Any:
+        if type(data) is not list:
+            raise _wrong(data, "a list")
+        if raw is not None:
+            if not data or set(map(type, data)) <= {raw}:
+                return make(data)
+            raise _wrong(data, f"a list of {raw.__name__}")
+        return make([out(part) for part in data])
+
+    return _Shape(encoded, decoded, {"type": "array", "items": item.schema})
+
+
+def _fixed(items: list[_Shape]) -> _Shape:
+    def decoded(data: Any) -> Any:
+        if type(data) is not list or len(data) != len(items):
+            raise _wrong(data, f"a list of {len(items)}")
+        return tuple([item.decode(part) for item, part in zip(items, data, strict=True)])
+
+    return _Shape(lambda value: [item.encode(part) for item, part in zip(items, value, strict=True)], decoded,
+                  {"type": "array", "prefixItems": [item.schema for item in items], "items": False,
+                   "minItems": len(items)})
+
+
+def _mapping(key: _Shape, item: _Shape) -> _Shape:
+    into, out, raw = item.encode, item.decode, None if item.optional else item.raw
+    if key.raw is not str or key.optional:
+        pairs = _fixed([key, item])
+        return _Shape(lambda value: [pairs.encode(pair) for pair in value.items()],
+                      lambda data: dict([pairs.decode(pair) for pair in _listed(data)]),
+                      {"type": "array", "items": pairs.schema})
+
+    def decoded(data: Any) -> Any:
+        if type(data) is not dict:
+            raise _wrong(data, "an object")
+        if out is _same:
+            return data
+        if raw is not None:
+            if not data or set(map(type, data.values())) <= {raw}:
+                return data
+            raise _wrong(data, f"an object of {raw.__name__}")
+        return {name: out(part) for name, part in data.items()}
+
+    return _Shape(lambda value: {name: into(part) for name, part in value.items()}, decoded,
+                  {"type": "object", "additionalProperties": item.schema})
+
+
+def _listed(data: Any) -> list[Any]:
+    if type(data) is not list:
+        raise _wrong(data, "a list of pairs")
+    return data
+
+
+def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> _Shape:
+    """A dataclass. Its functions are made as source text, as dataclasses makes __init__: they run a thousand times for
+    every snapshot."""
+    bound = dict(zip(getattr(made, "__parameters__", ()), arguments, strict=False))
+    fields = [item for item in dataclasses.fields(made) if item.init]
+    types_of = hints(made)
+    shapes = {item.name: shape(_filled(types_of[item.name], bound)) for item in fields}
+    name = _name(kind)
+    names: dict[str, Any] = {"made": made, "new": object.__new__, "put": object.__setattr__, "wrong": _wrong,
+                             "ValueError": ValueError, "absent": _absent,
+                             "at": "" if made is Fact else f"{made.__name__}: "}
+    into, out = [], []
+    for index, item in enumerate(fields):
+        form = shapes[item.name]
+        names[f"e{index}"], names[f"d{index}"], names[f"r{index}"] = form.encode, form.decode, form.raw
+        default = item.default if item.default_factory is _MISSING else item.default_factory()
+        names[f"v{index}"] = default
+        value = f"value.{item.name}" if form.encode is _same else f"e{index}(value.{item.name})"
+        put = f"result[{item.name!r}] = {value}"
+        into.append(put if default is _MISSING else f"if value.{item.name} != v{index}: {put}")
+        out += _reading(index, item, form, default, names, types_of[item.name])
+    source = "def encode(value):\n result = {}\n " + "\n ".join(into) + "\n return result\n"
+    source += ("def decode(data):\n try:\n  if type(data) is not dict: raise wrong(data, 'an object')\n"
+               "  left = len(data)\n  " + "\n  ".join(out)
+               + "\n  if left: raise ValueError('it has fields that this version does not know')\n"
+               " except ValueError as error: raise ValueError(at + str(error)[:400]) from None\n")
+    arranged = ", ".join(f"{item.name!r}: x{index}" for index, item in enumerate(fields))
+    if hasattr(made, "__post_init__") or "__slots__" in vars(made):
+        source += f" return made(**{{{arranged}}})\n"
+    else:
+        source += f" it = new(made)\n put(it, '__dict__', {{{arranged}}})\n return it\n"
+    exec(source, names)      # made of our own field names only
+    definitions[name] = {"type": "object", "additionalProperties": False,
+                         "required": [item.name for item in fields if item.default is _MISSING
+                                      and item.default_factory is _MISSING],
+                         "properties": {item.name: shapes[item.name].schema for item in fields}}
+    return _Shape(names["encode"], names["decode"], {"$ref": f"#/$defs/{name}"})
+
+
+def _reading(index: int, item: dataclasses.Field[Any], form: _Shape, default: Any, names: dict[str, Any],
+             hint: Any) -> list[str]:
+    """The statements that put one field into x<index>."""
+    names[f"n{index}"] = item.name
+    if default is not _MISSING:
+        lost = f"x{index} = v{index}"
+    elif typing.get_origin(hint) is Fact:       # written before there was this fact: no evidence, which is said
+        lost = f"x{index} = absent(n{index})"
+    else:
+        lost = f"raise ValueError('it lacks {item.name}')"
+    lines = [f"x{index} = data.get({item.name!r}, data)",
+             f"if x{index} is data: {lost}", "else:", "  left -= 1"]
+    if form.raw is not None:
+        unless = f"x{index} is not None and " if form.optional else ""
+        lines.append(f"  if {unless}type(x{index}) is not r{index}: raise wrong(x{index}, r{index}.__name__)")
+    elif form.decode is not _same:
+        lines.append(f"  x{index} = d{index}(x{index})")
+    return lines
+
+
+def _absent(name: str) -> Fact[Any]:
+    return Fact(None, name, "not in this snapshot: it was made by an older tunecheck")
+
+
+def _filled(hint: Any, bound: Mapping[Any, Any]) -> Any:
+    """``T | None`` -> ``int | None`` in Fact[int]; a parameter that nobody bound is Any."""
+    if isinstance(hint, TypeVar):
+        return bound.get(hint, Any)
+    arguments = typing.get_args(hint)
+    if not bound or not arguments:
+        return hint
+    filled = tuple(_filled(argument, bound) for argument in arguments)
+    if filled == arguments:
+        return hint
+    origin = typing.get_origin(hint)
+    return functools.reduce(operator.or_, filled) if origin in (typing.Union, types.UnionType) else origin[filled]
+
+
+def _name(kind: Any) -> str:
+    """``Fact[tuple[Device, ...]]`` -> ``Fact_tuple_Device``, for the schema."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if kind is Ellipsis or kind is types.NoneType:
+        return ""
+    first = getattr(origin or kind, "__name__", str(origin or kind))
+    module = sys.modules.get(getattr(kind, "__module__", ""), None)
+    where = module.__name__.rpartition(".")[2] + "." if module and dataclasses.is_dataclass(kind) else ""
+    return where + "_".join(filter(None, [first, *(_name(argument) for argument in arguments)]))

@@ -1,0 +1,60 @@
+"""Whether the driver would let one GPU read or write another's memory: NVML's P2P status, or `nvidia-smi topo -p2p`.
+
+A statement of the driver before anything was copied: capability, not proof."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..host import Host
+from .fact import Fact, absent, known
+from .nvml import Nvml
+from .topo_text import driver_rows, parsed_table
+
+__all__ = ["LETTERS", "P2p", "p2p"]
+
+#: By the number of nvmlGpuP2PStatus_t; the words of `nvidia-smi topo -p2p`.
+LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
+#: (from, to, "read" or "write") -> a letter, or why there is none.
+P2p = Mapping[tuple[str, str, str], Fact[str]]
+
+_WAYS = (("read", "r"), ("write", "w"))
+
+
+def p2p(host: Host, said: Fact[Nvml]) -> Fact[P2p]:
+    """Ordered pairs of addresses. NVML counts; a text only where this is no live machine: there nvidia-smi would only
+    ask NVML once more."""
+    if said.value is not None and said.value.pairs:
+        return known(dict(_from_nvml(said.value)), "NVML P2P status")
+    if said.value is None and not (said.reason or "").startswith(("not in the import", "not recorded")):
+        return absent("NVML P2P status", said.reason or "not read")
+    rows = driver_rows(host)
+    if len(rows) < 2:
+        return absent("nvidia-smi topo -p2p r", "not asked: NVIDIA's driver has fewer than two of the boards")
+    found: dict[tuple[str, str, str], Fact[str]] = {}
+    tables = {}
+    for way, letter in _WAYS:
+        table = tables[way] = parsed_table(host, ("nvidia-smi", "topo", "-p2p", letter), "topo -p2p", dict)
+        for a in rows:
+            for b in rows:
+                if a != b:
+                    found[a, b, way] = known(table.value[a, b], table.source) if table.value else absent(
+                        table.source, table.reason or "not read")
+    if not any(table.known for table in tables.values()):
+        return absent(tables["read"].source, tables["read"].reason or "not read")
+    return known(found, "nvidia-smi topo -p2p")
+
+
+def _from_nvml(said: Nvml) -> list[tuple[tuple[str, str, str], Fact[str]]]:
+    found: list[tuple[tuple[str, str, str], Fact[str]]] = []
+    for (a, b), values in said.pairs.items():
+        for way, _ in _WAYS:
+            source = f"NVML P2P status {way} {a} -> {b}"
+            code = values.get(f"p2p_{way}")
+            if code is None:
+                reason = said.pair_errors.get((a, b), {}).get(f"p2p_{way}", "not read")
+                found.append(((a, b, way), absent(source, reason)))
+            else:
+                found.append(((a, b, way), known(LETTERS[code], source) if 0 <= code < len(LETTERS) else absent(
+                    source, f"not understood: status {code}")))
+    return found

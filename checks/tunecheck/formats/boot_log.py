@@ -1,0 +1,49 @@
+"""What the kernel log says once, at boot, of processors and firmware. Pure, bounded, never fails."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+from typing import Iterator, Optional, Tuple
+
+from .log_lines import line
+
+__all__ = ["BootLog", "parse"]
+
+# arch/x86/kernel/smpboot.c (native_kick_ap, wakeup_cpu_via_init_nmi callers) and drivers/acpi/tables.c.
+_LOST = re.compile(r"smpboot: CPU (\d{1,5}) has invalid APIC ID|CPU(\d{1,5}) failed to report alive state")
+_TABLE = re.compile(r"ACPI: (IVRS|DMAR) 0x[0-9A-F]{8}")
+_SECURE = re.compile(r"secureboot: Secure boot (enabled|disabled)")
+_X2APIC = "x2apic: IRQ remapping doesn't support X2APIC mode"
+_MOST = 10_000
+
+
+@dataclass(frozen=True)
+class BootLog:
+    """``lost_cpus`` did not come up; ``x2apic_refused``: the kernel fell back to 8-bit APIC ids (on a machine with few
+    threads that is normal); ``iommu_table`` is "IVRS" (AMD), "DMAR" (Intel) or ""; ``secure_boot`` None: not said."""
+
+    lost_cpus: Tuple[int, ...] = ()
+    x2apic_refused: bool = False
+    iommu_table: str = ""
+    secure_boot: Optional[bool] = None
+
+
+def parse(log: str) -> BootLog:
+    """Read the boot's messages out of a kernel log, however it was printed."""
+    lost = {int(found.group(1) or found.group(2)) for found in _messages(_LOST, log)}
+    table = next(_messages(_TABLE, log), None)
+    secure = next(_messages(_SECURE, log), None)
+    refused = next(_messages(re.compile(re.escape(_X2APIC)), log), None)
+    return BootLog(tuple(sorted(lost)), refused is not None, table.group(1) if table else "",
+                   secure.group(1) == "enabled" if secure else None)
+
+
+def _messages(pattern: re.Pattern[str], log: str) -> Iterator[re.Match[str]]:
+    """Matches that begin a message: other programs may quote the words in the middle of theirs."""
+    for found in islice(pattern.finditer(log), _MOST):
+        start = log.rfind("\n", max(0, found.start() - 400), found.start()) + 1
+        at = line(log[max(start, found.start() - 400):found.end()]).text
+        if at.startswith(found.group()):
+            yield found

@@ -1,0 +1,221 @@
+"""A recording as a file, tunecheck/record/2: a zstd-compressed tar that `tar --zstd -tf` lists and people can read.
+
+    manifest.json           schema, version of tunecheck, when, redacted or not, as root or not
+    answers.json            names in directories, resolved links, refused reads with their reasons, the commands
+    nvml.json               everything NVML said
+    commands/01-dmesg.txt   what a command wrote (01-dmesg.stderr.txt: its messages)
+    files/proc/cmdline      every file that was read, byte for byte
+
+The same answers give the same bytes. Read in memory only, never unpacked to disk, and whatever no recording holds is
+refused: it may come from a stranger.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import stat
+import time
+from binascii import b2a_base64
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..errors import UsageError
+from ..formats import log_lines, ustar
+from . import parts
+from .base import Completed
+from .recording import Answers
+
+__all__ = ["MAGIC", "load", "pack"]
+
+MAGIC = b"\x28\xb5\x2f\xfd"
+_GZIP = b"\x1f\x8b"
+_VERSION = 2
+#: A bundle is kept below this by leaving out the middle of logs.
+GOAL = 5 << 20
+MAX_PACKED = 64 << 20
+MAX_UNPACKED = 160 << 20
+MAX_MEMBER = 17 << 20       # a host answers with at most 16 MiB, and a little for the marker in a log
+MAX_MEMBERS = 50_000
+#: What `zstd -19` uses at most. A frame may ask its reader for gigabytes.
+_MAX_WINDOW = 8 << 20
+_LEVEL = 9
+_EXPECTED = "expected a file made with tunecheck record"
+
+
+def pack(answers: Answers, redacted: bool = False, created: float | None = None, root: bool | None = None) -> bytes:
+    """The file's content. ``created`` is in seconds since 1970, default now; ``root``: whether it was read as root."""
+    import zstandard
+
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(created))
+    manifest = {"schema": f"tunecheck/record/{_VERSION}", "tunecheck": __version__, "created": when,
+                "redacted": redacted, "root": root}
+    most = log_lines.MAX_CHARS
+    while True:
+        content = ustar.pack([("manifest.json", _json(manifest)), *_members(answers, most)])
+        if len(content) > MAX_UNPACKED:
+            raise UsageError(f"the recording would be larger than {MAX_UNPACKED >> 20} MiB unpacked; nothing was saved")
+        packed = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(content)
+        if len(packed) <= GOAL or most <= 2 * log_lines.HEAD:
+            return packed
+        most //= 2
+
+
+def _members(answers: Answers, most: int) -> Iterator[tuple[str, bytes]]:
+    runs: list[dict[str, Any]] = []
+    outputs: list[tuple[str, bytes]] = []
+    for number, (argv, done) in enumerate(sorted(answers.runs.items()), 1):
+        if isinstance(done, str):
+            runs.append({"argv": list(argv), "error": done})
+            continue
+        name = f"commands/{number:02}-{re.sub(r'[^A-Za-z0-9]+', '-', ' '.join(argv))[:60].strip('-') or 'command'}"
+        outputs.append((f"{name}.txt", _encoded(log_lines.without_middle(done.stdout, most))))
+        if done.stderr:
+            outputs.append((f"{name}.stderr.txt", _encoded(log_lines.without_middle(done.stderr, most))))
+        runs.append({"argv": list(argv), "returncode": done.returncode, "stdout": f"{name}.txt",
+                     "stderr": f"{name}.stderr.txt" if done.stderr else None})
+    odd = {path: data for path, data in answers.reads.items() if not _is_member(path)}
+    yield "answers.json", _json({
+        "lists": answers.lists, "realpaths": answers.realpaths, "errors": answers.errors, "runs": runs,
+        "reads": {path: b2a_base64(data, newline=False).decode() for path, data in odd.items()}})
+    if answers.nvml is not None:
+        yield "nvml.json", _json(answers.nvml)
+    yield from outputs
+    for path, data in sorted(answers.reads.items()):
+        if path not in odd:
+            yield f"files{path}", data
+
+
+def _is_member(path: str) -> bool:
+    return path.startswith("/") and ustar.fits(f"files{path}")
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _json(document: dict[str, Any]) -> bytes:
+    return (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
+
+
+def load(path: str) -> Answers:
+    """Read a recording, also one of the first format. UsageError says what is wrong with it."""
+    try:
+        status = Path(path).stat()
+        if not stat.S_ISREG(status.st_mode):        # a FIFO would make us wait for ever
+            raise UsageError(f"{path}: not a file; {_EXPECTED}")
+        if status.st_size > MAX_PACKED:
+            raise UsageError(f"{path}: larger than {MAX_PACKED >> 20} MiB; no recording of tunecheck is")
+        with open(path, "rb") as stream:
+            packed = stream.read(MAX_PACKED + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    try:
+        return unpack(packed)
+    except parts.OtherVersionError as error:
+        raise UsageError(f"{path}: {error}") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: not a usable recording: {error}; {_EXPECTED}") from None
+
+
+def unpack(packed: bytes) -> Answers:
+    """The answers in a recording's content. ValueError says what is wrong with it, in bounded memory and time."""
+    if packed.startswith(MAGIC):
+        return _answers(_contents(packed))
+    if packed.startswith(_GZIP):
+        from .bundle_1 import unpack as unpack_1
+
+        return unpack_1(packed)
+    raise ValueError("neither zstd nor gzip" if packed else "it is empty")
+
+
+def _contents(packed: bytes) -> dict[str, bytes]:
+    """Every member by its name."""
+    import zstandard
+
+    found: dict[str, bytes] = {}
+    window = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+    try:
+        with window.stream_reader(io.BytesIO(packed)) as stream:
+            read = _bounded(stream.read)
+            for name, data in ustar.members(read, MAX_MEMBERS, MAX_MEMBER):
+                if name in found:
+                    raise ValueError(f"member {name[:120]!r} is there twice")
+                found[name] = data
+                if name == "manifest.json":     # before anything that a newer version may have changed
+                    _check_manifest(data)
+            if read(1 << 16).strip(b"\0"):
+                raise ValueError("something follows after its end")
+    except zstandard.ZstdError:
+        raise ValueError("damaged, or packed in a way that no recording is") from None
+    return found
+
+
+def _bounded(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
+    left = MAX_UNPACKED
+
+    def bounded(size: int) -> bytes:
+        nonlocal left
+        left -= size
+        if left < 0:
+            raise ValueError(f"larger than {MAX_UNPACKED >> 20} MiB unpacked")
+        data = read(size)
+        while len(data) < size and (more := read(size - len(data))):
+            data += more
+        return data
+
+    return bounded
+
+
+def _check_manifest(data: bytes) -> None:
+    manifest = parts.parse(data, "manifest.json")
+    if not isinstance(manifest, dict):
+        raise ValueError("manifest.json holds no table")
+    parts.check_schema(manifest, _VERSION)
+    kinds = {"tunecheck": str, "created": str, "redacted": bool, "root": (bool, type(None))}
+    for key, kind in kinds.items():
+        if not isinstance(manifest.get(key), kind):  # type: ignore[arg-type]
+            raise ValueError(f"{key} in manifest.json is missing or of the wrong type")
+
+
+def _answers(found: dict[str, bytes]) -> Answers:
+    for needed in ("manifest.json", "answers.json"):
+        if needed not in found:
+            raise ValueError(f"it holds no {needed}")
+    document = parts.parse(found.pop("answers.json"), "answers.json")
+    if not isinstance(document, dict):
+        raise ValueError("answers.json holds no table")
+    nvml = {"nvml": parts.parse(found.pop("nvml.json"), "nvml.json")} if "nvml.json" in found else {}
+    runs = _runs(document, found)
+    reads = parts.contents(document)
+    for name, data in found.items():
+        if name.startswith("files/"):
+            if reads.setdefault(name[5:], data) is not data:
+                raise ValueError(f"{name[5:125]!r} is there twice")
+        elif name != "manifest.json":
+            raise ValueError(f"unknown member {name[:120]!r}")
+    return Answers(reads, parts.lists(document), parts.texts(document, "realpaths"), parts.texts(document, "errors"),
+                   runs, parts.table(nvml, "nvml"))
+
+
+def _runs(document: dict[str, Any], found: dict[str, bytes]) -> dict[tuple[str, ...], Completed | str]:
+    """Takes the outputs out of ``found``."""
+    result: dict[tuple[str, ...], Completed | str] = {}
+    for number, (argv, run) in enumerate(parts.commands(document)):
+        code, error = run.get("returncode"), run.get("error")
+        texts = []
+        for name in (run.get("stdout"), run.get("stderr")):
+            if isinstance(name, str) and name.startswith("commands/") and name in found:
+                texts.append(found.pop(name).decode("utf-8", "replace"))
+            elif name is not None:
+                raise ValueError(f"runs[{number}] names an output that is not there")
+        if isinstance(error, str) and not texts:
+            result[argv] = error
+        elif type(code) is int and run.get("stdout") is not None:
+            result[argv] = Completed(argv, code, texts[0], texts[1] if len(texts) > 1 else "")
+        else:
+            raise ValueError(f"runs[{number}] has neither a result nor an error")
+    return result

@@ -1,0 +1,64 @@
+"""Recordings of the first format, read only: gzip'd JSON: schema, reads {path: base64}, errors, lists, realpaths, runs.
+
+A recording may come from a stranger: it is size-capped and every part checked before use.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+
+from . import parts
+from .base import Completed
+from .recording import Answers
+
+__all__ = ["unpack"]
+
+_SCHEMA = "tunecheck/record/1"
+_MAX_UNPACKED = 256 * 1024 * 1024
+
+
+def unpack(packed: bytes) -> Answers:
+    """The answers in the content of such a file. ValueError says what is wrong with it."""
+    return _validated(_unpack(packed))
+
+
+def _unpack(packed: bytes) -> Any:
+    unpacker = zlib.decompressobj(31)
+    try:
+        text = unpacker.decompress(packed, _MAX_UNPACKED)
+    except zlib.error:
+        raise ValueError("not gzip, or damaged") from None
+    if unpacker.unconsumed_tail:
+        raise ValueError(f"larger than {_MAX_UNPACKED >> 20} MiB unpacked")
+    if not unpacker.eof:
+        raise ValueError("cut short")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("its content is not JSON") from None
+
+
+def _validated(document: Any) -> Answers:
+    if not isinstance(document, dict):
+        raise ValueError("it holds no table")
+    parts.check_schema(document, 1)
+    extra = set(document) - {"schema", "reads", "lists", "realpaths", "errors", "runs", "nvml"}
+    if extra:
+        raise ValueError(f"unknown part {min(extra)[:60]!r}")
+    return Answers(parts.contents(document), parts.lists(document), parts.texts(document, "realpaths"),
+                   parts.texts(document, "errors"), _runs(document), parts.table(document, "nvml"))
+
+
+def _runs(document: dict[str, Any]) -> dict[tuple[str, ...], Completed | str]:
+    result: dict[tuple[str, ...], Completed | str] = {}
+    for number, (argv, run) in enumerate(parts.commands(document)):
+        code, stdout, stderr = run.get("returncode"), run.get("stdout"), run.get("stderr")
+        if isinstance(run.get("error"), str):
+            result[argv] = run["error"]
+        elif type(code) is int and isinstance(stdout, str) and isinstance(stderr, str):
+            result[argv] = Completed(argv, code, stdout, stderr)
+        else:
+            raise ValueError(f"runs[{number}] has neither a result nor an error")
+    return result

@@ -1,0 +1,30 @@
+"""What takes long to answer, started first: it runs while Python still reads the rest of our modules and sysfs is read.
+
+On 2 x H200 NVML takes 110 ms and `nvidia-smi topo -m` 60, everything else together about as long.
+"""
+
+from __future__ import annotations
+
+from .base import Host, Unreadable
+
+__all__ = ["DMESG", "DPKG", "MANAGER", "PS", "TOPO", "start"]
+
+_BOARDS = "/proc/driver/nvidia/gpus"
+TOPO = ("nvidia-smi", "topo", "-m")
+DMESG = ("dmesg",)
+MANAGER = ("systemctl", "show", "--property=DefaultLimitMEMLOCK")
+PS = ("ps", "-eLo", "pid=,ppid=,lwp=,state=,comm=")
+DPKG = ("dpkg-query", "-W", r"-f=${Package}\t${Version}\t${db:Status-Want}\t${db:Status-Status}\n", "*nvidia*",
+        "cuda-drivers*", "libcuda*")
+
+
+def start(host: Host, text: bool, everything: bool) -> None:
+    """Only a hint to ``host``: what is really wanted is decided by the facts. ``text``: also nvidia-smi's table."""
+    try:
+        boards = len(host.list(_BOARDS))
+    except Unreadable:
+        boards = 0
+    commands: list[tuple[str, ...]] = [TOPO] if text and boards > 1 else []
+    if everything:
+        commands += [DMESG, MANAGER, *([PS, DPKG] if boards else [])]
+    host.ahead(*commands, nvml=boards > 0)

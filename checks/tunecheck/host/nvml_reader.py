@@ -1,0 +1,212 @@
+"""The driver's library, asked in a child of its own session: a call into a sick driver can crash, or never return.
+
+Each group of answers crosses the pipe as one line of JSON when it is there, so what a crash or the deadline cuts off
+takes nothing along. The parent never loads the library."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..formats.nvml_keys import KEYS
+from ..formats.pci import bdf_key
+from .base import Unreadable
+from .child import Child, let_go_of_everything_but
+
+__all__ = ["DAMAGED", "NvmlChild"]
+
+_PAIR_KEYS = ("ancestor", "p2p_read", "p2p_write")
+#: In bytes. 200 GPUs and their 39,800 pairs are 6 MiB.
+_MOST = 64 << 20
+_MOST_GPUS = 1024
+#: In seconds. Should the parent be killed, nobody else would end a child that hangs.
+_ORPHAN = 60
+#: What a line that the child did not mean to write makes of itself.
+DAMAGED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+_TIME, _END = "timed out", "ended"
+_REFUSALS = {"LIBRARY_NOT_FOUND": "not present"}
+
+
+class NvmlChild(Child):
+    """A child that asks at once; ``document`` collects."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+        self._pipe, theirs = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            _child(theirs)      # never returns
+        super().__init__(pid)
+        self._answered = False
+        os.close(theirs)
+        os.set_blocking(self._pipe, False)
+        # The answers for 16 GPUs fit, so that a child that was started ahead need not wait for us.
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, 1 << 20)
+
+    def document(self, deadline: float, until: float, list_lost: Callable[[], Sequence[str]]) -> dict[str, Any]:
+        """The document (host/base.py). ``until`` is the time to stop at, ``deadline`` the seconds to name;
+        ``list_lost`` gives the addresses of every GPU that the driver has, where some gave no handle."""
+        answers = _Answers()
+        cut_off = self._collect(answers, until)
+        if cut_off == _TIME:
+            cut_off = f"timed out after {deadline:g} s{self.kill()}"
+        elif cut_off == _END:
+            # How it ended is known a moment later.
+            died = self.gone_within(1.0) and (self.status or 0) < 0
+            cut_off = f"killed by signal {-(self.status or 0)}" if died else f"ended in the middle{self.kill()}"
+        try:
+            return answers.document(cut_off, list_lost)
+        except DAMAGED:
+            raise Unreadable("NVML", "its answers are damaged") from None
+
+    def close(self) -> None:
+        """Let go of it. After the last answer it has nothing left to do, else it is killed."""
+        if self._pipe >= 0:
+            os.close(self._pipe)
+            self._pipe = -1
+            if not self._answered:
+                self.kill()
+
+    def _collect(self, answers: _Answers, until: float) -> str | None:
+        """Read to the last answer: None. Else what cut it off."""
+        poller = select.poll()
+        poller.register(self._pipe, select.POLLIN)
+        rest, total = b"", 0
+        while True:
+            if not poller.poll(max(0.0, until - time.monotonic()) * 1000):
+                return _TIME
+            chunk = os.read(self._pipe, 1 << 20)
+            total += len(chunk)
+            if not chunk:
+                return _END
+            *lines, rest = (rest + chunk).split(b"\n")
+            try:
+                self._answered = any([answers.take(json.loads(line)) for line in lines])
+            except DAMAGED:
+                return "its answers are damaged"
+            if self._answered:
+                return None
+            if total > _MOST:
+                return f"more than {_MOST >> 20} MiB of answers"
+
+
+class _Answers:
+    """The lines of the child, put together."""
+
+    def __init__(self) -> None:
+        self.refused: str | None = None
+        self.count: int | None = None
+        self.top: dict[str, Any] = {}
+        self.errors: dict[str, str] = {}
+        self.gpus: dict[int, dict[str, Any]] = {}
+        self.lost: dict[int, str] = {}
+        self.pairs: dict[tuple[int, int], dict[str, Any]] = {}
+
+    def take(self, line: dict[str, Any]) -> bool:
+        """Keep one line. Returns whether it is the last one."""
+        if "count" in line:
+            self.count = int(line["count"])
+            if not 0 <= self.count <= _MOST_GPUS:
+                raise ValueError("count")
+        if "gpu" in line:
+            gpu = self.gpus.setdefault(line["gpu"], {"values": {}, "errors": {}})
+            if "bdf" in line:
+                gpu["bdf"] = str(line["bdf"])
+            gpu["values"].update(line["values"])
+            gpu["errors"].update(line["errors"])
+        elif "lost" in line:
+            self.lost[int(line["lost"])] = str(line["error"])
+        elif "from" in line:
+            self.pairs[int(line["from"]), int(line["to"])] = {"values": line["values"], "errors": line["errors"]}
+        elif "refused" in line:
+            self.refused = str(line["refused"])
+        elif "values" in line:
+            self.top.update(line["values"])
+            self.errors.update(line["errors"])
+        return "end" in line or "refused" in line
+
+    def document(self, cut_off: str | None, list_lost: Callable[[], Sequence[str]]) -> dict[str, Any]:
+        if self.refused is not None:
+            raise Unreadable("NVML", _REFUSALS.get(self.refused, self.refused))
+        if self.count is None or (cut_off and not self.gpus and not self.lost):
+            raise Unreadable("NVML", cut_off or "no answer")
+        for key in {"driver", "library"} - set(self.top) - set(self.errors):
+            self.errors[key] = cut_off or "not read"
+        self._place_lost(list_lost)
+        for index in sorted(set(range(self.count)) - set(self.gpus)):
+            self.errors[f"gpu {index}"] = self.lost.get(index) or cut_off or "not read"
+        gpus = sorted(({"bdf": gpu["bdf"], "index": index, "values": gpu["values"],
+                        "errors": _filled(KEYS, gpu, self.lost.get(index) or cut_off)}
+                       for index, gpu in self.gpus.items()), key=lambda gpu: bdf_key(gpu["bdf"]))
+        return {"driver": self.top.get("driver"), "library": self.top.get("library"), "errors": self.errors,
+                "gpus": gpus, "pairs": self._pairs(cut_off)}
+
+    def _place_lost(self, list_lost: Callable[[], Sequence[str]]) -> None:
+        """A lost GPU gives no handle, and without a handle no address. NVML counts in address order: where as many
+        boards of the driver are without a handle as indices, they are these."""
+        if not self.lost:
+            return
+        seen = {gpu["bdf"] for gpu in self.gpus.values()}
+        silent = sorted((bdf for bdf in list_lost() if bdf not in seen), key=bdf_key)
+        if len(silent) == len(self.lost):
+            for index, bdf in zip(sorted(self.lost), silent, strict=True):
+                self.gpus[index] = {"bdf": bdf, "values": {}, "errors": {}}
+
+    def _pairs(self, cut_off: str | None) -> list[dict[str, Any]]:
+        found = []
+        for a, first in sorted(self.gpus.items()):
+            for b, second in sorted(self.gpus.items()):
+                if a != b:
+                    pair = self.pairs.get((a, b), {"values": {}, "errors": {}})
+                    reason = self.lost.get(a) or self.lost.get(b) or cut_off
+                    found.append({"a": first["bdf"], "b": second["bdf"], "values": pair["values"],
+                                  "errors": _filled(_PAIR_KEYS, pair, reason)})
+        return found
+
+
+def _filled(keys: Any, part: dict[str, Any], reason: str | None) -> dict[str, str]:
+    """Its errors, and ``reason`` for each key that has neither a value nor an error."""
+    missing = {key: reason or "not read" for key in keys if key not in part["values"]}
+    return {**missing, **part["errors"]}
+
+
+def _child(pipe: int) -> None:
+    """Ask, say, end. Leaves by os._exit: neither the parent's clean-up nor nvmlShutdown (15 ms) is wanted."""
+    try:
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, _ORPHAN)
+        let_go_of_everything_but(pipe)
+        _no_core_dump()
+
+        def say(line: dict[str, Any]) -> None:
+            data = json.dumps(line).encode() + b"\n"
+            while data:
+                data = data[os.write(pipe, data):]
+
+        from .nvml_calls import ask
+
+        try:
+            import pynvml  # type: ignore[import-untyped]
+        except ImportError:
+            say({"refused": "the Python package nvidia-ml-py is not installed"})
+        else:
+            ask(pynvml, say)
+    finally:
+        os._exit(0)
+
+
+def _no_core_dump() -> None:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

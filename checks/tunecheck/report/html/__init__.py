@@ -1,0 +1,126 @@
+"""The report for the browser: one file that asks the network for nothing.
+
+Everything a host says is data: the template escapes it, and the policy in the page's head lets run exactly the one
+script and the one style sheet that are in it, by their hashes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+
+from ...rules import Finding
+from ...rules.finding import OUTCOMES
+from ..fold import Fold, folded
+from .layout import arrange
+from .tree import Node, grow
+
+if TYPE_CHECKING:
+    from ..outputs import Run
+
+__all__ = ["html"]
+
+_HERE = Path(__file__).resolve().parent
+_HEADINGS = {"fail": "Failed", "unknown": "Could not be determined", "warn": "Warnings", "pass": "Passed",
+             "skip": "Does not apply here"}
+_VERDICTS = {"fail": "A check failed", "unknown": "Could not be determined", "warn": "Passed with warnings",
+             "pass": "Passed", "skip": "Nothing applies here"}
+#: Above this the pairs are only in the matrix: a list of thousands is for `--json`.
+_LISTED_PAIRS = 500
+
+
+def html(run: Run) -> str:
+    """The whole page."""
+    style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True,
+                                     undefined=jinja2.StrictUndefined)
+    template = environment.from_string((_HERE / "page.html.j2").read_text(encoding="utf-8"))
+    data = run.document
+    nodes = grow(data)
+    boards = data.get("accelerators", [])
+    pairs = _pairs(data, nodes)
+    predicted = any(pair["predicted"] for pair in pairs)
+    return template.render(
+        data=data, verdict=_VERDICTS[data["outcome"]], when=run.when, source=run.source, policy=_policy(style, script),
+        style=style, script=script, sections=list(_sections(run.findings)), headings=_HEADINGS,
+        attention=[finding for outcome in ("fail", "unknown", "warn") for finding in run.findings
+                   if finding.outcome == outcome],
+        picture=arrange(nodes) if boards else None, boards=boards, matrix=_matrix(data), pairs=pairs,
+        predicted=predicted, listed=len(pairs) <= _LISTED_PAIRS, described=len(boards) <= 32,
+        page={"nodes": {node.id: [node.parent, node.kind, node.title, node.link, node.redirects]
+                        for node in nodes.values()},
+              "predicted": predicted,
+              "boards": [board["bdf"] for board in boards],
+              **_compact(pairs)},
+    ) + "\n"
+
+
+def _policy(style: str, script: str) -> str:
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
+    return (f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; img-src data:; "
+            "base-uri 'none'; form-action 'none'")
+
+
+def _sections(findings: list[Finding]) -> Iterator[tuple[str, int, list[Fold]]]:
+    """Outcome, how many findings, and the folded lines; only of those that there are, worst first."""
+    folds = folded(findings)
+    for outcome in OUTCOMES:
+        chosen = [fold for fold in folds if fold.first.outcome == outcome]
+        if chosen:
+            yield outcome, sum(len(fold.findings) for fold in chosen), chosen
+
+
+def _matrix(data: dict[str, Any]) -> list[list[str]]:
+    """Relation of row and column; "" on the diagonal."""
+    numbers = {board["bdf"]: board["index"] for board in data.get("accelerators", [])}
+    rows = [["?" if row != column else "" for column in numbers] for row in numbers]
+    for pair in data.get("pairs", ()):
+        a, b = numbers[pair["a"]], numbers[pair["b"]]
+        rows[a][b] = rows[b][a] = pair["relation"] or "?"
+    return rows
+
+
+def _pairs(data: dict[str, Any], nodes: dict[str, Node]) -> list[dict[str, Any]]:
+    """One entry per pair in the order of the document: (0,1), (0,2), ... What the tree tells is not repeated."""
+    numbers = {board["bdf"]: board["index"] for board in data.get("accelerators", [])}
+    return [_pair(pair, numbers, nodes) for pair in data.get("pairs", ())]
+
+
+def _pair(pair: dict[str, Any], numbers: dict[str, int], nodes: dict[str, Node]) -> dict[str, Any]:
+    path = pair.get("path") or {}
+    ports = [nodes[bdf] for bdf in pair["bridges"] if bdf in nodes]
+    redirectors = list(path.get("redirectors") or [port.id for port in ports if port.redirects])
+    predicted = _predicted(path)
+    return {"a": numbers[pair["a"]], "b": numbers[pair["b"]], "relation": pair["relation"] or "?",
+            "reason": pair["reason"] or path.get("reason"), "ports": pair["bridges"], "redirectors": redirectors,
+            "blind": [port.id for port in ports if port.redirects is None], "predicted": predicted}
+
+
+def _compact(pairs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The pairs for the script: [reason, redirectors, prediction], each text once for all pairs that say the same."""
+    texts: dict[str | None, int] = {None: 0}
+    rows = [[texts.setdefault(pair["reason"], len(texts)), pair["redirectors"],
+             texts.setdefault(pair["predicted"], len(texts))] for pair in pairs]
+    return {"texts": list(texts), "pairs": rows}
+
+
+def _predicted(path: dict[str, Any]) -> str | None:
+    """What the arithmetic of path prediction says, in one line; None where the document holds none."""
+    if path.get("one_way_gb_s") is None:
+        return None
+    said = [f"{path['one_way_gb_s']:g} GB/s one way"]
+    if path.get("two_way_gb_s") is not None:
+        said.append(f"{path['two_way_gb_s']:g} GB/s both ways")
+    slowest = path.get("slowest")
+    if slowest:
+        said.append(f"slowest link {slowest['link']} x{slowest['width']} Gen{slowest['gen']}")
+    if path.get("mps"):
+        said.append(f"MPS {path['mps']}")
+    if path.get("latency_class"):
+        said.append(f"latency class {path['latency_class']}")
+    return ", ".join(said)

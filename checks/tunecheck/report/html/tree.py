@@ -1,0 +1,121 @@
+"""The PCIe tree of a document, from the CPUs to the accelerators: what hangs below what, and how each link does."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from ...formats.pci import bdf_key
+
+__all__ = ["Node", "grow", "link_label", "link_state"]
+
+_GENERATION = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}
+_SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s")
+_BDF = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_WORDS = {"root": "root port", "up": "switch upstream", "down": "switch downstream"}
+
+
+@dataclass
+class Node:
+    """One box. ``kind``: cpus (the way between NUMA nodes), numa, host, root, up, down, gpu. ``link`` is the label of
+    the line to its parent ("": no PCIe link, a way inside of a chip), ``state`` ok, narrow, slow, unknown or inside.
+    ``redirects`` is None where the register could not be read."""
+
+    id: str
+    parent: str | None
+    kind: str
+    title: str
+    detail: str
+    link: str = ""
+    state: str = "inside"
+    redirects: bool | None = False
+    mark: str = ""
+
+
+def grow(data: dict[str, Any]) -> dict[str, Node]:
+    """Every node by its id, parents before their children, brothers in address order."""
+    boards = sorted(data.get("accelerators", ()), key=lambda board: [bdf_key(bdf) for bdf in board["path"]])
+    bridges = {bridge["bdf"]: bridge for bridge in data.get("bridges", ())}
+    slow = _slow(data)
+    numa = _numa_nodes(boards)
+    nodes: dict[str, Node] = {}
+    if len(set(numa.values())) > 1:
+        nodes["cpus"] = Node("cpus", None, "cpus", "CPUs", "NUMA nodes")
+    for board in sorted(boards, key=lambda board: (numa[_bridge(board)], bdf_key(board["path"][0]))):
+        host = _bridge(board)
+        node, title = f"numa {numa[host]}", f"NUMA {numa[host]}" if numa[host] != "?" else "NUMA ?"
+        nodes.setdefault(node, Node(node, "cpus" if "cpus" in nodes else None, "numa", title, "node"))
+        nodes.setdefault(host, Node(host, node, "host", host.removeprefix("pci"), "host bridge"))
+        parent = host
+        for depth, bdf in enumerate(board["path"][:-1]):
+            if bdf not in nodes and bdf in bridges:
+                nodes[bdf] = _port(bridges[bdf], parent, depth, bdf in slow)
+            parent = bdf if bdf in nodes else parent
+        nodes.setdefault(board["bdf"], _board(board, parent, board["bdf"] in slow))
+    return nodes
+
+
+def _port(bridge: dict[str, Any], parent: str, depth: int, slow: bool) -> Node:
+    # Below a root or downstream port is a link, and at its other end an upstream port: they alternate.
+    kind = "root" if depth == 0 else "up" if depth % 2 else "down"
+    linked = kind == "up"
+    acs = bridge["acs"]
+    mark = "redirects" if acs["redirects"] else "ACS ?" if acs["redirects"] is None else ""
+    return Node(bridge["bdf"], parent, kind, bridge["bdf"], f"{_WORDS[kind]}",
+                link_label(bridge["link"]) if linked else "", link_state(bridge["link"], slow) if linked else "inside",
+                acs["redirects"], mark)
+
+
+def _board(board: dict[str, Any], parent: str, slow: bool) -> Node:
+    placed = len(board["path"]) > 1
+    mark = {None: "", True: "", False: "does not answer"}[board["answers"]]
+    state = link_state(board["link"], slow) if placed else "unknown"
+    return Node(board["bdf"], parent, "gpu", f"GPU{board['index']} {board['bdf']}",
+                board["name"].removeprefix("NVIDIA "), link_label(board["link"]), state, False, mark)
+
+
+def link_state(link: dict[str, Any], slow: bool) -> str:
+    """How a link does. Speed counts only where a check saw it low under load: idle links slow down."""
+    if link["width"] is None or link["max_width"] is None:
+        return "unknown"
+    if link["width"] < link["max_width"]:
+        return "narrow"
+    return "slow" if slow else "ok"
+
+
+def link_label(link: dict[str, Any]) -> str:
+    """"x16 Gen5"; "x8/16 Gen1/5" where it could have more lanes or speed."""
+    if link["width"] == 0:
+        return "no link"
+    width = "x?" if link["width"] is None else f"x{link['width']}"
+    if link["width"] is not None and link["max_width"] and link["width"] < link["max_width"]:
+        width += f"/{link['max_width']}"
+    now, most = _generation(link["speed"]), _generation(link["max_speed"])
+    speed = f"Gen{now or '?'}" + (f"/{most}" if now and most and now < most else "")
+    return f"{width} {speed}"
+
+
+def _generation(speed: str | None) -> int | None:
+    found = _SPEED.match(speed or "")
+    return _GENERATION.get(f"{float(found.group(1)):.1f}") if found else None
+
+
+def _bridge(board: dict[str, Any]) -> str:
+    """A root bus is named by the domain and bus of the devices on it."""
+    return "pci" + str(board["path"][0]).rpartition(":")[0]
+
+
+def _numa_nodes(boards: list[dict[str, Any]]) -> dict[str, str]:
+    """Host bridge -> its NUMA node, "?" where its accelerators do not say or do not agree."""
+    said: dict[str, set[int | None]] = {}
+    for board in boards:
+        said.setdefault(_bridge(board), set()).add(board["numa_node"])
+    return {host: str(node) if len(nodes) == 1 and (node := next(iter(nodes))) is not None and node >= 0 else "?"
+            for host, nodes in said.items()}
+
+
+def _slow(data: dict[str, Any]) -> set[str]:
+    """The ends of the links that link-speed found slow while their accelerator worked."""
+    return {bdf for finding in data["findings"] if finding["id"] == "link-speed" and finding["outcome"] == "fail"
+            for bdf in _BDF.findall(finding["message"].partition("under load")[2][:4000])}

@@ -1,0 +1,83 @@
+"""The documents that one run can write beside the report: JSON, JUnit, Prometheus and HTML, each to a file or one of
+them to standard output."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+from ..rules import Finding
+from .output import check_writable, write_file
+
+__all__ = ["KINDS", "Run", "check_outputs", "rendered", "to_standard_output", "write_outputs"]
+
+#: Option -> what the note about the written file calls it.
+KINDS = {"json": "JSON", "junit": "JUnit", "prometheus": "Prometheus", "html": "HTML"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run found: the document of `--json`, the findings behind it, when they were judged (UTC), and
+    ``source``, where they come from ("" for the machine itself)."""
+
+    document: dict[str, Any]
+    findings: list[Finding]
+    when: datetime.datetime
+    source: str = ""
+
+
+def check_outputs(wanted: Mapping[str, str | None], record: str | None = None) -> None:
+    """Refuse, before the probing starts, what could not be written afterwards. ``wanted``: option -> place."""
+    places = {f"--{kind}": place for kind, place in {**wanted, "record": record}.items() if place is not None}
+    seen: dict[str, str] = {}
+    for option, place in places.items():
+        if place != "-" or option == "--record":
+            check_writable(place)
+        same = place if place == "-" else str(Path(place).resolve())
+        if same in seen and not place.startswith("/dev/"):
+            where = "standard output" if place == "-" else place
+            raise UsageError(f"{seen[same]} and {option} both write to {where}; give each a place of its own")
+        seen[same] = option
+    metrics = places.get("--prometheus", "-")
+    if metrics != "-" and not metrics.startswith("/dev/") and not metrics.endswith(".prom"):
+        raise UsageError(f"{metrics}: node_exporter reads only files called *.prom; call it {metrics}.prom")
+
+
+def to_standard_output(wanted: Mapping[str, str | None]) -> str | None:
+    """The kind that goes to standard output in place of the report."""
+    return next((kind for kind, place in wanted.items() if place == "-"), None)
+
+
+def rendered(kind: str, run: Run) -> str:
+    """One document as text, ending in a newline."""
+    if kind == "json":
+        from .document import to_text
+
+        return to_text(run.document)
+    if kind == "junit":
+        from .junit import junit
+
+        return junit(run)
+    if kind == "prometheus":
+        from .prometheus import prometheus
+
+        return prometheus(run)
+    from .html import html
+
+    return html(run)
+
+
+def write_outputs(wanted: Mapping[str, str | None], run: Run) -> list[str]:
+    """Write every document that goes to a file; returns a note about each."""
+    notes = []
+    for kind in KINDS:
+        place = wanted.get(kind)
+        if place is not None and place != "-":
+            # node_exporter runs as a user of its own and must be able to read what root wrote.
+            write_file(place, rendered(kind, run).encode("utf-8", "replace"), 0o644 if kind == "prometheus" else None)
+            notes.append(f"{KINDS[kind]}: {place}")
+    return notes

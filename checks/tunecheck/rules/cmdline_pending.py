@@ -1,0 +1,39 @@
+"""cmdline-pending: the next boot has the PCI, IOMMU and ASPM words that run now, also those nobody declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..formats.cmdline import missing, words
+from ..formats.kernel_params import VALUES, name_of
+from ..spec.frozen import declared_tokens
+from .finding import Case, Finding, Remedy
+
+_ID = "cmdline-pending"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    running, generated = case.host.kernel.cmdline, case.host.boot.generated
+    subject, evidence, found = "kernel command line", (running.source, generated.source), False
+    if running.value is None or generated.value is None:
+        unread = running if running.value is None else generated
+        outcome = "skip" if unread.reason == "no boot loader found" else "unknown"
+        yield Finding(_ID, subject, outcome, "generated", "whether the next boot has the same parameters cannot be "
+                      f"told: {unread.why()}", evidence=evidence)
+        return
+    # Declared ones are cmdline-token's, the declared ACS options acs-persistence's.
+    others = {*words(declared_tokens(case.spec))}
+    for here, there, text, fix in (
+            (generated.value, running.value, "set, reboot pending: it is in the boot loader's default entry, but does "
+             "not run", Remedy("reboot, or remove it", (), True)),
+            (running.value, generated.value, "runs, but is not in the boot loader's default entry: the next boot loses "
+             "it", Remedy("add it to GRUB_CMDLINE_LINUX_DEFAULT and run update-grub, if it is wanted"))):
+        for word in missing(here, there):
+            acs = case.spec.acs.peer_redirect == "off" and "_acs" in word
+            if name_of(word) in {"pci", *VALUES} and word not in others and not acs:
+                found = True
+                yield Finding(_ID, word, "warn", "generated", f"{word} {text}", "", "now and then the same", evidence,
+                              fix)
+    if not found:
+        yield Finding(_ID, subject, "pass", "generated", "the next boot has the same PCI, IOMMU and ASPM words",
+                      evidence=evidence)

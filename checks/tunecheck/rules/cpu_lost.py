@@ -1,0 +1,37 @@
+"""cpu-lost: every thread that the machine has came up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..formats.cpulist import show
+from .finding import Case, Finding, Remedy
+from .iommu_words import switched_off
+
+_ID = "cpu-lost"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    box, log = case.host.platform, case.host.kernel.log.value
+    online, present = set(box.online.value or ()), set(box.present.value or ())
+    broken = {cpu for cpu in (log.boot.lost_cpus if log else ()) if cpu not in online}
+    unread = next((fact for fact in (box.present, box.online) if fact.value is None), None)
+    evidence, remedy, outcome = (box.present.source, box.online.source), None, "pass"
+    capped = [word for word in case.host.kernel.cmdline.value or () if word.startswith(("maxcpus=", "nosmp"))]
+    if broken:
+        off = " ".join(switched_off(case) or ())
+        cause = (f": {off or 'the firmware'} leaves interrupts without remapping, so the kernel has only 8-bit APIC ids"
+                 if log and log.boot.x2apic_refused else "")
+        outcome, text = "warn", f"CPU {show(broken)} did not come up (invalid APIC id){cause}"
+        remedy = Remedy(f"boot with iommu=pt instead of {off}" if off else "look for x2APIC in the BIOS", (), True)
+    elif unread:
+        outcome, text = "unknown", f"which CPUs are online cannot be told: {unread.why()}"
+    elif present == online:
+        text = f"all {len(online)} CPUs are online"
+    elif box.smt.value in ("off", "forceoff"):
+        text = f"{len(online)} of {len(present)} CPUs are online: SMT is {box.smt.value}"
+    else:
+        named = show(present - online)
+        outcome, text = "warn", f"CPU {named} of {len(present)} offline" + (f": {capped[0]} runs" if capped else "")
+        remedy = Remedy(f"remove {capped[0]} and reboot" if capped else f"run: chcpu -e {named}")
+    yield Finding(_ID, "CPUs", outcome, "effective", text, show(online), show(present | broken), evidence, remedy)

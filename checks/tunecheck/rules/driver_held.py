@@ -1,0 +1,39 @@
+"""driver-held: no upgrade moves a part of the driver on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from ..facts.packages import Packages
+from . import from_driver
+from .finding import Case, Finding, Remedy
+
+_ID = "driver-held"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    if early := list(from_driver.nothing(case, _ID)):
+        yield from early
+        return
+    found = case.host.packages
+    evidence, parts = (found.installed.source,), found.driver
+    if not found.installed.known and not found.installed.missing:
+        yield from_driver.unread(_ID, "packages", "the driver's packages", found.installed)
+        return
+    loose = [package.name for package in parts if not (package.held or _pinned(found, package.name))]
+    if not loose:
+        yield Finding(_ID, "packages", "pass" if parts else "skip", "configured", f"all {len(parts)} packages of the "
+                      "driver are held" if parts else "no package holds the driver", "", "", evidence)
+        return
+    hold = ("apt-mark hold " if found.manager == "dpkg" else "dnf versionlock add ") + " ".join(loose[:40])
+    runs = ", and unattended upgrades run" if found.unattended else ""
+    yield Finding(_ID, "packages", "fail" if case.spec.driver.version else "warn", "configured", f"{len(loose)} of "
+                  f"{len(parts)} packages of the driver are not held{runs}: {', '.join(loose[:8])}"
+                  f"{', ...' if len(loose) > 8 else ''}", "not held", "held", evidence, Remedy(f"run: {hold}"))
+
+
+def _pinned(found: Packages, name: str) -> bool:
+    # 500 is what any version of a source has: a pin above it wins.
+    return any(priority > 500 and any(fnmatchcase(name, glob) for glob in names.split()[:50] if glob.count("*") < 5)
+               for names, _, priority in found.pins)

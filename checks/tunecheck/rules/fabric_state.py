@@ -1,0 +1,30 @@
+"""fabric-state: every GPU that hangs on an NVSwitch has joined the NVLink fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import from_driver
+from .finding import Case, Finding, Remedy
+
+_ID = "fabric-state"
+_LOOK = Remedy("run: systemctl restart nvidia-fabricmanager; then: journalctl -u nvidia-fabricmanager")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    if early := list(from_driver.nothing(case, _ID)):
+        yield from early
+        return
+    told, states = case.snapshot.nvml, from_driver.fabric(case)
+    if told.value is None:
+        yield from_driver.unread(_ID, "NVML", "whether the GPUs have joined the fabric", told)
+        return
+    for gpu in told.value.gpus:
+        if states.get(gpu.bdf, "completed") != "completed":
+            status = gpu.fact("fabric_status")
+            yield Finding(_ID, gpu.bdf, "fail", "effective", f"GPU {gpu.bdf} has not joined the NVLink fabric: "
+                          f"{states[gpu.bdf]} ({status.value or status.reason})", states[gpu.bdf], "completed",
+                          (told.source,), _LOOK)
+    if not set(states.values()) - {"completed"}:
+        yield Finding(_ID, "fabric", "pass" if states else "skip", "effective", f"all {len(states)} GPUs have joined "
+                      "the NVLink fabric" if states else "no GPU here hangs on an NVSwitch", "", "", (told.source,))

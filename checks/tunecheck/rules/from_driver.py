@@ -1,0 +1,74 @@
+"""What every check about the NVIDIA driver has in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ..facts.fact import Fact, absent, known
+from .finding import Case, Finding, Remedy
+
+__all__ = ["AFTER_REBOOT", "ROOT", "fabric", "loaded", "nothing", "parts", "unread"]
+
+AFTER_REBOOT = Remedy("reboot; or stop everything on the GPUs, then: systemctl stop nvidia-persistenced; modprobe -r "
+                      "nvidia_uvm nvidia_drm nvidia_modeset nvidia; modprobe nvidia_uvm", (), True)
+ROOT = Remedy("run as root")
+
+
+def loaded(case: Case) -> Fact[str]:
+    """The loaded module's version, if it looks like one."""
+    version = case.host.driver.version
+    if version.value is not None and not re.fullmatch(r"\d{1,4}(?:\.\d{1,4}){1,2}", version.value):
+        return absent(version.source, f"not understood: {version.value[:40]!r}")
+    return version
+
+
+def nothing(case: Case, check: str, needs_version: bool = False) -> Iterator[Finding]:
+    """The finding that ends a check early: no driver is loaded, or (``needs_version``) its version cannot be read."""
+    version = loaded(case)
+    if version.missing:
+        yield Finding(check, "nvidia", "skip", "effective", "no NVIDIA driver is loaded", evidence=(version.source,))
+    elif needs_version and version.value is None:
+        yield unread(check, "nvidia", "the driver's version", version)
+
+
+def unread(check: str, subject: str, what: str, fact: Fact[Any]) -> Finding:
+    """Nothing is known about ``what``."""
+    return Finding(check, subject, "unknown", "effective", f"{what} cannot be read: {fact.why()}", "?", "",
+                   (fact.source,), ROOT if fact.reason == "no permission" else None)
+
+
+def parts(case: Case) -> Iterator[tuple[str, str, Fact[str]]]:
+    """What has to have the loaded module's version: name, outcome where it has not, version. Libraries that are not
+    there and packages of nothing are left out."""
+    libraries = {name: fact for name, fact in case.host.driver_parts.libraries.items() if not fact.missing}
+    for name, fact in libraries.items():
+        # Where none can be read one says so for all.
+        if fact.known or (name == next(iter(libraries)) and not any(each.known for each in libraries.values())):
+            yield name, "fail", fact
+    told = case.snapshot.nvml
+    if told.value is not None:
+        # "13.595.71.05": the CUDA version before the driver's.
+        yield "NVML's library", "fail", (known(re.sub(r"^\d{1,2}\.(?=\d{3}\.)", "", told.value.library.value),
+                                               told.value.library.source) if told.value.library.value else
+                                         told.value.library)
+    elif "MISMATCH" in (told.reason or "").upper():
+        yield "NVML's library", "fail", known("of another version: NVML refuses to work with this module", told.source)
+    versions: dict[str, list[str]] = {}
+    for package in case.host.packages.driver:
+        versions.setdefault(package.driver or "", []).append(package.name)
+    for version, names in versions.items():
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        yield f"package {', '.join(names[:3])}{more}", "warn", known(version, case.host.packages.installed.source)
+
+
+def fabric(case: Case) -> dict[str, str]:
+    """The fabric state of every GPU that hangs on an NVSwitch; empty where none does, and where NVML says nothing."""
+    told = case.snapshot.nvml.value
+    facts = {gpu.bdf: gpu.fact("fabric_state") for gpu in (told.gpus if told else ())}
+    if all(fact.value in (None, "not_supported") for fact in facts.values()):
+        return {}
+    # Beside GPUs that have a state, one that tells none (GPU_IS_LOST) has not joined.
+    states = {bdf: str(fact.value or fact.reason) for bdf, fact in facts.items()}
+    return {bdf: state for bdf, state in states.items() if state.lower() != "not_supported"}

@@ -1,0 +1,33 @@
+"""numa-balancing: the kernel does not move an inference server's memory between NUMA nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .finding import Case, Finding, Remedy
+
+_ID = "numa-balancing"
+_OFF = Remedy("run: sysctl -w kernel.numa_balancing=0, and keep it in /etc/sysctl.d")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    fact, nodes = case.host.platform.numa_balancing, case.host.platform.nodes
+    busy = [node for node in nodes.value or () if node.memory is not False]
+    gpus = any(device.ids.startswith("10de:") for device in case.snapshot.topology.devices)
+    outcome, state = "skip", f"kernel.numa_balancing is {fact.value}"
+    if fact.missing:
+        text = "this kernel has no automatic NUMA balancing"
+    elif fact.value is None or (fact.value & 1 and nodes.value is None):
+        unread = fact if fact.value is None else nodes
+        outcome, text = "unknown", f"whether the kernel moves memory between NUMA nodes is unknown: {unread.why()}"
+    elif not fact.value & 1:
+        outcome, text = "pass", f"{state}: memory stays where it is"
+    elif len(busy) < 2:
+        outcome, text = "pass", f"{state}, but only one NUMA node has memory: nothing to move"
+    elif not gpus:
+        text = f"{state} on {len(busy)} nodes; without NVIDIA GPUs that is no matter"
+    else:
+        outcome, text = "warn", (f"{state} on {len(busy)} NUMA nodes: the kernel unmaps the server's pages to see who "
+                                 "uses them, and moves them, while requests wait")
+    yield Finding(_ID, "memory", outcome, "effective", text, str(fact.value), "0" if outcome == "warn" else "",
+                  (fact.source,), _OFF if outcome == "warn" else None)

@@ -1,0 +1,35 @@
+"""numa-nodes: the accelerators' NUMA nodes are known, and every node with CPUs has memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..formats.cpulist import show
+from .finding import Case, Finding, Remedy
+
+_ID = "numa-nodes"
+_SLOTS = Remedy("populate the memory channels of that socket, or choose NPS1 in the BIOS")
+_BIOS = Remedy("update the BIOS (ACPI _PXM of the root port is missing); in a virtual machine pass the node through")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    box, devices = case.host.platform, case.snapshot.topology.devices
+    nodes, sockets = box.nodes.value, box.sockets.value
+    if nodes is None:
+        yield Finding(_ID, "nodes", "unknown", "effective", f"the NUMA nodes cannot be told: {box.nodes.why()}")
+        return
+    per = f", {len(nodes) // sockets} per socket" if sockets and len(nodes) % sockets == 0 else ""
+    shape = f"{len(nodes)} NUMA node{'' if len(nodes) == 1 else 's'} on {sockets or '?'} socket(s){per}"
+    bare = [node.number for node in nodes if node.memory is False and node.cpus.value]
+    lost = [device.bdf for device in devices if device.numa_node.value == -1] if len(nodes) > 1 else []
+    if bare:
+        yield Finding(_ID, "nodes", "warn", "effective", f"node {show(bare)} has CPUs but no memory: what runs there "
+                      "works on another node's", shape, "memory on every node", (box.nodes.source,), _SLOTS)
+    if lost:
+        yield Finding(_ID, "accelerators", "warn", "effective", f"{', '.join(lost)}: the firmware names no NUMA node, "
+                      "so nothing can be placed near (numa_node -1)", "-1", "a node", remedy=_BIOS)
+    if not bare and not lost:
+        at = {node for device in devices if (node := device.numa_node.value) is not None and node >= 0}
+        seen = f"; accelerators on node {show(at)}" if len(nodes) > 1 and at else ""
+        yield Finding(_ID, "nodes", "pass" if nodes else "skip", "effective", shape + seen if nodes else
+                      "this kernel knows no NUMA nodes", evidence=(box.nodes.source,))

@@ -1,0 +1,31 @@
+"""persistence-daemon: the driver keeps its state while nobody uses a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts.services import PERSISTENCED
+from . import from_driver
+from .finding import Case, Finding, Remedy
+
+_ID = "persistence-daemon"
+_ON = Remedy("run: systemctl enable --now nvidia-persistenced; for this boot only: nvidia-smi -pm 1")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    if early := list(from_driver.nothing(case, _ID)):
+        yield from early
+        return
+    service, told = case.host.services[PERSISTENCED].active, case.snapshot.nvml
+    modes = {gpu.bdf: gpu.fact("persistence").value for gpu in told.value.gpus} if told.value else {}
+    off = [bdf for bdf, on in modes.items() if on is False]
+    if service.value or (modes and all(modes.values())):
+        how = "nvidia-persistenced runs" if service.value else "persistence mode is on"
+        yield Finding(_ID, "nvidia", "warn" if off else "pass", "effective", how + (f", but persistence mode is off on "
+                      f"{', '.join(off)}" if off else ""), "", "on", (service.source,), _ON if off else None)
+    elif service.value is None and not off:
+        yield from_driver.unread(_ID, "nvidia", "whether nvidia-persistenced runs", service)
+    else:
+        yield Finding(_ID, "nvidia", "warn", "effective", "nvidia-persistenced does not run"
+                      + (f" and persistence mode is off on {', '.join(off)}" if off else ""), "off", "on",
+                      (service.source, told.source), _ON)

@@ -1,0 +1,33 @@
+"""registry-dwords: every word of NVreg_RegistryDwords does what it seems to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts.modules import LOADED
+from ..formats.registry_dwords import problems, words
+from . import from_driver
+from .finding import Case, Finding, Remedy
+
+_ID = "registry-dwords"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    if early := list(from_driver.nothing(case, _ID)):
+        yield from early
+        return
+    found = case.host.registry_dwords
+    wrong: dict[tuple[str, str, str], list[str]] = {}
+    for place, fact in found.items():
+        for problem in problems(fact.value or ""):
+            wrong.setdefault(problem, []).append(place)
+    for (word, text, remedy), places in wrong.items():
+        yield Finding(_ID, word, "warn", "configured", f"{word} ({', '.join(places)}) {text}", word, "",
+                      tuple(places), Remedy(remedy))
+    # What the driver runs with outranks modprobe.d, which a posted report mostly lacks.
+    if not found[LOADED].known:
+        yield from_driver.unread(_ID, LOADED, "what the driver runs with", found[LOADED])
+    elif not wrong:
+        count = len(words(found[LOADED].value or ""))
+        yield Finding(_ID, "nvidia", "pass" if count else "skip", "effective", f"all {count} words of RegistryDwords "
+                      "are keys of the driver" if count else "NVreg_RegistryDwords is not set")

@@ -1,0 +1,129 @@
+/* Part of cuda.c: streams: queues with a thread each. */
+#ifndef CUDA_STREAMS_H
+#define CUDA_STREAMS_H
+#include "cuda_kernels.h"
+#include "cuda_model.h"
+
+static int run_one(operation *op, int which)
+{
+    int code = OK;
+    switch (op->kind) {
+    case KERNEL: return run_kernel(op, which);
+    case COPY:
+        if ((code = peer(op, op->to, op->from)))
+            return code;
+        move(op, op->to, op->from, op->size);
+        return OK;
+    case SET: memset(op->to, op->byte, op->size); return OK;
+    case HOST: op->function(op->user); return OK;
+    default: return OK;
+    }
+}
+
+static void *run_stream(void *argument)
+{
+    stream *own = argument;
+    for (;;) {
+        pthread_mutex_lock(&own->mutex);
+        while (!own->first)
+            pthread_cond_wait(&own->changed, &own->mutex);
+        operation *op = own->first;
+        own->first = op->next;
+        own->working = 1;
+        pthread_mutex_unlock(&own->mutex);
+        if (own->late) {        /* the default stream: whoever does not wait for it sees that */
+            struct timespec pause = {0, 2000000};
+            nanosleep(&pause, NULL);
+        }
+        gpu *where = &gpus[own->gpu];
+        u64 turns = 0;
+        if (op->kind == WAIT)
+            while (op->event->reached < op->generation)
+                patience(&turns);
+        else if (op->kind == RECORD)
+            op->event->reached = op->generation;
+        else if (!where->broken) {
+            int code = run_one(op, own->gpu);
+            if (code)
+                where->broken = code;
+        }
+        if (op->staged)
+            free(op->from);
+        free(op);
+        pthread_mutex_lock(&own->mutex);
+        own->working = 0;
+        pthread_cond_broadcast(&own->changed);
+        pthread_mutex_unlock(&own->mutex);
+    }
+    return NULL;
+}
+
+static stream *new_stream(int which, int late)
+{
+    stream *fresh = calloc(1, sizeof *fresh);
+    pthread_t thread;
+    fresh->gpu = which;
+    fresh->late = late;
+    pthread_mutex_init(&fresh->mutex, NULL);
+    pthread_cond_init(&fresh->changed, NULL);
+    pthread_create(&thread, NULL, run_stream, fresh);
+    pthread_detach(thread);
+    return fresh;
+}
+
+static int queue(stream *on, const operation *given)
+{
+    operation *op = malloc(sizeof *op);
+    *op = *given;
+    op->next = NULL;
+    if (on->capturing) {
+        if (op->kind == RECORD || op->kind == WAIT || op->staged) {
+            free(op);
+            return UNSUPPORTED_IN_CAPTURE;
+        }
+        if (on->graph->last)
+            on->graph->last->next = op;
+        else
+            on->graph->first = op;
+        on->graph->last = op;
+        return OK;
+    }
+    double start = on->clock > now ? on->clock : now;
+    if (op->kind == WAIT && op->event->time > start)
+        start = op->event->time;
+    op->length = length_of(op, on->gpu, start);
+    op->end = on->clock = start + op->length;
+    if (op->kind == RECORD)
+        op->event->time = op->end;
+    pthread_mutex_lock(&on->mutex);
+    if (on->first)
+        on->last->next = op;
+    else
+        on->first = op;
+    on->last = op;
+    pthread_cond_broadcast(&on->changed);
+    pthread_mutex_unlock(&on->mutex);
+    return OK;
+}
+
+static int drained(stream *which, int wait)
+{
+    pthread_mutex_lock(&which->mutex);
+    while (wait && (which->first || which->working))
+        pthread_cond_wait(&which->changed, &which->mutex);
+    int done = !which->first && !which->working;
+    pthread_mutex_unlock(&which->mutex);
+    if (done && which->clock > now)
+        now = which->clock;
+    return done;
+}
+
+static stream *stream_of(stream *given)
+{
+    if (given)
+        return given;
+    if (!current->legacy)
+        current->legacy = new_stream(current->index, 1);
+    return current->legacy;
+}
+#endif

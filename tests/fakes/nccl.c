@@ -1,0 +1,123 @@
+/* A libnccl.so.2 on top of the fake libcuda: ranks are processes that meet in shared memory, sums are real and come in
+ * the order of the stream, eager or captured. Like the real one it waits for ever. For tests only.
+ *
+ * FAKE_NCCL, words as in words.h; sites of faults are the functions, and "reduce": an all-reduce that runs, on rank A.
+ *   us=X gbs=X        an all-reduce takes X us (20) + its bytes by the bus bandwidth X in GB/s (100)
+ *   wrong=RANK,N      from this rank's N-th all-reduce on, the first element of its result is wrong
+ *   p2p=1             faults are there only without NCCL_P2P_DISABLE=1
+ */
+#include "words.h"
+#include "half.h"
+#include <dlfcn.h>
+
+enum { OK, UNHANDLED_CUDA, SYSTEM_ERROR, INTERNAL_ERROR, INVALID_ARGUMENT };
+enum { RANKS = 8, PART = 256 * 1024 };
+typedef struct room {
+    atomic_int joined;
+    _Atomic u64 arrived[RANKS];
+    char data[2][RANKS][PART];
+} room;
+typedef struct identity { int pid, descriptor; char rest[120]; } identity;
+typedef struct communicator { room *room; int rank, ranks; u64 round, done; } communicator;
+typedef struct work { communicator *of; const char *from; char *to; size_t size; } work;
+
+static int (*on_stream)(void *, void (*)(void *), void *);
+static int (*takes)(void *, double);
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *disabled = getenv("NCCL_P2P_DISABLE");
+    read_words("FAKE_NCCL");
+    if (word("p2p") && disabled && !strcmp(disabled, "1"))
+        for (int i = 0; i < word_count; i++)
+            if (!strcmp(words[i].name, "at") || !strcmp(words[i].name, "wrong"))
+                words[i].name[0] = 0;
+}
+
+const char *ncclGetErrorString(int code)
+{
+    return code == OK ? "no error" : code == UNHANDLED_CUDA ? "unhandled cuda error"
+           : code == SYSTEM_ERROR ? "unhandled system error" : code == INTERNAL_ERROR ? "internal error"
+           : "invalid argument";
+}
+
+int ncclGetVersion(int *version) { *version = 22809; return pass(__func__, -1, -1); }
+
+int ncclGetUniqueId(identity *made)
+{
+    memset(made, 0, sizeof *made);
+    made->pid = getpid();
+    return shared(sizeof(room), &made->descriptor) ? pass(__func__, -1, -1) : SYSTEM_ERROR;
+}
+
+int ncclCommInitRank(communicator **made, int ranks, identity id, int rank)
+{
+    int code = pass(__func__, rank, -1);
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (code)
+        return code;
+    if (ranks < 1 || ranks > RANKS || rank < 0 || rank >= ranks)
+        return INVALID_ARGUMENT;
+    if (!driver)
+        return UNHANDLED_CUDA;
+    on_stream = (int (*)(void *, void (*)(void *), void *))dlsym(driver, "cuLaunchHostFunc");
+    takes = (int (*)(void *, double))dlsym(driver, "fakeDelay");
+    if (!on_stream || !takes)
+        return INTERNAL_ERROR;
+    communicator *fresh = calloc(1, sizeof *fresh);
+    *fresh = (communicator){shared_by(id.pid, id.descriptor, sizeof(room)), rank, ranks, 0, 0};
+    if (!fresh->room)
+        return SYSTEM_ERROR;
+    fresh->room->joined++;
+    for (u64 turns = 0; fresh->room->joined < ranks;)
+        patience(&turns);
+    *made = fresh;
+    return OK;
+}
+
+static void run(void *argument)
+{
+    const work *todo = argument;
+    communicator *own = todo->of;
+    pass("reduce", own->rank, -1);
+    for (size_t at = 0; at < todo->size; at += PART) {
+        size_t size = todo->size - at < PART ? todo->size - at : PART;
+        u64 round = ++own->round;
+        memcpy(own->room->data[round & 1][own->rank], todo->from + at, size);
+        own->room->arrived[own->rank] = round;
+        for (int rank = 0; rank < own->ranks; rank++) {
+            for (u64 turns = 0; own->room->arrived[rank] < round;)
+                patience(&turns);
+            const char *theirs = own->room->data[round & 1][rank];
+            if (rank == 0)
+                memcpy(todo->to + at, theirs, size);
+            else
+                add_halves((uint16_t *)(todo->to + at), (const uint16_t *)theirs, size / 2);
+        }
+    }
+    int who = -1;
+    double from = 0;
+    own->done++;
+    const char *wrong = word("wrong");
+    if (wrong && sscanf(wrong, "%d,%lf", &who, &from) == 2 && who == own->rank && (double)own->done >= from)
+        todo->to[0] ^= 1;
+}
+
+int ncclAllReduce(const void *from, void *to, size_t count, int type, int operation, communicator *of, void *stream)
+{
+    int code = pass(__func__, of->rank, -1);
+    if (code)
+        return code;
+    if (type != 6 || operation != 0)
+        return INVALID_ARGUMENT;
+    work *todo = malloc(sizeof *todo);      /* never freed: a graph runs it again and again */
+    *todo = (work){of, from, to, count * 2};
+    double share = 2 * ((double)of->ranks - 1) / of->ranks;
+    if (takes(stream, number("us", 20) * 1000 + (double)todo->size * share / number("gbs", 100)))
+        return UNHANDLED_CUDA;
+    return on_stream(stream, run, todo) ? UNHANDLED_CUDA : OK;
+}
+
+int ncclCommGetAsyncError(communicator *of, int *code) { (void)of; *code = OK; return OK; }
+int ncclCommAbort(communicator *of) { (void)of; return OK; }
+int ncclCommDestroy(communicator *of) { (void)of; return OK; }

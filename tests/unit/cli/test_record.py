@@ -1,0 +1,228 @@
+"""tunecheck record and snapshot: what they write is judged like the machine, and nothing half-written is left."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from click.testing import CliRunner, Result
+from tests.unit.facts.trees import Machine, frozen, full, switch
+from tests.unit.host.bundles import MANIFEST, bundle
+
+from tunecheck.cli import cli
+from tunecheck.errors import TunecheckError
+from tunecheck.host import Unreadable, live
+from tunecheck.host.bundle import load
+from tunecheck.host.recording import RecordedHost
+from tunecheck.spec.frozen import Frozen
+
+FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "h200-2gpu-vm.rec.json.gz"
+SPEC = "/etc/tunecheck/spec.json"
+
+
+def _run(*args: str) -> Result:
+    result = CliRunner().invoke(cli, list(args))
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result
+
+
+def _fails(*args: str) -> str:
+    result = CliRunner().invoke(cli, list(args))
+    assert isinstance(result.exception, TunecheckError), result.output
+    assert result.exception.exit_code == 2
+    return str(result.exception)
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
+    """What "this machine" is, with a spec on it."""
+    found = full(switch(), "iommu=pt").file("/proc/sys/kernel/hostname", "zeus7\n").gone("read", "/etc/hostname")
+    found.file(SPEC, Frozen("zeus7", "lab", frozen(iommu="pt").spec, {}).to_json())
+    monkeypatch.setattr(live, "LiveHost", lambda: found.host())
+    monkeypatch.chdir(tmp_path)
+    return found
+
+
+def _findings(*args: str) -> list[dict[str, Any]]:
+    result = CliRunner().invoke(cli, [*args, "--json"])
+    findings: list[dict[str, Any]] = json.loads(result.stdout)["findings"]
+    assert findings, result.output
+    return findings
+
+
+@pytest.mark.parametrize("verb", ["topo", "host", "preflight"])
+def test_a_recording_and_a_snapshot_are_judged_like_the_machine(machine: Machine, verb: str) -> None:
+    now = _findings(verb)
+    for extra, names in (((), False), (("--raw",), True)):
+        assert _run("record", "-o", "box.tar.zst", *extra).exit_code == 0
+        assert _run("snapshot", "--from", "box.tar.zst", "--json", "box.json").exit_code == 0
+        replayed = _findings(verb, "--from", "box.tar.zst")
+        assert replayed == _findings(verb, "--from", "box.json")
+        text = json.dumps(now)
+        assert replayed == json.loads(text if names else text.replace("zeus7", "host-1"))
+
+
+def test_the_line_says_what_was_kept(machine: Machine) -> None:
+    line = _run("record", "-o", "box.tar.zst").output
+    assert re.fullmatch(r"box\.tar\.zst: \d+\.\d KiB, \d+ files, \d+ commands(; not readable: [^;]*)?, "
+                        r"redacted: names, serial numbers and addresses are replaced\n", line)
+    assert "raw: it holds names" in _run("record", "-o", "box.tar.zst", "--raw").output
+    manifest = json.loads(_member("box.tar.zst", "manifest.json"))
+    assert {**manifest, "created": "", "tunecheck": ""} == {**MANIFEST, "created": "", "tunecheck": "",
+                                                           "root": os.geteuid() == 0}
+
+
+def _member(path: str, name: str) -> bytes:
+    import io
+    import tarfile
+
+    with tarfile.open(fileobj=io.BytesIO(zstandard.decompress(Path(path).read_bytes()))) as archive:
+        found = archive.extractfile(name)
+        assert found is not None
+        return found.read()
+
+
+def test_not_as_root_says_how_to_get_the_rest(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    machine.reads.pop("/proc/cmdline")
+    machine.gone("read", "/proc/cmdline", reason="no permission")
+    machine.runs["dmesg",] = "timed out after 20 s; pid 5 left in state D"
+    for path in list(machine.reads):
+        if path.endswith("/config"):
+            machine.file(path, machine.reads[path][:64])
+    line = _run("record", "-o", "box.tar.zst").output
+    assert "not readable: 7 no permission, " in line
+    assert "1 timed out after 20 s (run as root: sudo tunecheck record)" in line
+    assert json.loads(_member("box.tar.zst", "manifest.json"))["root"] is False
+    assert _findings("host", "--from", "box.tar.zst") == json.loads(
+        json.dumps(_findings("host")).replace("zeus7", "host-1"))
+
+
+def test_the_usual_name_tells_nothing_unless_asked(machine: Machine) -> None:
+    for args, pattern in (((), r"tunecheck-\d{8}-\d{6}\.tar\.zst"), (("--raw",), r"zeus7-\d{8}-\d{6}\.tar\.zst")):
+        name = _run("record", *args).output.partition(":")[0]
+        assert re.fullmatch(pattern, name) and Path(name).is_file()
+    machine.file("/proc/sys/kernel/hostname", "../../etc/x y\n")
+    assert re.match(r"etcxy-\d", _run("record", "--raw").output)
+
+
+def test_standard_output(machine: Machine) -> None:
+    result = CliRunner().invoke(cli, ["record", "-o", "-"])
+    Path("box.tar.zst").write_bytes(result.stdout_bytes)
+    assert load("box.tar.zst").reads["/proc/sys/kernel/hostname"] == b"host-1\n"
+    assert result.stderr.startswith("-: ")
+
+
+def test_an_existing_file_is_replaced_in_one_step(machine: Machine) -> None:
+    target = Path("box.tar.zst")
+    target.write_text("old")
+    target.chmod(0o600)
+    before = target.stat().st_ino
+    _run("record", "-o", "box.tar.zst")
+    assert target.stat().st_ino != before and stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert [path.name for path in Path().iterdir()] == ["box.tar.zst"]
+
+
+def test_places_where_nothing_can_be_written(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "the directory /nonexistent does not exist" in _fails("record", "-o", "/nonexistent/x")
+    assert "is a directory" in _fails("record", "-o", ".")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert "no permission to write" in _fails("record", "-o", "x")
+    assert "no permission to write" in _fails("snapshot", "--json", "x")
+    assert list(Path().iterdir()) == []
+
+
+def test_ctrl_c_leaves_no_file(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    Path("box.tar.zst").write_text("old")
+    monkeypatch.setattr(RecordedHost, "run", interrupted)
+    result = CliRunner().invoke(cli, ["record", "-o", "box.tar.zst"])
+    assert result.exit_code != 0
+    assert [path.read_text() for path in Path().iterdir()] == ["old"]
+
+
+def test_a_spec_of_another_version_on_the_box_stops_no_recording(machine: Machine) -> None:
+    machine.file(SPEC, '{"schema": "tunecheck/spec/9"}')
+    result = CliRunner().invoke(cli, ["record", "-o", "box.tar.zst"])
+    assert result.exit_code == 0 and "recording without a spec: " in result.stderr
+    assert "spec/9" in _fails("host", "--from", "box.tar.zst")
+
+
+def test_a_given_spec_goes_into_the_recording(machine: Machine) -> None:
+    Path("s.json").write_text(Frozen("zeus7", "other", frozen().spec, {}).to_json())
+    for command in (("record", "-o", "box.tar.zst", "--spec", "s.json"),
+                    ("host", "--record", "box.tar.zst", "--spec", "s.json")):
+        CliRunner().invoke(cli, command)
+        assert json.loads(load("box.tar.zst").reads[SPEC])["profile"] == "other"
+        assert "judged against host-1 (other)" in CliRunner().invoke(cli, ["host", "--from", "box.tar.zst"]).output
+        Path("box.tar.zst").unlink()
+    assert "cannot be read" in _fails("record", "--spec", "/nonexistent")
+
+
+def test_record_of_the_verbs_replaces_names_too(machine: Machine) -> None:
+    CliRunner().invoke(cli, ["topo", "--record", "box.tar.zst"])
+    assert load("box.tar.zst").reads["/proc/sys/kernel/hostname"] == b"host-1\n"
+
+
+@pytest.mark.parametrize("verb", ["topo", "host", "preflight", "snapshot"])
+def test_what_is_no_recording_is_refused(machine: Machine, verb: str) -> None:
+    Path("empty").touch()
+    Path("newer").write_bytes(bundle(manifest={"schema": "tunecheck/record/3"}))
+    Path("newer.gz").write_bytes(gzip.compress(b'{"schema": "tunecheck/record/3"}'))
+    Path("newer.json").write_text('{"schema": "tunecheck/snapshot/2"}')
+    Path("cut").write_bytes(bundle()[:-9])
+    for name, sentence in (("empty", "it is empty"), ("newer", "made by a newer tunecheck (record/3); update"),
+                           ("newer.gz", "made by a newer tunecheck (record/3)"), ("cut", "not a usable recording"),
+                           *([] if verb == "snapshot" else [("newer.json", "tunecheck/snapshot/2")])):
+        assert sentence in _fails(verb, "--from", name)
+
+
+def test_since_takes_recordings_and_snapshots_with_and_without_names(machine: Machine) -> None:
+    _run("record", "-o", "raw.tar.zst", "--raw")
+    _run("record", "-o", "box.tar.zst")
+    for source in ("raw.tar.zst", "box.tar.zst"):
+        _run("snapshot", "--from", source, "--json", "s.json")
+        for path in (source, "s.json"):
+            assert _findings("preflight", "--since", path) == _findings("preflight", "--since", "raw.tar.zst")
+
+
+def test_a_trial_needs_the_snapshot_of_a_box_with_a_spec(machine: Machine) -> None:
+    _run("snapshot", "--json", "s.json")
+    assert CliRunner().invoke(cli, ["host", "--trial", "--from", "s.json"]).exit_code in (0, 1, 3)
+    machine.reads.pop(SPEC)
+    machine.gone("read", SPEC)
+    _run("snapshot", "--json", "s.json")
+    assert "this verb judges against a spec" in CliRunner().invoke(
+        cli, ["host", "--trial", "--from", "s.json"]).exception.args[0]  # type: ignore[union-attr]
+
+
+def test_facts_that_contradict_each_other_are_no_traceback(machine: Machine) -> None:
+    _run("snapshot", "--json", "s.json")
+    document = json.loads(Path("s.json").read_text())
+    document["snapshot"]["topology"]["pairs"][0]["a"] = 7
+    Path("s.json").write_text(json.dumps(document))
+    assert "its parts do not fit together" in _fails("topo", "--from", "s.json")
+
+
+def test_the_first_format_is_still_read() -> None:
+    result = CliRunner().invoke(cli, ["topo", "--json", "--from", str(FIXTURE)])
+    assert len(json.loads(result.stdout)["accelerators"]) == 2
+
+
+def test_a_host_that_answers_nothing(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object, path: str) -> None:
+        raise Unreadable(path, "timed out after 5 s")
+
+    for name in ("read_bytes", "list", "realpath"):
+        monkeypatch.setattr(RecordedHost, name, refuse)
+    result = CliRunner().invoke(cli, ["record", "-o", "box.tar.zst"])
+    assert result.exit_code == 0 and re.search(r", 0 files, .*not readable: .*\d+ timed out after 5 s", result.output)

@@ -1,0 +1,181 @@
+"""Snapshots: facts come back as they were, are judged like their recording, and a damaged file is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.unit.facts import trees
+from tests.unit.facts.big import big_spec, eight_gpus
+from tests.unit.facts.trees import Machine, frozen, full
+
+from tunecheck.errors import UsageError
+from tunecheck.facts.codec import decode, definitions, encode, shape
+from tunecheck.facts.fact import Fact, absent, known
+from tunecheck.facts.snapshot import Snapshot, gather
+from tunecheck.facts.stored import Stored, load, packed, unpack
+from tunecheck.host.recording import load_recording
+from tunecheck.rules import Case, judge
+from tunecheck.spec.frozen import Frozen
+
+FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "h200-2gpu-vm.rec.json.gz"
+LOG = """\
+[    0.000000] Linux version 6.12.1
+[    9.000000] NVRM: Xid (PCI:0000:03:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)
+[   10.000000] pcieport 0000:00:04.0: AER: Corrected error received: 0000:03:00.0
+[   11.000000] INFO: task python:123 blocked for more than 120 seconds.
+"""
+MACHINES = {
+    "switch": lambda: full(trees.switch(), log=LOG), "no acs": lambda: full(trees.switch(None)),
+    "cascaded": lambda: full(trees.cascaded(), log=None), "direct": lambda: full(trees.direct(), "iommu=pt"),
+    "numa": lambda: full(trees.two_bridges((0, 1))), "flat": lambda: full(trees.flat()), "empty": Machine,
+    "eight": lambda: eight_gpus(log=LOG),
+}
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+@dataclasses.dataclass(frozen=True)
+class Kinds:
+    fact: Fact[int]
+    many: Fact[tuple[int, ...]]
+    pairs: Mapping[tuple[str, str], Mapping[str, int]]
+    by_number: dict[int, str]
+    either: int | str
+    colour: Colour
+    word: Literal["a", "b"]
+    fixed: tuple[int, str]
+    few: frozenset[str]
+    anything: Any
+    part: float | None = None
+    listed: list[Fact[str]] = dataclasses.field(default_factory=list)
+
+
+KINDS = Kinds(known(1, "x"), absent("y", "no permission"), {("a", "b"): {"c": 2}}, {7: "x"}, "e", Colour.RED, "a",
+              (1, "b"),
+              frozenset({"b", "a"}), {"any": [1, None, {"x": 1.5}]}, 0.5, [known("s", "t")])
+
+
+def test_every_kind_of_field_comes_back() -> None:
+    data = json.loads(json.dumps(encode(Kinds, KINDS)))
+    assert decode(Kinds, data) == KINDS
+    assert data["fact"] == {"value": 1, "source": "x"}, "what is not there takes no room"
+    assert data["pairs"] == [[["a", "b"], {"c": 2}]] and data["few"] == ["a", "b"]
+    for value in (float("inf"), 2.0):
+        changed = encode(Kinds, dataclasses.replace(KINDS, part=value))
+        assert decode(Kinds, json.loads(json.dumps(changed))).part == value
+
+
+@pytest.mark.parametrize(("field", "value", "sentence"), [
+    ("fact", {"value": "1", "source": "x"}, "expected int, found '1'"),
+    ("fact", {"value": True, "source": "x"}, "expected int"),
+    ("fact", [], "expected an object"), ("fact", {"value": 1}, "it lacks source"), ("either", None, "another type"),
+    ("fact", {"value": 1, "source": "x", "more": 1}, "fields that this version does not know"),
+    ("many", {"value": ["x"], "source": "y"}, "a list of int"), ("pairs", {}, "a list of pairs"),
+    ("pairs", [["a"]], "a list of 2"),
+    ("by_number", [["7", "x"]], "expected integer"), ("colour", "blue", "expected Colour"), ("word", "c", "one of"),
+    ("fixed", [1], "a list of 2"), ("part", "much", "a number"), ("listed", [1], "an object"), ("few", "ab", "a list")])
+def test_nothing_else_is_read(field: str, value: object, sentence: str) -> None:
+    with pytest.raises(ValueError, match=f"^Kinds: .*{sentence}"):
+        decode(Kinds, {**encode(Kinds, KINDS), field: value})
+
+
+@pytest.mark.parametrize("kind", [bytes, tuple, dict, complex, int | list[int] | str])
+def test_a_type_that_facts_cannot_have_is_told_to_its_author(kind: Any) -> None:
+    with pytest.raises(TypeError, match="fact"):
+        shape(kind)
+
+
+def test_a_fact_that_is_newer_than_the_snapshot_is_no_evidence() -> None:
+    data = encode(Kinds, KINDS)
+    del data["fact"], data["part"]
+    found = decode(Kinds, data)
+    assert found.part is None and found.fact.value is None
+    assert found.fact.why() == "fact: not in this snapshot: it was made by an older tunecheck"
+
+
+def _spec(machine: Machine, name: str) -> Frozen:
+    return big_spec() if name == "eight" else frozen(iommu="pt", modules={"nvidia_uvm": {"uvm_disable_hmm": 1}})
+
+
+@pytest.mark.parametrize("verb", ["topo", "host", "preflight"])
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_snapshot_is_judged_like_its_recording(name: str, verb: str) -> None:
+    machine = MACHINES[name]()
+    spec = _spec(machine, name)
+    whole = gather(machine.host(), spec.spec, True)
+    stored = unpack(packed(Stored(whole, spec)))
+    assert stored == Stored(whole, spec)
+    replayed = gather(machine.host(), spec.spec, verb != "topo", verb != "host")
+    assert judge(Case(stored.seen_by(verb), stored.frozen), verb) == judge(Case(replayed, spec), verb)
+
+
+def test_the_real_machine_too() -> None:
+    whole = gather(load_recording(str(FIXTURE)), None, True)
+    assert unpack(packed(Stored(whole, None))) == Stored(whole, None)
+
+
+@pytest.mark.parametrize("name", ["switch", "eight"])
+def test_a_snapshot_fits_its_schema(name: str) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    from tunecheck.report.schema import SCHEMAS
+
+    machine = MACHINES[name]()
+    spec = _spec(machine, name)
+    schema = SCHEMAS["snapshot-1.json"]
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.loads(packed(Stored(gather(machine.host(), spec.spec, True), spec))), schema)
+    assert "kernel.Kernel" in definitions
+
+
+_CONTENT = packed(Stored(gather(MACHINES["switch"]().host(), frozen().spec, True), frozen()), created=0)
+_DOCUMENT = json.loads(_CONTENT)
+
+
+@pytest.mark.parametrize(("content", "sentence"), [
+    (b"", "not JSON, or cut short"), (_CONTENT[:-30], "not JSON, or cut short"), (b"[" * 100_000, "not JSON"),
+    (b"[]", "its schema is 'None'"),
+    (b'{"schema": "tunecheck/snapshot/2"}', "'tunecheck/snapshot/2'; this tunecheck .* reads"),
+    (json.dumps({**_DOCUMENT, "more": 1}).encode(), "unknown part 'more'"),
+    (json.dumps({**_DOCUMENT, "snapshot": None}).encode(), "Snapshot: expected an object"),
+    (json.dumps({**_DOCUMENT, "spec": {}}).encode(), "schema is None"),
+    (json.dumps({**_DOCUMENT, "snapshot": {**_DOCUMENT["snapshot"], "new": 1}, "tunecheck": "9.9"}).encode(),
+     r"fields that this version does not know \(made by tunecheck 9.9, this is"),
+], ids=lambda value: value if isinstance(value, str) else "content")
+def test_a_damaged_snapshot_is_refused(tmp_path: Path, content: bytes, sentence: str) -> None:
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(UsageError, match=f"not a usable snapshot: .*{sentence}"):
+        load(str(tmp_path / "x"))
+
+
+def test_a_given_spec_must_not_ask_for_facts_that_were_never_read() -> None:
+    stored = unpack(_CONTENT)
+    assert stored.judged_with(None) == stored.frozen
+    assert stored.judged_with(frozen(iommu="pt")) == frozen(iommu="pt")
+    with pytest.raises(UsageError, match="other accelerators or modules"):
+        stored.judged_with(frozen(modules={"nvidia": {"NVreg_X": 1}}))
+
+
+@settings(max_examples=300, deadline=None, derandomize=True, database=None,
+          suppress_health_check=[HealthCheck.too_slow])
+@given(place=st.integers(0, 1 << 20), length=st.sampled_from((0, 1, 3, 30)),
+       insert=st.sampled_from((b"", b"1", b"null", b'"x"', b"[]", b"{}", b"-", b"true", b",", b"\xff", b"1e999")))
+def test_any_damage_is_refused_or_read(place: int, length: int, insert: bytes) -> None:
+    at = place % len(_CONTENT)
+    try:
+        unpack(_CONTENT[:at] + insert + _CONTENT[at + length:])
+    except ValueError as error:
+        assert str(error)
+
+
+def test_every_fact_has_a_type_that_can_be_stored() -> None:
+    assert shape(Snapshot).schema == {"$ref": "#/$defs/snapshot.Snapshot"}

@@ -1,0 +1,106 @@
+"""The commands behind the driver's facts, run for real: grep keeps secrets out, ps is understood."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.unit.facts import trees
+
+from tunecheck.facts import driver_parts, packages, processes, service_env
+from tunecheck.facts.fact import absent, known
+from tunecheck.facts.nvml import Gpu, Nvml
+from tunecheck.facts.snapshot import gather
+from tunecheck.host import Completed
+from tunecheck.host.live import LiveHost
+from tunecheck.host.recording import RecordedHost, RecordingHost
+from tunecheck.rules import Case, judge
+
+UNIT = """[Service]
+Environment="NCCL_P2P_LEVEL=NODE" HF_TOKEN=hf_secret "CUDA_VISIBLE_DEVICES=0,1"
+# Environment=NCCL_PROTO=LL API_KEY=secret_in_a_comment
+EnvironmentFile=-%s/env
+ExecStart=/usr/bin/docker run -e VLLM_USE_V1=1 \\
+  -e HF_TOKEN=hf_secret -e MY_NCCL_X=1 --enable-pcie-oneshot-allreduce
+"""
+
+
+@pytest.fixture
+def live() -> Iterator[LiveHost]:
+    host = LiveHost()
+    yield host
+    host.close()
+
+
+@pytest.mark.skipif(not shutil.which("grep"), reason="no grep")
+def test_only_the_variables_asked_for_reach_a_recording(tmp_path: Path, live: LiveHost,
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "units").mkdir()
+    (tmp_path / "units/vllm.service").write_text(UNIT % tmp_path)
+    (tmp_path / "env").write_text("HF_TOKEN=hf_secret\nexport NCCL_IB_DISABLE='1'\n#NCCL_DEBUG=INFO\n")
+    os.mkfifo(tmp_path / "units/pipe.service")
+    monkeypatch.setattr(service_env, "_PLACES", (f"{tmp_path}/units", f"{tmp_path}/absent"))
+    child = subprocess.Popen(["sleep", "60"], env={"HF_TOKEN": "hf_secret", "NCCL_SOCKET_IFNAME": "eth0 eth1"})
+    try:
+        gpu = Gpu("0000:03:00.0", 0, {"processes": [{"pid": child.pid}, {"pid": -1}, "x"]}, {})
+        told = known(Nvml(absent("x", "y"), absent("x", "y"), (gpu,), {}), "NVML")
+        host = RecordingHost(live)
+        for _ in range(100):        # until the child has become sleep
+            env = service_env.service_env(host, True, told).value
+            if env and f"/proc/{child.pid}/environ" in env.found:
+                break
+    finally:
+        child.kill()
+        child.wait()
+    assert env is not None
+    assert {path: each.values for path, each in env.found.items()} == {
+        f"{tmp_path}/units/vllm.service": {"NCCL_P2P_LEVEL": "NODE", "CUDA_VISIBLE_DEVICES": "0,1", "VLLM_USE_V1": "1"},
+        f"{tmp_path}/env": {"NCCL_IB_DISABLE": "1"},
+        f"/proc/{child.pid}/environ": {"NCCL_SOCKET_IFNAME": "eth0 eth1"}}
+    assert env.found[f"{tmp_path}/units/vllm.service"].options == {"--enable-pcie-oneshot-allreduce"}
+    assert "secret" not in str(vars(host.answers))
+
+
+@pytest.mark.skipif(not shutil.which("ps"), reason="no ps")
+def test_the_tasks_of_this_machine(live: LiveHost) -> None:
+    found = processes.processes(live, True)
+    assert found.value is not None and found.value.complete
+    # An idle machine may have a task that waits for its disk; none is in a driver that is not there.
+    assert [stuck for stuck in found.value.stuck if stuck.in_driver] == []
+
+
+def test_nothing_is_asked_where_there_is_no_nvidia() -> None:
+    host = RecordedHost({})
+    assert processes.processes(host, False).reason == packages.packages(host, False).installed.reason == "not asked for"
+    assert driver_parts.driver_parts(host, False, ("6.1",)).modules == {}
+
+
+def test_a_machine_that_answers_nothing_about_its_driver() -> None:
+    """Every check says unknown or skip, none raises, none passes."""
+    machine = trees.full(trees.switch())
+    for path in ("/sys/module/nvidia/version", "/proc/driver/nvidia/version"):
+        machine.gone("read", path, reason="timed out after 5 s")
+    findings = judge(Case(gather(machine.host(), None, True)), "host")
+    ours = [each for each in findings if each.id.startswith((
+        "driver-c", "driver-p", "driver-h", "driver-s", "module-f", "registry", "persist", "fabric", "gpu-z", "nccl"))]
+    assert len(ours) == 11 and {each.outcome for each in ours} == {"unknown"}
+
+
+@pytest.mark.parametrize("garbage", ["", "\0", "\xff" * 5000, "version: x\nlicense:\n", "1 2 3 D\n",
+                                     "\t\t\tinstalled\n"])
+def test_garbage_from_every_command_and_file(garbage: str) -> None:
+    machine = trees.driver(trees.full(trees.switch()))
+    for argv in machine.runs:
+        machine.runs[argv] = Completed(argv, 0, garbage, garbage)
+    for path in ("/proc/driver/nvidia/params", "/proc/driver/nvidia/version"):
+        machine.file(path, garbage)
+    for name in ("libnvidia-ml.so", "libcuda.so"):
+        machine.realpaths[f"/usr/lib/x86_64-linux-gnu/{name}.1"] = f"/x{garbage}"
+    machine.lists["/lib/firmware/nvidia"] = [garbage]
+    findings = judge(Case(gather(machine.host(), None, True)), "host")
+    assert {each.outcome for each in findings if each.id == "driver-pending"} == {"unknown"}
+    assert {each.outcome for each in findings if each.id == "driver-stuck"} == {"unknown"}

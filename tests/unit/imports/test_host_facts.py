@@ -1,0 +1,146 @@
+"""Command lines of unusual boots, `cat` prompts, lscpu, numactl, and what a whole kernel log tells by its silence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.imports.samples import box, samples
+from tests.unit.imports.test_import import folder, found
+
+from tunecheck.facts.snapshot import HostFacts
+from tunecheck.formats.cpulist import show
+from tunecheck.host.imported import load_import
+from tunecheck.host.imported_kinds import recognise
+from tunecheck.rules import Case, judge
+
+LSCPU = """\
+Architecture:             x86_64
+  CPU op-mode(s):         32-bit, 64-bit
+CPU(s):                   16
+  On-line CPU(s) list:    0-14
+  Off-line CPU(s) list:   15
+Vendor ID:                AuthenticAMD
+    Thread(s) per core:   2
+    Core(s) per socket:   4
+    Socket(s):            2
+NUMA:
+  NUMA node(s):           4
+  NUMA node0 CPU(s):      0-3
+  NUMA node1 CPU(s):      4-7
+  NUMA node2 CPU(s):      8-11
+  NUMA node3 CPU(s):      12-14
+"""
+NUMACTL = """\
+available: 2 nodes (0,3)
+node 0 cpus: 0 1 2 3
+node 0 size: 1000 MB
+node 3 cpus: 4 5
+node 3 size: 0 MB
+"""
+LOG = """\
+[    0.000000] Linux version 6.17.0 (x)
+[    0.000000] Command line: root=/dev/sda1 ro
+[    1.000000] LSM: initializing lsm=lockdown,capability
+[    1.100000] clocksource: Switched to clocksource tsc-early
+[    1.200000] iommu: Default domain type: Translated
+[    1.300000] clocksource: Switched to clocksource tsc
+"""
+
+
+def host(tmp_path: Path, *texts: str) -> HostFacts:
+    facts = found(load_import(folder(tmp_path, *texts))).host
+    assert facts is not None
+    return facts
+
+
+@pytest.mark.parametrize("line", [
+    "console=ttyS0 reboot=k panic=1 pci=off ro",
+    "console=hvc0 rw init=/sbin/init quiet 8250.nr_uarts=0",
+    "ip=dhcp console=ttyS0,115200n8 ro nfsroot=10.0.0.1:/srv",
+    "BOOT_IMAGE=/vmlinuz ro", "initrd=x"])
+def test_the_command_line_of_an_unusual_boot(tmp_path: Path, line: str) -> None:
+    assert recognise(line + "\n") == "/proc/cmdline"
+    assert host(tmp_path, line + "\n").kernel.cmdline.value == tuple(line.split())
+
+
+@pytest.mark.parametrize("line", [
+    "the console was quiet, and then a panic", "console quiet panic", "console=ttyS0 ro",
+    "please reboot=k; panic=1 ro pci",
+    "console=ttyS0 ro quiet\npanic=1", "ro,rw,quiet=1", ""])
+def test_a_sentence_is_no_command_line(line: str) -> None:
+    assert recognise(line) is None
+
+
+def test_prompts_name_the_file_that_follows(tmp_path: Path) -> None:
+    text = ("me@rig:~$ cat /proc/cmdline\nconsole=hvc0 strange\nme@rig:~$ uname -r\n6.8.0\n"
+            "me@rig:~$ cat /sys/devices/system/cpu/smt/control\noff\n"
+            "[root@rig ~]# cat /proc/sys/kernel/tainted\n0\n"
+            "$ cat /sys/kernel/security/lockdown\ncat: /sys/kernel/security/lockdown: Permission denied\n"
+            "$ cat /proc/sys/kernel/numa_balancing\ncat: /proc/sys/kernel/numa_balancing: No such file or directory\n")
+    facts = host(tmp_path, text)
+    assert facts.kernel.cmdline.value == ("console=hvc0", "strange")
+    assert facts.platform.smt.value == "off"
+    assert facts.kernel.lockdown.reason == "no permission"
+    assert facts.platform.numa_balancing.missing
+
+
+def test_grep_names_its_files(tmp_path: Path) -> None:
+    facts = host(tmp_path, "/proc/sys/kernel/numa_balancing:1\n/proc/sys/kernel/tainted:4096\n"
+                           "/sys/devices/system/clocksource/clocksource0/current_clocksource:hpet\n")
+    assert (facts.platform.numa_balancing.value, facts.kernel.taint.value, facts.kernel.clocksource.value) == (
+        1, 4096, "hpet")
+
+
+def test_lscpu(tmp_path: Path) -> None:
+    facts = host(tmp_path, LSCPU).platform
+    assert facts.online.value is not None and show(facts.online.value) == "0-14"
+    assert facts.present.value is not None and show(facts.present.value) == "0-15"
+    assert (facts.smt.value, facts.sockets.value, len(facts.nodes.value or ())) == ("on", 2, 4)
+
+
+def test_lscpu_in_another_language_says_nothing(tmp_path: Path) -> None:
+    assert recognise(LSCPU.replace("Architecture", "Architektur").replace("On-line CPU", "Liste der CPU")) is None
+    facts = host(tmp_path, LSCPU.replace("Off-line CPU(s) list:   15\n", "\n"), LOG).platform
+    assert facts.present.value is None
+    assert "lscpu" in (facts.present.reason or "")
+
+
+def test_numactl(tmp_path: Path) -> None:
+    nodes = host(tmp_path, NUMACTL).platform.nodes.value
+    assert nodes is not None
+    assert [(node.number, node.cpus.value, node.memory) for node in nodes] == [
+        (0, (0, 1, 2, 3), True), (3, (4, 5), False)]
+
+
+def test_limits_and_swap(tmp_path: Path) -> None:
+    facts = host(tmp_path, "DefaultLimitMEMLOCK=8388608\n", "Filename\tType\tSize\tUsed\tPriority\n"
+                           "/swap.img file 8388604 0 -2\n").platform
+    assert facts.memlock.value == {"services": 8388608}
+    assert facts.swaps.value is not None and facts.swaps.value[0].size == 8388604
+
+
+def test_a_whole_log_tells_by_its_silence(tmp_path: Path) -> None:
+    facts = host(tmp_path, box("acs-iommu"), LOG)
+    assert (facts.kernel.clocksource.value, facts.kernel.lockdown.value) == ("tsc", "none")
+
+
+def test_a_filtered_log_does_not(tmp_path: Path) -> None:
+    facts = host(tmp_path, box("acs-iommu"), LOG.replace("LSM: ", "").replace("iommu: Default", "iommu:"))
+    assert not facts.kernel.lockdown.known
+
+
+def test_the_real_box_of_eight() -> None:
+    case = Case(found(load_import(str(samples("host")))))
+    told = {finding.id: finding for finding in judge(case, "preflight")}
+    assert {name: told[name].outcome for name in (
+        "cpu-lost", "iommu-trap", "acs-persistence", "cmdline-unknown", "numa-nodes", "iommu-mode", "kernel-lockdown",
+        "clocksource", "smt", "numa-balancing", "memlock")} == {
+        "cpu-lost": "warn", "iommu-trap": "warn", "acs-persistence": "warn", "cmdline-unknown": "pass",
+        "numa-nodes": "pass", "iommu-mode": "skip", "kernel-lockdown": "pass", "clocksource": "pass", "smt": "skip",
+        "numa-balancing": "unknown", "memlock": "unknown"}
+    assert "CPU 239 did not come up" in told["cpu-lost"].message
+    assert "12 of 16 ports" in told["iommu-trap"].message
+    assert "2 NUMA nodes on 2 socket(s), 1 per socket; accelerators on node 0-1" in told["numa-nodes"].message
+    assert "SMT is on" in told["smt"].message
+    assert "no IOMMU group" in told["iommu-mode"].message

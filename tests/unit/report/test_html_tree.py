@@ -1,0 +1,49 @@
+"""The tree of the page: how links are called and judged, and where boxes go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.facts.trees import cascaded, direct, flat, two_bridges
+from tests.unit.report.boxes import judged, switches
+
+from tunecheck.report.html.layout import arrange
+from tunecheck.report.html.tree import grow, link_label, link_state
+
+
+def _link(width: int | None, most: int | None, speed: str | None = None, top: str | None = None) -> dict[str, Any]:
+    return {"width": width, "max_width": most, "speed": speed, "max_speed": top}
+
+
+@pytest.mark.parametrize(("link", "label", "state"), [
+    (_link(16, 16, "32.0 GT/s PCIe", "32.0 GT/s PCIe"), "x16 Gen5", "ok"),
+    (_link(16, 16, "2.5 GT/s PCIe", "32.0 GT/s PCIe"), "x16 Gen1/5", "ok"),
+    (_link(8, 16, "16.0 GT/s PCIe", "64.0 GT/s PCIe"), "x8/16 Gen4/6", "narrow"),
+    (_link(0, 16), "no link", "narrow"),
+    (_link(None, 16, "Unknown"), "x? Gen?", "unknown"),
+    (_link(4, None, "nonsense", "8 GT/s"), "x4 Gen?", "unknown"),
+])
+def test_links(link: dict[str, Any], label: str, state: str) -> None:
+    assert (link_label(link), link_state(link, False)) == (label, state)
+
+
+def test_only_the_slow_link_is_marked() -> None:
+    data = judged(switches(4), "topo")[1].document
+    data["findings"].append({"id": "link-speed", "subject": "GPU0 0000:03:00.0", "outcome": "fail", "message":
+                             "link-speed: GPU0 0000:03:00.0: under load, 0000:00:01.1-0000:01:00.0 runs at Gen1"})
+    assert {node.id for node in grow(data).values() if node.state == "slow"} == {"0000:01:00.0"}
+
+
+@pytest.mark.parametrize("machine", [switches(8), switches(3), cascaded(), direct(), flat(), two_bridges((0, 1))],
+                         ids=["8", "3", "cascaded", "direct", "flat", "two bridges"])
+def test_boxes_neither_overlap_nor_leave_the_picture(machine: Any) -> None:
+    nodes = grow(judged(machine, "topo")[1].document)
+    picture = arrange(nodes)
+    for one in picture.boxes:
+        assert one.x >= 0 and one.x + one.width <= picture.width
+        assert one.y >= 0 and one.y + one.height <= picture.height
+        for two in picture.boxes:
+            assert one is two or one.x + one.width <= two.x or two.x + two.width <= one.x or (
+                one.y + one.height <= two.y or two.y + two.height <= one.y), (one.node.id, two.node.id)
+    assert {line.node.id for line in picture.lines} == {node.id for node in nodes.values() if node.parent}

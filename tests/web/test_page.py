@@ -1,0 +1,245 @@
+"""The HTML report in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.facts.trees import Machine, cascaded, direct, flat, two_bridges
+from tests.unit.report.boxes import hostile, judged, spec, switches, wrong
+from tests.web.conftest import Watched
+
+Show = Callable[..., Watched]
+
+#: Worked out by hand from boxes.switches(): the lines between the two GPUs, named by their lower end.
+_WITHIN = {"0000:03:00.0", "0000:02:00.0", "0000:04:00.0", "0000:02:01.0"}
+_ACROSS = {"0000:03:00.0", "0000:02:00.0", "0000:01:00.0", "0000:00:01.1", "pci0000:00", "numa 0",
+           "0000:63:00.0", "0000:62:00.0", "0000:61:00.0", "0000:60:01.1", "pci0000:60", "numa 1"}
+
+
+def _lit(page: Any) -> set[str]:
+    found: list[str] = page.eval_on_selector_all(".edge.lit", "all => all.map(one => one.dataset.edge)")
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+def _cell(page: Any, a: int, b: int) -> Any:
+    return page.locator(f"#matrix tbody tr:nth-child({a + 1}) > :nth-child({b + 2})")
+
+
+def _overflow(page: Any) -> int:
+    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+def test_it_opens_offline_and_in_silence(show: Show, screenshots: Path) -> None:
+    shown = show(wrong())
+    page = shown.page
+    assert page.locator("h1").inner_text().split() == ["FAIL", "box1"]
+    assert page.locator("#picture .node.gpu").count() == 8
+    assert page.locator("#picture .edge.narrow text").all_text_contents() == ["x8/16 Gen5"]
+    assert page.locator("#picture .edge.unknown text").all_text_contents() == ["x? Gen5"]
+    assert page.locator("#picture .node.redirects").count() == 2
+    page.screenshot(path=screenshots / "light.png", full_page=True)
+    assert shown.quiet()
+
+
+def test_pointing_at_a_pair_lights_its_path(show: Show, screenshots: Path) -> None:
+    shown = show(wrong())
+    page = shown.page
+    assert _lit(page) == set()
+    _cell(page, 0, 1).hover()
+    assert _lit(page) == _WITHIN
+    assert page.locator("#detail h3").inner_text() == "GPU0 to GPU1"
+    assert "0000:02:00.0" in page.locator("#detail").inner_text().partition("Redirected by")[2]
+    _cell(page, 6, 0).hover()
+    assert _lit(page) == _ACROSS
+    page.screenshot(path=screenshots / "path.png", full_page=True)
+    page.locator("h1").hover()
+    assert _lit(page) == set()
+    _cell(page, 0, 1).click()
+    page.locator("h1").hover()
+    assert _lit(page) == _WITHIN, "a click keeps the pair"
+    page.keyboard.press("Escape")
+    assert _lit(page) == set()
+    assert shown.quiet()
+
+
+def test_the_same_from_the_keyboard(show: Show) -> None:
+    shown = show(wrong())
+    page = shown.page
+    assert page.locator("#matrix td[tabindex='0']").count() == 1, "one stop for the Tab key"
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.tagName") == "TD":
+            break
+    assert _lit(page) == _WITHIN, "the first stop is GPU0-GPU1"
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "GPU0 to GPU1: PIX"
+    page.keyboard.press("ArrowDown")        # over the diagonal, GPU1-GPU1
+    assert page.locator("#detail h3").inner_text() == "GPU2 to GPU1"
+    page.keyboard.press("ArrowLeft")
+    for _ in range(4):
+        page.keyboard.press("ArrowDown")
+    assert page.locator("#detail h3").inner_text() == "GPU6 to GPU0"
+    assert _lit(page) == _ACROSS
+    page.keyboard.press("Enter")
+    assert page.locator("td[aria-selected='true']").count() == 1
+    page.keyboard.press("Home")
+    page.keyboard.press("End")
+    assert page.locator("#detail h3").inner_text() == "GPU6 to GPU7"
+    page.keyboard.press("Tab")
+    assert _lit(page) == _ACROSS, "the kept pair stays lit"
+    page.keyboard.press("Escape")
+    assert _lit(page) == set()
+    assert shown.quiet()
+
+
+def test_a_predicted_path_is_told(show: Show) -> None:
+    page = show(wrong()).page
+    _cell(page, 5, 4).hover()
+    told = page.locator("#detail").inner_text()
+    assert "57.6 GB/s one way, " in told and " both ways, slowest link 0000:4" in told and "x16 Gen5, MPS 256" in told
+    assert "hairpin" in told and "0000:42:01.0" in told.partition("Redirected by")[2]
+
+
+def test_findings_are_filtered_by_outcome_and_text(show: Show) -> None:
+    shown = show(wrong())
+    page = shown.page
+    all_of_them = page.locator(".finding:visible").count()
+    page.locator(".choice.pass").click()
+    page.locator(".choice.skip").click()
+    assert page.locator(".finding.pass:visible").count() == 0
+    assert 0 < page.locator(".finding:visible").count() < all_of_them
+    page.fill("#text", "redirects 62:01")
+    assert page.locator(".finding:visible .id").all_inner_texts() == []
+    page.fill("#text", "acs-redirect 42:01")
+    assert page.locator(".finding:visible .id").all_inner_texts() == ["acs-redirect"]
+    page.fill("#text", "nothing says this")
+    assert page.locator("#nothing").is_visible()
+    assert shown.quiet()
+
+
+def test_a_command_can_be_copied(show: Show) -> None:
+    page = show(wrong(), permissions=["clipboard-read", "clipboard-write"]).page
+    page.locator(".finding.fail .copy").first.click()
+    page.wait_for_function("document.querySelector('.copy').textContent === 'Copied'")
+    assert page.evaluate("navigator.clipboard.readText()").startswith("ansible-playbook site.yml --tags acs")
+
+
+def _background(page: Any) -> str:
+    return str(page.evaluate("getComputedStyle(document.documentElement).backgroundColor"))
+
+
+def test_dark_by_the_system_and_by_hand(show: Show, screenshots: Path) -> None:
+    dark = show(wrong(), color_scheme="dark")
+    assert _background(dark.page) == "rgb(20, 23, 27)"
+    _cell(dark.page, 0, 1).click()
+    dark.page.screenshot(path=screenshots / "dark.png", full_page=True)
+    dark.page.get_by_text("Light", exact=True).click()
+    assert _background(dark.page) == "rgb(255, 255, 255)"
+    light = show(wrong(), java_script_enabled=False)
+    light.page.get_by_text("Dark", exact=True).click()
+    light.page.locator("h1").hover()
+    assert light.page.locator("#theme-dark").is_checked(), "the switch needs no script"
+    assert dark.quiet() and light.quiet()
+
+
+def test_everything_is_there_without_javascript(show: Show, screenshots: Path) -> None:
+    shown = show(wrong(), java_script_enabled=False)
+    page = shown.page
+    assert page.locator("#picture .node.gpu").count() == 8
+    assert page.locator("#matrix td").count() == 64
+    assert not page.locator("#filter").is_visible()
+    closed = page.locator(".finding.pass").first
+    assert not closed.locator(".facts").first.is_visible()
+    closed.locator("summary").click()
+    assert closed.locator(".facts").first.is_visible()
+    page.screenshot(path=screenshots / "no-javascript.png", full_page=True)
+    assert shown.quiet()
+
+
+def test_printed_everything_is_open(show: Show, screenshots: Path) -> None:
+    shown = show(wrong(), color_scheme="dark")
+    page = shown.page
+    page.fill("#text", "acs")
+    page.emulate_media(media="print", color_scheme="dark")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert _background(page) == "rgb(255, 255, 255)"
+    assert page.locator(".facts:visible").count() == page.locator(".facts").count() > 10
+    assert page.locator(".pairs tbody tr:visible").count() == 28
+    assert not page.locator("#filter").is_visible()
+    page.screenshot(path=screenshots / "print.png", full_page=True)
+    page.pdf(path=screenshots / "print.pdf", prefer_css_page_size=True)
+    assert shown.quiet()
+
+
+@pytest.mark.parametrize("width", [320, 390, 760, 1024])
+def test_a_narrow_window_scrolls_down_only(show: Show, screenshots: Path, width: int) -> None:
+    shown = show(wrong(), viewport={"width": width, "height": 800})
+    assert _overflow(shown.page) == 0
+    _cell(shown.page, 0, 1).click()
+    assert _overflow(shown.page) == 0
+    shown.page.screenshot(path=screenshots / f"narrow-{width}.png", full_page=True)
+    assert shown.quiet()
+
+
+def test_two_hundred_gpus_stay_usable(show: Show, screenshots: Path) -> None:
+    shown = show(judged(switches(200), "topo", spec(200))[1])
+    page = shown.page
+    assert _overflow(page) == 0
+    frames = {frame: page.locator(frame).bounding_box() for frame in ("#tree", "#matrix")}
+    assert all(box and box["height"] <= 900 for box in frames.values()), "the page is not 200 rows high"
+    _cell(page, 150, 151).click()
+    assert _overflow(page) == 0
+    assert len(_lit(page)) == 4
+    assert page.locator(".node.gpu.lit").first.evaluate(
+        "node => { const at = node.getBoundingClientRect(), frame = document.getElementById('tree')"
+        ".getBoundingClientRect(); return at.top >= frame.top && at.bottom <= frame.bottom; }")
+    assert page.locator("#matrix td:focus").get_attribute("aria-label") == "GPU150 to GPU151: PIX"
+    page.screenshot(path=screenshots / "200-gpus.png")
+    assert shown.quiet()
+
+
+def test_what_a_hostile_host_says_is_inert(show: Show) -> None:
+    shown = show(hostile())
+    page = shown.page
+    _cell(page, 0, 1).click()
+    assert page.evaluate("window.hit") is None
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 2
+    assert "<script>window.hit=1" in page.locator("h1").inner_text()
+    assert _overflow(page) == 0
+    assert shown.quiet()
+
+
+def test_a_hidden_tree_lights_no_path_and_says_why(show: Show) -> None:
+    """A virtual machine that shows its GPUs on the root bus: the tree that is drawn is not the real one."""
+    shown = show(judged(flat(), "topo")[1])
+    page = shown.page
+    assert page.locator("#picture .edge.unknown").count() == 2
+    _cell(page, 0, 1).hover()
+    assert _lit(page) == set()
+    told = page.locator("#detail").inner_text()
+    assert "unknown" in told and "not derivable" in told and "Hops" not in told
+    assert "not derivable" in (page.locator(".pairs tbody tr").text_content() or "")
+    assert shown.quiet()
+
+
+@pytest.mark.parametrize("machine", [cascaded(), direct(), two_bridges((0, 1)), two_bridges((-1, -1))],
+                         ids=["cascaded", "direct", "two nodes", "nodes not said"])
+def test_the_lit_path_crosses_the_ports_of_the_document(show: Show, machine: Machine) -> None:
+    run = judged(machine, "topo")[1]
+    page = show(run).page
+    _cell(page, 0, 1).hover()
+    (pair,) = run.document["pairs"]
+    lit = {name for name in _lit(page) if ":" in name and "." in name}
+    assert lit == ({*pair["bridges"], pair["a"], pair["b"]} if pair["relation"] else set())
+
+
+@pytest.mark.parametrize("verb", ["host", "topo"])
+def test_verbs_and_boxes_that_have_less_to_show(show: Show, verb: str) -> None:
+    for machine in (switches(0), switches(1), switches(2)):
+        shown = show(judged(machine, verb)[1])
+        assert shown.page.locator("#findings").is_visible()
+        assert shown.quiet()
