@@ -5,12 +5,17 @@ The tests of this file follow each other on one VM (25 s a boot under emulation)
 
 from __future__ import annotations
 
+import base64
+import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import zstandard
 from tests.lab.box import REPO, Box, end_tree
 from tests.lab.conftest import MakeBox
 
@@ -70,6 +75,30 @@ def test_the_report_as_json(lab: Box) -> None:
         assert finding["outcome"] == "pass" and finding["layer"] == "behaviour"
         assert "0x001d" in str(finding["evidence"]) + finding["message"]
     assert found["cmdline-rejected", "pci=noacs"]["outcome"] == "warn"
+
+
+def test_a_recording_is_judged_as_the_live_box(lab: Box, tmp_path: Path) -> None:
+    """On the box and on this machine; a snapshot of it too. Without names, and nothing else lost."""
+    lab.ssh("cd /tmp && tunecheck preflight --json live.json --record box.tar.zst >/dev/null; "
+            "tunecheck preflight --json replay.json --from box.tar.zst >/dev/null; "
+            "tunecheck snapshot --from box.tar.zst >snapshot.json; "
+            "tunecheck preflight --json snapped.json --from snapshot.json >/dev/null; "
+            "tunecheck record -o raw.tar.zst --raw")
+    live, replay, snapped = (json.loads(lab.ssh(f"cat /tmp/{name}.json"))["findings"]
+                             for name in ("live", "replay", "snapped"))
+    assert len(live) > 40 and replay == live and snapped == live
+    for name in ("box", "raw"):
+        packed = base64.b64decode(lab.ssh(f"base64 /tmp/{name}.tar.zst"))
+        (tmp_path / name).write_bytes(packed)
+        assert len(packed) < 5 << 20
+    here = subprocess.run([sys.executable, "-m", "tunecheck", "preflight", "--json", "--from", str(tmp_path / "box")],
+                          capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(REPO / "checks")})
+    assert json.loads(here.stdout)["findings"] == live, here.stderr
+    hostname, machine = lab.ssh("hostname").strip(), lab.ssh("cat /proc/sys/kernel/random/boot_id").strip()
+    plain = {name: zstandard.ZstdDecompressor().decompressobj().decompress((tmp_path / name).read_bytes())
+             for name in ("box", "raw")}
+    assert machine.encode() in plain["raw"] and machine.encode() not in plain["box"]
+    assert json.loads(here.stdout)["host"] != hostname
 
 
 def test_the_second_run_changes_nothing(lab: Box) -> None:

@@ -68,6 +68,5 @@ def parsed_table(host: Host, command: tuple[str, ...], kind: str,
 
 def driver_rows(host: Host) -> list[str]:
     """NVIDIA's display controllers that its driver has, or may have, in address order."""
-    devices = pci.accelerators(host, ()).value or ()
-    return [device.bdf for device in devices if device.driver.value == "nvidia" or not (
-        device.driver.known or device.driver.missing)]
+    bound = {bdf: pci.driver(host, bdf) for bdf in pci.addresses(host, ()).value or ()}
+    return [bdf for bdf, driver in bound.items() if driver.value == "nvidia" or not (driver.known or driver.missing)]
