@@ -22,7 +22,7 @@ _INTERRUPTED = 130
 class _Verbs(click.Group):
     """Loads these verbs, each from its own file, only when they are asked for: start-up time."""
 
-    later = ("record", "snapshot", "spec")
+    later = ("allreduce", "p2p", "record", "snapshot", "spec")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*super().list_commands(ctx), *self.later])
@@ -39,7 +39,7 @@ class _Verbs(click.Group):
 def cli() -> None:
     """Prove that an inference host really is what its specification says.
 
-    Exit codes: 0 pass, 1 a check failed, 2 bad usage or spec, 3 could not determine.
+    Exit codes: 0 pass, 1 a check failed, 2 bad usage or spec, 3 could not determine, 4 a trial hung.
     """
 
 

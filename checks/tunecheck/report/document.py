@@ -12,7 +12,8 @@ from .. import __version__
 from ..facts.paths import PairPath, paths
 from ..facts.pci import Device, Link
 from ..facts.topology import Pair, Topology
-from ..rules import Case, Finding, exit_code, worst
+from ..rules import HUNG, Case, Finding, exit_code, worst
+from .measured_document import measured_document
 
 __all__ = ["document", "to_text"]
 
@@ -29,7 +30,8 @@ def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
         "boot_id": snapshot.boot_id.value,
         "spec": {"host": frozen.host, "profile": frozen.profile, "digest": frozen.digest} if frozen else None,
         "outcome": outcome,
-        "exit_code": exit_code(outcome),
+        # A trial that hung: a server would have hung there, whatever became of the GPUs.
+        "exit_code": HUNG if case.measured and case.measured.hangs else exit_code(outcome),
     }
     if verb != "topo":
         result["trial"] = case.trial
@@ -39,6 +41,8 @@ def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
                                   in enumerate(zip(topology.names, topology.devices, strict=True))]
         result["pairs"] = [_pair(topology, path.pair) | {"path": _path(path)} for path in paths(snapshot)]
         result["bridges"] = [_bridge(topology, device) for device in topology.bridges.values()]
+    if case.measured is not None:
+        result["measured"] = measured_document(case.measured)
     result["findings"] = [_finding(finding) for finding in findings]
     return result
 

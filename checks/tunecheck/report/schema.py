@@ -75,7 +75,7 @@ _SPEC = _or_null(_object(host=_TEXT, profile=_TEXT, digest=_TEXT))
 def _document(kind: str, title: str, verbs: list[str], **more: dict[str, Any]) -> dict[str, Any]:
     head = {"schema": {"const": kind}, "tunecheck": _TEXT, "verb": {"enum": verbs}, "host": _MAYBE_TEXT,
             "boot_id": _MAYBE_TEXT, "spec": _SPEC, "outcome": {"enum": list(OUTCOMES)},
-            "exit_code": {"enum": [0, 1, 3]}}
+            "exit_code": {"enum": [0, 1, 3, 4]}}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title,
             **_object(**head, **more, findings=_list(_FINDING))}
 
@@ -84,10 +84,11 @@ _TREE = {"accelerators": _list(_ACCELERATOR), "pairs": _list(_PAIR), "bridges": 
 
 
 def _report() -> dict[str, Any]:
-    schema = _document("tunecheck/report/1", "tunecheck host and preflight --json", ["host", "preflight"],
-                       trial={"type": "boolean"}, **_TREE)
-    # `tunecheck host` leaves the tree out.
-    schema["required"] = [name for name in schema["required"] if name not in _TREE]
+    optional = {**_TREE, "measured": MEASURED}
+    schema = _document("tunecheck/report/1", "tunecheck host, preflight, p2p and allreduce --json",
+                       ["host", "preflight", "p2p", "allreduce"], trial={"type": "boolean"}, **optional)
+    # `tunecheck host` leaves the tree out, and only what measures has figures.
+    schema["required"] = [name for name in schema["required"] if name not in optional]
     return schema
 
 

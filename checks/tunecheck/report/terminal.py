@@ -44,7 +44,9 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
     """The whole report as text, ending in a newline: worst first. Without ``verbose`` what many subjects have in
     common is one line, and so is everything that does not apply."""
     lines = [*_head(verb, case), ""]
-    if verb != "host":
+    if case.measured is not None:
+        lines += _measured(case, style.width)
+    if verb in ("topo", "preflight"):
         lines += [*tree_lines(case.snapshot.topology, style.unicode), ""]
         matrix = matrix_lines(case.snapshot.topology, style.width)
         lines += [*matrix, ""] if matrix else []
@@ -57,6 +59,17 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     text += _line("skip", _skips(skipped), style) if skipped else []
     return "\n".join([*text, "", *_wrap(_summary(findings), style.width)]) + "\n"
+
+
+def _measured(case: Case, width: int) -> list[str]:
+    """The tables of what was measured."""
+    from .measured import allreduce_lines, p2p_lines
+
+    assert case.measured is not None
+    found, topology = case.measured, case.snapshot.topology
+    tables = [p2p_lines(found, topology, width) if found.find("one way") or found.find("control") else [],
+              allreduce_lines(found, width) if found.find("allreduce") or found.find("soak") else []]
+    return [line for table in tables if table for line in (*table, "")]
 
 
 def _head(verb: str, case: Case) -> list[str]:

@@ -20,9 +20,9 @@ from . import (
     topo_agreement,
     topo_relation,
 )
-from .finding import Case, Finding, Remedy, Rule, exit_code, worst
+from .finding import HUNG, Case, Finding, Remedy, Rule, exit_code, worst
 
-__all__ = ["RULES", "Case", "Finding", "Remedy", "Rule", "exit_code", "judge", "worst"]
+__all__ = ["HUNG", "RULES", "Case", "Finding", "Remedy", "Rule", "exit_code", "judge", "worst"]
 
 
 def _later(check: str) -> Callable[[Case], Iterable[Finding]]:

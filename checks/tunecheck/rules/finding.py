@@ -9,8 +9,10 @@ from ..facts.snapshot import HostFacts, Snapshot
 from ..spec.frozen import Frozen, Spec
 from ..trials.measured import Measured
 
-__all__ = ["OUTCOMES", "Case", "Finding", "Remedy", "Rule", "exit_code", "worst"]
+__all__ = ["HUNG", "OUTCOMES", "Case", "Finding", "Remedy", "Rule", "exit_code", "worst"]
 
+#: Exit code of a trial that hung.
+HUNG = 4
 #: Worst first. Skip and unknown are never shown as pass.
 OUTCOMES = ("fail", "unknown", "warn", "pass", "skip")
 

@@ -1,0 +1,84 @@
+"""What p2p and allreduce share: their options, and the way from a trial to a report."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    from .trials.session import Trial
+
+__all__ = ["numbers", "trial", "trial_options"]
+
+
+def trial_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Options that p2p and allreduce share."""
+    for option in (
+        click.option("--after-reset", is_flag=True, help="The GPUs that a trial wedged were reset: run again."),
+        click.option("--force", is_flag=True, help="Run although processes use the GPUs."),
+        click.option("--evidence", metavar="DIR", default=".", help="Where a stall leaves its bundle; default: here."),
+        click.option("--gpus", metavar="LIST", help="Only these, by the report's numbers: 0,1,4."),
+        click.option("--html", "html_to", metavar="FILE", help="Write a report for the browser, one file, offline."),
+        click.option("--junit", "junit_to", metavar="FILE", help="Write JUnit XML, for CI."),
+        click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
+                     help="Write JSON to FILE; without FILE to standard output, in place of the report."),
+        click.option("--spec", "spec_file", metavar="FILE",
+                     help="Judge against this spec, not /etc/tunecheck/spec.json."),
+        click.option("-v", "--verbose", is_flag=True, help="Show every finding, also those that do not apply."),
+    ):
+        command = option(command)
+    return command
+
+
+def numbers(text: str | None) -> list[int]:
+    """``0,1,4`` as numbers."""
+    if text is None:
+        return []
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--gpus {text}: expected numbers separated by commas, as in --gpus 0,1") from None
+
+
+def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None, force: bool, after_reset: bool,
+          evidence: str, verbose: bool, **outputs: str | None) -> None:
+    """Look at the machine, measure, judge, report; leaves through SystemExit with the verdict's code."""
+    import datetime
+
+    from .cli_check import look
+    from .host.live import LiveHost
+    from .report.outputs import Run, check_outputs, rendered, to_standard_output, write_outputs
+
+    wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
+    check_outputs(wanted, None)
+    chosen = numbers(gpus)
+    frozen, snapshot = look(verb, spec_file, None)
+    from .report.document import document
+    from .rules import Case, judge
+    from .trials import session
+
+    door = LiveHost()
+    try:
+        measured = session.run(door, snapshot, measure, chosen, force, after_reset, evidence)
+    finally:
+        door.close()
+    case = Case(snapshot, frozen, measured=measured)
+    findings = judge(case, verb)
+    run = Run(document(verb, case, findings), findings, datetime.datetime.now(datetime.UTC), "")
+    alone = to_standard_output(wanted)
+    if alone:
+        text = rendered(alone, run)
+    else:
+        from .report.terminal import render, style_for
+
+        text = render(verb, case, findings, style_for(sys.stdout), verbose)
+    sys.stdout.write(text)
+    for note in [] if alone else write_outputs(wanted, run):
+        sys.stdout.write(f"{note}\n")
+    sys.stdout.flush()
+    raise SystemExit(run.document["exit_code"])

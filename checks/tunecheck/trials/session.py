@@ -1,0 +1,137 @@
+"""Before and after a trial: may it run, on which GPUs, and what is kept when it hangs."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ..errors import TrialError, TunecheckError, UsageError
+from ..facts.nvml import Gpu, Nvml
+from ..facts.snapshot import Snapshot
+from ..host import Host, Unreadable
+from ..host.recording import RecordingHost
+from .lock import Lock, clear_wedged, mark_wedged, refuse_wedged
+from .measured import Measured, Measurement
+
+__all__ = ["Trial", "run"]
+
+#: What runs in a session: a host for evidence, and CUDA's numbers of the GPUs.
+Trial = Callable[[Host, Sequence[int]], Measured]
+#: Framebuffer in use beyond what a driver without clients keeps.
+_IDLE_MIB = 512
+
+
+def run(host: Host, snapshot: Snapshot, trial: Trial, chosen: Sequence[int] = (), force: bool = False,
+        after_reset: bool = False, bundles: str = ".") -> Measured:
+    """Run one trial on the ``chosen`` accelerators (numbers of the report; none: all). A hang leaves a bundle with the
+    evidence in the folder ``bundles``. TrialError says why it cannot run; Wedged, that it must not."""
+    boot_id = snapshot.boot_id.value or ""
+    with Lock():
+        if after_reset:
+            clear_wedged()
+        refuse_wedged(boot_id)
+        numbers = _numbers(snapshot, chosen)
+        if len(numbers) < 2:
+            return Measured(notes={"gpus": len(numbers)})
+        gpus = _gpus(snapshot, numbers)
+        if not force:
+            _refuse_busy(host, gpus)
+        recorder = RecordingHost(host)
+        found = trial(recorder, [gpu.index for gpu in gpus])
+        if found.hangs:
+            found = _kept(found, recorder, bundles)
+        for hang in found.hangs:
+            if hang.aftermath.verdict == "wedged":
+                mark_wedged(boot_id, hang.aftermath.text)
+    return _renumbered(found, numbers)
+
+
+def _numbers(snapshot: Snapshot, chosen: Sequence[int]) -> list[int]:
+    count = len(snapshot.topology.devices)
+    unknown = [number for number in chosen if not 0 <= number < count]
+    if unknown:
+        raise UsageError(f"--gpus: there is no GPU{unknown[0]}; this machine has GPU0 to GPU{count - 1}"
+                         if count else "--gpus: this machine has no accelerator")
+    return sorted(set(chosen)) or list(range(count))
+
+
+def _gpus(snapshot: Snapshot, numbers: Sequence[int]) -> list[Gpu]:
+    """The chosen accelerators as NVML has them; its index is CUDA's number in bus order."""
+    told = snapshot.nvml.value
+    if told is None:
+        raise TrialError(f"no trial without NVML: {snapshot.nvml.why()}; see `tunecheck explain nvml-answers`")
+    found = []
+    for number in numbers:
+        device = snapshot.topology.devices[number]
+        gpu = told.gpu(device.bdf)
+        if gpu is None:
+            raise TrialError(f"GPU{number} {device.bdf}: NVIDIA's driver does not have it; see `tunecheck topo`")
+        _refuse_unfit(number, gpu, told)
+        found.append(gpu)
+    return found
+
+
+def _refuse_unfit(number: int, gpu: Gpu, told: Nvml) -> None:
+    name = f"GPU{number} {gpu.bdf}"
+    lost = {"GPU_IS_LOST", "RESET_REQUIRED"} & set(gpu.errors.values())
+    if lost:
+        raise TrialError(f"{name}: {min(lost)}: reset it or reboot")
+    if gpu.fact("mig_mode").value == "enabled":
+        raise TrialError(f"{name} is cut into MIG instances, which have no peer access; switch it off with "
+                         f"nvidia-smi -i {gpu.index} -mig 0")
+    if gpu.fact("compute_mode").value == "prohibited":
+        raise TrialError(f"{name}: its compute mode is prohibited: no program may use it; set it back with "
+                         f"nvidia-smi -i {gpu.index} -c 0")
+
+
+def _refuse_busy(host: Host, gpus: Sequence[Gpu]) -> None:
+    users = {}
+    for gpu in gpus:
+        for process in gpu.fact("processes").value or ():
+            users[process["pid"]] = _name(host, process["pid"])
+    if users:
+        shown = ", ".join(f"{pid} ({name})" for pid, name in sorted(users.items())[:8])
+        raise TrialError(f"the GPUs are in use by {shown}: a trial would disturb it and be disturbed; stop it first, "
+                         "or run it all the same with --force")
+    full = [gpu for gpu in gpus if (gpu.number("memory_used_mib").value or 0) > _IDLE_MIB]
+    if full:
+        raise TrialError(f"{full[0].bdf} has {full[0].number('memory_used_mib').value} MiB in use by a process that "
+                         "cannot be seen from here (a container?); stop it first, or run it all the same with --force")
+
+
+def _name(host: Host, pid: int) -> str:
+    try:
+        return host.read_bytes(f"/proc/{pid}/comm").decode("utf-8", "replace").strip()
+    except Unreadable:
+        return "unknown"
+
+
+def _kept(found: Measured, recorder: RecordingHost, folder: str) -> Measured:
+    """Write what was read at the stall. A full disk costs the bundle, not the verdict."""
+    from ..report.output import write_file
+
+    path = str(Path(folder) / time.strftime("tunecheck-stall-%Y%m%dT%H%M%SZ.tar.zst", time.gmtime()))
+    try:
+        write_file(path, recorder.packed(redact=True, root=os.geteuid() == 0))
+    except TunecheckError as error:
+        return dataclasses.replace(found, notes={**found.notes, "bundle": f"not written: {error}"})
+    return dataclasses.replace(found, hangs=tuple(dataclasses.replace(hang, bundle=path) for hang in found.hangs))
+
+
+def _renumbered(found: Measured, numbers: Sequence[int]) -> Measured:
+    """From positions among the chosen GPUs to the report's numbers."""
+    if list(numbers) == list(range(len(numbers))):
+        return found
+
+    def figure(each: Measurement) -> Measurement:
+        return dataclasses.replace(each, a=None if each.a is None else numbers[each.a],
+                                   b=None if each.b is None else numbers[each.b])
+
+    return dataclasses.replace(
+        found, figures=tuple(figure(each) for each in found.figures),
+        wrong=tuple({**wrong, **{key: numbers[wrong[key]] for key in ("a", "b") if wrong.get(key) is not None}}
+                    for wrong in found.wrong),
+        notes={**found.notes, "no_access": [[numbers[a], numbers[b]] for a, b in found.notes.get("no_access") or ()]})
