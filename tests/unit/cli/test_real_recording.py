@@ -9,7 +9,8 @@ from click.testing import CliRunner
 
 from tunecheck.cli import cli
 
-RECORDING = Path(__file__).resolve().parents[2] / "fixtures" / "h200-2gpu-vm.rec.json.gz"
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+RECORDING = FIXTURES / "h200-2gpu-vm.rec.json.gz"
 
 
 def test_a_flat_virtual_machine_is_unknown_not_phb() -> None:
@@ -25,3 +26,14 @@ def test_a_flat_virtual_machine_is_unknown_not_phb() -> None:
     # That version did not ask NVML: what only NVML knows is unknown.
     assert {check for check, outcome in outcomes.items() if outcome == "unknown"} == {"p2p-capability", "nvml-answers"}
     assert outcomes["acs-redirect"] == "skip" and outcomes["accelerator-count"] == "pass"
+
+
+def test_the_recording_is_judged_as_the_machine_was() -> None:
+    """A bundle of the same kind of machine, and what was found live in the run that recorded it (2026-11-21)."""
+    live = [tuple(each) for each in json.loads((FIXTURES / "h200-2gpu-vm.live.json").read_text())]
+    result = CliRunner().invoke(cli, ["preflight", "--json", "--from", str(FIXTURES / "h200-2gpu-vm.tar.zst")])
+    assert result.exit_code == 0, result.output
+    known = {each[0] for each in live}
+    assert len(known) > 60 and [
+        (each["id"], each["subject"], each["outcome"]) for each in json.loads(result.output)["findings"]
+        if each["id"] in known] == live
