@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,7 @@ from .errors import UsageError
 if TYPE_CHECKING:
     from .trials.session import Trial
 
-__all__ = ["numbers", "trial", "trial_options"]
+__all__ = ["full_preflight", "numbers", "trial", "trial_options"]
 
 
 def trial_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -45,8 +45,18 @@ def numbers(text: str | None) -> list[int]:
         raise UsageError(f"--gpus {text}: expected numbers separated by commas, as in --gpus 0,1") from None
 
 
-def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None, force: bool, after_reset: bool,
-          evidence: str, verbose: bool, **outputs: str | None) -> None:
+def full_preflight(source: str | None, since: str | None, record: str | None, prometheus_to: str | None,
+                   **given: Any) -> None:
+    """``tunecheck preflight --full``: everything that is read, and everything that is measured."""
+    from .trials.everything import everything
+
+    if source is not None or since is not None or record is not None:
+        raise UsageError("--full measures this machine: it goes with neither --from nor --since nor --record")
+    trial("preflight", everything, prometheus_to=prometheus_to, **given)
+
+
+def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = None, force: bool = False,
+          after_reset: bool = False, evidence: str = ".", verbose: bool = False, **outputs: str | None) -> None:
     """Look at the machine, measure, judge, report; leaves through SystemExit with the verdict's code."""
     import datetime
 

@@ -35,7 +35,7 @@ def run(host: Host, snapshot: Snapshot, trial: Trial, chosen: Sequence[int] = ()
         refuse_wedged(boot_id)
         numbers = _numbers(snapshot, chosen)
         if len(numbers) < 2:
-            return Measured(notes={"gpus": len(numbers)})
+            return Measured(notes={"chosen": numbers})
         gpus = _gpus(snapshot, numbers)
         if not force:
             _refuse_busy(host, gpus)
@@ -46,7 +46,7 @@ def run(host: Host, snapshot: Snapshot, trial: Trial, chosen: Sequence[int] = ()
         for hang in found.hangs:
             if hang.aftermath.verdict == "wedged":
                 mark_wedged(boot_id, hang.aftermath.text)
-    return _renumbered(found, numbers)
+    return _renumbered(dataclasses.replace(found, notes={**found.notes, "chosen": numbers}), numbers)
 
 
 def _numbers(snapshot: Snapshot, chosen: Sequence[int]) -> list[int]:
