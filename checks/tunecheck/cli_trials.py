@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,9 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
     wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
     check_outputs(wanted, None)
     chosen = numbers(gpus)
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        click.echo("tunecheck: CUDA_VISIBLE_DEVICES is set and not followed: a trial measures all GPUs; choose with "
+                   "--gpus", err=True)
     frozen, snapshot = look(verb, spec_file, None)
     from .report.document import document
     from .rules import Case, judge

@@ -9,7 +9,7 @@ from typing import Any
 from ..host import Host
 from .evidence import Evidence
 from .measured import Hang, Measured, Measurement, measurement
-from .p2p import hang_of, worker_environment
+from .p2p import Flows, hang_of, worker_environment
 from .supervisor import Job, Outcome, Supervisor
 
 __all__ = ["ARMS", "allreduce", "subsets", "together"]
@@ -31,8 +31,8 @@ def subsets(count: int) -> list[list[int]]:
     return [list(range(size)) for size in sizes]
 
 
-def allreduce(host: Host, ordinals: Sequence[int], soak_seconds: float = 60.0, nccl_path: str | None = None,
-              supervisor: Supervisor | None = None, shortened: bool = False) -> Measured:
+def allreduce(host: Host, ordinals: Sequence[int], _: Flows = (), *, soak_seconds: float = 60.0,
+              nccl_path: str | None = None, supervisor: Supervisor | None = None, shortened: bool = False) -> Measured:
     """Measure every subset of ``ordinals``, the largest with large messages and the soak. Ends at the first hang: what
     follows would run on GPUs that nobody vouches for. ``shortened``: a few sizes only, for tests."""
     refused = _peer_copies(host, ordinals, supervisor)
@@ -52,7 +52,9 @@ def allreduce(host: Host, ordinals: Sequence[int], soak_seconds: float = 60.0, n
                 parameters["large"] = [1 << 20] if last and arm == "p2p" else []
             parameters["own"] = arm == "p2p"
             found.append(_once(host, chosen, arm, parameters, supervisor))
-            if found[-1].hangs or found[-1].failures:
+            if found[-1].hangs and arm == "p2p" and found[-1].hangs[0].aftermath.verdict != "wedged":
+                continue        # whether it hangs without P2P as well says whose fault it is
+            if found[-1].hangs or found[-1].failures or any(part.hangs for part in found):
                 return together(found)
     return together(found)
 
