@@ -12,7 +12,7 @@ import click
 
 from . import __version__
 from .cli_check import check, options
-from .errors import SpecError, TunecheckError
+from .errors import SpecError, TunecheckError, UsageError
 
 __all__ = ["main"]
 
@@ -90,15 +90,18 @@ def explain(check_id: str) -> None:
 
 def main() -> None:
     """Entry point: run a verb, turn every error into one sentence and an exit code."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:      # started with it closed (`>&-`)
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open to the end
-        # Never fail on a character that the terminal's encoding lacks.
-        getattr(sys, name).reconfigure(errors="backslashreplace")
+    if sys.stderr is None:      # started with it closed (`2>&-`)
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - open to the end
+    # Never fail on a character that the terminal's encoding lacks.
+    sys.stderr.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
+        if sys.stdout is None:
+            # The next file to be opened would get its number, and the report.
+            raise UsageError("standard output is closed, the report would be lost; to leave it out: >/dev/null")
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         cli.main(prog_name="tunecheck", standalone_mode=False)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("tunecheck: interrupted; nothing was changed", err=True)
+        click.echo(f"tunecheck: interrupted; {_left_behind()}", err=True)
         sys.exit(_INTERRUPTED)
     except SpecError as error:
         for problem in error.problems:
@@ -110,3 +113,9 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
+
+
+def _left_behind() -> str:
+    output = sys.modules.get(f"{__package__}.report.output")
+    written = output.written if output else ()
+    return f"already written: {', '.join(written)}" if written else "nothing was changed"

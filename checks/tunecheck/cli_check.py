@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from .host.recording import RecordingHost
     from .spec.frozen import Frozen
 
-__all__ = ["check", "look", "options"]
+__all__ = ["check", "look", "options", "say"]
 
 
 def options(command: Callable[..., None]) -> Callable[..., None]:
@@ -49,7 +50,6 @@ def check(verb: str, spec_file: str | None, source: str | None, record: str | No
     junit_to, prometheus_to, html_to, each a file or "-"."""
     import datetime
 
-    from .report.output import write_file
     from .report.outputs import Run, check_outputs, rendered, to_standard_output, write_outputs
 
     wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
@@ -70,12 +70,8 @@ def check(verb: str, spec_file: str | None, source: str | None, record: str | No
             from .report.terminal import render, style_for
 
             text = render(verb, case, findings, style_for(sys.stdout), verbose)
-        _print(text)
-        notes = write_outputs(wanted, run)
-    if notes and not alone:
-        _print("\n".join([*notes, ""]))
-    if recording is not None and record is not None:
-        write_file(record, recording.packed(redact=True, root=os.geteuid() == 0))
+        packed = (record, recording.packed(redact=True, root=os.geteuid() == 0)) if recording and record else None
+        say(text, partial(write_outputs, wanted, run, packed), alone is not None)
     raise SystemExit(run.document["exit_code"])
 
 
@@ -159,13 +155,15 @@ def _made_by_others(*paths: str | None) -> Iterator[None]:
                          f"({type(error).__name__})") from None
 
 
-def _print(text: str) -> None:
-    """Write to standard output; a reader that went away (`| head`) changes nothing about the verdict."""
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Python flushes once more at exit, and would complain there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        raise UsageError(f"standard output cannot be written ({error.strerror})") from None
+def say(text: str, write: Callable[[], list[str]], alone: bool) -> None:
+    """The report, then the files and a note about each; on standard error where a document is ``alone`` on standard
+    output."""
+    from .report.output import emit
+
+    emit(text)
+    notes = write()
+    if alone:
+        for note in notes:
+            click.echo(f"tunecheck: {note}", err=True)
+    elif notes:
+        emit("\n".join([*notes, ""]))

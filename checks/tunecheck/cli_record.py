@@ -32,10 +32,11 @@ def record(output: str | None, raw: bool, spec_file: str | None) -> None:
     from .facts.snapshot import gather
     from .host.live import LiveHost
     from .host.recording import RecordingHost
-    from .report.output import check_writable, write_file
+    from .report.output import PRIVATE, check_writable, emit, write_file
 
+    usual = _name(None)
     if output != "-":
-        check_writable(output or "tunecheck.tar.zst")
+        check_writable(output or usual)
     elif sys.stdout.isatty():
         raise click.UsageError("standard output is a terminal; give a file: -o FILE")
     progress = _Progress()
@@ -48,11 +49,10 @@ def record(output: str | None, raw: bool, spec_file: str | None) -> None:
         progress.done()
     content = door.packed(redact=not raw, root=os.geteuid() == 0)
     if output == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+        emit(content)
     else:
-        output = output or _name(found.hostname.value if raw else None)
-        write_file(output, content)
+        output = output or (_name(found.hostname.value) if raw else usual)
+        write_file(output, content, PRIVATE if raw else None, "recording")
     click.echo(f"{output}: {_size(content)}, {_summary(door.answers)}, "
                + ("raw: it holds names, serial numbers and addresses" if raw else
                   "redacted: names, serial numbers and addresses are replaced"), err=output == "-")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 __all__ = ["snapshot"]
@@ -19,7 +17,7 @@ def snapshot(spec_file: str | None, json_to: str, source: str | None) -> None:
 
     It names the host; a snapshot --from a recording without names does not."""
     from .cli_check import look
-    from .report.output import check_writable, write_file
+    from .report.output import PRIVATE, check_writable, emit, write_file
 
     if json_to != "-":
         check_writable(json_to)
@@ -28,7 +26,7 @@ def snapshot(spec_file: str | None, json_to: str, source: str | None) -> None:
 
     content = packed(Stored(found, frozen))
     if json_to != "-":
-        write_file(json_to, content)
+        write_file(json_to, content, PRIVATE, "snapshot")
+        click.echo(f"snapshot: {json_to}", err=True)
     else:
-        sys.stdout.write(content.decode())
-        sys.stdout.flush()
+        emit(content)

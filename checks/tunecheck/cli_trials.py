@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -61,7 +62,7 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
     """Look at the machine, measure, judge, report; leaves through SystemExit with the verdict's code."""
     import datetime
 
-    from .cli_check import look
+    from .cli_check import look, say
     from .host.live import LiveHost
     from .report.outputs import Run, check_outputs, rendered, to_standard_output, write_outputs
 
@@ -91,8 +92,5 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
         from .report.terminal import render, style_for
 
         text = render(verb, case, findings, style_for(sys.stdout), verbose)
-    sys.stdout.write(text)
-    for note in [] if alone else write_outputs(wanted, run):
-        sys.stdout.write(f"{note}\n")
-    sys.stdout.flush()
+    say(text, partial(write_outputs, wanted, run), alone is not None)
     raise SystemExit(run.document["exit_code"])

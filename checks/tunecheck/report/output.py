@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import tempfile
 from pathlib import Path
 
 from ..errors import UsageError
 
-__all__ = ["check_writable", "write_file"]
+__all__ = ["PRIVATE", "check_writable", "emit", "write_file", "written"]
+
+#: Mode of what names people and machines: a raw recording, a snapshot.
+PRIVATE = 0o600
+#: Every file that this process has written, for who interrupts it.
+written: list[str] = []
 
 
 def check_writable(path: str) -> None:
@@ -20,18 +26,24 @@ def check_writable(path: str) -> None:
         is_folder, has_folder = target.is_dir(), folder.is_dir()
     except (OSError, ValueError) as error:      # a directory on the way is closed to us, or not a path at all
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"{path}: cannot be written ({reason}); choose another place or run as root") from None
+        raise UsageError(f"{path}: cannot be written ({reason}); {_elsewhere()}") from None
     if is_folder:
         raise UsageError(f"{path}: is a directory; expected a file name")
     if not has_folder:
         raise UsageError(f"{path}: the directory {folder} does not exist; create it first")
     if not (os.access(target, os.W_OK) if _special(target) else os.access(folder, os.W_OK)):
-        raise UsageError(f"{path}: no permission to write in {folder}; choose another place or run as root")
+        if not _special(target) and os.statvfs(folder).f_flag & os.ST_RDONLY:
+            raise UsageError(f"{path}: {folder} is on a read-only filesystem; choose another place")
+        raise UsageError(f"{path}: no permission to write in {folder}; {_elsewhere()}")
 
 
-def write_file(path: str, content: bytes, mode: int | None = None) -> None:
+def _elsewhere() -> str:
+    return "choose another place" if os.geteuid() == 0 else "choose another place or run as root"
+
+
+def write_file(path: str, content: bytes, mode: int | None = None, what: str = "report") -> None:
     """Replace ``path`` in one step. UsageError where that fails; then the old content is still there. Without
-    ``mode`` an existing file keeps its own, a new one gets what the umask leaves."""
+    ``mode`` an existing file keeps its own, a new one gets what the umask leaves. ``what``: for the message."""
     target = Path(path)
     try:
         if _special(target):        # /dev/stdout, a FIFO: replacing it would destroy it
@@ -39,7 +51,24 @@ def write_file(path: str, content: bytes, mode: int | None = None) -> None:
         else:
             _replace(target.resolve(), content, mode)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror}); the report was not saved") from None
+        raise UsageError(f"{path}: cannot be written ({error.strerror}); the {what} was not saved") from None
+    written.append(path)
+
+
+def emit(content: str | bytes) -> None:
+    """Write and flush; a reader that went away (`| head`) changes nothing about the verdict. UsageError where it cannot
+    be written."""
+    try:
+        if isinstance(content, bytes):
+            sys.stdout.buffer.write(content)
+        else:
+            sys.stdout.write(content)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at exit, and would complain there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        raise UsageError(f"standard output cannot be written ({error.strerror})") from None
 
 
 def _special(target: Path) -> bool:

@@ -32,10 +32,12 @@ class Run:
 
 def check_outputs(wanted: Mapping[str, str | None], record: str | None = None) -> None:
     """Refuse, before the probing starts, what could not be written afterwards. ``wanted``: option -> place."""
+    if record == "-":
+        raise UsageError("--record -: standard output has the report; give a file, or run: tunecheck record -o -")
     places = {f"--{kind}": place for kind, place in {**wanted, "record": record}.items() if place is not None}
     seen: dict[str, str] = {}
     for option, place in places.items():
-        if place != "-" or option == "--record":
+        if place != "-":
             check_writable(place)
         same = place if place == "-" else str(Path(place).resolve())
         if same in seen and not place.startswith("/dev/"):
@@ -71,13 +73,17 @@ def rendered(kind: str, run: Run) -> str:
     return html(run)
 
 
-def write_outputs(wanted: Mapping[str, str | None], run: Run) -> list[str]:
-    """Write every document that goes to a file; returns a note about each."""
+def write_outputs(wanted: Mapping[str, str | None], run: Run, record: tuple[str, bytes] | None = None) -> list[str]:
+    """Write every document that goes to a file, and the recording (place, content), once all of them are ready;
+    returns a note about each."""
+    places = [(kind, place) for kind in KINDS if (place := wanted.get(kind)) is not None and place != "-"]
+    ready = [(kind, place, rendered(kind, run).encode("utf-8", "replace")) for kind, place in places]
     notes = []
-    for kind in KINDS:
-        place = wanted.get(kind)
-        if place is not None and place != "-":
-            # node_exporter runs as a user of its own and must be able to read what root wrote.
-            write_file(place, rendered(kind, run).encode("utf-8", "replace"), 0o644 if kind == "prometheus" else None)
-            notes.append(f"{KINDS[kind]}: {place}")
+    for kind, place, content in ready:
+        # node_exporter runs as a user of its own and must be able to read what root wrote.
+        write_file(place, content, 0o644 if kind == "prometheus" else None, f"{KINDS[kind]} report")
+        notes.append(f"{KINDS[kind]}: {place}")
+    if record:
+        write_file(*record, what="recording")
+        notes.append(f"recording: {record[0]}")
     return notes

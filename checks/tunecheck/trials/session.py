@@ -133,7 +133,7 @@ def _kept(found: Measured, recorder: RecordingHost, folder: str) -> Measured:
 
     path = str(Path(folder) / time.strftime("tunecheck-stall-%Y%m%dT%H%M%SZ.tar.zst", time.gmtime()))
     try:
-        write_file(path, recorder.packed(redact=True, root=os.geteuid() == 0))
+        write_file(path, recorder.packed(redact=True, root=os.geteuid() == 0), what="bundle")
     except TunecheckError as error:
         return dataclasses.replace(found, notes={**found.notes, "bundle": f"not written: {error}"})
     return dataclasses.replace(found, hangs=tuple(dataclasses.replace(hang, bundle=path) for hang in found.hangs))

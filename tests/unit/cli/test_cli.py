@@ -139,12 +139,6 @@ def test_a_reader_that_goes_away_changes_no_verdict(failing: str) -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
-def test_closed_standard_output(failing: str) -> None:
-    command = f"exec {sys.executable} -m tunecheck topo --from {failing} >&-"
-    done = subprocess.run(["sh", "-c", command], env=_ENV, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (1, "")
-
-
 def test_ascii_only_terminals(failing: str) -> None:
     done = _run("topo", "--from", failing, env={**_ENV, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0",
                                                 "PYTHONIOENCODING": "ascii"})

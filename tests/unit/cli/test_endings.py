@@ -1,0 +1,147 @@
+"""How a run ends: what was written where, for whom, and what an early Ctrl-C or a full disk leaves."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.unit.facts.trees import frozen, full, switch
+from tests.unit.report.boxes import wrong
+
+from tunecheck.cli import cli
+from tunecheck.errors import UsageError
+from tunecheck.host import live
+from tunecheck.report import output
+from tunecheck.report.outputs import check_outputs, write_outputs
+
+_ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3] / "checks"), "LC_ALL": "C.UTF-8"}
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setattr(live, "LiveHost", lambda: full(switch(0)).host())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _fails(*args: str) -> str:
+    error = CliRunner().invoke(cli, list(args)).exception
+    assert isinstance(error, UsageError), error
+    return str(error)
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_recording_does_not_go_to_standard_output_beside_a_report(machine: Path) -> None:
+    assert "tunecheck record -o -" in _fails("topo", "--record", "-")
+    assert not (machine / "-").exists()
+    check_outputs({"json": "-"}, "./-")
+
+
+def test_every_file_is_announced_in_the_order_written(machine: Path) -> None:
+    files = ("--record", "a.rec", "--html", "a.html", "--junit", "a.xml", "--json", "a.json")
+    done = CliRunner().invoke(cli, ["topo", *files])
+    assert done.stdout.endswith("JSON: a.json\nJUnit: a.xml\nHTML: a.html\nrecording: a.rec\n"), done.output
+    done = CliRunner().invoke(cli, ["topo", "--json", "-", "--record", "b.rec"])
+    assert done.stderr == "tunecheck: recording: b.rec\n"
+    assert done.stdout.endswith("}\n")
+    assert CliRunner().invoke(cli, ["snapshot", "--json", "c.json"]).stderr == "snapshot: c.json\n"
+
+
+def test_what_names_people_is_for_nobody_else(machine: Path) -> None:
+    old = os.umask(0o022)
+    try:
+        (machine / "raw").write_text("old")
+        for args in (("record", "--raw", "-o", "raw"), ("record", "-o", "redacted"), ("snapshot", "--json", "snap")):
+            assert CliRunner().invoke(cli, list(args)).exit_code == 0
+    finally:
+        os.umask(old)
+    assert [_mode(machine / name) for name in ("raw", "snap", "redacted")] == [0o600, 0o600, 0o644]
+
+
+@pytest.mark.parametrize(("args", "what"), [
+    (("record", "-o", "x"), "recording"), (("snapshot", "--json", "x"), "snapshot"),
+    (("topo", "--record", "x"), "recording"), (("topo", "--json", "x"), "JSON report")])
+def test_a_full_disk_names_what_was_not_saved(machine: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...],
+                                              what: str) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tunecheck.report.output.os.fsync", refuse)
+    assert _fails(*args) == f"x: cannot be written (No space left on device); the {what} was not saved"
+
+
+def test_root_is_not_told_to_become_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output.os, "access", lambda *_: False)
+    monkeypatch.setattr(output.os, "geteuid", lambda: 0)
+    with pytest.raises(UsageError, match=r"no permission to write in .*; choose another place$"):
+        output.check_writable(f"{tmp_path}/x")
+    monkeypatch.setattr(output.os, "geteuid", lambda: 1000)
+    with pytest.raises(UsageError, match=r"or run as root$"):
+        output.check_writable(f"{tmp_path}/x")
+    monkeypatch.setattr(output.os, "statvfs", lambda _: os.statvfs_result((0,) * 8 + (os.ST_RDONLY, 0)))
+    with pytest.raises(UsageError, match=r"is on a read-only filesystem; choose another place$"):
+        output.check_writable(f"{tmp_path}/x")
+
+
+def test_the_usual_name_of_a_recording_is_the_one_in_messages(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output.os, "access", lambda *_: False)
+    assert _fails("record").partition(": ")[0].startswith("tunecheck-20")
+
+
+def test_nothing_is_written_before_everything_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tunecheck.report.html.html", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_outputs({"json": f"{tmp_path}/r.json", "html": f"{tmp_path}/r.html"}, wrong(), (f"{tmp_path}/rec", b"x"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def _interrupted(code: str, *args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code, *args], env=_ENV, cwd=cwd, capture_output=True, text=True,
+                          timeout=60, check=False)
+
+
+def test_an_interrupt_between_two_files_names_the_first(tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_text(frozen().to_json())
+    code = ("import tunecheck.report.output as output\nwrite = output._replace\n"
+            "def second(target, *more):\n    if target.name == 'r.html': raise KeyboardInterrupt\n"
+            "    write(target, *more)\n"
+            "output._replace = second\nfrom tunecheck.__main__ import main; main()")
+    done = _interrupted(code, "topo", "--json", "r.json", "--html", "r.html", cwd=tmp_path)
+    assert (done.returncode, done.stderr.lstrip("\n")) == (130, "tunecheck: interrupted; already written: r.json\n")
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_ctrl_c_while_the_command_is_still_loading(tmp_path: Path) -> None:
+    code = ("import builtins, os, signal\nfrom tunecheck.__main__ import main\nload = builtins.__import__\n"
+            "def slow(name, *more, **rest):\n"
+            "    if name == 'click': os.kill(os.getpid(), signal.SIGINT)\n"
+            "    return load(name, *more, **rest)\nbuiltins.__import__ = slow\nmain()")
+    done = _interrupted(code, "checks", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (130, "tunecheck: interrupted; nothing was changed\n")
+
+
+@pytest.mark.parametrize("args", ["topo", "record -o -", "snapshot", "checks"])
+def test_closed_standard_output_is_said(args: str) -> None:
+    done = subprocess.run(["sh", "-c", f"exec {sys.executable} -m tunecheck {args} >&-"], env=_ENV, text=True,
+                          stderr=subprocess.PIPE, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("tunecheck: standard output is closed")
+
+
+@pytest.mark.parametrize("args", ["record -o -", "snapshot"])
+def test_a_full_device_is_said(args: str) -> None:
+    done = subprocess.run(["sh", "-c", f"exec {sys.executable} -m tunecheck {args} >/dev/full"], env=_ENV, text=True,
+                          stderr=subprocess.PIPE, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "standard output cannot be written (No space left on device)" in done.stderr
