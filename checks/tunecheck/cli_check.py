@@ -38,7 +38,7 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
                      help="Write JSON to FILE; without FILE to standard output, in place of the report."),
         click.option("--spec", "spec_file", metavar="FILE",
                      help="Judge against this spec, not /etc/tunecheck/spec.json."),
-        click.option("-v", "--verbose", is_flag=True, help="Show every finding, also those that do not apply."),
+        click.option("-v", "--verbose", is_flag=True, help="Show every finding, also what was not judged."),
     ):
         command = option(command)
     return command
@@ -69,7 +69,7 @@ def check(verb: str, spec_file: str | None, source: str | None, record: str | No
         else:
             from .report.terminal import render, style_for
 
-            text = render(verb, case, findings, style_for(sys.stdout), verbose)
+            text = render(verb, case, findings, style_for(sys.stdout), verbose, _is_import(source))
         packed = (record, recording.packed(redact=True, root=os.geteuid() == 0)) if recording and record else None
         say(text, partial(write_outputs, wanted, run, packed), alone is not None)
     raise SystemExit(run.document["exit_code"])
@@ -101,6 +101,12 @@ def look(verb: str, spec_file: str | None, source: str | None, recorder: Recordi
         return frozen, gather(door, frozen.spec if frozen else None, verb != "topo", verb != "host")
     finally:
         door.close()
+
+
+def _is_import(path: str | None) -> bool:
+    from .host.source import is_import
+
+    return path is not None and is_import(path)
 
 
 def _is_snapshot(path: str) -> bool:
@@ -138,7 +144,9 @@ def _open(source: str | None) -> Host:
 
     door, note = open_source(source)
     if note:
-        click.echo(f"tunecheck: {note}", err=True)
+        from .report.terminal import wrapped
+
+        click.echo(wrapped(f"tunecheck: {note}", sys.stderr), err=True)
     return door
 
 

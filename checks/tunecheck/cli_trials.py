@@ -31,7 +31,7 @@ def trial_options(command: Callable[..., None]) -> Callable[..., None]:
                      help="Write JSON to FILE; without FILE to standard output, in place of the report."),
         click.option("--spec", "spec_file", metavar="FILE",
                      help="Judge against this spec, not /etc/tunecheck/spec.json."),
-        click.option("-v", "--verbose", is_flag=True, help="Show every finding, also those that do not apply."),
+        click.option("-v", "--verbose", is_flag=True, help="Show every finding, also what was not judged."),
     ):
         command = option(command)
     return command

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import UsageError
 from .base import Host
 
-__all__ = ["is_snapshot", "open_source"]
+__all__ = ["is_import", "is_snapshot", "open_source"]
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
@@ -24,6 +24,11 @@ def open_source(path: str) -> tuple[Host, str]:
 
     found = load_import(path)
     return found, found.summary()
+
+
+def is_import(path: str) -> bool:
+    """Whether there are loose texts, made by others, and neither a recording nor a snapshot."""
+    return not is_snapshot(path) and not _is_recording(path)
 
 
 def _is_recording(path: str) -> bool:

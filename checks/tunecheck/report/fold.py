@@ -23,6 +23,9 @@ _NAMED = 64
 _KINDS = {"GPUs": re.compile(rf"GPU\d+(?: {_BDF})?"), "pairs": re.compile(r"GPU\d+-GPU\d+"),
           "links": re.compile(rf"{_BDF}-{_BDF}"), "PCI devices": re.compile(_BDF), "CPUs": re.compile(r"cpu\d+")}
 
+#: GPUs and pairs are in the tables above; which ports were looked at is nowhere else.
+_ALWAYS_NAMED = ("links", "PCI devices")
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -74,32 +77,51 @@ def _template(finding: Finding) -> tuple[str, list[str]]:
 def _fold(template: str, members: list[tuple[Finding, list[str]]], named: bool) -> Fold:
     findings = tuple(finding for finding, _ in members)
     slots = [_range(values) for values in zip(*(values for _, values in members), strict=True)]
+    # Where no words fit all, those of the first.
+    shown = [first if slot is None else slot for slot, first in zip(slots, members[0][1], strict=True)]
     parts = template.split("\1")
-    text = parts[0] + "".join(slot + part for slot, part in zip(slots, parts[1:], strict=True))
+    text = parts[0] + "".join(slot + part for slot, part in zip(shown, parts[1:], strict=True))
     for start in (f"{_SUBJECT} has ", f"{_SUBJECT} is ", f"{_SUBJECT}: ", f"{_SUBJECT} "):
-        if text.startswith(start):
+        if text.startswith(start) and None not in slots and _SUBJECT not in text[1:]:
             text = text.removeprefix(start) if start != f"{_SUBJECT} is " else text.removeprefix(f"{_SUBJECT} ")
-            break
-    text = re.sub(r"\.{3}(?:, \.{3})+", "...", text.replace(_SUBJECT, "..."))
-    return Fold(f"{_counted([finding.subject for finding in findings], named)}: {text}", findings)
+            return Fold(f"{_counted([finding.subject for finding in findings], named)}: {text}", findings)
+    if None not in slots and _SUBJECT not in text:
+        return Fold(f"{_counted([finding.subject for finding in findings], named)}: {text}", findings)
+    text = text.replace(_SUBJECT, findings[0].subject)
+    return Fold(f"{text}; and {_more([finding.subject for finding in findings[1:]])}", findings)
 
 
-def _range(values: tuple[str, ...]) -> str:
-    """What all hold, or from where to where numbers go."""
+def _more(subjects: list[str]) -> str:
+    """"11 more PCI devices: 0000:02:00.0, ...": what the rest of a fold is about."""
+    word = _word(subjects)
+    if word and len(subjects) == 1:
+        word = word.removesuffix("s")
+    return f"{len(subjects)} more{f' {word}' if word else ''}: {_names(subjects)}"
+
+
+def _range(values: tuple[str, ...]) -> str | None:
+    """What all hold, or from where to where numbers go; None where there is no such thing."""
     different = sorted(set(values))
     if len(different) == 1:
         return different[0]
     if all(_NUMBER.fullmatch(value) for value in different):
         ordered = sorted(different, key=float)
         return f"{ordered[0]} to {ordered[-1]}"
-    return "/".join(different) if len(different) <= 3 and all(value[:2] == "0x" for value in different) else "..."
+    return "/".join(different) if len(different) <= 3 and all(value[:2] == "0x" for value in different) else None
 
 
 def _counted(subjects: list[str], named: bool) -> str:
     """"8 GPUs", "16 PCI devices (0000:02:00.0, ...)", "iommu=pt, pci=realloc"."""
-    word = next((word for word, like in _KINDS.items() if all(like.fullmatch(subject) for subject in subjects)), None)
-    if word and not named:
+    word = _word(subjects)
+    if word and not named and word not in _ALWAYS_NAMED:
         return f"{len(subjects)} {word}"
+    return f"{len(subjects)} {word} ({_names(subjects)})" if word else _names(subjects)
+
+
+def _word(subjects: list[str]) -> str | None:
+    return next((word for word, like in _KINDS.items() if all(like.fullmatch(subject) for subject in subjects)), None)
+
+
+def _names(subjects: list[str]) -> str:
     more = [f"and {len(subjects) - _NAMED} more"] if len(subjects) > _NAMED else []
-    names = ", ".join([*subjects[:_NAMED], *more])
-    return f"{len(subjects)} {word} ({names})" if word else names
+    return ", ".join([*subjects[:_NAMED], *more])

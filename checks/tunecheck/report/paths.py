@@ -11,8 +11,9 @@ _SHOWN = 4
 
 
 def path_lines(snapshot: Snapshot) -> list[str]:
-    """One line for all pairs of the same kind: ``GPU0-GPU1 PIX: 2 hops below 0000:01:00.0, x16 Gen5, MPS 256:
-    predicted 57.6 GB/s one way, 115.2 both ways``."""
+    """One line for all pairs of the same kind: ``GPU0-GPU1 PIX: crosses 2 ports below 0000:01:00.0, x16 Gen5, MPS 256:
+    predicted 57.6 GB/s one way, 115.2 both ways``. Ports are those of bridges that the traffic goes through, up from
+    the one GPU and down to the other; a switch on the way is two of them, one in, one out."""
     groups: dict[tuple[object, ...], list[PairPath]] = {}
     for path in paths(snapshot):
         # Why there is no prediction may name each pair's own hop: the first stands for all.
@@ -36,10 +37,14 @@ def _line(group: list[PairPath]) -> str:
         return str(path.reason)
     common = {each.pair.common for each in group}
     below = f" below {path.pair.common}" if len(common) == 1 and path.pair.common else ""
-    start = f"{path.pair.relation.value or '?'}: {len(path.hops) - 2} hops{below}"
+    start = f"{path.pair.relation.value or '?'}: crosses {_ports(len(path.hops) - 2)}{below}"
     if path.one_way is None:
         return f"{start}, no prediction: {path.reason}"
     link = path.slowest.text if path.slowest else "?"
     both = f", {path.two_way:.1f} both ways" if path.two_way is not None else ""
     tail = f" ({path.reason})" if path.reason else ""
     return f"{start}, {link}, MPS {path.mps}: predicted {path.one_way:.1f} GB/s one way{both}{tail}"
+
+
+def _ports(count: int) -> str:
+    return f"{count} port{'' if count == 1 else 's'}"

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import textwrap
+from collections import Counter
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -14,11 +15,15 @@ from .fold import Fold, folded, worst_first
 from .paths import path_lines
 from .tree import matrix_lines, tree_lines
 
-__all__ = ["Style", "render", "style_for"]
+__all__ = ["Style", "render", "style_for", "wrapped"]
 
 _COLOURS = {"fail": "31;1", "unknown": "35", "warn": "33", "pass": "32", "skip": "2"}
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
 _INDENT = 8
+_BRANCH = re.compile("((?:│  |[|]  |   )*)(├─ |└─ |[|]- |`- )")
+#: What an unknown of an import says where the text was not among those given.
+_NOT_GIVEN = re.compile(r"\bnot in (?:the import|nvidia-smi -q)\b")
+_ADD = re.compile(r"; add: ([^;]{1,120})")
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e\u00a0-\u2027\u2030-\u2065\u2070-\ud7ff]")
 
 
@@ -40,9 +45,16 @@ def style_for(stream: TextIO) -> Style:
     return Style(wide, colour, unicode)
 
 
-def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose: bool = False) -> str:
+def wrapped(line: str, stream: TextIO) -> str:
+    """A message for a terminal, or as it is where ``stream`` is none."""
+    return "\n".join(_wrap(line, shutil.get_terminal_size().columns)) if stream.isatty() else line
+
+
+def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose: bool = False,
+           imported: bool = False) -> str:
     """The whole report as text, ending in a newline: worst first. Without ``verbose`` what many subjects have in
-    common is one line, and so is everything that does not apply."""
+    common is one line, and so is everything that was not judged. ``imported``: from loose texts; what those that were
+    not given leave unknown stands behind the warnings, as one line."""
     lines = [*_head(verb, case), ""]
     if case.measured is not None:
         lines += _measured(case, style.width)
@@ -54,8 +66,15 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
         lines += [*predicted, ""] if predicted else []
     text = [_safe(line) for line in lines]
     text = [part for line in text for part in _wrap(line, style.width)]
-    said = [Fold(finding.text, (finding,)) for finding in worst_first(findings)] if verbose else folded(findings)
-    text += [part for fold in said if verbose or fold.first.outcome != "skip" for part in _said(fold, style)]
+    missing = [finding for finding in findings if imported and _is_missing(finding)]
+    here = [finding for finding in findings if not (imported and _is_missing(finding))]
+    said = [Fold(finding.text, (finding,)) for finding in worst_first(here)] if verbose else folded(here)
+    for fold in said:
+        if missing and fold.first.outcome in ("pass", "skip"):
+            text += _missing(missing, style, verbose)
+            missing = []
+        text += _said(fold, style) if verbose or fold.first.outcome != "skip" else []
+    text += _missing(missing, style, verbose) if missing else []
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     text += _line("skip", _skips(skipped), style) if skipped else []
     return "\n".join([*text, "", *_wrap(_summary(findings), style.width)]) + "\n"
@@ -86,10 +105,14 @@ def _said(fold: Fold, style: Style) -> list[str]:
     if finding.outcome in ("fail", "warn") and finding.expected:
         says += f"; expected {finding.expected}"
     remedy = finding.remedy.text if finding.remedy and finding.outcome in ("fail", "warn", "unknown") else ""
+    return _with_fix(finding.outcome, says, remedy, style)
+
+
+def _with_fix(outcome: str, says: str, remedy: str, style: Style) -> list[str]:
     if not style.width:
-        return _line(finding.outcome, f"{says}; {remedy}" if remedy else says, style)
+        return _line(outcome, f"{says}; fix: {remedy}" if remedy else says, style)
     fix = _wrap(_safe(" " * (_INDENT if style.width > 40 else 2) + f"fix: {remedy}"), style.width) if remedy else []
-    return [*_line(finding.outcome, says, style), *fix]
+    return [*_line(outcome, says, style), *fix]
 
 
 def _line(outcome: str, says: str, style: Style) -> list[str]:
@@ -101,8 +124,27 @@ def _line(outcome: str, says: str, style: Style) -> list[str]:
 
 
 def _skips(skipped: list[Finding]) -> str:
-    names = ", ".join(dict.fromkeys(finding.id for finding in skipped))
-    return f"{len(skipped)} do not apply here (-v says why): {names}"
+    return f"not judged (-v says why): {_counted(skipped)}"
+
+
+def _counted(findings: list[Finding]) -> str:
+    """"link-speed (8), smt": each check once, with how often it said so."""
+    counts = Counter(finding.id for finding in findings)
+    return ", ".join(f"{check} ({count})" if count > 1 else check for check, count in counts.items())
+
+
+def _is_missing(finding: Finding) -> bool:
+    return finding.outcome == "unknown" and _NOT_GIVEN.search(finding.text) is not None
+
+
+def _missing(findings: list[Finding], style: Style, verbose: bool) -> list[str]:
+    """What an import leaves open because the text for it was not given."""
+    if verbose or len(findings) == 1:
+        return [part for finding in findings for part in _said(Fold(finding.text, (finding,)), style)]
+    commands = dict.fromkeys(found.group(1) for finding in findings if (found := _ADD.search(finding.text)))
+    add = f"add {', '.join(commands)}; " if commands else ""
+    says = f"{len(findings)} could not be judged from these texts (-v says why): {_counted(findings)}"
+    return _with_fix("unknown", says, f"{add}all of it is in a recording: sudo tunecheck record", style)
 
 
 def _summary(findings: list[Finding]) -> str:
@@ -114,7 +156,12 @@ def _summary(findings: list[Finding]) -> str:
 def _wrap(line: str, width: int, hang: int = 2) -> list[str]:
     if not width or len(line) <= width:
         return [line]
-    indent = " " * (len(line) - len(line.lstrip()) + hang)
+    branch = _BRANCH.match(line)
+    if branch:      # the tree goes on beside what did not fit
+        indent = branch.group(1) + ("   " if branch.group(2)[0] in "└`" else branch.group(2)[0] + "  ") + " " * hang
+        indent = indent.replace("├", "│")
+    else:
+        indent = " " * (len(line) - len(line.lstrip()) + hang)
     wide = max(width, 20)
     return textwrap.wrap(line, wide, subsequent_indent=indent[:wide // 2], break_on_hyphens=False,
                          drop_whitespace=True) or [""]

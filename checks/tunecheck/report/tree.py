@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from ..facts.pci import Device, bdf_key
 from ..facts.topology import Topology
+from ..formats.pcie_cap import generation
 
 __all__ = ["matrix_lines", "tree_lines"]
 
 _DRAWN = {True: ("├─ ", "└─ ", "│  "), False: ("|- ", "`- ", "|  ")}
+_IDLE = "now / at most: idle links slow down; link-speed judges those of GPUs at work"
 
 
 def tree_lines(topology: Topology, unicode: bool) -> list[str]:
@@ -22,8 +24,9 @@ def tree_lines(topology: Topology, unicode: bool) -> list[str]:
         children.setdefault(parent, []).append(device.bdf)
     numbers = {device.bdf: index for index, device in enumerate(topology.devices)}
     roots = sorted(name for name in children if name not in shown)
-    return [line for root in roots
-            for line in (root, *_below(root, "", children, shown, numbers, topology.names, _DRAWN[unicode]))]
+    lines = [line for root in roots
+             for line in (root, *_below(root, "", children, shown, numbers, topology.names, _DRAWN[unicode]))]
+    return [*lines, *([_IDLE] if any(" now, Gen" in _link(device) for device in shown.values()) else [])]
 
 
 def _below(parent: str, indent: str, children: dict[str, list[str]], shown: dict[str, Device],
@@ -46,11 +49,16 @@ def _below(parent: str, indent: str, children: dict[str, list[str]], shown: dict
 
 
 def _link(device: Device) -> str:
+    """" x16 Gen5", " x8 of x16 Gen1 now, Gen5 at most". Idle links slow down and keep their lanes."""
     link = device.link
     if link.width.value is None:
         return ""
-    most = f"/x{link.max_width.value}" if link.max_width.value else ""
-    return f" x{link.width.value}{most} {(link.speed.value or '?').removesuffix(' PCIe')}"
+    if link.width.value == 0:
+        return " no link"
+    most = f" of x{link.max_width.value}" if link.max_width.value and link.max_width.value != link.width.value else ""
+    now, top = (generation(speed.value) if speed.value else None for speed in (link.speed, link.max_speed))
+    shown = f"Gen{now} now, Gen{top} at most" if now and top and now < top else f"Gen{now or '?'}"
+    return f" x{link.width.value}{most} {shown}"
 
 
 def _acs(device: Device) -> str:

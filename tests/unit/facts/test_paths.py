@@ -34,7 +34,8 @@ def test_one_switch() -> None:
     assert (path.mps, path.redirectors, path.reason) == (256, (), None)
     assert rates(path) == (57.6, 115.2, "switch")
     assert path_lines(snapshot(switch(0x11))) == [
-        "GPU0-GPU1 PIX: 2 hops below 0000:01:00.0, x16 Gen5, MPS 256: predicted 57.6 GB/s one way, 115.2 both ways"]
+        "GPU0-GPU1 PIX: crosses 2 ports below 0000:01:00.0, x16 Gen5, MPS 256: predicted 57.6 GB/s one way, 115.2 "
+        "both ways"]
 
 
 def test_a_redirect_makes_both_directions_share_the_uplink() -> None:
@@ -128,7 +129,8 @@ def test_equal_pairs_share_a_line() -> None:
         machine.device(f"0000:00:0{number}.0", port, data=config(0x11, port=4))
         machine.device(f"0000:1{number}:00.0", f"{port}/0000:1{number}:00.0", GPU, "0302")
     (line,) = path_lines(snapshot(machine))
-    assert line.startswith("GPU0-GPU1, GPU0-GPU2, GPU0-GPU3, GPU0-GPU4 and 24 more PHB: 2 hops, x16 Gen5, MPS 256")
+    assert line.startswith("GPU0-GPU1, GPU0-GPU2, GPU0-GPU3, GPU0-GPU4 and 24 more PHB: crosses 2 ports, x16 Gen5, MPS "
+                           "256")
 
 
 def test_the_document() -> None:

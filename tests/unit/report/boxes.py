@@ -9,7 +9,7 @@ from tests.unit.facts.trees import PCI, Machine, frozen, full
 from tunecheck.facts.snapshot import gather
 from tunecheck.report.document import document
 from tunecheck.report.outputs import Run
-from tunecheck.rules import Case, judge
+from tunecheck.rules import Case, Finding, judge
 from tunecheck.spec.frozen import Accelerators, Frozen
 
 WHEN = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
@@ -51,6 +51,13 @@ def wrong(count: int = 8) -> Run:
     gpu = "0000:63:00.0"
     machine.file(f"{PCI}/{gpu}/current_link_width", "63\n")
     return judged(machine, desired=spec(count))[1]
+
+
+def shown(finding: Finding) -> str:
+    """The line of a pipe: the message, with the fix labelled."""
+    if finding.remedy is None or not finding.message.endswith(f"; {finding.remedy.text}"):
+        return finding.message
+    return f"{finding.message.removesuffix(finding.remedy.text)}fix: {finding.remedy.text}"
 
 
 def hostile() -> Run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.report.boxes import judged, spec, switches
+from tests.unit.report.boxes import judged, shown, spec, switches
 
 from tunecheck.report.fold import folded, worst_first
 from tunecheck.report.terminal import Style, render
@@ -42,8 +42,27 @@ def test_what_the_receipt_says_survives() -> None:
             "(ReqRedir-; it was 0x001d before provisioning)")
     ports = [f"0000:02:0{number}.0" for number in range(3)]
     (fold,) = folded([_finding(port, said.format(port), check="acs-redirect") for port in ports])
-    assert fold.text.startswith("3 PCI devices: ACSCtl=0x0011 lets peer traffic pass")
+    assert fold.text.startswith("3 PCI devices (0000:02:00.0, 0000:02:01.0, 0000:02:02.0): ACSCtl=0x0011 lets peer")
     assert "it was 0x001d before provisioning" in fold.text
+
+
+def test_where_no_words_fit_all_those_of_the_first_stand_and_the_others_are_named() -> None:
+    said = "{} ACSCtl=0x0011 lets peer traffic pass on the path {} (ReqRedir- CmpltRedir-)"
+    ways = {"0000:02:00.0": "GPU0-GPU1", "0000:02:01.0": "GPU0-GPU2", "0000:12:00.0": "GPU2-GPU3, GPU2-GPU4"}
+    (fold,) = folded([_finding(port, said.format(port, way), check="acs-redirect") for port, way in ways.items()])
+    assert fold.text == ("0000:02:00.0 ACSCtl=0x0011 lets peer traffic pass on the path GPU0-GPU1 (ReqRedir- "
+                         "CmpltRedir-); and 2 more PCI devices: 0000:02:01.0, 0000:12:00.0")
+    links = [f"0000:{bus}:01.1-0000:{bus}:00.0" for bus in ("00", "70")]
+    shared = [_finding(link, f"GPU{at}, GPU{at + 1} share x16 Gen5 of {link}: host copies get {28 + at} GB/s each")
+              for at, link in enumerate(links)]
+    assert [fold.text for fold in folded(shared)] == [
+        "GPU0, GPU1 share x16 Gen5 of 0000:00:01.1-0000:00:00.0: host copies get 28 to 29 GB/s each; and 1 more link: "
+        "0000:70:01.1-0000:70:00.0"]
+
+
+def test_a_subject_in_the_middle_stays_readable() -> None:
+    found = [_finding(name, f"the counter of {name} stands still") for name in ("cpu1", "cpu2", "cpu3")]
+    assert [fold.text for fold in folded(found)] == ["the counter of cpu1 stands still; and 2 more CPUs: cpu2, cpu3"]
 
 
 def test_other_words_are_not_folded() -> None:
@@ -95,7 +114,7 @@ def test_a_big_box_stays_readable_and_verbose_shows_all() -> None:
     skips = [line for line in lines if line.startswith("SKIP")]
     assert len(skips) == 1 and "driver-version" in skips[0] and "(-v says why)" in skips[0]
     everything = render("preflight", case, run.findings, Style(), verbose=True)
-    assert all(f"{finding.outcome.upper():<8}{finding.message}\n" in everything for finding in run.findings)
+    assert all(f"{finding.outcome.upper():<8}{shown(finding)}\n" in everything for finding in run.findings)
 
 
 @pytest.mark.parametrize("width", [20, 30, 41, 60, 100])
@@ -106,3 +125,39 @@ def test_the_fix_has_a_line_of_its_own_on_a_terminal(width: int) -> None:
     assert [line for line in text.splitlines() if line.strip().startswith("fix:")]
     if width == 100:
         assert "        fix: run: ansible-playbook site.yml --tags acs -l box1\n" in text
+
+
+def test_piped_the_fix_has_its_label_too() -> None:
+    case, run = judged(switches(8, redirecting=(0,)), desired=spec())
+    text = render("preflight", case, run.findings, Style())
+    assert "; fix: run: ansible-playbook site.yml --tags acs -l box1\n" in text
+
+
+def test_what_was_not_judged_is_counted_by_check() -> None:
+    case, _ = judged(switches(2), desired=spec(2))
+    skips = [_finding(f"GPU{index}", "idle", "skip", "link-speed") for index in range(8)]
+    text = render("preflight", case, [*skips, _finding("", "no spec", "skip", "smt")], Style())
+    assert "SKIP    not judged (-v says why): link-speed (8), smt\n" in text
+
+
+def _of_an_import() -> list[Finding]:
+    add = "it cannot be read: /proc/swaps: not in the import; add: cat /proc/swaps"
+    return [_finding("", add, "unknown", "swap"), _finding("", "the pair is not derivable", "unknown", "topo-relation"),
+            _finding("", "ps: not in the import", "unknown", "driver-stuck"),
+            _finding("", "CPU 239 did not come up", "warn", "cpu-lost"),
+            _finding("", "it is tsc", "pass", "clocksource")]
+
+
+@pytest.mark.parametrize(("imported", "verbose", "order"), [
+    (True, False, ["topo-relation:", "cpu-lost:", "2 could", "clocksource:"]),
+    (True, True, ["topo-relation:", "cpu-lost:", "swap:", "driver-stuck:", "clocksource:"]),
+    (False, False, ["swap:", "topo-relation:", "driver-stuck:", "cpu-lost:", "clocksource:"])])
+def test_what_an_import_lacks_stands_behind_its_warnings(imported: bool, verbose: bool, order: list[str]) -> None:
+    case, _ = judged(switches(2), desired=spec(2))
+    text = render("host", case, _of_an_import(), Style(), verbose, imported)
+    lines = [line[8:] for line in text.splitlines() if line[:8].strip() in ("UNKNOWN", "WARN", "PASS")]
+    assert [line.startswith(start) for line, start in zip(lines, order, strict=True)] == [True] * len(order), lines
+    if imported and not verbose:
+        assert lines[2] == ("2 could not be judged from these texts (-v says why): swap, driver-stuck; fix: add cat "
+                            "/proc/swaps; all of it is in a recording: sudo tunecheck record")
+    assert text.endswith("UNKNOWN: 3 unknown, 1 warning, 1 passed\n")

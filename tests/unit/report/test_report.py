@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.facts.trees import PCI, Machine, cascaded, config, direct, flat, frozen, full, switch
+from tests.unit.report.boxes import shown
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
@@ -16,7 +17,7 @@ from tunecheck.report.document import document, to_text
 from tunecheck.report.fold import worst_first
 from tunecheck.report.output import check_writable, write_file
 from tunecheck.report.schema import SCHEMAS, write
-from tunecheck.report.terminal import Style, render, style_for
+from tunecheck.report.terminal import Style, render, style_for, wrapped
 from tunecheck.rules import RULES, Case, judge
 
 _DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -87,7 +88,7 @@ def test_unwrapped_every_finding_is_one_line() -> None:
     case = _case(switch(), "preflight")
     findings = judge(case, "preflight")
     lines = render("preflight", case, findings, Style(), verbose=True).splitlines()
-    assert lines[-len(findings) - 2:-2] == [f"{finding.outcome.upper():<8}{finding.message}"
+    assert lines[-len(findings) - 2:-2] == [f"{finding.outcome.upper():<8}{shown(finding)}"
                                             for finding in worst_first(findings)]
 
 
@@ -119,7 +120,33 @@ def test_style_of_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_unknown_acs_shows_in_the_tree() -> None:
     machine = switch().file(f"{PCI}/0000:02:00.0/config", config(0x1D, size=64))
-    assert "0000:02:00.0 1000:c030 x16/x16 32.0 GT/s ACS ? (no permission)" in _text(machine, Style(), "topo")
+    assert "0000:02:00.0 1000:c030 x16 Gen5 ACS ? (no permission)" in _text(machine, Style(), "topo")
+
+
+def test_an_idle_link_does_not_read_as_a_fault() -> None:
+    machine = switch().file(f"{PCI}/0000:03:00.0/current_link_speed", "2.5 GT/s PCIe\n")
+    machine.file(f"{PCI}/0000:04:00.0/current_link_width", "8\n")
+    text = _text(machine, Style(), "topo")
+    assert " x16 Gen1 now, Gen5 at most\n" in text and "idle links slow down" in text
+    assert " x8 of x16 Gen5\n" in text
+    assert "idle links" not in _text(switch(), Style(), "topo")
+
+
+def test_a_wrapped_tree_keeps_its_lines() -> None:
+    for unicode, bar in ((True, "│"), (False, "|")):
+        lines = _text(switch(), Style(width=44, unicode=unicode), "topo").splitlines()
+        at = next(index for index, line in enumerate(lines) if "GPU0 " in line)
+        assert lines[at + 1].startswith(f"      {bar}       "), lines
+        assert "GPU0" not in lines[at + 1]
+
+
+def test_a_message_is_wrapped_for_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    stream = io.StringIO()
+    assert wrapped("word " * 40, stream) == "word " * 40
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    lines = wrapped("tunecheck: import: " + "word " * 40, stream).splitlines()
+    assert len(lines) > 2 and max(map(len, lines)) <= 60 and lines[1].startswith("  word")
 
 
 def test_write_file_replaces_in_one_step_and_keeps_the_mode(tmp_path: Path) -> None:
