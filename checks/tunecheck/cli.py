@@ -17,6 +17,13 @@ from .errors import SpecError, TunecheckError, UsageError
 __all__ = ["main"]
 
 _INTERRUPTED = 130
+#: The first check of a subject, in the order of RULES -> the heading above it.
+_SUBJECTS = {
+    "spec-present": "The accelerators and what joins them", "link-width": "PCIe links and switches",
+    "acs-redirect": "ACS", "cmdline-token": "Kernel parameters and IOMMU", "module-parameter": "Modules, CPUs, memory",
+    "driver-version": "NVIDIA driver and services", "bar1-size": "GPUs", "xid": "Kernel log and kernel",
+    "trial-hang": "Measured by p2p", "allreduce-integrity": "Measured by allreduce",
+}
 
 
 class _Verbs(click.Group):
@@ -72,10 +79,12 @@ def preflight(full: bool, **given: Any) -> None:
 
 @cli.command()
 def checks() -> None:
-    """List the checks."""
+    """List the checks by subject; without the headings: grep -v '^#'."""
     from .rules import RULES
 
     for rule in RULES:
+        if rule.id in _SUBJECTS:
+            click.echo(f"# {_SUBJECTS[rule.id]}")
         click.echo(f"{rule.id:<21}{rule.summary}")
 
 

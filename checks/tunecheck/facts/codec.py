@@ -89,7 +89,7 @@ def _same(value: Any) -> Any:
 
 
 def _wrong(data: Any, expected: str) -> ValueError:
-    return ValueError(f"expected {expected}, found {str(data)[:60]!r}")
+    return ValueError(f"expected {expected}, found {'nothing' if data is None else repr(str(data)[:60])}")
 
 
 def _plain(kind: type, word: str) -> _Shape:

@@ -81,15 +81,18 @@ def unpack(content: bytes) -> Stored:
         raise ValueError("it is not JSON, or cut short") from None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         found = document.get("schema") if isinstance(document, dict) else None
-        raise ValueError(f"its schema is {str(found)[:60]!r}; this tunecheck ({__version__}) reads {SCHEMA}")
+        said = "it states no schema" if found is None else f"its schema is {str(found)[:60]!r}"
+        raise ValueError(f"{said}; this tunecheck ({__version__}) reads {SCHEMA}")
     extra = set(document) - {"schema", "tunecheck", "created", "spec", "snapshot"}
     if extra:
         raise ValueError(f"unknown part {min(extra)[:60]!r}")
     try:
         return Stored(decode(Snapshot, document.get("snapshot")), _spec(document.get("spec")))
     except (ValueError, RecursionError) as error:
-        made_by = str(document.get("tunecheck"))[:20]
-        other = f" (made by tunecheck {made_by}, this is {__version__})" if made_by != __version__ else ""
+        made_by = document.get("tunecheck")
+        other = f" (made by tunecheck {str(made_by)[:20]}, this is {__version__})" if made_by != __version__ else ""
+        if made_by is None:
+            other = " (it does not say which tunecheck made it)"
         raise ValueError(f"{error}{other}") from None
 
 

@@ -110,12 +110,17 @@ def load_import(path: str) -> ImportedHost:
     texts = Texts()
     origins: dict[str, list[str]] = {}
     seen: list[str] = []
+    advice: dict[str, None] = {}
     for piece in imported_files.pieces(path):
         if piece.origin not in seen:
             seen.append(piece.origin)
         kind = _take(texts, piece)
         if kind is not None:
             origins.setdefault(kind, []).append(piece.origin)
+        elif better := imported_kinds.advice(piece.text):
+            advice.setdefault(f"{piece.origin} is {better}")
+    if not origins and advice:
+        raise UsageError(f"{path}: nothing in it can be used: {'; '.join([*advice][:5])}")
     if not origins:
         raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}")
     problem = synthesise(texts)

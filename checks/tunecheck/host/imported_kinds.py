@@ -8,7 +8,7 @@ from ..formats.bug_report import START
 from ..formats.lspci import HEADER
 from ..formats.topo_matrix import TABLE
 
-__all__ = ["recognise", "shown"]
+__all__ = ["advice", "recognise", "shown"]
 
 #: As far as a text is looked at. What is recognised may be longer.
 _HEAD = 256 * 1024
@@ -65,6 +65,15 @@ def recognise(text: str) -> str | None:
         return "kernel log"
     if len(head.strip().splitlines()) == 1 and (_CMDLINE.search(head) or _is_cmdline(head[:4096].split())):
         return "/proc/cmdline"
+    return None
+
+
+def advice(text: str) -> str | None:
+    """How to get something recognisable in place of ``text``; None where nothing comes to mind."""
+    if text[257:262] == "ustar":
+        return "a tar archive; unpack it first (tar xf) and give the folder"
+    if _LSPCI.search(text[:_HEAD]):
+        return "lspci without its details; run sudo lspci -nnvvv"
     return None
 
 

@@ -21,6 +21,7 @@ __all__ = [
 ]  # fmt: skip
 
 SCHEMA = "tunecheck/spec/1"
+_JSON = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
 _AGAIN = "write it again with ansible-playbook site.yml -l <host>"
 
 
@@ -185,9 +186,11 @@ def load_frozen(source: str | Path | bytes) -> Frozen:
         raise SpecError([f"{where}: cannot be read ({error.strerror}); {_AGAIN}"]) from error
     except ValueError as error:
         raise SpecError([f"{where}: is not JSON ({error}); {_AGAIN}"]) from error
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        found = data.get("schema") if isinstance(data, dict) else type(data).__name__
-        raise SpecError([f"{where}: schema is {found!r}, this tunecheck reads {SCHEMA!r}; {_AGAIN}"])
+    if not isinstance(data, dict) or "schema" not in data:
+        raise SpecError([f"{where}: is JSON, but not a spec of tunecheck ({_lacks(data)}); {_AGAIN}"])
+    if data["schema"] != SCHEMA:
+        raise SpecError([f"{where}: states the schema {str(data['schema'])[:60]!r}, this tunecheck reads {SCHEMA!r}; "
+                         f"{_AGAIN}"])
     host, profile, sources = data.get("host"), data.get("profile"), data.get("sources")
     if not isinstance(host, str) or not isinstance(profile, str) or not _texts(sources):
         raise SpecError([f"{where}: host, profile or sources is missing or of the wrong type; {_AGAIN}"])
@@ -203,6 +206,12 @@ def load_frozen(source: str | Path | bytes) -> Frozen:
             [f"{where}: was altered: it states digest {data.get('digest')}, its content has {digest}; {_AGAIN}"]
         )
     return frozen
+
+
+def _lacks(data: object) -> str:
+    if isinstance(data, dict):
+        return f'it has no "schema": "{SCHEMA}"'
+    return f"expected an object in braces, found {_JSON.get(type(data), 'a number')}"
 
 
 def declared_tokens(spec: Spec) -> tuple[str, ...]:

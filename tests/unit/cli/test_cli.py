@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 from tests.unit.facts.trees import Machine, direct, flat, frozen, full, switch
 
+from tunecheck.cli import _SUBJECTS
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.recording import RecordingHost
+from tunecheck.rules import RULES
 from tunecheck.spec.frozen import Acs, Frozen
 
 _CHECKS = Path(__file__).resolve().parents[3] / "checks"
@@ -97,6 +99,11 @@ def test_only_a_trial_needs_a_spec(tmp_path: Path) -> None:
     (("topo", "--from", "x", "--record", "y"), "exclude each other"),
     (("host", "--spec", "/nonexistent"), "cannot be read"),
     (("explain", "acs-redirct"), "did you mean acs-redirect"),
+    (("explain", "ACS-REDIRECT"), "did you mean acs-redirect?"),
+    (("explain", "acs"), "did you mean acs-redirect or acs-persistence?"),
+    (("explain", "redirect"), "did you mean acs-redirect?"),
+    (("explain", "gpu_ecc"), "did you mean gpu-ecc?"),
+    (("explain", "zz"), "`tunecheck checks` lists them"),
     (("topo", "--frob"), "No such option"),
     (("frob",), "No such command"),
 ])
@@ -114,6 +121,24 @@ def test_an_altered_spec_is_refused(tmp_path: Path) -> None:
     done = _run("topo", "--from", path, "--spec", str(tmp_path / "spec.json"))
     assert done.returncode == 2
     assert "was altered" in done.stderr
+
+
+@pytest.mark.parametrize(("content", "sentence"), [
+    ("{}", 'is JSON, but not a spec of tunecheck (it has no "schema": "tunecheck/spec/1")'),
+    ("null", "expected an object in braces, found null"), ("7", "found a number"),
+    ('{"schema": "tunecheck/spec/9"}', "states the schema 'tunecheck/spec/9'")])
+def test_what_is_no_spec_is_told_in_plain_words(tmp_path: Path, content: str, sentence: str) -> None:
+    (tmp_path / "spec.json").write_text(content)
+    done = _run("topo", "--spec", str(tmp_path / "spec.json"))
+    assert done.returncode == 2
+    assert sentence in done.stderr and "None" not in done.stderr
+
+
+def test_an_empty_snapshot_is_told_in_plain_words(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text('{"schema": "tunecheck/snapshot/1"}')
+    done = _run("topo", "--from", str(tmp_path / "s.json"))
+    assert done.returncode == 2
+    assert "expected an object, found nothing (it does not say which tunecheck made it)" in done.stderr
 
 
 def test_a_spec_with_impossible_values_is_refused_though_its_digest_fits(tmp_path: Path) -> None:
@@ -172,8 +197,12 @@ def test_ctrl_c_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_checks_and_explain_agree() -> None:
-    ids = [line.split()[0] for line in _run("checks").stdout.splitlines()]
-    assert "acs-redirect" in ids
+    lines = _run("checks").stdout.splitlines()
+    ids = [line.split()[0] for line in lines if not line.startswith("#")]
+    assert ids == [rule.id for rule in RULES]
+    headings = [line for line in lines if line.startswith("# ")]
+    assert len(headings) == len(set(headings)) == len(_SUBJECTS) and lines[0] == headings[0]
+    assert lines[lines.index("# ACS") + 1].startswith("acs-redirect  ")
     assert _run("explain", "acs-redirect").stdout.startswith("# acs-redirect\n")
 
 

@@ -143,11 +143,11 @@ _DOCUMENT = json.loads(_CONTENT)
 
 @pytest.mark.parametrize(("content", "sentence"), [
     (b"", "not JSON, or cut short"), (_CONTENT[:-30], "not JSON, or cut short"), (b"[" * 100_000, "not JSON"),
-    (b"[]", "its schema is 'None'"),
+    (b"[]", "it states no schema"),
     (b'{"schema": "tunecheck/snapshot/2"}', "'tunecheck/snapshot/2'; this tunecheck .* reads"),
     (json.dumps({**_DOCUMENT, "more": 1}).encode(), "unknown part 'more'"),
     (json.dumps({**_DOCUMENT, "snapshot": None}).encode(), "Snapshot: expected an object"),
-    (json.dumps({**_DOCUMENT, "spec": {}}).encode(), "schema is None"),
+    (json.dumps({**_DOCUMENT, "spec": {}}).encode(), "is JSON, but not a spec of tunecheck"),
     (json.dumps({**_DOCUMENT, "snapshot": {**_DOCUMENT["snapshot"], "new": 1}, "tunecheck": "9.9"}).encode(),
      r"fields that this version does not know \(made by tunecheck 9.9, this is"),
 ], ids=lambda value: value if isinstance(value, str) else "content")
