@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 from tests.unit.facts.trees import Machine, cascaded, direct, flat, two_bridges
 from tests.unit.report.boxes import hostile, judged, spec, switches, wrong
 from tests.web.conftest import Watched
+
+from tunecheck.rules import Finding
 
 Show = Callable[..., Watched]
 
@@ -172,6 +175,46 @@ def test_printed_everything_is_open(show: Show, screenshots: Path) -> None:
     page.screenshot(path=screenshots / "print.png", full_page=True)
     page.pdf(path=screenshots / "print.pdf", prefer_css_page_size=True)
     assert shown.quiet()
+
+
+@pytest.mark.parametrize("width", [320, 500, 900, 1000, 1200, 1600])
+def test_the_tree_fits_every_window(show: Show, screenshots: Path, width: int) -> None:
+    shown = show(wrong(), viewport={"width": width, "height": 800})
+    page = shown.page
+    assert page.evaluate("(tree => tree.scrollWidth - tree.clientWidth)(document.getElementById('tree'))") == 0
+    chosen = "#outline" if width <= 900 else "#picture"
+    assert page.locator("#tree > svg:visible").evaluate_all("all => all.map(one => '#' + one.id)") == [chosen]
+    frame = page.locator("#tree").bounding_box()
+    for box in page.locator(f"{chosen} .node.gpu").all():
+        at = box.bounding_box()
+        assert at and frame and at["x"] >= frame["x"] and at["x"] + at["width"] <= frame["x"] + frame["width"]
+    _cell(page, 0, 1).click()
+    assert _lit(page) == _WITHIN
+    page.set_viewport_size({"width": 1000 if width <= 900 else 500, "height": 800})
+    page.wait_for_function("!document.querySelector('#tree > svg:not(.lighting)')?.checkVisibility()")
+    assert _lit(page) == _WITHIN, "what is lit stays lit in the other picture"
+    page.screenshot(path=screenshots / f"tree-{width}.png", full_page=True)
+    assert shown.quiet()
+
+
+def test_what_findings_name_is_marked_in_the_tree(show: Show, screenshots: Path) -> None:
+    page = show(wrong()).page
+    marked = page.locator("#picture .node.blamed.fail").evaluate_all("all => all.map(one => one.dataset.node)")
+    assert {"0000:02:00.0", "0000:42:01.0"} <= set(marked)
+    assert "acs-redirect" in (page.locator("#picture [data-node='0000:02:00.0'] title").text_content() or "")
+    assert page.locator("#picture [data-node='0000:02:00.0'] .flag").text_content() == "FAIL"
+
+
+def test_what_is_unknown_was_not_observed(show: Show) -> None:
+    run = wrong()
+    said = [("None", "x16"), ("0", "no new error"), ("?", "")]
+    findings = [Finding("link-errors", f"port {index}", "unknown", "effective", f"cannot be read {'abc'[index]}",
+                        observed, expected) for index, (observed, expected) in enumerate(said)]
+    passed = Finding("smt", "", "pass", "effective", "ok", "None")
+    page = show(dataclasses.replace(run, findings=[*findings, passed])).page
+    told = page.locator(".finding.unknown .facts").all_inner_texts()
+    assert [text.replace("\n", " ").startswith("Observed not observed") for text in told] == [True] * 3
+    assert page.locator(".finding.pass .facts").text_content().count("Observed") == 0
 
 
 @pytest.mark.parametrize("width", [320, 390, 760, 1024])

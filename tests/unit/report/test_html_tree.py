@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.unit.facts.trees import cascaded, direct, flat, two_bridges
 from tests.unit.report.boxes import judged, switches
 
-from tunecheck.report.html.layout import arrange
+from tunecheck.report.html.layout import Picture, arrange, outline
 from tunecheck.report.html.tree import grow, link_label, link_state
 
 
@@ -35,11 +36,26 @@ def test_only_the_slow_link_is_marked() -> None:
     assert {node.id for node in grow(data).values() if node.state == "slow"} == {"0000:01:00.0"}
 
 
+def test_what_a_finding_names_is_marked_with_the_worse() -> None:
+    data = judged(switches(4, redirecting=(0,)), "topo")[1].document
+    data["findings"] = [
+        {"id": "switch-chip", "subject": "", "outcome": "warn", "message": "switch-chip: 0000:01:00.0, 0000:03:00.0"},
+        {"id": "xid", "subject": "GPU0 0000:03:00.0", "outcome": "fail", "message": "xid: Xid 79, fell off the bus"},
+        {"id": "smt", "subject": "0000:04:00.0", "outcome": "pass", "message": "smt: 0000:04:00.0"},
+        {"id": "smt", "subject": "0000:99:00.0", "outcome": "fail", "message": "smt: of no accelerator"}]
+    nodes = grow(data)
+    assert {node.id: (node.blame, node.blamed_by) for node in nodes.values() if node.blame} == {
+        "0000:03:00.0": ("fail", ["xid"]), "0000:01:00.0": ("warn", ["switch-chip"])}
+
+
 @pytest.mark.parametrize("machine", [switches(8), switches(3), cascaded(), direct(), flat(), two_bridges((0, 1))],
                          ids=["8", "3", "cascaded", "direct", "flat", "two bridges"])
-def test_boxes_neither_overlap_nor_leave_the_picture(machine: Any) -> None:
+@pytest.mark.parametrize("place", [arrange, outline])
+def test_boxes_neither_overlap_nor_leave_the_picture(machine: Any, place: Callable[..., Picture]) -> None:
     nodes = grow(judged(machine, "topo")[1].document)
-    picture = arrange(nodes)
+    picture = place(nodes)
+    assert {box.node.id for box in picture.boxes} == set(nodes)
+    assert place is arrange or picture.width <= 340
     for one in picture.boxes:
         assert one.x >= 0 and one.x + one.width <= picture.width
         assert one.y >= 0 and one.y + one.height <= picture.height

@@ -17,7 +17,7 @@ import jinja2
 from ...rules import Finding
 from ...rules.finding import OUTCOMES
 from ..fold import Fold, folded
-from .layout import arrange
+from .layout import arrange, outline
 from .tree import Node, grow
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ __all__ = ["html"]
 
 _HERE = Path(__file__).resolve().parent
 _HEADINGS = {"fail": "Failed", "unknown": "Could not be determined", "warn": "Warnings", "pass": "Passed",
-             "skip": "Does not apply here"}
+             "skip": "Not judged"}
 _VERDICTS = {"fail": "A check failed", "unknown": "Could not be determined", "warn": "Passed with warnings",
-             "pass": "Passed", "skip": "Nothing applies here"}
+             "pass": "Passed", "skip": "Nothing was judged"}
 #: Above this the pairs are only in the matrix: a list of thousands is for `--json`.
 _LISTED_PAIRS = 500
 
@@ -50,7 +50,8 @@ def html(run: Run) -> str:
         style=style, script=script, sections=list(_sections(run.findings)), headings=_HEADINGS,
         attention=[finding for outcome in ("fail", "unknown", "warn") for finding in run.findings
                    if finding.outcome == outcome],
-        picture=arrange(nodes) if boards else None, boards=boards, matrix=_matrix(data), pairs=pairs,
+        wide=arrange(nodes) if boards else None, narrow=outline(nodes) if boards else None,
+        boards=boards, matrix=_matrix(data), pairs=pairs,
         predicted=predicted, listed=len(pairs) <= _LISTED_PAIRS, described=len(boards) <= 32,
         page={"nodes": {node.id: [node.parent, node.kind, node.title, node.link, node.redirects]
                         for node in nodes.values()},

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from .tree import Node
 
-__all__ = ["Box", "Line", "Picture", "arrange"]
+__all__ = ["Box", "Line", "Picture", "arrange", "outline"]
 
 _WIDTH = {"cpus": 92, "numa": 62, "host": 86, "root": 124, "up": 124, "down": 124, "gpu": 240}
 _HEIGHT, _ROW, _MARGIN = 34, 44, 10
 #: Between two columns: room for a label where there is a PCIe link, for a bend where there is none.
 _LINKED, _INSIDE, _BEND = 98, 26, 12
+#: Of the narrow picture: every node a row, its children below it and further to the right.
+_INDENTED, _OUTLINE, _STEP, _LABEL = 13, 340, 50, 14
 _ADVANCE = 6.0      # of a character at 10.5 px, on the safe side
 
 
@@ -70,6 +72,33 @@ def arrange(nodes: dict[str, Node]) -> Picture:
     lines = tuple(_line(at[node.parent], at[node.id]) for node in nodes.values() if node.parent)
     width = max((box.x + box.width for box in boxes), default=0) + _MARGIN
     return Picture(width, 2 * _MARGIN + max(row, 1) * _ROW - (_ROW - _HEIGHT), boxes, lines)
+
+
+def outline(nodes: dict[str, Node]) -> Picture:
+    """The same for a narrow window: from top to bottom, each node a row below its parent."""
+    order: list[tuple[Node, int]] = []
+    children: dict[str | None, list[Node]] = {}
+    for node in nodes.values():
+        children.setdefault(node.parent, []).append(node)
+    waiting = [(node, 0) for node in reversed(children.get(None, []))]
+    while waiting:
+        node, depth = waiting.pop()
+        order.append((node, depth))
+        waiting += [(child, depth + 1) for child in reversed(children.get(node.id, []))]
+    boxes = {}
+    for row, (node, depth) in enumerate(order):
+        x = _MARGIN + min(depth, 8) * _INDENTED
+        width = min(_WIDTH[node.kind], _OUTLINE - x - _MARGIN)
+        # In a row of its own the label of the link stands beside the box, or above it where the box is wide.
+        boxes[node.id] = Box(node, x, _MARGIN + row * _STEP + _LABEL, width, _HEIGHT, _fitting(node.detail, width))
+    lines = []
+    for node, _ in order:
+        if node.parent:
+            above, below = boxes[node.parent], boxes[node.id]
+            x, y = above.x + _INDENTED // 2, below.y + _HEIGHT // 2
+            path = f"M{x} {above.y + _HEIGHT}V{y}H{below.x}"
+            lines.append(Line(node, path, min(below.x + 120, below.x + below.width), below.y - 4))
+    return Picture(_OUTLINE, 2 * _MARGIN + len(order) * _STEP, tuple(boxes.values()), tuple(lines))
 
 
 def _columns(nodes: dict[str, Node], column: dict[str, int], last: int) -> list[int]:

@@ -8,15 +8,28 @@
   const make = (name, text) => Object.assign(document.createElement(name), { textContent: text });
 
   // ---- the path of a pair -------------------------------------------------------------------------------------
-  const svg = document.getElementById("picture");
+  const pictures = [...document.querySelectorAll("#tree > svg")], narrow = matchMedia("(max-width: 900px)");
+  let svg = null;
   const grid = document.querySelector("#matrix table");
   const marks = new Map();
-  if (svg) {
-    for (const element of svg.querySelectorAll("[data-node],[data-edge]")) {
+  const draw = () => {        // one of the two pictures is shown
+    svg = pictures[narrow.matches ? 1 : 0] ?? null;
+    marks.clear();
+    for (const element of svg ? svg.querySelectorAll("[data-node],[data-edge]") : []) {
       const key = element.dataset.node !== undefined ? "n" + element.dataset.node : "e" + element.dataset.edge;
       marks.set(key, element);
     }
-  }
+  };
+  draw();
+  narrow.addEventListener("change", () => {        // what is lit in the one is lit in the other
+    const lighting = svg !== null && svg.classList.contains("lighting");
+    const keys = [...marks.keys()].filter((key) => marks.get(key).classList.contains("lit"));
+    for (const key of keys) marks.get(key).classList.remove("lit");
+    if (svg) svg.classList.remove("lighting");
+    draw();
+    for (const key of keys) add(marks.get(key), "lit");
+    if (svg && lighting) svg.classList.add("lighting");
+  });
 
   const above = (id) => {
     const chain = [];

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...formats.pci import bdf_key
@@ -13,6 +13,8 @@ __all__ = ["Node", "grow", "link_label", "link_state"]
 _GENERATION = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}
 _SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s")
 _BDF = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+#: As far as a message is searched for addresses; 64 that a fold names are far less.
+_SEARCHED = 16_000
 _WORDS = {"root": "root port", "up": "switch upstream", "down": "switch downstream"}
 
 
@@ -20,7 +22,8 @@ _WORDS = {"root": "root port", "up": "switch upstream", "down": "switch downstre
 class Node:
     """One box. ``kind``: cpus (the way between NUMA nodes), numa, host, root, up, down, gpu. ``link`` is the label of
     the line to its parent ("": no PCIe link, a way inside of a chip), ``state`` ok, narrow, slow, unknown or inside.
-    ``redirects`` is None where the register could not be read."""
+    ``redirects`` is None where the register could not be read. ``blame`` is fail or warn where a finding of that
+    outcome names the device by its address, ``blamed_by`` the checks."""
 
     id: str
     parent: str | None
@@ -31,6 +34,8 @@ class Node:
     state: str = "inside"
     redirects: bool | None = False
     mark: str = ""
+    blame: str = ""
+    blamed_by: list[str] = field(default_factory=list)
 
 
 def grow(data: dict[str, Any]) -> dict[str, Node]:
@@ -53,7 +58,22 @@ def grow(data: dict[str, Any]) -> dict[str, Node]:
                 nodes[bdf] = _port(bridges[bdf], parent, depth, bdf in slow)
             parent = bdf if bdf in nodes else parent
         nodes.setdefault(board["bdf"], _board(board, parent, board["bdf"] in slow))
+    _blame(nodes, data)
     return nodes
+
+
+def _blame(nodes: dict[str, Node], data: dict[str, Any]) -> None:
+    for outcome in ("fail", "warn"):
+        for finding in data["findings"]:
+            if finding["outcome"] != outcome:
+                continue
+            said = f"{finding['subject']} {finding['message']}"[:_SEARCHED]
+            for bdf in dict.fromkeys(_BDF.findall(said)):
+                if bdf in nodes and nodes[bdf].blame in ("", outcome):
+                    node = nodes[bdf]
+                    node.blame = outcome
+                    if finding["id"] not in node.blamed_by:
+                        node.blamed_by.append(finding["id"])
 
 
 def _port(bridge: dict[str, Any], parent: str, depth: int, slow: bool) -> Node:
