@@ -60,8 +60,13 @@ def host(**given: Any) -> None:
 
 @cli.command()
 @options
-def preflight(**given: Any) -> None:
+@click.option("--full", is_flag=True, help="Also measure, as p2p and allreduce do, with a soak of 60 s.")
+def preflight(full: bool, **given: Any) -> None:
     """Check everything that topo and host check."""
+    if full:
+        from .cli_trials import full_preflight
+
+        full_preflight(**given)
     check("preflight", **given)
 
 

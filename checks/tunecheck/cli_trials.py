@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +14,7 @@ from .errors import UsageError
 if TYPE_CHECKING:
     from .trials.session import Trial
 
-__all__ = ["numbers", "trial", "trial_options"]
+__all__ = ["full_preflight", "numbers", "trial", "trial_options"]
 
 
 def trial_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -45,8 +46,18 @@ def numbers(text: str | None) -> list[int]:
         raise UsageError(f"--gpus {text}: expected numbers separated by commas, as in --gpus 0,1") from None
 
 
-def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None, force: bool, after_reset: bool,
-          evidence: str, verbose: bool, **outputs: str | None) -> None:
+def full_preflight(source: str | None, since: str | None, record: str | None, prometheus_to: str | None,
+                   **given: Any) -> None:
+    """``tunecheck preflight --full``: everything that is read, and everything that is measured."""
+    from .trials.everything import everything
+
+    if source is not None or since is not None or record is not None:
+        raise UsageError("--full measures this machine: it goes with neither --from nor --since nor --record")
+    trial("preflight", everything, prometheus_to=prometheus_to, **given)
+
+
+def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = None, force: bool = False,
+          after_reset: bool = False, evidence: str = ".", verbose: bool = False, **outputs: str | None) -> None:
     """Look at the machine, measure, judge, report; leaves through SystemExit with the verdict's code."""
     import datetime
 
@@ -57,6 +68,9 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None, fo
     wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
     check_outputs(wanted, None)
     chosen = numbers(gpus)
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        click.echo("tunecheck: CUDA_VISIBLE_DEVICES is set and not followed: a trial measures all GPUs; choose with "
+                   "--gpus", err=True)
     frozen, snapshot = look(verb, spec_file, None)
     from .report.document import document
     from .rules import Case, judge

@@ -143,6 +143,7 @@ static int may(const operation *op, int which)
                 return 0;
         return reachable(which, (void *)v[0], v[5] * 8) && reachable(which, (void *)v[1], v[5] * 8)
                && reachable(which, (void *)v[7], 16) && reachable(which, (void *)v[9], 4096 * 8);
+    case STAMP: return reachable(which, (void *)v[0], (v[1] + 1) * 8);
     default: return 0;
     }
 }
@@ -180,6 +181,8 @@ static int run_kernel(const operation *op, int which)
         ((u64 *)v[3])[1] = (u64)p;
     } else if (op->name == PING_PONG)
         ping_pong(op, which);
+    else if (op->name == STAMP)
+        ((u64 *)v[0])[v[1]] = (u64)op->end;
     else
         reduce(op, which);
     return OK;

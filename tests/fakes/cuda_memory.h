@@ -9,11 +9,13 @@ enum { OK, INVALID, NO_MEMORY, NO_CONTEXT = 201, NO_PEER = 217, BAD_HANDLE = 400
 
 typedef struct event { int gpu; double time; u64 asked; _Atomic u64 reached; } event;
 enum kind { KERNEL, COPY, SET, RECORD, WAIT, HOST, DELAY };
-enum name { FILL, CHECK, COPY_BY_SM, CHASE, PING_PONG, REDUCE, NAMES };
-static const char *const names[NAMES] = {"tc_fill", "tc_check", "tc_copy", "tc_chase", "tc_pingpong", "tc_reduce"};
+enum name { FILL, CHECK, COPY_BY_SM, CHASE, PING_PONG, REDUCE, STAMP, NAMES };
+static const char *const names[NAMES] = {"tc_fill", "tc_check", "tc_copy", "tc_chase", "tc_pingpong", "tc_reduce",
+                                        "tc_stamp"};
 /* Bytes of each parameter. */
 static const unsigned char parameters[NAMES][11] = {{8, 8, 4}, {8, 8, 4, 8}, {8, 8, 8, 4}, {8, 4, 4, 8},
-                                                    {8, 8, 4, 4, 4, 4, 8, 8}, {8, 8, 64, 4, 4, 4, 4, 8, 8, 8}};
+                                                    {8, 8, 4, 4, 4, 4, 8, 8}, {8, 8, 64, 4, 4, 4, 4, 8, 8, 8},
+                                                    {8, 4}};
 typedef struct operation {
     struct operation *next;
     enum kind kind;

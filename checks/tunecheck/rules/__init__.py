@@ -130,5 +130,6 @@ RULES = (
 
 def judge(case: Case, verb: str) -> list[Finding]:
     """Every finding of a verb ("topo", "host", "preflight"), in the order of RULES."""
-    chosen = [rule for rule in RULES if verb in rule.verbs and (rule.in_trial or not case.trial)]
+    verbs = {verb, *(("p2p", "allreduce") if verb == "preflight" and case.measured is not None else ())}
+    chosen = [rule for rule in RULES if verbs & set(rule.verbs) and (rule.in_trial or not case.trial)]
     return [finding for rule in chosen for finding in rule.judge(case)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .finding import Case, Finding, Remedy
-from .pair_figures import measured, middle, one_way, unmeasured
+from .pair_figures import chosen, measured, middle, one_way, unmeasured
 
 _ID = "p2p-flows"
 #: Sum over all flows beside one alone. Posted-write collapse: 36.8 to 2.7 GB/s. All pairs of eight boards: 52 GB/s with
@@ -17,7 +17,7 @@ _FIX = Remedy("known of Broadcom PEX890xx under two root ports: keep tensor para
 def judge(case: Case) -> Iterator[Finding]:
     found = unmeasured(case, _ID)
     flows = measured(case).find("flows")
-    few = len(case.snapshot.topology.devices) == 2
+    few = len(chosen(case)) == 2
     if found or not flows:
         yield found or Finding(_ID, "flows", "skip" if few else "unknown", "behaviour", "two GPUs: their both-ways "
                                "figure says it (p2p-duplex)" if few else "several flows at once were not measured")

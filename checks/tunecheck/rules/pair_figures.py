@@ -28,15 +28,22 @@ def measured(case: Case) -> Measured:
     return found if len(sane) == len(found.figures) else replace(found, figures=sane)
 
 
+def chosen(case: Case) -> list[int]:
+    """The accelerators that were to be measured: --gpus, else all."""
+    named: list[int] | None = measured(case).notes.get("chosen")
+    return list(range(len(case.snapshot.topology.devices))) if named is None else named
+
+
 def unmeasured(case: Case, check: str) -> Finding | None:
     """Why nothing can be judged: no pair, it hung, it failed, the data was wrong without P2P already, or a pair is
     not there."""
     found = measured(case)
-    if len(case.snapshot.topology.devices) < 2:
+    count = len(chosen(case))
+    if count < 2:
         return Finding(check, "pairs", "skip", "behaviour", "fewer than two accelerators: no pair to measure")
     if case.measured is None:
         return Finding(check, "pairs", "skip", "behaviour", "the p2p trial did not run")
-    refused, count = found.notes.get("no_access") or (), len(case.snapshot.topology.devices)
+    refused = found.notes.get("no_access") or ()
     if len(refused) == count * (count - 1):
         return Finding(check, "pairs", "skip", "behaviour", "no peer access at all: see p2p-access")
     return next((Finding(check, "pairs", "unknown", "behaviour", reason) for reason in _reasons(case, found)), None)
@@ -53,7 +60,7 @@ def _reasons(case: Case, found: Measured) -> Iterator[str]:
     if found.notes.get("no_access"):
         yield "not measured, as some pairs have no peer access: see p2p-access"
     seen = {(each.a, each.b) for each in found.find("one way", ENGINE)}
-    missing = [pair for pair in permutations(range(len(case.snapshot.topology.devices)), 2) if pair not in seen]
+    missing = [pair for pair in permutations(chosen(case), 2) if pair not in seen]
     if missing:
         named = ", ".join(f"GPU{a}->GPU{b}" for a, b in missing[:4])
         yield f"not measured: {named}" + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..trials.measured import Measured, Measurement
 from .finding import Case, Finding
-from .pair_figures import measured
+from .pair_figures import chosen, measured
 
 __all__ = ["attributed", "crossover", "of_size", "ranks_of", "single", "sized", "tail", "unmeasured"]
 
@@ -15,7 +15,7 @@ __all__ = ["attributed", "crossover", "of_size", "ranks_of", "single", "sized", 
 def unmeasured(case: Case, check: str) -> Finding | None:
     """Why nothing at all can be judged: nobody to sum with, not run, or not one figure."""
     found = measured(case)
-    if len(case.snapshot.topology.devices) < 2:
+    if len(chosen(case)) < 2:
         return Finding(check, "ranks", "skip", "behaviour", "fewer than two accelerators: nothing to reduce")
     if case.measured is None:
         return Finding(check, "ranks", "skip", "behaviour", "the all-reduce trial did not run")

@@ -9,10 +9,10 @@ from typing import Any
 from ..host import Host
 from .evidence import Evidence
 from .measured import Hang, Measured, Measurement, measurement
-from .p2p import hang_of, worker_environment
+from .p2p import Flows, hang_of, worker_environment
 from .supervisor import Job, Outcome, Supervisor
 
-__all__ = ["ARMS", "allreduce", "subsets"]
+__all__ = ["ARMS", "allreduce", "subsets", "together"]
 
 #: Arm -> environment. The second is the reference of a machine whose P2P is broken: it must work wherever NCCL does, so
 #: a hang or wrong sum in the first arm alone is P2P's.
@@ -31,10 +31,13 @@ def subsets(count: int) -> list[list[int]]:
     return [list(range(size)) for size in sizes]
 
 
-def allreduce(host: Host, ordinals: Sequence[int], soak_seconds: float = 60.0, nccl_path: str | None = None,
-              supervisor: Supervisor | None = None, shortened: bool = False) -> Measured:
+def allreduce(host: Host, ordinals: Sequence[int], _: Flows = (), *, soak_seconds: float = 60.0,
+              nccl_path: str | None = None, supervisor: Supervisor | None = None, shortened: bool = False) -> Measured:
     """Measure every subset of ``ordinals``, the largest with large messages and the soak. Ends at the first hang: what
     follows would run on GPUs that nobody vouches for. ``shortened``: a few sizes only, for tests."""
+    refused = _peer_copies(host, ordinals, supervisor)
+    if refused is not None:
+        return refused
     found: list[Measured] = []
     groups = subsets(len(ordinals))
     for group in groups:
@@ -49,9 +52,23 @@ def allreduce(host: Host, ordinals: Sequence[int], soak_seconds: float = 60.0, n
                 parameters["large"] = [1 << 20] if last and arm == "p2p" else []
             parameters["own"] = arm == "p2p"
             found.append(_once(host, chosen, arm, parameters, supervisor))
-            if found[-1].hangs or found[-1].failures:
-                return _together(found)
-    return _together(found)
+            if found[-1].hangs and arm == "p2p" and found[-1].hangs[0].aftermath.verdict != "wedged":
+                continue        # whether it hangs without P2P as well says whose fault it is
+            if found[-1].hangs or found[-1].failures or any(part.hangs for part in found):
+                return together(found)
+    return together(found)
+
+
+def _peer_copies(host: Host, ordinals: Sequence[int], supervisor: Supervisor | None) -> Measured | None:
+    """A verified copy between each two neighbours, before anything that waits for another GPU. None: all is well."""
+    watched = supervisor or Supervisor(evidence=Evidence(host))
+    outcome = watched.run([Job("tunecheck.trials.probe:run", {"ordinals": list(ordinals)}, worker_environment())], 60.0)
+    if outcome.stall is not None:
+        return Measured(hangs=(hang_of("peer copy", outcome, host, ordinals),))
+    wrong = [str(result["gpu"]) for result in outcome.results[0] if result.get("usable") is False]
+    if wrong:
+        return Measured(failures={"allreduce": f"copies from {', '.join(wrong)} do not arrive: see tunecheck p2p"})
+    return None if outcome.complete else Measured(failures=_failures(outcome, "p2p", len(ordinals)))
 
 
 def _once(host: Host, ordinals: Sequence[int], arm: str, parameters: Mapping[str, Any],
@@ -108,7 +125,7 @@ def _wrong(outcome: Outcome, arm: str, ranks: int) -> Iterable[Mapping[str, Any]
                        "ranks": ranks, "arm": arm}
 
 
-def _together(parts: Sequence[Measured]) -> Measured:
+def together(parts: Sequence[Measured]) -> Measured:
     failures: dict[str, str] = {}
     notes: dict[str, Any] = {}
     for part in parts:

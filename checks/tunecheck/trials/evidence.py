@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..host import Host, Unreadable
+from .ras import COMMAND as RAS
 from .supervisor import Suspect
 
 __all__ = ["Evidence"]
@@ -27,12 +28,13 @@ class Evidence:
         alive = [suspect for suspect in suspects if suspect.process_state != "gone"]
         # Stopped processes cannot be read by py-spy without being waited for: only those that run.
         spies = [(_PY_SPY, "dump", "--nonblocking", "--pid", str(suspect.pid)) for suspect in alive]
-        self._host.ahead(*spies, ("dmesg",), nvml=True)
+        self._host.ahead(*spies, ("dmesg",), RAS, nvml=True)
         found: dict[str, Any] = {"processes": {}, "python": {}}
         for suspect in alive:
             found["processes"][f"worker {suspect.worker}, pid {suspect.pid}"] = self._threads(suspect.pid, until)
         for suspect, argv in zip(alive, spies, strict=True):
             found["python"][f"worker {suspect.worker}"] = self._said(argv, until)
+        found["nccl ras"] = self._said(RAS, until)
         found["kernel log"] = self._said(("dmesg",), until)[-8000:]
         try:
             found["nvml"] = self._host.nvml(max(0.1, until - time.monotonic()))

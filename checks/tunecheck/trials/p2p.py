@@ -11,7 +11,10 @@ from .evidence import Evidence
 from .measured import Hang, Measured, Measurement, measurement
 from .supervisor import Job, Outcome, Supervisor
 
-__all__ = ["hang_of", "p2p", "worker_environment"]
+__all__ = ["Flows", "hang_of", "p2p", "worker_environment"]
+
+#: Sets of transfers (from, to) that run at once.
+Flows = Sequence[Sequence[tuple[int, int]]]
 
 _SECONDS_FIXED, _SECONDS_PER_PAIR = 90.0, 10.0
 _ENGINE = "512 MiB copies by the copy engine, 1 warm-up, {n} samples of 4, events"
@@ -28,8 +31,7 @@ def worker_environment() -> dict[str, str | None]:
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": None}
 
 
-def p2p(host: Host, ordinals: Sequence[int], collapse: Sequence[Sequence[tuple[int, int]]] = (),
-        supervisor: Supervisor | None = None) -> Measured:
+def p2p(host: Host, ordinals: Sequence[int], collapse: Flows = (), *, supervisor: Supervisor | None = None) -> Measured:
     """Measure every ordered pair of ``ordinals``. ``collapse`` are sets of flows for the posted-write probe."""
     count = len(ordinals)
     job = Job("tunecheck.trials.copies:run", {"ordinals": list(ordinals), "collapse": [list(map(list, flows))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import statistics
 import struct
-import time
 from array import array
 from ctypes import c_uint, c_ulonglong
 from itertools import pairwise
@@ -19,15 +18,11 @@ from .meeting import Meeting
 from .nccl import Nccl, NcclMissingError
 from .worker import Context
 
-__all__ = ["run"]
+__all__ = ["HALF_OF", "Rank", "run"]
 
 SIZES = (8, 256, 1024, 8192, 32768, 65536, 131072, 262144, 1 << 20)
 _LARGE = (4 << 20, 16 << 20, 64 << 20, 256 << 20)
 _LARGEST_OWN = 1 << 20
-#: (bytes, how many): a decode step of a large model makes dozens of tiny all-reduces, a prefill a few large ones.
-_BURSTS = ((8192, 60), (65536, 40), (256, 100), (1 << 20, 8), (8192, 1), (16 << 20, 1))
-#: Steps between two looks at the sums and at the clock.
-_LOOK = 600
 _LAUNCHES = 200
 _REPLAYS = 10
 _RING = 4096                # stamps in tc_reduce
@@ -38,7 +33,7 @@ class _Peers(ctypes.Structure):
     _fields_ = [("scratch", c_ulonglong * 8)]
 
 
-class _Rank:
+class Rank:
     """This rank's buffers, and the other ranks' scratch opened through IPC."""
 
     def __init__(self, context: Context) -> None:
@@ -91,7 +86,7 @@ class _Rank:
 
 #: A prime that divides no size: a shifted or repeated part does not look right. 8 x 60 is exact in halves.
 _PERIOD = 4093
-_HALF = [struct.unpack("H", struct.pack("e", float(number)))[0] for number in range(60 * 8 + 1)]
+HALF_OF = [struct.unpack("H", struct.pack("e", float(number)))[0] for number in range(60 * 8 + 1)]
 
 
 def _codes(rank: int) -> list[int]:
@@ -99,13 +94,13 @@ def _codes(rank: int) -> list[int]:
 
 
 def _tiled(numbers: list[int], count: int) -> bytes:
-    one = array("H", [_HALF[number] for number in numbers]).tobytes()
+    one = array("H", [HALF_OF[number] for number in numbers]).tobytes()
     return (one * (count // _PERIOD + 1))[:count * 2]
 
 
 def run(context: Context) -> None:
     """The trial of one rank."""
-    rank = _Rank(context)
+    rank = Rank(context)
     sizes = context.parameters.get("sizes", SIZES)
     if context.parameters.get("own", True) and not _small(rank, "own", rank.own, sizes):
         return
@@ -128,10 +123,12 @@ def run(context: Context) -> None:
     for size in context.parameters.get("large", _LARGE):
         _large(rank, size, reduce)
     if context.parameters.get("soak_seconds"):
-        _soak(rank, reduce)
+        from .soak import soak  # it needs this module
+
+        soak(rank, reduce)
 
 
-def _small(rank: _Rank, who: str, reduce: object, sizes: tuple[int, ...]) -> bool:
+def _small(rank: Rank, who: str, reduce: object, sizes: tuple[int, ...]) -> bool:
     """Latency of every size; False where our own kernel gave up waiting for a peer."""
     assert callable(reduce)
     for size in sizes:
@@ -156,7 +153,7 @@ def _small(rank: _Rank, who: str, reduce: object, sizes: tuple[int, ...]) -> boo
     return True
 
 
-def _gave_up(rank: _Rank, size: int, when: str) -> bool:
+def _gave_up(rank: Rank, size: int, when: str) -> bool:
     """Whether any rank's kernel did. All go on, or none: else one waits for an all-reduce that nobody makes."""
     epoch, waited_for = rank.gave_up()
     if epoch:
@@ -164,7 +161,7 @@ def _gave_up(rank: _Rank, size: int, when: str) -> bool:
     return any(rank.meeting.exchange(f"own.{size}.{when}", b"1" if epoch else b""))
 
 
-def _replayed(rank: _Rank, who: str, reduce: object, size: int) -> tuple[list[float], dict[str, float]]:
+def _replayed(rank: Rank, who: str, reduce: object, size: int) -> tuple[list[float], dict[str, float]]:
     """Microseconds per all-reduce of each replay; of our own kernel also the distribution over single ones."""
     assert callable(reduce)
     device = rank.device
@@ -173,7 +170,8 @@ def _replayed(rank: _Rank, who: str, reduce: object, size: int) -> tuple[list[fl
         reduce(size)
     graph = device.end_capture()
     start, end = device.event(), device.event()
-    per, single = [], []
+    per: list[float] = []
+    single: list[int] = []
     for replay in range(_REPLAYS + 2):
         rank.meeting.exchange(f"{who}.{size}.{replay}")
         device.use()
@@ -192,15 +190,38 @@ def _replayed(rank: _Rank, who: str, reduce: object, size: int) -> tuple[list[fl
             ring = struct.unpack(f"{_RING}Q", device.read(rank.stamps, _RING * 8))
             stamps = [ring[(epoch - _LAUNCHES + 1 + i) % _RING] for i in range(_LAUNCHES)]
             single += [later - earlier for earlier, later in pairwise(stamps[10:])]
-    if not single:
-        return per, {}
+    if who != "own":
+        single = _stamped(rank, who, reduce, size)
     single.sort()
     at = {f"p{name}_ns": single[min(len(single) - 1, int(share * len(single)))]
           for name, share in (("50", 0.5), ("90", 0.9), ("99", 0.99))}
     return per, {**at, "max_ns": single[-1], "mean_ns": statistics.fmean(single)}
 
 
-def _large(rank: _Rank, size: int, reduce: object) -> None:
+def _stamped(rank: Rank, who: str, reduce: object, size: int) -> list[int]:
+    """Nanoseconds from one all-reduce to the next, of a library that takes no stamps: a kernel of one thread after each
+    takes them, so these are the times of both. For the distribution; the latency is that without stamps."""
+    assert callable(reduce)
+    device = rank.device
+    device.begin_capture()
+    for number in range(_LAUNCHES):
+        reduce(size)
+        device.launch("tc_stamp", 1, 1, c_ulonglong(rank.stamps), c_uint(number))
+    graph = device.end_capture()
+    found: list[int] = []
+    for replay in range(3):
+        rank.meeting.exchange(f"{who}.{size}.stamps.{replay}")
+        device.use()
+        reduce(8)
+        device.launch_graph(graph)
+        device.sync()
+        rank.context.beat.step()
+        stamps = struct.unpack(f"{_LAUNCHES}Q", device.read(rank.stamps, _LAUNCHES * 8))
+        found += [later - earlier for earlier, later in pairwise(stamps[10:])] if replay else []
+    return found
+
+
+def _large(rank: Rank, size: int, reduce: object) -> None:
     """Bus bandwidth in GB/s: bytes / time x 2 (n - 1) / n, as nccl-tests counts it."""
     assert callable(reduce)
     device = rank.device
@@ -221,65 +242,3 @@ def _large(rank: _Rank, size: int, reduce: object) -> None:
             seconds = rank.cuda.milliseconds(start, end) / 1000 / 5
             samples.append(size / seconds * 2 * (rank.ranks - 1) / rank.ranks / 1e9)
     rank.context.result(kind="bus", size=size, samples=samples)
-
-
-def _soak(rank: _Rank, reduce: object) -> None:
-    """Mixed sizes, eager and in graphs, in bursts as a decoding engine makes them; every burst is a step."""
-    assert callable(reduce)
-    device, seconds = rank.device, float(rank.context.parameters["soak_seconds"])
-    bursts = [burst for burst in _BURSTS if burst[0] <= rank.size]
-    graphs = {}
-    for size, count in bursts:
-        device.begin_capture()
-        for _ in range(count):
-            reduce(size)
-        graphs[size, count] = device.end_capture()
-    rank.meeting.exchange("soak")
-    rank.context.beat.phase("soak")
-    until, steps, wrong = time.monotonic() + seconds, 0, 0
-    while True:
-        size, count = bursts[steps % len(bursts)]
-        device.use()
-        if steps % 3:
-            device.launch_graph(graphs[size, count])
-        else:
-            for _ in range(count):
-                reduce(size)
-        while not device.done():
-            time.sleep(20e-6)
-        steps += 1
-        rank.context.beat.step()
-        # All ranks have to stop after the same step: rank 0's clock decides.
-        if steps % _LOOK == 0:
-            stop = _enough(rank, reduce, time.monotonic() >= until)
-            wrong += _sums_wrong(rank, reduce)
-            if stop:
-                break
-    rank.context.result(kind="soak", steps=steps, seconds=seconds, wrong=wrong)
-
-
-def _sums_wrong(rank: _Rank, reduce: object, size: int = 65536) -> int:
-    """1 where a sum is not what it has to be, to the bit."""
-    assert callable(reduce)
-    rank.device.write(rank.input, rank.values(size // 2))
-    rank.device.memset(rank.output, 0xEE, size)
-    rank.device.sync()
-    rank.device.use()
-    reduce(size)
-    rank.device.sync()
-    return int(rank.device.read(rank.output, size) != rank.expected(size // 2))
-
-
-def _enough(rank: _Rank, reduce: object, mine: bool) -> bool:
-    """Whether rank 0 says so: its 1.0 or 0.0 reaches all ranks through an all-reduce, which is exact."""
-    assert callable(reduce)
-    device = rank.device
-    word = _HALF[1] if mine and rank.rank == 0 else 0
-    device.write(rank.input, array("H", [word] * 4).tobytes())
-    device.use()
-    reduce(8)
-    device.sync()
-    stop: bool = struct.unpack("H", device.read(rank.output, 2))[0] == _HALF[1]
-    return stop
-
-

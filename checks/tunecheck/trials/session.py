@@ -15,11 +15,12 @@ from ..host import Host, Unreadable
 from ..host.recording import RecordingHost
 from .lock import Lock, clear_wedged, mark_wedged, refuse_wedged
 from .measured import Measured, Measurement
+from .p2p import Flows
 
 __all__ = ["Trial", "run"]
 
-#: What runs in a session: a host for evidence, and CUDA's numbers of the GPUs.
-Trial = Callable[[Host, Sequence[int]], Measured]
+#: What runs in a session: a host for evidence, CUDA's numbers of the GPUs, and the flows of the posted-write probe.
+Trial = Callable[[Host, Sequence[int], Flows], Measured]
 #: Framebuffer in use beyond what a driver without clients keeps.
 _IDLE_MIB = 512
 
@@ -35,18 +36,18 @@ def run(host: Host, snapshot: Snapshot, trial: Trial, chosen: Sequence[int] = ()
         refuse_wedged(boot_id)
         numbers = _numbers(snapshot, chosen)
         if len(numbers) < 2:
-            return Measured(notes={"gpus": len(numbers)})
+            return Measured(notes={"chosen": numbers})
         gpus = _gpus(snapshot, numbers)
         if not force:
             _refuse_busy(host, gpus)
         recorder = RecordingHost(host)
-        found = trial(recorder, [gpu.index for gpu in gpus])
+        found = trial(recorder, [gpu.index for gpu in gpus], _collapse(snapshot, numbers))
         if found.hangs:
             found = _kept(found, recorder, bundles)
         for hang in found.hangs:
             if hang.aftermath.verdict == "wedged":
                 mark_wedged(boot_id, hang.aftermath.text)
-    return _renumbered(found, numbers)
+    return _renumbered(dataclasses.replace(found, notes={**found.notes, "chosen": numbers}), numbers)
 
 
 def _numbers(snapshot: Snapshot, chosen: Sequence[int]) -> list[int]:
@@ -100,6 +101,23 @@ def _refuse_busy(host: Host, gpus: Sequence[Gpu]) -> None:
     if full:
         raise TrialError(f"{full[0].bdf} has {full[0].number('memory_used_mib').value} MiB in use by a process that "
                          "cannot be seen from here (a container?); stop it first, or run it all the same with --force")
+
+
+def _collapse(snapshot: Snapshot, numbers: Sequence[int]) -> list[list[tuple[int, int]]]:
+    """For each switch with two GPUs: both write at once to GPUs below two other root ports, over their one uplink. Some
+    switches fall from 37 to 2.7 GB/s then, which no pair alone shows. Positions among ``numbers``."""
+    devices = [snapshot.topology.devices[number] for number in numbers]
+    groups: dict[str, list[int]] = {}
+    for place, device in enumerate(devices):
+        if len(device.path) > 3:        # root port, upstream port, downstream port, the board
+            groups.setdefault(device.path[1], []).append(place)
+    roots = {place: device.path[0] for place, device in enumerate(devices)}
+    found = []
+    for places in groups.values():
+        others = {root: place for place, root in roots.items() if root != roots[places[0]]}
+        if len(places) > 1 and len(others) > 1:
+            found.append(list(zip(places[:2], sorted(others.values())[:2], strict=True)))
+    return found
 
 
 def _name(host: Host, pid: int) -> str:

@@ -25,7 +25,7 @@ def test_the_text_is_for_every_driver_since_cuda_11() -> None:
 
 def test_every_kernel_of_the_source_is_in_the_text() -> None:
     kernels = set(re.findall(r"\b(tc_\w+)\(", ptx.SOURCE.read_text()))
-    assert len(kernels) == 6 and kernels == set(re.findall(r"^\.visible \.entry (\w+)\(", TEXT, re.M))
+    assert len(kernels) == 7 and kernels == set(re.findall(r"^\.visible \.entry (\w+)\(", TEXT, re.M))
 
 
 def _program(name: str) -> str:

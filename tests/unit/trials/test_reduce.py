@@ -12,8 +12,8 @@ from tunecheck.trials import allreduce
 from tunecheck.trials.supervisor import Outcome, Supervisor
 
 SOAK = {**LIMITS, "soak": 1.0, "measure": 3.0}
-#: All-reduces of one size before the soak: one that is verified, and 12 replays of one and 200.
-BEFORE = 1 + 12 * 201
+#: All-reduces of one size before the soak: one that is verified, 12 replays and 3 with stamps of one and 200.
+BEFORE = 1 + (12 + 3) * 201
 
 
 def of_kind(outcome: Outcome, rank: int, kind: str) -> list[dict[str, Any]]:

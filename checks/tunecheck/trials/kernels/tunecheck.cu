@@ -98,6 +98,9 @@ extern "C" __global__ void tc_pingpong(u32* mine, u32* peer, u32 base, u32 warm,
   out[1] = rounds;
 }
 
+// The time at which what was queued before it had ended.
+extern "C" __global__ void tc_stamp(u64* stamps, u32 number) { stamps[number] = now_ns(); }
+
 // One-shot all-reduce of f16 pairs over peer memory, for 2 to 8 ranks: 8 bytes of data travel with two 4-byte flags in one
 // 16-byte store, so that data and "it is there" arrive together. Each rank writes its input into its slot of every peer's
 // scratch, then sums all slots of its own in rank order: the same order everywhere, so the sums are equal to the bit.

@@ -1,0 +1,21 @@
+"""Both trials, one after the other: `tunecheck preflight --full`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..host import Host
+from .allreduce import allreduce, together
+from .measured import Measured
+from .p2p import Flows, p2p
+
+__all__ = ["everything"]
+
+
+def everything(host: Host, ordinals: Sequence[int], collapse: Flows = (), soak_seconds: float = 60.0,
+               nccl_path: str | None = None) -> Measured:
+    """Copies first: what waits for another GPU may wedge it, and is not tried where data is lost or a copy hung."""
+    pairs = p2p(host, ordinals, collapse)
+    if pairs.hangs or pairs.failures or pairs.wrong or pairs.notes.get("no_access"):
+        return pairs
+    return together([pairs, allreduce(host, ordinals, soak_seconds=soak_seconds, nccl_path=nccl_path)])
