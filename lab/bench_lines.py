@@ -54,7 +54,7 @@ def shown(line: Line) -> str:
     verdict = {True: "reached", False: "MISSED", None: "" if not line.goal else "not judged"}[line.good]
     ratio = "" if line.ratio is None else f"{line.ratio:.4f}"
     figures = f"{_figure(line.ours):>9} {_figure(line.theirs):>9} {line.unit:<5} {ratio:>7}"
-    parts = [f"{line.part}  {line.what:<52} {figures}", f"{line.goal:<22} {verdict}".rstrip(), line.note]
+    parts = [f"{line.part}  {line.what:<58} {figures}", f"{line.goal:<22} {verdict}".rstrip(), line.note]
     return "  ".join(part for part in parts if part.strip()).rstrip()
 
 
