@@ -1,4 +1,4 @@
-"""Findings, links and measured figures as a textfile for node_exporter's collector. docs/metrics.md says what each metric means.
+"""Findings, links and figures as a textfile for node_exporter's collector. docs/metrics.md says what each metric means.
 
 What is not known has no sample: an absent series is an honest one. A file outlives the boot it tells of, so every run
 carries its time, to be compared with node_boot_time_seconds, and a hash of the boot id, which itself stays private.

@@ -121,7 +121,7 @@ def _compact(pairs: list[dict[str, Any]], texts: dict[str | None, int]) -> list[
 
 
 def _told(matrices: Heat | None, texts: dict[str | None, int]) -> dict[str, Any]:
-    """The facts of every measured cell for the script, as [name, text, name, text, ...] by their places in ``texts``."""
+    """The facts of every measured cell for the script: [name, text, name, text, ...] by their places in ``texts``."""
     if matrices is None:
         return {}
     return {"gpus": matrices.gpus,

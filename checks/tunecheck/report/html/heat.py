@@ -7,19 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...trials.measured import Measured, Measurement
+from .quantities import KINDS, OTHERS, Kind, legend, level, short
 
 __all__ = ["Cell", "Heat", "Quantity", "heat"]
 
-#: Shares of what was to be expected, best first: p2p-bandwidth passes from 90 % on and fails below 78 %.
-_LEVELS = (0.95, 0.9, 0.78, 0.5, 0.0)
 _DIRECT = ("switch", "cascade")
 _LISTED = 2000
-_OTHERS = {
-    "one way": (("one way", "kernel write", "by SMs, write"), ("one way", "kernel read", "by SMs, read"),
-                ("one way", "engine read", "copy engine, read"), ("control", "engine write", "without peer access")),
-    "both ways": (("both ways", "kernel write", "by SMs"),),
-    "latency": (("latency", "ping-pong", "flag there and back"),),
-}
 
 _Pair = tuple[int, int]
 
@@ -59,29 +52,6 @@ class Heat:
     flows: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Kind:
-    trial: str
-    what: str
-    id: str
-    title: str
-    unit: str
-    says: str
-    digits: int
-    predicted: str | None
-    more_is_better: bool = True
-
-
-_KINDS = (
-    _Kind("one way", "engine write", "one-way", "One way", "GB/s", "the copy engine of the row writes to the column", 1,
-          "one_way_gb_s"),
-    _Kind("both ways", "engine write", "both-ways", "Both ways", "GB/s",
-          "both directions at once, their sum; measured once per pair", 1, "two_way_gb_s"),
-    _Kind("latency", "pointer chase", "latency", "Latency", "ns", "a dependent load of the row from the column's memory",
-          0, None, False),
-)
-
-
 def heat(found: Measured, data: Mapping[str, Any]) -> Heat | None:
     """The matrices of a document ``data``; None where no pair was measured."""
     count = len(data.get("accelerators", ()))
@@ -90,7 +60,7 @@ def heat(found: Measured, data: Mapping[str, Any]) -> Heat | None:
     gpus = tuple(sorted(set(numbers)))
     paths = _paths(data)
     view = _View(found, paths, set(gpus))
-    quantities = tuple(view.quantity(kind, gpus) for kind in _KINDS if view.figures(kind.trial, kind.what))
+    quantities = tuple(view.quantity(kind, gpus) for kind in KINDS if view.figures(kind.trial, kind.what))
     listed = tuple(view.listed())
     if not listed:
         return None
@@ -123,7 +93,7 @@ class _View:
                                        and each.a is not None and each.b is not None}
         return self._seen[trial, what]
 
-    def quantity(self, kind: _Kind, gpus: tuple[int, ...]) -> Quantity:
+    def quantity(self, kind: Kind, gpus: tuple[int, ...]) -> Quantity:
         once = self.figures(kind.trial, kind.what)
         values = [each.value for each in once.values()]
         worst = min(values) if kind.more_is_better else max(values)
@@ -133,10 +103,10 @@ class _View:
         arrow = "-" if kind.trial == "both ways" else "\u2192"
         named = f"GPU{weakest[0][0]}{arrow}GPU{weakest[0][1]}" if weakest else ""
         more = f" and {len(weakest) - 1} more" if len(weakest) > 1 else ""
-        return Quantity(kind.id, kind.title, kind.unit, kind.says, _legend(kind), rows,
+        return Quantity(kind.id, kind.title, kind.unit, kind.says, legend(kind), rows,
                         f"{named} {worst:.{kind.digits}f} {kind.unit}{more}" if named else "")
 
-    def _cell(self, kind: _Kind, pair: _Pair, weakest: list[_Pair]) -> Cell:
+    def _cell(self, kind: Kind, pair: _Pair, weakest: list[_Pair]) -> Cell:
         each = self._either(kind, pair)
         # What is measured in both directions at once is wrong when either is.
         ways = (pair, pair[::-1]) if kind.trial == "both ways" else (pair,)
@@ -151,14 +121,14 @@ class _View:
                  ("Predicted", limit), ("Share", against), ("Method", each.method),
                  ("Samples", f"{each.samples}, spread {_percent(each.spread)}"),
                  ("Verified", "no" if wrong or not each.verified else "yes: the data was read back and compared")]
-        return Cell(f"{each.value:.{kind.digits}f}", _short(kind, share), 0 if wrong else _level(share), least, wrong,
+        return Cell(f"{each.value:.{kind.digits}f}", short(kind, share), 0 if wrong else level(share), least, wrong,
                     (*facts, *self._also(kind.trial, pair)))
 
-    def _either(self, kind: _Kind, pair: _Pair) -> Measurement | None:
+    def _either(self, kind: Kind, pair: _Pair) -> Measurement | None:
         once = self.figures(kind.trial, kind.what)
         return once.get(pair) or (once.get(pair[::-1]) if kind.trial == "both ways" else None)
 
-    def _share(self, kind: _Kind, pair: _Pair, each: Measurement) -> tuple[float | None, str, str]:
+    def _share(self, kind: Kind, pair: _Pair, each: Measurement) -> tuple[float | None, str, str]:
         """Share of what was to be expected; the prediction in words; and what the share is of."""
         path = self._pairs.get(pair, {}).get("path") or {}
         predicted = path.get(kind.predicted) if kind.predicted else None
@@ -166,7 +136,7 @@ class _View:
             upper = path.get("latency_class") not in _DIRECT
             share = each.value / predicted
             return share, _prediction(path, predicted, upper), f"{share * 100:.0f} % of the prediction"
-        why = "none: there is none for latency" if kind.predicted is None else f"none: {path.get('reason') or 'unknown'}"
+        why = f"none: {path.get('reason') or 'unknown'}" if kind.predicted else "none: there is none for latency"
         name = self._class(pair)
         same = [other.value for between, other in self.figures(kind.trial, kind.what).items()
                 if self._class(between) == name]
@@ -174,7 +144,7 @@ class _View:
             return None, why, f"none: the only figure of its class ({name})"
         best = max(same) if kind.more_is_better else min(same)
         share = each.value / best if kind.more_is_better else best / each.value
-        return share, why, (f"{_short(kind, share)} {'of' if kind.more_is_better else 'over'} the best of its class "
+        return share, why, (f"{short(kind, share)} {'of' if kind.more_is_better else 'over'} the best of its class "
                             f"({name}, {best:.{kind.digits}f} {kind.unit})")
 
     def _class(self, pair: _Pair) -> str:
@@ -183,7 +153,7 @@ class _View:
 
     def _also(self, trial: str, pair: _Pair) -> tuple[tuple[str, str], ...]:
         said = []
-        for other, what, name in _OTHERS[trial]:
+        for other, what, name in OTHERS[trial]:
             once = self.figures(other, what)
             each = once.get(pair) or (once.get(pair[::-1]) if what == "ping-pong" or other == "both ways" else None)
             if each:
@@ -192,12 +162,12 @@ class _View:
 
     def listed(self) -> Iterator[tuple[str, ...]]:
         """Pair, what, figure, predicted, share, method, samples, spread, verified."""
-        for kind in _KINDS:
+        for kind in KINDS:
             for pair, each in sorted(self.figures(kind.trial, kind.what).items()):
                 _, limit, against = self._share(kind, pair, each)
                 yield (_named(kind.trial, pair), kind.title.lower(), f"{each.value:.{kind.digits}f} {kind.unit}",
                        limit, against, *_how(each))
-        for trial, what, name in dict.fromkeys(other for group in _OTHERS.values() for other in group):
+        for trial, what, name in dict.fromkeys(other for group in OTHERS.values() for other in group):
             for pair, each in sorted(self.figures(trial, what).items()):
                 yield (_named(trial if what != "ping-pong" else "both ways", pair), f"{trial}, {name}",
                        f"{each.value:.{0 if each.unit == 'ns' else 1}f} {each.unit}", "", "", *_how(each))
@@ -221,28 +191,6 @@ def _prediction(path: Mapping[str, Any], predicted: float, upper: bool) -> str:
     slowest = path.get("slowest")
     link = f" (slowest link {slowest['link']} x{slowest['width']} Gen{slowest['gen']})" if slowest else ""
     return f"{'at most ' if upper else ''}{predicted:.1f} GB/s{link}"
-
-
-def _level(share: float | None) -> int:
-    if share is None:
-        return 0
-    return next((len(_LEVELS) - place for place, limit in enumerate(_LEVELS) if share >= limit), 1)
-
-
-def _short(kind: _Kind, share: float | None) -> str:
-    """ "98 %" of a bandwidth, "+3 %" on top of the least latency."""
-    if share is None or share <= 0:
-        return ""
-    return f"{share * 100:.0f} %" if kind.more_is_better else f"+{(1 / share - 1) * 100:.0f} %"
-
-
-def _legend(kind: _Kind) -> tuple[tuple[int, str], ...]:
-    if kind.more_is_better:
-        texts = ["95 % or more", "90 to 95 %", "78 to 90 %", "50 to 78 %", "below 50 %"]
-    else:
-        most = [f"{(1 / limit - 1) * 100:.0f}" for limit in _LEVELS[:-1]]
-        texts = [f"up to +{most[0]} %", *(f"to +{each} %" for each in most[1:]), "more"]
-    return tuple(zip((5, 4, 3, 2, 1), texts, strict=True))
 
 
 def _percent(share: float) -> str:

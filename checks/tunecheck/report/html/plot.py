@@ -13,6 +13,7 @@ __all__ = ["Curve", "Mark", "Plot", "Series", "plot"]
 _WIDTH, _HEIGHT = 610, 290
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 104, 26, 42
 _LABEL = 46         # pixels that a label below the axis takes
+_TICKS = 10         # on the value axis
 _LINE = 14          # pixels between two names at the right end
 
 
@@ -70,8 +71,8 @@ def plot(name: str, title: str, unit: str, series: Sequence[Series], *, logarith
         return None
     sizes = sorted({size for size, _, _ in points})
     low, high = min(value for _, value, _ in points), max(most for _, _, most in points)
-    ticks = list(_decades(low, high) if logarithmic else _steps(high))
-    bottom, top = (math.log(low * 0.85), math.log(high * 1.1)) if logarithmic else (0.0, max(ticks[-1], high * 1.05))
+    ticks = _decades(low, high) if logarithmic else _steps(high)
+    bottom, top = (math.log(ticks[0]), math.log(ticks[-1])) if logarithmic else (0.0, ticks[-1])
     span = max(math.log(sizes[-1] / sizes[0]), 1e-9)
 
     def across(size: int) -> float:
@@ -126,18 +127,21 @@ def _below(ticks: Sequence[tuple[float, str]]) -> list[Mark]:
     return marks
 
 
-def _decades(low: float, high: float) -> Iterable[float]:
-    """1, 2, 5, 10, ... within the picture."""
-    for power in range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1):
-        for step in (1, 2, 5):
-            value = step * 10.0 ** power
-            if low * 0.85 <= value <= high * 1.1:
-                yield value
+def _decades(low: float, high: float) -> list[float]:
+    """1, 2, 5, 10, ... around the values, or only the powers of ten where those are many."""
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
+    for steps in ((1, 2, 5), (1,)):
+        ticks = [float(f"{step}e{power}") for power in powers for step in steps]
+        first = max(place for place, tick in enumerate(ticks) if tick < low)
+        last = min(place for place, tick in enumerate(ticks) if tick > high)
+        if last - first < _TICKS:
+            break
+    return ticks[first:last + 1]
 
 
-def _steps(high: float) -> Iterable[float]:
-    """Four or five even steps from 0."""
+def _steps(high: float) -> list[float]:
+    """Four or five even steps from 0 to above the highest value."""
     raw = high / 4
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw)
-    return (step * number for number in range(math.ceil(high / step) + 1))
+    return [step * number for number in range(math.floor(high / step) + 2)]

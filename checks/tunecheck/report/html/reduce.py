@@ -72,8 +72,10 @@ def _group(found: Measured, ranks: int) -> Group:
     series = []
     for what, name in _NAMES.items():
         points = sorted((each.size, *tail(each)) for each in found.find("allreduce", what)
-                        if each.ranks == ranks and each.size)
-        series.append(Series(what.replace(" ", "-"), name, tuple(point for point in points if 0 < point[1] <= point[2])))
+                        if each.ranks == ranks and each.size and each.size > 0)
+        # A logarithm needs more than 0, and a band its upper end above.
+        sane = tuple(point for point in points if 0 < point[1] <= point[2])
+        series.append(Series(what.replace(" ", "-"), name, sane))
     picture = plot(f"plot-{ranks}", f"Latency of an all-reduce of {ranks} ranks by size", "us", series,
                    logarithmic=True, cross=(crossed, f"NCCL is faster from {sized(crossed)}") if crossed else None)
     wrong = tuple(dict.fromkeys(
