@@ -44,11 +44,13 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Heat:
-    """``listed``: every figure of a pair as one row of texts; empty where there are too many."""
+    """``listed``: every figure of a pair as one row of texts; empty where there are too many. ``methods``:
+    how each quantity was measured, each once."""
 
     gpus: tuple[int, ...]
     quantities: tuple[Quantity, ...]
     listed: tuple[tuple[str, ...], ...]
+    methods: tuple[str, ...]
     flows: tuple[str, ...]
 
 
@@ -61,12 +63,13 @@ def heat(found: Measured, data: Mapping[str, Any]) -> Heat | None:
     paths = _paths(data)
     view = _View(found, paths, set(gpus))
     quantities = tuple(view.quantity(kind, gpus) for kind in KINDS if view.figures(kind.trial, kind.what))
-    listed = tuple(view.listed())
+    listed = list(view.listed())
     if not listed:
         return None
     flows = tuple(f"{each.what}: {each.value:.1f} GB/s in sum over {each.more.get('flows', 0):.0f} flows"
                   for each in found.find("flows"))
-    return Heat(gpus, quantities, listed if len(listed) <= _LISTED else (), flows)
+    rows = tuple(row for row, _ in listed) if len(listed) <= _LISTED else ()
+    return Heat(gpus, quantities, rows, tuple(dict.fromkeys(method for _, method in listed)), flows)
 
 
 def _paths(data: Mapping[str, Any]) -> dict[_Pair, dict[str, Any]]:
@@ -160,25 +163,23 @@ class _View:
                 said.append(f"{name} {each.value:.{0 if each.unit == 'ns' else 1}f} {each.unit}")
         return (("Beside it", ", ".join(said)),) if said else ()
 
-    def listed(self) -> Iterator[tuple[str, ...]]:
-        """Pair, what, figure, predicted, share, method, samples, spread, verified."""
+    def listed(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Pair, what, figure, predicted, share, samples, spread, verified; and the method."""
         for kind in KINDS:
             for pair, each in sorted(self.figures(kind.trial, kind.what).items()):
-                _, limit, against = self._share(kind, pair, each)
-                yield (_named(kind.trial, pair), kind.title.lower(), f"{each.value:.{kind.digits}f} {kind.unit}",
-                       limit, against, *_how(each))
+                share, limit, _ = self._share(kind, pair, each)
+                yield self._row(kind.trial, pair, kind.title.lower(), each, limit.partition(" (")[0].partition(":")[0],
+                                short(kind, share))
         for trial, what, name in dict.fromkeys(other for group in OTHERS.values() for other in group):
             for pair, each in sorted(self.figures(trial, what).items()):
-                yield (_named(trial if what != "ping-pong" else "both ways", pair), f"{trial}, {name}",
-                       f"{each.value:.{0 if each.unit == 'ns' else 1}f} {each.unit}", "", "", *_how(each))
+                yield self._row("both ways" if what == "ping-pong" else trial, pair, f"{trial}, {name}", each, "", "")
 
-
-def _named(trial: str, pair: _Pair) -> str:
-    return f"GPU{pair[0]}{'-' if trial == 'both ways' else chr(0x2192)}GPU{pair[1]}"
-
-
-def _how(each: Measurement) -> tuple[str, str, str, str]:
-    return each.method, str(each.samples), _percent(each.spread), "yes" if each.verified else "no"
+    def _row(self, trial: str, pair: _Pair, what: str, each: Measurement, limit: str,
+             share: str) -> tuple[tuple[str, ...], str]:
+        named = f"GPU{pair[0]}{'-' if trial == 'both ways' else chr(0x2192)}GPU{pair[1]}"
+        verified = each.verified and pair not in self._wrong
+        return ((named, what, f"{each.value:.{0 if each.unit == 'ns' else 1}f} {each.unit}", limit, share,
+                 str(each.samples), _percent(each.spread), "yes" if verified else "no"), f"{what}: {each.method}")
 
 
 def _wrong(found: Measured) -> Iterator[tuple[_Pair, str]]:
