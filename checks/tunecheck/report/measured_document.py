@@ -1,13 +1,13 @@
-"""What a trial measured, as plain data; its JSON Schema is MEASURED in schema.py."""
+"""What a trial measured, as plain data and back; its JSON Schema is MEASURED in schema.py."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from ..trials.measured import Hang, Measured, Measurement
+from ..trials.measured import Aftermath, Hang, Measured, Measurement
 
-__all__ = ["measured_document"]
+__all__ = ["measured_document", "measured_of"]
 
 
 def measured_document(found: Measured) -> dict[str, Any]:
@@ -19,6 +19,21 @@ def measured_document(found: Measured) -> dict[str, Any]:
         "failures": {name: str(text) for name, text in found.failures.items()},
         "notes": {name: _plain(value) for name, value in found.notes.items()},
     }
+
+
+def measured_of(data: dict[str, Any]) -> Measured:
+    """What measured_document() made plain, without the figures that have no value."""
+    figures = tuple(_measurement(each) for each in data["figures"] if each["value"] is not None and each["value"] > 0)
+    hangs = tuple(Hang(**{**each, "after": each["after"] or 0.0, "culprits": tuple(each["culprits"]),
+                          "victims": tuple(each["victims"]), "aftermath": Aftermath(**each["aftermath"])})
+                  for each in data["hangs"])
+    return Measured(figures, tuple(data["wrong"]), hangs, data["failures"], data["notes"])
+
+
+def _measurement(data: dict[str, Any]) -> Measurement:
+    given = {name: data["value"] if data[name] is None else data[name] for name in ("median", "p99")}
+    more = {name: value for name, value in data["more"].items() if value is not None}
+    return Measurement(**{**data, **given, "spread": data["spread"] or 0.0, "more": more})
 
 
 def _figure(each: Measurement) -> dict[str, Any]:
