@@ -21,7 +21,7 @@ _STAGED_SIZES = (8192, 65536, 262144)
 _SECONDS = 120.0
 _GRAPH = "200 all-reduces in one CUDA graph, 10 replays, one process per GPU; "
 _OWN = _GRAPH + "own one-shot kernel over peer memory, f16 sum"
-_NCCL = _GRAPH + "NCCL {version}, f16 sum"
+_NCCL = _GRAPH + "NCCL {version}, f16 sum; stamped_*: single ones, each with a kernel that takes the time"
 _BUS = "5 eager all-reduces, 5 samples after one; bytes / time x 2 (n - 1) / n as in nccl-tests; NCCL {version}"
 
 
