@@ -8,7 +8,7 @@ from ..facts.topology import Topology
 from ..rules.reduce_figures import crossover, ranks_of, single, sized, tail
 from ..trials.measured import Measured, Measurement
 
-__all__ = ["allreduce_lines", "p2p_lines"]
+__all__ = ["allreduce_lines", "p2p_lines", "reduce_rows"]
 
 _Cells = dict[tuple[int, int], float]
 _GAP = "    "
@@ -101,7 +101,7 @@ def allreduce_lines(found: Measured, width: int = 0) -> list[str]:
     ratio, NCCL without P2P; the crossover; then bus bandwidth, soak and NCCL's version. Empty without a figure."""
     lines: list[str] = []
     for ranks in ranks_of(found):
-        rows = _rows(found, ranks)
+        rows = reduce_rows(found, ranks)
         if rows:
             lines += [""] if lines else []
             lines += [*_reduce_table(f"{ranks} ranks, us", rows, width), crossover(found, ranks)]
@@ -114,7 +114,7 @@ def allreduce_lines(found: Measured, width: int = 0) -> list[str]:
     return lines
 
 
-def _rows(found: Measured, ranks: int) -> list[list[str]]:
+def reduce_rows(found: Measured, ranks: int) -> list[list[str]]:
     """Size, own p50 and p99, NCCL p50 and p99, own/NCCL, NCCL with P2P disabled; "-" for what was not measured."""
     sizes = sorted({each.size for each in found.find("allreduce") if each.ranks == ranks and each.size
                     and each.what != "bus"})

@@ -1,13 +1,13 @@
-"""What a trial measured, as plain data; its JSON Schema is MEASURED in schema.py."""
+"""What a trial measured, as plain data and back; its JSON Schema is MEASURED in schema.py."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from ..trials.measured import Hang, Measured, Measurement
+from ..trials.measured import Aftermath, Hang, Measured, Measurement
 
-__all__ = ["measured_document"]
+__all__ = ["measured_document", "measured_of"]
 
 
 def measured_document(found: Measured) -> dict[str, Any]:
@@ -21,6 +21,21 @@ def measured_document(found: Measured) -> dict[str, Any]:
     }
 
 
+def measured_of(data: dict[str, Any]) -> Measured:
+    """What measured_document() made plain, without the figures that have no value."""
+    figures = tuple(_measurement(each) for each in data["figures"] if each["value"] is not None and each["value"] > 0)
+    hangs = tuple(Hang(**{**each, "after": each["after"] or 0.0, "culprits": tuple(each["culprits"]),
+                          "victims": tuple(each["victims"]), "aftermath": Aftermath(**each["aftermath"])})
+                  for each in data["hangs"])
+    return Measured(figures, tuple(data["wrong"]), hangs, data["failures"], data["notes"])
+
+
+def _measurement(data: dict[str, Any]) -> Measurement:
+    given = {name: data["value"] if data[name] is None else data[name] for name in ("median", "p99")}
+    more = {name: value for name, value in data["more"].items() if value is not None}
+    return Measurement(**{**data, **given, "spread": data["spread"] or 0.0, "more": more})
+
+
 def _figure(each: Measurement) -> dict[str, Any]:
     """``a`` and ``b`` are GPU numbers in address order, ``size`` bytes; ``more`` holds e.g. p50_ns to max_ns."""
     return {"trial": each.trial, "what": each.what, "value": _number(each.value), "unit": each.unit,
@@ -31,7 +46,8 @@ def _figure(each: Measurement) -> dict[str, Any]:
 
 def _hang(each: Hang) -> dict[str, Any]:
     return {"trial": each.trial, "phase": each.phase, "after": _number(each.after), "culprits": list(each.culprits),
-            "victims": list(each.victims), "arm": each.arm, "ranks": each.ranks, "bundle": each.bundle,
+            "victims": list(each.victims), "arm": each.arm, "ranks": each.ranks, "ran": each.ran,
+            "bundle": each.bundle,
             "aftermath": {"verdict": each.aftermath.verdict, "text": each.aftermath.text,
                           "seconds": _number(each.aftermath.seconds)}}
 

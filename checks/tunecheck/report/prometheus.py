@@ -1,4 +1,4 @@
-"""Findings and links as a textfile for node_exporter's collector. docs/metrics.md says what each metric means.
+"""Findings, links and figures as a textfile for node_exporter's collector. docs/metrics.md says what each metric means.
 
 What is not known has no sample: an absent series is an honest one. A file outlives the boot it tells of, so every run
 carries its time, to be compared with node_boot_time_seconds, and a hash of the boot id, which itself stays private.
@@ -13,7 +13,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..rules.finding import OUTCOMES
+from ..rules.reduce_figures import tail
+from ..trials.measured import Measured
 from .fold import worst_first
+from .measured_document import measured_of
 
 if TYPE_CHECKING:
     from .outputs import Run
@@ -38,10 +41,17 @@ METRICS = {
     "tunecheck_link_speed_transfers_per_second": "Speed of the PCIe link above a device now; idle links slow down.",
     "tunecheck_link_speed_max_transfers_per_second": "Speed that the device is capable of.",
     "tunecheck_acs_redirects": "Whether a bridge above an accelerator redirects peer traffic to the root complex.",
+    "tunecheck_p2p_bandwidth_bytes_per_second": "Measured copies between two accelerators by the copy engine.",
+    "tunecheck_p2p_latency_seconds": "Measured time of a dependent load from another accelerator's memory.",
+    "tunecheck_allreduce_seconds": "Measured time of an all-reduce.",
+    "tunecheck_allreduce_soak_steps": "Bursts of all-reduces that the soak made.",
+    "tunecheck_trial_hung": "Whether a trial hung; no sample where none ran.",
 }
 
 #: More series than this help nobody; the worst findings come first.
-_MOST_FINDINGS, _MOST_DEVICES = 1000, 2000
+_MOST_FINDINGS, _MOST_DEVICES, _MOST_FIGURES = 1000, 2000, 1000
+#: Messages of a decode step: of a small and of a large batch.
+_REDUCED = (8192, 65536)
 _LONGEST_LABEL = 120
 _SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s")
 
@@ -49,7 +59,8 @@ _SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s")
 def prometheus(run: Run) -> str:
     """The text exposition format: HELP and TYPE once per metric, samples together."""
     lines = []
-    for name, samples in {**_of_run(run), **_of_findings(run), **_of_tree(run.document)}.items():
+    for name, samples in {**_of_run(run), **_of_findings(run), **_of_tree(run.document),
+                          **_of_trials(run.document)}.items():
         text = list(dict.fromkeys(f"{name}{_labels(labels)} {value:.15g}" for labels, value in samples))
         if text:
             lines += [f"# HELP {name} {METRICS[name]}", f"# TYPE {name} gauge", *text]
@@ -97,6 +108,36 @@ def _of_tree(data: dict[str, Any]) -> dict[str, list[_Sample]]:
             _known(devices, lambda device: _speed(device, "max_speed"))),
         "tunecheck_acs_redirects": list(_known(bridges, lambda bridge: bridge["acs"]["redirects"])),
     }
+
+
+def _of_trials(data: dict[str, Any]) -> dict[str, list[_Sample]]:
+    if "measured" not in data:
+        return {}
+    found = measured_of(data["measured"])
+    boards = {board["index"]: board["bdf"] for board in data.get("accelerators", ())}
+    one_way = _between(found, boards, "one way", "engine write", 1e9, {"way": "one"})
+    both_ways = _between(found, boards, "both ways", "engine write", 1e9, {"way": "both"})
+    latency = _between(found, boards, "latency", "pointer chase", 1e-9, {})
+    return {
+        "tunecheck_p2p_bandwidth_bytes_per_second": one_way[:_MOST_FIGURES] + both_ways[:_MOST_FIGURES],
+        "tunecheck_p2p_latency_seconds": latency[::-1][:_MOST_FIGURES],
+        "tunecheck_allreduce_seconds": [
+            ({"ranks": str(each.ranks), "size": str(each.size), "by": each.what, "percentile": name}, value / 1e6)
+            for each in found.find("allreduce") if each.size in _REDUCED and each.unit == "us"
+            for name, value in zip(("50", "99"), tail(each), strict=True)],
+        "tunecheck_allreduce_soak_steps": [({"ranks": str(each.ranks)}, each.value)
+                                           for each in found.find("soak", "steps")],
+        # Fewer than two accelerators, or no figure and nothing that hung: no trial ran.
+        "tunecheck_trial_hung": [({}, bool(found.hangs))] if found.figures or found.hangs else [],
+    }
+
+
+def _between(found: Measured, boards: dict[int, str], trial: str, what: str, factor: float,
+             more: dict[str, str]) -> list[_Sample]:
+    """The figures between two accelerators, the least first."""
+    return [({"source": boards[each.a], "destination": boards[each.b], **more}, float(f"{each.value * factor:.6g}"))
+            for each in sorted(found.find(trial, what), key=lambda each: each.value)
+            if each.a in boards and each.b in boards and each.a is not None and each.b is not None]
 
 
 def _known(devices: Iterable[dict[str, Any]], value: Any) -> Iterator[_Sample]:

@@ -9,7 +9,7 @@ from ..trials.measured import Measured, Measurement
 from .finding import Case, Finding
 from .pair_figures import chosen, measured
 
-__all__ = ["attributed", "crossover", "of_size", "ranks_of", "single", "sized", "tail", "unmeasured"]
+__all__ = ["attributed", "crossover", "crossover_size", "of_size", "ranks_of", "single", "sized", "tail", "unmeasured"]
 
 
 def unmeasured(case: Case, check: str) -> Finding | None:
@@ -73,15 +73,25 @@ def tail(each: Measurement) -> tuple[float, float]:
 
 def crossover(found: Measured, ranks: int) -> str:
     """From which size on NCCL is faster: what users set in their engine."""
-    sizes = sorted({each.size for each in found.find("allreduce", "own") if each.ranks == ranks and each.size})
-    both = [(size, own.value, nccl.value) for size in sizes
-            if (own := single(found, "own", ranks, size)) and (nccl := single(found, "nccl", ranks, size))]
+    both = _beside(found, ranks)
     if not both:
         return "NCCL was not measured beside it"
-    # The last change counts: a single outlier in the middle of the table is no crossover.
-    slower = [size for size, own, nccl in both if nccl < own]
-    last = max((size for size, own, nccl in both if own <= nccl), default=0)
-    above = [size for size in slower if size > last]
-    if not above:
+    above = crossover_size(found, ranks)
+    if above is None:
         return f"faster than NCCL up to {sized(both[-1][0])}, the largest measured"
-    return f"NCCL is faster from {sized(above[0])} on: set that as the limit of your engine's own all-reduce"
+    return f"NCCL is faster from {sized(above)} on: set that as the limit of your engine's own all-reduce"
+
+
+def crossover_size(found: Measured, ranks: int) -> int | None:
+    """The smallest measured size from which on NCCL is faster; None where it is not, or was not measured."""
+    both = _beside(found, ranks)
+    # The last change counts: a single outlier in the middle of the table is no crossover.
+    last = max((size for size, own, nccl in both if own <= nccl), default=0)
+    return next((size for size, own, nccl in both if nccl < own and size > last), None)
+
+
+def _beside(found: Measured, ranks: int) -> list[tuple[int, float, float]]:
+    """Size, own and NCCL's time, where both were measured."""
+    sizes = sorted({each.size for each in found.find("allreduce", "own") if each.ranks == ranks and each.size})
+    return [(size, own.value, nccl.value) for size in sizes
+            if (own := single(found, "own", ranks, size)) and (nccl := single(found, "nccl", ranks, size))]

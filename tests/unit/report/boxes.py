@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime
+from itertools import permutations
+from typing import Any
 
+from tests.unit.checks.measurements import measured
 from tests.unit.facts.trees import PCI, Machine, frozen, full
 
 from tunecheck.facts.snapshot import gather
@@ -11,6 +14,7 @@ from tunecheck.report.document import document
 from tunecheck.report.outputs import Run
 from tunecheck.rules import Case, Finding, judge
 from tunecheck.spec.frozen import Accelerators, Frozen
+from tunecheck.trials.measured import Measured
 
 WHEN = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 
@@ -38,9 +42,11 @@ def spec(count: int = 8) -> Frozen:
     return frozen(iommu="pt", accelerators=accelerators)
 
 
-def judged(machine: Machine, verb: str = "preflight", desired: Frozen | None = None) -> tuple[Case, Run]:
-    """Judge a machine as the command would."""
-    case = Case(gather(full(machine).host(), desired.spec if desired else None, verb != "topo"), desired)
+def judged(machine: Machine, verb: str = "preflight", desired: Frozen | None = None,
+           found: Measured | None = None) -> tuple[Case, Run]:
+    """Judge a machine as the command would, with what a trial ``found`` on it."""
+    case = Case(gather(full(machine).host(), desired.spec if desired else None, verb != "topo"), desired,
+                measured=found)
     findings = judge(case, verb)
     return case, Run(document(verb, case, findings), findings, WHEN)
 
@@ -58,6 +64,22 @@ def shown(finding: Finding) -> str:
     if finding.remedy is None or not finding.message.endswith(f"; {finding.remedy.text}"):
         return finding.message
     return f"{finding.message.removesuffix(finding.remedy.text)}fix: {finding.remedy.text}"
+
+
+def trialled(count: int = 8, verb: str = "preflight", **given: Any) -> Run:
+    """switches() after its trials: the farther the slower, and GPU3 behind 8 lanes; GPU3 to GPU2 is the weakest, at
+    22.1 of 28.8 GB/s. ``given`` as in the ``measured:`` of a case."""
+    figures: dict[str, Any] = {}
+    for a, b in permutations(range(count), 2):
+        near, same = a // 2 == b // 2, (a < count / 2) == (b < count / 2)
+        one_way = 56.5 if near else 50.1 if same else 43.7
+        figures[f"one way {a}-{b}"] = min(one_way, 28.0) if 3 in (a, b) else one_way
+        figures[f"latency {a}-{b}"] = 715 if near else 1150 if same else 1420
+        if a < b:
+            figures[f"both ways {a}-{b}"] = 54.0 if 3 in (a, b) else 107.0 if near else 88.0
+    figures |= {"one way 3-2": 22.1, "latency 1-0": 790, "latency 7-0": 1490} if count > 3 else {"one way 1-0": 52.3}
+    found = measured({**given, "figures": {**figures, **given.get("figures", {})}}, count)
+    return judged(switches(count, narrow=(3,)), verb, spec(count), found)[1]
 
 
 def hostile() -> Run:

@@ -19,7 +19,8 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.report.boxes import WHEN, hostile, judged, spec, switches, wrong
+from tests.unit.checks.measurements import measured
+from tests.unit.report.boxes import WHEN, hostile, judged, spec, switches, trialled, wrong
 
 from tunecheck.errors import UsageError
 from tunecheck.report.html import html
@@ -128,14 +129,45 @@ def test_the_boot_id_itself_is_not_told() -> None:
 
 def test_every_metric_is_documented_and_no_other() -> None:
     page = (_ROOT / "docs/metrics.md").read_text()
-    table = dict(re.findall(r"^\| `(tunecheck_[a-z_]+)` \| ([^|]*)\|", page, re.MULTILINE))
+    table = dict(re.findall(r"^\| `(tunecheck_[a-z0-9_]+)` \| ([^|]*)\|", page, re.MULTILINE))
     assert set(table) == set(METRICS)
-    emitted = _parsed(prometheus(judged(switches(8, redirecting=(0,)), desired=spec())[1]))
+    emitted = _parsed(prometheus(trialled(8)))
     assert set(emitted) == set(METRICS)
     for name, samples in emitted.items():
         labels = {label for sample in samples for label in re.findall(r'(?:^|,)([a-z_]+)="', sample)}
         assert labels == set(re.findall(r"`([a-z_]+)`", table[name])), name
-    assert set(re.findall(r"tunecheck_[a-z_]+", page)) <= set(METRICS)
+    assert set(re.findall(r"tunecheck_[a-z0-9_]+", page)) <= set(METRICS)
+
+
+def test_metrics_tell_what_was_measured() -> None:
+    found = _parsed(prometheus(trialled(4, "p2p", notes={"chosen": [0, 1, 2, 3]})))
+    rates = found["tunecheck_p2p_bandwidth_bytes_per_second"]
+    assert rates['source="0000:24:00.0",destination="0000:23:00.0",way="one"'] == 22.1e9
+    assert rates['source="0000:03:00.0",destination="0000:04:00.0",way="both"'] == 107e9
+    assert len(rates) == 12 + 6
+    assert found["tunecheck_p2p_latency_seconds"]['source="0000:04:00.0",destination="0000:03:00.0"'] == 790e-9
+    times = found["tunecheck_allreduce_seconds"]
+    assert times['ranks="2",size="8192",by="own",percentile="99"'] == pytest.approx(4.48e-6)
+    assert times['ranks="4",size="65536",by="nccl staged",percentile="50"'] == pytest.approx(15e-6)
+    assert len(times) == 2 * 2 * 3 * 2, "ranks x sizes x who x percentiles"
+    assert found["tunecheck_allreduce_soak_steps"] == {'ranks="4"': 60000}
+    assert found["tunecheck_trial_hung"] == {"": 0}
+
+
+def test_a_hang_is_told_and_no_trial_is_no_sample() -> None:
+    hung = trialled(2, "allreduce", only=True, hangs=[{"trial": "allreduce", "ranks": 2}])
+    assert _parsed(prometheus(hung))["tunecheck_trial_hung"] == {"": 1}
+    none = judged(switches(2), "p2p", spec(2), measured({"only": True}, 2))[1]
+    assert not [name for name in _parsed(prometheus(none)) if "p2p" in name or "trial" in name]
+    assert "tunecheck_trial_hung" not in prometheus(wrong())
+
+
+def test_series_of_figures_are_bounded_and_the_slowest_are_kept() -> None:
+    run = judged(switches(40), "p2p", spec(40), measured({"figures": {"one way 7-5": 12.0}}, 40))[1]
+    found = _parsed(prometheus(run))
+    assert len(found["tunecheck_p2p_bandwidth_bytes_per_second"]) == 1000 + 780
+    assert min(found["tunecheck_p2p_bandwidth_bytes_per_second"].values()) == 12e9
+    assert len(found["tunecheck_p2p_latency_seconds"]) == 1000
 
 
 def test_series_are_bounded() -> None:
@@ -164,7 +196,7 @@ def test_promtool_agrees() -> None:
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("no promtool here (Debian: prometheus)")
-    for run in (wrong(), hostile()):
+    for run in (wrong(), hostile(), trialled(4)):
         done = subprocess.run([promtool, "check", "metrics"], input=prometheus(run), text=True, capture_output=True,
                               timeout=60, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -172,7 +204,7 @@ def test_promtool_agrees() -> None:
 
 # ---- HTML (the rest needs a browser: tests/web) ---------------------------------------------------------------------
 
-@pytest.mark.parametrize("run", [wrong(), hostile()], ids=["wrong", "hostile"])
+@pytest.mark.parametrize("run", [wrong(), hostile(), trialled(4)], ids=["wrong", "hostile", "trialled"])
 def test_the_policy_allows_exactly_what_is_in_the_page(run: Run) -> None:
     page = html(run)
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)

@@ -16,8 +16,12 @@ import jinja2
 
 from ...rules import Finding
 from ...rules.finding import OUTCOMES
+from ...trials.measured import Measured
 from ..fold import Fold, folded
+from ..measured_document import measured_of
+from .heat import Heat, heat
 from .layout import arrange, outline
+from .reduce import reduce
 from .tree import Node, grow
 
 if TYPE_CHECKING:
@@ -30,21 +34,26 @@ _HEADINGS = {"fail": "Failed", "unknown": "Could not be determined", "warn": "Wa
              "skip": "Not judged"}
 _VERDICTS = {"fail": "A check failed", "unknown": "Could not be determined", "warn": "Passed with warnings",
              "pass": "Passed", "skip": "Nothing was judged"}
+#: What the style sheet and the script are made of.
+_PARTS = (("page.css", "measured.css"), ("grid.js", "page.js"))
 #: Above this the pairs are only in the matrix: a list of thousands is for `--json`.
 _LISTED_PAIRS = 500
 
 
 def html(run: Run) -> str:
     """The whole page."""
-    style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    style, script = ("".join((_HERE / name).read_text(encoding="utf-8") for name in names) for names in _PARTS)
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True,
-                                     undefined=jinja2.StrictUndefined)
-    template = environment.from_string((_HERE / "page.html.j2").read_text(encoding="utf-8"))
+                                     undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE))
+    template = environment.get_template("page.html.j2")
     data = run.document
     nodes = grow(data)
     boards = data.get("accelerators", [])
     pairs = _pairs(data, nodes)
     predicted = any(pair["predicted"] for pair in pairs)
+    found = measured_of(data["measured"]) if "measured" in data else Measured()
+    matrices = heat(found, data)
+    texts: dict[str | None, int] = {None: 0}
     return template.render(
         data=data, verdict=_VERDICTS[data["outcome"]], when=run.when, source=run.source, policy=_policy(style, script),
         style=style, script=script, sections=list(_sections(run.findings)), headings=_HEADINGS,
@@ -53,11 +62,13 @@ def html(run: Run) -> str:
         wide=arrange(nodes) if boards else None, narrow=outline(nodes) if boards else None,
         boards=boards, matrix=_matrix(data), pairs=pairs,
         predicted=predicted, listed=len(pairs) <= _LISTED_PAIRS, described=len(boards) <= 32,
+        hangs=found.hangs, bundle_note=found.notes.get("bundle", ""), failures=found.failures, heat=matrices,
+        reduced=reduce(found),
         page={"nodes": {node.id: [node.parent, node.kind, node.title, node.link, node.redirects]
                         for node in nodes.values()},
               "predicted": predicted,
               "boards": [board["bdf"] for board in boards],
-              **_compact(pairs)},
+              "pairs": _compact(pairs, texts), "heat": _told(matrices, texts), "texts": list(texts)},
     ) + "\n"
 
 
@@ -102,12 +113,21 @@ def _pair(pair: dict[str, Any], numbers: dict[str, int], nodes: dict[str, Node])
             "blind": [port.id for port in ports if port.redirects is None], "predicted": predicted}
 
 
-def _compact(pairs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The pairs for the script: [reason, redirectors, prediction], each text once for all pairs that say the same."""
-    texts: dict[str | None, int] = {None: 0}
-    rows = [[texts.setdefault(pair["reason"], len(texts)), pair["redirectors"],
-             texts.setdefault(pair["predicted"], len(texts))] for pair in pairs]
-    return {"texts": list(texts), "pairs": rows}
+def _compact(pairs: list[dict[str, Any]], texts: dict[str | None, int]) -> list[list[Any]]:
+    """The pairs for the script: [reason, redirectors, prediction, relation], each text once, by its place in ``texts``,
+    for all pairs that say the same."""
+    return [[texts.setdefault(pair["reason"], len(texts)), pair["redirectors"],
+             texts.setdefault(pair["predicted"], len(texts)), texts.setdefault(pair["relation"], len(texts))]
+            for pair in pairs]
+
+
+def _told(matrices: Heat | None, texts: dict[str | None, int]) -> dict[str, Any]:
+    """The facts of every measured cell for the script: [name, text, name, text, ...] by their places in ``texts``."""
+    if matrices is None:
+        return {}
+    return {"gpus": matrices.gpus,
+            "of": {quantity.id: [[cell and [texts.setdefault(text, len(texts)) for fact in cell.facts for text in fact]
+                                  for cell in row] for row in quantity.rows] for quantity in matrices.quantities}}
 
 
 def _predicted(path: dict[str, Any]) -> str | None:

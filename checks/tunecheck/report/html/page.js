@@ -1,4 +1,3 @@
-"use strict";
 // Without this script everything is readable; with it a pair lights its path, and findings can be filtered.
 (() => {
   const root = document.documentElement;
@@ -10,7 +9,6 @@
   // ---- the path of a pair -------------------------------------------------------------------------------------
   const pictures = [...document.querySelectorAll("#tree > svg")], narrow = matchMedia("(max-width: 900px)");
   let svg = null;
-  const grid = document.querySelector("#matrix table");
   const marks = new Map();
   const draw = () => {        // one of the two pictures is shown
     svg = pictures[narrow.matches ? 1 : 0] ?? null;
@@ -47,8 +45,11 @@
 
   const pairOf = (a, b) => {
     const [low, high] = a < b ? [a, b] : [b, a], count = page.boards.length;
-    const [reason, redirectors, predicted] = page.pairs[low * count - (low * (low + 1)) / 2 + high - low - 1];
-    return [page.texts[reason], redirectors, page.texts[predicted]];
+    const [reason, redirectors, predicted, relation] =
+      page.pairs[low * count - (low * (low + 1)) / 2 + high - low - 1];
+    const { up, down, meet } = path(a, b), word = page.texts[relation];
+    return { reason: page.texts[reason], redirectors, predicted: page.texts[predicted], word, known: word !== "?",
+             up, down, meet };
   };
 
   let lit = [];
@@ -58,119 +59,91 @@
     if (svg) svg.classList.remove("lighting");
   };
 
-  const light = (cell) => {
-    darken();
-    const [a, b] = place(cell), known = cell.textContent !== "?";
-    const { up, down, meet } = path(a, b);
-    const edges = known ? [...up, ...down] : [];
-    const nodes = known ? [...edges, ...(meet === null ? [] : [meet])] : [page.boards[a], page.boards[b]];
-    const heads = [grid.rows[0].cells[b + 1], grid.rows[a + 1].cells[0]];
-    for (const id of edges) add(marks.get("e" + id), "lit");
-    for (const id of nodes) add(marks.get("n" + id), "lit");
-    for (const element of [cell, ...heads]) add(element, "on");
-    if (svg) svg.classList.add("lighting");
-    tell(a, b, cell.textContent, up, down, meet);
-  };
-
   const add = (element, name) => {
     if (!element) return;
     element.classList.add(name);
     lit.push(element);
   };
 
-  const detail = document.getElementById("detail");
-  const hint = detail ? [...detail.childNodes] : [];
-  const tell = (a, b, word, up, down, meet) => {
-    const [reason, redirectors, predicted] = pairOf(a, b);
-    const list = document.createElement("dl");
-    const row = (name, text) => list.append(make("dt", name), make("dd", text));
-    const known = word !== "?";
-    row("Relation", known ? word : "unknown");
-    if (reason) row(known ? "Note" : "Reason", reason);
-    if (known) {
-      const links = [...up, ...down].filter((id) => page.nodes[id][LINK]).length;
-      const way = [...up, ...(meet === null ? [] : [meet]), ...down].map((id) => page.nodes[id][TITLE]);
-      row("Hops", `${links} PCIe links: ${way.join(" \u2192 ")}`);
-      const blind = [...up, ...down].filter((id) => page.nodes[id][REDIRECTS] === null);
-      const sure = blind.length ? `not known: the ACS register of ${blind.join(", ")} could not be read` : "no port";
-      row("Redirected by", redirectors.length ? redirectors.join(", ") : sure);
-      if (page.predicted) row("Predicted", predicted || "unknown");
-    }
-    detail.replaceChildren(make("h3", `GPU${a} to GPU${b}`), list);
+  const light = (table, cell) => {
+    darken();
+    const [row, column] = tables.place(cell), a = table.gpus[row], b = table.gpus[column], pair = pairOf(a, b);
+    const edges = pair.known ? [...pair.up, ...pair.down] : [];
+    const nodes = pair.known ? [...edges, ...(pair.meet === null ? [] : [pair.meet])] : [page.boards[a], page.boards[b]];
+    for (const id of edges) add(marks.get("e" + id), "lit");
+    for (const id of nodes) add(marks.get("n" + id), "lit");
+    for (const element of [cell, table.grid.rows[0].cells[column + 1], table.grid.rows[row + 1].cells[0]]) add(element, "on");
+    if (svg) svg.classList.add("lighting");
+    if (!cell.hasAttribute("aria-label")) cell.setAttribute("aria-label", `GPU${a} to GPU${b}: ${cell.textContent}`);
+    const list = document.createElement("dl"), say = (name, text) => list.append(make("dt", name), make("dd", text));
+    table.tell(say, pair, row, column);
+    for (const [detail, hint] of hints) if (detail !== table.detail) detail.replaceChildren(...hint);
+    table.detail.replaceChildren(make("h3", `GPU${a} to GPU${b}`), list);
   };
 
-  const place = (cell) => [cell.parentNode.rowIndex - 1, cell.cellIndex - 1];
-  const cellOf = (target) => {
-    const cell = target instanceof Element ? target.closest("td") : null;
-    return cell && !cell.classList.contains("X") ? cell : null;
+  const way = (say, { reason, redirectors, word, known, up, down, meet }) => {
+    say("Relation", known ? word : "unknown");
+    if (reason) say(known ? "Note" : "Reason", reason);
+    if (!known) return;
+    const links = [...up, ...down].filter((id) => page.nodes[id][LINK]).length;
+    const names = [...up, ...(meet === null ? [] : [meet]), ...down].map((id) => page.nodes[id][TITLE]);
+    say("Hops", `${links} PCIe links: ${names.join(" \u2192 ")}`);
+    const blind = [...up, ...down].filter((id) => page.nodes[id][REDIRECTS] === null);
+    const sure = blind.length ? `not known: the ACS register of ${blind.join(", ")} could not be read` : "no port";
+    say("Redirected by", redirectors.length ? redirectors.join(", ") : sure);
   };
 
-  if (grid) {
-    let kept = null, current = null;
-    const restore = () => {
-      if (kept) return light(kept);
-      darken();
-      detail.replaceChildren(...hint);
-    };
-    const keep = (cell) => {
-      if (kept) kept.classList.remove("kept"), kept.removeAttribute("aria-selected");
-      kept = cell;
-      if (cell) cell.classList.add("kept"), cell.setAttribute("aria-selected", "true");
-    };
-    const rove = (cell) => {
-      if (current) current.tabIndex = -1;
-      current = cell;
-      cell.tabIndex = 0;
-    };
-    const reveal = (cell) => {
-      const element = marks.get("n" + page.boards[place(cell)[0]]), frame = document.getElementById("tree");
-      if (!element) return;
-      const box = element.getBoundingClientRect(), outer = frame.getBoundingClientRect();
-      if (box.top < outer.top || box.bottom > outer.bottom) frame.scrollTop += box.top - outer.top - frame.clientHeight / 2;
-      if (box.right > outer.right) frame.scrollLeft += box.right - outer.right + 12;
-    };
-    rove(grid.rows[1].cells[2]);
-    grid.addEventListener("mouseover", (event) => { const cell = cellOf(event.target); if (cell) light(cell); });
-    grid.addEventListener("mouseleave", restore);
-    grid.addEventListener("focusin", (event) => {
-      const cell = cellOf(event.target);
-      if (!cell) return;
-      const [a, b] = place(cell);
-      if (!cell.hasAttribute("aria-label")) cell.setAttribute("aria-label", `GPU${a} to GPU${b}: ${cell.textContent}`);
-      rove(cell), light(cell), reveal(cell);
+  const reveal = (table, cell) => {
+    const element = marks.get("n" + page.boards[table.gpus[tables.place(cell)[0]]]);
+    if (!element) return;
+    const frame = document.getElementById("tree");
+    const box = element.getBoundingClientRect(), outer = frame.getBoundingClientRect();
+    if (box.top < outer.top || box.bottom > outer.bottom) frame.scrollTop += box.top - outer.top - frame.clientHeight / 2;
+    if (box.right > outer.right) frame.scrollLeft += box.right - outer.right + 12;
+  };
+
+  const told = (id) => (say, pair, row, column) => {
+    const facts = page.heat.of[id][row][column];
+    for (let at = 0; at < facts.length; at += 2) say(page.texts[facts[at]], page.texts[facts[at + 1]]);
+    way(say, pair);
+  };
+  const related = (say, pair) => {
+    way(say, pair);
+    if (pair.known && page.predicted) say("Predicted", pair.predicted || "unknown");
+  };
+
+  const relations = document.querySelector("#matrix table");
+  const choices = [...document.querySelectorAll("[name=quantity]")];
+  const heats = choices.map(({ value: id }) => ({
+    gpus: page.heat.gpus, grid: document.querySelector(`#heat-${id} table`), tell: told(id),
+    detail: document.getElementById("heat-detail"),
+  }));
+  const all = relations ? [...heats, { gpus: page.boards.map((_, index) => index), grid: relations, tell: related,
+                                       detail: document.getElementById("detail") }] : heats;
+  const hints = new Map(all.map((table) => [table.detail, [...table.detail.childNodes]]));
+  const hide = () => {
+    darken();
+    for (const [detail, hint] of hints) detail.replaceChildren(...hint);
+  };
+  const tables = pairTables(all, { show: light, hide, reveal });
+
+  // ---- which quantity -----------------------------------------------------------------------------------------
+  const choose = (index, focus) => {
+    const from = heats.find((heat) => !heat.grid.closest(".heat-of").hidden);
+    heats.forEach((heat, number) => { heat.grid.closest(".heat-of").hidden = number !== index; });
+    choices[index].checked = true;
+    if (from && from !== heats[index]) tables.swap(from, heats[index], focus);
+  };
+  choices.forEach((choice, index) => {
+    choice.addEventListener("change", () => choose(index, false));
+    heats[index].grid.addEventListener("keydown", (event) => {
+      const step = { PageUp: -1, PageDown: 1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      choose((index + step + choices.length) % choices.length, true);
     });
-    grid.addEventListener("focusout", (event) => { if (!grid.contains(event.relatedTarget)) restore(); });
-    grid.addEventListener("click", (event) => {
-      const cell = cellOf(event.target);
-      if (!cell) return;
-      rove(cell), keep(cell), cell.focus(), light(cell), reveal(cell);
-    });
-    const last = page.boards.length - 1;
-    const moves = {
-      ArrowUp: (a, b) => [a - 1, b, -1, 0], ArrowDown: (a, b) => [a + 1, b, 1, 0],
-      ArrowLeft: (a, b) => [a, b - 1, 0, -1], ArrowRight: (a, b) => [a, b + 1, 0, 1],
-      Home: (a) => [a, 0, 0, 1], End: (a) => [a, last, 0, -1],
-    };
-    grid.addEventListener("keydown", (event) => {
-      const cell = cellOf(event.target);
-      if (!cell || event.altKey || event.ctrlKey || event.metaKey) return;
-      if (event.key === "Enter" || event.key === " ") {
-        event.preventDefault();
-        keep(cell), light(cell);
-      } else if (moves[event.key]) {
-        event.preventDefault();
-        let [a, b, down, right] = moves[event.key](...place(cell));
-        if (a === b) a += down, b += right;       // over the diagonal
-        if (a < 0 || b < 0 || a > last || b > last) return;
-        const next = grid.rows[a + 1].cells[b + 1];
-        rove(next), next.focus();
-      }
-    });
-    document.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape") return;
-      keep(null), darken(), detail.replaceChildren(...hint);
-    });
-  }
+  });
+  if (choices.length) choose(0, false);
 
   // ---- findings -----------------------------------------------------------------------------------------------
   const form = document.getElementById("filter"), text = document.getElementById("text");

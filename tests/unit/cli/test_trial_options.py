@@ -1,0 +1,55 @@
+"""What p2p and allreduce take, and where it goes: without a GPU, the trial itself is a stand-in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from tests.unit.checks.measurements import measured
+from tests.unit.facts.trees import below_one_switch, full
+
+from tunecheck.cli import cli
+from tunecheck.host import Host
+from tunecheck.trials.measured import Measured
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """A box of two GPUs whose trials find what a healthy one would; what each was asked for is noted."""
+    asked: list[dict[str, Any]] = []
+
+    def run(host: Host, snapshot: object, measure: object, chosen: Sequence[int], *rest: object) -> Measured:
+        asked.append({"chosen": list(chosen), "rest": rest})
+        return measured({"notes": {"chosen": [0, 1]}}, 2)
+
+    monkeypatch.setattr("tunecheck.cli_check._open", lambda source: full(below_one_switch(2)).host())
+    monkeypatch.setattr("tunecheck.trials.session.run", run)
+    return asked
+
+
+@pytest.mark.parametrize("verb", ["p2p", "allreduce"])
+def test_every_kind_of_report(stand_in: list[dict[str, Any]], tmp_path: Path, verb: str) -> None:
+    files = {kind: tmp_path / f"r.{ending}" for kind, ending in {"json": "json", "junit": "xml", "prometheus": "prom",
+                                                               "html": "html"}.items()}
+    options = [text for kind, path in files.items() for text in (f"--{kind}", str(path))]
+    done = CliRunner().invoke(cli, [verb, "--gpus", "0,1", *options])
+    assert done.exit_code in (0, 1, 3), done.exception
+    assert stand_in[0]["chosen"] == [0, 1]
+    assert done.output.endswith(f"Prometheus: {files['prometheus']}\nHTML: {files['html']}\n")
+    assert 'way="one"} 56500000000\n' in files["prometheus"].read_text()
+    assert f'verb="{verb}"' in files["prometheus"].read_text()
+    assert "Measured between the GPUs" in files["html"].read_text()
+
+
+def test_metrics_alone_go_to_standard_output(stand_in: list[dict[str, Any]]) -> None:
+    done = CliRunner().invoke(cli, ["p2p", "--prometheus", "-"])
+    assert done.output.startswith("# HELP tunecheck_run_info ") and "tunecheck_trial_hung 0\n" in done.output
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_trial(stand_in: list[dict[str, Any]],
+                                                                    tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["p2p", "--prometheus", str(tmp_path / "r.txt")])
+    assert done.exit_code != 0 and "call it" in str(done.exception) and stand_in == []
