@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from contextlib import suppress
 
 __all__ = ["main"]
 
@@ -24,6 +26,14 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         run()
+    except SystemExit as left:
+        if left.code == _INTERRUPTED:
+            # After an interrupt inside exec(), which makes dataclasses, Python would end by the signal, not the code.
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError, ValueError, AttributeError):
+                    stream.flush()
+            os._exit(_INTERRUPTED)
+        raise
     finally:
         if ours:        # everything is said and written; the interpreter's own end is not to be interrupted
             signal.signal(signal.SIGINT, signal.SIG_IGN)

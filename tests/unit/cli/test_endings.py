@@ -131,6 +131,16 @@ def test_ctrl_c_while_the_command_is_still_loading(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (130, "tunecheck: interrupted; nothing was changed\n")
 
 
+def test_ctrl_c_while_a_dataclass_is_made_ends_with_the_code_too(tmp_path: Path) -> None:
+    code = ("import tunecheck.cli as cli\n"
+            "def topo(*_, **__): exec('raise KeyboardInterrupt')\ncli.check = topo\n"
+            "from tunecheck.__main__ import main; main()")
+    (tmp_path / "as_module.py").write_text(code)
+    done = subprocess.run([sys.executable, "-m", "as_module", "topo"], env=_ENV, cwd=tmp_path, capture_output=True,
+                          text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr.lstrip()) == (130, "tunecheck: interrupted; nothing was changed\n")
+
+
 @pytest.mark.parametrize("args", ["topo", "record -o -", "snapshot", "checks"])
 def test_closed_standard_output_is_said(args: str) -> None:
     done = subprocess.run(["sh", "-c", f"exec {sys.executable} -m tunecheck {args} >&-"], env=_ENV, text=True,
