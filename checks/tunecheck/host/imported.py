@@ -46,6 +46,8 @@ class ImportedHost:
         self._texts = texts
         self.origins = origins
         self.unused = unused
+        cut = f"lspci is cut short at {texts.cut_at}: what follows is missing" if texts.cut_at else ""
+        self.doubts = {"/sys/bus/pci/devices": cut}
 
     def read_bytes(self, path: str) -> bytes:
         if path in self._texts.reads:
@@ -65,7 +67,8 @@ class ImportedHost:
     def run(self, argv: tuple[str, ...], deadline: float = 20.0) -> Completed:
         output = self._texts.runs.get(tuple(argv))
         if output is None:
-            raise Unreadable(argv[0], _reason(" ".join(argv)))
+            question = " ".join(argv)
+            raise Unreadable(argv[0], self._texts.errors.get(f"run {question}") or _reason(question))
         return Completed(tuple(argv), 0, output, "")
 
     def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
@@ -88,7 +91,7 @@ class ImportedHost:
         """One line about what was found where, for people."""
         parts = [f"{kind} ({', '.join(dict.fromkeys(files))})" for kind, files in sorted(self.origins.items())]
         unused = f"; not used: {', '.join(self.unused)}" if self.unused else ""
-        cut = f"; lspci seems cut short at {self._texts.cut_at}: what follows is missing" if self._texts.cut_at else ""
+        cut = "".join(f"; {text}" for text in self.doubts.values() if text)
         text = f"import: {', '.join(parts)}{unused}{cut}"
         return "".join(char if char.isprintable() else "?" for char in text)
 
@@ -131,6 +134,7 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
         texts.errors.setdefault(f"read {piece.path}", piece.absent)
         return None
     if bug_report.START in piece.title + piece.text[:2048]:
+        texts.reported = True
         name, release = bug_report.identity(piece.text)
         for leaf, value in (("hostname", name), ("osrelease", release)):
             if value:

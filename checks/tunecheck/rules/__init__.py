@@ -21,6 +21,7 @@ from . import (
     topo_relation,
 )
 from .finding import HUNG, Case, Finding, Remedy, Rule, exit_code, worst
+from .limits import limited
 
 __all__ = ["HUNG", "RULES", "Case", "Finding", "Remedy", "Rule", "exit_code", "judge", "worst"]
 
@@ -132,4 +133,4 @@ def judge(case: Case, verb: str) -> list[Finding]:
     """Every finding of a verb ("topo", "host", "preflight"), in the order of RULES."""
     verbs = {verb, *(("p2p", "allreduce") if verb == "preflight" and case.measured is not None else ())}
     chosen = [rule for rule in RULES if verbs & set(rule.verbs) and (rule.in_trial or not case.trial)]
-    return [finding for rule in chosen for finding in rule.judge(case)]
+    return [finding for rule in chosen for finding in limited(case, rule.judge(case))]
