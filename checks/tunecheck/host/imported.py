@@ -67,8 +67,7 @@ class ImportedHost:
     def run(self, argv: tuple[str, ...], deadline: float = 20.0) -> Completed:
         output = self._texts.runs.get(tuple(argv))
         if output is None:
-            question = " ".join(argv)
-            raise Unreadable(argv[0], self._texts.errors.get(f"run {question}") or _reason(question))
+            raise Unreadable(argv[0], self._texts.errors.get(f"run {argv[0]}") or _reason(" ".join(argv)))
         return Completed(tuple(argv), 0, output, "")
 
     def nvml(self, deadline: float = 10.0) -> dict[str, Any]:

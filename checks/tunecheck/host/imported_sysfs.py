@@ -106,7 +106,8 @@ def synthesise(texts: Texts) -> str | None:
     if problem and texts.reported and len(texts.cmdlines) == 1:
         # One run of one script: only its journal may be of an earlier boot.
         del texts.runs[_DMESG]
-        texts.errors["run dmesg"] = "the log in the report is of another boot: its command line is another"
+        for command in ("dmesg", "journalctl"):
+            texts.errors[f"run {command}"] = "the log in the report is of another boot: its command line is another"
     elif problem:
         return problem
     smi = [parse_smi(text) for text in texts.smi]

@@ -38,9 +38,9 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "accelerators", "pass" if good else "fail", "effective", text, str(count), expected,
                       (f"{found.source}: {names}",), None if good else _LOOK if case.frozen else _LOOK_WITHOUT)
     if missing and not topology.doubt:
-        yield Finding(_ID, ", ".join(missing), "fail", "effective", f"the driver has {len(told)} GPUs, of which the PCI "
-                      f"tree lacks {len(missing)}: {', '.join(missing)}; {text}", str(count),
-                      "every GPU of the driver in the PCI tree", (found.source, "NVML", "/proc/driver/nvidia/gpus"), _GONE)
+        yield Finding(_ID, ", ".join(missing), "fail", "effective", f"the driver has {len(told)} GPUs, of which the "
+                      f"PCI tree lacks {len(missing)}: {', '.join(missing)}; {text}", str(count),
+                      "every GPU of the driver in the PCI tree", (found.source, "NVML"), _GONE)
     for index, device in enumerate(found.value):
         if device.answers.value is False:
             yield Finding(_ID, device.bdf, "fail", "effective",

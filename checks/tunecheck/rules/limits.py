@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from .finding import Case, Finding
 
-__all__ = ["limited", "no_tree"]
+__all__ = ["NO_PORT", "limited", "no_tree"]
+
+NO_PORT = "no port lies between accelerators"
 
 #: Checks that look at nothing but the tree: without it they know nothing, whatever they would skip for.
 _TREE = frozenset({
@@ -24,7 +26,8 @@ def limited(case: Case, findings: Iterable[Finding]) -> Iterator[Finding]:
     topology = case.snapshot.topology
     for finding in findings:
         good = finding.outcome in ("pass", "skip")
-        if good and finding.id in _TREE and topology.accelerators.value is None:
+        blind = finding.id in _TREE or finding.text == NO_PORT
+        if good and blind and topology.accelerators.value is None:
             yield no_tree(case, finding.id, finding.subject, finding.layer)
         elif good and topology.doubt and (finding.id in _COUNTING or (
                 finding.id == "acs-redirect" and finding.subject in _NONE_BETWEEN)):
