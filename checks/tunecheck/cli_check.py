@@ -75,7 +75,7 @@ def check(verb: str, spec_file: str | None, source: str | None, record: str | No
     if notes and not alone:
         _print("\n".join([*notes, ""]))
     if recording is not None and record is not None:
-        write_file(record, recording.packed(redact=True, root=os.geteuid() == 0))
+        write_file(record, recording.packed(redact=True, root=os.geteuid() == 0, verb=verb))
     raise SystemExit(run.document["exit_code"])
 
 
@@ -115,12 +115,18 @@ def _is_snapshot(path: str) -> bool:
 
 def _before(path: str, frozen: Frozen | None, verb: str, now: Snapshot) -> Snapshot:
     """The facts of an earlier recording or snapshot. One without names has another word for the same boot."""
+    from .facts.same_machine import other_machine
     from .facts.snapshot import gather
     from .facts.stored import load, same_boot
 
-    if _is_snapshot(path):
-        return same_boot(load(path).seen_by(verb), now)
-    return same_boot(gather(_open(path), frozen.spec if frozen else None, verb != "topo", verb != "host"), now)
+    then = load(path).seen_by(verb) if _is_snapshot(path) else gather(
+        _open(path), frozen.spec if frozen else None, verb != "topo", verb != "host")
+    before = same_boot(then, now)
+    with _made_by_others(path):
+        apart = other_machine(before, now)
+    if apart:
+        raise UsageError(f"--since {path}: not a recording of this machine ({apart}); give an earlier one of this one")
+    return before
 
 
 def _recorder(source: str | None) -> RecordingHost:

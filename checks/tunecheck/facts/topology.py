@@ -35,8 +35,9 @@ class Pair:
 @dataclass(frozen=True)
 class Topology:
     """``bridges`` holds every port above an accelerator, in address order of the tree; ``names`` are parallel to
-    ``accelerators``. ``listed``: every device of NVIDIA's in the PCI tree, None where that cannot be listed; ``unlisted``:
-    GPUs that the driver has and the tree has not. ``doubt``: why the tree may be less than there is, "" for no reason."""
+    ``accelerators``. ``listed``: every device of NVIDIA's in the PCI tree, None where that cannot be listed;
+    ``unlisted``: GPUs that the driver has and the tree has not. ``doubt``: why the tree may be less than there is, or
+    ""."""
 
     accelerators: Fact[tuple[pci.Device, ...]]
     names: tuple[str, ...]

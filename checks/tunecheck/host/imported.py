@@ -34,6 +34,9 @@ _ADD = (
     ("dmesg", "sudo dmesg"), ("journalctl", "sudo dmesg"),
     ("/proc/sys/kernel/osrelease", "sudo dmesg"),
 )
+#: Beginnings of what no text of an import answers: boot loader, libraries, modules on disk, packages, tasks, services.
+_ON_THE_BOX = ("/boot/", "/etc/", "/efi/", "/usr/", "/lib/", "/run/", "/var/", "/sys/fs/cgroup/", "/sys/firmware/",
+               "modinfo", "dpkg", "rpm", "ps ", "grep ", "sleep")
 _EXPECTED = ("a recording made with --record, an nvidia-bug-report.log.gz, or a folder with the output of sudo lspci "
              "-nnvvv, nvidia-smi topo -m, sudo dmesg, cat /proc/cmdline, numactl -H, lscpu, nvidia-smi -q")
 
@@ -101,6 +104,8 @@ def _reason(question: str) -> str:
         return "not recorded"
     if "/aer_dev_" in question:
         return "not in the import (no text shows these counters); make a recording: tunecheck preflight --record FILE"
+    if question.startswith(_ON_THE_BOX):
+        return "not in the import, and no text shows it; on the box run: sudo tunecheck record"
     add = next((command for start, command in _ADD if question.startswith(start)), None)
     if add is None and question.startswith(("/proc/sys/", "/sys/kernel/", "/sys/devices/system/")):
         add = f"grep -H . {question}"

@@ -64,6 +64,8 @@ class Texts:
             named = _P2P.search(text[:_TITLE]) or _P2P.search(name[-_TITLE:])
             for letter in named.group(1).lower() if named else "":
                 self.runs.setdefault((*command[:2], "-p2p", letter), text)
+            if named is None:
+                return "nvidia-smi topo -p2p of unknown letter, not used: name it topo-p2p-r.txt or -w.txt"
         return f"nvidia-smi {matrix.kind}"
 
     def log(self, text: str, title: str) -> str | None:
