@@ -70,7 +70,7 @@ def check(verb: str, spec_file: str | None, source: str | None, record: str | No
             from .report.terminal import render, style_for
 
             text = render(verb, case, findings, style_for(sys.stdout), verbose, _is_import(source))
-        packed = (record, recording.packed(redact=True, root=os.geteuid() == 0)) if recording and record else None
+        packed = (record, recording.packed(redact=True, root=os.geteuid() == 0, verb=verb)) if recording and record else None
         say(text, partial(write_outputs, wanted, run, packed), alone is not None)
     raise SystemExit(run.document["exit_code"])
 
@@ -117,12 +117,18 @@ def _is_snapshot(path: str) -> bool:
 
 def _before(path: str, frozen: Frozen | None, verb: str, now: Snapshot) -> Snapshot:
     """The facts of an earlier recording or snapshot. One without names has another word for the same boot."""
+    from .facts.same_machine import other_machine
     from .facts.snapshot import gather
     from .facts.stored import load, same_boot
 
-    if _is_snapshot(path):
-        return same_boot(load(path).seen_by(verb), now)
-    return same_boot(gather(_open(path), frozen.spec if frozen else None, verb != "topo", verb != "host"), now)
+    then = load(path).seen_by(verb) if _is_snapshot(path) else gather(
+        _open(path), frozen.spec if frozen else None, verb != "topo", verb != "host")
+    before = same_boot(then, now)
+    with _made_by_others(path):
+        apart = other_machine(before, now)
+    if apart:
+        raise UsageError(f"--since {path}: not a recording of this machine ({apart}); give an earlier one of this one")
+    return before
 
 
 def _recorder(source: str | None) -> RecordingHost:

@@ -47,7 +47,7 @@ def record(output: str | None, raw: bool, spec_file: str | None) -> None:
     finally:
         door.close()
         progress.done()
-    content = door.packed(redact=not raw, root=os.geteuid() == 0)
+    content = door.packed(redact=not raw, root=os.geteuid() == 0, verb="record")
     if output == "-":
         emit(content)
     else:

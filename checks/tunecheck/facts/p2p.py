@@ -18,6 +18,7 @@ LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
 #: (from, to, "read" or "write") -> a letter, or why there is none.
 P2p = Mapping[tuple[str, str, str], Fact[str]]
 
+_AWAY = ("not in the import", "not recorded")
 _WAYS = (("read", "r"), ("write", "w"))
 
 
@@ -26,7 +27,7 @@ def p2p(host: Host, said: Fact[Nvml]) -> Fact[P2p]:
     ask NVML once more."""
     if said.value is not None and said.value.pairs:
         return known(dict(_from_nvml(said.value)), "NVML P2P status")
-    if said.value is None and not (said.reason or "").startswith(("not in the import", "not recorded")):
+    if said.value is None and not (said.reason or "").startswith(_AWAY):
         return absent("NVML P2P status", said.reason or "not read")
     rows = driver_rows(host)
     if len(rows) < 2:
@@ -42,7 +43,9 @@ def p2p(host: Host, said: Fact[Nvml]) -> Fact[P2p]:
                         table.source, table.reason or "not read")
     if not any(table.known for table in tables.values()):
         return absent(tables["read"].source, tables["read"].reason or "not read")
-    return known(found, "nvidia-smi topo -p2p")
+    # A table nobody saved is no question of its own beside the other one.
+    given = {way for way, table in tables.items() if table.known or not (table.reason or "").startswith(_AWAY)}
+    return known({key: fact for key, fact in found.items() if key[2] in given}, "nvidia-smi topo -p2p")
 
 
 def _from_nvml(said: Nvml) -> list[tuple[tuple[str, str, str], Fact[str]]]:

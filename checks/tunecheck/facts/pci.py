@@ -14,11 +14,13 @@ from ..host import Host, Unreadable
 from .fact import Fact, absent, known, parsed, text
 from .pcie import from_config, read_config
 
-__all__ = ["DEVICES", "Device", "Link", "accelerators", "addresses", "bdf_key", "device", "display_name", "driver"]
+__all__ = ["DEVICES", "Device", "Link", "accelerators", "addresses", "bdf_key", "device", "display_name", "driver",
+           "of_nvidia", "of_the_driver"]
 
 DEVICES = "/sys/bus/pci/devices"
 
 #: Without a spec: NVIDIA's display (0300) and 3D (0302) controllers.
+_DRIVERS_OWN = "/proc/driver/nvidia/gpus"
 _NVIDIA, _DISPLAY = "10de", ("0300", "0302")
 
 _MODEL = re.compile(r"^Model:\s*(\S.*)$", re.MULTILINE)
@@ -73,6 +75,23 @@ def addresses(host: Host, wanted: Collection[str]) -> Fact[tuple[str, ...]]:
         return absent(unread.source, unread.reason or "")
     found = [name for name in sorted(names, key=bdf_key) if _is_accelerator(host, name, wanted)]
     return known(tuple(found), DEVICES)
+
+
+def of_nvidia(host: Host) -> tuple[str, ...] | None:
+    """Every device of NVIDIA's in the tree, and those whose vendor cannot be read; None where they cannot be listed."""
+    try:
+        names = [name for name in host.list(DEVICES) if BDF.match(name)]
+    except Unreadable:
+        return None
+    return tuple(name for name in sorted(names, key=bdf_key) if _hex(host, name, "vendor") in (_NVIDIA, ""))
+
+
+def of_the_driver(host: Host) -> tuple[str, ...]:
+    """The GPUs that NVIDIA's driver lists itself; empty where it does not say."""
+    try:
+        return tuple(sorted((name for name in host.list(_DRIVERS_OWN) if BDF.match(name)), key=bdf_key))
+    except Unreadable:
+        return ()
 
 
 def _is_accelerator(host: Host, bdf: str, wanted: Collection[str]) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..formats.aer_counters import FILES, parse_counters
+from ..formats.aer_status import latched
 from ..formats.pci import ConfigUnreadable
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known, parsed, text
@@ -20,10 +21,12 @@ _T = TypeVar("_T")
 @dataclass(frozen=True)
 class Counters:
     """The kernel's AER counts of one device, {name: count} by severity ("correctable", "nonfatal", "fatal"). A missing
-    file is a kernel without AER, or a device that cannot report."""
+    file is a kernel without AER, or a device that cannot report. ``latched``: where counts cannot be read, the errors
+    that the device itself holds ("UESta DLP"), which is a state and no count."""
 
     bdf: str
     by_severity: Mapping[str, Fact[dict[str, int]]]
+    latched: Fact[tuple[str, ...]] | None = None
 
 
 def read_config(host: Host, bdf: str) -> Fact[bytes]:
@@ -47,5 +50,12 @@ def from_config(config: Fact[bytes], parse: Callable[[bytes], _T]) -> Fact[_T]:
 
 def counters(host: Host, bdfs: Iterable[str]) -> dict[str, Counters]:
     """The AER counters of every device of ``bdfs``."""
-    return {bdf: Counters(bdf, {severity: parsed(text(host, f"{_DEVICES}/{bdf}/{name}"), parse_counters)
-                                for severity, name in FILES.items()}) for bdf in bdfs}
+    return {bdf: _counters(host, bdf) for bdf in bdfs}
+
+
+def _counters(host: Host, bdf: str) -> Counters:
+    found = {severity: parsed(text(host, f"{_DEVICES}/{bdf}/{name}"), parse_counters)
+             for severity, name in FILES.items()}
+    dark = any(not fact.known and not fact.missing for fact in found.values())
+    # Reading a configuration space takes time; where there are counters they say more.
+    return Counters(bdf, found, from_config(read_config(host, bdf), latched) if dark else None)

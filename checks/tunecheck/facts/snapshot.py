@@ -80,7 +80,7 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
     found = topology(host, wanted)
     name, _, boot_id = identity(host)
     # Asked last: by then the answers that were started ahead have come.
-    said = cache(lambda: nvml(host, bool(found.devices)))
+    said = cache(lambda: nvml(host, bool(found.devices) or not found.accelerators.known))
     later = _host_facts(host, spec or Spec(), found, said) if with_host else None
     return Snapshot(
         hostname=name,

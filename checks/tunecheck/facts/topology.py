@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..formats.topology import relate
 from ..host import Host
+from ..host.base import doubt
 from . import pci
 from .fact import Fact, absent, known, text
 
@@ -39,12 +40,17 @@ class Pair:
 @dataclass(frozen=True)
 class Topology:
     """``bridges`` holds every port above an accelerator, in address order of the tree; ``names`` are parallel to
-    ``accelerators``."""
+    ``accelerators``. ``listed``: every device of NVIDIA's in the PCI tree, None where that cannot be listed;
+    ``unlisted``: GPUs that the driver has and the tree has not. ``doubt``: why the tree may be less than there is, or
+    ""."""
 
     accelerators: Fact[tuple[pci.Device, ...]]
     names: tuple[str, ...]
     bridges: dict[str, pci.Device]
     pairs: tuple[Pair, ...]
+    listed: tuple[str, ...] | None = None
+    unlisted: tuple[str, ...] = ()
+    doubt: str = ""
 
     @property
     def devices(self) -> tuple[pci.Device, ...]:
@@ -83,7 +89,10 @@ def topology(host: Host, wanted: tuple[str, ...]) -> Topology:
     bridges = {bdf: pci.device(host, bdf) for bdf in sorted(above, key=pci.bdf_key)}
     nodes = _numa_nodes(text(host, _NODES)) if devices else 1
     pairs = tuple(_pair(a, b, devices, nodes) for a, b in combinations(range(len(devices)), 2))
-    return Topology(found, tuple(pci.display_name(host, device) for device in devices), bridges, pairs)
+    listed = pci.of_nvidia(host)
+    return Topology(found, tuple(pci.display_name(host, device) for device in devices), bridges, pairs, listed,
+                    tuple(bdf for bdf in pci.of_the_driver(host) if listed is not None and bdf not in listed),
+                    doubt(host, pci.DEVICES))
 
 
 def _pair(a: int, b: int, devices: tuple[pci.Device, ...], nodes: int) -> Pair:

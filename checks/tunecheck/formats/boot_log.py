@@ -16,18 +16,22 @@ _LOST = re.compile(r"smpboot: CPU (\d{1,5}) has invalid APIC ID|CPU(\d{1,5}) fai
 _TABLE = re.compile(r"ACPI: (IVRS|DMAR) 0x[0-9A-F]{8}")
 _SECURE = re.compile(r"secureboot: Secure boot (enabled|disabled)")
 _X2APIC = "x2apic: IRQ remapping doesn't support X2APIC mode"
+# kernel/sched/core.c or mm/mempolicy.c (check_numabalancing_enable)
+_BALANCING = re.compile(r"(?:mempolicy: )?Enabling automatic NUMA balancing")
 _MOST = 10_000
 
 
 @dataclass(frozen=True)
 class BootLog:
     """``lost_cpus`` did not come up; ``x2apic_refused``: the kernel fell back to 8-bit APIC ids (on a machine with few
-    threads that is normal); ``iommu_table`` is "IVRS" (AMD), "DMAR" (Intel) or ""; ``secure_boot`` None: not said."""
+    threads that is normal); ``iommu_table`` is "IVRS" (AMD), "DMAR" (Intel) or ""; ``secure_boot`` None: not said;
+    ``numa_balancing``: the kernel switched it on at boot (a sysctl may switch it off later)."""
 
     lost_cpus: Tuple[int, ...] = ()
     x2apic_refused: bool = False
     iommu_table: str = ""
     secure_boot: Optional[bool] = None
+    numa_balancing: bool = False
 
 
 def parse(log: str) -> BootLog:
@@ -37,7 +41,8 @@ def parse(log: str) -> BootLog:
     secure = next(_messages(_SECURE, log), None)
     refused = next(_messages(re.compile(re.escape(_X2APIC)), log), None)
     return BootLog(tuple(sorted(lost)), refused is not None, table.group(1) if table else "",
-                   secure.group(1) == "enabled" if secure else None)
+                   secure.group(1) == "enabled" if secure else None,
+                   next(_messages(_BALANCING, log), None) is not None)
 
 
 def _messages(pattern: re.Pattern[str], log: str) -> Iterator[re.Match[str]]:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Optional
 
+from .aer_status import read_status
 from .lspci_express import read_express
 from .lspci_names import class_code, ids_of
 from .pci import ACS_NAMES, Acs
@@ -119,6 +120,8 @@ def _read(device: LspciDevice, line: str) -> None:
         _capability(device, line)
     elif line.startswith("ACS"):
         _acs(device, line)
+    elif line.startswith(("DevSta:", "UESta:", "CESta:")):
+        read_status(device.codes, line)
     elif line.startswith(("Lnk", "DevCap:", "MaxPayload ", "RlxdOrd")):
         _link(device, line)
         if device.port:

@@ -71,7 +71,8 @@ def express_bytes(codes: Dict[str, int], port: str, slot: bool, links: "tuple[tu
     control = codes["relaxed"] << 4 | codes["payload"] << 5 | codes["tags"] << 8 | codes["read_request"] << 12
     able, now = (_link(speed, width) for speed, width in links)
     for at, value in ((0x04, codes["payload_max"]), (0x08, control), (0x0C, able | codes.get("aspm_able", 0) << 10),
-                      (0x10, codes.get("aspm", 0)), (0x12, now), (0x30, codes.get("target", 0))):
+                      (0x0A, codes.get("DevSta", 0)), (0x10, codes.get("aspm", 0)), (0x12, now),
+                      (0x30, codes.get("target", 0))):
         data[at:at + 2] = value.to_bytes(2, "little")
     return 0x40, bytes(data) if "target" in codes else bytes(data[:REGISTERS])
 

@@ -112,7 +112,7 @@ def parse_query(texts: Iterable[str]) -> Optional[Dict[str, Any]]:
     if not driver:
         errors["driver"] = "not in the import; add: nvidia-smi -q"
     if attached > len(gpus):
-        errors["gpus"] = "cut short: %d of %d attached GPUs are in it" % (len(gpus), attached)
+        errors["gpus"] = "cut short: %d attached, %d shown" % (attached, len(gpus))
     return {"driver": driver or None, "library": None, "errors": errors, "pairs": [],
             "gpus": [{"bdf": bdf, "index": index, **gpus[bdf]} for index, bdf in enumerate(sorted(gpus))]}
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..errors import ProbeError
 
-__all__ = ["Completed", "Host", "Unreadable"]
+__all__ = ["Completed", "Host", "Unreadable", "doubt"]
 
 
 class Unreadable(ProbeError):  # noqa: N818 - the word every report uses
@@ -28,6 +28,13 @@ class Completed:
     returncode: int
     stdout: str
     stderr: str
+
+
+def doubt(host: object, path: str) -> str:
+    """Why what this host answers about ``path`` may be less than there is ("lspci is cut short at 0000:84:00.0"); ""
+    for a whole answer. Only imports have such (``doubts``, by path): a machine answers wholly or not at all."""
+    doubts = getattr(host, "doubts", {})
+    return str(doubts.get(path, ""))
 
 
 @runtime_checkable

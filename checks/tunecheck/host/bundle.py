@@ -46,13 +46,15 @@ _LEVEL = 9
 _EXPECTED = "expected a file made with tunecheck record"
 
 
-def pack(answers: Answers, redacted: bool = False, created: float | None = None, root: bool | None = None) -> bytes:
-    """The file's content. ``created`` is in seconds since 1970, default now; ``root``: whether it was read as root."""
+def pack(answers: Answers, redacted: bool = False, created: float | None = None, root: bool | None = None,
+         verb: str | None = None) -> bytes:
+    """The file's content. ``created`` is in seconds since 1970, default now; ``root``: whether it was read as root;
+    ``verb``: the verb that recorded it."""
     import zstandard
 
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(created))
     manifest = {"schema": f"tunecheck/record/{_VERSION}", "tunecheck": __version__, "created": when,
-                "redacted": redacted, "root": root}
+                "redacted": redacted, "root": root, **({"verb": verb} if verb else {})}
     most = log_lines.MAX_CHARS
     while True:
         content = ustar.pack([("manifest.json", _json(manifest)), *_members(answers, most)])
@@ -191,6 +193,7 @@ def _answers(found: dict[str, bytes]) -> Answers:
     nvml = {"nvml": parts.parse(found.pop("nvml.json"), "nvml.json")} if "nvml.json" in found else {}
     runs = _runs(document, found)
     reads = parts.contents(document)
+    verb = parts.parse(found["manifest.json"], "manifest.json").get("verb")
     for name, data in found.items():
         if name.startswith("files/"):
             if reads.setdefault(name[5:], data) is not data:
@@ -198,7 +201,7 @@ def _answers(found: dict[str, bytes]) -> Answers:
         elif name != "manifest.json":
             raise ValueError(f"unknown member {name[:120]!r}")
     return Answers(reads, parts.lists(document), parts.texts(document, "realpaths"), parts.texts(document, "errors"),
-                   runs, parts.table(nvml, "nvml"))
+                   runs, parts.table(nvml, "nvml"), verb if isinstance(verb, str) else "")
 
 
 def _runs(document: dict[str, Any], found: dict[str, bytes]) -> dict[tuple[str, ...], Completed | str]:

@@ -34,6 +34,9 @@ _ADD = (
     ("dmesg", "sudo dmesg"), ("journalctl", "sudo dmesg"),
     ("/proc/sys/kernel/osrelease", "sudo dmesg"),
 )
+#: Beginnings of what no text of an import answers: boot loader, libraries, modules on disk, packages, tasks, services.
+_ON_THE_BOX = ("/boot/", "/etc/", "/efi/", "/usr/", "/lib/", "/run/", "/var/", "/sys/fs/cgroup/", "/sys/firmware/",
+               "modinfo", "dpkg", "rpm", "ps ", "grep ", "sleep")
 _EXPECTED = ("a recording made with --record, an nvidia-bug-report.log.gz, or a folder with the output of sudo lspci "
              "-nnvvv, nvidia-smi topo -m, sudo dmesg, cat /proc/cmdline, numactl -H, lscpu, nvidia-smi -q")
 
@@ -46,6 +49,8 @@ class ImportedHost:
         self._texts = texts
         self.origins = origins
         self.unused = unused
+        cut = f"lspci is cut short at {texts.cut_at}: what follows is missing" if texts.cut_at else ""
+        self.doubts = {"/sys/bus/pci/devices": cut}
 
     def read_bytes(self, path: str) -> bytes:
         if path in self._texts.reads:
@@ -65,7 +70,7 @@ class ImportedHost:
     def run(self, argv: tuple[str, ...], deadline: float = 20.0) -> Completed:
         output = self._texts.runs.get(tuple(argv))
         if output is None:
-            raise Unreadable(argv[0], _reason(" ".join(argv)))
+            raise Unreadable(argv[0], self._texts.errors.get(f"run {argv[0]}") or _reason(" ".join(argv)))
         return Completed(tuple(argv), 0, output, "")
 
     def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
@@ -88,7 +93,7 @@ class ImportedHost:
         """One line about what was found where, for people."""
         parts = [f"{kind} ({', '.join(dict.fromkeys(files))})" for kind, files in sorted(self.origins.items())]
         unused = f"; not used: {', '.join(self.unused)}" if self.unused else ""
-        cut = f"; lspci seems cut short at {self._texts.cut_at}: what follows is missing" if self._texts.cut_at else ""
+        cut = "".join(f"; {text}" for text in self.doubts.values() if text)
         text = f"import: {', '.join(parts)}{unused}{cut}"
         return "".join(char if char.isprintable() else "?" for char in text)
 
@@ -99,6 +104,8 @@ def _reason(question: str) -> str:
         return "not recorded"
     if "/aer_dev_" in question:
         return "not in the import (no text shows these counters); make a recording: tunecheck preflight --record FILE"
+    if question.startswith(_ON_THE_BOX):
+        return "not in the import, and no text shows it; on the box run: sudo tunecheck record"
     add = next((command for start, command in _ADD if question.startswith(start)), None)
     if add is None and question.startswith(("/proc/sys/", "/sys/kernel/", "/sys/devices/system/")):
         add = f"grep -H . {question}"
@@ -136,6 +143,7 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
         texts.errors.setdefault(f"read {piece.path}", piece.absent)
         return None
     if bug_report.START in piece.title + piece.text[:2048]:
+        texts.reported = True
         name, release = bug_report.identity(piece.text)
         for leaf, value in (("hostname", name), ("osrelease", release)):
             if value:

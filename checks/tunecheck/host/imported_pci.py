@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..formats.aer_status import status_bytes
 from ..formats.lspci import LspciDevice
 from ..formats.lspci_express import express_bytes
 from ..formats.lspci_raw import complete_from_bytes
@@ -122,6 +123,9 @@ def _extended(data: bytearray, device: LspciDevice) -> None:
         # Some capability has to come first: where it is not AER, an empty vendor-specific one.
         first = _AER if device.aer else _VENDOR
         data[_EXTENDED_AT:_EXTENDED_AT + 4] = (first | 1 << 16 | at << 20).to_bytes(4, "little")
+        if device.aer:
+            shown = status_bytes(device.codes if not at or at >= _EXTENDED_AT + 0x14 else {})
+            data[_EXTENDED_AT + 4:_EXTENDED_AT + 4 + len(shown)] = shown
     if found:
         data[at:at + 4] = (_ACS | 1 << 16).to_bytes(4, "little")
         data[at + 4:at + 8] = found.cap.to_bytes(2, "little") + found.ctl.to_bytes(2, "little")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..formats.lspci import LspciDevice, parse_lspci
 from ..formats.smi import Smi, parse_smi
 from ..formats.topo_matrix import Matrix, parse_matrix
+from .imported_cmdline import apart, from_log
 from .imported_pci import FULL, BusTree, config, has_no_link, merge
 
 __all__ = ["Texts", "synthesise"]
@@ -16,11 +17,8 @@ _PCI = "/sys/bus/pci/devices"
 _DMESG = ("dmesg",)
 _BOOT = "Linux version "
 _BANNER = re.compile(r"NVRM: loading (NVIDIA UNIX .{1,300})$", re.MULTILINE)
-_COMMAND_LINE = re.compile(r"\bCommand line: (.*)$", re.MULTILINE)
 _CLOCK = re.compile(r"clocksource: Switched to clocksource ([\w-]{1,40})")
 _GROUP = re.compile(r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): Adding to iommu group (\d{1,5})")
-#: printk cuts a line at about 1000 characters; a longer command line is not whole in the log.
-_WHOLE_LINE = 900
 #: `nvidia-smi topo -p2p r`, `smi_topo_p2p-rw.txt`
 _P2P = re.compile(r"p2p[ _-]{0,3}([rwnap]{1,2})(?![a-z0-9])", re.IGNORECASE)
 _TITLE = 400
@@ -41,10 +39,14 @@ class Texts:
     lspci: list[str] = field(default_factory=list)
     smi: list[str] = field(default_factory=list)
     tables: list[Matrix] = field(default_factory=list)
+    cmdlines: list[str] = field(default_factory=list)
+    reported: bool = False
     cut_at: str = ""
 
     def file(self, path: str, content: str) -> None:
         self.reads.setdefault(path, content.encode())
+        if path == "/proc/cmdline":
+            self.cmdlines.append(content)
 
     def topo(self, text: str, command: tuple[str, ...], name: str) -> str:
         """Keep a table of GPUs. Which status a table of `topo -p2p` shows, it does not say itself: the command above
@@ -62,6 +64,8 @@ class Texts:
             named = _P2P.search(text[:_TITLE]) or _P2P.search(name[-_TITLE:])
             for letter in named.group(1).lower() if named else "":
                 self.runs.setdefault((*command[:2], "-p2p", letter), text)
+            if named is None:
+                return "nvidia-smi topo -p2p of unknown letter, not used: name it topo-p2p-r.txt or -w.txt"
         return f"nvidia-smi {matrix.kind}"
 
     def log(self, text: str, title: str) -> str | None:
@@ -100,6 +104,14 @@ def synthesise(texts: Texts) -> str | None:
             return problem
     if any(table.pairs != texts.tables[0].pairs for table in texts.tables):
         return "two tables of nvidia-smi topo -m that differ"
+    problem = apart(texts.cmdlines, texts.runs.get(_DMESG, ""))
+    if problem and texts.reported and len(texts.cmdlines) == 1:
+        # One run of one script: only its journal may be of an earlier boot.
+        del texts.runs[_DMESG]
+        for command in ("dmesg", "journalctl"):
+            texts.errors[f"run {command}"] = "the log in the report is of another boot: its command line is another"
+    elif problem:
+        return problem
     smi = [parse_smi(text) for text in texts.smi]
     for gpu in (gpu for part in smi for gpu in part.gpus):
         target = devices.get(gpu.bdf)
@@ -183,9 +195,9 @@ def _from_log(texts: Texts) -> None:
     release = re.search(r"Linux version (\S+) ", log)
     if release:
         texts.file("/proc/sys/kernel/osrelease", release.group(1))
-        line = _COMMAND_LINE.search(log)
-        if line and len(line.group(1)) < _WHOLE_LINE:
-            texts.file("/proc/cmdline", line.group(1))
+        line = from_log(log)
+        if line is not None:
+            texts.reads.setdefault("/proc/cmdline", line.encode())
         _silence(texts, log)
 
 

@@ -11,12 +11,18 @@ from .base import Completed, Host, Unreadable
 __all__ = ["Answers", "RecordedHost", "RecordingHost", "load_recording"]
 
 _T = TypeVar("_T")
+#: By the verb that recorded; a whole recording lacks only what a newer tunecheck asks for.
+_NOT_RECORDED = {verb: f"not recorded by `tunecheck {verb}`, which reads less; make one with: sudo tunecheck record"
+                 for verb in ("topo", "host", "p2p", "allreduce")} | {
+    "": "not recorded; if `tunecheck topo` made the recording, it holds little: make one with: sudo tunecheck record",
+    "record": "not recorded: by an older tunecheck or for another spec; record it again", }
 
 
 @dataclass
 class Answers:
     """Everything that a host answered. ``errors`` maps "read /path", "list /path", "realpath /path" and "nvml" to the
-    reason why there is nothing; ``runs`` maps a command to what it wrote, or to such a reason."""
+    reason why there is nothing; ``runs`` maps a command to what it wrote, or to such a reason. ``verb``: what
+    recorded it, None where that is not known."""
 
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
@@ -24,10 +30,11 @@ class Answers:
     errors: dict[str, str] = field(default_factory=dict)
     runs: dict[tuple[str, ...], Completed | str] = field(default_factory=dict)
     nvml: dict[str, Any] | None = None
+    verb: str | None = None
 
     def host(self) -> RecordedHost:
         """The machine that gives these answers."""
-        return RecordedHost(self.reads, self.lists, self.realpaths, self.errors, self.runs, self.nvml)
+        return RecordedHost(self.reads, self.lists, self.realpaths, self.errors, self.runs, self.nvml, self.verb)
 
 
 class RecordingHost:
@@ -104,8 +111,9 @@ class RecordedHost:
     def __init__(self, reads: dict[str, bytes], lists: dict[str, list[str]] | None = None,
                  realpaths: dict[str, str] | None = None, errors: dict[str, str] | None = None,
                  runs: dict[tuple[str, ...], Completed | str] | None = None,
-                 nvml: dict[str, Any] | None = None) -> None:
+                 nvml: dict[str, Any] | None = None, verb: str | None = None) -> None:
         self._nvml = nvml
+        self._without = "not recorded" if verb is None else _NOT_RECORDED.get(verb, "not recorded")
         self._reads = reads
         self._lists = lists or {}
         self._realpaths = realpaths or {}
@@ -122,14 +130,14 @@ class RecordedHost:
         return self._answer(self._realpaths, "realpath", path)
 
     def run(self, argv: tuple[str, ...], deadline: float = 20.0) -> Completed:
-        found = self._runs.get(tuple(argv), "not recorded")
+        found = self._runs.get(tuple(argv), self._without)
         if isinstance(found, str):
             raise Unreadable(argv[0], found)
         return found
 
     def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
         if self._nvml is None:
-            raise Unreadable("NVML", self._errors.get("nvml", "not recorded"))
+            raise Unreadable("NVML", self._errors.get("nvml", self._without))
         return self._nvml
 
     def ahead(self, *argvs: tuple[str, ...], nvml: bool = False) -> None:
@@ -142,7 +150,7 @@ class RecordedHost:
         try:
             return answers[path]
         except KeyError:
-            raise Unreadable(path, self._errors.get(f"{kind} {path}", "not recorded")) from None
+            raise Unreadable(path, self._errors.get(f"{kind} {path}", self._without)) from None
 
 
 def load_recording(path: str) -> RecordedHost:

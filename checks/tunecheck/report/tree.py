@@ -15,7 +15,8 @@ _IDLE = "now / at most: idle links slow down; link-speed judges those of GPUs at
 def tree_lines(topology: Topology, unicode: bool) -> list[str]:
     """One line per device, from each host bridge down to the accelerators."""
     if not topology.devices:
-        return ["no accelerator found"]
+        found = topology.accelerators
+        return ["no accelerator found" if found.known else f"PCI devices not known: {found.why()}"]
     shown = {**topology.bridges, **{device.bdf: device for device in topology.devices}}
     children: dict[str, list[str]] = {}
     for device in shown.values():

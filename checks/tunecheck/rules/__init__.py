@@ -22,6 +22,7 @@ from . import (
     topo_relation,
 )
 from .finding import HUNG, Case, Finding, Remedy, Rule, exit_code, worst
+from .limits import limited
 
 __all__ = ["HUNG", "RULES", "Case", "Finding", "Remedy", "Rule", "exit_code", "judge", "worst"]
 
@@ -69,7 +70,7 @@ RULES = (
     Rule("cmdline-token", "every declared kernel parameter is set, generated and running", cmdline_token.judge,
          in_trial=True),
     Rule("cmdline-rejected", "the kernel took every declared parameter", cmdline_rejected.judge, in_trial=True),
-    Rule("cmdline-unknown", "the kernel parses every tuning word on its command line", _later("cmdline-unknown")),
+    Rule("cmdline-unknown", "the kernel parses every PCI, IOMMU and ASPM word on its command line", _later("cmdline-unknown")),
     Rule("cmdline-pending", "the next boot has the tuning words that run now", _later("cmdline-pending")),
     Rule("cmdline-conflict", "nothing on the command line takes a declared parameter back", cmdline_conflict.judge),
     Rule("iommu-mode", "the accelerators' IOMMU groups are in the declared mode", iommu_mode.judge, in_trial=True),
@@ -136,4 +137,4 @@ def judge(case: Case, verb: str) -> list[Finding]:
     """Every finding of a verb ("topo", "host", "preflight"), in the order of RULES."""
     verbs = {verb, *(("p2p", "allreduce") if verb == "preflight" and case.measured is not None else ())}
     chosen = [rule for rule in RULES if verbs & set(rule.verbs) and (rule.in_trial or not case.trial)]
-    return [finding for rule in chosen for finding in rule.judge(case)]
+    return [finding for rule in chosen for finding in limited(case, rule.judge(case))]

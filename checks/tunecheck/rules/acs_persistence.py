@@ -10,7 +10,9 @@ from collections.abc import Iterator
 
 from ..formats.cmdline import words
 from ..formats.pci import Acs, covered_by_acs_option
-from .finding import Case, Finding, Remedy
+from .acs_words import boot_fix
+from .finding import Case, Finding
+from .limits import NO_PORT
 
 _ID = "acs-persistence"
 _EXPECTED = "an ACS option for each of these ports on the kernel command line, now and at the next boot"
@@ -25,7 +27,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield _finding("skip", "declared", "the spec leaves ACS alone (box_spec.acs.peer_redirect: leave)")
         return
     if not topology.path_ports():
-        yield _finding("skip", "behaviour", "no port lies between accelerators")
+        yield _finding("skip", "behaviour", NO_PORT)
     elif not ports:
         unread = [port for port in topology.path_ports() if not topology.bridges[port].acs.known]
         if unread:
@@ -47,8 +49,7 @@ def _judge(case: Case, ports: list[str]) -> Finding:
     if running.value is None:
         return _finding("unknown", "effective", f"the command line cannot be read: {running.why()}")
     bare = uncovered(case, ports, running.value)
-    remedy = case.play("acs", True) if case.frozen else Remedy("boot with pci=disable_acs_redir=pci:0:0, or with the "
-                                                               "ports' addresses in place of pci:0:0", (), True)
+    remedy = boot_fix(case)
     if bare:
         return _finding("warn", "effective", f"nothing on the running command line keeps ACS redirect off at "
                         f"{', '.join(bare)}: a bridge reset or AER recovery turns it on again", expected=_EXPECTED,

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ..facts.pci import Device
 from ..facts.topology import Pair
 from ..formats.pci import REDIRECT_MASK, Acs
+from .acs_words import boot_fix, clear_now
 from .finding import Case, Finding, Remedy
 
 _ID = "acs-redirect"
@@ -56,7 +57,7 @@ def _judge(case: Case, port: Device, pairs: list[Pair]) -> Finding:
     evidence = (f"{port.acs.source} at 0x{found.offset + 6:x}: {found.names()}", *_before(case, port.bdf))
     if found.redirects:
         return Finding(_ID, port.bdf, "fail", "behaviour", f"{port.bdf} {observed} redirects peer traffic on {path}",
-                       observed, _EXPECTED, evidence, _remedy(case, port.bdf))
+                       observed, _EXPECTED, evidence, _remedy(case))
     return Finding(_ID, port.bdf, "pass", "behaviour", f"{port.bdf} {observed} lets peer traffic pass on {path} "
                    f"({found.names(REDIRECT_MASK)}{_was(case, port.bdf, found)})", observed, _EXPECTED, evidence)
 
@@ -66,10 +67,15 @@ def _labels(pairs: list[Pair]) -> str:
     return ", ".join([*named, *([f"and {len(pairs) - 4} more"] if len(pairs) > 4 else [])])
 
 
-def _remedy(case: Case, bdf: str) -> Remedy:
+def _remedy(case: Case) -> Remedy:
     if case.frozen is None:
-        return Remedy("boot with pci=disable_acs_redir=pci:0:0 (Linux 4.19 and later); until the next reset of the "
-                      f"port also: setpci -s {bdf} ECAP_ACS+6.w=0:2c", (), True)
+        # All ports of the box in one command: the same remedy at each of them, shown once.
+        topology = case.snapshot.topology
+        ports = [port for port in topology.path_ports()
+                 if (bits := topology.bridges[port].acs.value) is not None and bits.redirects]
+        fix = boot_fix(case)
+        return Remedy(f"{fix.text}; until then, and until the next reset of a port: {clear_now(ports)}",
+                      fix.ansible_tags, True)
     if case.spec.acs.peer_redirect == "leave":
         return case.play("acs", True, 'set box_spec.acs.peer_redirect: "off" in the inventory')
     return case.play("acs", True)

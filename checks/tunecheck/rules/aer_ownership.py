@@ -24,7 +24,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if off:
         text = f"{off[0]} turns PCIe error reporting off"
     elif firmware:
-        named = f"{', '.join(firmware[:3])} to itself ({len(firmware)} of {len(found.aer_owner)} host bridges)"
+        some = ", ".join(firmware[:3]) + (f" and {len(firmware) - 3} more" if len(firmware) > 3 else "")
+        named = f"{len(firmware)} of {len(found.aer_owner)} host bridges ({some}) to itself"
         text = f"the firmware keeps PCIe errors of {named}: no AER line in the log is no proof of health"
     elif found.aer_owner:
         outcome, text = "pass", "the kernel handles PCIe errors (AER) of every host bridge"

@@ -32,5 +32,8 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, word[:200], "warn", "effective", f"{word[:200]} changes nothing: {reason}", "not parsed",
                       "words that the kernel parses", (running.source, source), _REMOVE)
     if not found:
+        told = case.host.kernel.log.value.rejected.items() if case.host.kernel.log.value else ()
+        left = " ".join(word for word, line in told if line.startswith("Unknown kernel"))[:200]
         yield Finding(_ID, "kernel command line", "pass", "effective", "every PCI, IOMMU and ASPM word on the command "
-                      "line is one that the kernel parses", evidence=(running.source,))
+                      "line is one that the kernel parses" + (f"; of others it did not know: {left}" if left else ""),
+                      evidence=(running.source,))

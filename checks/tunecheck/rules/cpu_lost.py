@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..formats.cpulist import show
+from .acs_words import boot_fix
 from .finding import Case, Finding, Remedy
 from .iommu_words import switched_off
 
@@ -20,10 +21,10 @@ def judge(case: Case) -> Iterator[Finding]:
     capped = [word for word in case.host.kernel.cmdline.value or () if word.startswith(("maxcpus=", "nosmp"))]
     if broken:
         off = " ".join(switched_off(case) or ())
-        cause = (f": {off or 'the firmware'} leaves interrupts without remapping, so the kernel has only 8-bit APIC ids"
+        cause = (f": {off or 'the firmware'} starts no interrupt remapping, so the kernel has only 8-bit APIC ids"
                  if log and log.boot.x2apic_refused else "")
         outcome, text = "warn", f"CPU {show(broken)} did not come up (invalid APIC id){cause}"
-        remedy = Remedy(f"boot with iommu=pt instead of {off}" if off else "look for x2APIC in the BIOS", (), True)
+        remedy = boot_fix(case) if off else Remedy("look for x2APIC in the BIOS", (), True)
     elif unread:
         outcome, text = "unknown", f"which CPUs are online cannot be told: {unread.why()}"
     elif present == online:
@@ -34,4 +35,5 @@ def judge(case: Case) -> Iterator[Finding]:
         named = show(present - online)
         outcome, text = "warn", f"CPU {named} of {len(present)} offline" + (f": {capped[0]} runs" if capped else "")
         remedy = Remedy(f"remove {capped[0]} and reboot" if capped else f"run: chcpu -e {named}")
-    yield Finding(_ID, "CPUs", outcome, "effective", text, show(online), show(present | broken), evidence, remedy)
+    wanted = show(present | broken) if present else "every CPU online"
+    yield Finding(_ID, "CPUs", outcome, "effective", text, show(online), wanted, evidence, remedy)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..facts.snapshot import Snapshot
 from .finding import Case
 
-__all__ = ["Errors", "errors"]
+__all__ = ["Errors", "errors", "latched"]
 
 _UNCORRECTABLE = ("nonfatal", "fatal")
 
@@ -42,6 +42,28 @@ def errors(case: Case) -> Errors:
     return Errors(tuple(text for key, text in shown.items() if key[1] in _UNCORRECTABLE),
                   tuple(text for key, text in shown.items() if key[1] not in _UNCORRECTABLE),
                   before is not None, note, len(now), absent[0] if absent else None, not now and not absent)
+
+
+#: Set on healthy machines too: probing for devices that are not there ends in an unsupported request.
+_HARMLESS = ("UESta UnsupReq", "CESta AdvNonFatalErr", "DevSta CorrErr", "DevSta NonFatalErr")
+
+
+def latched(case: Case) -> tuple[str, str] | None:
+    """Outcome and text where there are no counts, by the errors that every hop itself still holds; None where one of
+    them does not show them."""
+    hops = list(case.host.errors.values())
+    facts = [hop.latched for hop in hops]
+    if not facts or any(fact is None or fact.value is None for fact in facts):
+        return None
+    held = [f"{hop.bdf} {name}" for hop in hops if hop.latched for name in hop.latched.value or ()
+            if name not in _HARMLESS]
+    gpus = case.snapshot.nvml.value.gpus if case.snapshot.nvml.value else ()
+    counts = [count for gpu in gpus if (count := gpu.number("replay_counter").value) is not None]
+    replays = f", and NVML counts {sum(counts)} replays at {len(counts)} GPUs since reset" if counts else ""
+    limits = "a state and no count: whoever handles an error clears it; counts need a recording (tunecheck record)"
+    if held:
+        return "warn", f"errors latched at a hop: {', '.join(held[:6])}{replays} ({limits})"
+    return "skip", f"no error is latched at any of {len(hops)} hops (UESta, CESta, DevSta){replays} ({limits})"
 
 
 def _before(case: Case) -> tuple[dict[tuple[str, str, str], int] | None, str]:

@@ -19,6 +19,11 @@ def judge(case: Case) -> Iterator[Finding]:
         yield from early
         return
     told, active, states = case.snapshot.nvml, case.host.services[FABRIC_MANAGER].active, from_driver.fabric(case)
+    # Older NVLink boards tell no state: their links are the evidence.
+    links = any(gpu.number("nvlinks_active").value for gpu in (told.value.gpus if told.value else ()))
+    if told.value and not states and not links and (active.reason or "").startswith("not in the import"):
+        yield Finding(_ID, "service", "skip", "effective", "no GPU here hangs on an NVSwitch: none needs it")
+        return
     if told.value is None or (active.value is None and set(states.values()) != {"completed"}):
         yield from_driver.unread(_ID, "service", "whether it is needed or runs", active if told.known else told)
         return
@@ -27,8 +32,6 @@ def judge(case: Case) -> Iterator[Finding]:
         if "fabricmanager" in package.name and version and package.driver != version:
             yield Finding(_ID, package.name, "fail", "effective", f"{package.name} is {package.driver}, the driver "
                           f"{version}", str(package.driver), version, (case.host.packages.installed.source,), _START)
-    # Older NVLink boards hang on NVSwitches too and tell no state: their links are the evidence.
-    links = any(gpu.number("nvlinks_active").value for gpu in told.value.gpus)
     missing = bool(set(states.values()) - {"completed"}) and not active.value
     idle = not states and not links and bool(active.value)
     text = {True: "Fabric Manager runs", False: "Fabric Manager does not run here", None: "the fabric is up"}

@@ -9,10 +9,11 @@ from typing import Any
 from ..facts.nvml import Gpu
 from ..spec.boards import Board, board
 from .finding import Case, Finding, Remedy
+from .limits import no_tree
 
 __all__ = ["Unread", "Verdict", "board_of", "each", "maybe", "number", "smi", "value", "word"]
 
-_SAVE = Remedy("see what it prints: nvidia-smi -q; save its output for an import")
+_SAVE = Remedy("see what nvidia-smi -q prints")
 #: NVML's reasons that mean "this board has no such thing"; every other one leaves the question open.
 _NOT_HERE = ("NOT_SUPPORTED", "DEPRECATED", "FUNCTION_NOT_FOUND")
 
@@ -92,23 +93,29 @@ def smi(arguments: str) -> str:
 
 def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdict]) -> Iterator[Finding]:
     """One finding for all the GPUs of which the same is so."""
-    devices = [(index, device) for index, device in enumerate(case.snapshot.topology.devices)
-               if device.ids.startswith("10de:")]
-    found, driver = case.snapshot.nvml, case.host.driver.version
-    if not devices:
+    topology, found, driver = case.snapshot.topology, case.snapshot.nvml, case.host.driver.version
+    devices = [(index, device.bdf) for index, device in enumerate(topology.devices) if device.ids.startswith("10de:")]
+    if topology.accelerators.value is None and found.value is not None:
+        # Without the tree NVML's own list is the list: the addresses are in it.
+        devices = [(gpu.index, gpu.bdf) for gpu in found.value.gpus]
+    if not devices and topology.accelerators.value is None and not driver.missing:
+        yield no_tree(case, check, "GPUs")
+    elif not devices:
         yield Finding(check, "GPUs", "skip", "effective", "no NVIDIA GPU among the accelerators")
     elif found.value is None:
-        none = driver.missing
+        none, reason = driver.missing, found.reason or "not read"
+        asked = not reason.startswith(("not in the import", "not recorded"))
+        text = f"NVML does not answer: {reason}" if asked else f"what NVML says of the GPUs is {reason}"
         yield Finding(check, "GPUs", "skip" if none else "unknown", "effective", "no NVIDIA driver is loaded" if none
-                      else f"NVML does not answer: {found.why()}", "?", "", (found.source,), None if none else _SAVE)
+                      else text, "?", "", (found.source,), _SAVE if asked and not none else None)
     else:
         groups: dict[Verdict, _Group] = {}
-        for index, device in devices:
-            gpu = found.value.gpu(device.bdf)
+        for index, bdf in devices:
+            gpu = found.value.gpu(bdf)
             for verdict in _verdicts(gpu, look):
                 group = groups.setdefault(verdict, _Group())
                 group.gpus.append(str(index if gpu is None else gpu.index))
-                group.bdfs.append(f"GPU{index} {device.bdf}")
+                group.bdfs.append(f"GPU{index} {bdf}")
         for verdict, group in groups.items():
             yield _finding(check, verdict, group)
 

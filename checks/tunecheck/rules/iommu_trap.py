@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .acs_persistence import uncovered
-from .finding import Case, Finding, Remedy
+from .acs_words import boot_fix
+from .finding import Case, Finding
 from .iommu_words import iommu_table, switched_off
+from .limits import NO_PORT
 
 _ID = "iommu-trap"
-_FIX = Remedy("boot with iommu=pt and pci=disable_acs_redir=pci:0:0 (or the ports' ids), or switch the IOMMU off in "
-              "the BIOS", ("acs",), True)
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -21,17 +21,18 @@ def judge(case: Case) -> Iterator[Finding]:
         outcome, text = "unknown", (f"the command line cannot be read: {line.why()}" if off is None else f"whether "
                                     f"{words} is a trap here is unknown: no ACPI table in /sys nor in the kernel log")
     elif not off or not ports:
-        text = "no port lies between accelerators" if off else "no word on the command line switches an IOMMU off"
+        text = NO_PORT if off else "no word on the command line switches an IOMMU off"
     elif table != "IVRS":
         text = f"{words} is no trap here: the firmware gives no AMD IOMMU table (IVRS)"
     elif not uncovered(case, ports, line.value or ()) or "intremap" in words:
         outcome, text = "pass", f"{words}: no port between accelerators is left to the kernel's own ACS setting"
     else:
         bits = [acs for port in ports if (acs := case.snapshot.topology.bridges[port].acs.value)]
+        kernels, redirect = sum(acs.ctl & 0x11 == 0x11 for acs in bits), sum(acs.redirects for acs in bits)
         outcome, text = "warn", (
-            f"{words} does not keep the kernel from turning ACS on: the firmware gives an AMD IOMMU table (IVRS), "
-            f"which interrupt remapping reads all the same: {sum(acs.ctl & 0x11 == 0x11 for acs in bits)} of "
-            f"{len(ports)} ports between accelerators have SrcValid+ UpstreamFwd+, as the kernel sets them, "
-            f"{sum(acs.redirects for acs in bits)} redirect; what was cleared by hand comes back at a port reset")
+            f"{words} does not keep the kernel from turning ACS on: it asks for ACS as soon as it looks up the IOMMU's "
+            "table (IVRS), though neither translation nor interrupt remapping starts then: "
+            f"{kernels} of {len(ports)} ports between accelerators have SrcValid+ UpstreamFwd+, as the kernel sets "
+            f"them, {redirect} redirect; what was cleared by hand comes back at a port reset")
     yield Finding(_ID, "kernel command line", outcome, "effective", text, words, "an ACS option for every port" if
-                  outcome == "warn" else "", (line.source,), _FIX if outcome == "warn" else None)
+                  outcome == "warn" else "", (line.source,), boot_fix(case) if outcome == "warn" else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .error_counts import errors
+from .error_counts import errors, latched
 from .finding import Case, Finding, Remedy
 
 _ID = "link-errors"
@@ -21,6 +21,8 @@ def judge(case: Case) -> Iterator[Finding]:
         outcome, text = "fail" if found.since else "warn", f"uncorrectable errors: {hard}" + f"; {soft}" * bool(soft)
     elif found.soft and found.since:
         outcome, text = "warn", f"corrected errors since the earlier recording: {soft}"
+    elif found.reason and (state := latched(case)) is not None:
+        outcome, text = state
     elif found.reason:
         outcome, text = "unknown", f"not all error counters can be read: {found.reason}"
     elif found.missing:

@@ -14,9 +14,13 @@ def judge(case: Case) -> Iterator[Finding]:
     fact, nodes = case.host.platform.numa_balancing, case.host.platform.nodes
     busy = [node for node in nodes.value or () if node.memory is not False]
     gpus = any(device.ids.startswith("10de:") for device in case.snapshot.topology.devices)
+    log = case.host.kernel.log.value
     outcome, state = "skip", f"kernel.numa_balancing is {fact.value}"
     if fact.missing:
         text = "this kernel has no automatic NUMA balancing"
+    elif fact.value is None and log and log.boot.numa_balancing and gpus:
+        outcome, text = "warn", ("the kernel switched NUMA balancing on at boot (kernel log); what it is now, is not "
+                                 f"known: {fact.why()}")
     elif fact.value is None or (fact.value & 1 and nodes.value is None):
         unread = fact if fact.value is None else nodes
         outcome, text = "unknown", f"whether the kernel moves memory between NUMA nodes is unknown: {unread.why()}"

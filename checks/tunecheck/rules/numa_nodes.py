@@ -30,6 +30,7 @@ def judge(case: Case) -> Iterator[Finding]:
                       "so nothing can be placed near (numa_node -1)", "-1", "a node", remedy=_BIOS)
     if not bare and not lost:
         at = {node for device in devices if (node := device.numa_node.value) is not None and node >= 0}
-        seen = f"; accelerators on node {show(at)}" if len(nodes) > 1 and at else ""
+        where = f"node {show(at)}" if len(at) == 1 else f"nodes {', '.join(map(str, sorted(at)))}"
+        seen = f"; accelerators on {where}" if len(nodes) > 1 and at else ""
         yield Finding(_ID, "nodes", "pass" if nodes else "skip", "effective", shape + seen if nodes else
                       "this kernel knows no NUMA nodes", evidence=(box.nodes.source,))

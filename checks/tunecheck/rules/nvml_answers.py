@@ -18,19 +18,24 @@ def judge(case: Case) -> Iterator[Finding]:
     if said.value is None:
         reason = said.reason or ""
         unasked = reason.startswith(("not asked for", "not present: the NVIDIA driver"))
-        away = reason.startswith(("not recorded", "not in the import")) and not boards
+        away = (reason.startswith(("not recorded", "not in the import")) and not boards
+                and case.snapshot.topology.accelerators.known)
         apart = reason == "LIB_RM_VERSION_MISMATCH"
         text = "the library is of another version than the loaded kernel module" if apart else "no answer"
         yield Finding(_ID, "NVML", "fail" if apart else "skip" if unasked or away else "unknown", "effective",
-                      f"{text}: {said.why()}", reason, "an answer", (said.source,), _MISMATCH if apart else None)
+                      f"{text}: {reason}", reason, "an answer", (said.source,), _MISMATCH if apart else None)
         return
     for who, error, lost in said.value.troubles():
         yield Finding(_ID, who, "fail" if lost else "unknown", "effective", f"{who}: {error}" + (
             ", though sysfs still lists it" if lost and who in boards else ""), error, "an answer", (said.source,),
             _LOST if lost else None)
     silent = sorted(boards - {gpu.bdf for gpu in said.value.gpus})
-    if silent and not said.value.errors:
+    cut, more = said.value.errors.get("gpus"), len(said.value.gpus)
+    if cut is not None:
+        yield Finding(_ID, "NVML", "unknown", "effective", f"the list of GPUs is {cut}", str(more), "an answer",
+                      (said.source,))
+    elif silent and not any(who.startswith("gpu ") for who in said.value.errors):
         yield Finding(_ID, ", ".join(silent), "fail", "effective", f"NVML does not list {', '.join(silent)}, which the "
                       "driver has", "not listed", "an answer", (said.source,), _LOST)
     elif said.value.gpus and not said.value.troubles():
-        yield Finding(_ID, "NVML", "pass", "effective", f"NVML answers for {len(said.value.gpus)} GPUs")
+        yield Finding(_ID, "NVML", "pass", "effective", f"NVML answers for {more} GPUs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .finding import Case, Finding, Remedy
-from .p2p_words import WORDS
+from .p2p_words import WORDS, needs_patch
 
 _ID = "p2p-capability"
 
@@ -25,7 +25,7 @@ def judge(case: Case) -> Iterator[Finding]:
     for word, pairs in groups.items():
         shown = ", ".join(pairs[:4]) + (f", and {len(pairs) - 4} more" if len(pairs) > 4 else "")
         meaning, remedy = WORDS.get(word, ("", ""))
-        mild = not wanted or (word == "GNS" and any("GeForce" in name for name in topology.names))
+        mild = not wanted or (word == "GNS" and any(needs_patch(device.ids) for device in topology.devices))
         outcome = "pass" if word == "OK" else "unknown" if not meaning else "warn" if mild else "fail"
         text = f"{shown}: {word} ({meaning})" if meaning else f"{shown}: the driver does not say ({word})"
         if word == "OK":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["WORDS"]
+from ..spec.boards import board
+
+__all__ = ["WORDS", "needs_patch"]
 
 #: letter -> (meaning, remedy)
 WORDS = {
@@ -18,3 +20,9 @@ WORDS = {
            "both must be of the same chip, without MIG and not handed through to different machines; compare "
            "`nvidia-smi -L` and `nvidia-smi topo -p2p r`"),
 }
+
+
+def needs_patch(ids: str) -> bool:
+    """Whether NVIDIA's own driver refuses peer-to-peer on this board (GeForce), by the boards' data."""
+    known = board(ids)
+    return known is not None and known.p2p == "patched driver only"

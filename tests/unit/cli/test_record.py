@@ -76,7 +76,7 @@ def test_the_line_says_what_was_kept(machine: Machine) -> None:
     assert "raw: it holds names" in _run("record", "-o", "box.tar.zst", "--raw").output
     manifest = json.loads(_member("box.tar.zst", "manifest.json"))
     assert {**manifest, "created": "", "tunecheck": ""} == {**MANIFEST, "created": "", "tunecheck": "",
-                                                           "root": os.geteuid() == 0}
+                                                           "root": os.geteuid() == 0, "verb": "record"}
 
 
 def _member(path: str, name: str) -> bytes:

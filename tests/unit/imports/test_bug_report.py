@@ -35,7 +35,7 @@ def file(path: str, content: str) -> str:
 
 REPORT = RULE + RULE.join([
     HEAD,
-    file("/proc/cmdline", "root=/dev/sda1 ro iommu=pt\n"),
+    file("/proc/cmdline", "root=/dev/sda1 ro pci=noacs\n"),
     file("/proc/driver/nvidia/./version", "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  595.58.03  Rel\n"),
     file("/proc/driver/nvidia/./params", "ResmanDebugLevel: 4294967295\nRegistryDwords: \"\"\n"),
     file("/proc/driver/nvidia/./gpus/0000:03:00.0/information", "Model: \t\t NVIDIA H100\nIRQ: 5\n"),
@@ -68,7 +68,7 @@ def report(tmp_path: Path) -> str:
 
 def test_files_and_commands_are_told_apart() -> None:
     found = {section.path or section.title: section for section in sections(REPORT)}
-    assert found["/proc/cmdline"].text == "root=/dev/sda1 ro iommu=pt\n"
+    assert found["/proc/cmdline"].text == "root=/dev/sda1 ro pci=noacs\n"
     assert found["/proc/driver/nvidia/params"].text.startswith("ResmanDebugLevel")
     assert found["/etc/nvidia/nvidia-application-profiles-rc"].absent == "not present"
     assert found["/sys/kernel/security/lockdown"].absent == "no permission"
@@ -86,7 +86,7 @@ def test_a_report_is_judged_like_a_box(report: str) -> None:
     assert [device.numa_node.value for device in snapshot.topology.devices] == [1, None]
     assert snapshot.hostname.value == "rig"
     kernel = snapshot.host.kernel
-    assert (kernel.release.value, kernel.cmdline.value) == ("6.8.0-45-generic", ("root=/dev/sda1", "ro", "iommu=pt"))
+    assert (kernel.release.value, kernel.cmdline.value) == ("6.8.0-45-generic", ("root=/dev/sda1", "ro", "pci=noacs"))
     assert kernel.lockdown.reason == "no permission"
     assert kernel.log.value is not None
     assert list(kernel.log.value.rejected) == ["pci=noacs"]

@@ -56,12 +56,12 @@ def run(*args: str) -> subprocess.CompletedProcess[str]:
 
 def test_everything_in_a_folder_is_found_by_its_content(tmp_path: Path) -> None:
     params = 'ResmanDebugLevel: 4294967295\nRegistryDwords: "ForceP2P=17"\n'
-    door = load_import(folder(tmp_path, box("acs-iommu"), TOPO, LOG, "root=/dev/sda1 ro quiet\n", SMI, params,
+    door = load_import(folder(tmp_path, box("acs-iommu"), TOPO, LOG, "root=/dev/sda1 ro pci=noacs\n", SMI, params,
                               "available: 2 nodes (0-1)\nnode 0 cpus: 0\n", "nothing of interest\n"))
     snapshot = found(door)
     assert snapshot.host is not None
     kernel = snapshot.host.kernel
-    assert kernel.cmdline.value == ("root=/dev/sda1", "ro", "quiet")
+    assert kernel.cmdline.value == ("root=/dev/sda1", "ro", "pci=noacs")
     assert kernel.release.value == "6.8.0-45-generic"
     assert kernel.log.value is not None
     assert (kernel.log.value.complete, list(kernel.log.value.rejected)) == (True, ["pci=noacs"])
@@ -172,7 +172,7 @@ def test_a_listing_that_is_cut_short_says_so(tmp_path: Path) -> None:
     assert len(found(door).topology.devices) == 1
     assert "cut short at 0000:03:00.0" in door.summary()
     door = load_import(folder(tmp_path, text[:-40]))
-    assert door.summary().endswith("lspci seems cut short at 0000:04:00.0: what follows is missing")
+    assert door.summary().endswith("lspci is cut short at 0000:04:00.0: what follows is missing")
 
 
 def test_the_last_boot_counts(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_lost_gpu_and_one_that_is_cut_away() -> None:
         "Unable to determine the device handle for GPU0000:41:00.0: GPU is lost.  Reboot the system to recover\n")
     document = parse_query([text])
     assert document is not None
-    assert document["errors"]["gpus"] == "cut short: 2 of 3 attached GPUs are in it"
+    assert document["errors"]["gpus"] == "cut short: 3 attached, 2 shown"
     lost = document["gpus"][1]
     assert (lost["bdf"], lost["values"], set(lost["errors"].values())) == ("0000:41:00.0", {}, {"GPU_IS_LOST"})
     assert set(lost["errors"]) == set(KEYS)

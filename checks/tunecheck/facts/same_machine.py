@@ -1,0 +1,41 @@
+"""Whether two snapshots are of one machine, as far as they tell."""
+
+from __future__ import annotations
+
+import re
+
+from .snapshot import Snapshot
+
+__all__ = ["other_machine"]
+
+#: What stands in a recording for a name or number that was taken out (formats/redact.py).
+_STANDS_FOR = re.compile(r"host-?\d*|(?:GPU-)?0{8}-0{4}-.*|(?:GPU-)?[0-9a-f]{4}0{4}-0000-4000-8000-.*")
+
+
+def other_machine(before: Snapshot, now: Snapshot) -> str:
+    """What differs that one machine has only one of; "" where nothing does, and for two snapshots of one boot."""
+    if before.boot_id.value is not None and before.boot_id.value == now.boot_id.value:
+        return ""
+    then, here = (_boards(snapshot) for snapshot in (before, now))
+    if then and here and not (then <= here or here <= then):
+        return f"its accelerators are {_shown(then - here)}, here are {_shown(here - then)}"
+    old, new = (_uuids(snapshot) for snapshot in (before, now))
+    if old and new and not old & new:
+        return "none of its GPUs is here, by their UUIDs"
+    names = [name for snapshot in (before, now)
+             if (name := snapshot.hostname.value) and not _STANDS_FOR.fullmatch(name)]
+    return f"it is of {names[0][:64]!r}, this is {names[1][:64]!r}" if len(set(names)) == 2 else ""
+
+
+def _boards(snapshot: Snapshot) -> set[str]:
+    return {f"{device.bdf} [{device.ids}]" for device in snapshot.topology.devices}
+
+
+def _shown(boards: set[str]) -> str:
+    return ", ".join(sorted(boards)[:3]) + (f" and {len(boards) - 3} more" if len(boards) > 3 else "")
+
+
+def _uuids(snapshot: Snapshot) -> set[str]:
+    said = snapshot.nvml.value
+    found = {str(gpu.values["uuid"]) for gpu in (said.gpus if said else ()) if gpu.values.get("uuid")}
+    return {uuid for uuid in found if not _STANDS_FOR.fullmatch(uuid)}

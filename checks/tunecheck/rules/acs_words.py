@@ -1,0 +1,37 @@
+"""How to boot so that peer traffic keeps its way: one instruction for one box, whichever check gives it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .finding import Case, Remedy
+from .iommu_words import switched_off
+
+__all__ = ["boot_fix", "clear_now"]
+
+_OPTION = "pci=disable_acs_redir=pci:0:0"
+_WHERE = ("(pci:0:0 means every port, Linux 4.19 and later): put it into GRUB_CMDLINE_LINUX_DEFAULT in "
+          "/etc/default/grub, run update-grub, reboot; by address or id of ports: tunecheck explain acs-persistence")
+
+
+def boot_fix(case: Case) -> Remedy:
+    """``iommu=pt`` never without the ACS option, as it turns ACS on; and in place of words that switch the IOMMU off,
+    as they cost the threads beyond 255 and keep no ACS bit clear."""
+    # `tunecheck topo` does not read the command line.
+    off = " ".join((switched_off(case) if case.snapshot.host else None) or ())
+    if case.frozen is not None:
+        first = f'set box_spec.iommu: "pt" and take {off} out of box_spec.kernel.cmdline' if off else ""
+        play = case.play("acs,cmdline" if off else "acs", True, first)
+        return replace(play, ansible_tags=("acs", "cmdline")) if off else play
+    between = case.snapshot.topology.path_ports() or not case.snapshot.topology.accelerators.known
+    words = " ".join([*(["iommu=pt"] if off else []), *([_OPTION] if between else [])])
+    instead = f" in place of {off}" if off else ""
+    return Remedy(f"boot with {words}{instead} {_WHERE}" if between else f"boot with {words}{instead}",
+                  ("acs",) if between else (), True)
+
+
+def clear_now(ports: list[str]) -> str:
+    """The command that clears the redirect bits of every one of these ports until their next reset."""
+    if len(ports) == 1:
+        return f"setpci -s {ports[0]} ECAP_ACS+6.w=0:2c"
+    return f"for port in {' '.join(ports)}; do setpci -s $port ECAP_ACS+6.w=0:2c; done"

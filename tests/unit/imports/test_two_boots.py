@@ -1,0 +1,40 @@
+"""Texts of two boots in one folder: refused, never mixed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.imports.test_bug_report import REPORT
+from tests.unit.imports.test_import import LOG, folder
+
+from tunecheck.errors import UsageError
+from tunecheck.facts.snapshot import gather
+from tunecheck.host.imported import load_import
+
+SAME = "root=/dev/sda1 ro pci=noacs\n"
+
+
+def test_a_stale_command_line_beside_the_log_of_another_boot_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"two machines or boots .*command line: only in the first: iommu=pt, only in "
+                                         r"the second: pci=noacs"):
+        load_import(folder(tmp_path, "root=/dev/sda1 ro iommu=pt\n", LOG))
+
+
+def test_two_command_lines_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="two texts of /proc/cmdline"):
+        load_import(folder(tmp_path, SAME, "root=/dev/sda1 ro iommu=off\n"))
+
+
+def test_the_same_one_is_believed_also_where_a_disk_is_blacked_out_or_the_kernel_adds_words(tmp_path: Path) -> None:
+    more = "[    0.000002] Kernel command line: quiet root=/dev/sda1 ro pci=noacs\n"
+    for line in (SAME, "root=xxxx ro pci=noacs\n", "quiet root=/dev/sda1 ro pci=noacs\n"):
+        assert load_import(folder(tmp_path, line, LOG + more)).read_bytes("/proc/cmdline").decode() == line
+
+
+def test_the_journal_of_another_boot_in_a_bug_report_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(REPORT.replace("ro pci=noacs", "ro iommu=pt", 1))
+    snapshot = gather(load_import(str(tmp_path / "a")), None, True)
+    assert snapshot.host is not None
+    assert snapshot.host.kernel.cmdline.value == ("root=/dev/sda1", "ro", "iommu=pt")
+    assert "of another boot" in (snapshot.host.kernel.log.reason or "")
