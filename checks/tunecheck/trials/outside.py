@@ -19,7 +19,7 @@ from .contained import Container, Silent
 from .evidence import Evidence
 from .measured import Measured
 from .p2p import Flows
-from .runtimes import PACKAGE, find_image, find_runtime
+from .runtimes import PACKAGE, Image, Runtime
 from .supervisor import Job, Outcome, Stall, Supervisor, Suspect, process_state
 from .wire import outcome_of, suspect_of
 
@@ -30,14 +30,12 @@ _SLACK_SECONDS = 20.0
 _RAS_SECONDS = 2.0
 
 
-def in_container(trial: Callable[..., Measured], asked: str, wanted: str | None = None,
+def in_container(trial: Callable[..., Measured], runtime: Runtime, image: Image,
                  limits: Mapping[str, float] | None = None) -> Callable[[Host, Sequence[int], Flows], Measured]:
-    """``trial`` (p2p, allreduce or everything) on the image ``asked``, by the runtime ``wanted``, as a session runs it.
-    UsageError or TrialError says, before anything is started, what is not as it has to be."""
+    """``trial`` (p2p, allreduce or everything) on ``image``, as a session runs it. It raises TrialError where the
+    container does not start or ends by itself."""
 
     def run(host: Host, ordinals: Sequence[int], collapse: Flows = ()) -> Measured:
-        runtime = find_runtime(host, wanted)
-        image = find_image(host, runtime, asked)
         with Outside(host, lambda: Container(host, runtime, image), limits) as supervisor:
             try:
                 found = trial(host, ordinals, collapse, supervisor=supervisor)
@@ -74,6 +72,7 @@ class Outside(Supervisor):
             self._container = self._start()
             self.python = self._container.python
         container, began = self._container, time.monotonic()
+        self._pids = {}
         container.tell(run=True, jobs=[vars(job) for job in jobs], seconds=seconds, limits=self._given)
         try:
             outcome = self._heard(container, seconds + _SLACK_SECONDS)
@@ -91,7 +90,9 @@ class Outside(Supervisor):
         suspects: tuple[Suspect, ...] = ()
         evidence: Mapping[str, Any] = {}
         for found in container.answers(seconds):
-            if "stall" in found:
+            if "progress" in found and not self._pids:      # of one that dies, the pid here can't be known afterwards
+                self._pids = container.pids()
+            elif "stall" in found:
                 suspects = tuple(self._here(container, suspect_of(each)) for each in found["stall"])
                 evidence = self._taken(container, suspects, min(10.0, float(found["seconds"])))
                 container.tell(evidence=True)
