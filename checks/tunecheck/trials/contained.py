@@ -95,15 +95,18 @@ class Container:
                 self.tell()
             if now - heard > silent:
                 raise Silent(f"has said nothing for {silent:g} s")
-            if not poller.poll(100):
-                continue
-            part = os.read(descriptor, 1 << 16)
-            size += len(part)
-            if not part or size > _MOST:
-                raise self._ended() if not part else TrialError("the container says more than a trial has to say")
+            part = b""
+            if b"\n" not in self._rest:
+                if not poller.poll(100):
+                    continue
+                part = os.read(descriptor, 1 << 16)
+                size += len(part)
+                if not part or size > _MOST:
+                    raise self._ended() if not part else TrialError("the container says more than a trial has to say")
             heard = time.monotonic()
-            *lines, self._rest = (self._rest + part).split(b"\n")
-            for line in lines:
+            self._rest += part
+            while b"\n" in self._rest:      # what the caller leaves is there for the next one
+                line, _, self._rest = self._rest.partition(b"\n")
                 with contextlib.suppress(ValueError, RecursionError):       # the image may print, too
                     found = json.loads(line)
                     if isinstance(found, dict) and found:

@@ -100,16 +100,18 @@ class Outside(Supervisor):
                 outcome = outcome_of(found["outcome"])
                 if outcome.stall is None:
                     return outcome
-                # Those of the evidence have the pids of this side; the roles are the last word of the inside.
-                known = {suspect.worker: suspect.pid for suspect in suspects}
+                # The same suspects, with the pids of this side.
+                known = {suspect.worker: suspect for suspect in suspects}
                 return replace(outcome, stall=replace(outcome.stall, evidence=evidence, suspects=tuple(
-                    replace(each, pid=known.get(each.worker, each.pid)) for each in outcome.stall.suspects)))
+                    known.get(each.worker, each) for each in outcome.stall.suspects)))
         raise Silent(f"did not end within {seconds:g} s")
 
     def _here(self, container: Container, suspect: Suspect) -> Suspect:
         if suspect.pid not in self._pids:
             self._pids = container.pids()
-        return replace(suspect, pid=self._pids.get(suspect.pid, suspect.pid))
+        if suspect.pid not in self._pids:
+            return replace(suspect, why=f"{suspect.why} (its pid is that inside the container)")
+        return replace(suspect, pid=self._pids[suspect.pid])
 
     def _taken(self, container: Container, suspects: Sequence[Suspect], seconds: float) -> Mapping[str, Any]:
         taken = dict(Evidence(self._host)(suspects, seconds))

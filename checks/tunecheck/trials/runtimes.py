@@ -19,6 +19,8 @@ __all__ = ["PACKAGE", "Image", "Runtime", "find_image", "find_runtime"]
 #: Where the container sees this package.
 PACKAGE = "/opt/tunecheck/tunecheck"
 _NAMES = ("podman", "docker")
+#: A login shell's PATH may lack them.
+_SBIN = ("/usr/sbin", "/sbin")
 _CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi")
 _CDI_KIND = b"nvidia.com/gpu"
 _INSPECT_SECONDS = 20.0
@@ -79,7 +81,7 @@ def find_runtime(host: Host, wanted: str | None = None) -> Runtime:
     """``wanted``, else podman, else docker. TrialError says what is missing, and how to get it."""
     names = (wanted,) if wanted else _NAMES
     for name in names:
-        path = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"]))
+        path = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_SBIN]))
         if path is not None:
             return Runtime(name, path, _devices(host, name, path))
     raise TrialError(f"no container runtime here ({' nor '.join(names)} in PATH); install one (apt-get install podman) "
