@@ -70,7 +70,7 @@ def test_a_rank_that_stops_is_named_by_its_pid_here_and_the_container_is_gone(en
     assert "GPU1" in hang["culprits"][0] and "process state T" in hang["culprits"][0]
     assert "GPU0" in hang["victims"][0] and hang["aftermath"]["verdict"] == "recovered"
     assert (hang["arm"], second["arm"]) == ("p2p", "staged")
-    pid = hang["culprits"][0].partition("pid ")[2].partition(":")[0]
+    pid = hang["culprits"][0].partition("pid ")[2].partition(")")[0]
     assert any(path.startswith(f"/proc/{pid}/task/") for path in found["read"])
     assert any(" exec " in command and command.endswith("ras.py") for command in found["commands"])
     assert none_left(engine)
