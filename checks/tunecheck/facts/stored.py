@@ -96,13 +96,20 @@ def unpack(content: bytes) -> Stored:
 def _spec(plain: Any) -> Frozen | None:
     if plain is None:
         return None
+    # The boxes of a fleet have few different ones, but for the name of the box, which is not part of the digest.
+    host = plain.get("host") if isinstance(plain, dict) else None
     try:
+        if isinstance(host, str):
+            same = _frozen(json.dumps({**plain, "host": ""}))
+            found = replace(same, host=host)
+            vars(found)["digest"] = same.digest     # a cached property; it does not depend on the name
+            return found
         return _frozen(json.dumps(plain))
     except SpecError as error:
         raise ValueError(error.problems[0]) from None
 
 
-@lru_cache(64)      # the boxes of a fleet have few different ones
+@lru_cache(64)
 def _frozen(text: str) -> Frozen:
     return usable(load_frozen(text.encode()), "its spec")
 

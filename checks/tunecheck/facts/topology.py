@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 from ..formats.topology import relate
 from ..host import Host
 from . import pci
 from .fact import Fact, absent, known, text
+
+if TYPE_CHECKING:
+    from .wires import Wire
 
 __all__ = ["Pair", "Topology", "topology"]
 
@@ -45,13 +50,29 @@ class Topology:
     def devices(self) -> tuple[pci.Device, ...]:
         return self.accelerators.value or ()
 
+    @cached_property
+    def _crossings(self) -> dict[str, list[Pair]]:
+        # Many checks ask for each port; eight GPUs have 28 pairs and up to 40 ports.
+        found: dict[str, list[Pair]] = {}
+        for pair in self.pairs:
+            for port in dict.fromkeys(pair.bridges):
+                found.setdefault(port, []).append(pair)
+        return found
+
     def crossing(self, port: str) -> list[Pair]:
         """The pairs whose peer traffic crosses ``port``."""
-        return [pair for pair in self.pairs if port in pair.bridges]
+        return self._crossings.get(port, [])
 
     def path_ports(self) -> list[str]:
         """Every port that some pair's peer traffic crosses, in address order."""
-        return [port for port in self.bridges if any(port in pair.bridges for pair in self.pairs)]
+        return [port for port in self.bridges if port in self._crossings]
+
+    @cached_property
+    def wires(self) -> dict[str, list[Wire]]:
+        """The links from the root port down to each accelerator, by its address."""
+        from .wires import above
+
+        return {device.bdf: above(self, device) for device in self.devices}
 
 
 def topology(host: Host, wanted: tuple[str, ...]) -> Topology:

@@ -15,7 +15,7 @@ from .fact import Fact
 from .pci import Device
 from .topology import Topology
 
-__all__ = ["Wire", "hops", "uplinks", "wire", "wires"]
+__all__ = ["Wire", "above", "hops", "uplinks", "wire", "wires"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +79,11 @@ def hops(topology: Topology, device: Device) -> list[Device]:
 
 
 def wires(topology: Topology, device: Device) -> list[Wire]:
+    """The links from the root port down to an accelerator, looked up."""
+    return topology.wires[device.bdf] if device.bdf in topology.wires else above(topology, device)
+
+
+def above(topology: Topology, device: Device) -> list[Wire]:
     """The links from the root port down to ``device``. Counted from below: the device and the port above it, then the
     switch's upstream port and the port above that."""
     chain = hops(topology, device)

@@ -31,7 +31,8 @@ def _figure(each: Measurement) -> dict[str, Any]:
 
 def _hang(each: Hang) -> dict[str, Any]:
     return {"trial": each.trial, "phase": each.phase, "after": _number(each.after), "culprits": list(each.culprits),
-            "victims": list(each.victims), "arm": each.arm, "ranks": each.ranks, "bundle": each.bundle,
+            "victims": list(each.victims), "arm": each.arm, "ranks": each.ranks, "ran": each.ran,
+            "bundle": each.bundle,
             "aftermath": {"verdict": each.aftermath.verdict, "text": each.aftermath.text,
                           "seconds": _number(each.aftermath.seconds)}}
 

@@ -64,7 +64,8 @@ _MEASUREMENT = _object(
     b=_MAYBE_INT, size=_MAYBE_INT, ranks=_MAYBE_INT, more={"type": "object", "additionalProperties": _NUMBER})
 _AFTERMATH = _object(verdict={"enum": ["recovered", "ghost latch", "wedged"]}, text=_TEXT, seconds=_NUMBER)
 _HANG = _object(trial=_TEXT, phase=_TEXT, after=_NUMBER, culprits=_list(_TEXT), victims=_list(_TEXT),
-                arm={"enum": ["p2p", "staged"]}, ranks=_MAYBE_INT, bundle=_MAYBE_TEXT, aftermath=_AFTERMATH)
+                arm={"enum": ["p2p", "staged"]}, ranks=_MAYBE_INT,
+                ran={"type": "boolean"}, bundle=_MAYBE_TEXT, aftermath=_AFTERMATH)
 #: What the trials measured: measured_document().
 MEASURED = _object(figures=_list(_MEASUREMENT), wrong=_list({"type": "object", "required": ["trial", "way"]}),
                    hangs=_list(_HANG), failures={"type": "object", "additionalProperties": _TEXT},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from importlib import import_module
 
 from . import (
@@ -28,10 +29,13 @@ __all__ = ["HUNG", "RULES", "Case", "Finding", "Remedy", "Rule", "exit_code", "j
 def _later(check: str) -> Callable[[Case], Iterable[Finding]]:
     """The check's function, imported when it is first asked to judge: `tunecheck topo` does not pay for the others."""
 
-    def judge(case: Case) -> Iterable[Finding]:
-        module = import_module(f".{check.replace('-', '_')}", __name__)
-        found: Iterable[Finding] = module.judge(case)
+    @cache
+    def function() -> Callable[[Case], Iterable[Finding]]:
+        found: Callable[[Case], Iterable[Finding]] = import_module(f".{check.replace('-', '_')}", __name__).judge
         return found
+
+    def judge(case: Case) -> Iterable[Finding]:
+        return function()(case)
 
     return judge
 

@@ -92,7 +92,8 @@ def smi(arguments: str) -> str:
 
 def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdict]) -> Iterator[Finding]:
     """One finding for all the GPUs of which the same is so."""
-    devices = [device for device in case.snapshot.topology.devices if device.ids.startswith("10de:")]
+    devices = [(index, device) for index, device in enumerate(case.snapshot.topology.devices)
+               if device.ids.startswith("10de:")]
     found, driver = case.snapshot.nvml, case.host.driver.version
     if not devices:
         yield Finding(check, "GPUs", "skip", "effective", "no NVIDIA GPU among the accelerators")
@@ -102,9 +103,8 @@ def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdi
                       else f"NVML does not answer: {found.why()}", "?", "", (found.source,), None if none else _SAVE)
     else:
         groups: dict[Verdict, _Group] = {}
-        for device in devices:
+        for index, device in devices:
             gpu = found.value.gpu(device.bdf)
-            index = case.snapshot.topology.devices.index(device)
             for verdict in _verdicts(gpu, look):
                 group = groups.setdefault(verdict, _Group())
                 group.gpus.append(str(index if gpu is None else gpu.index))

@@ -21,9 +21,8 @@ def judge(case: Case) -> Iterator[Finding]:
         among = f" of {hang.ranks} ranks" if hang.ranks and hang.trial == "allreduce" else ""
         arm = " with NCCL_P2P_DISABLE=1" if hang.arm == "staged" else ""
         # One that did not even run (stopped, killed) is the reason; ranks that run and wait may wait because of P2P.
-        ran = all("beats" in each for each in hang.culprits)
-        why = f"; {attributed(found, hang.ranks)}" if hang.trial == "allreduce" and ran else ""
-        fix = _RESET if hang.aftermath.verdict == "wedged" else _CAUSE if ran and "not P2P" not in why else _AGAIN
+        why = f"; {attributed(found, hang.ranks)}" if hang.trial == "allreduce" and hang.ran else ""
+        fix = _RESET if hang.aftermath.verdict == "wedged" else _CAUSE if hang.ran and "not P2P" not in why else _AGAIN
         kept = f"; evidence: {hang.bundle}" if hang.bundle else ""
         yield Finding(_ID, f"{hang.trial}{among}", "fail", "behaviour", f"{hang.trial}{among} hung in {hang.phase}"
                       f"{arm}, no progress for {hang.after:.1f} s ({who or 'nobody stands out'}){why}; afterwards "

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -99,7 +100,7 @@ class Frozen:
     sources: Mapping[str, str]
     schema: str = SCHEMA
 
-    @property
+    @cached_property
     def digest(self) -> str:
         return digest_of(self.profile, self.spec)
 

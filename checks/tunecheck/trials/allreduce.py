@@ -52,8 +52,10 @@ def allreduce(host: Host, ordinals: Sequence[int], _: Flows = (), *, soak_second
                 parameters["large"] = [1 << 20] if last and arm == "p2p" else []
             parameters["own"] = arm == "p2p"
             found.append(_once(host, chosen, arm, parameters, supervisor))
-            if found[-1].hangs and arm == "p2p" and found[-1].hangs[0].aftermath.verdict != "wedged":
-                continue        # whether it hangs without P2P as well says whose fault it is
+            hang = found[-1].hangs[0] if found[-1].hangs else None
+            # Whether it hangs without P2P as well says whose fault it is. Not of a process that was stopped or killed.
+            if hang and arm == "p2p" and hang.ran and hang.aftermath.verdict != "wedged":
+                continue
             if found[-1].hangs or found[-1].failures or any(part.hangs for part in found):
                 return together(found)
     return together(found)

@@ -14,6 +14,7 @@ __all__ = ["Evidence"]
 
 _THREADS = 64
 _PY_SPY = "py-spy"
+_RAS_SECONDS = 1.0
 
 
 class Evidence:
@@ -34,7 +35,8 @@ class Evidence:
             found["processes"][f"worker {suspect.worker}, pid {suspect.pid}"] = self._threads(suspect.pid, until)
         for suspect, argv in zip(alive, spies, strict=True):
             found["python"][f"worker {suspect.worker}"] = self._said(argv, until)
-        found["nccl ras"] = self._said(RAS, until)
+        # With a rank that does not answer RAS waits for its own timeout, and the operator for us.
+        found["nccl ras"] = self._said(RAS, min(until, time.monotonic() + _RAS_SECONDS))
         found["kernel log"] = self._said(("dmesg",), until)[-8000:]
         try:
             found["nvml"] = self._host.nvml(max(0.1, until - time.monotonic()))

@@ -44,8 +44,8 @@ class Aftermath:
 
 @dataclass(frozen=True)
 class Hang:
-    """A trial that did not get on. ``arm``: "p2p" as the box is, "staged" with NCCL_P2P_DISABLE=1; ``ranks``: how many
-    GPUs took part."""
+    """A trial that did not get on. ``ran``: all its workers did, so that it may be P2P they waited for; ``arm``: "p2p"
+    as the box is, "staged" with NCCL_P2P_DISABLE=1; ``ranks``: how many GPUs took part."""
 
     trial: str
     phase: str
@@ -56,6 +56,7 @@ class Hang:
     arm: str = "p2p"
     bundle: str | None = None
     ranks: int | None = None
+    ran: bool = True
 
 
 @dataclass(frozen=True)

@@ -102,4 +102,5 @@ def hang_of(trial: str, outcome: Outcome, host: Host, ordinals: Sequence[int], a
                      for each in stall.suspects if each.role == role)
 
     return Hang(trial, stall.phase, stall.after, named("culprit"), named("victim"),
-                examine(host, ordinals, outcome.abandoned, worker_environment()), arm, ranks=len(ordinals))
+                examine(host, ordinals, outcome.abandoned, worker_environment()), arm, ranks=len(ordinals),
+                ran=all(each.runs for each in stall.suspects if each.role == "culprit"))

@@ -24,6 +24,7 @@ from .beat import PHASES, Board, State
 __all__ = ["Job", "Outcome", "Stall", "Supervisor", "Suspect"]
 
 _POLL_SECONDS = 0.002
+_BEATS = "beats"
 #: After SIGKILL both ranks were gone within 78 to 199 ms on H200, with a kernel spinning.
 _KILL_SECONDS = 5.0
 #: A beat that old beside a parent that runs means: this process does not run.
@@ -53,6 +54,11 @@ class Suspect:
     why: str
     state: State
     process_state: str
+
+    @property
+    def runs(self) -> bool:
+        """Whether its process works: then what it waits for is the question, not what stopped it."""
+        return self.why.startswith(_BEATS)
 
 
 @dataclass(frozen=True)
@@ -212,7 +218,10 @@ class Supervisor:
         slowest = max(waiting or suspects, key=lambda suspect: suspect.state.progress_age or 0.0)
         evidence: Mapping[str, Any] = {}
         if self._evidence is not None:
-            evidence = self._evidence(suspects, self._evidence_seconds)
+            try:
+                evidence = self._evidence(suspects, self._evidence_seconds)
+            except Exception as error:      # evidence that cannot be had is no reason to lose the stall
+                evidence = {"error": f"{type(error).__name__}: {error}"}
         return Stall("time limit" if late else slowest.state.phase, slowest.state.progress_age or 0.0, suspects,
                      evidence)
 
@@ -231,7 +240,7 @@ class Supervisor:
         if state.beat_age is None or state.beat_age > _SILENT_SECONDS:
             age = "never beat" if state.beat_age is None else f"last beat {state.beat_age:.2f} s ago"
             return Suspect(worker.number, worker.pid, "culprit", f"{age}: it does not run", state, letter)
-        return Suspect(worker.number, worker.pid, "victim", "beats, and waits", state, letter)
+        return Suspect(worker.number, worker.pid, "victim", f"{_BEATS}, and waits", state, letter)
 
 
 def _behind(suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
@@ -241,7 +250,7 @@ def _behind(suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
         return suspects
     ahead = max(waiting, key=lambda suspect: suspect.state.progress).state
     return tuple(suspect if suspect not in waiting or suspect.state.progress == ahead.progress else
-                 replace(suspect, role="culprit", why=f"beats, and is behind: {suspect.state.phase} after "
+                 replace(suspect, role="culprit", why=f"{_BEATS}, and is behind: {suspect.state.phase} after "
                          f"{suspect.state.progress} steps, the others are in {ahead.phase} after {ahead.progress}")
                  for suspect in suspects)
 

@@ -82,4 +82,4 @@ def _hang(data: dict[str, Any]) -> Hang:
     return Hang(data.get("trial", "p2p"), data.get("phase", "measure"), data.get("after", 1.5),
                 tuple(data.get("culprits", ())), tuple(data.get("victims", ())),
                 Aftermath(verdict, data.get("text", f"it is {verdict}"), 0.7), data.get("arm", "p2p"),
-                data.get("bundle"), data.get("ranks"))
+                data.get("bundle"), data.get("ranks"), data.get("ran", True))
