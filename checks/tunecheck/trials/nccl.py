@@ -32,7 +32,8 @@ class _UniqueId(ctypes.Structure):
 
 
 class Nccl:
-    """``path`` as given, else TUNECHECK_NCCL or what an engine was told to load, else of an installed wheel, else what the loader finds."""
+    """``path`` as given, else TUNECHECK_NCCL or what an engine was told to load, else of an installed wheel, else
+    what the loader finds."""
 
     def __init__(self, path: str | None = None) -> None:
         self.path = path or next(filter(None, map(os.environ.get, _NAMED_BY)), None) or _of_a_wheel() or "libnccl.so.2"
@@ -40,7 +41,8 @@ class Nccl:
             self._library = ctypes.CDLL(self.path)
         except OSError as error:
             raise NcclMissingError(f"no usable libnccl ({error}); install the extra tunecheck[nccl], or name one with "
-                              "--nccl FILE, or use the inference image's: tunecheck trial --in-container IMAGE") from None
+                                   "--nccl FILE, or use the inference image's: tunecheck trial --in-container IMAGE"
+                                   ) from None
         self._library.ncclGetErrorString.restype = c_char_p
         self._library.ncclCommInitRank.argtypes = [ctypes.POINTER(c_void_p), c_int, _UniqueId, c_int]
         number = c_int()
