@@ -114,8 +114,7 @@ class Container:
             heard = time.monotonic()        # what the caller did meanwhile was not its silence
 
     def _ended(self) -> Exception:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(_END_SECONDS)
+        self._wait(_REMOVE_SECONDS)
         code, said = self.process.returncode, self._said()
         if code is None or code in _KILLED:
             return Silent(f"was killed ({said[-1]})" if said else "was killed by somebody, or for memory")
@@ -157,23 +156,25 @@ class Container:
             with contextlib.suppress(OSError):
                 stream.close()
         if not kill:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(_END_SECONDS)
+            self._wait(_END_SECONDS)
         if self.process.poll() is None:
             held = held or self.pids()
             self._ask(_KILL_SECONDS, "kill", "--signal=KILL", self.name)
+            self._wait(_REMOVE_SECONDS)     # the runtime's client removes it; ended in the midst, it would leave half
+        if self.process.poll() is None:
+            self.process.kill()
+            self._wait(_END_SECONDS)
         if self.process.poll() != 0:
             self._ask(_REMOVE_SECONDS, "rm", "--force", self.name)
-        for last in (False, True):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(_END_SECONDS)
-            if self.process.poll() is None and not last:
-                self.process.kill()
         if self.process.poll() is None:
             self.process.returncode = -9        # nobody must wait for it again
         self._stderr.close()
         return {pid: f"state {state}, in the container {self.name}" for pid in held.values()
                 for state in (process_state(pid),) if state not in ("gone", "Z", "X")}
+
+    def _wait(self, seconds: float) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
 
     def _ask(self, seconds: float, *argv: str) -> None:
         with contextlib.suppress(Unreadable):       # gone already, or the runtime hangs: seen by the processes

@@ -161,6 +161,7 @@ def test_a_container_that_does_not_start(path: Path, script: str, says: str) -> 
 def test_a_container_that_never_says_anything(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contained, "_START_SECONDS", 0.3)
     monkeypatch.setattr(contained, "_END_SECONDS", 0.3)
+    monkeypatch.setattr(contained, "_REMOVE_SECONDS", 0.3)
     with pytest.raises(TrialError, match=r"(did not start within|said nothing for) 0\.3 s"):
         started(path, "case $1 in run) exec /bin/sleep 60;; esac")
 
