@@ -11,12 +11,13 @@ import click
 from .cli_trials import trial, trial_options
 from .errors import UsageError
 
-__all__ = ["allreduce"]
+__all__ = ["allreduce", "seconds"]
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """``90``, ``60s``, ``10m`` as seconds."""
     found = re.fullmatch(r"(\d{1,6})([smh]?)", text)
     if not found:
         raise UsageError(f"--soak {text}: expected a time, as in --soak 60s, 10m or 0")
@@ -33,4 +34,4 @@ def allreduce(soak: str, nccl_path: str | None, **given: Any) -> None:
     One process per GPU, our own kernel and NCCL. Exit code 4: one hung; the GPUs were examined afterwards."""
     from .trials.allreduce import allreduce as measure
 
-    trial("allreduce", partial(measure, soak_seconds=_seconds(soak), nccl_path=nccl_path), **given)
+    trial("allreduce", partial(measure, soak_seconds=seconds(soak), nccl_path=nccl_path), **given)

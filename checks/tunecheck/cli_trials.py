@@ -1,4 +1,4 @@
-"""What p2p and allreduce share: their options, and the way from a trial to a report."""
+"""What p2p, allreduce and trial share: their options, and the way from a trial to a report."""
 
 from __future__ import annotations
 

@@ -86,8 +86,8 @@ _TREE = {"accelerators": _list(_ACCELERATOR), "pairs": _list(_PAIR), "bridges": 
 
 def _report() -> dict[str, Any]:
     optional = {**_TREE, "measured": MEASURED}
-    schema = _document("tunecheck/report/1", "tunecheck host, preflight, p2p and allreduce --json",
-                       ["host", "preflight", "p2p", "allreduce"], trial={"type": "boolean"}, **optional)
+    schema = _document("tunecheck/report/1", "tunecheck host, preflight, p2p, allreduce and trial --json",
+                       ["host", "preflight", "p2p", "allreduce", "trial"], trial={"type": "boolean"}, **optional)
     # `tunecheck host` leaves the tree out, and only what measures has figures.
     schema["required"] = [name for name in schema["required"] if name not in optional]
     return schema

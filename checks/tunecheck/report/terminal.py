@@ -95,7 +95,9 @@ def _head(verb: str, case: Case) -> list[str]:
     snapshot, frozen = case.snapshot, case.frozen
     against = f"spec {frozen.host} ({frozen.profile}, {frozen.digest[:19]})" if frozen else "no spec"
     trial = ", trial boot" if case.trial else ""
-    return [f"tunecheck {verb}: {snapshot.hostname.value or 'unknown host'}, {against}{trial}"]
+    image = case.measured.notes.get("image") if case.measured else None
+    inside = f", inside {image}" if image else ""
+    return [f"tunecheck {verb}: {snapshot.hostname.value or 'unknown host'}, {against}{trial}{inside}"]
 
 
 def _said(fold: Fold, style: Style) -> list[str]:

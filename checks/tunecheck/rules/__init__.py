@@ -134,7 +134,8 @@ RULES = (
 
 
 def judge(case: Case, verb: str) -> list[Finding]:
-    """Every finding of a verb ("topo", "host", "preflight"), in the order of RULES."""
-    verbs = {verb, *(("p2p", "allreduce") if verb == "preflight" and case.measured is not None else ())}
+    """Every finding of a verb ("topo", "host", "preflight", ...), in the order of RULES."""
+    both = verb == "trial" or (verb == "preflight" and case.measured is not None)
+    verbs = {verb, *(_TRIALS if both else ())}
     chosen = [rule for rule in RULES if verbs & set(rule.verbs) and (rule.in_trial or not case.trial)]
     return [finding for rule in chosen for finding in limited(case, rule.judge(case))]

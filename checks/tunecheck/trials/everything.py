@@ -8,14 +8,16 @@ from ..host import Host
 from .allreduce import allreduce, together
 from .measured import Measured
 from .p2p import Flows, p2p
+from .supervisor import Supervisor
 
 __all__ = ["everything"]
 
 
 def everything(host: Host, ordinals: Sequence[int], collapse: Flows = (), soak_seconds: float = 60.0,
-               nccl_path: str | None = None) -> Measured:
+               nccl_path: str | None = None, supervisor: Supervisor | None = None) -> Measured:
     """Copies first: what waits for another GPU may wedge it, and is not tried where data is lost or a copy hung."""
-    pairs = p2p(host, ordinals, collapse)
+    pairs = p2p(host, ordinals, collapse, supervisor=supervisor)
     if pairs.hangs or pairs.failures or pairs.wrong or pairs.notes.get("no_access"):
         return pairs
-    return together([pairs, allreduce(host, ordinals, soak_seconds=soak_seconds, nccl_path=nccl_path)])
+    return together([pairs, allreduce(host, ordinals, soak_seconds=soak_seconds, nccl_path=nccl_path,
+                                      supervisor=supervisor)])

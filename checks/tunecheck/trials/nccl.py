@@ -19,6 +19,8 @@ __all__ = ["HALF", "Nccl", "NcclMissingError"]
 HALF = 6
 _SUM = 0
 _IN_PROGRESS = 7
+#: Ours, vLLM's and SGLang's; an image may set the latter.
+_NAMED_BY = ("TUNECHECK_NCCL", "VLLM_NCCL_SO_PATH", "SGLANG_NCCL_SO_PATH")
 
 
 class NcclMissingError(TrialError):
@@ -30,15 +32,17 @@ class _UniqueId(ctypes.Structure):
 
 
 class Nccl:
-    """``path`` as given, else TUNECHECK_NCCL, else of an installed wheel, else what the loader finds."""
+    """``path`` as given, else TUNECHECK_NCCL or what an engine was told to load, else of an installed wheel, else
+    what the loader finds."""
 
     def __init__(self, path: str | None = None) -> None:
-        self.path = path or os.environ.get("TUNECHECK_NCCL") or _of_a_wheel() or "libnccl.so.2"
+        self.path = path or next(filter(None, map(os.environ.get, _NAMED_BY)), None) or _of_a_wheel() or "libnccl.so.2"
         try:
             self._library = ctypes.CDLL(self.path)
         except OSError as error:
             raise NcclMissingError(f"no usable libnccl ({error}); install the extra tunecheck[nccl], or name one with "
-                              "--nccl FILE, or run the trial in the inference container") from None
+                                   "--nccl FILE, or use the inference image's: tunecheck trial --in-container IMAGE"
+                                   ) from None
         self._library.ncclGetErrorString.restype = c_char_p
         self._library.ncclCommInitRank.argtypes = [ctypes.POINTER(c_void_p), c_int, _UniqueId, c_int]
         number = c_int()
