@@ -21,8 +21,9 @@ def read_spec(host: Host, given: str | None, required: bool) -> Frozen | None:
     except Unreadable as error:
         if error.reason.startswith(("not present", "not recorded")) and not required:
             return None
-        raise SpecError([f"{PATH}: {error.reason.partition(';')[0]}; this verb judges against a spec: run ansible-playbook site.yml, "
-                         "or give one with --spec FILE"]) from None
+        reason = error.reason.partition(";")[0]
+        raise SpecError([f"{PATH}: {reason}; this verb judges against a spec: run ansible-playbook site.yml, or give "
+                         "one with --spec FILE"]) from None
     try:
         return usable(load_frozen(content), PATH)
     except SpecError as error:

@@ -7,7 +7,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..errors import ProbeError
 
-__all__ = ["Completed", "Host", "Unreadable", "doubt"]
+__all__ = ["NO_TEXT", "Completed", "Host", "Unreadable", "doubt"]
+
+#: The reason for what no text of an import could tell.
+NO_TEXT = "not in the import, and no text shows it; on the box run: sudo tunecheck record"
 
 
 class Unreadable(ProbeError):  # noqa: N818 - the word every report uses

@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..formats import bug_report
 from ..formats.smi_query import parse_query
 from . import imported_files, imported_kinds
-from .base import Completed, Unreadable
+from .base import NO_TEXT, Completed, Unreadable
 from .imported_sysfs import Texts, synthesise
 
 __all__ = ["ImportedHost", "load_import"]
@@ -105,7 +105,7 @@ def _reason(question: str) -> str:
     if "/aer_dev_" in question:
         return "not in the import (no text shows these counters); make a recording: tunecheck preflight --record FILE"
     if question.startswith(_ON_THE_BOX):
-        return "not in the import, and no text shows it; on the box run: sudo tunecheck record"
+        return NO_TEXT
     add = next((command for start, command in _ADD if question.startswith(start)), None)
     if add is None and question.startswith(("/proc/sys/", "/sys/kernel/", "/sys/devices/system/")):
         add = f"grep -H . {question}"

@@ -30,7 +30,7 @@ class Answers:
     errors: dict[str, str] = field(default_factory=dict)
     runs: dict[tuple[str, ...], Completed | str] = field(default_factory=dict)
     nvml: dict[str, Any] | None = None
-    verb: str | None = None
+    verb: str | None = field(default=None, compare=False)
 
     def host(self) -> RecordedHost:
         """The machine that gives these answers."""

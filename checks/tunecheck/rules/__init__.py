@@ -70,7 +70,7 @@ RULES = (
     Rule("cmdline-token", "every declared kernel parameter is set, generated and running", cmdline_token.judge,
          in_trial=True),
     Rule("cmdline-rejected", "the kernel took every declared parameter", cmdline_rejected.judge, in_trial=True),
-    Rule("cmdline-unknown", "the kernel parses every PCI, IOMMU and ASPM word on its command line", _later("cmdline-unknown")),
+    Rule("cmdline-unknown", "the kernel parses every PCI, IOMMU and ASPM word it was given", _later("cmdline-unknown")),
     Rule("cmdline-pending", "the next boot has the tuning words that run now", _later("cmdline-pending")),
     Rule("cmdline-conflict", "nothing on the command line takes a declared parameter back", cmdline_conflict.judge),
     Rule("iommu-mode", "the accelerators' IOMMU groups are in the declared mode", iommu_mode.judge, in_trial=True),

@@ -19,7 +19,6 @@ def judge(case: Case) -> Iterator[Finding]:
         yield from early
         return
     told, active, states = case.snapshot.nvml, case.host.services[FABRIC_MANAGER].active, from_driver.fabric(case)
-    # Older NVLink boards tell no state: their links are the evidence.
     links = any(gpu.number("nvlinks_active").value for gpu in (told.value.gpus if told.value else ()))
     if told.value and not states and not links and (active.reason or "").startswith("not in the import"):
         yield Finding(_ID, "service", "skip", "effective", "no GPU here hangs on an NVSwitch: none needs it")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from ..host.base import NO_TEXT
 from .finding import Case, Finding
 
 __all__ = ["NO_PORT", "limited", "no_tree"]
@@ -25,6 +26,10 @@ def limited(case: Case, findings: Iterable[Finding]) -> Iterator[Finding]:
     """The findings, with unknown in place of a skip or pass that the tree does not bear out."""
     topology = case.snapshot.topology
     for finding in findings:
+        if finding.outcome == "unknown" and NO_TEXT in finding.text:
+            # Nothing that could be added to the import would answer it: no question to whoever made it.
+            yield replace(finding, outcome="skip", remedy=None)
+            continue
         good = finding.outcome in ("pass", "skip")
         blind = finding.id in _TREE or finding.text == NO_PORT
         if good and blind and topology.accelerators.value is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..facts.topology import Topology
 from ..spec.boards import board
 
 __all__ = ["WORDS", "needs_patch"]
@@ -22,7 +23,10 @@ WORDS = {
 }
 
 
-def needs_patch(ids: str) -> bool:
-    """Whether NVIDIA's own driver refuses peer-to-peer on this board (GeForce), by the boards' data."""
-    known = board(ids)
-    return known is not None and known.p2p == "patched driver only"
+def needs_patch(topology: Topology) -> bool:
+    """Whether NVIDIA's own driver refuses peer-to-peer on one of the boards: by their data, else by the name."""
+    for device, name in zip(topology.devices, topology.names, strict=False):
+        known = board(device.ids)
+        if (known.p2p == "patched driver only") if known and known.p2p else "GeForce" in name:
+            return True
+    return False

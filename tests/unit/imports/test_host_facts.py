@@ -141,6 +141,6 @@ def test_the_real_box_of_eight() -> None:
         "numa-balancing": "warn", "memlock": "unknown"}
     assert "CPU 239 did not come up" in told["cpu-lost"].message
     assert "12 of 16 ports" in told["iommu-trap"].message
-    assert "2 NUMA nodes on 2 socket(s), 1 per socket; accelerators on node 0-1" in told["numa-nodes"].message
+    assert "2 NUMA nodes on 2 socket(s), 1 per socket; accelerators on nodes 0, 1" in told["numa-nodes"].message
     assert "SMT is on" in told["smt"].message
     assert "no IOMMU group" in told["iommu-mode"].message

@@ -84,3 +84,12 @@ def test_what_lspci_shows_of_errors_is_told_with_its_limits(tmp_path: Path) -> N
         assert (found.outcome, words in found.message) == (outcome, True), found.message
         assert "NVML counts 6 replays at 2 GPUs" in found.message
         assert "a state and no count" in found.message
+
+
+def test_what_no_text_could_tell_is_skipped_and_all_else_names_what_to_add(tmp_path: Path) -> None:
+    found = judged(tmp_path, box("acs-iommu"), LOG, smi("03", "04"))
+    for check in ("cmdline-pending", "kernel-pending", "driver-held", "driver-stuck", "nccl-environment"):
+        assert {each.outcome for each in found[check]} == {"skip"}, check
+        assert "no text shows it; on the box run: sudo tunecheck record" in found[check][0].text
+    unknown = [each.message for every in found.values() for each in every if each.outcome == "unknown"]
+    assert [message for message in unknown if "add: " not in message and "NVML library" not in message] == []
