@@ -70,7 +70,9 @@ def check(verb: str, spec_file: str | None, source: str | None, record: str | No
             from .report.terminal import render, style_for
 
             text = render(verb, case, findings, style_for(sys.stdout), verbose, _is_import(source))
-        packed = (record, recording.packed(redact=True, root=os.geteuid() == 0, verb=verb)) if recording and record else None
+        packed = None
+        if recording is not None and record is not None:
+            packed = (record, recording.packed(redact=True, root=os.geteuid() == 0, verb=verb))
         say(text, partial(write_outputs, wanted, run, packed), alone is not None)
     raise SystemExit(run.document["exit_code"])
 
