@@ -129,6 +129,9 @@ class Outside(Supervisor):
         first = pids.get(1)
         letter = process_state(first) if first else "gone"
         state = State("start", 0, None, None)
+        if not first and not why.startswith("was killed"):
+            # On a busy machine the runtime takes longer to notice that than we wait for a word.
+            why = f"was killed: its first process is gone ({why})"
         words = f"the container {why}" + (f", its first process is in state {letter}" if first else "")
         culprit = Suspect(0, first or container.process.pid, "culprit", words, state, letter)
         workers = [Suspect(number, pid, "victim", "in the container", state, process_state(pid))
