@@ -19,7 +19,21 @@ if TYPE_CHECKING:
     from .host.recording import RecordingHost
     from .spec.frozen import Frozen
 
-__all__ = ["check", "look", "options", "say"]
+__all__ = ["REPORTS", "check", "look", "options", "say"]
+
+
+#: What every verb that ends in a report takes.
+REPORTS = (
+    click.option("--html", "html_to", metavar="FILE", help="Write a report for the browser, one file, offline."),
+    click.option("--prometheus", "prometheus_to", metavar="FILE.prom",
+                 help="Write metrics for node_exporter's textfile collector."),
+    click.option("--junit", "junit_to", metavar="FILE", help="Write JUnit XML, for CI."),
+    click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
+                 help="Write JSON to FILE; without FILE to standard output, in place of the report."),
+    click.option("--spec", "spec_file", metavar="FILE",
+                 help="Judge against this spec, not /etc/tunecheck/spec.json."),
+    click.option("-v", "--verbose", is_flag=True, help="Show every finding, also what was not judged."),
+)
 
 
 def options(command: Callable[..., None]) -> Callable[..., None]:
@@ -30,15 +44,7 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--record", metavar="FILE", help="Also keep what was read, without names, for --from."),
         click.option("--from", "source", metavar="PATH", help="Judge a recording, a snapshot, a bug report or a folder "
                      "of command outputs, not this machine."),
-        click.option("--html", "html_to", metavar="FILE", help="Write a report for the browser, one file, offline."),
-        click.option("--prometheus", "prometheus_to", metavar="FILE.prom",
-                     help="Write metrics for node_exporter's textfile collector."),
-        click.option("--junit", "junit_to", metavar="FILE", help="Write JUnit XML, for CI."),
-        click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
-                     help="Write JSON to FILE; without FILE to standard output, in place of the report."),
-        click.option("--spec", "spec_file", metavar="FILE",
-                     help="Judge against this spec, not /etc/tunecheck/spec.json."),
-        click.option("-v", "--verbose", is_flag=True, help="Show every finding, also what was not judged."),
+        *REPORTS,
     ):
         command = option(command)
     return command

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .cli_check import REPORTS
 from .errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,15 +26,7 @@ def trial_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--force", is_flag=True, help="Run although processes use the GPUs."),
         click.option("--evidence", metavar="DIR", default=".", help="Where a stall leaves its bundle; default: here."),
         click.option("--gpus", metavar="LIST", help="Only these, by the report's numbers: 0,1,4."),
-        click.option("--html", "html_to", metavar="FILE", help="Write a report for the browser, one file, offline."),
-        click.option("--prometheus", "prometheus_to", metavar="FILE.prom",
-                     help="Write metrics for node_exporter's textfile collector."),
-        click.option("--junit", "junit_to", metavar="FILE", help="Write JUnit XML, for CI."),
-        click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
-                     help="Write JSON to FILE; without FILE to standard output, in place of the report."),
-        click.option("--spec", "spec_file", metavar="FILE",
-                     help="Judge against this spec, not /etc/tunecheck/spec.json."),
-        click.option("-v", "--verbose", is_flag=True, help="Show every finding, also what was not judged."),
+        *REPORTS,
     ):
         command = option(command)
     return command
