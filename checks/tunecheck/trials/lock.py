@@ -80,4 +80,7 @@ def refuse_wedged(boot_id: str) -> None:
 
 def clear_wedged() -> None:
     """The operator says that the GPUs were reset."""
-    _MARK.unlink(missing_ok=True)
+    try:
+        _MARK.unlink(missing_ok=True)
+    except OSError as error:
+        raise TrialError(f"{_MARK}: cannot be removed ({error.strerror}); run with --after-reset as root") from None
