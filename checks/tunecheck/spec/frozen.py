@@ -17,7 +17,7 @@ from typing import Any, TypeGuard
 from tunecheck.errors import SpecError
 
 __all__ = [
-    "SCHEMA", "Accelerators", "Acs", "Boot", "Cpu", "Driver", "Frozen", "Gpu", "Kernel", "Spec",
+    "SCHEMA", "Accelerators", "Acs", "Boot", "Cpu", "Driver", "Frozen", "Gpu", "Kernel", "Runtime", "Spec",
     "declared_tokens", "digest_of", "from_plain", "load_frozen",
 ]  # fmt: skip
 
@@ -57,11 +57,29 @@ class Cpu:
 @dataclass(frozen=True)
 class Driver:
     version: str | None = None
+    source: str = "leave"
+    mirror: str | None = None
+    mirror_fingerprint: str | None = None
+    modules: str = "dkms"
+    hold: bool = True
+    drain: bool = False
+
+
+@dataclass(frozen=True)
+class Runtime:
+    engine: str = "leave"
+    toolkit: str | None = None
+    toolkit_source: str = "nvidia"
+    user: str | None = None
+    storage: str | None = None
+    storage_free_gib: int = 0
+    log_max_mib: int = 100
 
 
 @dataclass(frozen=True)
 class Gpu:
     power_limit_watts: int | None = None
+    clocks_mhz: tuple[int, ...] | None = None
     persistence: bool | None = None
     ecc: str | None = None
     mig: str | None = None
@@ -88,6 +106,7 @@ class Spec:
     cpu: Cpu = field(default_factory=Cpu)
     driver: Driver = field(default_factory=Driver)
     gpu: Gpu = field(default_factory=Gpu)
+    runtime: Runtime = field(default_factory=Runtime)
     boot: Boot = field(default_factory=Boot)
 
 

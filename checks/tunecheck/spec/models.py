@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-__all__ = ["Accelerators", "Acs", "Boot", "Cpu", "Driver", "Gpu", "Kernel", "Spec", "schema"]
+__all__ = ["Accelerators", "Acs", "Boot", "Cpu", "Driver", "Gpu", "Kernel", "Runtime", "Spec", "schema"]
 
 PciId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{4}:[0-9a-f]{4}$")]
 ModuleName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
@@ -18,6 +18,13 @@ ParameterName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_]+$")]
 ParameterText = Annotated[str, StringConstraints(pattern=r"^[!$-&(-\[\]-~]+$")]
 # 595.71.05 and 565.77 are releases; 595, 580.x, >=595 and 595.71-open are not.
 DriverVersion = Annotated[str, StringConstraints(pattern=r"^[0-9]{3}\.[0-9]{2,3}(\.[0-9]{2})?$")]
+ToolkitVersion = Annotated[str, StringConstraints(pattern=r"^1\.[0-9]{1,3}\.[0-9]{1,3}$")]
+# Goes into a package manager's configuration: no white space, quotes or credentials.
+RepositoryUrl = Annotated[str, StringConstraints(pattern=r"^(https://[A-Za-z0-9.-]+(:[0-9]+)?|file://)(/[A-Za-z0-9._~+-]+)*/?$")]
+Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9A-F]{40}$")]
+UserName = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")]
+FolderPath = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9._-]+)+$")]
+Clock = Annotated[int, Field(ge=100, le=5000)]
 
 
 class _Part(BaseModel):
@@ -63,11 +70,38 @@ class Cpu(_Part):
 
 class Driver(_Part):
     version: DriverVersion | None = Field(default=None, description="exact release, for example 595.71.05; null: any")
+    source: Literal["leave", "nvidia", "distribution", "mirror"] = Field(
+        default="leave", description="where the packages come from; leave: no role installs a driver"
+    )
+    mirror: RepositoryUrl | None = Field(default=None, description="of source mirror: https://... or file:///folder")
+    mirror_fingerprint: Fingerprint | None = Field(default=None, description="of the key that signs the mirror")
+    modules: Literal["dkms", "precompiled"] = Field(default="dkms", description="how the open kernel modules come")
+    hold: bool = Field(default=True, description="nothing but this project's roles may move a driver package")
+    drain: bool = Field(default=False, description="stop the inference unit before a change of the driver")
+
+
+class Runtime(_Part):
+    engine: Literal["leave", "podman", "docker"] = Field(default="leave", description="leave: no role sets one up")
+    toolkit: ToolkitVersion | None = Field(
+        default=None, description="exact release of nvidia-container-toolkit, for example 1.18.1; null: none"
+    )
+    toolkit_source: Literal["nvidia", "mirror"] = Field(
+        default="nvidia", description="mirror: the one of driver.mirror, signed by the same key"
+    )
+    user: UserName | None = Field(default=None, description="runs containers without root; null: root does")
+    storage: FolderPath | None = Field(default=None, description="folder of images and layers; null: the engine's own")
+    storage_free_gib: Annotated[int, Field(ge=0, le=100_000)] = Field(
+        default=0, description="free space that must be there before anything is pulled"
+    )
+    log_max_mib: Annotated[int, Field(ge=1, le=10_000)] = Field(default=100, description="of one container's log")
 
 
 class Gpu(_Part):
     power_limit_watts: Annotated[int, Field(ge=50, le=2000)] | None = Field(
         default=None, description="of every accelerator, in W; null: the board's default"
+    )
+    clocks_mhz: Annotated[list[Clock], Field(min_length=2, max_length=2)] | None = Field(
+        default=None, description="lowest and highest graphics clock, locked at boot; null: the driver's own"
     )
     persistence: bool | None = Field(default=None, description="persistence mode; null: off is worth a warning")
     ecc: Literal["enabled", "disabled"] | None = Field(default=None, description="null: off is worth a warning")
@@ -101,6 +135,7 @@ class Spec(_Part):
     cpu: Cpu = Cpu()
     driver: Driver = Driver()
     gpu: Gpu = Gpu()
+    runtime: Runtime = Runtime()
     boot: Boot = Boot()
 
 
