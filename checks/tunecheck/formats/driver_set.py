@@ -102,7 +102,8 @@ class Want:
 class Plan:
     """``problems``: refusals, each what, expected, how to fix; where there is any, nothing may be written.
     ``prerequisites`` go in first (compiler, dkms, headers of both kernels), then ``install`` and ``remove`` as one
-    transaction, then ``hold``. ``dkms_package``: the one of ``install`` to try to build before; None if precompiled.
+    transaction, then ``hold``. ``missing``: those of ``install`` that are not there at that version. ``dkms_package``: the
+    one of ``install`` to try to build before; None if precompiled.
     ``kernel_hold``: kernel packages that stay together with precompiled modules. ``blacklist``: regular expressions for
     unattended-upgrades. ``versionlock``: lines of dnf's versionlock.list. ``repository``: None for the distribution's
     own, which is configured already (``components`` are what it must offer). ``notes``: said, but no refusal."""
@@ -110,6 +111,7 @@ class Plan:
     version: str = ""
     prerequisites: Tuple[Exact, ...] = ()
     install: Tuple[Exact, ...] = ()
+    missing: Tuple[Exact, ...] = ()
     remove: Tuple[str, ...] = ()
     dkms_package: Optional[Exact] = None
     hold: Tuple[str, ...] = ()
@@ -124,8 +126,8 @@ class Plan:
 
     @property
     def done(self) -> bool:
-        """Nothing to install and nothing to remove: the set is there. Holds and pins are the caller's to compare."""
-        return not self.problems and not self.install and not self.remove
+        """The set is there. Prerequisites, holds and pins are the caller's to compare."""
+        return not self.problems and not self.missing and not self.remove
 
 
 def names(box: Box, want: Want) -> Tuple[str, ...]:

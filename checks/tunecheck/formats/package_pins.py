@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterable
 
-from .driver_set import Pin, Plan, Repository
+from .driver_set import Pin, Repository
 
 __all__ = ["deb822", "preferences", "unattended", "versionlock", "yum_repo"]
 
@@ -29,6 +29,6 @@ def yum_repo(repository: Repository, keyring: str) -> str:
     raise NotImplementedError
 
 
-def versionlock(plan: Plan) -> str:
-    """Lines for dnf's versionlock.list."""
+def versionlock(lines: Iterable[str]) -> str:
+    """dnf's versionlock.list."""
     raise NotImplementedError
