@@ -102,10 +102,10 @@ class Want:
 class Plan:
     """``problems``: refusals, each what, expected, how to fix; where there is any, nothing may be written.
     ``prerequisites`` go in first (compiler, dkms, headers of both kernels), then ``install`` and ``remove`` as one
-    transaction, then ``hold``. ``missing``: those of ``install`` that are not there at that version. ``dkms_package``: the
-    one of ``install`` to try to build before; None if precompiled.
-    ``kernel_hold``: kernel packages that stay together with precompiled modules. ``blacklist``: regular expressions for
-    unattended-upgrades. ``versionlock``: lines of dnf's versionlock.list. ``repository``: None for the distribution's
+    transaction, then ``hold``. ``missing``: those of ``install`` not there at that version.
+    ``dkms_package``: the one of ``install`` to try to build before; None if precompiled. ``kernel_hold``: kernel
+    packages that stay together with precompiled modules. ``blacklist``: regular expressions for unattended-upgrades.
+    ``versionlock``: lines of dnf's versionlock.list. ``repository``: None for the distribution's
     own, which is configured already (``components`` are what it must offer). ``notes``: said, but no refusal."""
 
     version: str = ""
