@@ -26,7 +26,8 @@ _AGAIN = "Mend the cause and run the play again: it picks up from what dpkg says
 def install_argv(exact, remove, simulate=False, options=()):
     """The one transaction: ``exact`` are Exact, ``remove`` names that go in the same run."""
     return ["apt-get", *options, *(["-s"] if simulate else [*_CONF, *_WAIT]), "install", "-y",
-            "--no-install-recommends", "--allow-change-held-packages", "--allow-downgrades", *(each.apt for each in exact),
+            "--no-install-recommends", "--allow-change-held-packages", "--allow-downgrades",
+            *(each.apt for each in exact),
             *("%s-" % name for name in remove)]
 
 

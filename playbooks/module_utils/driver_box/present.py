@@ -130,5 +130,6 @@ def _result(module, decision, changed, actions, before, after, written):
     diffs += [{"before_header": path, "after_header": path, "before": old, "after": new}
               for path, (old, new) in written.items()]
     return {"changed": changed, "version": found.version, "actions": actions, "notes": list(found.notes),
-            "pending": waits, "pending_reboot": bool(waits), "kernels": kernels, "nouveau": pending.nouveau_there(module, kernels),
+            "kernels": kernels, "nouveau": pending.nouveau_there(module, kernels),
+            "pending": waits, "pending_reboot": bool(waits),
             "diff": [each for each in diffs if each["before"] != each["after"]]}
