@@ -126,13 +126,14 @@ def _dkms(name: str, upstream: str, version: str, fields: dict[str, str], mismat
     flags = f"-DSTANDIN_VERSION='\"{upstream}\"'" + (" -DSTANDIN_MISMATCH" if mismatch else "")
     conf = (
         f'PACKAGE_NAME="nvidia"\nPACKAGE_VERSION="{upstream}"\nAUTOINSTALL="yes"\n'
-        'MAKE[0]="make -C /lib/modules/${kernelver}/build M=$PWD modules"\nCLEAN="true"\n'
+        'MAKE[0]="make modules KERNEL_UNAME=${kernelver}"\nCLEAN="true"\n'
         'BUILT_MODULE_NAME[0]="nvidia"\nDEST_MODULE_LOCATION[0]="/updates/dkms"\n'
         'BUILT_MODULE_NAME[1]="nvidia-uvm"\nDEST_MODULE_LOCATION[1]="/updates/dkms"\n'
     )
     source = f"/usr/src/nvidia-{upstream}"
     files: dict[str, str | bytes | Link] = {
         f"{source}/dkms.conf": conf,
+        f"{source}/Makefile": "modules:\n\t$(MAKE) -C /lib/modules/$(KERNEL_UNAME)/build M=$(CURDIR) modules\n",
         f"{source}/Kbuild": f"obj-m := nvidia.o nvidia-uvm.o\nccflags-y := {flags}\n",
         f"{source}/nvidia.c": (_HERE / "nvidia.c").read_text(),
         f"{source}/nvidia-uvm.c": (_HERE / "nvidia-uvm.c").read_text(),
