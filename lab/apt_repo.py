@@ -17,7 +17,6 @@ from pathlib import Path
 from lab import needs
 from lab.errors import LabError
 
-PROGRAMS = {"apt-ftparchive": "apt-utils", "dpkg-deb": "dpkg", "gpg": "gpg"}
 KEYRING = "key.asc"
 
 
@@ -61,7 +60,7 @@ class Repository:
     """A repository in ``folder``. ``publish`` may be called again: a newer version appears as it does on a mirror."""
 
     def __init__(self, folder: Path) -> None:
-        if missing := needs.missing_packages(PROGRAMS):
+        if missing := needs.missing_packages(needs.REPOSITORY):
             raise LabError(f"an apt repository needs {', '.join(missing)}; run: apt-get install {' '.join(missing)}")
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
