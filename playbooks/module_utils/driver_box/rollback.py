@@ -53,8 +53,9 @@ def absent(module, manager, folder):
         gone = [name for name in ours.get("installed", []) if name in installed and name not in there["packages"]]
     files = [path for path in manager.own_files() if read_text(path)]
     unhold = [name for name in held if name in ours.get("held", []) and name not in (there or {}).get("held", [])]
-    hold = [name for name in (there or {}).get("held", []) if name not in held and (
-        name in installed or name in {each.name for each in back})]
+    # What is moved back is unheld for it, so its hold is set again too.
+    moving = {each.name for each in back}
+    hold = [name for name in (there or {}).get("held", []) if name in moving or (name in installed and name not in held)]
     problems = _problems(manager, back, gone, broken)
     if problems:
         raise DriverError("%s. Nothing was written." % "\n".join(problems))
