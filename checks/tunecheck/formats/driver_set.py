@@ -61,8 +61,8 @@ def plan(box: Box, want: Want) -> Plan:
     prerequisites, lacking = _prerequisites(box, want, release)
     problems += [*refusals.secure_boot(box, want), *refusals.mixed(box, want)]
     if box.nvswitch and not any(part.on == "nvswitch" for part in family.parts):
-        problems.append("this box has NVSwitch, and %s %s has no fabric manager of its own; expected one of the driver's "
-                        "version; set driver.source to nvidia or mirror" % (box.distribution, box.release))
+        problems.append("this box has NVSwitch, and %s %s has no fabric manager of its own; expected one of the "
+                        "driver's version; set driver.source to nvidia or mirror" % (box.distribution, box.release))
     if missing:
         offered = any(box.available.get(name) for name in parts)
         problems += refusals.absent(box, want, missing, offered, family.components)
