@@ -102,10 +102,10 @@ _DEBIAN = Family((
     Part("nvidia-persistenced", "D", "own"), Part("nvidia-modprobe", "D", "own")),
     ("nvidia-open-kernel-*", "nvidia-kernel-dkms", "nvidia-kernel-source", "nvidia-kernel-support",
      "nvidia-alternative", "nvidia-legacy-check", "nvidia-driver", "nvidia-driver-[b-o]*", "nvidia-smi",
-     "nvidia-egl-*", "nvidia-vulkan-icd", "nvidia-opencl-icd", "nvidia-cuda-mps", "firmware-nvidia-gsp", "libcuda1", "libcudadebugger1", "libnvcuvid1",
-     "libnvidia-ml1", "libnvidia-cfg1", "libnvidia-ptxjit*", "libnvidia-nvvm4", "libnvidia-pkcs11-*",
-     "libnvidia-encode1", "libnvidia-fbc1", "libnvidia-opticalflow1", "libnvidia-allocator1", "libnvidia-api1",
-     "libnvidia-glcore", "libnvidia-eglcore", "libnvidia-rtcore", "libnvidia-ngx1"),
+     "nvidia-egl-*", "nvidia-vulkan-icd", "nvidia-opencl-icd", "nvidia-cuda-mps", "firmware-nvidia-gsp", "libcuda1",
+     "libcudadebugger1", "libnvcuvid1", "libnvidia-ml1", "libnvidia-cfg1", "libnvidia-ptxjit*", "libnvidia-nvvm4",
+     "libnvidia-pkcs11-*", "libnvidia-encode1", "libnvidia-fbc1", "libnvidia-opticalflow1", "libnvidia-allocator1",
+     "libnvidia-api1", "libnvidia-glcore", "libnvidia-eglcore", "libnvidia-rtcore", "libnvidia-ngx1"),
     "2026-11-21", ("main", "contrib", "non-free", "non-free-firmware"), "nvidia-open-kernel-dkms")
 
 _NVIDIA_DEBIAN = Family((

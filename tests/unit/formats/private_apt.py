@@ -25,8 +25,8 @@ class PrivateApt:
             "Dir::Cache": folder / "cache", "Dir::Etc::sourcelist": folder / "sources.list",
             "Dir::Etc::sourceparts": folder / "none.d", "Dir::Etc::preferences": folder / "pins.pref",
             "Dir::Etc::preferencesparts": folder / "none.d", "APT::Architecture": "amd64",
-            "APT::Architectures": "amd64", "Acquire::Languages": "none", "Acquire::http::Timeout": "15", "Debug::NoLocking": "1",
-            "APT::Sandbox::User": "root", "Acquire::Retries": "1",
+            "APT::Architectures": "amd64", "Acquire::Languages": "none", "Acquire::http::Timeout": "15",
+            "Debug::NoLocking": "1", "APT::Sandbox::User": "root", "Acquire::Retries": "1",
         }  # fmt: skip
         self._options = [part for key, value in options.items() for part in ("-o", f"{key}={value}")]
 

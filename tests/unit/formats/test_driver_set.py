@@ -36,6 +36,8 @@ def _planned(case: dict[str, Any]) -> Plan:
     want = Want(**case["want"])
     asked = driver_set.names(box, want)
     found = driver_set.plan(box, want)
+    # What is refused before the repository is configured is refused after it too.
+    assert set(driver_set.preflight(box, want)) <= set(found.problems)
     # The caller asks the package manager about these alone.
     assert {each.name for each in (*found.install, *found.prerequisites)} <= set(asked), "names() leaves some out"
     return found
@@ -71,6 +73,17 @@ def test_case(path: Path) -> None:
         have = {key: list(value) if isinstance(value, tuple) else value
                 for key, value in dataclasses.asdict(found.repository).items()}
         assert have == {**have, **expected["repository"]}
+
+
+def test_what_is_refused_before_the_repository_is_configured() -> None:
+    box = Box("debian", "13", "x86_64", "k", "n", secure_boot=True, headers=("k",), gpu_users=("python3 (4711)",),
+              installed={"dkms": "3.2", "gcc": "4:14", "make": "4.4", "libcuda1": "590.48.01-1"})
+    said = driver_set.preflight(box, Want("595.71.05", "nvidia"))
+    assert [text for text in ("Secure Boot is on", "headers of the next kernel n", "GPUs are in use")
+            if not any(text in sentence for sentence in said)] == [] and len(said) == 3
+    fit = dataclasses.replace(box, secure_boot=False, next_kernel="k")
+    assert driver_set.preflight(fit, Want("595.71.05", "nvidia", drain=True)) == ()
+    assert len(driver_set.preflight(fit, Want(None, "nvidia"))) == 1
 
 
 def test_every_refusal_says_what_was_expected_and_how_to_mend_it() -> None:
@@ -139,3 +152,14 @@ def test_the_toolkit_is_four_packages_at_one_version() -> None:
     on_el = driver_set.toolkit_plan(dataclasses.replace(box, distribution="rhel", release="10.0"), "1.18.1", "nvidia")
     assert on_el.repository and on_el.repository.url.endswith("/stable/rpm/aarch64/")
     assert on_el.versionlock[0] == "nvidia-container-toolkit-1.18.1-1.*" and not on_el.pins
+
+
+def test_the_page_says_the_same() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs/driver-packages.md").read_text()
+    rows = {tuple(row.split("|")[1].split()): row for row in page.splitlines() if row.startswith("|")}
+    for key, release in driver_packages.RELEASES.items():
+        row, fingerprint = rows[key], driver_packages.KEYS[release.key].fingerprint
+        cells = [cell.strip() for cell in row.split("|")]
+        assert cells[2].startswith(release.path) and (fingerprint or "refused") in cells[2]
+        assert cells[3] == ("yes" if release.distribution else "no")
+        assert cells[4].startswith("yes") == (release.distribution == "ubuntu")
