@@ -17,7 +17,7 @@ SCHEMA = "tunecheck/recipe/1"
 
 @dataclass(frozen=True)
 class Engine:
-    """``name``: sglang, vllm, llama.cpp, tensorrt-llm. ``cuda_graphs``: full, piecewise, eager, none. None: not known."""
+    """``name``: sglang, vllm, llama.cpp, tensorrt-llm. ``cuda_graphs``: full, piecewise, eager, none; None: unknown."""
 
     name: str
     version: str | None = None
@@ -80,7 +80,7 @@ class Requires:
 class Expected:
     """A figure and who counted it. ``metric``: decode_tok_s_c1 (one stream, wall clock) or aggregate_tok_s.
 
-    ``counted_by``: usage_wallclock (the engine's usage over wall time), chars_div_4, unknown. ``ttft_s``: prompt tokens to
+    ``counted_by``: usage_wallclock (the engine's usage over wall time), chars_div_4, unknown. ``ttft_s``: prompt tokens:
     seconds. Percentages are of ``value``. Only a figure of a golden recipe may refuse a box."""
 
     metric: str = "decode_tok_s_c1"
@@ -114,7 +114,7 @@ class Canary:
 
 @dataclass(frozen=True)
 class Recipe:
-    """``status``: draft (never served), pinned (image and model are exact), golden (with a figure of our own counter)."""
+    """``status``: draft (never served), pinned (image and model are exact), golden (its figure is our counter's)."""
 
     id: str
     engine: Engine
