@@ -28,7 +28,7 @@ _BLACKLIST = ("nvidia-", "libnvidia-", "libcuda", "libnvcuvid", "libnvoptix", "l
               "xserver-xorg-video-nvidia")
 _KERNELS = ("linux-image-", "linux-headers-", "linux-modules-")
 _TOOLS = {"apt": ("dkms", "gcc", "make"), "dnf": ("dkms", "gcc", "make", "elfutils-libelf-devel")}
-_FIRST_BLACKWELL = 570    # CUDA 12.8's release notes: the first toolkit with Blackwell, driver 570
+_FIRST_BLACKWELL = 570    # CUDA 12.8, the first toolkit with Blackwell, needs >= 570.26 (its release notes)
 
 
 def names(box: Box, want: Want) -> Tuple[str, ...]:
