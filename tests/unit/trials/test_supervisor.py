@@ -47,7 +47,7 @@ def test_the_one_that_does_not_run_is_the_culprit(then: str, why: str) -> None:
         assert process_state(suspects[0].pid) not in ("gone", "Z")      # nothing is killed before the evidence is taken
         return {"taken": True}
 
-    outcome = run(job(at=5, who=0, then="wait", count=10), job(at=5, who=1, then=then, count=10), evidence=evidence)
+    outcome = run(job(at=5, who=0, then="wait", silent=1), job(at=5, who=1, then=then), evidence=evidence)
     assert outcome.stall is not None and not outcome.complete
     assert (outcome.stall.role("culprit"), outcome.stall.role("victim")) == ((1,), (0,))
     assert why in outcome.stall.suspects[1].why
