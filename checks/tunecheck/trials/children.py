@@ -41,7 +41,7 @@ class Worker:
         self.number = number
         self.job = job
         self.results: list[dict[str, Any]] = []
-        self.stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe that nobody reads would block it
+        self.stderr = _scratch()        # a pipe that nobody reads would block it
         self._rest = b""
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tunecheck.trials.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -86,6 +86,13 @@ class Worker:
         assert self.process.stdout is not None
         self.process.stdout.close()
         self.stderr.close()
+
+
+def _scratch() -> IO[bytes]:
+    try:
+        return tempfile.TemporaryFile()
+    except OSError:     # every disk is full
+        return os.fdopen(os.memfd_create("tunecheck-said"), "w+b")
 
 
 def process_state(pid: int) -> str:

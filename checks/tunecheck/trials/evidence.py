@@ -46,7 +46,7 @@ class Evidence:
         found["nccl ras"] = self._said(RAS, min(until, time.monotonic() + _RAS_SECONDS))
         found["kernel log"] = self._said(("dmesg",), until)[-8000:]
         remarks = self._stuck(suspects, until)
-        told = nvml(self._host, True, max(0.1, until - time.monotonic()))
+        told = nvml(self._host, True, round(max(0.1, until - time.monotonic()), 1))
         found["nvml"] = told.value or told.why()
         if told.value is None:
             remarks.append(f"NVML gave no answer: {told.why()}")

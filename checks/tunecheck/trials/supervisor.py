@@ -144,7 +144,7 @@ class Supervisor:
             late_failure = first_failure is not None and now - first_failure > _GRACE_SECONDS
             # One that failed and said why is no stall of the others; one that was killed is, and nobody has to wait for
             # the limit of the phase to know that.
-            if late_failure and all(worker.process.returncode == 1 for worker in failed):
+            if failed and (late_failure or stuck) and all(worker.process.returncode == 1 for worker in failed):
                 return None
             if stuck or late_failure or now >= until:
                 suspects = _suspects(workers, board)

@@ -33,8 +33,8 @@ def die(_: Context) -> None:
 
 
 def wait(context: Context) -> None:
-    """Wait for ever. With ``silent`` get on until that worker does not beat any more, however long it takes to start: so
-    a test on a busy machine does not depend on who is first."""
+    """Wait for ever. With ``silent`` get on until that worker does not beat any more, however long it takes to start:
+    on a busy machine nothing depends on who is first."""
     silent = context.parameters.get("silent")
     while silent is not None:
         other = state_of(context.beat.words, silent)
