@@ -175,10 +175,13 @@ class Supervisor:
 
 
 def _suspects(workers: Sequence[Worker], board: Board) -> tuple[Suspect, ...]:
-    """Everybody as he stands; what may pass in a moment is looked at until it has, or has not for a second."""
+    """Everybody as he stands. Where that may pass in a moment: as he stands when he gets on, or a second later."""
     until = time.monotonic() + _SECOND_LOOK_SECONDS
     found = [_suspect(worker, board.state(worker.number)) for worker in workers]
-    while any(suspect.momentary for suspect in found) and time.monotonic() < until:
+    unsure = {worker: suspect.state.progress for worker, suspect in zip(workers, found, strict=True)
+              if suspect.momentary}
+    while time.monotonic() < until and any(board.state(worker.number).progress == steps
+                                           for worker, steps in unsure.items()):
         time.sleep(_POLL_SECONDS)
         found = [_suspect(worker, board.state(worker.number)) if suspect.momentary else suspect
                  for worker, suspect in zip(workers, found, strict=True)]

@@ -56,6 +56,11 @@ def hold(_: Context) -> None:
     ctypes.PyDLL(None).sleep(600)
 
 
+def late(_: Context) -> None:
+    """No beat and no progress, as on a machine without a processor to spare, and then on as before."""
+    ctypes.PyDLL(None).usleep(800_000)
+
+
 def raises(_: Context) -> None:
     raise MemoryError("CUDA_ERROR_OUT_OF_MEMORY while allocating 512 MiB")
 

@@ -73,6 +73,12 @@ def test_the_one_that_got_less_far_is_the_culprit_where_all_run() -> None:
     assert "behind: soak after 4 steps, the others are in soak after 5" in outcome.stall.suspects[1].why
 
 
+def test_a_worker_that_was_only_late_is_no_stall() -> None:
+    """Its beat stands still beyond the limit, but within the second look it gets on."""
+    outcome = run(job(at=5, who=0, then="late"), limits={"soak": 0.4})
+    assert outcome.complete
+
+
 def test_a_worker_that_ignores_every_polite_signal() -> None:
     outcome = run(job(at=3, then="ignore"))
     assert outcome.stall is not None and outcome.codes == (-signal.SIGKILL,)
