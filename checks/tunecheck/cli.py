@@ -21,8 +21,9 @@ _INTERRUPTED = 130
 _SUBJECTS = {
     "spec-present": "The accelerators and what joins them", "link-width": "PCIe links and switches",
     "acs-redirect": "ACS", "cmdline-token": "Kernel parameters and IOMMU", "module-parameter": "Modules, CPUs, memory",
-    "driver-version": "NVIDIA driver and services", "runtime-engine": "Container runtime", "bar1-size": "GPUs", "xid": "Kernel log and kernel",
-    "trial-hang": "Measured by p2p", "allreduce-integrity": "Measured by allreduce",
+    "driver-version": "NVIDIA driver and services", "runtime-engine": "Container runtime",
+    "bar1-size": "GPUs", "xid": "Kernel log and kernel", "trial-hang": "Measured by p2p",
+    "allreduce-integrity": "Measured by allreduce",
 }
 
 

@@ -59,6 +59,10 @@ class Packages:
             fnmatchcase(package.name, glob) for glob in names.split()[:50] if glob.count("*") < 5)
             for names, _, priority in self.pins)
 
+    def left_alone(self, package: Package) -> bool:
+        """By unattended-upgrades."""
+        return any(formats.spares(pattern, package.name) for pattern in self.spared)
+
 
 def packages(host: Host, wanted: bool) -> Packages:
     """Ask dpkg, and rpm where dpkg is absent or lists none. Not ``wanted``: nothing of NVIDIA's."""

@@ -1,8 +1,8 @@
 """Every pin of a box: what has to be the same for it to be the same box, as one flat document, tunecheck/pins/1.
 
 A value is a text; null means that the thing does not exist there, which is an answer; what could not be read is under
-"unknown", by the name of the pin or by the beginning of several ("package.": no package could be listed). No name of the
-box and no time is in it: equal boxes are equal files.
+"unknown", by the name of the pin or by the beginning of several ("package.": no package could be listed). No name of
+the box and no time is in it: equal boxes are equal files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Specifications of the Container Device Interface: which devices a container can ask for, and what of the host it gets.
+"""Specifications of the Container Device Interface: which devices a container can ask for, what of the host it gets.
 
-Pure: text in, values out, for any text. ``nvidia-ctk cdi generate`` writes block style YAML (its own writer, two or four
-spaces, lists indented or not) or JSON; of YAML only that is read, since the checker on the box carries no YAML library.
+Pure: text in, values out, for any text. ``nvidia-ctk cdi generate`` writes block style YAML (its own writer, two or
+four spaces, lists indented or not) or JSON; of YAML only that is read: the checker on the box has no YAML library.
 Format: github.com/cncf-tags/container-device-interface SPEC.md 1.1.0 (2026-11)."""
 
 from __future__ import annotations

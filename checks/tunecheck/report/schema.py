@@ -87,8 +87,9 @@ _TREE = {"accelerators": _list(_ACCELERATOR), "pairs": _list(_PAIR), "bridges": 
 
 def _report() -> dict[str, Any]:
     optional = {**_TREE, "measured": MEASURED}
-    schema = _document("tunecheck/report/1", "tunecheck host, driver, runtime, preflight, p2p, allreduce and trial --json",
-                       ["host", "driver", "runtime", "preflight", "p2p", "allreduce", "trial"], trial={"type": "boolean"}, **optional)
+    verbs = ["host", "driver", "runtime", "preflight", "p2p", "allreduce", "trial"]
+    title = f"tunecheck {', '.join(verbs[:-1])} and {verbs[-1]} --json"
+    schema = _document("tunecheck/report/1", title, verbs, trial={"type": "boolean"}, **optional)
     # `tunecheck host`, `driver` and `runtime` leave the tree out, and only what measures has figures.
     schema["required"] = [name for name in schema["required"] if name not in optional]
     return schema

@@ -20,7 +20,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if units.value is None:
         yield from_driver.unread(_ID, "nvidia.com/gpu", "which units start at boot", units)
     elif units.value:
-        yield Finding(_ID, "nvidia.com/gpu", "pass", "configured", f"{', '.join(units.value)}: on", evidence=(units.source,))
+        yield Finding(_ID, "nvidia.com/gpu", "pass", "configured", f"{', '.join(units.value)}: on",
+                      evidence=(units.source,))
     else:
         gone = any(spec.file.startswith(("/var/run/", "/run/")) for spec in specs.value or ())
         yield Finding(_ID, "nvidia.com/gpu", "warn", "configured", "nothing writes the CDI specification anew when the "

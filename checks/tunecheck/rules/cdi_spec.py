@@ -37,4 +37,4 @@ def judge(case: Case) -> Iterator[Finding]:
     good = "all" in names and (named >= gpus or not named)
     text = "no device all" if "all" not in names else f"{named} of {gpus} GPUs" if not good else "all GPUs"
     yield Finding(_ID, "nvidia.com/gpu", "pass" if good else "fail", "generated", f"{files}: {text}", text,
-                  "" if good else "every GPU, and all", tuple(spec.file for spec in specs.value), None if good else _MAKE)
+                  "" if good else "every GPU, and all", (specs.source,), None if good else _MAKE)

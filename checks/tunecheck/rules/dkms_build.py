@@ -11,9 +11,9 @@ _ID = "dkms-build"
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    fact, parts = case.host.module_build, case.host.driver_parts
-    dkms = any("dkms" in each.name for each in case.host.packages.installed.value or ())
-    if fact.value is None and (dkms or fact.reason not in ("not asked for", "not recorded")):
+    fact, parts, listed = case.host.module_build, case.host.driver_parts, case.host.packages.installed
+    if fact.value is None and fact.reason != "not asked for" and (
+            listed.value is None or any("dkms" in each.name for each in listed.value)):
         yield from_driver.unread(_ID, "dkms", "what DKMS holds", fact)
         return
     if fact.value is None or not fact.value.trees or not parts.modules:
@@ -26,12 +26,13 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "dkms", "fail", "generated", f"DKMS holds {', '.join(versions)}, the driver is {want}",
                       versions[0], want, (fact.source,), Remedy("install the dkms package of the driver's version"))
     elif release not in fact.value.headers:
-        yield Finding(_ID, release, "warn" if module.value else "fail", "generated", f"the headers of kernel {release} are "
-                      "not installed: DKMS cannot build for it", "none", "headers", (f"/lib/modules/{release}/build",),
-                      Remedy(f"install linux-headers-{release} (kernel-devel-{release}); run: dkms autoinstall -k {release}"))
+        build = Remedy(f"install linux-headers-{release} (kernel-devel-{release}); run: dkms autoinstall -k {release}")
+        yield Finding(_ID, release, "warn" if module.value else "fail", "generated", f"the headers of kernel {release} "
+                      "are not installed: DKMS cannot build for it", "none", "headers",
+                      (f"/lib/modules/{release}/build",), build)
     elif len(versions) > 1:
-        yield Finding(_ID, "dkms", "warn", "generated", f"DKMS holds several versions: {', '.join(versions)}; which one a "
-                      "new kernel gets is open", ", ".join(versions), want or "one", (fact.source,),
-                      Remedy("run: dkms remove nvidia/<old version> --all"))
+        yield Finding(_ID, "dkms", "warn", "generated", f"DKMS holds several versions: {', '.join(versions)}; which "
+                      "one a new kernel gets is open", "", want or "one", (fact.source,), Remedy("run: dkms remove nvidia/<old> --all"))
     else:
-        yield Finding(_ID, "dkms", "pass", "generated", f"DKMS holds {versions[0]}, and kernel {release} has its headers")
+        yield Finding(_ID, "dkms", "pass", "generated",
+                      f"DKMS holds {versions[0]}, and kernel {release} has its headers")

@@ -29,6 +29,6 @@ def judge(case: Case) -> Iterator[Finding]:
     strict = case.spec.driver.modules == "precompiled" and case.spec.driver.source != "leave"
     hold = "apt-mark hold " if found.manager == "dpkg" else "dnf versionlock add "
     yield Finding(_ID, "kernel", "pass" if not loose else "fail" if strict else "warn", "configured",
-                  f"an upgrade may bring a kernel before {modules[0]} has modules for it: {', '.join(loose[:6])} not held"
-                  if loose else "no upgrade brings another kernel", ", ".join(loose), "held" if loose else "",
+                  f"an upgrade may bring a kernel before {modules[0]} has modules for it: {', '.join(loose[:6])} not "
+                  "held" if loose else "no upgrade brings another kernel", ", ".join(loose), "held" if loose else "",
                   (found.others.source,), Remedy(f"run: {hold}{' '.join(loose[:20])}") if loose else None)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from .finding import Case, Finding, Remedy
 
 _ID = "nouveau-loaded"
-_OUT = Remedy("write blacklist nouveau and options nouveau modeset=0 to /etc/modprobe.d/nouveau.conf, renew the initramfs if "
-              "nouveau is in it (lsinitramfs or lsinitrd), reboot", (), True)
+_OUT = Remedy("write blacklist nouveau and options nouveau modeset=0 to /etc/modprobe.d/nouveau.conf, renew the "
+              "initramfs if nouveau is in it (lsinitramfs or lsinitrd), reboot", (), True)
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -18,8 +18,8 @@ def judge(case: Case) -> Iterator[Finding]:
         fact = gpu.driver
         bad += (wrong := fact.value in ("nouveau", "nova_core")) or not (fact.known or fact.missing)
         if wrong:
-            yield Finding(_ID, gpu.bdf, "fail", "effective", f"{fact.value} drives {gpu.bdf}", str(fact.value), "nvidia",
-                          (fact.source,), _OUT)
+            yield Finding(_ID, gpu.bdf, "fail", "effective", f"{fact.value} drives {gpu.bdf}", str(fact.value),
+                          "nvidia", (fact.source,), _OUT)
         elif not (fact.known or fact.missing):
             yield Finding(_ID, gpu.bdf, "unknown", "effective", f"the driver of {gpu.bdf} is not known: {fact.why()}")
     if not bad:

@@ -27,7 +27,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if found.others.value is None:
         yield from_driver.unread(_ID, want, f"whether {want} is installed", found.others)
     elif package is None:
-        yield Finding(_ID, want, "fail", "effective", f"{want} is not installed", "", want, (found.others.source,), install)
+        yield Finding(_ID, want, "fail", "effective", f"{want} is not installed", "", want, (found.others.source,),
+                      install)
     elif from_runtime.numbers(package.version) < OLDEST_CDI[want]:
         oldest = ".".join(map(str, OLDEST_CDI[want]))
         yield Finding(_ID, want, "fail", "effective", f"{package.name} {package.version} does not know CDI devices",
@@ -35,7 +36,8 @@ def judge(case: Case) -> Iterator[Finding]:
     elif daemon is not None and daemon.value is None:
         yield from_driver.unread(_ID, want, "whether docker runs", daemon)
     elif daemon is not None and not daemon.value:
-        yield Finding(_ID, want, "fail", "effective", f"docker {package.version} is installed and does not run", "inactive",
-                      "active", (daemon.source,), Remedy("run: systemctl enable --now docker"))
+        yield Finding(_ID, want, "fail", "effective", f"docker {package.version} is installed and does not run",
+                      "inactive", "active", (daemon.source,), Remedy("run: systemctl enable --now docker"))
     else:
-        yield Finding(_ID, want, "pass", "effective", f"{package.name} {package.version} is there", package.version, want)
+        yield Finding(_ID, want, "pass", "effective", f"{package.name} {package.version} is there",
+                      package.version, want)

@@ -32,6 +32,7 @@ def judge(case: Case) -> Iterator[Finding]:
         size = size * runtime.docker.value.log_files if size else _LOCAL if driver == "local" else None
     good = driver not in _FILES or (size is not None and size <= most)
     limit = "without a limit" if size is None else f"up to {size / (1 << 20):.0f} MiB"
-    text = f"{want} logs by {driver}" + (f", {limit} for a container" if driver in _FILES else ", which has limits of its own")
-    yield Finding(_ID, want, "pass" if good else "fail", "configured", text, limit, "" if good else
-                  f"at most {case.spec.runtime.log_max_mib} MiB", (fact.source,), None if good else case.play("runtime"))
+    text = f"{limit} for a container" if driver in _FILES else "which has limits of its own"
+    yield Finding(_ID, want, "pass" if good else "fail", "configured", f"{want} logs by {driver}, {text}", limit,
+                  "" if good else f"at most {case.spec.runtime.log_max_mib} MiB", (fact.source,),
+                  None if good else case.play("runtime"))

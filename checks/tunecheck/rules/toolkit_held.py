@@ -17,8 +17,8 @@ def judge(case: Case) -> Iterator[Finding]:
     found, evidence = case.host.packages, (case.host.packages.installed.source,)
     loose = [package.name for package in found.toolkit if not found.pinned(package)]
     if not loose:
-        yield Finding(_ID, "toolkit", "pass" if found.toolkit else "skip", "configured", "every package of the container "
-                      "toolkit is held" if found.toolkit else "the container toolkit is not installed", evidence=evidence)
+        text = "every package of the container toolkit is held" if found.toolkit else "no container toolkit is there"
+        yield Finding(_ID, "toolkit", "pass" if found.toolkit else "skip", "configured", text, evidence=evidence)
         return
     hold = ("apt-mark hold " if found.manager == "dpkg" else "dnf versionlock add ") + " ".join(loose)
     yield Finding(_ID, "toolkit", "fail" if case.spec.runtime.toolkit else "warn", "configured", "not held: "
