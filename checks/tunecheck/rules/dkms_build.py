@@ -32,7 +32,7 @@ def judge(case: Case) -> Iterator[Finding]:
                       (f"/lib/modules/{release}/build",), build)
     elif len(versions) > 1:
         yield Finding(_ID, "dkms", "warn", "generated", f"DKMS holds several versions: {', '.join(versions)}; which "
-                      "one a new kernel gets is open", "", want or "one", (fact.source,), Remedy("run: dkms remove nvidia/<old> --all"))
+                      "one a new kernel gets is open", remedy=Remedy("run: dkms remove nvidia/<old> --all"))
     else:
         yield Finding(_ID, "dkms", "pass", "generated",
                       f"DKMS holds {versions[0]}, and kernel {release} has its headers")

@@ -34,6 +34,7 @@ def judge(case: Case) -> Iterator[Finding]:
     elif said.value.nvidia and said.value.cgroups != "cgroupfs" and runtime.mode.value != "cdi":
         yield Finding(_ID, name, "warn", "configured", "the nvidia runtime is registered in daemon.json: containers "
                       "that use it (--gpus, --runtime=nvidia) lose their GPUs at the next systemctl daemon-reload",
-                      "nvidia", "--device nvidia.com/gpu=all", (said.source,), Remedy('take "nvidia" out of "runtimes"'))
+                      "nvidia", "--device nvidia.com/gpu=all", (said.source,),
+                      Remedy('take "nvidia" out of "runtimes"'))
     else:
         yield Finding(_ID, name, "pass", "configured", "docker reads CDI specifications", evidence=(said.source,))

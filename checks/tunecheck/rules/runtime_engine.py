@@ -22,22 +22,20 @@ def judge(case: Case) -> Iterator[Finding]:
     if early := list(from_runtime.read(case, _ID, want)):
         yield from early
         return
-    package, runtime, install = found.engine(want), case.host.runtime.value, case.play("runtime")
+    package, runtime = found.engine(want), case.host.runtime.value
     daemon = runtime.daemon.active if runtime and want == "docker" else None
-    if found.others.value is None:
-        yield from_driver.unread(_ID, want, f"whether {want} is installed", found.others)
-    elif package is None:
-        yield Finding(_ID, want, "fail", "effective", f"{want} is not installed", "", want, (found.others.source,),
-                      install)
+    if found.others.value is None or (daemon is not None and not daemon.known):
+        unread = daemon if daemon is not None and found.others.known else found.others
+        yield from_driver.unread(_ID, want, f"whether {want} is there", unread)
+        return
+    problem, fix = "", case.play("runtime")
+    if package is None:
+        problem = f"{want} is not installed"
     elif from_runtime.numbers(package.version) < OLDEST_CDI[want]:
-        oldest = ".".join(map(str, OLDEST_CDI[want]))
-        yield Finding(_ID, want, "fail", "effective", f"{package.name} {package.version} does not know CDI devices",
-                      package.version, f"{oldest} or later", (found.others.source,), install)
-    elif daemon is not None and daemon.value is None:
-        yield from_driver.unread(_ID, want, "whether docker runs", daemon)
+        problem = f"{package.name} {package.version} does not know CDI devices, which came with " + ".".join(
+            map(str, OLDEST_CDI[want]))
     elif daemon is not None and not daemon.value:
-        yield Finding(_ID, want, "fail", "effective", f"docker {package.version} is installed and does not run",
-                      "inactive", "active", (daemon.source,), Remedy("run: systemctl enable --now docker"))
-    else:
-        yield Finding(_ID, want, "pass", "effective", f"{package.name} {package.version} is there",
-                      package.version, want)
+        problem, fix = f"docker {package.version} does not run", Remedy("run: systemctl enable --now docker")
+    text = problem or f"{package.name if package else ''} {package.version if package else ''} is there"
+    yield Finding(_ID, want, "fail" if problem else "pass", "effective", text, "", want if problem else "",
+                  (found.others.source,), fix if problem else None)

@@ -24,8 +24,8 @@ def judge(case: Case) -> Iterator[Finding]:
     signer, running = file.value.signer, next(iter(modules.values())).value
     proven = case.host.driver.version.known and running is not None and running.signer == signer
     if not signer:
-        yield Finding(_ID, release, "fail", "generated", f"Secure Boot is on, and the module for kernel {release} is not "
-                      "signed: it will not load", "unsigned", "signed", (file.source,), _ENROL)
+        yield Finding(_ID, release, "fail", "generated", f"Secure Boot is on, and the module for kernel {release} is "
+                      "not signed: it will not load", "unsigned", "signed", (file.source,), _ENROL)
     elif proven or (keys.value and keys.value.takes(signer)):
         yield Finding(_ID, release, "pass", "effective", f"the module is signed by {signer}, which the kernel trusts")
     elif keys.value is None:
