@@ -20,6 +20,8 @@ __all__ = ["CDI_REFRESH", "INFERENCE_UNIT", "OLDEST_CDI", "CdiSpec", "Runtime", 
 _CDI = ("/etc/cdi", "/var/run/cdi")
 #: Of nvidia-container-toolkit >= 1.18.
 CDI_REFRESH = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
+#: Of the role container_runtime; they stand back where the toolkit has its own.
+_OURS = ("tunecheck-cdi.path", "tunecheck-cdi.service")
 INFERENCE_UNIT = "tunecheck-inference.service"
 #: First release that takes --device nvidia.com/gpu=all: podman per NVIDIA's installation guide, docker per moby#45134.
 OLDEST_CDI = {"podman": (4, 1), "docker": (25, 0)}
@@ -53,7 +55,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class Runtime:
-    """``refresh``: units of the toolkit that write the specification anew. ``mode``: nvidia-container-runtime's.
+    """``refresh``: units that write the specification anew. ``mode``: nvidia-container-runtime's.
     ``daemon``: docker's service. ``serving``: the inference unit runs."""
 
     cdi: Fact[tuple[CdiSpec, ...]]
@@ -109,7 +111,8 @@ def _looked_at(host: Host, file: str, spec: cdi.Cdi) -> CdiSpec:
 
 
 def _refresh(host: Host) -> Fact[tuple[str, ...]]:
-    facts = {unit: enabled(host, unit) for unit in CDI_REFRESH}
+    theirs = service(host, CDI_REFRESH[1]).present.value
+    facts = {unit: enabled(host, unit) for unit in (*CDI_REFRESH, *(() if theirs else _OURS))}
     unread = next((fact for fact in facts.values() if not fact.known), None)
     if unread is not None:
         return absent(unread.source, unread.reason or "")

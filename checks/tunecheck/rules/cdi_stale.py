@@ -19,8 +19,8 @@ def judge(case: Case) -> Iterator[Finding]:
     for spec in specs.value or ():
         # The one that is read last defines the devices (CDI SPEC.md).
         outcome = "fail" if specs.value and spec is specs.value[-1] else "warn"
-        again = Remedy("run: systemctl restart nvidia-cdi-refresh" if spec.file.startswith("/var/run/") else
-                       f"run: nvidia-ctk cdi generate --output={spec.file}")
+        again = Remedy("run: " + ("systemctl restart nvidia-cdi-refresh" if spec.file.startswith("/var/run/") else
+                                  f"nvidia-ctk cdi generate --output={spec.file}"))
         others = [version for version in spec.drivers if version != loaded.value]
         if others and loaded.value:
             yield Finding(_ID, spec.file, outcome, "generated", f"{spec.file} mounts libraries of driver "

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 from ..facts.fact import Fact, absent, known
-from ..facts.packages import ENGINES, Packages
+from ..facts.packages import ENGINES
 from ..facts.runtime import CdiSpec, Runtime
 from . import from_driver
 from .finding import Case, Finding
 
-__all__ = ["declared", "engine", "gpu_specs", "loose", "numbers", "read", "unlisted"]
+__all__ = ["declared", "defined_twice", "engine", "gpu_specs", "numbers", "read", "unlisted"]
 
 
 def read(case: Case, check: str, subject: str) -> Iterator[Finding]:
@@ -55,13 +55,18 @@ def gpu_specs(case: Case) -> Fact[tuple[CdiSpec, ...]]:
     return known(tuple(spec for spec in cdi.value if spec.kind == "nvidia.com/gpu"), cdi.source)
 
 
+def defined_twice(specs: tuple[CdiSpec, ...]) -> list[str]:
+    """Files of one folder that define the same device: engines then refuse it (CDI SPEC.md)."""
+    seen: dict[tuple[str, str], str] = {}
+    found: list[str] = []
+    for spec in specs:
+        folder = spec.file.rpartition("/")[0]
+        found += [f"{first} and {spec.file}" for name in spec.devices
+                  if (first := seen.setdefault((folder, name), spec.file)) != spec.file]
+    return list(dict.fromkeys(found))
+
+
 def numbers(version: str) -> tuple[int, ...]:
     """``5:28.2.0-1~ubuntu.24.04`` -> (28, 2, 0)."""
     found = re.match(r"(?:\d{1,3}:)?(\d{1,6}(?:\.\d{1,6}){0,3})", version)
     return tuple(int(part) for part in found[1].split(".")) if found else ()
-
-
-def loose(found: Packages, names: tuple[str, ...]) -> list[str]:
-    """Those of the installed packages with these names that an upgrade may move."""
-    every = [*(found.installed.value or ()), *(found.others.value or ())]
-    return [package.name for package in every if package.name in names and not found.pinned(package)]
