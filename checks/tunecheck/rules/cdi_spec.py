@@ -33,10 +33,9 @@ def judge(case: Case) -> Iterator[Finding]:
     names = {name for spec in specs.value for name in spec.devices}
     named = max(sum(name.isdigit() for name in names), sum(name.startswith("GPU-") for name in names))
     gpus = sum(device.driver.value == "nvidia" for device in case.snapshot.topology.devices)
-    files = ", ".join(spec.file for spec in specs.value)
     twice, few = from_runtime.defined_twice(specs.value), named and named < gpus
-    good = "all" in names and not few and not twice
+    good = "all" in names and not (few or twice)
     text = "no device all" if "all" not in names else f"{named} of {gpus} GPUs" if few else "all GPUs"
     text += f", and engines refuse {twice[0]}, which define the same device" if twice else ""
-    yield Finding(_ID, "nvidia.com/gpu", "pass" if good else "fail", "generated", f"{files}: {text}", text,
+    yield Finding(_ID, "nvidia.com/gpu", "pass" if good else "fail", "generated", f"{specs.value[-1].file}: {text}", text,
                   "" if good else "every GPU, and all", (specs.source,), None if good else _MAKE)

@@ -18,23 +18,22 @@ def judge(case: Case) -> Iterator[Finding]:
         yield from early
         return
     runtime, name = case.host.runtime.value, from_runtime.engine(case)
-    if runtime is None or name != "docker":
-        yield Finding(_ID, name or "engine", "pass" if name and case.host.packages.toolkit else "skip", "configured",
-                      "podman gives GPUs by CDI" if name else "no container engine is installed")
+    package = case.host.packages.engine(name) if name else None
+    if runtime is None or package is None or name == "podman":
+        yield Finding(_ID, name or "engine", "pass" if package and case.host.packages.toolkit else "skip", "configured",
+                      "podman gives GPUs by CDI" if package else "no container engine is installed")
         return
-    said, package = runtime.docker, case.host.packages.engine("docker")
-    if said.value is None or package is None:
-        yield from_driver.unread(_ID, name, "docker's settings", case.host.packages.others if said.known else said)
+    if (said := runtime.docker).value is None:
+        yield from_driver.unread(_ID, name, "docker's settings", said)
         return
-    outcome = "fail" if from_runtime.declared(case) else "warn"
     on = said.value.cdi if said.value.cdi is not None else from_runtime.numbers(package.version) >= _DEFAULT
     if not on:
-        yield Finding(_ID, name, outcome, "configured", f"docker {package.version} does not read CDI specifications",
-                      "off", "features.cdi", (said.source,), _ON)
+        yield Finding(_ID, name, "fail" if from_runtime.declared(case) else "warn", "configured",
+                      f"docker {package.version} does not read CDI specifications", "off", "features.cdi",
+                      (said.source,), _ON)
     elif said.value.nvidia and said.value.cgroups != "cgroupfs" and runtime.mode.value != "cdi":
         yield Finding(_ID, name, "warn", "configured", "the nvidia runtime is registered in daemon.json: containers "
                       "that use it (--gpus, --runtime=nvidia) lose their GPUs at the next systemctl daemon-reload",
-                      "nvidia", "--device nvidia.com/gpu=all", (said.source,),
-                      Remedy('take "nvidia" out of "runtimes"'))
+                      "nvidia", "--device nvidia.com/gpu=all", remedy=Remedy('take "nvidia" out of "runtimes"'))
     else:
         yield Finding(_ID, name, "pass", "configured", "docker reads CDI specifications", evidence=(said.source,))

@@ -32,8 +32,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if package is None:
         problem = f"{want} is not installed"
     elif from_runtime.numbers(package.version) < OLDEST_CDI[want]:
-        problem = f"{package.name} {package.version} does not know CDI devices, which came with " + ".".join(
-            map(str, OLDEST_CDI[want]))
+        problem = f"{package.name} {package.version} does not know CDI devices ({want} %s.%s)" % OLDEST_CDI[want]
     elif daemon is not None and not daemon.value:
         problem, fix = f"docker {package.version} does not run", Remedy("run: systemctl enable --now docker")
     text = problem or f"{package.name if package else ''} {package.version if package else ''} is there"
