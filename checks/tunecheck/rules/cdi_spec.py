@@ -37,5 +37,5 @@ def judge(case: Case) -> Iterator[Finding]:
     good = "all" in names and not (few or twice)
     text = "no device all" if "all" not in names else f"{named} of {gpus} GPUs" if few else "all GPUs"
     text += f", and engines refuse {twice[0]}, which define the same device" if twice else ""
-    yield Finding(_ID, "nvidia.com/gpu", "pass" if good else "fail", "generated", f"{specs.value[-1].file}: {text}", text,
-                  "" if good else "every GPU, and all", (specs.source,), None if good else _MAKE)
+    yield Finding(_ID, "nvidia.com/gpu", "pass" if good else "fail", "generated", f"{specs.value[-1].file}: {text}",
+                  text, "" if good else "every GPU, and all", (specs.source,), None if good else _MAKE)
