@@ -7,6 +7,7 @@
  *   crash=FUNCTION  this function, asked about board 1, writes to address 0
  *   hang=FUNCTION   this function, asked about board 1, sleeps for ever
  *   p2p=A,B,CODE    P2P read from board A to board B has this status
+ *   replays=N       so many PCIe replays on every board
  *   links=N         so many NVLinks are up on every board
  * Functions that are not here are "FUNCTION_NOT_FOUND" to the caller, as in an old library.
  */
@@ -154,7 +155,7 @@ NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, 5)
 NUMBER(nvmlDeviceGetGpuMaxPcieLinkGeneration, 5)
 NUMBER(nvmlDeviceGetCurrPcieLinkWidth, 16)
 NUMBER(nvmlDeviceGetMaxPcieLinkWidth, 16)
-NUMBER(nvmlDeviceGetPcieReplayCounter, 0)
+NUMBER(nvmlDeviceGetPcieReplayCounter, (unsigned)number("replays", 0))
 
 int nvmlDeviceGetNvLinkState(board *which, unsigned link, unsigned *out)
 {
