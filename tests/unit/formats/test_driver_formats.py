@@ -143,3 +143,11 @@ def test_long_runs_cost_no_time_worth_naming() -> None:
         environment.variables(f"/x:1:{text}")
         tasks.parse_ps(text)
         tasks.in_driver(text)
+
+
+@pytest.mark.parametrize(("pattern", "spares"), [
+    ("nvidia-", True), ("nvidia-utils-595", True), ("nvidia-utils-595$", True), ("nvidia-utils$", False),
+    ("^nvidia", True), ("nvidia-.*", True), ("nvidia-*", True), ("libnvidia", False), ("", True), ("(n+)+v", False),
+    (r"nvidia\-utils", False), ("." * 300, False)])
+def test_what_unattended_upgrades_spare(pattern: str, spares: bool) -> None:
+    assert packages.spares(pattern, "nvidia-utils-595") is spares
