@@ -13,6 +13,7 @@ from .boot import Boot, boot
 from .cpu import Policy, policies
 from .driver import Driver, driver
 from .fact import Fact
+from .gpu_locks import Locks, gpu_locks
 from .iommu import modes
 from .kernel import Kernel, identity, kernel
 from .modules import Module, modules, registry_dwords
@@ -56,6 +57,7 @@ class HostFacts:
     processes: Fact[Processes]
     service_env: Fact[ServiceEnv]
     registry_dwords: dict[str, Fact[str]]
+    gpu_locks: Fact[Locks]
 
 
 @dataclass(frozen=True)
@@ -126,5 +128,6 @@ def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact
         services=services(host, nvidia),
         processes=processes(host, nvidia),
         registry_dwords=registry_dwords(host, nvidia),
+        gpu_locks=gpu_locks(host, nvidia),
         service_env=service_env(host, nvidia, said()),
     )

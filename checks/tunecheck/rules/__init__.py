@@ -104,6 +104,7 @@ RULES = (
     Rule("gpu-throttle", "no GPU is slowed down by heat or power supply", _later("gpu-throttle")),
     Rule("gpu-temperature", "no GPU is near its slowdown temperature", _later("gpu-temperature")),
     Rule("gpu-power-limit", "the power limit is the declared one, or the default", _later("gpu-power-limit")),
+    Rule("gpu-clocks", "the declared clocks were locked in this boot and hold", _later("gpu-clocks")),
     Rule("gpu-persistence", "the driver keeps idle GPUs initialised", _later("gpu-persistence")),
     Rule("gpu-mig", "no GPU is cut into MIG instances", _later("gpu-mig")),
     Rule("gpu-compute-mode", "every process may use every GPU", _later("gpu-compute-mode")),
