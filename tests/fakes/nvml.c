@@ -7,6 +7,7 @@
  *   crash=FUNCTION  this function, asked about board 1, writes to address 0
  *   hang=FUNCTION   this function, asked about board 1, sleeps for ever
  *   p2p=A,B,CODE    P2P read from board A to board B has this status
+ *   replays=N       so many PCIe replays on every board
  *   links=N         so many NVLinks are up on every board
  *   deny=FUNCTION   this function, asked about board 1, returns NO_PERMISSION
  *   deaf=FUNCTION   this setter, asked about board 1, says OK and sets nothing
@@ -229,7 +230,7 @@ NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, 5)
 NUMBER(nvmlDeviceGetGpuMaxPcieLinkGeneration, 5)
 NUMBER(nvmlDeviceGetCurrPcieLinkWidth, 16)
 NUMBER(nvmlDeviceGetMaxPcieLinkWidth, 16)
-NUMBER(nvmlDeviceGetPcieReplayCounter, 0)
+NUMBER(nvmlDeviceGetPcieReplayCounter, (unsigned)number("replays", 0))
 
 int nvmlDeviceGetNvLinkState(board *which, unsigned link, unsigned *out)
 {

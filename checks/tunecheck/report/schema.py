@@ -65,7 +65,7 @@ _MEASUREMENT = _object(
 _AFTERMATH = _object(verdict={"enum": ["recovered", "ghost latch", "wedged"]}, text=_TEXT, seconds=_NUMBER)
 _HANG = _object(trial=_TEXT, phase=_TEXT, after=_NUMBER, culprits=_list(_TEXT), victims=_list(_TEXT),
                 arm={"enum": ["p2p", "staged"]}, ranks=_MAYBE_INT,
-                ran={"type": "boolean"}, bundle=_MAYBE_TEXT, aftermath=_AFTERMATH)
+                ran={"type": "boolean"}, bundle=_MAYBE_TEXT, remarks=_list(_TEXT), aftermath=_AFTERMATH)
 #: What the trials measured: measured_document().
 MEASURED = _object(figures=_list(_MEASUREMENT), wrong=_list({"type": "object", "required": ["trial", "way"]}),
                    hangs=_list(_HANG), failures={"type": "object", "additionalProperties": _TEXT},
