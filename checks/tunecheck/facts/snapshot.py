@@ -13,6 +13,7 @@ from .boot import Boot, boot
 from .cpu import Policy, policies
 from .driver import Driver, driver
 from .fact import Fact
+from .gpu_locks import Locks, gpu_locks
 from .iommu import modes
 from .kernel import Kernel, identity, kernel
 from .modules import Module, modules, registry_dwords
@@ -61,6 +62,7 @@ class HostFacts:
     module_build: Fact[ModuleBuild]
     module_keys: Fact[ModuleKeys]
     runtime: Fact[Runtime]
+    gpu_locks: Fact[Locks]
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,7 @@ def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact
         services=services(host, nvidia),
         processes=processes(host, nvidia),
         registry_dwords=registry_dwords(host, nvidia),
+        gpu_locks=gpu_locks(host, nvidia),
         service_env=service_env(host, nvidia, said()),
         module_build=module_build(host, asked, releases),
         module_keys=module_keys(host, asked and box.secure_boot.value is True),

@@ -129,6 +129,8 @@ RULES = (
     Rule("gpu-temperature", "no GPU is near its slowdown temperature", _later("gpu-temperature")),
     Rule("gpu-power-limit", "the power limit is the declared one, or the default", _later("gpu-power-limit")),
     Rule("gpu-persistence", "the driver keeps idle GPUs initialised", _later("gpu-persistence"), _DRIVER),
+    Rule("gpu-clocks", "the declared clocks were locked in this boot and hold", _later("gpu-clocks")),
+    Rule("gpu-persistence", "the driver keeps idle GPUs initialised", _later("gpu-persistence")),
     Rule("gpu-mig", "no GPU is cut into MIG instances", _later("gpu-mig")),
     Rule("gpu-compute-mode", "every process may use every GPU", _later("gpu-compute-mode")),
     Rule("xid", "no Xid since boot; each with NVIDIA's recommended action", _later("xid")),
