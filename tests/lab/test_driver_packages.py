@@ -173,7 +173,8 @@ def nothing(box: DriverBox) -> None:
         (nothing, {"mirror": "file:///nowhere"}, ["no key for file:///nowhere"]),
         (kernel_without_headers, {"version": "590.1"}, ["headers", "590.1"]),  # all at once
     ],
-    ids=["does-not-compile", "no-headers", "kernel-moves", "two-sources", "no-such-version", "wrong-key", "no-key", "two-problems"],
+    ids=["does-not-compile", "no-headers", "kernel-moves", "two-sources", "no-such-version", "wrong-key", "no-key",
+         "two-problems"],
 )
 def test_what_cannot_work_is_refused_before_the_first_write(
         make_box: MakeBox, prepare: Callable[[DriverBox], None], arguments: dict[str, str], says: list[str]) -> None:

@@ -87,8 +87,8 @@ class Apt(Manager):
         code, out, err = self.run(["apt-cache", *(look.options if look else []), "madison", *names])
         if code != 0:
             # Mostly two files that name one repository with two keys: a cuda-keyring that was set up before.
-            raise DriverError("apt refuses the repositories: %s. Expected one source for each; remove the other file in "
-                              "/etc/apt/sources.list.d. Nothing was written." % tail(err).replace(
+            raise DriverError("apt refuses the repositories: %s. Expected one source for each; remove the other file "
+                              "in /etc/apt/sources.list.d. Nothing was written." % tail(err).replace(
                                   look.folder if look else "/etc/apt", "/etc/apt"))
         return package_lists.madison(out)
 

@@ -55,7 +55,8 @@ def absent(module, manager, folder):
     unhold = [name for name in held if name in ours.get("held", []) and name not in (there or {}).get("held", [])]
     # What is moved back is unheld for it, so its hold is set again too.
     moving = {each.name for each in back}
-    hold = [name for name in (there or {}).get("held", []) if name in moving or (name in installed and name not in held)]
+    hold = [name for name in (there or {}).get("held", [])
+            if name in moving or (name in installed and name not in held)]
     problems = _problems(manager, back, gone, broken)
     if problems:
         raise DriverError("%s. Nothing was written." % "\n".join(problems))

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from tunecheck.formats import apt_output, build_log, dnf_output, openpgp
 
 SIMULATED = """Reading package lists...
@@ -23,7 +24,8 @@ def test_a_simulation_is_read_and_judged() -> None:
     assert found.removes == ("nvidia-old",) and found.installs["libcuda1"] == ("580.65.06-1", "595.71.05-1")
     said = apt_output.objections(found, {"libcuda1": "595.71.05-1"}, (), "595.71.05")
     assert [each.split(",")[0] for each in said] == [
-        "it would install libnvidia-ml1:amd64 580.65.06-1", "it would install the kernel package linux-image-6.99 6.99-1",
+        "it would install libnvidia-ml1:amd64 580.65.06-1",
+        "it would install the kernel package linux-image-6.99 6.99-1",
         "it would remove nvidia-old"]
     wrong = apt_output.objections(found, {"libcuda1": "600.1-1", "linux-image-6.99": ""}, ("nvidia-old",), None)
     assert wrong == ["it would install libcuda1 595.71.05-1; expected 600.1-1"]
@@ -62,7 +64,8 @@ Transaction Summary
     assert found.installs == {"nvidia-driver-cuda": ("", "3:595.71.05-1.el9"),
                               "a-very-long-name-that-wraps-the-table": ("", "3:595.71.05-1.el9")}
     assert found.removes == ("old",)
-    assert dnf_output.locked_names("# c\nnvidia-driver-cuda-3:595.71.05-1.el9.*\n!x-0:1-1.*\n") == ("nvidia-driver-cuda",)
+    locks = dnf_output.locked_names("# c\nnvidia-driver-cuda-3:595.71.05-1.el9.*\n!x-0:1-1.*\n")
+    assert locks == ("nvidia-driver-cuda",)
 
 
 @pytest.mark.parametrize(("log", "line"), [
@@ -85,7 +88,7 @@ def test_fingerprints_are_those_of_gpg(tmp_path: Path) -> None:
     for form in (["--armor"], []):
         content = subprocess.run([*gpg, *form, "--export"], check=True, capture_output=True).stdout
         assert sorted(openpgp.fingerprints(content)) == sorted(wanted)
-        with pytest.raises(ValueError, match="cut off|damaged|no OpenPGP|partial"):
+        with pytest.raises(ValueError, match=r"cut off|damaged|no OpenPGP|partial"):
             openpgp.fingerprints(content[:len(content) // 2])
     subprocess.run(["gpgconf", "--homedir", str(tmp_path), "--kill", "all"], check=True, timeout=20)
 
