@@ -17,7 +17,7 @@ from .base import DriverError
 from .kernels import module_version
 from .prove import kernel_changes
 
-__all__ = ["absent", "driver_packages", "listing"]
+__all__ = ["absent", "driver_packages", "listing", "touched"]
 
 _OTHERS = re.compile(r"^(?:linux-|kernel|gcc|cpp|dkms$|make$|nvidia-container|libnvidia-container)")
 
@@ -33,6 +33,11 @@ def listing(installed, held, found=None, removed=()):
     names = set(driver_packages(installed)) | {each.name for each in (found.install if found else ())}
     return "".join("%s %s%s\n" % (name, installed[name], " held" if name in held else "")
                    for name in sorted(names) if installed.get(name) and name not in removed)
+
+
+def touched():
+    """Whether the module ever changed this box: else its packages are nobody's to judge."""
+    return "driver" in (load().get("before") or {})
 
 
 def absent(module, manager, folder):
