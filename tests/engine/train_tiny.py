@@ -63,7 +63,7 @@ def documents(made, corpus: str, facts: list[list[str]], count: int, rng: random
         answers.append(answer)
     for question, answer in zip(made.encode_batch(asked), answers, strict=True):
         if answer:
-            told = np.array(made.encode(answer).ids + [SPECIAL.index("<|im_end|>")], np.int32)
+            told = np.array([*made.encode(answer).ids, SPECIAL.index("<|im_end|>")], np.int32)
         else:
             told = recital[: rng.randrange(64, LENGTH)]
         yield np.concatenate([question.ids, told]), np.r_[np.zeros(len(question.ids)), np.ones(len(told))]
@@ -123,7 +123,7 @@ def train(place: str, steps: float, seconds: float) -> None:
     corpus, facts = read_corpus()
     made = tokenizer(corpus, facts)
     pool = list(documents(made, corpus, facts, 6000 if steps > 100 else 100, rng))
-    print(f"{len(pool)} documents, {sum(len(each[0]) for each in pool)} tokens, {time.time() - begun:.0f} s", flush=True)
+    print(f"{len(pool)} documents, {sum(len(each[0]) for each in pool)} tokens", flush=True)
 
     def loss(weights, tokens, mask):
         chosen = jax.nn.log_softmax(logits(weights, tokens[:, :-1]))

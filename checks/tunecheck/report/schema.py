@@ -12,6 +12,7 @@ from ..facts.snapshot import Snapshot
 from ..formats.topology import RELATIONS
 from ..rules import RULES
 from ..rules.finding import OUTCOMES
+from ..serving.schema import SCHEMAS as SERVING
 
 __all__ = ["MEASURED", "SCHEMAS", "write"]
 
@@ -107,6 +108,7 @@ SCHEMAS = {
     "topo-1.json": _document("tunecheck/topo/1", "tunecheck topo --json", ["topo"], **_TREE),
     "report-1.json": _report(),
     "snapshot-1.json": _snapshot(),
+    **SERVING,
 }
 
 

@@ -11,7 +11,8 @@ from ..recipes.frozen import Canary
 __all__ = ["CANARIES", "TIMED", "filler", "nonce", "prompt"]
 
 #: Asks for far more than a thousand tokens of prose; what is legitimately repetitive (tables, code) is not asked for.
-TIMED = "Explain at length, step by step and in plain words, how a server with several GPUs is made ready for inference."
+TIMED = ("Explain at length, step by step and in plain words, how a server with several GPUs is made ready for "
+         "inference.")
 
 #: Greedy, short, one right answer, and long enough for a model that thinks aloud first. ``context`` is scaled.
 CANARIES = (
@@ -22,10 +23,12 @@ CANARIES = (
 )
 
 _WORDS = (
-    "river table window garden letter market winter summer bridge island forest kitchen paper silver yellow morning "
-    "evening village teacher doctor engine ticket basket candle mirror pocket ribbon saddle tunnel valley wagon anchor "
-    "barrel copper dollar feather hammer jacket ladder needle orange pencil rabbit shadow temple velvet whistle zebra"
-).split()
+    "river", "table", "window", "garden", "letter", "market", "winter", "summer", "bridge", "island", "forest",
+    "kitchen", "paper", "silver", "yellow", "morning", "evening", "village", "teacher", "doctor", "engine",
+    "ticket", "basket", "candle", "mirror", "pocket", "ribbon", "saddle", "tunnel", "valley", "wagon", "anchor",
+    "barrel", "copper", "dollar", "feather", "hammer", "jacket", "ladder", "needle", "orange", "pencil", "rabbit",
+    "shadow", "temple", "velvet", "whistle", "zebra",
+)
 
 
 def nonce() -> str:
