@@ -133,8 +133,10 @@ def _write(data: dict[str, Any], facts: dict[str, Any] | None, json_to: str | No
         write_file(json_to, to_text(data).encode(), None, "acceptance")
         notes.append(f"JSON: {json_to}")
     if golden_to and facts is not None:
-        from .serving.golden import candidate
+        from .serving.golden import candidate, may_be_golden
 
+        if not may_be_golden(data):
+            return [*notes, "golden candidate: not written, only a full acceptance that passed can be golden"]
         write_file(golden_to, to_text(candidate(data, facts)).encode(), PRIVATE, "golden candidate")
         notes.append(f"golden candidate: {golden_to}")
     return notes

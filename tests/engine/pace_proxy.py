@@ -19,9 +19,9 @@ __all__ = ["Manner", "Proxy"]
 
 @dataclass
 class Manner:
-    """``rate``: tokens per second, counted by the engine's usage, 0: as fast as it goes; ``first``: seconds to the first
-    token; ``coalesce``: chunks put into one; ``burst``: everything at the end; ``usage``, ``text``: whether the stream
-    has them; ``nonce``: leave it in the prompt; ``refuse``: a key of the request to answer 422 to; ``stall``: 200 and
+    """``rate``: tokens per second, counted by the engine's usage, 0: as fast as it goes; ``first``: seconds to the
+    first token; ``coalesce``: chunks put into one; ``burst``: everything at the end; ``usage``, ``text``: whether the
+    stream has them; ``nonce``: leave it in the prompt; ``refuse``: a key of the request to answer 422 to; ``stall``: 200 and
     pings, never an answer; ``cut``: end after so many events; ``error``: put an error into the stream instead."""
 
     rate: float = 0.0
@@ -85,10 +85,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def do_GET(self) -> None:  # noqa: N802 - http.server's name
+    def do_GET(self) -> None:
         self._whole(*self._ask("GET"))
 
-    def do_POST(self) -> None:  # noqa: N802 - http.server's name
+    def do_POST(self) -> None:
         begun, manner = time.monotonic(), self.owner.manner
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if manner.refuse and manner.refuse in json.loads(body):

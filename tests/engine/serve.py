@@ -1,7 +1,7 @@
 """llama.cpp's own HTTP server on loopback, from the xllamacpp wheel: `serve.py MODEL.gguf [option=value ...]`.
 
-Options: context, slots, draft (a GGUF that proposes), key, metrics (0 or 1). Says where it listens on its first line and
-ends with its standard input. One thread: two that wait busily on a loaded two-core machine decode at 1.5 tok/s.
+Options: context, slots, draft (a GGUF that proposes), key, metrics (0 or 1). Says where it listens on its first line
+and ends with its standard input. One thread: two that wait busily on a loaded two-core machine decode at 1.5 tok/s.
 """
 
 from __future__ import annotations

@@ -64,13 +64,12 @@ def _figures(seen: Measured) -> dict[str, Any]:
 def _measured(seen: Measured) -> dict[str, Any]:
     return {"counted": seen.counted, "generated": seen.generated, "no_counter": seen.no_counter,
             "other": dict(seen.other), "template": seen.template, "limit": seen.limit, "notes": dict(seen.notes),
-            "groups": {str(streams): _round(seconds) for streams, seconds in seen.groups.items()},
+            "groups": {str(streams): seconds for streams, seconds in seen.groups.items()},
             "stopped": seen.stopped, "runs": [_run(run) for run in seen.runs]}
 
 
 def _run(run: Run) -> dict[str, Any]:
     plain = dataclasses.asdict(run) | {"text": run.text[:_MOST_TEXT], "characters": run.characters,
-                                       "first_s": _round(run.first_s), "last_s": _round(run.last_s),
                                        "tok_s": _round(run.rate), "decode_tok_s": _round(run.decode_rate),
                                        "gaps_ms": list(run.gaps_ms)}
     if run.logprobs is not None:

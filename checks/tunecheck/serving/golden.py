@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError
 from ..recipes.frozen import Recipe
 
 if TYPE_CHECKING:
     from ..facts.snapshot import Snapshot
     from ..spec.frozen import Frozen
 
-__all__ = ["SCHEMA", "candidate", "provenance"]
+__all__ = ["SCHEMA", "candidate", "may_be_golden", "provenance"]
 
 SCHEMA = "tunecheck/golden/1"
 _TOLERANCE_PCT, _LEAST_SPREAD_PCT = 10.0, 3.0
@@ -48,12 +47,15 @@ def _acs(snapshot: Snapshot, bdf: str) -> str | None:
     return f"0x{acs.ctl:04x}" if acs else None
 
 
-def candidate(data: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
-    """What may become a recipe's ``expected``, out of an acceptance document. UsageError where the runs are none to
-    hold others to."""
+def may_be_golden(data: dict[str, Any]) -> bool:
+    """Whether others can be held to it: a full acceptance that was passed, with all its runs."""
     figures = data["figures"]
-    if data["exit_code"] or data["profile"] != "full" or figures["tok_s"] is None or len(figures["runs"]) < 3:
-        raise UsageError("--golden: only a full acceptance that was passed can be golden; nothing was written")
+    return not data["exit_code"] and data["profile"] == "full" and len(figures["runs"]) >= 3
+
+
+def candidate(data: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
+    """What may become a recipe's ``expected``, out of a passed acceptance's document."""
+    figures = data["figures"]
     return {
         "schema": SCHEMA, "tunecheck": data["tunecheck"], "created": data["created"], "recipe": data["recipe"],
         "engine": data["engine"],

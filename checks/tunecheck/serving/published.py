@@ -1,8 +1,8 @@
 """Published raw benchmark files, judged like our own runs: how were their tokens counted?
 
 The form is that of a client that many published figures come from: ``metadata`` (duration_per_test, max_tokens, ...)
-and ``results`` (concurrency, aggregate_tps, total_tokens, wall_time, num_completed, server_gen_throughput, ...). It drops
-every stream at ``duration_per_test`` seconds, so before the engine's usage in its last event, and then takes
+and ``results`` (concurrency, aggregate_tps, total_tokens, wall_time, num_completed, server_gen_throughput, ...). It
+drops every stream at ``duration_per_test`` seconds, so before the engine's usage in its last event, and then takes
 round(characters / 4) for tokens, where it could not read the server's gauge."""
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def _run(row: Mapping[str, Any], duration: float, limit: float) -> Run:
     usage = Usage(0, int(tokens)) if way == USAGE else None
     kind = "timed" if streams == 1 and not row.get("context_tokens") else "published"
     first = _number(row.get("ttft_avg")) or None
-    return Run(kind, int(limit) or int(tokens), usage, last_s=wall or None, first_s=first, finish="length" if way == USAGE else None, error=why, group=streams, counted_by=way)
+    return Run(kind, int(limit) or int(tokens), usage, last_s=wall or None, first_s=first, error=why, group=streams,
+               finish="length" if way == USAGE else None, counted_by=way)
 
 
 def _way(row: Mapping[str, Any], tokens: float, wall: float, rate: float, duration: float,

@@ -222,7 +222,8 @@ def _output(seen: Measured) -> Iterator[Finding]:
         found = logprob_reasons(run.logprobs or ())
         yield say("logprobs", "logprobs", "fail" if found else "pass", "; ".join(found) if found else
                    f"{len(run.logprobs or ())} logprobs are finite and differ", "; ".join(found),
-                   "finite and different logprobs", "this is NaN in the engine: check kernels, quantization and weights" if found else "")
+                   "finite and different logprobs",
+                   "this is NaN in the engine: check kernels, quantization and weights" if found else "")
     if not chances and seen.of("timed"):
         yield say("logprobs", "logprobs", "skip", seen.notes.get("logprobs", "the server gives none"))
 
