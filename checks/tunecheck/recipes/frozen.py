@@ -80,7 +80,7 @@ class Requires:
 class Expected:
     """A figure and who counted it. ``metric``: decode_tok_s_c1 (one stream, wall clock) or aggregate_tok_s.
 
-    ``counted_by``: usage_wallclock (the engine's usage over wall time), chars_div_4, unknown. ``ttft_s``: prompt tokens:
+    ``counted_by``: usage_wallclock (usage over wall time), chars_div_4, unknown. ``ttft_s``: tokens of prompt:
     seconds. Percentages are of ``value``. Only a figure of a golden recipe may refuse a box."""
 
     metric: str = "decode_tok_s_c1"
