@@ -166,9 +166,9 @@ def _here() -> dict[str, Any]:
 def _recipe(path: str | None, needed: bool) -> tuple[Recipe | None, str | None]:
     if path is None and not needed:
         return None, None
-    from .serving.recipe_file import DEFAULT, read_recipe
+    from .recipes.stored import PATH, load_recipe
 
-    return read_recipe(path or DEFAULT)
+    return load_recipe(path or PATH)
 
 
 def _client(base: str, model: str, key: str, api: str, deadlines: tuple[str, ...]) -> Client:

@@ -21,8 +21,8 @@ __all__ = ["Manner", "Proxy"]
 class Manner:
     """``rate``: tokens per second, counted by the engine's usage, 0: as fast as it goes; ``first``: seconds to the
     first token; ``coalesce``: chunks put into one; ``burst``: everything at the end; ``usage``, ``text``: whether the
-    stream has them; ``nonce``: leave it in the prompt; ``refuse``: a key of the request to answer 422 to; ``stall``: 200 and
-    pings, never an answer; ``cut``: end after so many events; ``error``: put an error into the stream instead."""
+    stream has them; ``nonce``: leave it in the prompt; ``refuse``: a key of the request to answer 422 to; ``stall``:
+    200 and pings, never an answer; ``cut``: end after so many events; ``error``: put an error into the stream."""
 
     rate: float = 0.0
     first: float = 0.02
@@ -39,11 +39,12 @@ class Manner:
 
 @dataclass
 class Proxy:
-    """Serves until ``close``. ``sent``: (tokens, seconds from the request to the last text) of every answer."""
+    """Serves until ``close``. ``sent``: of every answer the tokens, and the seconds from the request and from
+    the first text to the last."""
 
     upstream: str
     manner: Manner = field(default_factory=Manner)
-    sent: list[tuple[int, float]] = field(default_factory=list)
+    sent: list[tuple[int, float, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         proxy = self
@@ -127,6 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
         manner = self.owner.manner
         usage = next((each["usage"] for each in others if each.get("usage")), {})
         tokens = usage.get("completion_tokens", len(told))
+        opened, closed = 0.0, begun
         start, each = begun + manner.first, tokens / len(told) if told else 0.0
         for number in range(0, len(told), manner.coalesce):
             group = told[number : number + manner.coalesce]
@@ -139,7 +141,9 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             if manner.text:
                 self._send(_joined(group))
-        self.owner.sent.append((tokens, time.monotonic() - begun))
+                closed = time.monotonic()
+                opened = opened or closed
+        self.owner.sent.append((tokens, closed - begun, closed - opened))
         for event in others:
             if manner.usage or not event.get("usage"):
                 self._send(event)

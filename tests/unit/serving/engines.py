@@ -21,8 +21,8 @@ class Engine:
 @contextmanager
 def engine(model: Path, **options: str) -> Iterator[Engine]:
     """llama.cpp's server with this model. It ends with its standard input, so also with this process."""
-    child = subprocess.Popen([sys.executable, str(SERVE), str(model), *(f"{key}={each}" for key, each in options.items())],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+    argv = [sys.executable, str(SERVE), str(model), *(f"{key}={each}" for key, each in options.items())]
+    child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert child.stdin and child.stdout
     try:
         base = child.stdout.readline().strip()

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ from tests.engine.pace_proxy import Proxy
 from tests.unit.serving.engines import Engine, engine
 from tests.unit.serving.test_published import raw, row
 
-from tunecheck.recipes.frozen import SCHEMA
+from tunecheck.recipes import frozen
+from tunecheck.recipes.frozen import Canary, Expected, Model, Recipe, Serve
+from tunecheck.recipes.stored import to_json
 from tunecheck.serving.schema import SCHEMAS
 
 _CHECKS = Path(__file__).resolve().parents[3] / "checks"
@@ -31,15 +34,14 @@ def _run(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
 
 def _recipe(path: Path, base: str, **changes: object) -> str:
     port = int(base.rsplit(":", 1)[1])
-    data = {"schema": SCHEMA, "id": "lab-tiny", "engine": {"name": "llama.cpp"}, "model": {"id": "ours/tiny"},
-            "serve": {"port": port, "name": "tiny", "ready_seconds": 20}, **changes}
-    (path / "recipe.json").write_text(json.dumps(data))
+    recipe = Recipe("lab-tiny", frozen.Engine("llama.cpp"), Model("ours/tiny"), serve=Serve(port, "tiny", 20))
+    (path / "recipe.json").write_text(to_json(replace(recipe, **changes)))  # type: ignore[arg-type]
     return str(path / "recipe.json")
 
 
 def test_a_healthy_server_is_accepted_with_all_documents(good: Engine, tmp_path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    recipe = _recipe(tmp_path, good.base, expected={"spread_pct": 100000})
+    recipe = _recipe(tmp_path, good.base, expected=Expected(spread_pct=1e5))
     done = _run("--recipe", recipe, *_SMALL, "--concurrency", "1,3", "--json", str(tmp_path / "a.json"), "--golden",
                 str(tmp_path / "g.json"))
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
@@ -55,12 +57,11 @@ def test_a_healthy_server_is_accepted_with_all_documents(good: Engine, tmp_path:
 
 
 def test_the_boot_profile_waits_and_asks_little(good: Engine, tmp_path: Path) -> None:
-    recipe = _recipe(tmp_path, good.base, status="golden", expected={
-        "value": 20.0, "counted_by": "usage_wallclock"}, canaries=[
-        {"prompt": "What is the capital of Japan? Answer with one word.", "expect": "Tokyo", "context": 700}])  # fmt: skip
+    recipe = _recipe(tmp_path, good.base, status="golden", expected=Expected(value=20.0, counted_by="usage_wallclock"),
+                     canaries=(Canary("What is the capital of Japan? Answer with one word.", "Tokyo", context=700),))
     done = _run("--recipe", recipe, "--profile", "boot", "--json")
     data = json.loads(done.stdout)
-    assert (done.returncode, data["outcome"]) == (0, "warn"), "far more than 20 tok/s: suspicious, and no reason to stop"
+    assert (done.returncode, data["outcome"]) == (0, "warn"), "far more than 20 tok/s: suspicious, no reason to stop"
     assert [run["asked"] for run in data["measured"]["runs"] if run["kind"] == "timed"] == [256]
 
 
@@ -100,7 +101,7 @@ def test_keys(tmp_path: Path) -> None:
     (("--base", "http://127.0.0.1:9", "--api-key-file", "/nonexistent"), 2, "cannot be read"),
     (("--base", "http://127.0.0.1:9", "--json", "/nonexistent/a.json"), 2, "create it first"),
     (("--base", "http://127.0.0.1:9", "--golden", "g.json", "--profile", "boot"), 2, "--profile full"),
-    (("--recipe", "/nonexistent.json"), 2, "expected a frozen recipe"),
+    (("--recipe", "/nonexistent.json"), 2, "cannot be read"),
     (("--judge", "/nonexistent.json"), 2, "cannot be read"),
 ])
 def test_bad_usage_is_one_sentence(args: tuple[str, ...], code: int, says: str) -> None:
@@ -135,5 +136,6 @@ def test_the_client_library_is_loaded_by_nothing_else(tmp_path: Path) -> None:
     code = ("import sys\nfrom tunecheck.__main__ import main\ntry:\n    main()\nexcept SystemExit: pass\n"
             "print(sorted({'httpx', 'pydantic'} & set(sys.modules)), file=sys.stderr)")
     for args in (("accept", "--judge", str(tmp_path / "verify.json")), ("accept", "--help"), ("checks",)):
-        done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, env=_ENV, check=False)
+        argv = [sys.executable, "-c", code, *args]
+        done = subprocess.run(argv, capture_output=True, text=True, env=_ENV, check=False)
         assert done.stderr.endswith("[]\n"), done.stderr

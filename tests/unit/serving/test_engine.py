@@ -27,7 +27,8 @@ _SMALL = (CANARIES[0], Canary(CANARIES[3].prompt, "Tokyo", 32, 600))
 _GOLDEN = Want(Expected("decode_tok_s_c1", 198.0, 10.0, 5.0, "usage_wallclock"), golden=True)
 
 
-def _plan(tokens: int = 100, runs: int = 3, ladder: tuple[int, ...] = (), canaries: tuple[Canary, ...] = _SMALL) -> Plan:
+def _plan(tokens: int = 100, runs: int = 3, ladder: tuple[int, ...] = (),
+          canaries: tuple[Canary, ...] = _SMALL) -> Plan:
     return Plan("full", runs, tokens, 1, ladder, (), canaries)
 
 

@@ -1,5 +1,5 @@
-"""Published raw files: how were their tokens counted? The form is that of the verify runs behind a well-known 198 tok/s;
-the numbers of the first three rows are theirs, as stated in public."""
+"""Published raw files: how were their tokens counted? The form is that of the verify runs behind a well-known
+198 tok/s; the numbers of the first three rows are theirs, as stated in public."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ def _usage(completion: int, **details: int) -> dict[str, object]:
 
 
 _ROLE = b'data: {"choices": [{"delta": {"role": "assistant", "content": ""}}]}\n\n'
+_LAST = b'data: {"choices": [], "usage": {"completion_tokens": 2}}\n\n'
 _DONE = b"data: [DONE]\n\n"
 
 
 @pytest.mark.parametrize(("stream", "tokens", "text"), [
-    ([_ROLE, _event("a"), _event("b", "length"), b'data: {"choices": [], "usage": {"completion_tokens": 2}}\n\n', _DONE],
-     2, "ab"),                                                                      # llama.cpp, vLLM, SGLang
+    ([_ROLE, _event("a"), _event("b", "length"), _LAST, _DONE], 2, "ab"),           # llama.cpp, vLLM, SGLang
     ([_event("a"), _event("b", "stop", usage=_usage(2))], 2, "ab"),                 # transformers: no end mark either
     ([_event("a", usage=_usage(3)), _event("b", "length", usage=_usage(6))], 6, "ab"),      # cumulative: never 9
     ([b": ping\n\n", _event("a", "stop").replace(b"data: ", b"data:"), b"event: x\r\ndata: [1]\r\n\r\n"], 0, "a"),
