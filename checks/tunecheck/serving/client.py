@@ -23,8 +23,8 @@ __all__ = ["Client", "Deadlines"]
 #: No honest answer is longer.
 _MOST_BYTES = 64 << 20
 _POLL = 0.25
-#: What a strict server may not know, the most wanted last: left out one after the other (transformers answers 422 to
-#: ignore_eos). A request that fails even so failed for another reason, and nothing is left out of the next.
+#: What a strict server may not know, the most wanted last (transformers answers 422 to ignore_eos). A request that
+#: fails even without them failed for another reason, and nothing is left out of the next.
 _OPTIONAL = ("logprobs", "ignore_eos", "continuous_usage_stats", "stream_options")
 
 
@@ -48,7 +48,8 @@ class Client:
         self.model, self.api, self._key = model, api, key
         self.deadlines = deadlines or Deadlines()
         self._refused: set[str] = set()
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        # What arrives is timed as it arrives: nothing may be packed.
+        headers = {"Accept-Encoding": "identity", **({"Authorization": f"Bearer {key}"} if key else {})}
         limit = self.deadlines
         # A proxy of the environment would be measured, not the server.
         self._http = httpx.Client(headers=headers, trust_env=False, limits=httpx.Limits(max_connections=None),
@@ -92,22 +93,17 @@ class Client:
         """One greedy streaming request to its end. ``more``: further keys of the request. An answer that breaks off is
         a Run with ``broken``; UsageError where the key is refused."""
         first, status = self._stream(kind, tokens, self._body(text, tokens, more, self._refused))
-        run, refused = first, set(self._refused)
-        for option in _OPTIONAL:
-            if status not in (400, 422) or option in refused:
-                continue
-            refused.add(option)
-            run, status = self._stream(kind, tokens, self._body(text, tokens, more, refused))
         if status in (401, 403):
             raise UsageError(self._no_entry(status))
-        if status != 200:
+        if status not in (400, 422):
             return first
-        self._refused = refused
-        return run
-
-    def accepts(self, option: str) -> bool:
-        """Whether no request had to do without this key."""
-        return option not in self._refused
+        for without in _fewer([each for each in _OPTIONAL if each not in self._refused
+                               and (each in more or each not in ("logprobs", "ignore_eos"))]):
+            run, status = self._stream(kind, tokens, self._body(text, tokens, more, self._refused | without))
+            if status == 200:
+                self._refused |= without
+                return run
+        return first
 
     def _body(self, text: str, tokens: int, more: Mapping[str, Any], refused: set[str]) -> dict[str, Any]:
         asked = ({"messages": [{"role": "user", "content": text}]} if self.api == "chat"
@@ -168,6 +164,11 @@ class Client:
     def _safe(self, said: object) -> str:
         text = str(said) or type(said).__name__
         return " ".join((text.replace(self._key, "***") if self._key else text).split())[:300]
+
+
+def _fewer(options: list[str]) -> list[set[str]]:
+    """Each alone, then more and more of them."""
+    return [*({each} for each in options), *(set(options[:count]) for count in range(2, len(options) + 1))]
 
 
 class _Watch:
