@@ -9,7 +9,9 @@ tokens. Exit code 1 when the median differs by more than 1 %.
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
+import subprocess
 import sys
 import time
 
@@ -29,25 +31,32 @@ def measure(rate: float, rounds: int) -> list[Line]:
     walls, spans, spent = [], [], []
     with engine(models.GOOD) as found:
         proxy = Proxy(found.base, Manner(rate=rate, first=4.0))
-        client = Client(proxy.base, "tiny")
-        client.ask("warm-up", prompt(TIMED), 64, ignore_eos=True)
         for _ in range(rounds):
-            begun = time.process_time()
-            run = client.ask("timed", prompt(TIMED), TOKENS, ignore_eos=True)
-            spent.append(time.process_time() - begun)
+            argv = [sys.executable, "-m", "lab.bench_accept", "--client", proxy.base]
+            run = json.loads(subprocess.run(argv, stdout=subprocess.PIPE, check=True).stdout)
             tokens, wall, span = proxy.sent[-1]
-            if run.broken or run.first_s is None or run.last_s is None or run.tokens != tokens:
-                raise SystemExit(f"bench_accept: the run failed: {run.error or run.tokens}")
-            walls.append((tokens / run.last_s, tokens / wall))
-            spans.append((tokens / (run.last_s - run.first_s), tokens / span))
-        client.close()
+            if run["error"] or run["tokens"] != tokens:
+                raise SystemExit(f"bench_accept: the run failed: {run['error'] or run['tokens']}")
+            spent.append(run["cpu"])
+            walls.append((tokens / run["last"], tokens / wall))
+            spans.append((tokens / (run["last"] - run["first"]), tokens / span))
         proxy.close()
-    note = f"{statistics.median(spent):.2f} CPU seconds a round, client and proxy together"
+    note = f"{statistics.median(spent):.2f} CPU seconds of the client a round"
     return [
         *(within("client", f"round {number + 1}, first to last byte", *pair, "tok/s", None)
           for number, pair in enumerate(spans)),
         _judged("request to last byte", walls), _judged("first to last byte", spans, note),
     ]
+
+
+def ask(base: str) -> None:
+    """The client alone, in a process of its own: what it measured, as JSON."""
+    client = Client(base, "tiny")
+    begun = time.process_time()
+    run = client.ask("timed", prompt(TIMED), TOKENS, ignore_eos=True)
+    cpu = time.process_time() - begun
+    client.close()
+    print(json.dumps({"tokens": run.tokens, "first": run.first_s, "last": run.last_s, "error": run.error, "cpu": cpu}))
 
 
 def _judged(what: str, pairs: list[tuple[float, float]], note: str = "") -> Line:
@@ -59,7 +68,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rate", type=float, default=5000.0, help="tokens per second to pace at")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--client", metavar="URL", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.client:
+        ask(args.client)
+        return 0
     lines = measure(args.rate, args.rounds)
     print("\n".join(shown(line) for line in lines))
     return int(any(line.good is False for line in lines))
