@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Optional
+from typing import Iterable, Optional
 
-__all__ = ["CONF", "NVIDIA_PARAMS", "normalise_module", "nvidia_shows", "parse_options", "render_options", "same_value"]
+__all__ = ["CONF", "NOUVEAU_CONF", "NVIDIA_PARAMS", "blacklisted", "normalise_module", "nvidia_shows", "parse_options",
+           "render_blacklist", "render_options", "same_value"]
 
 #: Sorts after what distributions and drivers install; a later value of the same parameter wins.
 CONF = "/etc/modprobe.d/zz-tunecheck.conf"
+NOUVEAU_CONF = "/etc/modprobe.d/zz-tunecheck-nouveau.conf"
 
 #: nvidia.ko's parameters have no permission in sysfs (nv-linux.h: module_param(x, int, 0)); this is its own list.
 NVIDIA_PARAMS = "/proc/driver/nvidia/params"
@@ -47,6 +49,18 @@ def render_options(modules: dict[str, dict[str, object]]) -> str:
         if values:
             lines.append("options %s %s" % (module, values))
     return "\n".join(lines) + "\n"
+
+
+def render_blacklist(modules: Iterable[str]) -> str:
+    """A file that keeps modules from loading by themselves; an alias cannot bring them either."""
+    lines = ["# Written by tunecheck (role nvidia_driver): these would take the GPUs before the driver does."]
+    return "\n".join([*lines, *("blacklist %s" % name for name in sorted(modules))]) + "\n"
+
+
+def blacklisted(text: str) -> set[str]:
+    """Normalised names in ``blacklist`` lines."""
+    rows = (line.split("#", 1)[0].split() for line in text.splitlines())
+    return {normalise_module(row[1]) for row in rows if len(row) == 2 and row[0] == "blacklist"}
 
 
 def same_value(declared: object, live: str) -> bool:
