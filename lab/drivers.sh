@@ -13,7 +13,7 @@ mv /etc/apt/sources.list* /root/sources/
 mkdir -p /etc/apt/sources.list.d
 # Nobody looks at them and each costs seconds of a boot without KVM.
 systemctl mask -q unattended-upgrades.service podman.socket podman-restart.service podman-auto-update.timer \
-  podman-auto-update.service podman-clean-transient.service dkms.service
+  podman-auto-update.service podman-clean-transient.service netavark-dhcp-proxy.service netavark-dhcp-proxy.socket
 # depmod reads every module: 4 s for Debian's 4200 natively, over a minute without KVM; and DKMS runs it each time.
 cd "/lib/modules/$release/kernel"
 rm -rf sound drivers/gpu drivers/media drivers/infiniband drivers/staging drivers/iio drivers/usb drivers/hwmon \

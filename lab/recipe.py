@@ -40,7 +40,7 @@ class Layer:
 DRIVERS = Layer(
     "drivers",
     ("dkms", "gcc", "libc6-dev", "make", "linux-headers-{release}", "gnupg", "podman", "crun", "skopeo",
-     "unattended-upgrades", "mokutil"),
+     "unattended-upgrades", "mokutil", "uidmap"),
     _HERE / "drivers.sh",
 )  # fmt: skip
 LAYERS = {layer.name: layer for layer in (DRIVERS,)}

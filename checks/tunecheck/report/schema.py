@@ -13,6 +13,7 @@ from ..facts.snapshot import Snapshot
 from ..formats.topology import RELATIONS
 from ..rules import RULES
 from ..rules.finding import OUTCOMES
+from ..serving.schema import SCHEMAS as SERVING
 
 __all__ = ["MEASURED", "SCHEMAS", "write"]
 
@@ -113,6 +114,7 @@ SCHEMAS = {
     "report-1.json": _report(),
     "snapshot-1.json": _snapshot(),
     "pins-1.json": _PINS,
+    **SERVING,
 }
 
 
