@@ -10,6 +10,7 @@ from typing import Any
 from ..facts.codec import definitions, shape
 from ..facts.snapshot import Snapshot
 from ..formats.topology import RELATIONS
+from ..recipes.schema import SCHEMAS as RECIPES
 from ..rules import RULES
 from ..rules.finding import OUTCOMES
 
@@ -107,6 +108,7 @@ SCHEMAS = {
     "topo-1.json": _document("tunecheck/topo/1", "tunecheck topo --json", ["topo"], **_TREE),
     "report-1.json": _report(),
     "snapshot-1.json": _snapshot(),
+    **RECIPES,
 }
 
 
