@@ -85,7 +85,7 @@ def box_of(snapshot: Snapshot) -> Box:
             gpu = nvml.gpu(device.bdf) if nvml else None
             values = gpu.values if gpu else {}
             shown = str(values.get("name") or name)
-            found.append(Board(shown, capability(shown) or capability(name), _whole(values.get("memory_total_mib")),
+            found.append(Board(shown, capability(shown), _whole(values.get("memory_total_mib")),
                                _whole(values.get("nvlinks_active")), values.get("addressing_mode")))
         boards = known(tuple(found), topology.accelerators.source)
     driver: Fact[str] = snapshot.host.driver.version if snapshot.host else absent("driver", "not read")

@@ -71,6 +71,9 @@ def argv(recipe: Recipe, engine: str, paths: Paths | None = None) -> list[str]:
     if recipe.image.image_id is None or any(model.revision is None for model in recipe.models):
         raise ValueError(f"{recipe.id} is not pinned; run: tunecheck recipe pin {recipe.id}")
     start = engines.start(recipe)
+    if not start and paths.network == "host":
+        raise ValueError("the image's own launcher decides where it listens; on the host's network that may be every "
+                         "address: use the private one")
     image = recipe.image.image_id.removeprefix("sha256:")
     given, said = _secret(recipe, paths)
     inside = "127.0.0.1" if paths.network == "host" else "0.0.0.0"
@@ -111,9 +114,14 @@ def _limits(recipe: Recipe) -> list[str]:
 
 def _mounts(recipe: Recipe, paths: Paths, image: str) -> list[str]:
     inside = (engines.MODEL, engines.DRAFTER)
-    found = [f"--volume={folder(paths.models, model)}:{place}:ro" for model, place in zip(recipe.models, inside,
+    found = [_bind(folder(paths.models, model), place, ",readonly") for model, place in zip(recipe.models, inside,
                                                                                        strict=False)]
-    return [*found, f"--volume={paths.cache}/{image}:{engines.CACHE}"]
+    return [*found, _bind(f"{paths.cache}/{image}", engines.CACHE)]
+
+
+def _bind(source: str, target: str, more: str = "") -> str:
+    # Not --volume: docker makes an empty folder of what is missing, and a key's file would be one.
+    return f"--mount=type=bind,source={source},target={target}{more}"
 
 
 def _secret(recipe: Recipe, paths: Paths) -> tuple[list[str], list[str]]:
@@ -124,8 +132,10 @@ def _secret(recipe: Recipe, paths: Paths) -> tuple[list[str], list[str]]:
     file = f"{paths.secrets}/{words.secret.file}"
     if words.secret.how == "env":
         return [f"--env-file={file}"], []
+    if recipe.serve.command == ():
+        raise ValueError(f"nothing is known of giving the image's own launcher of {recipe.engine.name} a key")
     inside = f"{engines.SECRETS}/{words.secret.file}"
-    return [f"--volume={file}:{inside}:ro"], [] if recipe.serve.command == () else [words.secret.how, inside]
+    return [_bind(file, inside, ",readonly")], [words.secret.how, inside]
 
 
 def _variables(recipe: Recipe) -> list[str]:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..facts.codec import definitions, shape
+from ..facts.codec import used
 from ..facts.snapshot import Snapshot
 from ..formats.topology import RELATIONS
 from ..recipes.schema import SCHEMAS as RECIPES
@@ -96,11 +96,10 @@ def _report() -> dict[str, Any]:
 
 def _snapshot() -> dict[str, Any]:
     """Made of the facts' own types."""
-    shape(Snapshot)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "tunecheck snapshot",
             **_object(schema={"const": "tunecheck/snapshot/1"}, tunecheck=_TEXT, created=_TEXT,
                       spec={"type": ["object", "null"]}, snapshot={"$ref": "#/$defs/snapshot.Snapshot"}),
-            "$defs": dict(sorted(definitions.items()))}
+            "$defs": used(Snapshot)}
 
 
 #: File name -> schema.
