@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from lab import access, image, layouts, needs, paths, process
+from lab import access, image, layer, layouts, needs, paths, process, recipe
 from lab.errors import LabError
 from lab.machine import Machine
 from lab.say import say
@@ -27,7 +27,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _build(args: argparse.Namespace) -> None:
-    print(image.build())
+    print(layer.build(recipe.LAYERS[args.image]) if args.image != "base" else image.build())
 
 
 def _up(args: argparse.Namespace) -> None:
@@ -98,6 +98,8 @@ def _parser() -> argparse.ArgumentParser:
     timeout.add_argument("--timeout", type=float, help="seconds a boot may take (default: $LAB_BOOT_TIMEOUT or 300)")
 
     build = verbs.add_parser("build", help="build the image, if this recipe's is not there yet")
+    build.add_argument("image", nargs="?", default="base", choices=("base", *recipe.LAYERS),
+                       help="drivers: with DKMS, compiler, headers and podman (default: base)")  # fmt: skip
     build.add_argument("--tie-stdin", action="store_true", help=argparse.SUPPRESS)
     build.set_defaults(run=_build)
     up = verbs.add_parser("up", parents=[named, timeout], help="start a machine on a fresh disk and wait for ssh")

@@ -17,11 +17,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from lab import needs, paths, process, qemu, recipe
+from lab import layer as layers
+from lab import needs, paths, process, qemu, recipe, tree
 from lab.errors import LabError
 from lab.say import say, started
 
 DISK = "base.img"
+BUILDING = ".build-"
 _SEALED = b"LAB-SEALED"
 
 
@@ -30,23 +32,26 @@ def path() -> Path:
     return paths.images() / recipe.digest() / DISK
 
 
-def build() -> Path:
-    """Return the image, built if it is not there yet. Nothing half-built stays, whatever happens."""
-    if path().exists():
+def build(layer: recipe.Layer | None = None) -> Path:
+    """Return the base image, built if it is not there yet; ``layer``: and that one on it (`layer.build` calls this).
+    Nothing half-built stays, whatever happens."""
+    if path().exists() and (layer is None or layers.path(layer).exists()):
         return path()
     needs.check(needs.BUILD)
     paths.images().mkdir(parents=True, exist_ok=True)
     if os.geteuid() != 0:
-        _build_with_sudo()
+        _build_with_sudo(layer)
         return path()
     with _lock():
+        _sweep()
         if not path().exists():
-            _sweep()
             _build_as_root()
+        if layer is not None and not layers.path(layer).exists():
+            layers.build_as_root(layer)
     return path()
 
 
-def _build_with_sudo() -> None:
+def _build_with_sudo(layer: recipe.Layer | None) -> None:
     """Run this build under sudo. Our end of its stdin stays open: when we end, however, it cleans up and ends."""
     if shutil.which("sudo") is None:
         raise LabError("building the image needs root and there is no sudo; run as root: python3 -m lab build")
@@ -55,7 +60,7 @@ def _build_with_sudo() -> None:
     keep |= {"LAB_OWNER": f"{os.getuid()}:{os.getgid()}"}
     argv = ["sudo", "--", "env", *(f"{k}={v}" for k, v in keep.items())]
     # The system's Python, without bytecode: root leaves no files in the checkout.
-    child = subprocess.Popen([*argv, "python3", "-B", "-m", "lab", "build", "--tie-stdin"], stdin=subprocess.PIPE)
+    child = subprocess.Popen([*argv, "python3", "-B", "-m", "lab", "build", *([layer.name] if layer else []), "--tie-stdin"], stdin=subprocess.PIPE)
     try:
         if child.wait() != 0:
             raise LabError("the image could not be built (see above)")
@@ -79,11 +84,11 @@ def _lock() -> Iterator[None]:
 
 def _sweep() -> None:
     """Remove what a killed build left: we hold the lock, so no build is running."""
-    for left in paths.images().glob(".build-*"):
-        _remove(left)
+    for left in paths.images().glob(f"{BUILDING}*"):
+        remove(left)
 
 
-def _remove(folder: Path) -> None:
+def remove(folder: Path) -> None:
     """Remove a build folder, unless something is still mounted below it."""
     mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     for mount in sorted((m for m in mounts if m.startswith(f"{folder}/")), reverse=True):
@@ -93,7 +98,7 @@ def _remove(folder: Path) -> None:
 
 
 def _build_as_root() -> None:
-    work = Path(tempfile.mkdtemp(prefix=".build-", dir=paths.images()))
+    work = Path(tempfile.mkdtemp(prefix=BUILDING, dir=paths.images()))
     keep_log = paths.images() / "build.log"
     try:
         work.chmod(0o755)
@@ -111,24 +116,26 @@ def _build_as_root() -> None:
             except LabError:
                 shutil.copy(work / "build.log", keep_log)
                 raise
+        (work / tree.MODES).write_text(tree.modes(work / "root"))
         shutil.rmtree(work / "root")
         for name in ("vmlinuz", "initrd.img", "console.log", qemu.LOG):
             (work / name).unlink(missing_ok=True)
-        _own(work)
+        own(work)
         work.rename(path().parent)
         keep_log.unlink(missing_ok=True)
         _prune()
         say(f"image ready: {path().stat().st_blocks * 512 // 2**20} MiB on disk")
     finally:
         if work.exists():
-            _remove(work)
+            remove(work)
 
 
 def _prune() -> None:
     """Remove the images of older recipes, unless a machine's disk still rests on one."""
     used = {name for disk in paths.root().glob("*/disk.qcow2") for name in _backing(disk)}
+    layer = {recipe.layer_digest(one) for one in recipe.LAYERS.values()}
     for old in paths.images().iterdir():
-        if old.is_dir() and old.name not in {path().parent.name, *used}:
+        if old.is_dir() and old.name not in {path().parent.name, *layer, *used}:
             shutil.rmtree(old)
 
 
@@ -159,15 +166,11 @@ def _disk(work: Path, log: IO[bytes]) -> None:
     with open(disk, "wb") as file:
         file.truncate(recipe.DISK_MIB * 2**20)
     esp_at = 1 + recipe.BIOS_MIB
-    root_at = esp_at + recipe.ESP_MIB
     _tool(log, ["sgdisk", "-a", "2048", f"-n1:2048:+{recipe.BIOS_MIB}M", "-t1:ef02",
                 f"-n2:0:+{recipe.ESP_MIB}M", "-t2:ef00", "-n3:0:0", "-t3:8304", "-c3:root", disk])  # fmt: skip
     _tool(log, ["mkfs.vfat", "-F", "16", "-s", "4", "-i", recipe.ESP_ID, "-n", "ESP",
                 "--offset", str(esp_at * 2048), disk, str(recipe.ESP_MIB * 1024)])  # fmt: skip
-    # Without a journal: the overlays are thrown away, and GRUB writes grubenv on it all the same.
-    _tool(log, ["mke2fs", "-q", "-t", "ext4", "-L", "root", "-U", recipe.ROOT_UUID, "-m", "0", "-O", "^has_journal",
-                "-E", f"offset={root_at * 2**20},lazy_itable_init=0,nodiscard", "-d", str(root), disk,
-                f"{recipe.ROOT_MIB * 1024}k"])  # fmt: skip
+    _tool(log, recipe.make_root(root, Path(disk)))
 
 
 def _seal(work: Path) -> None:
@@ -208,7 +211,7 @@ def _tool(log: IO[bytes], argv: list[str]) -> None:
         )
 
 
-def _own(folder: Path) -> None:
+def own(folder: Path) -> None:
     """Give the image to the user who asked for it through sudo."""
     if owner := os.environ.get("LAB_OWNER"):
         uid, gid = map(int, owner.split(":"))

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import time
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from lab import access, image, layouts, needs, paths, process, qemu, qmp
 from lab.errors import LabError
@@ -54,31 +55,32 @@ class Machine:
             ) from None
         return state if process.is_ours(state.pid, state.start_ticks, state.marker) else None
 
-    def up(self, layout: str = "switch", iommu: str = "intel", tie: bool = False) -> None:
-        """Start the machine on a fresh overlay. With `tie` it ends with this process, however that ends."""
+    def up(self, layout: str = "switch", iommu: str = "intel", tie: bool = False, base: Path | None = None) -> None:
+        """Start the machine on a fresh overlay of the image `base` (default: the base image). With `tie` it ends with this process, however that ends."""
         if state := self.state():
             raise LabError(
                 f"lab box `{self.name}` is already running (pid {state.pid}, layout {state.layout}, iommu "
                 f"{state.iommu}); use it, or end it first: python3 -m lab down {self.name}"
             )
         needs.check(needs.RUN)
-        if not image.path().exists():
+        base = base or image.path()
+        if not base.exists():
             raise LabError("there is no image yet; run: python3 -m lab build")
         self._clear()
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._rotate_consoles()
         try:
-            self._start(layout, iommu, tie)
+            self._start(layout, iommu, tie, base)
         except BaseException:
             self.down()
             raise
 
-    def _start(self, layout: str, iommu: str, tie: bool) -> None:
+    def _start(self, layout: str, iommu: str, tie: bool, base: Path) -> None:
         access.make_keys(self.folder, self.name)
         # A relative backing file, so that the state folder can be moved.
-        base = os.path.relpath(image.path(), self.folder)
+        backing = os.path.relpath(base, self.folder)
         subprocess.run(
-            ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", base, DISK], cwd=self.folder, check=True
+            ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", backing, DISK], cwd=self.folder, check=True
         )
         accelerator = needs.accelerator()
         marker = f"tunecheck-lab-{self.name}"
@@ -97,7 +99,7 @@ class Machine:
             ticks = process.start_ticks(child.pid)
             if ticks is None:
                 raise LabError(self._failed("ended right after its start"))
-            state = Running(child.pid, ticks, marker, port, layout, iommu, accelerator, image.path().parent.name)
+            state = Running(child.pid, ticks, marker, port, layout, iommu, accelerator, base.parent.name)
             access.write_config(self.folder, self.name, port)
             (self.folder / STATE).write_text(json.dumps(asdict(state), indent=2) + "\n")
         except BaseException:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 SUITE = "trixie"
@@ -23,6 +24,26 @@ ROOT_MIB = DISK_MIB - 1 - BIOS_MIB - ESP_MIB - 1  # 1 MiB for each of the two pa
 _HERE = Path(__file__).resolve().parent
 CUSTOMISE = _HERE / "customise.sh"
 SEAL = _HERE / "seal.sh"
+FORMAT = 2  # of the image's folder: 2 has modes.txt
+
+
+@dataclass(frozen=True)
+class Layer:
+    """More packages on the base image; ``script`` runs in its tree. ``{release}`` in a name is the kernel's."""
+
+    name: str
+    packages: tuple[str, ...]
+    script: Path
+
+
+#: What tests/lab/test_driver.py needs: DKMS with compiler and headers, containers, unattended upgrades.
+DRIVERS = Layer(
+    "drivers",
+    ("dkms", "gcc", "libc6-dev", "make", "linux-headers-{release}", "gnupg", "podman", "crun", "skopeo",
+     "unattended-upgrades", "mokutil", "uidmap"),
+    _HERE / "drivers.sh",
+)  # fmt: skip
+LAYERS = {layer.name: layer for layer in (DRIVERS,)}
 
 
 def environment() -> dict[str, str]:
@@ -37,6 +58,21 @@ def environment() -> dict[str, str]:
 
 def digest() -> str:
     """Return the first 12 hex digits of the digest over everything that decides the image's content."""
-    facts = [SUITE, PACKAGES, ROOT_UUID, ESP_ID, MAC, BIOS_MIB, ESP_MIB, DISK_MIB]
+    facts = [FORMAT, SUITE, PACKAGES, ROOT_UUID, ESP_ID, MAC, BIOS_MIB, ESP_MIB, DISK_MIB]
     content = json.dumps(facts).encode() + CUSTOMISE.read_bytes() + SEAL.read_bytes()
     return hashlib.sha256(content).hexdigest()[:12]
+
+
+def layer_digest(layer: Layer) -> str:
+    """Return the same of a layer: another base image makes another layer."""
+    content = json.dumps([digest(), layer.name, layer.packages]).encode() + layer.script.read_bytes()
+    return hashlib.sha256(content).hexdigest()[:12]
+
+
+def make_root(root: Path, disk: Path) -> list[str]:
+    """Return the mke2fs argv that fills the root partition of a disk with a tree."""
+    # Without a journal: the overlays are thrown away, and GRUB writes grubenv on it all the same.
+    at = (1 + BIOS_MIB + ESP_MIB) * 2**20
+    return ["mke2fs", "-q", "-t", "ext4", "-L", "root", "-U", ROOT_UUID, "-m", "0", "-O", "^has_journal",
+            "-E", f"offset={at},lazy_itable_init=0,nodiscard", "-d", str(root), str(disk),
+            f"{ROOT_MIB * 1024}k"]  # fmt: skip

@@ -21,15 +21,16 @@ _INTERRUPTED = 130
 _SUBJECTS = {
     "spec-present": "The accelerators and what joins them", "link-width": "PCIe links and switches",
     "acs-redirect": "ACS", "cmdline-token": "Kernel parameters and IOMMU", "module-parameter": "Modules, CPUs, memory",
-    "driver-version": "NVIDIA driver and services", "bar1-size": "GPUs", "xid": "Kernel log and kernel",
-    "trial-hang": "Measured by p2p", "allreduce-integrity": "Measured by allreduce",
+    "driver-version": "NVIDIA driver and services", "runtime-engine": "Container runtime",
+    "bar1-size": "GPUs", "xid": "Kernel log and kernel", "trial-hang": "Measured by p2p",
+    "allreduce-integrity": "Measured by allreduce",
 }
 
 
 class _Verbs(click.Group):
     """Loads these verbs, each from its own file, only when they are asked for: start-up time."""
 
-    later = ("allreduce", "gate", "p2p", "recipe", "record", "snapshot", "spec", "trial")
+    later = ("accept", "allreduce", "gate", "p2p", "pins", "recipe", "record", "snapshot", "spec", "trial")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*super().list_commands(ctx), *self.later])
@@ -63,6 +64,20 @@ def topo(**given: Any) -> None:
 def host(**given: Any) -> None:
     """Check command line, IOMMU, ACS, modules, CPU."""
     check("host", **given)
+
+
+@cli.command()
+@options
+def driver(**given: Any) -> None:
+    """Check the NVIDIA driver: versions, holds, the next boot."""
+    check("driver", **given)
+
+
+@cli.command()
+@options
+def runtime(**given: Any) -> None:
+    """Check what gives containers their GPUs."""
+    check("runtime", **given)
 
 
 @cli.command()

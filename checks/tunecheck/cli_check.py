@@ -1,4 +1,4 @@
-"""What topo, host and preflight share: their options, and the way from a host to a report."""
+"""What topo, host, driver, runtime and preflight share: their options, and the way from a host to a report."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["REPORTS", "check", "look", "options", "passing", "say"]
 
 
+#: Those that show the tree, and compare it with nvidia-smi's table.
+_WITH_TREE = ("topo", "preflight")
 #: What every verb that ends in a report takes.
 REPORTS = (
     click.option("--html", "html_to", metavar="FILE", help="Write a report for the browser, one file, offline."),
@@ -37,7 +39,7 @@ REPORTS = (
 
 
 def options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options that topo, host and preflight share."""
+    """Options that all of them have."""
     for option in (
         click.option("--since", metavar="PATH",
                      help="Show counters as differences to an earlier recording or snapshot of the same host."),
@@ -114,14 +116,14 @@ def look(verb: str, spec_file: str | None, source: str | None, recorder: Recordi
 
     door = recorder or _open(source)
     try:
-        early.start(door, verb != "host", verb != "topo")
+        early.start(door, verb in _WITH_TREE, verb != "topo")
         from .facts.snapshot import gather
         from .facts.spec_file import PATH, read_spec
 
         frozen = read_spec(door, spec_file, required)
         if recorder is not None and spec_file is not None and frozen is not None:
             recorder.keep(PATH, frozen.to_json().encode())
-        return frozen, gather(door, frozen.spec if frozen else None, verb != "topo", verb != "host")
+        return frozen, gather(door, frozen.spec if frozen else None, verb != "topo", verb in _WITH_TREE)
     finally:
         door.close()
 
@@ -145,7 +147,7 @@ def _before(path: str, frozen: Frozen | None, verb: str, now: Snapshot) -> Snaps
     from .facts.stored import load, same_boot
 
     then = load(path).seen_by(verb) if _is_snapshot(path) else gather(
-        _open(path), frozen.spec if frozen else None, verb != "topo", verb != "host")
+        _open(path), frozen.spec if frozen else None, verb != "topo", verb in _WITH_TREE)
     before = same_boot(then, now)
     with _made_by_others(path):
         apart = other_machine(before, now)

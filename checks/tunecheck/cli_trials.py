@@ -59,6 +59,7 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
 
     from .cli_check import look, passing, say
     from .host.live import LiveHost
+    from .report.line import LiveLine
     from .report.outputs import Run, check_outputs, rendered, to_standard_output, write_outputs
 
     wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
@@ -72,16 +73,19 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
     from .report.document import document
     from .rules import Case, judge
     from .trials import session
+    from .trials.progress import Shown
 
+    line, alone = LiveLine(), to_standard_output(wanted)
     door = LiveHost()
     try:
-        measured = session.run(door, snapshot, measure, chosen, force, after_reset, evidence)
+        measured = session.run(door, snapshot, measure, chosen, force, after_reset, evidence,
+                               None if alone else Shown(line))
     finally:
+        line.erase()
         door.close()
     case = Case(snapshot, frozen, measured=measured)
     findings = judge(case, verb)
     run = Run(document(verb, case, findings), findings, datetime.datetime.now(datetime.UTC), "")
-    alone = to_standard_output(wanted)
     if alone:
         text = rendered(alone, run)
     else:

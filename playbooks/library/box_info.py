@@ -23,13 +23,13 @@ trial: {description: Id of the trial that this boot is, or empty., type: str, re
 busy: {description: Processes that hold a GPU and units that serve., type: list, returned: always}
 """
 
-import glob
 import json
 import os
 import platform
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.box_io import read_text
+from ansible.module_utils.gpu_users import SERVING_UNIT, gpu_users, serving
 from ansible.module_utils.tunecheck.formats import cmdline
 
 #: The checker needs 3.11; Enterprise Linux 9 and Ubuntu 22.04 carry newer ones beside an older python3.
@@ -37,9 +37,6 @@ CANDIDATES = ["/usr/bin/python3"] + ["/usr/bin/python3.%d" % minor for minor in 
 MINIMUM = (3, 11)
 STAMP = "/opt/tunecheck/.digest"
 RECEIPT = "/var/lib/tunecheck/receipt.json"
-#: Keeps the driver loaded and holds the device files open on every healthy box.
-HARMLESS = {"nvidia-persiste"}
-SERVING_UNIT = "tunecheck-infer.service"
 
 
 def suitable_python(module):
@@ -54,31 +51,14 @@ def suitable_python(module):
     return {}
 
 
-def gpu_users():
-    """Processes with a GPU's device file open, as "name (pid N)"."""
-    found = {}
-    for link in glob.glob("/proc/[0-9]*/fd/*"):
-        try:
-            target = os.readlink(link)
-        except OSError:
-            continue    # gone meanwhile
-        if target.startswith("/dev/nvidia") and target[len("/dev/nvidia"):].isdigit():
-            pid = link.split("/")[2]
-            name = read_text("/proc/%s/comm" % pid).strip()
-            if name not in HARMLESS:
-                found[pid] = "%s (pid %s)" % (name, pid)
-    return [found[pid] for pid in sorted(found, key=int)]
-
-
 def main():
     module = AnsibleModule(argument_spec={}, supports_check_mode=True)
     try:
         receipt = json.loads(read_text(RECEIPT, "{}"))
     except ValueError:
         receipt = {}    # explains only; a damaged one is written anew
-    busy = gpu_users()
-    code, _out, _err = module.run_command(["systemctl", "is-active", "--quiet", SERVING_UNIT])
-    if code == 0:
+    busy = [user.text for user in gpu_users()]
+    if serving(module):
         busy.append(SERVING_UNIT)
     module.exit_json(
         changed=False,

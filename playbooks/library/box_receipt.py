@@ -28,27 +28,23 @@ RETURN = r"""
 receipt: {description: The receipt as it now is., type: dict, returned: always}
 """
 
-import json
-import time
-
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.box_io import BoxIOError, read_text, write_text
+from ansible.module_utils.box_io import BoxIOError, read_text
+from ansible.module_utils.receipt import load, now, remember, save
 
-RECEIPT = "/var/lib/tunecheck/receipt.json"
 STATES = ["clean", "staged", "trial", "committed", "reverted"]
 #: Enough to see a year of changes; the file stays small.
 KEEP = 50
 
 
-def updated(receipt, params, boot_id, now):
+def updated(receipt, params, boot_id, at):
     """The next receipt. Pure."""
-    new = {"schema": "tunecheck/receipt/1", "state": "clean", "before": None, "history": []}
-    new.update({key: receipt[key] for key in ("state", "before", "history") if key in receipt})
+    new = {"schema": "tunecheck/receipt/1", "state": "clean", "before": None, "history": [], **receipt}
     new.update(spec_digest=params["spec_digest"], git_revision=params["git_revision"], boot_id=boot_id,
                trial_id=params["trial_id"] or None, tokens=params["tokens"], state=params["state"] or new["state"])
-    if new["before"] is None and params["acs"]:
-        new["before"] = {"boot_id": boot_id, "taken": now, "acs": params["acs"]}
-    entry = {"at": now, "state": new["state"], "note": params["note"]}
+    if params["acs"]:
+        new = remember(new, "acs", params["acs"], boot_id, at)
+    entry = {"at": at, "state": new["state"], "note": params["note"]}
     new["history"] = [*new["history"], entry][-KEEP:]
     return new
 
@@ -66,15 +62,12 @@ def main():
         },
         supports_check_mode=True,
     )
-    try:
-        old = json.loads(read_text(RECEIPT, "{}"))
-    except ValueError:
-        old = {}
+    old = load()
     boot_id = read_text("/proc/sys/kernel/random/boot_id").strip()
-    new = updated(old, module.params, boot_id, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+    new = updated(old, module.params, boot_id, now())
     if not module.check_mode:
         try:
-            write_text(RECEIPT, json.dumps(new, indent=2, sort_keys=True) + "\n")
+            save(new)
         except BoxIOError as error:
             module.fail_json(msg=str(error))
     # A diary entry is not a change of the box.

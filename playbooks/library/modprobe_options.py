@@ -7,11 +7,13 @@ DOCUMENTATION = r"""
 module: modprobe_options
 short_description: Own kernel module parameters and say what is still missing for them to be live
 description:
-  - Writes /etc/modprobe.d/zz-tunecheck.conf as a whole.
+  - Writes /etc/modprobe.d/zz-tunecheck.conf as a whole; with I(file=nouveau) zz-tunecheck-nouveau.conf.
   - Rebuilds the initramfs only when a managed module is in it and the options in there differ, so a rebuild that failed
     is repeated by the next run.
 options:
   modules: {description: "{module: {parameter: value}}.", type: dict, default: {}}
+  blacklist: {description: Modules that must not load by themselves., type: list, elements: str, default: []}
+  file: {description: Which of our files., type: str, choices: [options, nouveau], default: options}
   state: {description: C(absent) removes the file., type: str, choices: [present, absent], default: present}
 attributes:
   check_mode: {support: full}
@@ -53,23 +55,23 @@ def modules_in(listing):
     return {modprobe.normalise_module(name.split(".ko", 1)[0]) for name in names}
 
 
-def image_text(module, image):
+def image_text(module, image, conf):
     """Our options file as it lies in the initramfs; None where it is not in there."""
     folder = tempfile.mkdtemp(prefix="tunecheck-")
     try:
         if os.path.exists("/usr/bin/unmkinitramfs"):
             module.run_command(["/usr/bin/unmkinitramfs", image, folder], check_rc=True)
             for base, _dirs, files in os.walk(folder):
-                if base.endswith("/etc/modprobe.d") and os.path.basename(modprobe.CONF) in files:
-                    return read_text(os.path.join(base, os.path.basename(modprobe.CONF)))
+                if base.endswith("/etc/modprobe.d") and os.path.basename(conf) in files:
+                    return read_text(os.path.join(base, os.path.basename(conf)))
             return None
-        code, out, _err = module.run_command(["/usr/bin/lsinitrd", "-f", modprobe.CONF[1:], image])
+        code, out, _err = module.run_command(["/usr/bin/lsinitrd", "-f", conf[1:], image])
         return out if code == 0 and out else None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def stale_image(module, wanted, text):
+def stale_image(module, wanted, text, conf):
     """The rebuild command when the initramfs holds a managed module but other options for it; else None."""
     tools = image_tools()
     if tools is None or not os.path.exists(tools[0]):
@@ -77,14 +79,16 @@ def stale_image(module, wanted, text):
     image, lister, rebuild = tools
     _code, listing, _err = module.run_command([lister, image], check_rc=True)
     inside = modules_in(listing) & {modprobe.normalise_module(name) for name in wanted}
-    have = modprobe.parse_options(image_text(module, image) or "") if inside else {}
-    want = modprobe.parse_options(text)
-    return rebuild if any(have.get(name) != want.get(name) for name in inside) else None
+    inner = (image_text(module, image, conf) or "") if inside else ""
+    have, want = modprobe.parse_options(inner), modprobe.parse_options(text)
+    differs = any(have.get(name) != want.get(name) for name in inside)
+    return rebuild if differs or (modprobe.blacklisted(inner) ^ modprobe.blacklisted(text)) & inside else None
 
 
 def live(modules):
-    """(sentences about differing live values, modules not loaded). Reads sysfs."""
+    """(sentences about differing live values, modules not loaded). Reads sysfs, for nvidia.ko the driver's own list."""
     pending, not_loaded = [], []
+    listing = read_text(modprobe.NVIDIA_PARAMS)
     for name in sorted(modules):
         base = "/sys/module/" + modprobe.normalise_module(name)
         if not os.path.isdir(base):
@@ -92,8 +96,13 @@ def live(modules):
             continue
         for parameter, value in sorted(modules[name].items()):
             path = "%s/parameters/%s" % (base, parameter)
-            if os.path.exists(path) and not modprobe.same_value(value, read_text(path)):
-                pending.append("%s is %s; expected %s" % (path, read_text(path).strip(), value))
+            have = modprobe.nvidia_shows(listing, parameter) if base.endswith("/nvidia") else None
+            if have is not None:
+                path = "%s: %s" % (modprobe.NVIDIA_PARAMS, parameter)
+            elif os.path.exists(path):
+                have = read_text(path).strip()
+            if have is not None and not modprobe.same_value(value, have):
+                pending.append("%s is %s; expected %s" % (path, have, value))
     return pending, not_loaded
 
 
@@ -115,24 +124,28 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "modules": {"type": "dict", "default": {}},
+            "blacklist": {"type": "list", "elements": "str", "default": []},
+            "file": {"type": "str", "choices": ["options", "nouveau"], "default": "options"},
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         },
         supports_check_mode=True,
     )
     modules = module.params["modules"] if module.params["state"] == "present" else {}
     refuse_unknown(module, modules)
-    before = read_text(modprobe.CONF)
-    after = modprobe.render_options(modules) if modules else ""
-    managed = set(modprobe.parse_options(before)) | set(modules)
+    conf = modprobe.NOUVEAU_CONF if module.params["file"] == "nouveau" else modprobe.CONF
+    banned = module.params["blacklist"] if module.params["state"] == "present" else []
+    before = read_text(conf)
+    after = modprobe.render_blacklist(banned) if banned else modprobe.render_options(modules) if modules else ""
+    managed = set(modprobe.parse_options(before)) | set(modules) | modprobe.blacklisted(before) | set(banned)
     rebuild = None
     try:
         if before != after and not module.check_mode:
             if after:
-                write_text(modprobe.CONF, after)
+                write_text(conf, after)
             else:
-                remove(modprobe.CONF)
+                remove(conf)
         if managed:
-            rebuild = stale_image(module, managed, after)
+            rebuild = stale_image(module, managed, after, conf)
         if rebuild and not module.check_mode:
             code, out, err = module.run_command(rebuild)
             if code != 0:
@@ -147,7 +160,7 @@ def main():
         pending_reboot=bool(pending),
         initramfs_rebuilt=rebuild is not None,
         not_loaded=not_loaded,
-        diff={"before_header": modprobe.CONF, "after_header": modprobe.CONF, "before": before, "after": after},
+        diff={"before_header": conf, "after_header": conf, "before": before, "after": after},
     )
 
 

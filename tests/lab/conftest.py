@@ -14,7 +14,7 @@ from lab.errors import LabError, NoMeansError
 from lab.machine import Machine
 from tests.lab.box import Box
 
-from lab import image, needs
+from lab import image, layer, needs, recipe
 
 _HERE = Path(__file__).parent
 _numbers = itertools.count(1)
@@ -60,12 +60,13 @@ def _factory(stack: ExitStack, node: pytest.Item | pytest.Collector, tmp: Path) 
         layout: str = "switch",
         iommu: str = "intel",
         spec_overrides: dict[str, Any] | None = None,
+        base: Path | None = None,
         **variables: Any,
     ) -> Box:
         number = next(_numbers)
         machine = Machine(f"t{os.getpid()}-{number}")
         # Tied: the VM ends with pytest even when pytest is killed.
-        machine.up(layout, iommu, tie=True)
+        machine.up(layout, iommu, tie=True, base=base)
         folder = tmp / f"box{number}"
         folder.mkdir()
         try:
@@ -81,9 +82,22 @@ def _factory(stack: ExitStack, node: pytest.Item | pytest.Collector, tmp: Path) 
     return make
 
 
+@pytest.fixture(scope="session")
+def drivers_image(lab_image: Path) -> Path:
+    """The image with DKMS, compiler, headers and podman (40 s on top of the first); needs root to be unpacked."""
+    if os.geteuid() != 0:
+        pytest.skip("no root: the tree of an image can't be unpacked")
+    try:
+        return layer.build(recipe.DRIVERS)
+    except NoMeansError as error:
+        pytest.skip(f"no lab here: {error}")
+    except LabError as error:
+        pytest.fail(str(error), pytrace=False)
+
+
 @pytest.fixture
 def box(lab_image: Path, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeBox]:
-    """`box(layout="switch", iommu="intel", spec_overrides={...}, **host_variables)` boots a fresh VM for this test."""
+    """`box(layout="switch", iommu="intel", spec_overrides={...}, base=image, **host_variables)` boots a fresh VM for this test."""
     with ExitStack() as stack:
         yield _factory(stack, request.node, tmp_path)
 

@@ -48,13 +48,13 @@ def boot(host: Host, release: str) -> Boot:
     if not cfg.missing and not _by_systemd_boot(host):
         entry = _grub_default(host, cfg)
         return Boot(_dropin(host), parsed(entry, lambda found: found.tokens), _overwriters(host), waits,
-                    parsed(entry, lambda found: _release(found.kernel)))
+                    parsed(entry, lambda found: bls.release(found.kernel)))
     chosen = _bls_entry(host, release)
     if chosen is not None:
         content, tokens = chosen
         line = text(host, _KERNEL_CMDLINE)
         return Boot(tokens if line.missing else parsed(line, _tokens), tokens, (), waits,
-                    parsed(content, lambda found: _release(bls.kernel(found))))
+                    parsed(content, lambda found: bls.release(bls.kernel(found))))
     nothing: Fact[tuple[str, ...]] = absent(f"{grub.GRUB_CFG}, {', '.join(_ENTRIES)}", "no boot loader found")
     return Boot(nothing, nothing, (), waits, absent(nothing.source, nothing.reason or ""))
 
@@ -74,13 +74,6 @@ def _tokens(line: str) -> tuple[str, ...]:
 def _dropin(host: Host) -> Fact[tuple[str, ...]]:
     content = text(host, grub.DROPIN)
     return known((), grub.DROPIN) if content.missing else parsed(content, grub.parse_dropin)
-
-
-def _release(kernel: str) -> str:
-    """``/boot/vmlinuz-6.12.1`` and ``/<machine id>/6.12.1/linux`` -> ``6.12.1``; ``/vmlinuz`` and ``vmlinuz-linux``
-    tell nothing."""
-    found = re.search(r"/(?:vmlinu[xz]|Image|kernel)-(\d[^/]*)$|/(\d[^/]*)/linux$", f"/{kernel}")
-    return (found.group(1) or found.group(2)) if found else ""
 
 
 def _grub_default(host: Host, cfg: Fact[str]) -> Fact[grub.Entry]:

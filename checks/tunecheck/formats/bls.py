@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["kernel", "options", "retitle", "with_options"]
+__all__ = ["kernel", "options", "release", "retitle", "with_options"]
 
 _LINUX = re.compile(r"^linux[ \t]+(\S+)", re.MULTILINE)
+_FILE = re.compile(r"/(?:vmlinu[xz]|Image|kernel)-(\d[^/]*)$|/(\d[^/]*)/linux$")
 _OPTIONS = re.compile(r"^options[ \t]+(.*)$", re.MULTILINE)
 
 
@@ -25,6 +26,13 @@ def kernel(text: str) -> str:
     """The path of the kernel that an entry starts; empty where it names none."""
     found = _LINUX.search(text)
     return found.group(1) if found else ""
+
+
+def release(path: str) -> str:
+    """``/boot/vmlinuz-6.12.1`` and ``/<machine id>/6.12.1/linux`` -> ``6.12.1``; ``/vmlinuz`` and ``vmlinuz-linux``
+    tell nothing."""
+    found = _FILE.search("/" + path)
+    return (found.group(1) or found.group(2)) if found else ""
 
 
 def retitle(text: str, title: str) -> str:

@@ -48,6 +48,10 @@ class Bootloader:
         """The whole command line of the default entry, as tokens."""
         raise NotImplementedError
 
+    def kernel(self):
+        """The kernel file that the default entry starts."""
+        raise NotImplementedError
+
     def staged(self):
         """The Staged trial, or None."""
         raise NotImplementedError

@@ -49,6 +49,9 @@ class GrubDebian(Bootloader):
     def generated(self):
         return list(self._default().tokens)
 
+    def kernel(self):
+        return self._default().kernel
+
     def staged(self):
         entry = grub.find_entry(read_text(grub.GRUB_CFG), grub.TRIAL_ENTRY)
         if entry is None:

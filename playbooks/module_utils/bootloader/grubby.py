@@ -44,6 +44,9 @@ class Grubby(OwnedLine):
         line = re.sub(r"\$(\w+)", lambda found: environment.get(found.group(1), ""), line)
         return cmdline.tokenize(line)
 
+    def kernel(self):
+        return self._info().get("kernel", "")
+
     def staged(self):
         text = read_text(os.path.join(_ENTRIES, TRIAL_CONF))
         if not text:

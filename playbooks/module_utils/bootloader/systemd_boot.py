@@ -61,6 +61,9 @@ class SystemdBoot(OwnedLine):
     def generated(self):
         return cmdline.tokenize(bls.options(read_text(self._default()["path"])))
 
+    def kernel(self):
+        return bls.kernel(read_text(self._default()["path"]))
+
     def staged(self):
         text = read_text(self._trial_path())
         if not text:

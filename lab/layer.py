@@ -1,0 +1,59 @@
+"""Images with more on them than the base image, made from it natively: unpack it, apt-get in a chroot, pack it.
+
+Measured on 2 quiet cores: 40 s for the drivers' layer, no boot. `make demo` never needs one.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from lab import image, needs, paths, recipe, tree
+from lab.errors import LabError
+from lab.say import say
+
+
+def path(layer: recipe.Layer) -> Path:
+    """Return where the layer's image of the present recipe is (or will be)."""
+    return paths.images() / recipe.layer_digest(layer) / image.DISK
+
+
+def build(layer: recipe.Layer) -> Path:
+    """Return the layer's image, built if it is not there yet, and the base image before it."""
+    if not path(layer).exists():
+        needs.check(needs.LAYER)
+        image.build(layer)
+    return path(layer)
+
+
+def build_as_root(layer: recipe.Layer) -> None:
+    """Build it; the caller holds the lock. Nothing half-built stays."""
+    say(f"image `{layer.name}`: {' '.join(layer.packages)} (downloads about 140 MB)")
+    work = Path(tempfile.mkdtemp(prefix=image.BUILDING, dir=paths.images()))
+    work.chmod(0o755)
+    try:
+        with open(paths.images() / "layer.log", "wb") as log:
+            root = work / "root"
+            tree.unpack(image.path(), root, log)
+            release = next((root / "lib/modules").iterdir()).name
+            shutil.copy(layer.script, root / "root/layer.sh")
+            packages = [name.format(release=release) for name in layer.packages]
+            code, output = tree.enter(root, ["sh", "/root/layer.sh", release, *packages])
+            log.write(output.encode())
+            if code != 0:
+                end = "\n".join(f"    {line}" for line in output.splitlines()[-15:])
+                raise LabError(f"building the image `{layer.name}` failed; its output ended with:\n{end}\nif the "
+                               f"kernel's headers are not found: the mirror has a newer kernel than the base image; "
+                               f"remove {image.path().parent} and build again")
+            (root / "root/layer.sh").unlink()
+            (work / tree.MODES).write_text(tree.modes(root))
+            tree.pack(root, image.path(), work / image.DISK, log)
+        shutil.rmtree(root)
+        image.own(work)
+        work.rename(path(layer).parent)
+        (paths.images() / "layer.log").unlink()
+        say(f"image `{layer.name}` ready: {path(layer).stat().st_blocks * 512 // 2**20} MiB on disk")
+    finally:
+        if work.exists():
+            image.remove(work)
