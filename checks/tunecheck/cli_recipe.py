@@ -150,7 +150,8 @@ def pin(which: str, output: str | None, engine: str, model_dir: str | None, revi
     click.echo(f"{place}: {lock.image.asked} is {lock.image.digest[:19]}, image id {lock.image.image_id[:19]}")
     for model in (lock.model, lock.drafter):
         if model is not None:
-            click.echo(f"{place}: {model.id} is {model.revision}, {len(model.files)} files")
+            count = len(model.files)
+            click.echo(f"{place}: {model.id} is {model.revision}, {count} file{'s' if count > 1 else ''}")
 
 
 @recipe.command()
