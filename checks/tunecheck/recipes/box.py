@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Board", "Box", "box_of", "capability"]
 
-# Product name -> compute capability: NVIDIA's table of CUDA GPUs, developer.nvidia.com/cuda-gpus, read 2026-11.
+# Product name -> compute capability. After lists that name NVIDIA's page of CUDA GPUs as their source (2026-11-21).
 _CAPABILITIES = (
     (r"RTX PRO \d{4}\b.* Blackwell|GeForce RTX 50\d\d", "12.0"), (r"\bGB10\b", "12.1"), (r"\bG?B300\b", "10.3"),
     (r"\bG?B200\b", "10.0"), (r"\b(GH200|H100|H200|H800|H20)\b", "9.0"),
