@@ -3,10 +3,11 @@ determine. Heavy things are imported where they are used: start-up is part of ev
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -25,6 +26,30 @@ _SUBJECTS = {
     "bar1-size": "GPUs", "xid": "Kernel log and kernel", "trial-hang": "Measured by p2p",
     "allreduce-integrity": "Measured by allreduce",
 }
+
+
+class _Output(io.TextIOWrapper):
+    """Standard output that says in one sentence that it cannot be written. Not every verb writes through
+    report.output.emit, --help least of all."""
+
+    def write(self, text: str) -> int:
+        try:
+            return super().write(text)
+        except OSError as error:
+            self._lost(error)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError as error:
+            self._lost(error)
+
+    def _lost(self, error: OSError) -> NoReturn:
+        if isinstance(error, BrokenPipeError):
+            raise error
+        # Python flushes once more at exit, and would complain there, with a code of its own.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+        raise UsageError(f"standard output cannot be written ({error.strerror})") from None
 
 
 class _Verbs(click.Group):
@@ -86,7 +111,7 @@ def runtime(**given: Any) -> None:
 @click.option("--pass", "pass_file", is_flag=False, flag_value="/run/tunecheck/pass.json", metavar="[FILE]",
               help="Leave the pass that tunecheck gate asks for; without FILE in /run/tunecheck.")
 def preflight(full: bool, **given: Any) -> None:
-    """Check everything that topo and host check."""
+    """Check everything that topo, host, driver and runtime check."""
     if full:
         from .cli_trials import full_preflight
 
@@ -121,24 +146,35 @@ def main() -> None:
     # Never fail on a character that the terminal's encoding lacks.
     sys.stderr.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        if sys.stdout is None:
+        stdout = sys.stdout
+        if stdout is None:
             # The next file to be opened would get its number, and the report.
             raise UsageError("standard output is closed, the report would be lost; to leave it out: >/dev/null")
-        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        if stdout is sys.__stdout__:
+            sys.stdout = _Output(stdout.buffer, stdout.encoding, "backslashreplace", line_buffering=stdout.isatty())
         cli.main(prog_name="tunecheck", standalone_mode=False)
     except (KeyboardInterrupt, click.Abort):
         click.echo(f"tunecheck: interrupted; {_left_behind()}", err=True)
         sys.exit(_INTERRUPTED)
     except SpecError as error:
         for problem in error.problems:
-            click.echo(f"tunecheck: {problem}", err=True)
+            _complain(problem)
         sys.exit(error.exit_code)
     except TunecheckError as error:
-        click.echo(f"tunecheck: {error}", err=True)
+        _complain(str(error))
         sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
+
+
+def _complain(problem: str) -> None:
+    if sys.stderr.isatty():
+        from .report.output import fitted
+
+        problem = fitted(f"tunecheck: {problem}", sys.stderr).removeprefix("tunecheck: ")
+    click.echo(f"tunecheck: {problem}", err=True)
 
 
 def _left_behind() -> str:

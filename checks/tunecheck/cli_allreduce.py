@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .cli_trials import trial, trial_options
+from .cli_trials import check_library, trial, trial_options
 from .errors import UsageError
 
 __all__ = ["allreduce", "seconds"]
@@ -34,4 +34,6 @@ def allreduce(soak: str, nccl_path: str | None, **given: Any) -> None:
     One process per GPU, our own kernel and NCCL. Exit code 4: one hung; the GPUs were examined afterwards."""
     from .trials.allreduce import allreduce as measure
 
-    trial("allreduce", partial(measure, soak_seconds=seconds(soak), nccl_path=nccl_path), **given)
+    soaked = seconds(soak)
+    check_library(nccl_path)
+    trial("allreduce", partial(measure, soak_seconds=soaked, nccl_path=nccl_path), **given)

@@ -1,8 +1,11 @@
-"""tunecheck gate: refuse to start a container on a box that is not proven, in one line."""
+"""tunecheck gate: refuse to start a container on a box that is not proven, in one line per reason."""
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,8 +50,19 @@ def leave_pass(path: str, findings: Sequence[Finding], exit_code: int, frozen: F
 
 
 def forget_pass(path: str) -> None:
-    """An older pass does not outlive the start of a new preflight, however that ends."""
+    """An older pass does not outlive the start of a new preflight, however that ends. Refuses a place where no pass
+    could be left afterwards."""
+    import stat
+
+    from .gate import passed
+    from .report.output import check_writable
+
+    passed.make_own_folder(path)
+    check_writable(path)
     try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):    # a device node, a FIFO, a link: not ours to take away
+            raise UsageError(f"{path}: is no regular file, so it cannot hold a pass; give a file, or leave FILE out "
+                             f"for {passed.PATH}")
         Path(path).unlink()
     except FileNotFoundError:
         pass
@@ -64,7 +78,9 @@ def forget_pass(path: str) -> None:
 @click.option("--max-age", metavar="TIME", default="15m", show_default=True, help="How old it may be: 90s, 15m, 2h.")
 @click.option("--spec", "spec_file", metavar="FILE", help="The spec in force, if not /etc/tunecheck/spec.json.")
 def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spec_file: str | None) -> None:
-    """Say whether a container may start on this box."""
+    """Say whether a container may start on this box.
+
+    Exit code 1 and one line for each reason where it may not; the first begins with "closed:"."""
     from .facts.spec_file import read_spec
     from .gate import judge, passed
     from .gate.image import image_id
@@ -72,6 +88,7 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
     from .gate.state import state
     from .host.live import LiveHost
     from .recipes.stored import load_recipe
+    from .report.output import emit, fitted
 
     limit = seconds(max_age, "--max-age")
     recipe, digest = load_recipe(recipe_file) if recipe_file else (None, "")
@@ -92,8 +109,8 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
         door.close()
     if reasons:
         # The first line is what `systemctl status` shows.
-        click.echo(f"tunecheck gate: closed: {reasons[0]}", err=True)
-        for reason in reasons[1:]:
-            click.echo(f"tunecheck gate: also: {reason}", err=True)
+        for word, reason in zip(("closed", *("also",) * len(reasons)), reasons, strict=False):
+            click.echo(fitted(f"tunecheck gate: {word}: {reason}", sys.stderr), err=True)
         raise SystemExit(1)
-    click.echo("tunecheck gate: open" + (f": {recipe.id} {digest[:19]}" if recipe else ""))
+    with suppress(UsageError):      # a full log disk does not keep a proven box from serving
+        emit("tunecheck gate: open" + (f": {recipe.id} {digest[:19]}" if recipe else "") + "\n")

@@ -56,6 +56,10 @@ def record(output: str | None, raw: bool, spec_file: str | None) -> None:
     click.echo(f"{output}: {_size(content)}, {_summary(door.answers)}, "
                + ("raw: it holds names, serial numbers and addresses" if raw else
                   "redacted: names, serial numbers and addresses are replaced"), err=output == "-")
+    log = found.host.kernel.log if found.host is not None else None
+    if log is not None and log.value is None and not log.missing:
+        root = "" if os.geteuid() == 0 else "; run as root: sudo tunecheck record"
+        click.echo(f"not read: the kernel log ({log.why()}){root}", err=output == "-")
 
 
 def _spec(door: RecordingHost, spec_file: str | None) -> Frozen | None:

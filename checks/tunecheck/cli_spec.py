@@ -29,7 +29,9 @@ def _refusing(command: Callable[P, None]) -> Callable[P, None]:
         try:
             command(*args, **kwargs)
         except TunecheckError as error:
-            click.echo(str(error), err=True)
+            from tunecheck.report.output import fitted
+
+            click.echo(fitted(str(error), sys.stderr), err=True)
             sys.exit(error.exit_code)
 
     return wrapper

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .cli_check import REPORTS
-from .errors import UsageError
+from .errors import TrialError, UsageError
 
 if TYPE_CHECKING:
+    from .facts.topology import Topology
     from .trials.session import Trial
 
-__all__ = ["full_preflight", "numbers", "trial", "trial_options"]
+__all__ = ["check_library", "full_preflight", "numbers", "trial", "trial_options"]
 
 
 def trial_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -39,6 +41,36 @@ def numbers(text: str | None) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise UsageError(f"--gpus {text}: expected numbers separated by commas, as in --gpus 0,1") from None
+
+
+def _check_folder(evidence: str) -> None:
+    if not Path(evidence).is_dir():
+        raise UsageError(f"--evidence {evidence}: is no folder; expected one that is there, for the bundle of a stall")
+    if not os.access(evidence, os.W_OK | os.X_OK):
+        raise UsageError(f"--evidence {evidence}: nothing can be written there; choose another folder")
+
+
+def check_library(path: str | None) -> None:
+    """Refuse a --nccl that no loader takes, before the probing starts. A name without a folder is the loader's to
+    find."""
+    if path is None or "/" not in path:
+        return
+    try:
+        with open(path, "rb") as stream:
+            magic = stream.read(4)
+    except OSError as error:
+        raise UsageError(f"--nccl {path}: cannot be read ({error.strerror}); expected a libnccl.so.2") from None
+    if magic != b"\x7fELF":
+        raise UsageError(f"--nccl {path}: is no shared library; expected a libnccl.so.2")
+
+
+def _refuse_none(topology: Topology) -> None:
+    """Nothing to measure is no pass: a box whose GPUs are gone must not be green."""
+    found = topology.accelerators
+    if found.value is None:
+        raise TrialError(f"nothing was measured: the PCI devices cannot be listed: {found.why()}")
+    if not found.value:
+        raise TrialError("no accelerator found: nothing was measured; see `tunecheck topo`")
 
 
 def full_preflight(source: str | None, since: str | None, record: str | None, prometheus_to: str | None,
@@ -65,11 +97,14 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
     wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
     check_outputs(wanted, None)
     chosen = numbers(gpus)
+    _check_folder(evidence)
     leave = passing(pass_file, full=True)
     if "CUDA_VISIBLE_DEVICES" in os.environ:
         click.echo("tunecheck: CUDA_VISIBLE_DEVICES is set and not followed: a trial measures all GPUs; choose with "
                    "--gpus", err=True)
     frozen, snapshot = look(verb, spec_file, None)
+    if verb != "preflight" and not chosen:      # preflight says it as a finding, among others
+        _refuse_none(snapshot.topology)
     from .report.document import document
     from .rules import Case, judge
     from .trials import session

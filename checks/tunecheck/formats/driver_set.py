@@ -15,8 +15,8 @@ from .driver_packages import TOOLKIT, Family, Part, Release
 from .driver_types import Box, Exact, Pin, Plan, Repository, Want
 from .package_versions import highest, upstream
 
-__all__ = ["INSTALLED_GLOBS", "Box", "Exact", "Pin", "Plan", "Repository", "Want", "flavour", "names", "plan",
-           "preflight", "toolkit_names", "toolkit_plan"]
+__all__ = ["FIRST_BLACKWELL", "INSTALLED_GLOBS", "Box", "Exact", "Pin", "Plan", "Repository", "Want", "flavour",
+           "names", "plan", "preflight", "toolkit_names", "toolkit_plan"]
 
 #: For dpkg-query -W and rpm -qa: whatever may belong to a driver, a toolkit or their holds.
 INSTALLED_GLOBS = ("*nvidia*", "cuda-drivers*", "libcuda1*", "libcudadebugger1", "libnv*", "nvlsm*", "infiniband-diags",
@@ -28,7 +28,7 @@ _BLACKLIST = ("nvidia-", "libnvidia-", "libcuda", "libnvcuvid", "libnvoptix", "l
               "xserver-xorg-video-nvidia")
 _KERNELS = ("linux-image-", "linux-headers-", "linux-modules-")
 _TOOLS = {"apt": ("dkms", "gcc", "make"), "dnf": ("dkms", "gcc", "make", "elfutils-libelf-devel")}
-_FIRST_BLACKWELL = 570    # CUDA 12.8, the first toolkit with Blackwell, needs >= 570.26 (its release notes)
+FIRST_BLACKWELL = 570    # CUDA 12.8, the first toolkit with Blackwell, needs >= 570.26 (its release notes)
 
 
 def names(box: Box, want: Want) -> Tuple[str, ...]:
@@ -210,8 +210,8 @@ def _locks(install: Tuple[Exact, ...]) -> Tuple[str, ...]:
 def _notes(box: Box, want: Want, parts: Dict[str, Part], chosen: Dict[str, str], remove: Tuple[str, ...]) \
         -> Iterator[str]:
     version = want.version or ""
-    if int(version.partition(".")[0]) < _FIRST_BLACKWELL:
-        yield "driver %s knows no Blackwell GPU: those need %d or newer" % (version, _FIRST_BLACKWELL)
+    if int(version.partition(".")[0]) < FIRST_BLACKWELL:
+        yield "driver %s knows no Blackwell GPU: those need %d or newer" % (version, FIRST_BLACKWELL)
     others = {refusals.driver_of(name, each) for name, each in box.installed.items()} - {None}
     if len(others) > 1 and version in others:
         yield "parts of %s are installed beside %s: an interrupted change, mended by this one" % (

@@ -15,7 +15,7 @@ from ..report.output import write_file
 from ..rules.finding import Finding
 from .state import State
 
-__all__ = ["PATH", "SCHEMA", "Pass", "from_findings", "read", "write"]
+__all__ = ["PATH", "SCHEMA", "Pass", "from_findings", "make_own_folder", "read", "write"]
 
 SCHEMA = "tunecheck/pass/1"
 PATH = "/run/tunecheck/pass.json"
@@ -46,13 +46,19 @@ def from_findings(findings: Sequence[Finding], exit_code: int, spec_digest: str,
     return Pass(exit_code, (*reasons[:_SHOWN], *more), spec_digest, state, full, taken, version)
 
 
-def write(path: str, found: Pass) -> None:
-    """Replace the pass in one step; readable by everybody, written by root only."""
+def make_own_folder(path: str) -> None:
+    """The pass's usual folder is gone after every boot; another one is its owner's to make."""
     folder = Path(path).parent
+    if folder != Path(PATH).parent:
+        return
     try:
-        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o755, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{folder}: cannot be made ({error.strerror}); the pass is written by root") from None
+
+
+def write(path: str, found: Pass) -> None:
+    """Replace the pass in one step; readable by everybody, written by root only."""
     document = {"schema": SCHEMA, "pass": codec.encode(Pass, found)}
     write_file(path, (json.dumps(document, indent=2) + "\n").encode(), 0o644, "pass")
 

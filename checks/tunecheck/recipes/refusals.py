@@ -21,6 +21,11 @@ _WORDS = {
     "bool_type": "true or false, without quotes", "list_type": "a list", "dict_type": "a mapping",
     "model_type": "a mapping",
 }
+_BOUNDS = {
+    "greater_than": "more than {}", "greater_than_equal": "at least {}", "less_than": "less than {}",
+    "less_than_equal": "at most {}", "string_too_short": "a text of at least {} characters",
+    "string_too_long": "a text of at most {} characters", "too_short": "a list of at least {}",
+}
 _PATTERNS = {
     "digest": 'a complete digest, "sha256:" and 64 hex digits', "image_id": 'an image id, "sha256:" and 64 hex digits',
     "revision": "a commit of 40 hex digits; a branch moves: leave it null and run tunecheck recipe pin",
@@ -52,7 +57,7 @@ def _expected(kind: str, place: list[str], context: dict[str, object]) -> str:
     bounds = {"greater_than": "gt", "greater_than_equal": "ge", "less_than": "lt", "less_than_equal": "le",
               "string_too_short": "min_length", "string_too_long": "max_length", "too_short": "min_length"}
     if kind in bounds:
-        return f"{kind.replace('_', ' ')} {context[bounds[kind]]}"
+        return _BOUNDS[kind].format(context[bounds[kind]])
     return _WORDS.get(kind, kind.replace("_", " "))
 
 

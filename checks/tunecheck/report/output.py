@@ -7,10 +7,11 @@ import stat
 import sys
 import tempfile
 from pathlib import Path
+from typing import TextIO
 
 from ..errors import UsageError
 
-__all__ = ["PRIVATE", "check_writable", "emit", "write_file", "written"]
+__all__ = ["PRIVATE", "check_writable", "emit", "fitted", "write_file", "written"]
 
 #: Mode of what names people and machines: a raw recording, a snapshot.
 PRIVATE = 0o600
@@ -65,10 +66,24 @@ def emit(content: str | bytes) -> None:
             sys.stdout.write(content)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes once more at exit, and would complain there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard()
     except OSError as error:
+        _discard()
         raise UsageError(f"standard output cannot be written ({error.strerror})") from None
+
+
+def _discard() -> None:
+    # Python flushes once more at exit, and would complain there, with a code of its own.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def fitted(message: str, stream: TextIO) -> str:
+    """Sentences for a person: wrapped where ``stream`` is a terminal, one line each where it is none."""
+    if not stream.isatty():
+        return message
+    from .terminal import wrapped
+
+    return "\n".join(wrapped(line, stream) for line in message.split("\n"))
 
 
 def _special(target: Path) -> bool:

@@ -47,7 +47,17 @@ def style_for(stream: TextIO) -> Style:
 
 def wrapped(line: str, stream: TextIO) -> str:
     """A message for a terminal, or as it is where ``stream`` is none."""
-    return "\n".join(_wrap(line, shutil.get_terminal_size().columns)) if stream.isatty() else line
+    return "\n".join(_wrap(line, _columns(stream))) if stream.isatty() else line
+
+
+def _columns(stream: TextIO) -> int:
+    """Of this stream: standard output may be another terminal, or none."""
+    if os.environ.get("COLUMNS", "").isdigit():
+        return shutil.get_terminal_size().columns
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose: bool = False,
@@ -77,7 +87,7 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
     text += _missing(missing, style, verbose) if missing else []
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     text += _line("skip", _skips(skipped), style) if skipped else []
-    return "\n".join([*text, "", *_wrap(_summary(findings), style.width)]) + "\n"
+    return "\n".join([*text, "", *_wrap(_summary(findings) + _why_nothing(case, findings), style.width)]) + "\n"
 
 
 def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool = False) -> str:
@@ -164,6 +174,16 @@ def _summary(findings: list[Finding]) -> str:
     counts = {outcome: sum(finding.outcome == outcome for finding in findings) for outcome in _COUNTED}
     named = [f"{count} {word}" for outcome, word in _COUNTED.items() if (count := counts[outcome])]
     return f"{worst(findings).upper()}: {', '.join(named) or 'nothing judged'}"
+
+
+def _why_nothing(case: Case, findings: list[Finding]) -> str:
+    """A report that judged nothing looks like a good one: a box whose GPUs are gone must not be green unnoticed."""
+    if any(finding.outcome != "skip" for finding in findings):
+        return ""
+    found = case.snapshot.topology.accelerators
+    if found.value is None:
+        return f"; the PCI devices cannot be listed: {found.why()}"
+    return "; no accelerator found, nothing was judged" if not found.value else "; nothing was judged (-v says why)"
 
 
 def _wrap(line: str, width: int, hang: int = 2) -> list[str]:

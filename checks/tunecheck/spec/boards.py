@@ -19,6 +19,7 @@ class Board:
     GB/s (``p2p_both_ways_gb_s``: both directions in sum), and the bus bandwidth of an all-reduce over 2 or 8 ranks."""
 
     name: str
+    architecture: str | None = None
     memory_mib: int | None = None
     bar1_mib: int | None = None
     power_min_w: int | None = None

@@ -34,7 +34,7 @@ def hosts_of(inventory: str, only: str | None = None) -> dict[str, dict[str, Any
         near = difflib.get_close_matches(only, hosts, n=1)
         guess = f"did you mean {near[0]}? " if near else ""
         names = ", ".join(sorted(hosts)[:20])
-        raise UsageError(f"inventory {inventory} has no host {only!r}; {guess}Its hosts: {names}")
+        raise UsageError(f"inventory {inventory} has no host {only!r}; {guess}its hosts: {names}")
     return {only: hosts[only]}
 
 

@@ -89,27 +89,36 @@ def _sentence(detail: ErrorDetails, location: list[Any]) -> str:
     if kind == "extra_forbidden":
         return _unknown(name, location)
     if isinstance(value, bool) and kind != "bool_type":
-        return _yaml_bool(value, name, context, location)
+        return _yaml_bool(value, kind, context, location)
     if value is None:
         return f"is empty (null); expected {_expected(kind, context, location)}, or remove the line"
     return f"got {json.dumps(value, default=str)}; expected {_expected(kind, context, location)}"
 
 
-def _yaml_bool(value: bool, name: str, context: dict[str, Any], location: list[Any]) -> str:
+def _yaml_bool(value: bool, kind: str, context: dict[str, Any], location: list[Any]) -> str:
+    """What YAML made of a bare word. Quotes are advised only where the quoted word is a value."""
     if location and location[0] == "modules":
         return f"got {json.dumps(value)}; expected a number or text, for example {int(value)} instead of a yes/no word"
     words, word = ("on, yes or true", "on") if value else ("off, no or false", "off")
-    expected = context.get("expected")
-    example = f'{name}: "{word}"' if isinstance(location[-1], str) else f'- "{word}"'
-    allowed = f"; allowed: {expected}" if expected else ""
-    return f"YAML read the unquoted word {words} as {value}; write it in quotes, {example}{allowed}"
+    read = f"YAML read the unquoted word {words} as {value}"
+    allowed = str(context.get("expected", ""))
+    if kind == "literal_error" and f"'{word}'" in allowed:
+        return f'{read}; write it in quotes, {location[-1]}: "{word}"; allowed: {allowed}'
+    if kind == "string_type" and location[:2] == ["kernel", "cmdline"]:     # any word, the kernel's business
+        return f'{read}; write it in quotes, - "{word}"'
+    kind = "string_pattern_mismatch" if kind == "string_type" and _shape(location) else kind
+    return f"{read}; expected {_expected(kind, context, location)}"
+
+
+def _shape(location: list[Any]) -> str | None:
+    return next((text for key, text in _PATTERNS.items() if key in location), None)
 
 
 def _expected(kind: str, context: dict[str, Any], location: list[Any]) -> str:
     if kind == "literal_error":
         return f"one of {context['expected']}"
     if kind == "string_pattern_mismatch":
-        return next((text for key, text in _PATTERNS.items() if key in location), str(context.get("pattern")))
+        return _shape(location) or str(context.get("pattern"))
     for key in ("version", "toolkit", "clocks_mhz"):     # 595.71 and 1.18 are numbers in YAML
         if key in location:
             return _PATTERNS[key]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tunecheck.formats.driver_set import FIRST_BLACKWELL
 from tunecheck.spec.boards import board
 from tunecheck.spec.frozen import Spec
 
@@ -19,9 +20,10 @@ def _mirror(spec: Spec) -> Iterator[tuple[str, str]]:
     driver, runtime = spec.driver, spec.runtime
     users = [name for name, source in (("driver.source", driver.source), ("runtime.toolkit_source",
              runtime.toolkit_source)) if source == "mirror"]
+    says = "say" if len(users) > 1 else "says"
     for name, value in (("mirror", driver.mirror), ("mirror_fingerprint", driver.mirror_fingerprint)):
         if users and value is None:
-            yield (f"driver.{name}", f"is missing, and {' and '.join(users)} say mirror; state "
+            yield (f"driver.{name}", f"is missing, and {' and '.join(users)} {says} mirror; state "
                    + ("the repository's address" if name == "mirror" else "the fingerprint of the key that signs it"))
         elif value is not None and not users:
             yield (f"driver.{name}", "is stated, but neither driver.source nor runtime.toolkit_source says mirror; set "
@@ -33,9 +35,15 @@ def _driver(spec: Spec) -> Iterator[tuple[str, str]]:
     if driver.source != "leave" and driver.version is None:
         yield ("driver.version", f"is missing, and driver.source is {driver.source}: what is installed must be one "
                'exact release, for example "595.71.05"')
-    if driver.modules == "precompiled" and driver.source == "mirror":
-        yield ("driver.modules", "is precompiled, which the distribution and, for some, NVIDIA's repository have; "
-               'expected driver.source distribution or nvidia, or driver.modules: "dkms"')
+    if driver.modules == "precompiled" and driver.source in ("nvidia", "mirror"):
+        yield ("driver.modules", f"is precompiled, which source {driver.source} does not have: precompiled open "
+               "modules are known from Ubuntu's own repository only; expected driver.source: distribution, or "
+               "driver.modules: dkms")
+    boards = [board(ids) for ids in spec.accelerators.pci_ids]
+    blackwell = bool(boards) and all(known is not None and known.architecture == "Blackwell" for known in boards)
+    if blackwell and driver.version is not None and int(driver.version.partition(".")[0]) < FIRST_BLACKWELL:
+        yield ("driver.version", f"is {driver.version}, which knows no Blackwell GPU, and all of "
+               f"accelerators.pci_ids are; expected {FIRST_BLACKWELL} or newer, for example \"595.71.05\"")
 
 
 def _runtime(spec: Spec) -> Iterator[tuple[str, str]]:

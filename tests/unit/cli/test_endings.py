@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
 import stat
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,8 @@ from tests.unit.report.boxes import wrong
 
 from tunecheck.cli import cli
 from tunecheck.errors import UsageError
+from tunecheck.gate import passed
+from tunecheck.gate.state import state
 from tunecheck.host import live
 from tunecheck.report import output
 from tunecheck.report.outputs import check_outputs, write_outputs
@@ -149,9 +155,51 @@ def test_closed_standard_output_is_said(args: str) -> None:
     assert done.stderr.startswith("tunecheck: standard output is closed")
 
 
-@pytest.mark.parametrize("args", ["record -o -", "snapshot"])
+@pytest.mark.parametrize("args", ["record -o -", "snapshot", "checks", "explain acs-redirect", "--help", "topo --help",
+                                  "recipe list", "recipe lint lab-tiny", "spec schema"])
 def test_a_full_device_is_said(args: str) -> None:
     done = subprocess.run(["sh", "-c", f"exec {sys.executable} -m tunecheck {args} >/dev/full"], env=_ENV, text=True,
                           stderr=subprocess.PIPE, timeout=60, check=False)
     assert done.returncode == 2
     assert "standard output cannot be written (No space left on device)" in done.stderr
+
+
+def test_a_full_log_disk_does_not_close_the_gate(tmp_path: Path) -> None:
+    door = live.LiveHost()
+    try:
+        now = state(door)
+    finally:
+        door.close()
+    passed.write(str(tmp_path / "pass.json"), passed.from_findings([], 0, "", now, False, "0"))
+    done = subprocess.run(["sh", "-c", f"exec {sys.executable} -m tunecheck gate --pass {tmp_path}/pass.json "
+                           ">/dev/full"], env=_ENV, text=True, stderr=subprocess.PIPE,
+                          timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def _on_a_terminal(*args: str, columns: int) -> tuple[int, list[str]]:
+    """Exit code and the lines that a terminal of so many columns got; standard output is none."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    env = {key: value for key, value in _ENV.items() if key != "COLUMNS"}
+    try:
+        done = subprocess.run([sys.executable, "-m", "tunecheck", *args], env=env, stdout=subprocess.DEVNULL,
+                              stderr=theirs, timeout=60, check=False)
+        os.set_blocking(ours, False)
+        return done.returncode, os.read(ours, 65536).decode().replace("\r\n", "\n").splitlines()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+@pytest.mark.parametrize(("args", "code", "begin"), [
+    (("topo", "--record", "-"), 2, "tunecheck: --record -: standard output has the"),
+    (("gate", "--pass", "none/pass.json"), 1, "tunecheck gate: closed: no preflight has"),
+    (("spec", "show", "-i", "none/inventory"), 2, "inventory 'none/inventory' does not exist;"),
+])
+def test_what_is_wrong_fits_a_narrow_terminal(args: tuple[str, ...], code: int, begin: str) -> None:
+    found, lines = _on_a_terminal(*args, columns=50)
+    assert found == code
+    assert len(lines) > 1 and max(map(len, lines)) <= 50
+    assert lines[0].startswith(begin)
+    assert all(line.startswith("  ") for line in lines[1:])

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from tests.unit.checks.measurements import measured
-from tests.unit.facts.trees import below_one_switch, full
+from tests.unit.facts.trees import PCI, Machine, below_one_switch, full
 
 from tunecheck.cli import cli
+from tunecheck.errors import TrialError, UsageError
 from tunecheck.host import Host
 from tunecheck.trials.measured import Measured
 
@@ -53,3 +54,36 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_trial(stand_in: li
                                                                     tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["p2p", "--prometheus", str(tmp_path / "r.txt")])
     assert done.exit_code != 0 and "call it" in str(done.exception) and stand_in == []
+
+
+@pytest.mark.parametrize(("argv", "says"), [
+    (["p2p", "--evidence", "/nope"], "--evidence /nope: is no folder"),
+    (["allreduce", "--evidence", "/etc/passwd"], "--evidence /etc/passwd: is no folder"),
+    (["allreduce", "--nccl", "/etc/passwd"], "--nccl /etc/passwd: is no shared library; expected a libnccl.so.2"),
+    (["allreduce", "--nccl", "/nope/libnccl.so.2"], "cannot be read (No such file"),
+    (["allreduce", "--soak", "long"], "--soak long: expected a time"),
+])
+def test_options_are_refused_where_there_is_no_gpu_either(monkeypatch: pytest.MonkeyPatch, argv: list[str],
+                                                          says: str) -> None:
+    monkeypatch.setattr("tunecheck.cli_check._open", lambda source: Machine().host())
+    error = CliRunner().invoke(cli, argv).exception
+    assert isinstance(error, UsageError) and says in str(error)
+
+
+def test_a_library_by_name_is_the_loaders_to_find(stand_in: list[dict[str, Any]]) -> None:
+    assert CliRunner().invoke(cli, ["allreduce", "--nccl", "libnccl.so.2"]).exit_code in (0, 1, 3)
+    assert len(stand_in) == 1
+
+
+@pytest.mark.parametrize("verb", ["p2p", "allreduce"])
+def test_without_a_gpu_nothing_was_measured(monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+    """Gone GPUs must not be green; what cannot be listed is not gone."""
+    monkeypatch.setattr("tunecheck.cli_check._open", lambda source: Machine().host())
+    error = CliRunner().invoke(cli, [verb]).exception
+    assert isinstance(error, TrialError) and error.exit_code == 3
+    assert str(error).startswith("no accelerator found: nothing was measured")
+    closed = Machine().gone("list", PCI, reason="no permission")
+    del closed.lists[PCI]
+    monkeypatch.setattr("tunecheck.cli_check._open", lambda source: closed.host())
+    error = CliRunner().invoke(cli, [verb]).exception
+    assert isinstance(error, TrialError) and "the PCI devices cannot be listed" in str(error)

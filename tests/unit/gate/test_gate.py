@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from tunecheck.cli import cli
+from tunecheck.cli_gate import forget_pass
 from tunecheck.errors import UsageError
 from tunecheck.facts.fact import Fact, absent, known
 from tunecheck.gate import judge, passed
@@ -129,7 +130,7 @@ def test_a_damaged_model(tmp_path: Path, damage: Any, says: str) -> None:
 
 
 def test_a_pass_survives_its_file(tmp_path: Path) -> None:
-    path = str(tmp_path / "run/pass.json")
+    path = str(tmp_path / "pass.json")
     passed.write(path, PASS)
     assert passed.read(path) == PASS
     Path(path).write_text("{}")
@@ -161,6 +162,35 @@ def test_from_preflight_to_the_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert runner.invoke(cli, ["preflight", "--pass", path, "--spec", "/none"]).exit_code != 0
     assert not Path(path).exists()
     assert "no preflight has passed in this boot" in runner.invoke(cli, ["gate", "--pass", path]).output
+
+
+def test_only_a_regular_file_is_taken_away(tmp_path: Path) -> None:
+    """preflight --pass as root must not turn /dev/full, a FIFO or a link into a file, nor make folders."""
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "file").write_text("{}")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "full").symlink_to("/dev/full")
+    for name in ("fifo", "link", "full"):
+        with pytest.raises(UsageError, match="is no regular file, so it cannot hold a pass"):
+            forget_pass(str(tmp_path / name))
+    with pytest.raises(UsageError, match="is a directory"):
+        forget_pass(str(tmp_path))
+    with pytest.raises(UsageError, match="does not exist; create it first"):
+        forget_pass(str(tmp_path / "none/pass.json"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "file", "full", "link"]
+    forget_pass(str(tmp_path / "file"))
+    forget_pass(str(tmp_path / "file"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "full", "link"]
+
+
+def test_the_usual_folder_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passed, "PATH", str(tmp_path / "tunecheck/pass.json"))
+    forget_pass(str(tmp_path / "tunecheck/pass.json"))
+    assert (tmp_path / "tunecheck").is_dir()
+    (tmp_path / "tunecheck").rmdir()
+    (tmp_path / "tunecheck").write_text("")
+    with pytest.raises(UsageError, match="cannot be made"):
+        forget_pass(str(tmp_path / "tunecheck/pass.json"))
 
 
 @pytest.mark.parametrize(("argv", "says"), [

@@ -79,6 +79,15 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     assert "redirects" in text
 
 
+@pytest.mark.parametrize("verb", ["driver", "runtime"])
+def test_a_report_that_judged_nothing_says_why(verb: str) -> None:
+    case = _case(Machine(), verb, with_spec=False)
+    findings = [finding for finding in judge(case, verb) if finding.outcome == "skip"]
+    assert render(verb, case, findings, Style()).endswith(" skipped; no accelerator found, nothing was judged\n")
+    case = _case(switch(), verb)
+    assert "nothing was judged" not in render(verb, case, judge(case, verb), Style())
+
+
 def test_a_narrow_terminal_gets_pairs_for_the_matrix() -> None:
     assert "GPU0  X     PIX" in _text(switch(), Style(width=80))
     assert "GPU0-GPU1 PIX" in _text(switch(), Style(width=12))

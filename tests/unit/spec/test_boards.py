@@ -15,7 +15,7 @@ from tunecheck.spec import boards, profile_files
 from tunecheck.spec.boards import Board, board
 
 DATA = tomllib.loads((Path(boards.__file__).parent / "boards.toml").read_text(encoding="utf-8"))
-_KINDS = {"name": str, "p2p": str}
+_KINDS = {"name": str, "p2p": str, "architecture": str}
 
 
 @pytest.mark.parametrize("ids", DATA)
