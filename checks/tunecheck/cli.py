@@ -151,7 +151,8 @@ def main() -> None:
             # The next file to be opened would get its number, and the report.
             raise UsageError("standard output is closed, the report would be lost; to leave it out: >/dev/null")
         stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-        if stdout is sys.__stdout__:
+        unwrapped = stdout is sys.__stdout__
+        if unwrapped:
             sys.stdout = _Output(stdout.buffer, stdout.encoding, "backslashreplace", line_buffering=stdout.isatty())
         cli.main(prog_name="tunecheck", standalone_mode=False)
     except (KeyboardInterrupt, click.Abort):

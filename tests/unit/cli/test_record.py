@@ -229,7 +229,7 @@ def test_a_host_that_answers_nothing(machine: Machine, monkeypatch: pytest.Monke
 
 
 def test_a_kernel_log_that_could_not_be_read_is_said(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "not read" not in _run("record", "-o", "with.tar.zst").output
+    assert "not read:" not in _run("record", "-o", "with.tar.zst").output
     for argv in [argv for argv in machine.runs if argv[0] in ("dmesg", "journalctl")]:
         machine.runs[argv] = Completed(1, "", "dmesg: read kernel buffer failed: Operation not permitted")
     monkeypatch.setattr("os.geteuid", lambda: 65534)
