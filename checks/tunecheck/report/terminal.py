@@ -178,12 +178,14 @@ def _summary(findings: list[Finding]) -> str:
 
 def _why_nothing(case: Case, findings: list[Finding]) -> str:
     """A report that judged nothing looks like a good one: a box whose GPUs are gone must not be green unnoticed."""
-    if any(finding.outcome != "skip" for finding in findings):
-        return ""
+    if any(finding.id == "accelerator-count" for finding in findings):
+        return ""       # which says it
+    judged = any(finding.outcome != "skip" for finding in findings)
+    text = "" if judged else "; nothing was judged (-v says why)"
     found = case.snapshot.topology.accelerators
     if found.value is None:
-        return f"; the PCI devices cannot be listed: {found.why()}"
-    return "; no accelerator found, nothing was judged" if not found.value else "; nothing was judged (-v says why)"
+        return "" if judged else f"; nothing was judged: the PCI devices cannot be listed: {found.why()}"
+    return text if found.value or case.snapshot.topology.unlisted else f"; no accelerator found{text}"
 
 
 def _wrap(line: str, width: int, hang: int = 2) -> list[str]:

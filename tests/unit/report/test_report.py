@@ -80,12 +80,16 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 
 
 @pytest.mark.parametrize("verb", ["driver", "runtime"])
-def test_a_report_that_judged_nothing_says_why(verb: str) -> None:
+def test_a_report_without_a_gpu_says_so(verb: str) -> None:
     case = _case(Machine(), verb, with_spec=False)
-    findings = [finding for finding in judge(case, verb) if finding.outcome == "skip"]
-    assert render(verb, case, findings, Style()).endswith(" skipped; no accelerator found, nothing was judged\n")
-    case = _case(switch(), verb)
-    assert "nothing was judged" not in render(verb, case, judge(case, verb), Style())
+    findings = judge(case, verb)
+    assert "; no accelerator found" in render(verb, case, findings, Style()).splitlines()[-1]
+    skipped = [finding for finding in findings if finding.outcome == "skip"]
+    last = render(verb, case, skipped, Style()).splitlines()[-1]
+    assert last == f"SKIP: {len(skipped)} skipped; no accelerator found; nothing was judged (-v says why)"
+    for machine, which in ((switch(), verb), (Machine(), "host")):
+        case = _case(machine, which)
+        assert "no accelerator found" not in render(which, case, judge(case, which), Style()).splitlines()[-1]
 
 
 def test_a_narrow_terminal_gets_pairs_for_the_matrix() -> None:
