@@ -17,7 +17,8 @@ from typing import Any
 from lab.apt_repo import Package, Repository
 
 ROOT = Path(__file__).resolve().parents[2]
-_PACKAGES = ("python3-minimal", "dkms", "gcc", "make", "linux-image-amd64", "linux-headers-amd64", "unattended-upgrades")
+_PACKAGES = ("python3-minimal", "dkms", "gcc", "make", "linux-image-amd64", "linux-headers-amd64",
+             "unattended-upgrades")
 # depmod reads every module: without these a build takes 2 s instead of 12.
 _SLIM = ('cd "$1"/lib/modules/*/kernel && find . -name "*.ko*" ! -name "nouveau.ko*" -delete && '
          'chroot "$1" sh -c \'depmod $(ls /lib/modules) && update-initramfs -u -k all\'')
@@ -113,7 +114,8 @@ class DriverBox:
 
     def versions(self, *patterns: str) -> dict[str, str]:
         """Installed packages that fit."""
-        rows = self.run("dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Status}\\n", *patterns, check=False)
+        shape = "${Package} ${Version} ${db:Status-Status}\\n"
+        rows = self.run("dpkg-query", "-W", "-f", shape, *patterns, check=False)
         cells = [row.split() for row in rows.splitlines()]
         return {row[0]: row[1] for row in cells if len(row) == 3 and row[2] == "installed"}
 
