@@ -20,11 +20,10 @@ from tunecheck.errors import TunecheckError
 from tunecheck.host import Host
 from tunecheck.trials.allreduce import allreduce
 from tunecheck.trials.beat import PHASES, State
-from tunecheck.trials.evidence import Evidence
 from tunecheck.trials.measured import Measured
 from tunecheck.trials.p2p import Flows
 from tunecheck.trials.session import Trial as Measure
-from tunecheck.trials.supervisor import Job, Outcome, Supervisor, process_state
+from tunecheck.trials.supervisor import Job, Outcome, Progress, Supervisor, Take, process_state
 
 __all__ = ["Trial", "gpus", "one_trial", "stalls"]
 
@@ -62,8 +61,7 @@ class Trial:
 class _Watched(Supervisor):
     """Tells ``began`` of every run: the one after a stall begins when the GPUs were examined."""
 
-    def __init__(self, began: Callable[[], None], evidence: Evidence,
-                 progress: Callable[[Sequence[State]], None]) -> None:
+    def __init__(self, began: Callable[[], None], evidence: Take | None, progress: Progress) -> None:
         super().__init__(evidence=evidence, progress=progress)
         self._began = began
 
@@ -109,7 +107,7 @@ def one_trial(session: Session, number: signal.Signals, rank: int, nccl: str | N
 
     timers: list[threading.Timer] = []
 
-    def watch(states: Sequence[State]) -> None:
+    def watch(_: Sequence[Job], states: Sequence[State]) -> None:
         if not timers and states and all(state.phase == "soak" for state in states):
             timers.append(threading.Timer(delay, hit))
             timers[0].start()
@@ -118,9 +116,9 @@ def one_trial(session: Session, number: signal.Signals, rank: int, nccl: str | N
         if trial.at and not trial.proven:
             trial.proven = time.monotonic() - trial.at
 
-    def measure(host: Host, ordinals: Sequence[int], flows: Flows) -> Measured:
+    def measure(host: Host, ordinals: Sequence[int], flows: Flows, /, *, supervisor: Supervisor) -> Measured:
         return allreduce(host, ordinals, flows, soak_seconds=_SOAK_SECONDS, nccl_path=nccl, shortened=True,
-                         supervisor=_Watched(began, Evidence(host), watch))
+                         supervisor=_Watched(began, supervisor.evidence, watch))
 
     found = session(measure)
     ended = time.monotonic()

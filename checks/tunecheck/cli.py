@@ -21,15 +21,16 @@ _INTERRUPTED = 130
 _SUBJECTS = {
     "spec-present": "The accelerators and what joins them", "link-width": "PCIe links and switches",
     "acs-redirect": "ACS", "cmdline-token": "Kernel parameters and IOMMU", "module-parameter": "Modules, CPUs, memory",
-    "driver-version": "NVIDIA driver and services", "bar1-size": "GPUs", "xid": "Kernel log and kernel",
-    "trial-hang": "Measured by p2p", "allreduce-integrity": "Measured by allreduce",
+    "driver-version": "NVIDIA driver and services", "runtime-engine": "Container runtime",
+    "bar1-size": "GPUs", "xid": "Kernel log and kernel", "trial-hang": "Measured by p2p",
+    "allreduce-integrity": "Measured by allreduce",
 }
 
 
 class _Verbs(click.Group):
     """Loads these verbs, each from its own file, only when they are asked for: start-up time."""
 
-    later = ("allreduce", "p2p", "record", "snapshot", "spec", "trial")
+    later = ("allreduce", "gate", "p2p", "pins", "record", "snapshot", "spec", "trial")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*super().list_commands(ctx), *self.later])
@@ -67,7 +68,23 @@ def host(**given: Any) -> None:
 
 @cli.command()
 @options
+def driver(**given: Any) -> None:
+    """Check the NVIDIA driver: versions, holds, the next boot."""
+    check("driver", **given)
+
+
+@cli.command()
+@options
+def runtime(**given: Any) -> None:
+    """Check what gives containers their GPUs."""
+    check("runtime", **given)
+
+
+@cli.command()
+@options
 @click.option("--full", is_flag=True, help="Also measure, as p2p and allreduce do, with a soak of 60 s.")
+@click.option("--pass", "pass_file", is_flag=False, flag_value="/run/tunecheck/pass.json", metavar="[FILE]",
+              help="Leave the pass that tunecheck gate asks for; without FILE in /run/tunecheck.")
 def preflight(full: bool, **given: Any) -> None:
     """Check everything that topo and host check."""
     if full:

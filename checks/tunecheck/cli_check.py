@@ -1,12 +1,11 @@
-"""What topo, host and preflight share: their options, and the way from a host to a report."""
+"""What topo, host, driver, runtime and preflight share: their options, and the way from a host to a report."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -17,11 +16,14 @@ if TYPE_CHECKING:
     from .facts.snapshot import Snapshot
     from .host import Host
     from .host.recording import RecordingHost
+    from .rules.finding import Finding
     from .spec.frozen import Frozen
 
-__all__ = ["REPORTS", "check", "look", "options", "say"]
+__all__ = ["REPORTS", "check", "look", "options", "passing", "say"]
 
 
+#: Those that show the tree, and compare it with nvidia-smi's table.
+_WITH_TREE = ("topo", "preflight")
 #: What every verb that ends in a report takes.
 REPORTS = (
     click.option("--html", "html_to", metavar="FILE", help="Write a report for the browser, one file, offline."),
@@ -37,7 +39,7 @@ REPORTS = (
 
 
 def options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options that topo, host and preflight share."""
+    """Options that all of them have."""
     for option in (
         click.option("--since", metavar="PATH",
                      help="Show counters as differences to an earlier recording or snapshot of the same host."),
@@ -51,15 +53,16 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def check(verb: str, spec_file: str | None, source: str | None, record: str | None, since: str | None,
-          verbose: bool = False, trial: bool = False, **outputs: str | None) -> None:
+          verbose: bool = False, trial: bool = False, pass_file: str | None = None, **outputs: str | None) -> None:
     """Open the host, read, judge, report; leaves through SystemExit with the verdict's code. ``outputs``: json_to,
-    junit_to, prometheus_to, html_to, each a file or "-"."""
+    junit_to, prometheus_to, html_to, each a file or "-". ``pass_file``: where the pass for the gate is left."""
     import datetime
 
     from .report.outputs import Run, check_outputs, rendered, to_standard_output, write_outputs
 
     wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
     check_outputs(wanted, record)
+    leave = passing(pass_file, source)
     recording = _recorder(source) if record is not None else None
     frozen, snapshot = look(verb, spec_file, source, recording, trial)
     from .report.document import document
@@ -79,8 +82,22 @@ def check(verb: str, spec_file: str | None, source: str | None, record: str | No
         packed = None
         if recording is not None and record is not None:
             packed = (record, recording.packed(redact=True, root=os.geteuid() == 0, verb=verb))
-        say(text, partial(write_outputs, wanted, run, packed), alone is not None)
+        code = run.document["exit_code"]
+        say(text, lambda: [*write_outputs(wanted, run, packed), *leave(findings, code, frozen)], alone is not None)
     raise SystemExit(run.document["exit_code"])
+
+
+def passing(pass_file: str | None, source: str | None = None, full: bool = False
+            ) -> Callable[[Sequence[Finding], int, Frozen | None], list[str]]:
+    """Takes away an older pass before anything is looked at; what is returned leaves the new one."""
+    if pass_file is None:
+        return lambda *_: []
+    if source is not None:
+        raise UsageError("--pass is for this machine: it does not go with --from")
+    from .cli_gate import forget_pass, leave_pass
+
+    forget_pass(pass_file)
+    return lambda findings, code, frozen: [leave_pass(pass_file, findings, code, frozen, full)]
 
 
 def look(verb: str, spec_file: str | None, source: str | None, recorder: RecordingHost | None = None,
@@ -99,14 +116,14 @@ def look(verb: str, spec_file: str | None, source: str | None, recorder: Recordi
 
     door = recorder or _open(source)
     try:
-        early.start(door, verb != "host", verb != "topo")
+        early.start(door, verb in _WITH_TREE, verb != "topo")
         from .facts.snapshot import gather
         from .facts.spec_file import PATH, read_spec
 
         frozen = read_spec(door, spec_file, required)
         if recorder is not None and spec_file is not None and frozen is not None:
             recorder.keep(PATH, frozen.to_json().encode())
-        return frozen, gather(door, frozen.spec if frozen else None, verb != "topo", verb != "host")
+        return frozen, gather(door, frozen.spec if frozen else None, verb != "topo", verb in _WITH_TREE)
     finally:
         door.close()
 
@@ -130,7 +147,7 @@ def _before(path: str, frozen: Frozen | None, verb: str, now: Snapshot) -> Snaps
     from .facts.stored import load, same_boot
 
     then = load(path).seen_by(verb) if _is_snapshot(path) else gather(
-        _open(path), frozen.spec if frozen else None, verb != "topo", verb != "host")
+        _open(path), frozen.spec if frozen else None, verb != "topo", verb in _WITH_TREE)
     before = same_boot(then, now)
     with _made_by_others(path):
         apart = other_machine(before, now)

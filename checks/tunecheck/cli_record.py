@@ -108,18 +108,16 @@ class _Progress:
     """A line on a terminal once it takes longer than a second, gone at the end."""
 
     def __init__(self) -> None:
+        from .report.line import LiveLine
+
         self._begun = self._shown = time.monotonic()
-        self._wanted = sys.stderr.isatty()
+        self._line = LiveLine()
 
     def asks(self, what: str) -> None:
         now = time.monotonic()
-        if self._wanted and now - self._begun > 1 and now - self._shown > 0.1:
+        if now - self._begun > 1 and now - self._shown > 0.1:
             self._shown = now
-            shown = "".join(char if char.isprintable() else "?" for char in what)[:60]
-            sys.stderr.write(f"\r\x1b[Ktunecheck: reading {shown}")
-            sys.stderr.flush()
+            self._line.show(f"tunecheck: reading {what}")
 
     def done(self) -> None:
-        if self._shown > self._begun:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        self._line.erase()

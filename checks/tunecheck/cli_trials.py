@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -53,17 +52,20 @@ def full_preflight(source: str | None, since: str | None, record: str | None, pr
 
 
 def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = None, force: bool = False,
-          after_reset: bool = False, evidence: str = ".", verbose: bool = False, **outputs: str | None) -> None:
+          after_reset: bool = False, evidence: str = ".", verbose: bool = False, pass_file: str | None = None,
+          **outputs: str | None) -> None:
     """Look at the machine, measure, judge, report; leaves through SystemExit with the verdict's code."""
     import datetime
 
-    from .cli_check import look, say
+    from .cli_check import look, passing, say
     from .host.live import LiveHost
+    from .report.line import LiveLine
     from .report.outputs import Run, check_outputs, rendered, to_standard_output, write_outputs
 
     wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
     check_outputs(wanted, None)
     chosen = numbers(gpus)
+    leave = passing(pass_file, full=True)
     if "CUDA_VISIBLE_DEVICES" in os.environ:
         click.echo("tunecheck: CUDA_VISIBLE_DEVICES is set and not followed: a trial measures all GPUs; choose with "
                    "--gpus", err=True)
@@ -71,21 +73,25 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
     from .report.document import document
     from .rules import Case, judge
     from .trials import session
+    from .trials.progress import Shown
 
+    line, alone = LiveLine(), to_standard_output(wanted)
     door = LiveHost()
     try:
-        measured = session.run(door, snapshot, measure, chosen, force, after_reset, evidence)
+        measured = session.run(door, snapshot, measure, chosen, force, after_reset, evidence,
+                               None if alone else Shown(line))
     finally:
+        line.erase()
         door.close()
     case = Case(snapshot, frozen, measured=measured)
     findings = judge(case, verb)
     run = Run(document(verb, case, findings), findings, datetime.datetime.now(datetime.UTC), "")
-    alone = to_standard_output(wanted)
     if alone:
         text = rendered(alone, run)
     else:
         from .report.terminal import render, style_for
 
         text = render(verb, case, findings, style_for(sys.stdout), verbose)
-    say(text, partial(write_outputs, wanted, run), alone is not None)
-    raise SystemExit(run.document["exit_code"])
+    code = run.document["exit_code"]
+    say(text, lambda: [*write_outputs(wanted, run), *leave(findings, code, frozen)], alone is not None)
+    raise SystemExit(code)

@@ -44,7 +44,7 @@ import tempfile
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.box_io import BoxIOError
-from ansible.module_utils.driver_box import DriverError, absent, manager_for, present
+from ansible.module_utils.driver_box import DriverError, absent, manager_for, present, touched
 
 
 def main():
@@ -63,6 +63,9 @@ def main():
         supports_check_mode=True,
     )
     run = present if module.params["state"] == "present" else absent
+    if run is absent and not touched():
+        module.exit_json(changed=False, version="", actions=[], notes=[], pending=[], pending_reboot=False, kernels=[],
+                         nouveau=False, diff=[])
     try:
         # /var/tmp: a trial build needs more than a small /tmp holds.
         with tempfile.TemporaryDirectory(prefix="tunecheck-driver-", dir="/var/tmp") as folder:

@@ -86,8 +86,9 @@ def stale_image(module, wanted, text, conf):
 
 
 def live(modules):
-    """(sentences about differing live values, modules not loaded). Reads sysfs."""
+    """(sentences about differing live values, modules not loaded). Reads sysfs, for nvidia.ko the driver's own list."""
     pending, not_loaded = [], []
+    listing = read_text(modprobe.NVIDIA_PARAMS)
     for name in sorted(modules):
         base = "/sys/module/" + modprobe.normalise_module(name)
         if not os.path.isdir(base):
@@ -95,8 +96,13 @@ def live(modules):
             continue
         for parameter, value in sorted(modules[name].items()):
             path = "%s/parameters/%s" % (base, parameter)
-            if os.path.exists(path) and not modprobe.same_value(value, read_text(path)):
-                pending.append("%s is %s; expected %s" % (path, read_text(path).strip(), value))
+            have = modprobe.nvidia_shows(listing, parameter) if base.endswith("/nvidia") else None
+            if have is not None:
+                path = "%s: %s" % (modprobe.NVIDIA_PARAMS, parameter)
+            elif os.path.exists(path):
+                have = read_text(path).strip()
+            if have is not None and not modprobe.same_value(value, have):
+                pending.append("%s is %s; expected %s" % (path, have, value))
     return pending, not_loaded
 
 

@@ -7,7 +7,12 @@
  *   crash=FUNCTION  this function, asked about board 1, writes to address 0
  *   hang=FUNCTION   this function, asked about board 1, sleeps for ever
  *   p2p=A,B,CODE    P2P read from board A to board B has this status
+ *   replays=N       so many PCIe replays on every board
  *   links=N         so many NVLinks are up on every board
+ *   deny=FUNCTION   this function, asked about board 1, returns NO_PERMISSION
+ *   deaf=FUNCTION   this setter, asked about board 1, says OK and sets nothing
+ *   unlisted=1      no board tells the clocks it supports
+ * What setters set is kept in the file FAKE_NVML_STATE, where one is named: "index persistence mW lowest highest" lines.
  * Functions that are not here are "FUNCTION_NOT_FOUND" to the caller, as in an old library.
  */
 #include <stdio.h>
@@ -19,6 +24,7 @@
 #define INVALID_ARGUMENT 2
 #define NOT_SUPPORTED 3
 #define INSUFFICIENT_SIZE 7
+#define NO_PERMISSION 4
 #define LOST 15
 #define MIB (1ull << 20)
 
@@ -55,6 +61,76 @@ static int trouble(const char *function, const board *which)
             sleep(3600);
     return OK;
 }
+
+static int is(const char *name, const char *function, const board *which)
+{
+    const char *text = option(name);
+    return text && !strcmp(text, function) && which->index == 1;
+}
+
+typedef struct set { int persistence; unsigned power, lowest, highest; } set;
+static set sets[256];
+
+static set *of(const board *which)
+{
+    static int read;
+    const char *path = getenv("FAKE_NVML_STATE");
+    FILE *file = read || !path ? NULL : fopen(path, "r");
+    if (!read)
+        for (int i = 0; i < 256; i++)
+            sets[i] = (set){1, 600000, 0, 0};
+    int index;
+    set one;
+    while (file && fscanf(file, "%d %d %u %u %u", &index, &one.persistence, &one.power, &one.lowest, &one.highest) == 5)
+        sets[index & 255] = one;
+    if (file)
+        fclose(file);
+    read = 1;
+    return &sets[which->index];
+}
+
+static int keep(void)
+{
+    const char *path = getenv("FAKE_NVML_STATE");
+    FILE *file = path ? fopen(path, "w") : NULL;
+    for (int i = 0; file && i < 256; i++)
+        fprintf(file, "%d %d %u %u %u\n", i, sets[i].persistence, sets[i].power, sets[i].lowest, sets[i].highest);
+    if (file)
+        fclose(file);
+    return OK;
+}
+
+#define SETTER(function, condition, ...) \
+    { set *now = of(which); trouble(#function, which); \
+      if (is("deny", #function, which)) return NO_PERMISSION; \
+      if (!(condition)) return INVALID_ARGUMENT; \
+      if (is("deaf", #function, which)) return OK; \
+      __VA_ARGS__; return keep(); }
+
+int nvmlDeviceSetPersistenceMode(board *which, unsigned on)
+    SETTER(nvmlDeviceSetPersistenceMode, on <= 1, now->persistence = (int)on)
+int nvmlDeviceSetPowerManagementLimit(board *which, unsigned limit)
+    SETTER(nvmlDeviceSetPowerManagementLimit, limit >= 150000 && limit <= 600000, now->power = limit)
+int nvmlDeviceSetGpuLockedClocks(board *which, unsigned lowest, unsigned highest)
+    SETTER(nvmlDeviceSetGpuLockedClocks, lowest <= highest, now->lowest = lowest; now->highest = highest)
+int nvmlDeviceResetGpuLockedClocks(board *which)
+    SETTER(nvmlDeviceResetGpuLockedClocks, 1, now->lowest = now->highest = 0)
+
+static int list(unsigned *count, unsigned *out, unsigned first, unsigned step, unsigned many)
+{
+    if (number("unlisted", 0))
+        return NOT_SUPPORTED;
+    int room = *count >= many && out;
+    *count = many;
+    for (unsigned i = 0; room && i < many; i++)
+        out[i] = first - i * step;
+    return room ? OK : INSUFFICIENT_SIZE;
+}
+
+int nvmlDeviceGetSupportedMemoryClocks(board *which, unsigned *count, unsigned *out)
+{ trouble("nvmlDeviceGetSupportedMemoryClocks", which); return list(count, out, 14001, 7000, 2); }
+int nvmlDeviceGetSupportedGraphicsClocks(board *which, unsigned memory, unsigned *count, unsigned *out)
+{ trouble("nvmlDeviceGetSupportedGraphicsClocks", which); return memory == 14001 ? list(count, out, 3090, 15, 195) : INVALID_ARGUMENT; }
 
 #define TEXT(function, ...) \
     int function(board *which, char *text, unsigned size) \
@@ -144,17 +220,17 @@ NUMBER_OF(nvmlDeviceGetTemperatureThreshold, 95)
 NUMBER_OF(nvmlDeviceGetClockInfo, 405)
 NUMBER_OF(nvmlDeviceGetMaxClockInfo, 3090)
 NUMBER(nvmlDeviceGetPowerUsage, 15000)
-NUMBER(nvmlDeviceGetPowerManagementLimit, 600000)
+NUMBER(nvmlDeviceGetPowerManagementLimit, of(which)->power)
 NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, 600000)
 NUMBER(nvmlDeviceGetPerformanceState, 8)
-NUMBER(nvmlDeviceGetPersistenceMode, 1)
+NUMBER(nvmlDeviceGetPersistenceMode, (unsigned)of(which)->persistence)
 NUMBER(nvmlDeviceGetComputeMode, 0)
 NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, 1)
 NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, 5)
 NUMBER(nvmlDeviceGetGpuMaxPcieLinkGeneration, 5)
 NUMBER(nvmlDeviceGetCurrPcieLinkWidth, 16)
 NUMBER(nvmlDeviceGetMaxPcieLinkWidth, 16)
-NUMBER(nvmlDeviceGetPcieReplayCounter, 0)
+NUMBER(nvmlDeviceGetPcieReplayCounter, (unsigned)number("replays", 0))
 
 int nvmlDeviceGetNvLinkState(board *which, unsigned link, unsigned *out)
 {

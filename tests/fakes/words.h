@@ -3,6 +3,7 @@
  * The variable holds NAME=VALUE words separated by spaces; lists are A,B,C. One fault may be described by
  *   at=SITE[,A[,B]]   where: a function of the API, or a name that the fake's own comment gives; on GPU (rank) A, to B
  *   do=WHAT           hang (for ever) | stop (SIGSTOP) | die (SIGKILL) | gone,CODE (this and every later call fails)
+ *                     | stuck (in the kernel, on the silent filesystem $FAKE_STUCK: silent_fuse.py)
  *                     | CODE (calls at the site fail with it)
  *   skip=N            the first N times pass
  *   once=1            only the first process that comes there has the fault (marker in $FAKE_FOLDER): it recovers
@@ -102,6 +103,15 @@ static _Noreturn void hang(void)
         sleep(3600);
 }
 
+/* Ask the filesystem that never answers: the calling thread is in state D, and SIGKILL does not end it. */
+static void stuck(void)
+{
+    struct stat found;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/file", getenv("FAKE_STUCK"));
+    stat(path, &found);
+}
+
 /* Whether this process is the first that comes to the fault. */
 static int first_here(void)
 {
@@ -134,6 +144,8 @@ static int pass(const char *site, int a, int b)
         return 0;
     if (!strcmp(what, "hang"))
         hang();
+    if (!strcmp(what, "stuck"))
+        stuck();
     if (!strcmp(what, "stop"))
         raise(SIGSTOP);
     if (!strcmp(what, "die"))

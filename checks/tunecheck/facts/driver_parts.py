@@ -22,10 +22,12 @@ _VERSION = r"\d{3}\.\d{1,4}(?:\.\d{1,4})?"
 
 @dataclass(frozen=True)
 class ModuleFile:
-    """nvidia.ko for one kernel, as modinfo tells it; ``flavour`` "open" or "proprietary"."""
+    """nvidia.ko for one kernel, as modinfo tells it; ``flavour`` "open" or "proprietary"; ``signer`` is the name in
+    the certificate that it is signed with, empty where it is not signed."""
 
     version: str
     flavour: str
+    signer: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,9 @@ def _module(host: Host, release: str) -> Fact[ModuleFile]:
     if version is None:
         return absent(source, "not present" if "not found" in done.stderr else "not understood: no version line")
     licence = re.search(r"^license:\s*(.*)$", done.stdout, re.MULTILINE)
-    return known(ModuleFile(version[1], "open" if licence and "MIT" in licence[1] else "proprietary"), source)
+    signer = re.search(r"^signer:[ \t]*(\S.*)$", done.stdout, re.MULTILINE)
+    return known(ModuleFile(version[1], "open" if licence and "MIT" in licence[1] else "proprietary",
+                            signer[1].strip()[:200] if signer else ""), source)
 
 
 def _without_modinfo(host: Host) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..formats.modprobe import normalise_module, parse_options
+from ..formats.modprobe import NVIDIA_PARAMS, normalise_module, nvidia_shows, parse_options
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known, parsed, text
 
@@ -15,7 +15,6 @@ __all__ = ["LOADED", "Module", "modules", "registry_dwords"]
 #: Highest priority first: a file hides one of the same name further down (modprobe.d(5)).
 _FOLDERS = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d",
             "/lib/modprobe.d")
-_NVIDIA_PARAMS = "/proc/driver/nvidia/params"
 _DWORDS = re.compile(r"^RegistryDwords(?:PerDevice)?:(.*)$", re.MULTILINE)
 #: The place of `registry_dwords` that counts now.
 LOADED = "the loaded driver"
@@ -45,7 +44,7 @@ def registry_dwords(host: Host, wanted: bool) -> dict[str, Fact[str]]:
     sets at the next load. sysfs shows both empty."""
     if not wanted:
         return {}
-    return {LOADED: parsed(text(host, _NVIDIA_PARAMS), lambda listing: ";".join(
+    return {LOADED: parsed(text(host, NVIDIA_PARAMS), lambda listing: ";".join(
                 line.strip().strip('"') for line in _DWORDS.findall(listing))),
             "modprobe.d": parsed(_options(host), lambda every: ";".join(
                 every.get("nvidia", {}).get(f"NVreg_RegistryDwords{which}", "") for which in ("", "PerDevice")))}
@@ -66,12 +65,14 @@ def _module(host: Host, name: str, parameters: Iterable[str], release: str,
 
 
 def _live(host: Host, module: str, parameter: str) -> Fact[str]:
-    # nvidia.ko shows NVreg_RegistryDwords empty in sysfs; its own list is the truth.
+    # nvidia.ko shows its parameters not at all or empty in sysfs; its own list is the truth.
     if module == "nvidia" and parameter.startswith("NVreg_"):
-        name = re.escape(parameter.removeprefix("NVreg_"))
-        own = re.search(rf"^{name}:\s*(.*)$", text(host, _NVIDIA_PARAMS).value or "", re.MULTILINE)
-        if own:
-            return known(own.group(1).strip().strip('"'), _NVIDIA_PARAMS)
+        listing = text(host, NVIDIA_PARAMS)
+        own = nvidia_shows(listing.value or "", parameter)
+        if own is not None:
+            return known(own, NVIDIA_PARAMS)
+        if not listing.known and not listing.missing:
+            return listing
     return text(host, f"/sys/module/{module}/parameters/{parameter}")
 
 

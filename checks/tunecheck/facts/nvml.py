@@ -73,12 +73,13 @@ class Nvml:
         return found + [(who, error, error in _LOST) for who, error in self.errors.items() if who.startswith("gpu ")]
 
 
-def nvml(host: Host, wanted: bool) -> Fact[Nvml]:
-    """Ask for the whole document. The reason of an absent fact names NVML's error, signal or the deadline."""
+def nvml(host: Host, wanted: bool, seconds: float = 10.0) -> Fact[Nvml]:
+    """Ask for the whole document, for at most ``seconds``. The reason of an absent fact names NVML's error, signal or
+    the deadline."""
     if not wanted:
         return absent(_SOURCE, "not asked for")
     try:
-        document = host.nvml()
+        document = host.nvml(seconds)
     except Unreadable as error:
         return absent(_SOURCE, error.reason)
     try:

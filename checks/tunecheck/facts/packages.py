@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from ..formats import packages as formats
 from ..formats.packages import Package
 from ..host import Host, Unreadable
-from ..host.early import DPKG
+from ..host.early import DPKG, DPKG_BOX
 from .fact import Fact, absent, known, text
 
-__all__ = ["Packages", "packages"]
+__all__ = ["ENGINES", "TOOLKIT", "Packages", "packages"]
+
+#: github.com/NVIDIA/nvidia-container-toolkit, packages of 1.18 for Debian and Enterprise Linux (2026-11).
+TOOLKIT = frozenset({"nvidia-container-toolkit", "nvidia-container-toolkit-base", "libnvidia-container-tools",
+                     "libnvidia-container1"})
+ENGINES = {"podman": ("podman",), "docker": ("docker-ce", "docker.io", "moby-engine")}
 
 _GLOBS = ("*nvidia*", "cuda-drivers*", "libcuda*")
 _RPM = ("rpm", "-qa", "--qf", r"%{NAME}\t%{VERSION}-%{RELEASE}\n", *_GLOBS)
+_RPM_BOX = (*_RPM[:4], "podman", "docker-ce", "moby-engine", "containerd.io", "crun", "runc", "dkms", "kernel",
+            "kernel-core", "kernel-devel", "kernel-headers")
 _LOCKS = ("/etc/dnf/plugins/versionlock.list", "/etc/dnf/versionlock.toml", "/etc/yum/pluginconf.d/versionlock.list")
 _NONE: Fact[tuple[Package, ...]] = absent("dpkg-query, rpm", "not present")
 
@@ -22,37 +30,75 @@ _NONE: Fact[tuple[Package, ...]] = absent("dpkg-query, rpm", "not present")
 class Packages:
     """``manager``: dpkg or rpm, empty where neither lists any. ``pins`` are of apt's preferences: (packages, pin,
     priority). ``unattended``: whether upgrades run by themselves, None where nothing says so; ``spared``: what those
-    leave alone."""
+    leave alone. ``others``: container engines, kernels and their headers, dkms."""
 
     manager: str
     installed: Fact[tuple[Package, ...]]
     pins: tuple[tuple[str, str, int], ...]
     unattended: bool | None
     spared: tuple[str, ...]
+    others: Fact[tuple[Package, ...]]
 
     @property
     def driver(self) -> list[Package]:
         """Parts of the driver, whose versions are the driver's."""
         return [package for package in self.installed.value or () if package.driver]
 
+    @property
+    def toolkit(self) -> list[Package]:
+        """The container toolkit's packages, which are all of one version."""
+        return [package for package in self.installed.value or () if package.name in TOOLKIT]
+
+    def engine(self, name: str) -> Package | None:
+        """podman or docker, by whichever name the package has."""
+        return next((package for package in self.others.value or () if package.name in ENGINES[name]), None)
+
+    def pinned(self, package: Package) -> bool:
+        """Held, or pinned in apt's preferences. 500 is what any version of a source has: a pin above it wins."""
+        return package.held or any(priority > 500 and any(
+            fnmatchcase(package.name, glob) for glob in names.split()[:50] if glob.count("*") < 5)
+            for names, _, priority in self.pins)
+
+    def left_alone(self, package: Package) -> bool:
+        """By unattended-upgrades."""
+        return any(formats.spares(pattern, package.name) for pattern in self.spared)
+
 
 def packages(host: Host, wanted: bool) -> Packages:
-    """Ask dpkg, and rpm where dpkg is absent or lists none."""
+    """Ask dpkg, and rpm where dpkg is absent or lists none. Not ``wanted``: nothing of NVIDIA's."""
+    others = _others(host)
     if not wanted:
-        return Packages("", absent("packages", "not asked for"), (), None, ())
+        return Packages("", absent("packages", "not asked for"), (), None, (), others)
     found = _listed(host, DPKG)
     if found.value is not None and (listed := formats.dpkg(found.value)):
-        return _apt(host, known(listed, "dpkg-query"))
+        return _apt(host, known(listed, "dpkg-query"), others)
     listing = _listed(host, _RPM)
     if listing.value is not None:
-        settings = [word for path in ("/etc/dnf/dnf.conf", "/etc/yum.conf")
-                    for word in formats.settings(text(host, path).value or "")]
-        locks = "\n".join([*(text(host, path).value or "" for path in _LOCKS), *settings])
-        return Packages("rpm", known(formats.rpm(listing.value, locks), "rpm -qa"), (), None, ())
+        return Packages("rpm", known(formats.rpm(listing.value, _locks(host)), "rpm -qa"), (), None, (), others)
     unread = next((fact for fact in (found, listing) if fact.reason not in (None, "not present")), None)
     if unread is not None:
-        return Packages("", absent(unread.source, unread.reason or ""), (), None, ())
-    return Packages("dpkg" if found.known else "", known((), "dpkg-query") if found.known else _NONE, (), None, ())
+        return Packages("", absent(unread.source, unread.reason or ""), (), None, (), others)
+    return Packages("dpkg" if found.known else "", known((), "dpkg-query") if found.known else _NONE, (), None, (),
+                    others)
+
+
+def _others(host: Host) -> Fact[tuple[Package, ...]]:
+    found = _listed(host, DPKG_BOX)
+    if found.value is not None and (listed := formats.dpkg(found.value)):
+        return known(listed, found.source)
+    listing = _listed(host, _RPM_BOX)
+    if listing.value is not None:
+        return known(formats.rpm(listing.value, _locks(host)), "rpm -qa")
+    if found.known:
+        return known((), found.source)
+    unread = next((fact for fact in (found, listing) if not fact.missing), None)
+    return absent(unread.source, unread.reason or "") if unread else _NONE
+
+
+def _locks(host: Host) -> str:
+    words = [word for path in ("/etc/dnf/dnf.conf", "/etc/yum.conf")
+             for word in formats.settings(text(host, path).value or "")]
+    return "\n".join([*(text(host, path).value or "" for path in _LOCKS), *words])
 
 
 def _listed(host: Host, argv: tuple[str, ...]) -> Fact[str]:
@@ -66,11 +112,11 @@ def _listed(host: Host, argv: tuple[str, ...]) -> Fact[str]:
     return known(done.stdout, argv[0])
 
 
-def _apt(host: Host, listed: Fact[tuple[Package, ...]]) -> Packages:
+def _apt(host: Host, listed: Fact[tuple[Package, ...]], others: Fact[tuple[Package, ...]]) -> Packages:
     pins = tuple(pin for content in _texts(host, "/etc/apt/preferences.d", "", ".pref") for pin in
                  formats.apt_pins(content))
     unattended, spared = formats.apt_settings("\n".join(_texts(host, "/etc/apt/apt.conf.d")))
-    return Packages("dpkg", listed, pins, unattended, tuple(spared))
+    return Packages("dpkg", listed, pins, unattended, tuple(spared), others)
 
 
 def _texts(host: Host, folder: str, *endings: str) -> list[str]:

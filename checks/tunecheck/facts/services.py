@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known
 
-__all__ = ["Service", "services"]
+__all__ = ["Service", "active", "service", "services"]
 
 _UNITS = ("/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system", "/run/systemd/system")
 #: Unified and older hierarchy.
@@ -26,14 +26,19 @@ class Service:
 
 def services(host: Host, wanted: bool) -> dict[str, Service]:
     """Both services by the name of their unit."""
-    return {unit: _service(host, unit, wanted) for unit in (PERSISTENCED, FABRIC_MANAGER)}
+    nothing: Fact[bool] = absent("services", "not asked for")
+    return {unit: service(host, unit) if wanted else Service(unit, nothing, nothing)
+            for unit in (PERSISTENCED, FABRIC_MANAGER)}
 
 
-def _service(host: Host, unit: str, wanted: bool) -> Service:
-    if not wanted:
-        return Service(unit, absent(unit, "not asked for"), absent(unit, "not asked for"))
-    return Service(unit, _there(host, "realpath", [f"{folder}/{unit}" for folder in _UNITS]),
-                   _there(host, "list", [f"{folder}/{unit}" for folder in _GROUPS]))
+def service(host: Host, unit: str) -> Service:
+    """Any other one."""
+    return Service(unit, _there(host, "realpath", [f"{folder}/{unit}" for folder in _UNITS]), active(host, unit))
+
+
+def active(host: Host, unit: str) -> Fact[bool]:
+    """Whether it runs."""
+    return _there(host, "list", [f"{folder}/{unit}" for folder in _GROUPS])
 
 
 def _there(host: Host, operation: str, paths: list[str]) -> Fact[bool]:

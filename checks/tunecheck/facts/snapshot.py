@@ -13,6 +13,7 @@ from .boot import Boot, boot
 from .cpu import Policy, policies
 from .driver import Driver, driver
 from .fact import Fact
+from .gpu_locks import Locks, gpu_locks
 from .iommu import modes
 from .kernel import Kernel, identity, kernel
 from .modules import Module, modules, registry_dwords
@@ -27,9 +28,11 @@ from .units import ACS_UNIT, enabled
 
 if TYPE_CHECKING:
     from .driver_parts import DriverParts
+    from .module_build import ModuleBuild, ModuleKeys
     from .packages import Packages
     from .platform import Platform
     from .processes import Processes
+    from .runtime import Runtime
     from .service_env import ServiceEnv
     from .services import Service
 
@@ -56,6 +59,10 @@ class HostFacts:
     processes: Fact[Processes]
     service_env: Fact[ServiceEnv]
     registry_dwords: dict[str, Fact[str]]
+    module_build: Fact[ModuleBuild]
+    module_keys: Fact[ModuleKeys]
+    runtime: Fact[Runtime]
+    gpu_locks: Fact[Locks]
 
 
 @dataclass(frozen=True)
@@ -97,9 +104,11 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
 def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact[Nvml]]) -> HostFacts:
     # `tunecheck topo` does not pay for these.
     from .driver_parts import driver_parts
+    from .module_build import module_build, module_keys
     from .packages import packages
     from .platform import platform
     from .processes import processes
+    from .runtime import runtime
     from .service_env import service_env
     from .services import services
 
@@ -110,6 +119,9 @@ def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact
     starts, loaded = boot(host, release), driver(host)
     # Without a driver and without a board of NVIDIA's there is nothing to ask of either.
     nvidia = not loaded.version.missing or any(device.ids.startswith("10de:") for device in found.devices)
+    # A spec that asks for a driver or containers is judged also where neither came to be.
+    asked = nvidia or spec.driver.source != "leave" or spec.runtime.engine != "leave"
+    releases = (release, starts.release.value or "")
     return HostFacts(
         kernel=running,
         boot=starts,
@@ -121,10 +133,14 @@ def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact
         platform=box,
         errors=counters(host, (*found.bridges, *(device.bdf for device in found.devices))),
         neighbours=neighbours(host, found),
-        driver_parts=driver_parts(host, nvidia, (release, starts.release.value or "")),
-        packages=packages(host, nvidia),
+        driver_parts=driver_parts(host, asked, releases),
+        packages=packages(host, asked),
         services=services(host, nvidia),
         processes=processes(host, nvidia),
         registry_dwords=registry_dwords(host, nvidia),
+        gpu_locks=gpu_locks(host, nvidia),
         service_env=service_env(host, nvidia, said()),
+        module_build=module_build(host, asked, releases),
+        module_keys=module_keys(host, asked and box.secure_boot.value is True),
+        runtime=runtime(host, asked, spec.runtime),
     )

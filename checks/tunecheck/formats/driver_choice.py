@@ -8,7 +8,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from . import driver_refusals as refusals
 from .driver_packages import FAMILIES, Family, Part, Release
 from .driver_types import Box, Exact, Want
-from .package_versions import highest, upstream
+from .package_versions import highest, ordered, upstream
 
 __all__ = ["choose", "family_of", "fill", "flavour", "leftovers", "parts_of", "there"]
 
@@ -47,10 +47,11 @@ def fill(name: str, box: Box, version: str, kernel: str = "") -> str:
 
 def choose(family: Family, box: Box, want: Want, manager: str) -> Tuple[
         Dict[str, str], Dict[str, Optional[Tuple[str, ...]]]]:
-    """({name: version}, {required package that lacks the version: versions offered, None where any would do}). Where
-    every part has one and the same package version it is taken (Debian's parts depend on each other at one revision),
-    else each part's newest. What is installed counts as offered: repositories drop old releases."""
+    """({name: version}, {required package that lacks the version: versions offered, None where any would do}). Of
+    several package versions of one release the one that most required parts have is taken, then the newest: Debian's
+    parts depend on each other at one revision. What is installed counts as offered: repositories drop old releases."""
     fitting: Dict[str, List[str]] = {}
+    spare: Dict[str, List[str]] = {}
     chosen: Dict[str, str] = {}
     missing: Dict[str, Optional[Tuple[str, ...]]] = {}
     for part, name in parts_of(family, box, want):
@@ -63,7 +64,7 @@ def choose(family: Family, box: Box, want: Want, manager: str) -> Tuple[
             continue
         found = [each for each in offered if upstream(each) == want.version]
         if found:
-            fitting[name] = found
+            (spare if part.optional else fitting)[name] = found
             chosen[name] = ""
         elif not part.optional:
             missing[name] = tuple(offered)
@@ -72,12 +73,28 @@ def choose(family: Family, box: Box, want: Want, manager: str) -> Tuple[
         if name not in chosen and refusals.driver_of(name, version) and _keeps(name, box):
             found = [each for each in _offered(name, box) if upstream(each) == want.version]
             if found:
-                fitting[name], chosen[name] = found, ""
-    every = set.intersection(*map(set, fitting.values())) if fitting else set()
-    common = highest(sorted(every), manager)
+                spare[name], chosen[name] = found, ""
+    ranked = _ranked(fitting, manager)
     for name, versions in fitting.items():
-        chosen[name] = common or highest(versions, manager)
+        chosen[name] = next(each for each in ranked if each in versions)
+    used = [each for each in ranked if each in {chosen[name] for name in fitting}]
+    for name, versions in spare.items():
+        if name.startswith("nvidia-driver-pinning"):
+            chosen[name] = highest(versions, manager)
+        elif set(versions) & set(used):
+            chosen[name] = next(each for each in used if each in versions)
+        else:
+            del chosen[name]
     return chosen, missing
+
+
+def _ranked(fitting: Dict[str, List[str]], manager: str) -> List[str]:
+    """Package versions, the one of most parts first, the newer of equals before."""
+    counts: Dict[str, int] = {}
+    for version in (each for versions in fitting.values() for each in versions):
+        counts[version] = counts.get(version, 0) + 1
+    newest_first = ordered(counts, manager)[::-1]
+    return sorted(newest_first, key=lambda version: -counts[version])
 
 
 def _offered(name: str, box: Box) -> Tuple[str, ...]:

@@ -101,11 +101,11 @@ _DEBIAN = Family((
     # Sources of their own: trixie has persistenced 550.163.01-1 and modprobe 570.133.07-1 with a driver 550.163.01-2.
     Part("nvidia-persistenced", "D", "own"), Part("nvidia-modprobe", "D", "own")),
     ("nvidia-open-kernel-*", "nvidia-kernel-dkms", "nvidia-kernel-source", "nvidia-kernel-support",
-     "nvidia-alternative", "nvidia-legacy-check", "nvidia-driver*", "nvidia-smi", "nvidia-egl-*", "nvidia-vulkan-icd",
-     "nvidia-opencl-icd", "nvidia-cuda-mps", "firmware-nvidia-gsp", "libcuda1", "libcudadebugger1", "libnvcuvid1",
-     "libnvidia-ml1", "libnvidia-cfg1", "libnvidia-ptxjit*", "libnvidia-nvvm4", "libnvidia-pkcs11-*",
-     "libnvidia-encode1", "libnvidia-fbc1", "libnvidia-opticalflow1", "libnvidia-allocator1", "libnvidia-api1",
-     "libnvidia-glcore", "libnvidia-eglcore", "libnvidia-rtcore", "libnvidia-ngx1"),
+     "nvidia-alternative", "nvidia-legacy-check", "nvidia-driver", "nvidia-driver-[b-o]*", "nvidia-smi",
+     "nvidia-egl-*", "nvidia-vulkan-icd", "nvidia-opencl-icd", "nvidia-cuda-mps", "firmware-nvidia-gsp", "libcuda1",
+     "libcudadebugger1", "libnvcuvid1", "libnvidia-ml1", "libnvidia-cfg1", "libnvidia-ptxjit*", "libnvidia-nvvm4",
+     "libnvidia-pkcs11-*", "libnvidia-encode1", "libnvidia-fbc1", "libnvidia-opticalflow1", "libnvidia-allocator1",
+     "libnvidia-api1", "libnvidia-glcore", "libnvidia-eglcore", "libnvidia-rtcore", "libnvidia-ngx1"),
     "2026-11-21", ("main", "contrib", "non-free", "non-free-firmware"), "nvidia-open-kernel-dkms")
 
 _NVIDIA_DEBIAN = Family((
@@ -120,7 +120,8 @@ _NVIDIA_DEBIAN = Family((
         "libnvidia-sandboxutils", "libnvidia-tileiras", "libcudadebugger1")),
     *_SWITCH_DEB),
     ("nvidia-kernel-*dkms", "nvidia-kernel-support", "nvidia-open*", "nvidia-driver", "nvidia-driver-[b-o]*",
-     "nvidia-driver-pinning-*", "nvidia-smi", "nvidia-alternative", "nvidia-egl-icd", "nvidia-vulkan-icd",
+     "nvidia-driver-pinning-*", "nvidia-smi", "nvidia-alternative", "nvidia-legacy-check", "nvidia-egl-icd",
+     "nvidia-vulkan-icd",
      "nvidia-opencl-icd", "nvidia-modprobe", "nvidia-persistenced", "nvidia-fabricmanager*", "nvidia-imex*",
      "firmware-nvidia-gsp", "cuda-drivers*", "libcuda1", "libcudadebugger1", "libnvcuvid1", "libnvoptix1", "libnvsdm*",
      "libnvidia-ml1", "libnvidia-cfg1", "libnvidia-ptxjit*", "libnvidia-nvvm*", "libnvidia-pkcs11-*",

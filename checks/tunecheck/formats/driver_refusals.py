@@ -147,12 +147,14 @@ def _headers_remedy(box: Box, kernel: str) -> str:
 def secure_boot(box: Box, want: Want) -> Iterator[str]:
     """A module built on the box that the kernel would refuse."""
     if box.secure_boot and want.modules == "dkms" and box.key_enrolled is not True:
-        state = "is not enrolled" if box.key_enrolled is False else "is not there or could not be tested"
+        ubuntu = box.distribution.lower() == "ubuntu"
         yield ("Secure Boot is on and the key that DKMS signs modules with %s, so the kernel would refuse the module; "
-               "expected an enrolled key; run: mokutil --import /var/lib/dkms/mok.pub, reboot and enrol it at the "
-               "console%s, or switch Secure Boot off"
-               % (state, ", use Ubuntu's signed modules (driver.source distribution, driver.modules precompiled)"
-                  if box.distribution.lower() == "ubuntu" else ""))
+               "expected an enrolled key; run: mokutil --import %s, reboot and enrol it at the console%s, or switch "
+               "Secure Boot off" % (
+                   "is not enrolled" if box.key_enrolled is False else "is not there or could not be tested",
+                   "/var/lib/shim-signed/mok/MOK.der" if ubuntu else "/var/lib/dkms/mok.pub",
+                   ", use Ubuntu's signed modules (driver.source distribution, driver.modules precompiled)"
+                   if ubuntu else ""))
 
 
 def in_use(box: Box, want: Want) -> Iterator[str]:

@@ -16,7 +16,7 @@ from .driver_types import Box, Exact, Pin, Plan, Repository, Want
 from .package_versions import highest, upstream
 
 __all__ = ["INSTALLED_GLOBS", "Box", "Exact", "Pin", "Plan", "Repository", "Want", "flavour", "names", "plan",
-           "toolkit_names", "toolkit_plan"]
+           "preflight", "toolkit_names", "toolkit_plan"]
 
 #: For dpkg-query -W and rpm -qa: whatever may belong to a driver, a toolkit or their holds.
 INSTALLED_GLOBS = ("*nvidia*", "cuda-drivers*", "libcuda1*", "libcudadebugger1", "libnv*", "nvlsm*", "infiniband-diags",
@@ -28,7 +28,7 @@ _BLACKLIST = ("nvidia-", "libnvidia-", "libcuda", "libnvcuvid", "libnvoptix", "l
               "xserver-xorg-video-nvidia")
 _KERNELS = ("linux-image-", "linux-headers-", "linux-modules-")
 _TOOLS = {"apt": ("dkms", "gcc", "make"), "dnf": ("dkms", "gcc", "make", "elfutils-libelf-devel")}
-_FIRST_BLACKWELL = 570    # CUDA 12.8's release notes: the first toolkit with Blackwell, driver 570
+_FIRST_BLACKWELL = 570    # CUDA 12.8, the first toolkit with Blackwell, needs >= 570.26 (its release notes)
 
 
 def names(box: Box, want: Want) -> Tuple[str, ...]:
@@ -59,10 +59,7 @@ def plan(box: Box, want: Want) -> Plan:
     remove = leftovers(box, chosen, want)
     repository, problems = sources.repository(release, box, want)
     prerequisites, lacking = _prerequisites(box, want, release)
-    problems += [*refusals.secure_boot(box, want), *refusals.mixed(box, want)]
-    if box.nvswitch and not any(part.on == "nvswitch" for part in family.parts):
-        problems.append("this box has NVSwitch, and %s %s has no fabric manager of its own; expected one of the driver's "
-                        "version; set driver.source to nvidia or mirror" % (box.distribution, box.release))
+    problems += _standing(box, want, family)
     if missing:
         offered = any(box.available.get(name) for name in parts)
         problems += refusals.absent(box, want, missing, offered, family.components)
@@ -80,6 +77,24 @@ def plan(box: Box, want: Want) -> Plan:
         if want.hold and apt else (),
         versionlock=_locks(install) if want.hold and not apt else (), repository=repository,
         components=family.components, problems=tuple(problems), notes=tuple(_notes(box, want, parts, chosen, remove)))
+
+
+def preflight(box: Box, want: Want) -> Tuple[str, ...]:
+    """The refusals that need no word of the driver's repository: to be asked before that is configured. ``available``
+    may hold compilers and headers alone. Part of ``plan``'s problems."""
+    release = refusals.release_of(box)
+    unplanned = tuple(refusals.unplanned(box, want))
+    family = family_of(release, want) if release else None
+    if unplanned or release is None or family is None:
+        return unplanned
+    problems = [*sources.repository(release, box, want)[1], *_standing(box, want, family)]
+    if want.modules == "dkms":
+        problems += [*_kernel_problems(box, want, release, {}), *_prerequisites(box, want, release)[1]]
+    chosen, missing = choose(family, box, want, release.manager)
+    wanting = [name for name in chosen if not there(box, Exact(name, chosen[name]))]
+    if missing or wanting or leftovers(box, chosen, want):
+        problems += refusals.in_use(box, want)
+    return tuple(problems)
 
 
 def toolkit_names(box: Box) -> Tuple[str, ...]:
@@ -115,6 +130,15 @@ def toolkit_plan(box: Box, version: str, source: str, hold: bool = True, mirror:
         versionlock=_locks(install) if hold and not apt else (),
         repository=sources.mirror(release, box, want) if source == "mirror" else sources.toolkit(release, box),
         problems=tuple(problems))
+
+
+def _standing(box: Box, want: Want, family: Family) -> List[str]:
+    """What the box itself stands against, whatever is offered."""
+    problems = [*refusals.secure_boot(box, want), *refusals.mixed(box, want)]
+    if box.nvswitch and not any(part.on == "nvswitch" for part in family.parts):
+        problems.append("this box has NVSwitch, and %s %s has no fabric manager of its own; expected one of the "
+                        "driver's version; set driver.source to nvidia or mirror" % (box.distribution, box.release))
+    return problems
 
 
 def _dkms(family: Family, box: Box, want: Want, install: Tuple[Exact, ...]) -> Optional[Exact]:

@@ -27,8 +27,8 @@ def repository(release: Release, box: Box, want: Want) -> Tuple[Optional[Reposit
         module_stream=stream, note="" if key.fingerprint else "the full fingerprint of %s is not known" % key.file)
     if key.fingerprint is None:
         return found, ["the fingerprint of the key %s that signs NVIDIA's repository %s is not known here, and an "
-                       "unknown key is not trusted; expected 40 hex digits; check the key yourself, then set driver.source to "
-                       "mirror, driver.mirror to %s and driver.mirror_fingerprint to its fingerprint"
+                       "unknown key is not trusted; expected 40 hex digits; check the key yourself, then set "
+                       "driver.source to mirror, driver.mirror to %s and driver.mirror_fingerprint to its fingerprint"
                        % (key.file, release.path, url)]
     return found, []
 

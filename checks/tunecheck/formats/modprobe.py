@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Iterable
+import re
+from typing import Iterable, Optional
 
-__all__ = ["CONF", "NOUVEAU_CONF", "blacklisted", "normalise_module", "parse_options", "render_blacklist",
-           "render_options", "same_value"]
+__all__ = ["CONF", "NOUVEAU_CONF", "NVIDIA_PARAMS", "blacklisted", "normalise_module", "nvidia_shows", "parse_options",
+           "render_blacklist", "render_options", "same_value"]
 
 #: Sorts after what distributions and drivers install; a later value of the same parameter wins.
 CONF = "/etc/modprobe.d/zz-tunecheck.conf"
-
 NOUVEAU_CONF = "/etc/modprobe.d/zz-tunecheck-nouveau.conf"
 
+#: nvidia.ko's parameters have no permission in sysfs (nv-linux.h: module_param(x, int, 0)); this is its own list.
+NVIDIA_PARAMS = "/proc/driver/nvidia/params"
+
+#: The one parameter that the list has by another name (..._ENTRY_CUSTOM_NAME in nv-reg.h, 595.45.04, read 2026-11-21).
+_SHOWN_AS = {"RestrictProfilingToAdminUsers": "RmProfilingAdminOnly"}
+_NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)\Z")
 _TRUE = {"1", "y", "Y"}
 _FALSE = {"0", "n", "N"}
 
@@ -64,7 +70,21 @@ def same_value(declared: object, live: str) -> bool:
         return True
     if want in _TRUE | _FALSE and have in {"Y", "N"}:
         return (want in _TRUE) == (have == "Y")
-    try:
-        return int(want, 0) == int(have, 0)
-    except ValueError:
+    if not (_NUMBER.match(want) and _NUMBER.match(have)):
         return False
+    # The kernel prints an int as unsigned where the driver does: -1 is 4294967295.
+    return (_number(want) - _number(have)) % (1 << 32) == 0
+
+
+def _number(text: str) -> int:
+    digits = text.lstrip("+-")
+    octal = digits.startswith("0") and digits.isdigit() and not set(digits) & {"8", "9"}
+    value = int(digits, 8) if octal else int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)
+    return -value if text.startswith("-") else value
+
+
+def nvidia_shows(listing: str, parameter: str) -> Optional[str]:
+    """The value of ``NVreg_...`` in the text of NVIDIA_PARAMS, without quotes; None where it does not list it."""
+    name = parameter[len("NVreg_"):] if parameter.startswith("NVreg_") else parameter
+    found = re.search(r"^%s:[ \t]*(.*)$" % re.escape(_SHOWN_AS.get(name, name)), listing, re.MULTILINE)
+    return found.group(1).strip().strip('"') if found else None

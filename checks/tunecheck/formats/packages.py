@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Dict, List, Optional, Tuple
 
-__all__ = ["Package", "apt_pins", "apt_settings", "dpkg", "driver_version", "locked", "rpm", "settings"]
+__all__ = ["Package", "apt_pins", "apt_settings", "dpkg", "driver_version", "locked", "rpm", "settings",
+           "spares"]
 
 _MOST = 4096
 _VERSION = re.compile(r"^(?:\d{1,3}:)?(\d{3}\.\d{1,4}(?:\.\d{1,4})?)(?![\d.])")
@@ -104,3 +105,13 @@ def apt_settings(text: str) -> Tuple[Optional[bool], List[str]]:
     spared = [word for block in re.findall(r"Unattended-Upgrade::Package-Blacklist\s*\{([^}]*)\}", text)
               for word in re.findall(r'"([^"\n]{1,200})"', block)]
     return (said[-1] != "0" if said else None), spared[:200]
+
+
+def spares(pattern: str, name: str) -> bool:
+    """Whether an entry of Unattended-Upgrade::Package-Blacklist means the package: a Python expression that its name
+    begins with. Of those only what lists of packages need is tried: whoever recorded the host wrote it."""
+    plain = re.match(r"^\^?((?:[\w+-]|\\?\.(?!\*))*)(\.\*|\*)?(\$?)$", pattern[:200])
+    if plain is None:
+        return False
+    start = plain.group(1).replace("\\", "")
+    return name == start if plain.group(3) and not plain.group(2) else name.startswith(start)

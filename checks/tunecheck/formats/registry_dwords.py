@@ -1,76 +1,119 @@
 """The words of NVreg_RegistryDwords, ``Key=value;Key=value``: keys of the driver's resource manager.
 
-Sources: src/nvidia/interface/nvrm_registry.h (every key that the open modules name), kernel-open/nvidia/nv-reg.h
-(parameters of the module) and os-registry.c of open-gpu-kernel-modules 595.45.04 @df1c9a3, read 2026-11. A parameter of
-the module is not a key: os_registry_init writes the parameters over the registry, or reads the C variable. An unknown
-key is taken without a word."""
+Sources: src/nvidia/interface/nvrm_registry.h (every key that the open modules name), osapi.c (rm_parse_option_string),
+registry.c and os-registry.c of open-gpu-kernel-modules 595.45.04 @df1c9a3, read 2026-11-21. A word with the exact name
+of an entry of the driver's parameter table sets that parameter: /proc/driver/nvidia/params of boxes with
+``EnableResizableBar=1`` among their words shows ``EnableResizableBar: 1`` (local-inference-lab/rtx6kpro, 2026-04-25).
+Any other word is a key, compared without case, and an unknown one is taken without a word."""
 
 from __future__ import annotations
 
-from typing import Iterator, List, Optional, Tuple
+import re
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-__all__ = ["PARAMETERS", "problems", "words"]
+from .nvidia_params import GONE, PARAMETERS, TABLE, c_number
+
+__all__ = ["Problem", "nearest", "problems", "problems_per_device", "words"]
 
 _MOST = 256
 
 
+class Problem(NamedTuple):
+    """``sure``: the word does not do what it says. Else it does, at a price, or may be a key of the closed firmware."""
+
+    word: str
+    text: str
+    remedy: str
+    sure: bool = True
+
+
 def words(text: str) -> List[Tuple[str, str]]:
     """The words in order; as the driver does it, spaces are dropped and a word without a value is passed over."""
-    found = []
-    for word in text[:65536].strip().strip('"').replace(" ", "").split(";")[:_MOST]:
-        name, mark, value = word.partition("=")
-        if name and mark and value:
-            found.append((name[:80], value[:40]))
-    return found
+    return [(name, value) for name, mark, value in _split(text) if name and mark and value]
 
 
-def problems(text: str) -> Iterator[Tuple[str, str, str]]:
-    """(word, what is wrong with it, what to do), for each word that does not do what it seems to."""
-    for name, value in words(text):
-        wrong = _problem(name, value)
+def problems(text: str) -> Iterator[Problem]:
+    """One for each word that does not do what it seems to."""
+    for name, mark, value in _split(text):
+        wrong = _shape(name, mark, value) or _problem(name, value)
         if wrong is not None:
-            yield (f"{name}={value}", *wrong)
+            yield Problem(f"{name}{mark}{value}", *wrong)
+        elif (more := _remark(name, value)) is not None:
+            yield Problem(f"{name}{mark}{value}", *more, sure=False)
 
 
-def _problem(name: str, value: str) -> Optional[Tuple[str, str]]:
-    if name.removeprefix("NVreg_") in PARAMETERS:
-        own = name.removeprefix("NVreg_")
-        return ("does nothing there: it is a parameter of the module, not a registry key",
-                f"options nvidia NVreg_{own}={value}")
-    if name == "pci":      # names the board in RegistryDwordsPerDevice
-        return None
-    if name not in _KEYS:
-        near = next((key for key in _KEYS if key.lower() == name.lower()), None) or _near(name)
-        return ("is no key that the open modules name, and unknown keys are taken without a word",
-                f"did you mean {near}?" if near else "check its spelling")
-    try:
-        number = int(value, 0)
-    except ValueError:
-        return "has a value that is not a number, so the driver does not take it", f"give {name} a number"
-    # Two bits each: reads 1:0, writes 5:4, atomics 9:8; 0 forbids, 1 allows, 2 leaves it to the driver.
-    if name == "ForceP2P" and (number & 0x11) and not number & 0x300:
-        return ("forbids peer atomics: their two bits (9:8) are 0", f"ForceP2P={number | 0x200:#x} leaves atomics to "
-                "the driver")
+def problems_per_device(text: str) -> Iterator[Problem]:
+    """The same for NVreg_RegistryDwordsPerDevice, where words before the first board are skipped."""
+    found = _split(text)
+    if found and found[0][0] != "pci":
+        first = "".join(found[0])
+        yield Problem(first, "comes before the board it is for, so the driver skips it", f"pci=0000:01:00.0;{first}")
+    yield from problems(text)
+
+
+def _split(text: str) -> List[Tuple[str, str, str]]:
+    parts = [word.partition("=") for word in text[:65536].strip().strip('"').replace(" ", "").split(";") if word]
+    return [(name[:80], mark, value[:80]) for name, mark, value in parts[:_MOST]]
+
+
+def _shape(name: str, mark: str, value: str) -> Optional[Tuple[str, str]]:
+    """What is wrong with how the word is written: rm_parse_option_string takes ``name=value`` between semicolons."""
+    other = re.search(r"[,|:&+]", f"{name}{value}") if name != "pci" else None
+    if "=" in value:
+        return ("holds a second '=', so the driver passes all of it over",
+                "end each word with a semicolon: Key=value;Key=value")
+    if not (name and mark and value):
+        return ("has no value, so the driver passes it over",
+                "write Key=value" + (", with a semicolon between words" if other else ""))
+    if other:
+        return f"holds {other.group()!r}; only a semicolon ends a word", "write Key=value;Key=value"
     return None
 
 
-def _near(name: str) -> Optional[str]:
+def _problem(name: str, value: str) -> Optional[Tuple[str, str]]:
+    if name == "pci":      # names the board in RegistryDwordsPerDevice
+        return None
+    own = _NAMES.get(name.removeprefix("NVreg_").lower(), "")
+    if own and not (own == name and (name in TABLE or name in _KEYS)):
+        text = GONE.get(own)
+        return ("does nothing there: " + (f"the parameter {text.split(';')[0]}" if text else
+                                          "no word has this name, it is a parameter of the module"),
+                text.rpartition("; ")[2] if text else f"options nvidia NVreg_{own}={value}")
+    near = nearest(name) if not own and name.lower() not in _LOWER else None
+    if near:
+        return _UNKNOWN, f"did you mean {near}?"
+    number = c_number(value)
+    if number is None or number < 0:
+        # simple_strtoul stops at the first sign that is no digit.
+        return ("has a value that is not a number: the driver takes the digits in front, or 0", f"give {name} a number")
+    most = _HIGHEST.get(_LOWER.get(name.lower(), name), 0xFFFFFFFF)
+    if number > most:
+        return f"has a value the driver does not know (0 to {most})", f"give {name} one of these"
+    if name.lower() == "forcep2p" and (number & ~0x333 or 3 in (number & 3, number >> 4 & 3, number >> 8 & 3)):
+        return ("has bits without a meaning: reads are 1:0, writes 5:4, atomics 9:8; of each 0 forbids, 1 allows, 2 "
+                "leaves it to the driver", "ForceP2P=0x211 allows reads and writes")
+    return None
+
+
+def _remark(name: str, value: str) -> Optional[Tuple[str, str]]:
+    number = c_number(value) or 0
+    # Two bits each: reads 1:0, writes 5:4, atomics 9:8; 0 forbids, 1 allows, 2 leaves it to the driver.
+    if name.lower() == "forcep2p" and number & 0x11 and not number & 0x300:
+        return ("forbids peer atomics: their two bits (9:8) are 0", f"ForceP2P={number | 0x200:#x} leaves atomics to "
+                "the driver")
+    if name != "pci" and name.lower() not in _LOWER and name.lower() not in _NAMES:
+        return _UNKNOWN, "check its spelling"
+    return None
+
+
+def nearest(name: str, cutoff: float = 0.8) -> Optional[str]:
+    """The key or table entry that ``name`` may have been meant to be."""
     from difflib import get_close_matches  # only for a word that is wrong
 
-    return next(iter(get_close_matches(name, sorted(_KEYS), 1, 0.8)), None)
+    known = {each.lower(): each for each in (*_KEYS, *TABLE)}
+    found = get_close_matches(name.lower(), sorted(known), 1, cutoff)
+    return known[found[0]] if found else None
 
-
-_OF_MODULE = """
-    CoherentGPUMemoryMode CreateImexChannel0 DeviceFileGID DeviceFileMode DeviceFileUID DmaRemapPeerMmio
-    DynamicPowerManagement DynamicPowerManagementVideoMemoryThreshold EnableDbgBreakpoint EnableGpuFirmware
-    EnableGpuFirmwareLogs EnableMSI EnableNonblockingOpen EnablePCIERelaxedOrderingMode EnablePCIeGen3
-    EnableResizableBar EnableS0ixPowerManagement EnableStreamMemOPs EnableSystemMemoryPools EnableUserNUMAManagement
-    ExcludeAllGpus ExcludedGpus GpuBlacklist GpuInitOnProbe GrdmaPciTopoCheckOverride IgnoreMMIOCheck ImexChannelCount
-    InitializeSystemMemoryAllocations KMallocHeapMaxSize MemoryPoolSize ModifyDeviceFiles NvLinkDisable
-    OpenRmEnableUnsupportedGpus PreserveVideoMemoryAllocations RegisterPCIDriver RegisterPlatformDeviceDriver
-    ResmanDebugLevel RestrictProfilingToAdminUsers S0ixPowerManagementVideoMemoryThreshold TegraGpuPgMask
-    TemporaryFilePath UseKernelSuspendNotifiers UsePageAttributeTable VMallocHeapMaxSize
-"""
 
 _OF_RM = """
     AslmCfg EnableRmTestOnlyCode EncSessionStatsReportingState ForceP2P GlobalSurfaceOverrides
@@ -127,6 +170,11 @@ _OF_RM = """
     TSwapRdyHiSwapLockoutStart UseUncachedPCIMappings nvBrokenFb
 """
 
-#: Of nvidia.ko, each set as NVreg_<name>.
-PARAMETERS = frozenset(_OF_MODULE.split())
 _KEYS = frozenset(_OF_RM.split())
+_LOWER = {name.lower(): name for name in _KEYS}
+_UNKNOWN = "is no key that the open modules name, and unknown keys are taken without a word"
+#: Parameters of the module, however they are written there.
+_NAMES: Dict[str, str] = {name.lower(): name for name in (*PARAMETERS, *GONE, *TABLE)}
+#: Highest value that nvrm_registry.h gives a meaning.
+_HIGHEST = {"RMForceP2PType": 3, "RMPcieP2PType": 2, "RMForceStaticBar1": 2, "RmSetPCIERelaxedOrdering": 2,
+            "PeerMappingOverride": 1}

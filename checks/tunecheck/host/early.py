@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from .base import Host, Unreadable
 
-__all__ = ["DMESG", "DPKG", "MANAGER", "PS", "TOPO", "start"]
+__all__ = ["DMESG", "DPKG", "DPKG_BOX", "MANAGER", "PS", "TOPO", "start"]
 
 _BOARDS = "/proc/driver/nvidia/gpus"
 TOPO = ("nvidia-smi", "topo", "-m")
 DMESG = ("dmesg",)
 MANAGER = ("systemctl", "show", "--property=DefaultLimitMEMLOCK")
 PS = ("ps", "-eLo", "pid=,ppid=,lwp=,state=,comm=")
-DPKG = ("dpkg-query", "-W", r"-f=${Package}\t${Version}\t${db:Status-Want}\t${db:Status-Status}\n", "*nvidia*",
-        "cuda-drivers*", "libcuda*")
+_LISTED = ("dpkg-query", "-W", r"-f=${Package}\t${Version}\t${db:Status-Want}\t${db:Status-Status}\n")
+DPKG = (*_LISTED, "*nvidia*", "cuda-drivers*", "libcuda*")
+#: What the driver and the containers stand on; apart from DPKG, which older recordings hold as it is.
+DPKG_BOX = (*_LISTED, "podman", "docker-ce", "docker.io", "moby-engine", "containerd", "containerd.io", "crun", "runc",
+            "dkms", "linux-image-*", "linux-headers-*", "linux-generic*", "linux-virtual*")
 
 
 def start(host: Host, text: bool, everything: bool) -> None:
@@ -26,5 +29,5 @@ def start(host: Host, text: bool, everything: bool) -> None:
         boards = 0
     commands: list[tuple[str, ...]] = [TOPO] if text and boards > 1 else []
     if everything:
-        commands += [DMESG, MANAGER, *([PS, DPKG] if boards else [])]
+        commands += [DMESG, MANAGER, DPKG_BOX, *([PS, DPKG] if boards else [])]
     host.ahead(*commands, nvml=boards > 0)

@@ -1,4 +1,4 @@
-"""The JSON documents: tunecheck/topo/1 for `topo`, tunecheck/report/1 for `host` and `preflight`.
+"""The JSON documents: tunecheck/topo/1 for `topo`, tunecheck/report/1 for the others.
 
 Their JSON Schemas are in schema.py; a test holds the two together.
 """
@@ -35,7 +35,7 @@ def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
     }
     if verb != "topo":
         result["trial"] = case.trial
-    if verb != "host":
+    if verb not in ("host", "driver", "runtime"):
         topology = snapshot.topology
         result["accelerators"] = [_accelerator(index, name, device) for index, (name, device)
                                   in enumerate(zip(topology.names, topology.devices, strict=True))]

@@ -25,7 +25,8 @@ def measured_of(data: dict[str, Any]) -> Measured:
     """What measured_document() made plain, without the figures that have no value."""
     figures = tuple(_measurement(each) for each in data["figures"] if each["value"] is not None and each["value"] > 0)
     hangs = tuple(Hang(**{**each, "after": each["after"] or 0.0, "culprits": tuple(each["culprits"]),
-                          "victims": tuple(each["victims"]), "aftermath": Aftermath(**each["aftermath"])})
+                          "victims": tuple(each["victims"]), "remarks": tuple(each.get("remarks", ())),
+                          "aftermath": Aftermath(**each["aftermath"])})
                   for each in data["hangs"])
     return Measured(figures, tuple(data["wrong"]), hangs, data["failures"], data["notes"])
 
@@ -47,7 +48,7 @@ def _figure(each: Measurement) -> dict[str, Any]:
 def _hang(each: Hang) -> dict[str, Any]:
     return {"trial": each.trial, "phase": each.phase, "after": _number(each.after), "culprits": list(each.culprits),
             "victims": list(each.victims), "arm": each.arm, "ranks": each.ranks, "ran": each.ran,
-            "bundle": each.bundle,
+            "bundle": each.bundle, "remarks": list(each.remarks),
             "aftermath": {"verdict": each.aftermath.verdict, "text": each.aftermath.text,
                           "seconds": _number(each.aftermath.seconds)}}
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ..facts import pins
 from ..facts.codec import definitions, shape
 from ..facts.snapshot import Snapshot
 from ..formats.topology import RELATIONS
@@ -65,7 +66,7 @@ _MEASUREMENT = _object(
 _AFTERMATH = _object(verdict={"enum": ["recovered", "ghost latch", "wedged"]}, text=_TEXT, seconds=_NUMBER)
 _HANG = _object(trial=_TEXT, phase=_TEXT, after=_NUMBER, culprits=_list(_TEXT), victims=_list(_TEXT),
                 arm={"enum": ["p2p", "staged"]}, ranks=_MAYBE_INT,
-                ran={"type": "boolean"}, bundle=_MAYBE_TEXT, aftermath=_AFTERMATH)
+                ran={"type": "boolean"}, bundle=_MAYBE_TEXT, remarks=_list(_TEXT), aftermath=_AFTERMATH)
 #: What the trials measured: measured_document().
 MEASURED = _object(figures=_list(_MEASUREMENT), wrong=_list({"type": "object", "required": ["trial", "way"]}),
                    hangs=_list(_HANG), failures={"type": "object", "additionalProperties": _TEXT},
@@ -86,9 +87,10 @@ _TREE = {"accelerators": _list(_ACCELERATOR), "pairs": _list(_PAIR), "bridges": 
 
 def _report() -> dict[str, Any]:
     optional = {**_TREE, "measured": MEASURED}
-    schema = _document("tunecheck/report/1", "tunecheck host, preflight, p2p, allreduce and trial --json",
-                       ["host", "preflight", "p2p", "allreduce", "trial"], trial={"type": "boolean"}, **optional)
-    # `tunecheck host` leaves the tree out, and only what measures has figures.
+    verbs = ["host", "driver", "runtime", "preflight", "p2p", "allreduce", "trial"]
+    title = f"tunecheck {', '.join(verbs[:-1])} and {verbs[-1]} --json"
+    schema = _document("tunecheck/report/1", title, verbs, trial={"type": "boolean"}, **optional)
+    # `tunecheck host`, `driver` and `runtime` leave the tree out, and only what measures has figures.
     schema["required"] = [name for name in schema["required"] if name not in optional]
     return schema
 
@@ -102,11 +104,15 @@ def _snapshot() -> dict[str, Any]:
             "$defs": dict(sorted(definitions.items()))}
 
 
+_PINS = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "tunecheck pins", **_object(
+    schema={"const": pins.SCHEMA}, pins={"type": "object", "additionalProperties": _MAYBE_TEXT},
+    unknown={"type": "object", "additionalProperties": _TEXT})}
 #: File name -> schema.
 SCHEMAS = {
     "topo-1.json": _document("tunecheck/topo/1", "tunecheck topo --json", ["topo"], **_TREE),
     "report-1.json": _report(),
     "snapshot-1.json": _snapshot(),
+    "pins-1.json": _PINS,
 }
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 
-from ..facts.packages import Packages
 from . import from_driver
 from .finding import Case, Finding, Remedy
 
@@ -13,15 +11,15 @@ _ID = "driver-held"
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    if early := list(from_driver.nothing(case, _ID)):
+    found = case.host.packages
+    if not found.driver and (early := list(from_driver.nothing(case, _ID))):
         yield from early
         return
-    found = case.host.packages
     evidence, parts = (found.installed.source,), found.driver
     if not found.installed.known and not found.installed.missing:
         yield from_driver.unread(_ID, "packages", "the driver's packages", found.installed)
         return
-    loose = [package.name for package in parts if not (package.held or _pinned(found, package.name))]
+    loose = [package.name for package in parts if not found.pinned(package)]
     if not loose:
         yield Finding(_ID, "packages", "pass" if parts else "skip", "configured", f"all {len(parts)} packages of the "
                       "driver are held" if parts else "no package holds the driver", "", "", evidence)
@@ -32,8 +30,3 @@ def judge(case: Case) -> Iterator[Finding]:
                   f"{len(parts)} packages of the driver are not held{runs}: {', '.join(loose[:8])}"
                   f"{', ...' if len(loose) > 8 else ''}", "not held", "held", evidence, Remedy(f"run: {hold}"))
 
-
-def _pinned(found: Packages, name: str) -> bool:
-    # 500 is what any version of a source has: a pin above it wins.
-    return any(priority > 500 and any(fnmatchcase(name, glob) for glob in names.split()[:50] if glob.count("*") < 5)
-               for names, _, priority in found.pins)

@@ -15,7 +15,7 @@ NO_PORT = "no port lies between accelerators"
 #: Checks that look at nothing but the tree: without it they know nothing, whatever they would skip for.
 _TREE = frozenset({
     "topo-agreement", "p2p-capability", "link-width", "link-speed", "link-aspm", "link-payload", "link-errors",
-    "switch-chip", "uplink-shared", "uplink-neighbours", "acs-redirect", "iommu-mode", "memlock",
+    "switch-chip", "uplink-shared", "uplink-neighbours", "acs-redirect", "iommu-mode", "memlock", "nouveau-loaded",
 })
 #: Checks that count what is there, or pass for what is not.
 _COUNTING = frozenset({"switch-chip", "uplink-shared", "uplink-neighbours", "acs-persistence", "iommu-trap"})

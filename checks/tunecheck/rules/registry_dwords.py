@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.modules import LOADED
-from ..formats.registry_dwords import problems, words
+from ..formats.registry_dwords import Problem, problems, words
 from . import from_driver
 from .finding import Case, Finding, Remedy
 
@@ -17,11 +17,11 @@ def judge(case: Case) -> Iterator[Finding]:
         yield from early
         return
     found = case.host.registry_dwords
-    wrong: dict[tuple[str, str, str], list[str]] = {}
+    wrong: dict[Problem, list[str]] = {}
     for place, fact in found.items():
         for problem in problems(fact.value or ""):
             wrong.setdefault(problem, []).append(place)
-    for (word, text, remedy), places in wrong.items():
+    for (word, text, remedy, _), places in wrong.items():
         yield Finding(_ID, word, "warn", "configured", f"{word} ({', '.join(places)}) {text}", word, "",
                       tuple(places), Remedy(remedy))
     # What the driver runs with outranks modprobe.d, which a posted report mostly lacks.
@@ -30,4 +30,4 @@ def judge(case: Case) -> Iterator[Finding]:
     elif not wrong:
         count = len(words(found[LOADED].value or ""))
         yield Finding(_ID, "nvidia", "pass" if count else "skip", "effective", f"all {count} words of RegistryDwords "
-                      "are keys of the driver" if count else "NVreg_RegistryDwords is not set")
+                      "are keys or parameters of the driver" if count else "NVreg_RegistryDwords is not set")

@@ -23,7 +23,8 @@ def judge(case: Case) -> Iterator[Finding]:
         # One that did not even run (stopped, killed) is the reason; ranks that run and wait may wait because of P2P.
         why = f"; {attributed(found, hang.ranks)}" if hang.trial == "allreduce" and hang.ran else ""
         fix = _RESET if hang.aftermath.verdict == "wedged" else _CAUSE if hang.ran and "not P2P" not in why else _AGAIN
-        kept = f"; evidence: {hang.bundle}" if hang.bundle else ""
+        lost = f"; evidence {found.notes['bundle']}" if found.notes.get("bundle") else ""
+        kept = "".join(f"; {each}" for each in hang.remarks) + (f"; evidence: {hang.bundle}" if hang.bundle else lost)
         yield Finding(_ID, f"{hang.trial}{among}", "fail", "behaviour", f"{hang.trial}{among} hung in {hang.phase}"
                       f"{arm}, no progress for {hang.after:.1f} s ({who or 'nobody stands out'}){why}; afterwards "
                       f"{hang.aftermath.verdict}: {hang.aftermath.text}{kept}", hang.aftermath.verdict,

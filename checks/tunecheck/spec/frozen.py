@@ -186,8 +186,8 @@ def _fill(kind: type, data: object, path: str) -> Any:
         value = data.get(name, asdict(default) if is_dataclass(default) and not isinstance(default, type) else default)
         if is_dataclass(default):
             value = _fill(type(default), value, f"{path}.{name}")
-        elif isinstance(default, tuple):
-            value = tuple(value) if isinstance(value, list | tuple) else value
+        elif isinstance(value, list):       # also where the neutral value is None: gpu.clocks_mhz
+            value = tuple(value)
         values[name] = value
     return kind(**values)
 

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from tunecheck.spec import kernel_params
+from tunecheck.spec import kernel_params, nvidia_modules, together
 from tunecheck.spec.frozen import Spec, declared_tokens
 from tunecheck.spec.merge import module_name
 
@@ -22,6 +22,12 @@ _PATTERNS = {
     "pci_ids": 'vendor:device in lower-case hex, for example "10de:2bb1" (lspci -nn prints it in brackets)',
     "version": 'one exact driver release, for example "595.71.05"; a branch or a range is not reproducible',
     "modules": "letters, digits, dash and underscore; text values without spaces, quotes, '#' and backslash",
+    "mirror": "https://host/folder, or file:///folder on the box; no user, password, query or space",
+    "mirror_fingerprint": "40 hex digits in capitals without spaces (gpg --show-keys --with-fingerprint prints them)",
+    "toolkit": 'one exact release of nvidia-container-toolkit, for example "1.18.1"',
+    "user": "the name of a user of the box: lower-case letters, digits, dash and underscore, at most 32",
+    "storage": "an absolute folder without spaces, for example /srv/containers",
+    "clocks_mhz": "two whole numbers, [lowest, highest], each 100 to 5000 MHz",
 }
 
 
@@ -104,8 +110,9 @@ def _expected(kind: str, context: dict[str, Any], location: list[Any]) -> str:
         return f"one of {context['expected']}"
     if kind == "string_pattern_mismatch":
         return next((text for key, text in _PATTERNS.items() if key in location), str(context.get("pattern")))
-    if "version" in location:
-        return _PATTERNS["version"]
+    for key in ("version", "toolkit", "clocks_mhz"):     # 595.71 and 1.18 are numbers in YAML
+        if key in location:
+            return _PATTERNS[key]
     if location and location[0] == "modules" and len(location) == 3:
         return "a number or text"
     words = {
@@ -154,7 +161,7 @@ def contradictions(spec: Spec) -> list[tuple[str, str]]:
             f"is {spec.boot.timeout_seconds}, not more than boot.panic_seconds {spec.boot.panic_seconds}: the play "
             "would give up before a panicked trial reboots; raise it"
         )))  # fmt: skip
-    return found
+    return found + together.problems(spec) + list(nvidia_modules.problems(spec))
 
 
 def _cmdline(spec: Spec) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..errors import TrialError
 from ..host import Host
 from .evidence import Evidence
 from .measured import Hang, Measured, Measurement, measurement
@@ -75,12 +76,17 @@ def _peer_copies(host: Host, ordinals: Sequence[int], supervisor: Supervisor | N
 
 def _once(host: Host, ordinals: Sequence[int], arm: str, parameters: Mapping[str, Any],
           supervisor: Supervisor | None) -> Measured:
-    with tempfile.TemporaryDirectory(prefix="tunecheck-") as folder:
+    ranks = len(ordinals)
+    try:
+        meeting = tempfile.TemporaryDirectory(prefix="tunecheck-")
+    except OSError as error:
+        return Measured(failures={f"allreduce {ranks} ranks {arm}": f"no folder for the ranks to meet in "
+                                  f"({error.strerror}); free some disk space, or name a folder in TMPDIR"})
+    with meeting as folder:
         job = Job("tunecheck.trials.reduce:run", {**parameters, "folder": folder},
                   {**worker_environment(), **ARMS[arm]})
         watched = supervisor or Supervisor(evidence=Evidence(host))
         outcome = watched.run([job] * len(ordinals), _SECONDS + float(parameters["soak_seconds"]))
-    ranks = len(ordinals)
     hangs: tuple[Hang, ...] = (hang_of("allreduce", outcome, host, ordinals, arm),) if outcome.stall else ()
     failures = {} if outcome.stall else _failures(outcome, arm, ranks)
     first = outcome.results[0]
@@ -90,12 +96,14 @@ def _once(host: Host, ordinals: Sequence[int], arm: str, parameters: Mapping[str
 
 
 def _failures(outcome: Outcome, arm: str, ranks: int) -> dict[str, str]:
-    for worker, results in enumerate(outcome.results):
-        error = next((result["error"] for result in results if "error" in result), None)
-        code = outcome.codes[worker]
-        if error or code not in (0, None):
-            return {f"allreduce {ranks} ranks {arm}": f"rank {worker}: {error or f'ended with {code}'}"}
-    return {}
+    """Of one rank: who said why he failed, before who waited in vain for him, before who was ended because of that."""
+    said = [(worker, result) for worker, results in enumerate(outcome.results) for result in results
+            if "error" in result]
+    said.sort(key=lambda each: each[1].get("kind") == TrialError.__name__)
+    reasons = [f"rank {worker}: {result['error']}" for worker, result in said]
+    reasons += [f"rank {worker}: ended with {code}" for worker, code in enumerate(outcome.codes)
+                if code not in (0, None)]
+    return {f"allreduce {ranks} ranks {arm}": reasons[0]} if reasons else {}
 
 
 def _figures(outcome: Outcome, arm: str, ranks: int) -> Iterable[Measurement]:

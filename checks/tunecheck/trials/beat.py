@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
-__all__ = ["BEAT_SECONDS", "PHASES", "Beat", "Board", "State"]
+__all__ = ["BEAT_SECONDS", "PHASES", "Beat", "Board", "State", "state_of"]
 
 #: How often a worker's thread beats. Measured on 2 x H200: it goes on inside cuStreamSynchronize and ncclCommInitRank,
 #: because ctypes lets go of the interpreter lock.
@@ -43,25 +41,28 @@ class State:
     progress_age: float | None
 
 
+def state_of(words: memoryview, worker: int) -> State:
+    """What ``worker`` last wrote into the page. A torn read is impossible: a word of a memoryview is read and written
+    as a whole (struct.pack_into would fill it with zeros and then write its bytes)."""
+    beat, progress, moved, phase = words[worker * _WORDS:worker * _WORDS + 4]
+    now = time.monotonic_ns()
+    return State(_NAMES[phase] if phase < len(_NAMES) else "start", progress,
+                 (now - beat) / 1e9 if beat else None, (now - moved) / 1e9 if moved else None)
+
+
 class Board:
-    """The page, made by the parent. Its file has no name any more once both ends have it open."""
+    """The page, made by the parent; on no disk, because a write to a page of a full one ends in SIGBUS."""
 
     def __init__(self, workers: int) -> None:
-        descriptor, path = tempfile.mkstemp(prefix="tunecheck-beat-")
-        Path(path).unlink()
-        os.set_inheritable(descriptor, True)
+        descriptor = os.memfd_create("tunecheck-beat", 0)
         os.ftruncate(descriptor, max(1, workers) * _SIZE)
         self.descriptor = descriptor
         self._page = mmap.mmap(descriptor, max(1, workers) * _SIZE)
         self._words = memoryview(self._page).cast("Q")
 
     def state(self, worker: int) -> State:
-        """What ``worker`` last wrote. A torn read is impossible: a word of a memoryview is read and written as a whole
-        (struct.pack_into would fill it with zeros and then write its bytes)."""
-        beat, progress, moved, phase = self._words[worker * _WORDS:worker * _WORDS + 4]
-        now = time.monotonic_ns()
-        return State(_NAMES[phase] if phase < len(_NAMES) else "start", progress,
-                     (now - beat) / 1e9 if beat else None, (now - moved) / 1e9 if moved else None)
+        """What ``worker`` last wrote."""
+        return state_of(self._words, worker)
 
     def close(self) -> None:
         self._words.release()
@@ -73,7 +74,7 @@ class Beat:
     """The worker's end: beats by itself, moves on when told."""
 
     def __init__(self, descriptor: int, worker: int) -> None:
-        self._words = memoryview(mmap.mmap(descriptor, 0)).cast("Q")
+        self.words = memoryview(mmap.mmap(descriptor, 0)).cast("Q")
         self._at = worker * _WORDS
         self._progress = 0
         self.phase("start")
@@ -81,16 +82,16 @@ class Beat:
 
     def _run(self) -> None:
         while True:
-            self._words[self._at + _BEAT] = time.monotonic_ns()
+            self.words[self._at + _BEAT] = time.monotonic_ns()
             time.sleep(BEAT_SECONDS)
 
     def phase(self, name: str) -> None:
         """Enter a phase; entering it is progress, told first: the new phase's limit may be below the old one's age."""
         self.step()
-        self._words[self._at + _PHASE] = _NAMES.index(name)
+        self.words[self._at + _PHASE] = _NAMES.index(name)
 
     def step(self, count: int = 1) -> None:
         """``count`` units of work are done."""
         self._progress += count
-        self._words[self._at + _PROGRESS] = self._progress
-        self._words[self._at + _MOVED] = time.monotonic_ns()
+        self.words[self._at + _PROGRESS] = self._progress
+        self.words[self._at + _MOVED] = time.monotonic_ns()

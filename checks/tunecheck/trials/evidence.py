@@ -6,7 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..facts.nvml import nvml
+from ..formats.tasks import looks_like_driver, parse_ps
 from ..host import Host, Unreadable
+from ..host.early import PS
+from . import counts
 from .ras import COMMAND as RAS
 from .supervisor import Suspect
 
@@ -18,18 +22,21 @@ _RAS_SECONDS = 1.0
 
 
 class Evidence:
-    """``host`` is asked for everything, so that a RecordingHost keeps it for the bundle."""
+    """``host`` is asked for everything, so that a RecordingHost keeps it for the bundle. ``then``: PCIe error counters
+    from before the trial."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, then: counts.Counts | None = None) -> None:
         self._host = host
+        self._then = then or {}
 
     def __call__(self, suspects: Sequence[Suspect], seconds: float) -> Mapping[str, Any]:
-        """Threads of every worker with state, kernel function and stack; Python stacks; kernel log; NVML."""
+        """Threads of every worker with state, kernel function and stack; Python stacks; kernel log; NVML. Under
+        "remarks" what belongs into a report: counters that moved, who else hangs, what gave no answer."""
         until = time.monotonic() + seconds
         alive = [suspect for suspect in suspects if suspect.process_state != "gone"]
         # Stopped processes cannot be read by py-spy without being waited for: only those that run.
         spies = [(_PY_SPY, "dump", "--nonblocking", "--pid", str(suspect.pid)) for suspect in alive]
-        self._host.ahead(*spies, ("dmesg",), RAS, nvml=True)
+        self._host.ahead(*spies, ("dmesg",), PS, RAS, nvml=True)
         found: dict[str, Any] = {"processes": {}, "python": {}}
         for suspect in alive:
             found["processes"][f"worker {suspect.worker}, pid {suspect.pid}"] = self._threads(suspect.pid, until)
@@ -38,11 +45,31 @@ class Evidence:
         # With a rank that does not answer RAS waits for its own timeout, and the operator for us.
         found["nccl ras"] = self._said(RAS, min(until, time.monotonic() + _RAS_SECONDS))
         found["kernel log"] = self._said(("dmesg",), until)[-8000:]
-        try:
-            found["nvml"] = self._host.nvml(max(0.1, until - time.monotonic()))
-        except Unreadable as error:
-            found["nvml"] = error.reason
+        remarks = self._stuck(suspects, until)
+        told = nvml(self._host, True, round(max(0.1, until - time.monotonic()), 1))
+        found["nvml"] = told.value or told.why()
+        if told.value is None:
+            remarks.append(f"NVML gave no answer: {told.why()}")
+        else:
+            remarks += [f"NVML on {who}: {why}" for who, why, _ in told.value.troubles()]
+        later = counts.now(self._host, dict.fromkeys(key[0] for key in self._then), told.value)
+        found["moved"] = counts.moved(self._then, later)
+        if found["moved"]:
+            remarks.insert(0, f"PCIe errors since the trial began: {', '.join(found['moved'])}")
+        found["remarks"] = remarks
         return found
+
+    def _stuck(self, suspects: Sequence[Suspect], until: float) -> list[str]:
+        """The driver's other users that hang in the kernel: one of them may hold what our workers wait for."""
+        tasks = parse_ps(self._said(PS, until))[0]
+        ours = {suspect.pid for suspect in suspects}
+        others = [task for task in tasks if task.pid not in ours and looks_like_driver(task.name)][:8]
+        return [f"{task.name} (pid {task.pid}) is stuck in the kernel, state D"
+                f"{self._function(f'/proc/{task.pid}/task/{task.thread}/wchan')}" for task in others]
+
+    def _function(self, path: str) -> str:
+        name = self._text(path)
+        return f", in {name}" if name.isidentifier() else ""
 
     def _threads(self, pid: int, until: float) -> list[dict[str, str]]:
         try:
@@ -70,3 +97,4 @@ class Evidence:
         except Unreadable as error:
             return f"({error.reason})"
         return done.stdout or done.stderr
+

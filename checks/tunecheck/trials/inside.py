@@ -96,7 +96,8 @@ def main(token: str) -> None:
     while True:
         request = wall.requests.get()
         folder = tempfile.mkdtemp(prefix="tunecheck-")      # where the ranks meet: the parent's is not in here
-        supervisor = Supervisor(request.get("limits"), wall.evidence, lambda _: wall.tell(progress=True))
+        supervisor = Supervisor(request.get("limits"), wall.evidence,
+                                lambda _, states: wall.tell(progress=[vars(state) for state in states]))
         outcome = supervisor.run(_jobs(request, folder), request["seconds"])
         shutil.rmtree(folder, ignore_errors=True)
         wall.tell(outcome=plain(outcome))

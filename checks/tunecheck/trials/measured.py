@@ -45,7 +45,8 @@ class Aftermath:
 @dataclass(frozen=True)
 class Hang:
     """A trial that did not get on. ``ran``: all its workers did, so that it may be P2P they waited for; ``arm``: "p2p"
-    as the box is, "staged" with NCCL_P2P_DISABLE=1; ``ranks``: how many GPUs took part."""
+    as the box is, "staged" with NCCL_P2P_DISABLE=1; ``ranks``: how many GPUs took part; ``remarks``:
+    what stood out in the evidence (error counters that moved, what gave no answer)."""
 
     trial: str
     phase: str
@@ -57,6 +58,7 @@ class Hang:
     bundle: str | None = None
     ranks: int | None = None
     ran: bool = True
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

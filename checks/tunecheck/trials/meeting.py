@@ -14,9 +14,10 @@ __all__ = ["Meeting"]
 
 
 class Meeting:
-    """``worker`` of ``count``; every wait is bounded by ``seconds``."""
+    """``worker`` of ``count``; every wait is bounded by ``seconds``, which is beyond the limits of the phases that
+    meet: who does not come is the supervisor's to find, while he still hangs."""
 
-    def __init__(self, folder: str, worker: int, count: int, seconds: float = 20.0) -> None:
+    def __init__(self, folder: str, worker: int, count: int, seconds: float = 30.0) -> None:
         self._folder = Path(folder)
         self._worker = worker
         self._count = count

@@ -31,27 +31,31 @@ _RAS_SECONDS = 2.0
 
 
 def in_container(trial: Callable[..., Measured], runtime: Runtime, image: Image,
-                 limits: Mapping[str, float] | None = None) -> Callable[[Host, Sequence[int], Flows], Measured]:
+                 limits: Mapping[str, float] | None = None) -> Callable[..., Measured]:
     """``trial`` (p2p, allreduce or everything) on ``image``, as a session runs it. It raises TrialError where the
     container does not start or ends by itself."""
 
-    def run(host: Host, ordinals: Sequence[int], collapse: Flows = ()) -> Measured:
-        with Outside(host, lambda: Container(host, runtime, image), limits) as supervisor:
+    def run(host: Host, ordinals: Sequence[int], collapse: Flows = (), *,
+            supervisor: Supervisor | None = None) -> Measured:
+        watched = supervisor or Supervisor(evidence=Evidence(host))
+        with Outside(host, lambda: Container(host, runtime, image), limits, watched) as outside:
             try:
-                found = trial(host, ordinals, collapse, supervisor=supervisor)
+                found = trial(host, ordinals, collapse, supervisor=outside)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 raise TrialError(f"what came out of the container makes no sense ({error!r})") from None
         return replace(found, notes={**found.notes, "image": image.asked, "image id": image.identity,
-                                     "runtime": runtime.name, "image python": supervisor.python})
+                                     "runtime": runtime.name, "image python": outside.python})
 
     return run
 
 
 class Outside(Supervisor):
-    """Runs jobs in a container that ``start`` makes: one for all runs, a fresh one after a stall."""
+    """Runs jobs in a container that ``start`` makes: one for all runs, a fresh one after a stall. Evidence and progress
+    are ``watched``'s."""
 
-    def __init__(self, host: Host, start: Callable[[], Container], limits: Mapping[str, float] | None = None) -> None:
-        super().__init__(limits)
+    def __init__(self, host: Host, start: Callable[[], Container], limits: Mapping[str, float] | None,
+                 watched: Supervisor) -> None:
+        super().__init__(limits, watched.evidence, watched.progress)
         self._given = limits
         self._host = host
         self._start = start
@@ -75,7 +79,7 @@ class Outside(Supervisor):
         self._pids = {}
         container.tell(run=True, jobs=[vars(job) for job in jobs], seconds=seconds, limits=self._given)
         try:
-            outcome = self._heard(container, seconds + _SLACK_SECONDS)
+            outcome = self._heard(container, jobs, seconds + _SLACK_SECONDS)
         except Silent as error:
             outcome = self._fallen(container, error.why, len(jobs), time.monotonic() - began)
         if len(outcome.results) != len(jobs) or len(outcome.codes) != len(jobs):
@@ -86,12 +90,15 @@ class Outside(Supervisor):
             outcome = replace(outcome, abandoned={**abandoned, **container.close(kill=True)})
         return outcome
 
-    def _heard(self, container: Container, seconds: float) -> Outcome:
+    def _heard(self, container: Container, jobs: Sequence[Job], seconds: float) -> Outcome:
         suspects: tuple[Suspect, ...] = ()
         evidence: Mapping[str, Any] = {}
         for found in container.answers(seconds):
-            if "progress" in found and not self._pids:      # of one that dies, the pid here can't be known afterwards
-                self._pids = container.pids()
+            if "progress" in found:
+                if not self._pids:      # of one that dies, the pid here can't be known afterwards
+                    self._pids = container.pids()
+                if self.progress is not None:
+                    self.progress(jobs, [State(**state) for state in found["progress"]])
             elif "stall" in found:
                 suspects = tuple(self._here(container, suspect_of(each)) for each in found["stall"])
                 evidence = self._taken(container, suspects, min(10.0, float(found["seconds"])))
@@ -114,7 +121,7 @@ class Outside(Supervisor):
         return replace(suspect, pid=self._pids[suspect.pid])
 
     def _taken(self, container: Container, suspects: Sequence[Suspect], seconds: float) -> Mapping[str, Any]:
-        taken = dict(Evidence(self._host)(suspects, seconds))
+        taken = dict(self.evidence(suspects, seconds)) if self.evidence is not None else {}
         argv = (container.runtime.path, "exec", container.name, "python3", f"{PACKAGE}/trials/ras.py")
         try:        # its port is in the container's network
             taken["nccl ras"] = self._host.run(argv, _RAS_SECONDS).stdout

@@ -103,4 +103,5 @@ def hang_of(trial: str, outcome: Outcome, host: Host, ordinals: Sequence[int], a
 
     return Hang(trial, stall.phase, stall.after, named("culprit"), named("victim"),
                 examine(host, ordinals, outcome.abandoned, worker_environment()), arm, ranks=len(ordinals),
-                ran=all(each.runs for each in stall.suspects if each.role == "culprit"))
+                ran=all(each.runs for each in stall.suspects if each.role == "culprit"),
+                remarks=tuple(map(str, stall.evidence.get("remarks", ()))))

@@ -5,28 +5,38 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 from ..errors import TrialError, TunecheckError, UsageError
 from ..facts.nvml import Gpu, Nvml
 from ..facts.snapshot import Snapshot
 from ..host import Host, Unreadable
 from ..host.recording import RecordingHost
+from .counts import before
+from .evidence import Evidence
 from .lock import Lock, clear_wedged, mark_wedged, refuse_wedged
 from .measured import Measured, Measurement
 from .p2p import Flows
+from .supervisor import Progress, Supervisor
 
 __all__ = ["Trial", "run"]
 
-#: What runs in a session: a host for evidence, CUDA's numbers of the GPUs, and the flows of the posted-write probe.
-Trial = Callable[[Host, Sequence[int], Flows], Measured]
+class Trial(Protocol):
+    """What runs in a session: gets a host for evidence, CUDA's numbers of the GPUs, the flows of the posted-write
+    probe, and who watches its workers."""
+
+    def __call__(self, host: Host, ordinals: Sequence[int], collapse: Flows, /, *,
+                 supervisor: Supervisor) -> Measured: ...
+
+
 #: Framebuffer in use beyond what a driver without clients keeps.
 _IDLE_MIB = 512
 
 
 def run(host: Host, snapshot: Snapshot, trial: Trial, chosen: Sequence[int] = (), force: bool = False,
-        after_reset: bool = False, bundles: str = ".") -> Measured:
+        after_reset: bool = False, bundles: str = ".", progress: Progress | None = None) -> Measured:
     """Run one trial on the ``chosen`` accelerators (numbers of the report; none: all). A hang leaves a bundle with the
     evidence in the folder ``bundles``. TrialError says why it cannot run; Wedged, that it must not."""
     boot_id = snapshot.boot_id.value or ""
@@ -41,7 +51,8 @@ def run(host: Host, snapshot: Snapshot, trial: Trial, chosen: Sequence[int] = ()
         if not force:
             _refuse_busy(host, gpus)
         recorder = RecordingHost(host)
-        found = trial(recorder, [gpu.index for gpu in gpus], _collapse(snapshot, numbers))
+        found = trial(recorder, [gpu.index for gpu in gpus], _collapse(snapshot, numbers),
+                      supervisor=Supervisor(evidence=Evidence(recorder, before(snapshot)), progress=progress))
         if found.hangs:
             found = _kept(found, recorder, bundles)
         for hang in found.hangs:

@@ -7,41 +7,27 @@ The parent never touches CUDA or NVML. It waits on memory and on pipes, always w
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import select
 import signal
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import IO, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 from .beat import PHASES, Board, State
+from .children import Job, Worker, kill, process_state
 
-__all__ = ["Job", "Outcome", "Stall", "Supervisor", "Suspect"]
+__all__ = ["Job", "Outcome", "Progress", "Stall", "Supervisor", "Suspect", "Take", "process_state"]
 
 _POLL_SECONDS = 0.002
 _BEATS = "beats"
-#: After SIGKILL both ranks were gone within 78 to 199 ms on H200, with a kernel spinning.
-_KILL_SECONDS = 5.0
 #: A beat that old beside a parent that runs means: this process does not run.
 _SILENT_SECONDS = 0.25
+#: What a silent worker gets to show that it only waited for a processor or a disk: then it soon beats.
+_SECOND_LOOK_SECONDS = 1.0
+_PROGRESS_SECONDS = 0.25
 #: What the others get to end by themselves after one failed and said why.
 _GRACE_SECONDS = 1.0
-_MAX_RESULT = 4 * 1024 * 1024
-
-
-@dataclass(frozen=True)
-class Job:
-    """One worker's job: ``name`` is "module:function"; ``parameters`` go to it as JSON, ``environment`` on top of the
-    parent's, where None takes a variable away."""
-
-    name: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    environment: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -59,6 +45,11 @@ class Suspect:
     def runs(self) -> bool:
         """Whether its process works: then what it waits for is the question, not what stopped it."""
         return self.why.startswith(_BEATS)
+
+    @property
+    def momentary(self) -> bool:
+        """Whether it may be so for a moment only: a beat that comes late, a wait in the kernel."""
+        return self.role == "culprit" and not self.runs and self.process_state in ("R", "S", "D")
 
 
 @dataclass(frozen=True)
@@ -92,79 +83,34 @@ class Outcome:
         return self.stall is None and all(code == 0 for code in self.codes)
 
 
-class _Worker:
-    def __init__(self, number: int, job: Job, board: Board) -> None:
-        self.number = number
-        self.results: list[dict[str, Any]] = []
-        self.stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe that nobody reads would block it
-        self._rest = b""
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tunecheck.trials.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self.stderr, start_new_session=True, pass_fds=(board.descriptor,),
-            env={name: value for name, value in {**os.environ, **job.environment}.items() if value is not None})
-        assert self.process.stdin is not None and self.process.stdout is not None
-        os.set_blocking(self.process.stdout.fileno(), False)
-        line = json.dumps({**job.parameters, "job": job.name, "worker": number, "beat": board.descriptor})
-        with contextlib.suppress(BrokenPipeError):      # it died at once: seen by its exit code
-            self.process.stdin.write(line.encode() + b"\n")
-            self.process.stdin.close()
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
-
-    def collect(self) -> None:
-        """Take what lies in the pipe; never waits."""
-        assert self.process.stdout is not None
-        while len(self._rest) < _MAX_RESULT:
-            try:
-                part = os.read(self.process.stdout.fileno(), 1 << 16)
-            except (BlockingIOError, OSError):
-                break
-            if not part:
-                break
-            self._rest += part
-        *lines, self._rest = self._rest.split(b"\n")
-        for line in lines:
-            with contextlib.suppress(ValueError):
-                found = json.loads(line)
-                if isinstance(found, dict):
-                    self.results.append(found)
-
-    def said(self) -> str:
-        """The end of what it wrote to standard error."""
-        size = self.stderr.seek(0, os.SEEK_END)
-        self.stderr.seek(max(0, size - 4000))
-        return self.stderr.read().decode("utf-8", "replace").strip()
-
-    def close(self) -> None:
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        self.stderr.close()
+#: Takes evidence of suspects within so many seconds.
+Take = Callable[[Sequence[Suspect], float], Mapping[str, Any]]
+#: Is shown what runs, and how far each worker has got.
+Progress = Callable[[Sequence[Job], Sequence[State]], None]
 
 
 class Supervisor:
     """``limits`` overrides seconds of phases; ``evidence`` is called with the suspects before anything is killed, and
-    has to come back by itself (it gets a deadline in seconds); ``progress`` is called now and then with the states."""
+    has to come back by itself (it gets a deadline in seconds); ``progress`` is called now and then, and must not
+    block."""
 
-    def __init__(self, limits: Mapping[str, float] | None = None,
-                 evidence: Callable[[Sequence[Suspect], float], Mapping[str, Any]] | None = None,
-                 progress: Callable[[Sequence[State]], None] | None = None, evidence_seconds: float = 5.0) -> None:
+    def __init__(self, limits: Mapping[str, float] | None = None, evidence: Take | None = None,
+                 progress: Progress | None = None, evidence_seconds: float = 5.0) -> None:
         self._limits = {**PHASES, **(limits or {})}
-        self._evidence = evidence
-        self._progress = progress
+        self.evidence = evidence
+        self.progress = progress
         self._evidence_seconds = evidence_seconds
 
     def run(self, jobs: Sequence[Job], seconds: float) -> Outcome:
         """Run all jobs at once to their end, at most ``seconds`` in all. Ctrl-C: everything is killed, then raised."""
         began = time.monotonic()
         board = Board(len(jobs))
-        workers: list[_Worker] = []
+        workers: list[Worker] = []
         abandoned: dict[int, str] = {}
         stall: Stall | None = None
         try:
             for number, job in enumerate(jobs):
-                workers.append(_Worker(number, job, board))
+                workers.append(Worker(number, job, board))
             stall = self._watch(workers, board, began + seconds)
         finally:
             # Never a wait without a bound, not even here.
@@ -179,7 +125,7 @@ class Supervisor:
         return Outcome(tuple(tuple(worker.results) for worker in workers), codes, stall, abandoned, errors,
                        time.monotonic() - began)
 
-    def _watch(self, workers: Sequence[_Worker], board: Board, until: float) -> Stall | None:
+    def _watch(self, workers: Sequence[Worker], board: Board, until: float) -> Stall | None:
         """Until all have ended, or one does not get on. A worker that failed ends the run of the others as well."""
         shown = time.monotonic()
         first_failure: float | None = None
@@ -198,49 +144,65 @@ class Supervisor:
             late_failure = first_failure is not None and now - first_failure > _GRACE_SECONDS
             # One that failed and said why is no stall of the others; one that was killed is, and nobody has to wait for
             # the limit of the phase to know that.
-            if late_failure and all(worker.process.returncode == 1 for worker in failed):
+            if failed and (late_failure or stuck) and all(worker.process.returncode == 1 for worker in failed):
                 return None
             if stuck or late_failure or now >= until:
-                return self._stall(workers, board, now >= until)
-            if self._progress is not None and now - shown >= 1.0:
-                self._progress([board.state(worker.number) for worker in workers])
+                suspects = _suspects(workers, board)
+                # With too few processors even 1.5 s may pass without any of them; who gets on now has no stall.
+                if late_failure or now >= until or any(self._stuck(board.state(worker.number)) for worker in stuck):
+                    return self._stall(suspects, now >= until)
+            if self.progress is not None and now - shown >= _PROGRESS_SECONDS:
+                self.progress([worker.job for worker in workers], [board.state(worker.number) for worker in workers])
                 shown = now
             poller.poll(_POLL_SECONDS * 1000)
 
     def _stuck(self, state: State) -> bool:
         return state.progress_age is not None and state.progress_age > self._limits[state.phase]
 
-    def _stall(self, workers: Sequence[_Worker], board: Board, late: bool) -> Stall:
-        suspects = tuple(self._suspect(worker, board.state(worker.number)) for worker in workers)
+    def _stall(self, suspects: tuple[Suspect, ...], late: bool) -> Stall:
         if not late:        # else they may all get on, and one is behind at this moment only
             suspects = _behind(suspects)
         waiting = [suspect for suspect in suspects if suspect.process_state != "gone"]
         slowest = max(waiting or suspects, key=lambda suspect: suspect.state.progress_age or 0.0)
         evidence: Mapping[str, Any] = {}
-        if self._evidence is not None:
+        if self.evidence is not None:
             try:
-                evidence = self._evidence(suspects, self._evidence_seconds)
+                evidence = self.evidence(suspects, self._evidence_seconds)
             except Exception as error:      # evidence that cannot be had is no reason to lose the stall
                 evidence = {"error": f"{type(error).__name__}: {error}"}
         return Stall("time limit" if late else slowest.state.phase, slowest.state.progress_age or 0.0, suspects,
                      evidence)
 
-    @staticmethod
-    def _suspect(worker: _Worker, state: State) -> Suspect:
-        code = worker.process.poll()
-        if code is not None:
-            role, why = ("done", "did its job") if code == 0 else ("culprit", _ended(code))
-            return Suspect(worker.number, worker.pid, role, why, state, "gone")
-        letter = process_state(worker.pid)
-        if letter in ("T", "t", "Z", "X", "gone"):
-            return Suspect(worker.number, worker.pid, "culprit", f"process state {letter}: it does not run", state,
-                           letter)
-        if letter == "D":
-            return Suspect(worker.number, worker.pid, "culprit", "process state D: stuck in the kernel", state, letter)
-        if state.beat_age is None or state.beat_age > _SILENT_SECONDS:
-            age = "never beat" if state.beat_age is None else f"last beat {state.beat_age:.2f} s ago"
-            return Suspect(worker.number, worker.pid, "culprit", f"{age}: it does not run", state, letter)
-        return Suspect(worker.number, worker.pid, "victim", f"{_BEATS}, and waits", state, letter)
+
+def _suspects(workers: Sequence[Worker], board: Board) -> tuple[Suspect, ...]:
+    """Everybody as he stands. Where that may pass in a moment: as he stands when he gets on, or a second later."""
+    until = time.monotonic() + _SECOND_LOOK_SECONDS
+    found = [_suspect(worker, board.state(worker.number)) for worker in workers]
+    unsure = {worker: suspect.state.progress for worker, suspect in zip(workers, found, strict=True)
+              if suspect.momentary}
+    while time.monotonic() < until and any(board.state(worker.number).progress == steps
+                                           for worker, steps in unsure.items()):
+        time.sleep(_POLL_SECONDS)
+        found = [_suspect(worker, board.state(worker.number)) if suspect.momentary else suspect
+                 for worker, suspect in zip(workers, found, strict=True)]
+    return tuple(found)
+
+
+def _suspect(worker: Worker, state: State) -> Suspect:
+    code = worker.process.poll()
+    if code is not None:
+        role, why = ("done", "did its job") if code == 0 else ("culprit", _ended(code))
+        return Suspect(worker.number, worker.pid, role, why, state, "gone")
+    letter = process_state(worker.pid)
+    if letter in ("T", "t", "Z", "X", "gone"):
+        return Suspect(worker.number, worker.pid, "culprit", f"process state {letter}: it does not run", state,
+                       letter)
+    if letter == "D":
+        return Suspect(worker.number, worker.pid, "culprit", "process state D: stuck in the kernel", state, letter)
+    if state.beat_age is None or state.beat_age > _SILENT_SECONDS:
+        age = "never beat" if state.beat_age is None else f"last beat {state.beat_age:.2f} s ago"
+        return Suspect(worker.number, worker.pid, "culprit", f"{age}: it does not run", state, letter)
+    return Suspect(worker.number, worker.pid, "victim", f"{_BEATS}, and waits", state, letter)
 
 
 def _behind(suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
@@ -260,38 +222,3 @@ def _ended(code: int) -> str:
         with contextlib.suppress(ValueError):
             return f"killed by {signal.Signals(-code).name}"
     return f"exit code {code}"
-
-
-def process_state(pid: int) -> str:
-    """The letter of /proc/<pid>/stat, or "gone"."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stream:
-            return stream.read().rpartition(b")")[2].split()[0].decode()
-    except (OSError, IndexError):
-        return "gone"
-
-
-def kill(processes: Sequence[subprocess.Popen[bytes]]) -> dict[int, str]:
-    """SIGKILL every session that still runs; wait a bounded time. Returns pid -> where it hangs, for those left."""
-    left = [process for process in processes if process.poll() is None]
-    for process in left:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)      # start_new_session made pid the group's id
-    until = time.monotonic() + _KILL_SECONDS
-    while left and time.monotonic() < until:
-        left = [process for process in left if process.poll() is None]
-        time.sleep(0.002)
-    abandoned = {}
-    for process in left:
-        abandoned[process.pid] = f"state {process_state(process.pid)}, {_wchan(process.pid)}"
-        # Nobody must ever wait for this one again, not even subprocess' own clean-up at exit.
-        process.returncode = -signal.SIGKILL
-    return abandoned
-
-
-def _wchan(pid: int) -> str:
-    try:
-        with open(f"/proc/{pid}/wchan") as stream:
-            return f"in {stream.read().strip() or 'unknown kernel function'}"
-    except OSError:
-        return "kernel function unknown"

@@ -5,6 +5,6 @@ from __future__ import annotations
 from .base import DriverError
 from .manager import manager_for
 from .present import present
-from .rollback import absent
+from .rollback import absent, touched
 
-__all__ = ["DriverError", "absent", "manager_for", "present"]
+__all__ = ["DriverError", "absent", "manager_for", "present", "touched"]

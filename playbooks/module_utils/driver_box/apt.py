@@ -20,12 +20,14 @@ _ROWS = "${Package}\\t${Version}\\t${db:Status-Want}\\t${db:Status-Status}\\n"
 _CONF = ["-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold"]
 #: unattended-upgrades may hold the lock for a while.
 _WAIT = ["-o", "DPkg::Lock::Timeout=300"]
+#: A simulation would leave its plan in /var/log/apt.
+_SILENT = ["-o", "Dir::Log::Planner=/dev/null", "-o", "Dir::Log::Solver=/dev/null"]
 _AGAIN = "Mend the cause and run the play again: it picks up from what dpkg says."
 
 
 def install_argv(exact, remove, simulate=False, options=()):
     """The one transaction: ``exact`` are Exact, ``remove`` names that go in the same run."""
-    return ["apt-get", *options, *(["-s"] if simulate else [*_CONF, *_WAIT]), "install", "-y",
+    return ["apt-get", *options, *(["-s", *_SILENT] if simulate else [*_CONF, *_WAIT]), "install", "-y",
             "--no-install-recommends", "--allow-change-held-packages", "--allow-downgrades",
             *(each.apt for each in exact),
             *("%s-" % name for name in remove)]
@@ -82,8 +84,13 @@ class Apt(Manager):
     def available(self, names, look=None):
         if not names:
             return {}
-        code, out, _err = self.run(["apt-cache", *(look.options if look else []), "madison", *names])
-        return package_lists.madison(out) if code == 0 else {}
+        code, out, err = self.run(["apt-cache", *(look.options if look else []), "madison", *names])
+        if code != 0:
+            # Mostly two files that name one repository with two keys: a cuda-keyring that was set up before.
+            raise DriverError("apt refuses the repositories: %s. Expected one source for each; remove the other file "
+                              "in /etc/apt/sources.list.d. Nothing was written." % tail(err).replace(
+                                  look.folder if look else "/etc/apt", "/etc/apt"))
+        return package_lists.madison(out)
 
     def look(self, folder, files, key, repository):
         """The repositories as they would be with ``files`` and ``key`` (bytes), in ``folder``; nothing else is written.

@@ -72,8 +72,8 @@ def decide(module, manager, box, want, folder, shipped_key, held_by_us):
             result.problems = [result.look.problem + ". Expected every repository to answer; nothing was written."]
             return result
     if found.missing or found.remove:
-        # Only a change of packages needs idle GPUs.
-        found = plan(replace(idle, gpu_users=box.gpu_users), want)
+        # Only a change of packages needs idle GPUs. Draining stops the unit, whose processes are not among these users.
+        found = plan(replace(idle, gpu_users=box.gpu_users), replace(want, drain=False))
     result.plan, result.box, result.problems, result.files = found, idle, list(found.problems), files
     if result.problems:
         return result
@@ -81,7 +81,8 @@ def decide(module, manager, box, want, folder, shipped_key, held_by_us):
                             if (box.installed.get(each.name) != each.version if each.version
                                 else each.name not in box.installed)]
     kernels = dict.fromkeys((box.kernel, box.next_kernel))
-    result.build = [release for release in kernels if module_version(module, release) != found.version]
+    result.build = [release for release in kernels if want.modules == "dkms"
+                    and module_version(module, release) != found.version]
     locked = [*found.hold, *found.kernel_hold]
     result.hold = [name for name in locked if name not in box.held or result.change]
     result.unhold = [name for name in box.held if name not in locked and (name in held_by_us or name in found.remove)]

@@ -25,15 +25,18 @@ def _newer_than_boot(module, release):
     return bool(code == 0 and boot and os.path.exists(path) and os.stat(path).st_ctime > boot[0])
 
 
-def waiting(module, release, version):
-    """Sentences; empty where the running system has what is installed. ``version``: the installed driver's."""
+def waiting(module, release, version, to_come=False):
+    """Sentences; empty where the running system has what is installed. ``version``: the installed driver's, or the one
+    that a run outside check mode would install (``to_come``)."""
     loaded = loaded_version(read_text)
     if loaded:
-        say = "the loaded nvidia module is %s; %s is installed" % (loaded, version or "none")
+        say = "the loaded nvidia module is %s; %s is installed" % (loaded, version or "none of it")
         return [] if loaded == version else [say]
     if not version or not any(kind.startswith("0x03") for kind, _device in nvidia_functions()):
         return []
     if os.path.isdir("/sys/module/nouveau"):
         return ["nouveau drives the GPUs; nvidia %s is installed" % version]
+    if to_come:
+        return ["nvidia %s would be installed" % version]
     # A driver that does not load although it was there at boot is no case for another reboot.
     return ["nvidia %s was installed after this boot" % version] if _newer_than_boot(module, release) else []

@@ -124,8 +124,7 @@ def _actions(decision, broken):
 def _result(module, decision, changed, actions, before, after, written):
     found, box = decision.plan, decision.box
     kernels = list(dict.fromkeys((box.kernel, box.next_kernel)))
-    waits = pending.waiting(module, box.kernel, found.version) if not (module.check_mode and changed) else [
-        "nvidia %s would be installed" % found.version] if decision.change else []
+    waits = pending.waiting(module, box.kernel, found.version, module.check_mode and decision.change)
     diffs = [{"before_header": "driver packages", "after_header": "driver packages", "before": before, "after": after}]
     diffs += [{"before_header": path, "after_header": path, "before": old, "after": new}
               for path, (old, new) in written.items()]

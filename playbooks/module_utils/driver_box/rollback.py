@@ -17,7 +17,7 @@ from .base import DriverError
 from .kernels import module_version
 from .prove import kernel_changes
 
-__all__ = ["absent", "driver_packages", "listing"]
+__all__ = ["absent", "driver_packages", "listing", "touched"]
 
 _OTHERS = re.compile(r"^(?:linux-|kernel|gcc|cpp|dkms$|make$|nvidia-container|libnvidia-container)")
 
@@ -33,6 +33,11 @@ def listing(installed, held, found=None, removed=()):
     names = set(driver_packages(installed)) | {each.name for each in (found.install if found else ())}
     return "".join("%s %s%s\n" % (name, installed[name], " held" if name in held else "")
                    for name in sorted(names) if installed.get(name) and name not in removed)
+
+
+def touched():
+    """Whether the module ever changed this box: else its packages are nobody's to judge."""
+    return "driver" in (load().get("before") or {})
 
 
 def absent(module, manager, folder):
@@ -53,8 +58,10 @@ def absent(module, manager, folder):
         gone = [name for name in ours.get("installed", []) if name in installed and name not in there["packages"]]
     files = [path for path in manager.own_files() if read_text(path)]
     unhold = [name for name in held if name in ours.get("held", []) and name not in (there or {}).get("held", [])]
-    hold = [name for name in (there or {}).get("held", []) if name not in held and (
-        name in installed or name in {each.name for each in back})]
+    # What is moved back is unheld for it, so its hold is set again too.
+    moving = {each.name for each in back}
+    hold = [name for name in (there or {}).get("held", [])
+            if name in moving or (name in installed and name not in held)]
     problems = _problems(manager, back, gone, broken)
     if problems:
         raise DriverError("%s. Nothing was written." % "\n".join(problems))

@@ -57,7 +57,7 @@ def _findings(*args: str) -> list[dict[str, Any]]:
     return findings
 
 
-@pytest.mark.parametrize("verb", ["topo", "host", "preflight"])
+@pytest.mark.parametrize("verb", ["topo", "host", "driver", "runtime", "preflight"])
 def test_a_recording_and_a_snapshot_are_judged_like_the_machine(machine: Machine, verb: str) -> None:
     now = _findings(verb)
     for extra, names in (((), False), (("--raw",), True)):
@@ -173,7 +173,7 @@ def test_record_of_the_verbs_replaces_names_too(machine: Machine) -> None:
     assert load("box.tar.zst").reads["/proc/sys/kernel/hostname"] == b"host-1\n"
 
 
-@pytest.mark.parametrize("verb", ["topo", "host", "preflight", "snapshot"])
+@pytest.mark.parametrize("verb", ["topo", "host", "driver", "runtime", "preflight", "snapshot", "pins"])
 def test_what_is_no_recording_is_refused(machine: Machine, verb: str) -> None:
     Path("empty").touch()
     Path("newer").write_bytes(bundle(manifest={"schema": "tunecheck/record/3"}))
@@ -182,7 +182,7 @@ def test_what_is_no_recording_is_refused(machine: Machine, verb: str) -> None:
     Path("cut").write_bytes(bundle()[:-9])
     for name, sentence in (("empty", "it is empty"), ("newer", "made by a newer tunecheck (record/3); update"),
                            ("newer.gz", "made by a newer tunecheck (record/3)"), ("cut", "not a usable recording"),
-                           *([] if verb == "snapshot" else [("newer.json", "tunecheck/snapshot/2")])):
+                           *([] if verb in ("snapshot", "pins") else [("newer.json", "tunecheck/snapshot/2")])):
         assert sentence in _fails(verb, "--from", name)
 
 

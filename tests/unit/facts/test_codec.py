@@ -107,7 +107,7 @@ def _spec(machine: Machine, name: str) -> Frozen:
     return big_spec() if name == "eight" else frozen(iommu="pt", modules={"nvidia_uvm": {"uvm_disable_hmm": 1}})
 
 
-@pytest.mark.parametrize("verb", ["topo", "host", "preflight"])
+@pytest.mark.parametrize("verb", ["topo", "host", "driver", "runtime", "preflight"])
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_snapshot_is_judged_like_its_recording(name: str, verb: str) -> None:
     machine = MACHINES[name]()

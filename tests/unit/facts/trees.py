@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tunecheck.facts import service_env
+from tunecheck.facts.packages import TOOLKIT
 from tunecheck.formats.environment import IN_UNIT
 from tunecheck.host import Completed
-from tunecheck.host.early import DPKG, PS
+from tunecheck.host.early import DPKG, DPKG_BOX, PS
 from tunecheck.host.recording import RecordedHost
 from tunecheck.spec.frozen import Accelerators, Acs, Frozen, Spec
 
@@ -157,6 +158,42 @@ menuentry 'Lab' $menuentry_id_option 'lab-simple' {
 """
 
 
+#: As nvidia-ctk cdi generate writes it, cut short.
+CDI = """\
+---
+cdiVersion: 0.5.0
+containerEdits:
+  deviceNodes:
+  - path: /dev/nvidiactl
+  hooks:
+  - args:
+    - nvidia-cdi-hook
+    - update-ldcache
+    hookName: createContainer
+    path: /usr/bin/nvidia-cdi-hook
+  mounts:
+  - containerPath: /usr/lib/x86_64-linux-gnu/libcuda.so.VERSION
+    hostPath: /usr/lib/x86_64-linux-gnu/libcuda.so.VERSION
+    options:
+    - ro
+devices:
+- containerEdits:
+    deviceNodes:
+    - path: /dev/nvidia0
+  name: "0"
+- containerEdits:
+    deviceNodes:
+    - path: /dev/nvidia1
+  name: "1"
+- containerEdits:
+    deviceNodes:
+    - path: /dev/nvidia0
+    - path: /dev/nvidia1
+  name: all
+kind: nvidia.com/gpu
+"""
+
+
 def full(machine: Machine, running: str = "", generated: str | None = None, dropin: str | None = None,
          log: str | None = "[    0.000000] Linux version 6.12.1\n") -> Machine:
     """Add everything that `tunecheck host` reads. ``log`` None: not permitted."""
@@ -178,6 +215,7 @@ def full(machine: Machine, running: str = "", generated: str | None = None, drop
     machine.file("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n")
     _platform(machine)
     refused = Completed(("dmesg",), 1, "", "dmesg: read kernel buffer failed: Operation not permitted\n")
+    machine.runs[DPKG_BOX] = Completed(DPKG_BOX, 0, "linux-image-6.12.1\t6.12.1-1\tinstall\tinstalled\n", "")
     machine.runs[("dmesg",)] = refused if log is None else Completed(("dmesg",), 0, log, "")
     machine.runs[("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")] = "not present"
     return machine
@@ -203,12 +241,34 @@ def driver(machine: Machine, version: str = "595.71.05") -> Machine:
             machine.gone("realpath", f"{folder}/systemd/system/{unit}.service")
     dpkg = "".join(f"{name}\t{version}-0ubuntu1\thold\tinstalled\n" for name in (
         "libnvidia-compute-595", "nvidia-dkms-595-open", "nvidia-utils-595"))
-    for argv, output in ((DPKG, dpkg + "nvidia-container-toolkit\t1.18.0-1\tinstall\tinstalled\n"),
+    for argv, output in ((DPKG, dpkg + "".join(
+            f"{name}\t1.18.0-1\thold\tinstalled\n" for name in sorted(TOOLKIT))),
                          (("modinfo", "-k", "6.12.1", "nvidia"), f"version:  {version}\nlicense:  Dual MIT/GPL\n"),
                          (PS, "      1       0       1 S systemd\n"), (("sleep", "0.5"), ""),
                          ((*service_env._FILES, IN_UNIT, *service_env._PLACES), "")):
         machine.runs[argv] = Completed(argv, 0, output, "")
+    _containers(machine, version)
     return machine
+
+
+def _containers(machine: Machine, version: str) -> None:
+    """DKMS with the kernel's headers, a toolkit of one version, its CDI specification for two GPUs, no engine."""
+    machine.lists.update({
+        "/var/lib/dkms": ["mok.pub", "nvidia"], "/var/lib/dkms/nvidia": [version, "kernel-6.12.1-x86_64"],
+        f"/var/lib/dkms/nvidia/{version}": ["6.12.1", "source"], "/var/run/cdi": ["nvidia.yaml"],
+        "/etc/systemd/system/multi-user.target.wants": [
+            "nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service", "tunecheck-acs.service"]})
+    machine.file("/var/run/cdi/nvidia.yaml", CDI.replace("VERSION", version))
+    library = f"/usr/lib/x86_64-linux-gnu/libcuda.so.{version}"
+    for path in ("/lib/modules/6.12.1/build", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl", library):
+        machine.realpaths[path] = path
+    machine.gone("list", "/etc/cdi", "/etc/containers/containers.conf.d")
+    machine.gone("read", "/etc/docker/daemon.json", "/etc/nvidia-container-runtime/config.toml",
+                 "/usr/share/containers/containers.conf", "/etc/containers/containers.conf")
+    for group in ("/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice"):
+        machine.gone("list", f"{group}/docker.service", f"{group}/tunecheck-inference.service")
+    for folder in ("/etc", "/usr/lib", "/lib", "/run"):
+        machine.gone("realpath", f"{folder}/systemd/system/docker.service")
 
 
 def _platform(machine: Machine) -> None:

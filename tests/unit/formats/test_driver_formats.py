@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tunecheck.formats import environment, nccl_env, packages, registry_dwords, tasks
+from tunecheck.formats import environment, nccl_env, nvidia_params, packages, registry_dwords, tasks
 from tunecheck.formats.nccl_names import NCCL_NAMES
 
 ANY = st.one_of(st.text(max_size=400), st.binary(max_size=400).map(lambda data: data.decode("utf-8", "replace")))
@@ -52,10 +52,34 @@ def test_apt_settings_and_pins() -> None:
 
 def test_registry_words() -> None:
     assert registry_dwords.words('"A=1; B = 0x2 ;C;=3;;"') == [("A", "1"), ("B", "0x2")]
-    assert [word for word, _, _ in registry_dwords.problems("ForceP2P=0x211;RMForceStaticBar1=1")] == []
-    assert [remedy for _, _, remedy in registry_dwords.problems(
-        "forcep2p=1;NVreg_EnableResizableBar=1;ForceP2P=x")] == [
-        "did you mean ForceP2P?", "options nvidia NVreg_EnableResizableBar=1", "give ForceP2P a number"]
+    assert [word.remedy for word in registry_dwords.problems("NVreg_EnableResizableBar=1;ForceP2P=x")] == [
+        "options nvidia NVreg_EnableResizableBar=1", "give ForceP2P a number"]
+
+
+@pytest.mark.parametrize(("text", "sure"), [
+    # rm_parse_option_string and registry.c of 595.45.04: table entries by strcmp, keys without case.
+    ("ForceP2P=0x211;RMForceStaticBar1=1;EnableResizableBar=1;GrdmaPciTopoCheckOverride=1;RmProfilingAdminOnly=0;", []),
+    ("forcep2p=0x211;RMFORCEP2PTYPE=1", []),
+    ("ForceP2P=0x11", [False]), ("PowerMizerEnable=0x1", [False]),
+    ("enableresizablebar=1", [True]), ("RestrictProfilingToAdminUsers=0", [True]), ("ExcludeAllGpus=1", [True]),
+    ("ForceP2P=0x211,RMForceP2PType=1", [True]), ("ForceP2P=0x211 RMForceP2PType=1", [True]),
+    ("ForceP2P:0x211", [True]),
+    ("ForceP2P", [True]), ("ForceP2P=1,", [True]), ("RMForceP2PType=4", [True]), ("ForceP2P=0x3", [True]),
+    ("RMPcieP2PType=-1", [True]), ("RMBar1ApertureSizeMB=0x100000000", [True]), ("RMForcP2PType=1", [True]),
+])
+def test_what_a_registry_word_does(text: str, sure: list[bool]) -> None:
+    assert [each.sure for each in registry_dwords.problems(text)] == sure
+
+
+def test_words_before_a_board_are_skipped() -> None:
+    found = registry_dwords.problems_per_device("ForceP2P=0x211;pci=0000:01:00.0;RMForceStaticBar1=1")
+    assert [each.word for each in found] == ["ForceP2P=0x211"]
+
+
+@pytest.mark.parametrize(("text", "number"), [("0x1F", 31), ("017", 15), ("-1", -1), ("+2", 2), ("0", 0), ("08", None),
+                                              ("0b1", None), ("1_0", None), ("", None), ("0x", None), (" 1", None)])
+def test_numbers_as_the_kernel_reads_them(text: str, number: int | None) -> None:
+    assert nvidia_params.c_number(text) == number
 
 
 @pytest.mark.parametrize(("value", "good"), [("SYS", True), ("PXB", True), ("4", True), ("NODE", False), ("sys", False),
@@ -110,6 +134,8 @@ def test_anything_at_all(text: str) -> None:
     packages.locked(text, "nvidia-driver")
     list(registry_dwords.problems(text))
     list(registry_dwords.problems(f"ForceP2P={text}"))
+    list(registry_dwords.problems_per_device(f"{text};ForceP2P=1"))
+    nvidia_params.c_number(text)
     environment.variables(f"/etc/environment:1:NCCL_{text}")
     environment.variables(f"/proc/1/environ:NCCL_{text}", "\0")
     environment.files_named(f"/a:1:EnvironmentFile={text}")
@@ -143,3 +169,11 @@ def test_long_runs_cost_no_time_worth_naming() -> None:
         environment.variables(f"/x:1:{text}")
         tasks.parse_ps(text)
         tasks.in_driver(text)
+
+
+@pytest.mark.parametrize(("pattern", "spares"), [
+    ("nvidia-", True), ("nvidia-utils-595", True), ("nvidia-utils-595$", True), ("nvidia-utils$", False),
+    ("^nvidia", True), ("nvidia-.*", True), ("nvidia-*", True), ("libnvidia", False), ("", True), ("(n+)+v", False),
+    (r"nvidia\-utils", False), ("." * 300, False)])
+def test_what_unattended_upgrades_spare(pattern: str, spares: bool) -> None:
+    assert packages.spares(pattern, "nvidia-utils-595") is spares

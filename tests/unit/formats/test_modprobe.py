@@ -21,10 +21,20 @@ def test_parse_follows_modprobe() -> None:
 @pytest.mark.parametrize(
     ("declared", "live", "same"),
     [(1, "Y\n", True), (1, "N", False), ("Y", "Y", True), (0, "N", True), (16, "0x10", True), ("0x10", "16", True),
-     (1, "0", False), ("a", "b", False), (1, "", False)],
+     (1, "0", False), ("a", "b", False), (1, "", False), (-1, "4294967295", True), ("0660", "432", True),
+     ("08", "8", True), ("-1", "1", False)],
 )
 def test_same_value(declared: object, live: str, same: bool) -> None:
     assert modprobe.same_value(declared, live) is same
+
+
+@pytest.mark.parametrize(("parameter", "value"), [
+    ("NVreg_RestrictProfilingToAdminUsers", "1"), ("NVreg_RegistryDwords", "A=1;B=2"), ("NVreg_RmMsg", ""),
+    ("NVreg_ResmanDebugLevel", "4294967295"), ("NVreg_RegistryDword", None), ("NVreg_ExcludeAllGpus", None)])
+def test_what_the_driver_shows(parameter: str, value: str | None) -> None:
+    listing = ('ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\nRegistryDwords: "A=1;B=2"\n'
+               'RegistryDwordsPerDevice: ""\nRmMsg: ""\n')
+    assert modprobe.nvidia_shows(listing, parameter) == value
 
 
 def test_bls_entry_gets_another_command_line_and_title() -> None:

@@ -33,7 +33,7 @@ def _text(machine: Machine, style: Style, verb: str = "preflight") -> str:
     return render(verb, case, judge(case, verb), style)
 
 
-@pytest.mark.parametrize("verb", ["topo", "host", "preflight"])
+@pytest.mark.parametrize("verb", ["topo", "host", "driver", "runtime", "preflight"])
 @pytest.mark.parametrize("machine", [switch(), switch(None), cascaded(), direct(), flat(), Machine()],
                          ids=["switch", "no acs", "cascaded", "direct", "flat", "empty"])
 def test_documents_fit_their_schemas(verb: str, machine: Machine) -> None:

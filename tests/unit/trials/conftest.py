@@ -14,6 +14,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fakes")
     build("cuda.c", "libcuda.so.1", folder)
     build("nccl.c", "libnccl.so.2", folder)
+    build("nvml.c", "libnvidia-ml.so.1", folder)
     return folder
 
 

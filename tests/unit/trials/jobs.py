@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 
+from tunecheck.trials.beat import state_of
 from tunecheck.trials.worker import Context
 
 
@@ -31,7 +32,16 @@ def die(_: Context) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def wait(_: Context) -> None:
+def wait(context: Context) -> None:
+    """Wait for ever. With ``silent`` get on until that worker does not beat any more, however long it takes to start:
+    on a busy machine nothing depends on who is first."""
+    silent = context.parameters.get("silent")
+    while silent is not None:
+        other = state_of(context.beat.words, silent)
+        if other.progress > 3 and (other.beat_age or 0.0) > 0.4:
+            break
+        context.beat.step()
+        time.sleep(0.005)
     time.sleep(600)
 
 
@@ -44,6 +54,11 @@ def ignore(_: Context) -> None:
 def hold(_: Context) -> None:
     """Hang in a C call that does not let go of the interpreter lock: no beat any more."""
     ctypes.PyDLL(None).sleep(600)
+
+
+def late(_: Context) -> None:
+    """No beat and no progress, as on a machine without a processor to spare, and then on as before."""
+    ctypes.PyDLL(None).usleep(800_000)
 
 
 def raises(_: Context) -> None:

@@ -18,7 +18,9 @@ from tunecheck.host.live import LiveHost
 from tunecheck.report.measured_document import measured_document
 from tunecheck.trials.allreduce import allreduce
 from tunecheck.trials.beat import PHASES
+from tunecheck.trials.evidence import Evidence
 from tunecheck.trials.p2p import p2p
+from tunecheck.trials.supervisor import Supervisor
 
 NVBANDWIDTH = """#!/bin/sh
 case "$*" in *"-b 64 "*) ;; *) echo "no test for $*" >&2; exit 1;; esac
@@ -122,7 +124,7 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     def session() -> Iterator[bench_stalls.Session]:
         door = LiveHost()
         try:
-            yield lambda trial: trial(door, [0, 1], ())
+            yield lambda trial: trial(door, [0, 1], (), supervisor=Supervisor(evidence=Evidence(door)))
         finally:
             door.close()
 

@@ -47,7 +47,7 @@ def test_the_one_that_does_not_run_is_the_culprit(then: str, why: str) -> None:
         assert process_state(suspects[0].pid) not in ("gone", "Z")      # nothing is killed before the evidence is taken
         return {"taken": True}
 
-    outcome = run(job(at=5, who=0, then="wait", count=10), job(at=5, who=1, then=then, count=10), evidence=evidence)
+    outcome = run(job(at=5, who=0, then="wait", silent=1), job(at=5, who=1, then=then), evidence=evidence)
     assert outcome.stall is not None and not outcome.complete
     assert (outcome.stall.role("culprit"), outcome.stall.role("victim")) == ((1,), (0,))
     assert why in outcome.stall.suspects[1].why
@@ -71,6 +71,12 @@ def test_the_one_that_got_less_far_is_the_culprit_where_all_run() -> None:
     outcome = run(job(at=3, then="wait"), job(at=2, who=1, then="wait"), job(at=3, who=2, then="wait"))
     assert outcome.stall is not None and (outcome.stall.role("culprit"), outcome.stall.role("victim")) == ((1,), (0, 2))
     assert "behind: soak after 4 steps, the others are in soak after 5" in outcome.stall.suspects[1].why
+
+
+def test_a_worker_that_was_only_late_is_no_stall() -> None:
+    """Its beat stands still beyond the limit, but within the second look it gets on."""
+    outcome = run(job(at=5, who=0, then="late"), limits={"soak": 0.4})
+    assert outcome.complete
 
 
 def test_a_worker_that_ignores_every_polite_signal() -> None:

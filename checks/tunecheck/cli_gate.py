@@ -1,0 +1,99 @@
+"""tunecheck gate: refuse to start a container on a box that is not proven, in one line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .rules.finding import Finding
+    from .spec.frozen import Frozen
+
+__all__ = ["forget_pass", "gate", "leave_pass", "seconds"]
+
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+def seconds(text: str, option: str) -> float:
+    """``90s``, ``15m``, ``2h``."""
+    found = re.fullmatch(r"([0-9]{1,6})([smh])", text)
+    if found is None:
+        raise UsageError(f"{option} {text}: expected a number with s, m or h, as in {option} 15m")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def leave_pass(path: str, findings: Sequence[Finding], exit_code: int, frozen: Frozen | None, full: bool) -> str:
+    """Write the pass of this preflight; the note for the report."""
+    from . import __version__
+    from .gate import passed
+    from .gate.state import state
+    from .host.live import LiveHost
+
+    door = LiveHost()
+    try:
+        found = passed.from_findings(findings, exit_code, frozen.digest if frozen else "", state(door), full,
+                                     __version__)
+    finally:
+        door.close()
+    passed.write(path, found)
+    return f"pass: {path}" if exit_code == 0 else f"{path}: the gate stays closed"
+
+
+def forget_pass(path: str) -> None:
+    """An older pass does not outlive the start of a new preflight, however that ends."""
+    try:
+        Path(path).unlink()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be replaced ({error.strerror}); run preflight --pass as root") from None
+
+
+@click.command()
+@click.option("--recipe", "recipe_file", metavar="FILE", help="Also: this frozen recipe's image and model are here.")
+@click.option("--models", metavar="DIR", default="/srv/models", show_default=True, help="Where models lie.")
+@click.option("--pass", "pass_file", metavar="FILE", default="/run/tunecheck/pass.json", show_default=True,
+              help="What preflight --pass left.")
+@click.option("--max-age", metavar="TIME", default="15m", show_default=True, help="How old it may be: 90s, 15m, 2h.")
+@click.option("--spec", "spec_file", metavar="FILE", help="The spec in force, if not /etc/tunecheck/spec.json.")
+def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spec_file: str | None) -> None:
+    """Say whether a container may start on this box."""
+    from .facts.spec_file import read_spec
+    from .gate import judge, passed
+    from .gate.image import image_id
+    from .gate.model_files import problems
+    from .gate.state import state
+    from .host.live import LiveHost
+    from .recipes.stored import load_recipe
+
+    limit = seconds(max_age, "--max-age")
+    recipe, digest = load_recipe(recipe_file) if recipe_file else (None, "")
+    door = LiveHost()
+    try:
+        frozen = read_spec(door, spec_file, False)
+        now = state(door)
+        try:
+            reasons = judge.of_pass(passed.read(pass_file), now, frozen.digest if frozen else "", limit)
+        except UsageError as error:
+            reasons = [str(error)]
+        if recipe is not None and not reasons:
+            engine = frozen.spec.runtime.engine if frozen else "leave"
+            image = image_id(door, "podman" if engine == "leave" else engine, recipe.image.image_id or "none")
+            wrong = tuple(f"{each.file} {each.text}" for each in problems(models, recipe.model))
+            reasons = judge.of_recipe(recipe, now, judge.Offer(image, wrong))
+    finally:
+        door.close()
+    if reasons:
+        # The first line is what `systemctl status` shows.
+        click.echo(f"tunecheck gate: closed: {reasons[0]}", err=True)
+        for reason in reasons[1:]:
+            click.echo(f"tunecheck gate: also: {reason}", err=True)
+        raise SystemExit(1)
+    click.echo("tunecheck gate: open" + (f": {recipe.id} {digest[:19]}" if recipe else ""))

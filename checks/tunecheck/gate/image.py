@@ -1,0 +1,29 @@
+"""Does the container engine have the image? Asked by its id, which survives archives; a digest does not."""
+
+from __future__ import annotations
+
+import re
+
+from ..facts.fact import Fact, absent, known
+from ..host import Host, Unreadable
+
+__all__ = ["image_id"]
+
+_SECONDS = 30.0
+
+
+def image_id(host: Host, engine: str, wanted: str) -> Fact[str]:
+    """``engine``: podman or docker. The id of the image that ``wanted`` ("sha256:<64 hex>") names; absent with "not
+    present" where the engine does not have it."""
+    argv = (engine, "image", "inspect", "--format", "{{.Id}}", wanted.removeprefix("sha256:"))
+    source = " ".join(argv[:3])
+    try:
+        done = host.run(argv, _SECONDS)
+    except Unreadable as error:
+        return absent(source, f"{engine} is not installed" if error.reason == "not present" else error.reason)
+    found = re.fullmatch(r"(?:sha256:)?([0-9a-f]{64})", done.stdout.strip())
+    if done.returncode == 0 and found is not None:
+        return known(f"sha256:{found[1]}", source)
+    if re.search(r"no such image|image not known|no such object", done.stderr, re.IGNORECASE):
+        return absent(source, "not present")
+    return absent(source, (done.stderr.strip().splitlines() or ["no answer"])[-1][:200])

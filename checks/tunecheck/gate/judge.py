@@ -1,0 +1,72 @@
+"""May the container start? Pure: the pass, the box as it is now, the specification, the recipe, what is there of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..facts.fact import Fact
+from ..recipes.frozen import Recipe
+from .passed import Pass
+from .state import State, differences
+
+__all__ = ["Offer", "of_pass", "of_recipe"]
+
+_AGAIN = "run: tunecheck preflight --pass"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What of a recipe is on the box. ``image_id``: of the image as the engine has it, "sha256:<64 hex>"; ``model``:
+    what is wrong with the model's files."""
+
+    image_id: Fact[str]
+    model: tuple[str, ...]
+
+
+def of_pass(found: Pass, now: State, spec_digest: str, max_age: float) -> list[str]:
+    """Why the pass does not hold, one sentence each; empty when it does. ``max_age`` in seconds."""
+    if found.state.boot_id.value is None or found.state.boot_id.value != now.boot_id.value:
+        return [f"the pass of {found.taken} is of another boot; {_AGAIN}"]
+    reasons = []
+    if found.exit_code != 0:
+        what = "; ".join(found.reasons) or f"exit code {found.exit_code}"
+        return [f"preflight of {found.taken} did not pass: {what}"]
+    if found.state.uptime.value is None or now.uptime.value is None:
+        reasons.append(f"the age of the pass is unknown ({now.uptime.why()}); {_AGAIN}")
+    else:
+        age = now.uptime.value - found.state.uptime.value
+        if not 0 <= age <= max_age:
+            reasons.append(f"the pass is {age:.0f} s old, at most {max_age:.0f} s are allowed; {_AGAIN}")
+    if found.spec_digest != spec_digest:
+        reasons.append(f"the pass was given for another specification ({_short(found.spec_digest)}, now "
+                       f"{_short(spec_digest)}); {_AGAIN}")
+    reasons += [f"{text}; {_AGAIN}" for text in differences(found.state, now)]
+    return reasons
+
+
+def of_recipe(recipe: Recipe, now: State, offer: Offer) -> list[str]:
+    """Why this recipe cannot be served here, one sentence each."""
+    reasons = []
+    image = recipe.image
+    if recipe.status not in ("pinned", "golden") or image.image_id is None or recipe.model.revision is None:
+        return [f"recipe {recipe.id} is {recipe.status}, and only a pinned image and model are served; run: tunecheck "
+                "recipe pin"]
+    if now.gpus.value is not None and len(now.gpus.value) < recipe.requires.gpus:
+        reasons.append(f"recipe {recipe.id} needs {recipe.requires.gpus} GPUs, this box shows {len(now.gpus.value)}")
+    if offer.image_id.value is None:
+        why = ("is not on this box; pull it by digest or load its archive" if offer.image_id.missing
+               else f"could not be looked for ({offer.image_id.why()})")
+        reasons.append(f"image {_short(image.image_id)} {why}")
+    elif offer.image_id.value != image.image_id:
+        reasons.append(f"the image is {_short(offer.image_id.value)}, the recipe pins {_short(image.image_id)}")
+    return reasons + _first(f"model {recipe.model.id}", offer.model)
+
+
+def _first(what: str, problems: Sequence[str]) -> list[str]:
+    more = f" (and {len(problems) - 1} more files)" if len(problems) > 1 else ""
+    return [f"{what}: {problems[0]}{more}"] if problems else []
+
+
+def _short(digest: str) -> str:
+    return digest[:19] if digest else "none"

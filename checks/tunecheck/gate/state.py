@@ -1,0 +1,72 @@
+"""What makes a box the same box as the one that preflight saw: boot, command line, driver, GPUs. Cheap, files only.
+
+Nothing here asks the driver (no NVML, no nvidia-smi): behind a dead GSP that would hang the start of a service."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..facts.fact import Fact, absent, known, parsed, text
+from ..host import Host, Unreadable
+
+__all__ = ["State", "differences", "state"]
+
+_GPUS = "/proc/driver/nvidia/gpus"
+_VERSION = re.compile(r"^NVRM version:.*?\s(\d{3}\.\d{1,4}(?:\.\d{1,4})?)\s", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class State:
+    """``gpus`` are "<bdf> <uuid>" in order; ``uptime`` is in seconds since the boot, and no clock moves it."""
+
+    boot_id: Fact[str]
+    uptime: Fact[float]
+    cmdline: Fact[str]
+    driver: Fact[str]
+    gpus: Fact[tuple[str, ...]]
+
+
+def state(host: Host) -> State:
+    """Read it. A box without a driver has an empty ``driver`` and no GPUs, which is an answer."""
+    version = text(host, "/proc/driver/nvidia/version")
+    driver = known("", version.source) if version.missing else parsed(version, _version)
+    return State(text(host, "/proc/sys/kernel/random/boot_id"),
+                 parsed(text(host, "/proc/uptime"), lambda content: float(content.split()[0])),
+                 text(host, "/proc/cmdline"), driver, _gpus(host))
+
+
+def _version(content: str) -> str:
+    found = _VERSION.search(content)
+    if found is None:
+        raise ValueError("no version in it")
+    return found[1]
+
+
+def _gpus(host: Host) -> Fact[tuple[str, ...]]:
+    try:
+        names = host.list(_GPUS)
+    except Unreadable as error:
+        return known((), _GPUS) if error.reason == "not present" else absent(_GPUS, error.reason)
+    found = []
+    for bdf in names:
+        about = text(host, f"{_GPUS}/{bdf}/information")
+        uuid = re.search(r"^GPU UUID:\s*(\S+)", about.value or "", re.MULTILINE)
+        found.append(f"{bdf} {uuid[1] if uuid else '(no uuid)'}")
+    return known(tuple(sorted(found)), _GPUS)
+
+
+def differences(then: State, now: State) -> list[str]:
+    """What of the box is not as it was, in words; what cannot be read now counts as different."""
+    found = []
+    for name, before, after in (("the kernel command line", then.cmdline, now.cmdline),
+                                ("the driver", then.driver, now.driver), ("the GPUs", then.gpus, now.gpus)):
+        if after.reason is not None:
+            found.append(f"{name} cannot be read ({after.why()})")
+        elif before.value != after.value:
+            found.append(f"{name} changed since: {_shown(before.value)} then, {_shown(after.value)} now")
+    return found
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value) or "none"

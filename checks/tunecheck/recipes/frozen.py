@@ -1,0 +1,132 @@
+"""The frozen recipe: what lands on the box as ``/etc/tunecheck/recipe.json``, and what ``gate`` and ``accept`` read.
+
+Plain dataclasses and the standard library only, like the frozen specification; YAML recipes are read and checked on the
+control node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["SCHEMA", "Canary", "Engine", "Expected", "Image", "Model", "Parallel", "Recipe", "Requires", "Serve",
+           "Speculative"]  # fmt: skip
+
+SCHEMA = "tunecheck/recipe/1"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """``name``: sglang, vllm, llama.cpp, tensorrt-llm. ``cuda_graphs``: full, piecewise, eager, none; None: unknown."""
+
+    name: str
+    version: str | None = None
+    moe_backend: str | None = None
+    cuda_graphs: str | None = None
+
+
+@dataclass(frozen=True)
+class Image:
+    """``ref`` names a repository (and tag) to resolve; ``digest`` is the manifest's, good for a pull; ``image_id`` the
+    configuration's, which also survives an archive. Both "sha256:<64 hex>"."""
+
+    ref: str | None = None
+    digest: str | None = None
+    image_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Model:
+    """``revision``: 40 hex digits of the hub's commit. ``files``: path in the repository to "sha256:<64 hex>"."""
+
+    id: str
+    revision: str | None = None
+    format: str | None = None
+    moe: bool = False
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Parallel:
+    tp: int = 1
+    pp: int = 1
+    dp: int = 1
+    ep: int = 1
+
+
+@dataclass(frozen=True)
+class Speculative:
+    """``method``: none, mtp, nextn, eagle, dflash, ngram, draft."""
+
+    method: str = "none"
+    tokens: int | None = None
+    drafter: str | None = None
+    drafter_revision: str | None = None
+
+
+@dataclass(frozen=True)
+class Requires:
+    """What the box must have. ``sm``: compute capabilities such as "12.0"; ``topology``: PIX, NVLINK, any."""
+
+    gpus: int = 1
+    sm: tuple[str, ...] = ()
+    vram_gib: int | None = None
+    topology: str = "any"
+    p2p: bool = False
+    driver_min: str | None = None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A figure and who counted it. ``metric``: decode_tok_s_c1 (one stream, wall clock) or aggregate_tok_s.
+
+    ``counted_by``: usage_wallclock (usage over wall time), chars_div_4, unknown. ``ttft_s``: tokens of prompt:
+    seconds. Percentages are of ``value``. Only a figure of a golden recipe may refuse a box."""
+
+    metric: str = "decode_tok_s_c1"
+    value: float | None = None
+    tol_pct: float = 10.0
+    spread_pct: float = 5.0
+    counted_by: str = "unknown"
+    ttft_s: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Serve:
+    """How it is reached. ``args``: the engine's command line inside the image, one word per entry."""
+
+    port: int = 30000
+    name: str = "model"
+    ready_seconds: int = 1800
+    args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Canary:
+    """A greedy question with a known answer: ``expect`` must occur in the text. ``context``: prompt tokens of filler
+    before it, 0 for none."""
+
+    prompt: str
+    expect: str
+    tokens: int = 32
+    context: int = 0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """``status``: draft (never served), pinned (image and model are exact), golden (its figure is our counter's)."""
+
+    id: str
+    engine: Engine
+    model: Model
+    image: Image = field(default_factory=Image)
+    parallel: Parallel = field(default_factory=Parallel)
+    speculative: Speculative = field(default_factory=Speculative)
+    requires: Requires = field(default_factory=Requires)
+    expected: Expected = field(default_factory=Expected)
+    serve: Serve = field(default_factory=Serve)
+    canaries: tuple[Canary, ...] = ()
+    max_context: int | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    status: str = "draft"
+    source: str = ""

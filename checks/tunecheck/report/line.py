@@ -1,0 +1,62 @@
+"""One line on a terminal that says what goes on, rewritten in place and gone at the end."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from typing import TextIO
+
+__all__ = ["LiveLine"]
+
+_ERASE = "\r\x1b[K"
+
+
+class LiveLine:
+    """On standard error by default. Nothing is written where that is no terminal, and never with a wait: a terminal
+    that is stopped (Ctrl-S), or belongs to another job, gets nothing."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._there = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._shown = False
+
+    def show(self, text: str) -> None:
+        """Replace the line; what does not fit is cut off, because a line that wraps cannot be erased."""
+        if self._ready():
+            plain = "".join(char if " " <= char <= "~" else "?" for char in text)
+            self._write(f"{_ERASE}{plain[:max(0, _columns(self._stream) - 1)]}")
+            self._shown = True
+
+    def erase(self) -> None:
+        """Leave the terminal as it was. May be called again."""
+        if self._shown and self._ready():
+            self._write(_ERASE)
+            self._shown = False
+
+    def _ready(self) -> bool:
+        """Whether it takes a line at once, from us."""
+        if not self._there:
+            return False
+        try:
+            if os.tcgetpgrp(self._stream.fileno()) not in (0, os.getpgrp()):
+                return False        # in the background, where `stty tostop` would stop us
+        except OSError:
+            pass        # a terminal, but not the one that controls this session
+        poller = select.poll()
+        poller.register(self._stream.fileno(), select.POLLOUT)
+        return any(event & select.POLLOUT for _, event in poller.poll(0))
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:     # the terminal went away: nobody is there to read
+            self._there = False
+
+
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except OSError:
+        return 80

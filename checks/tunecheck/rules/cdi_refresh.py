@@ -1,0 +1,29 @@
+"""cdi-refresh: something writes the CDI specification anew when the driver changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import from_driver, from_runtime
+from .finding import Case, Finding, Remedy
+
+_ID = "cdi-refresh"
+_ON = Remedy("run: systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service (toolkit 1.18 and later)")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    specs, runtime = from_runtime.gpu_specs(case), case.host.runtime.value
+    if runtime is None or not (specs.value or (specs.value is None and case.host.packages.toolkit)):
+        yield Finding(_ID, "nvidia.com/gpu", "skip", "configured", "there is no CDI specification of GPUs")
+        return
+    units = runtime.refresh
+    if units.value is None:
+        yield from_driver.unread(_ID, "nvidia.com/gpu", "which units start at boot", units)
+    elif units.value:
+        yield Finding(_ID, "nvidia.com/gpu", "pass", "configured", f"{', '.join(units.value)}: on",
+                      evidence=(units.source,))
+    else:
+        gone = any(spec.file.startswith(("/var/run/", "/run/")) for spec in specs.value or ())
+        yield Finding(_ID, "nvidia.com/gpu", "warn", "configured", "nothing writes the CDI specification anew when the "
+                      "driver changes" + (", and this one is gone after a reboot" if gone else ""), "off", "on",
+                      (units.source,), _ON)

@@ -1,0 +1,37 @@
+"""cdi-stale: the CDI specification mounts the loaded driver's libraries, and what it mounts exists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import from_driver, from_runtime
+from .finding import Case, Finding, Remedy
+
+_ID = "cdi-stale"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    specs, loaded = from_runtime.gpu_specs(case), from_driver.loaded(case)
+    if specs.value is None and specs.reason != "not asked for" and case.host.packages.toolkit:
+        yield from_driver.unread(_ID, "nvidia.com/gpu", "the CDI specifications", specs)
+    elif not specs.value:
+        yield Finding(_ID, "nvidia.com/gpu", "skip", "generated", "there is no CDI specification of GPUs")
+    for spec in specs.value or ():
+        # The one that is read last defines the devices (CDI SPEC.md).
+        outcome = "fail" if specs.value and spec is specs.value[-1] else "warn"
+        again = Remedy("run: " + ("systemctl restart nvidia-cdi-refresh" if spec.file.startswith("/var/run/") else
+                                  f"nvidia-ctk cdi generate --output={spec.file}"))
+        others = [version for version in spec.drivers if version != loaded.value]
+        if others and loaded.value:
+            yield Finding(_ID, spec.file, outcome, "generated", f"{spec.file} mounts libraries of driver "
+                          f"{', '.join(others)}, the loaded module is {loaded.value}", others[0], loaded.value,
+                          (spec.file, loaded.source), again)
+        elif spec.missing:
+            more = f" and {len(spec.missing) - 3} more" if len(spec.missing) > 3 else ""
+            yield Finding(_ID, spec.file, outcome, "generated", f"{spec.file} names files that are not there: "
+                          f"{', '.join(spec.missing[:3])}{more}", "not present", "present", (spec.file,), again)
+        elif spec.unread or (spec.drivers and not loaded.known and not loaded.missing):
+            yield Finding(_ID, spec.file, "unknown", "generated", f"whether {spec.file} fits cannot be told: "
+                          + (spec.unread or loaded.why()), "", "", (spec.file,), from_driver.ROOT)
+        else:
+            yield Finding(_ID, spec.file, "pass", "generated", f"{spec.file} fits what is there", evidence=(spec.file,))

@@ -1,0 +1,38 @@
+"""dkms-build: DKMS has the sources of this driver, and the headers of the kernel that the next boot starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import from_driver
+from .finding import Case, Finding, Remedy
+
+_ID = "dkms-build"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    fact, parts, listed = case.host.module_build, case.host.driver_parts, case.host.packages.installed
+    if fact.value is None and fact.reason != "not asked for" and (
+            listed.value is None or any("dkms" in each.name for each in listed.value)):
+        yield from_driver.unread(_ID, "dkms", "what DKMS holds", fact)
+        return
+    if fact.value is None or not fact.value.trees or not parts.modules:
+        yield Finding(_ID, "dkms", "skip", "generated", "DKMS holds no sources of the driver")
+        return
+    versions = sorted({tree.version for tree in fact.value.trees})
+    want = parts.library.value or from_driver.loaded(case).value
+    release, module = list(parts.modules.items())[-1]
+    if want and want not in versions:
+        yield Finding(_ID, "dkms", "fail", "generated", f"DKMS holds {', '.join(versions)}, the driver is {want}",
+                      versions[0], want, (fact.source,), Remedy("install the dkms package of the driver's version"))
+    elif release not in fact.value.headers:
+        build = Remedy(f"install linux-headers-{release} (kernel-devel-{release}); run: dkms autoinstall -k {release}")
+        yield Finding(_ID, release, "warn" if module.value else "fail", "generated", f"the headers of kernel {release} "
+                      "are not installed: DKMS cannot build for it", "none", "headers",
+                      (f"/lib/modules/{release}/build",), build)
+    elif len(versions) > 1:
+        yield Finding(_ID, "dkms", "warn", "generated", f"DKMS holds several versions: {', '.join(versions)}; which "
+                      "one a new kernel gets is open", remedy=Remedy("run: dkms remove nvidia/<old> --all"))
+    else:
+        yield Finding(_ID, "dkms", "pass", "generated",
+                      f"DKMS holds {versions[0]}, and kernel {release} has its headers")

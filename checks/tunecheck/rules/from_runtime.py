@@ -1,0 +1,72 @@
+"""What the checks of the container runtime have in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..facts.fact import Fact, absent, known
+from ..facts.packages import ENGINES
+from ..facts.runtime import CdiSpec, Runtime
+from . import from_driver
+from .finding import Case, Finding
+
+__all__ = ["declared", "defined_twice", "engine", "gpu_specs", "numbers", "read", "unlisted"]
+
+
+def read(case: Case, check: str, subject: str) -> Iterator[Finding]:
+    """The finding that ends a check early: nothing was read."""
+    fact = case.host.runtime
+    if fact.value is None and fact.reason == "not asked for":
+        yield Finding(check, subject, "skip", "effective", "neither a GPU of NVIDIA's nor an engine in the spec")
+    elif fact.value is None:
+        yield from_driver.unread(check, subject, "the container runtime", fact)
+
+
+def declared(case: Case) -> bool:
+    """Whether the spec asks for an engine: what is missing is a failure then, else a warning."""
+    return case.spec.runtime.engine != "leave"
+
+
+def engine(case: Case) -> str:
+    """The declared engine, else the one that is installed, podman before docker; empty where there is none."""
+    if declared(case):
+        return case.spec.runtime.engine
+    return next((name for name in ENGINES if case.host.packages.engine(name)), "")
+
+
+def unlisted(case: Case, check: str, subject: str) -> Iterator[Finding]:
+    """The finding that ends a check early: the packages of NVIDIA's cannot be listed, or were not."""
+    fact = case.host.packages.installed
+    if fact.reason == "not asked for":
+        yield Finding(check, subject, "skip", "configured", "neither a GPU of NVIDIA's nor an engine in the spec")
+    elif not fact.known and not fact.missing:
+        yield from_driver.unread(check, subject, "the packages of the container toolkit", fact)
+
+
+def gpu_specs(case: Case) -> Fact[tuple[CdiSpec, ...]]:
+    """CDI specifications of NVIDIA's GPUs, those that win last."""
+    runtime: Fact[Runtime] = case.host.runtime
+    if runtime.value is None:
+        return absent(runtime.source, runtime.reason or "")
+    cdi = runtime.value.cdi
+    if cdi.value is None:
+        return cdi
+    return known(tuple(spec for spec in cdi.value if spec.kind == "nvidia.com/gpu"), cdi.source)
+
+
+def defined_twice(specs: tuple[CdiSpec, ...]) -> list[str]:
+    """Files of one folder that define the same device: engines then refuse it (CDI SPEC.md)."""
+    seen: dict[tuple[str, str], str] = {}
+    found: list[str] = []
+    for spec in specs:
+        folder = spec.file.rpartition("/")[0]
+        found += [f"{first} and {spec.file}" for name in spec.devices
+                  if (first := seen.setdefault((folder, name), spec.file)) != spec.file]
+    return list(dict.fromkeys(found))
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """``5:28.2.0-1~ubuntu.24.04`` -> (28, 2, 0)."""
+    found = re.match(r"(?:\d{1,3}:)?(\d{1,6}(?:\.\d{1,6}){0,3})", version)
+    return tuple(int(part) for part in found[1].split(".")) if found else ()

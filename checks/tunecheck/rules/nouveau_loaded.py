@@ -1,0 +1,27 @@
+"""nouveau-loaded: no GPU of NVIDIA's is driven by nouveau, beside which NVIDIA's driver cannot work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .finding import Case, Finding, Remedy
+
+_ID = "nouveau-loaded"
+_OUT = Remedy("write blacklist nouveau and options nouveau modeset=0 to /etc/modprobe.d/nouveau.conf, renew the "
+              "initramfs if nouveau is in it (lsinitramfs or lsinitrd), reboot", (), True)
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    gpus = [device for device in case.snapshot.topology.devices if device.ids.startswith("10de:")]
+    bad = 0
+    for gpu in gpus:
+        fact = gpu.driver
+        bad += (wrong := fact.value in ("nouveau", "nova_core")) or not (fact.known or fact.missing)
+        if wrong:
+            yield Finding(_ID, gpu.bdf, "fail", "effective", f"{fact.value} drives {gpu.bdf}", str(fact.value),
+                          "nvidia", (fact.source,), _OUT)
+        elif not (fact.known or fact.missing):
+            yield Finding(_ID, gpu.bdf, "unknown", "effective", f"the driver of {gpu.bdf} is not known: {fact.why()}")
+    if not bad:
+        yield Finding(_ID, "nouveau", "pass" if gpus else "skip", "effective", "nouveau drives no GPU" if gpus else
+                      "there is no GPU of NVIDIA's", evidence=tuple(gpu.driver.source for gpu in gpus[:1]))

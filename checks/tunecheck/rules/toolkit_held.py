@@ -1,0 +1,25 @@
+"""toolkit-held: no upgrade moves a part of the NVIDIA container toolkit on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import from_runtime
+from .finding import Case, Finding, Remedy
+
+_ID = "toolkit-held"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    if early := list(from_runtime.unlisted(case, _ID, "toolkit")):
+        yield from early
+        return
+    found, evidence = case.host.packages, (case.host.packages.installed.source,)
+    loose = [package.name for package in found.toolkit if not found.pinned(package)]
+    if not loose:
+        text = "every package of the container toolkit is held" if found.toolkit else "no container toolkit is there"
+        yield Finding(_ID, "toolkit", "pass" if found.toolkit else "skip", "configured", text, evidence=evidence)
+        return
+    hold = ("apt-mark hold " if found.manager == "dpkg" else "dnf versionlock add ") + " ".join(loose)
+    yield Finding(_ID, "toolkit", "fail" if case.spec.runtime.toolkit else "warn", "configured", "not held: "
+                  + ", ".join(loose), "not held", "held", evidence, Remedy(f"run: {hold}"))

@@ -1,0 +1,70 @@
+"""Fields of driver, runtime and gpu that are each right but not together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tunecheck.spec.boards import board
+from tunecheck.spec.frozen import Spec
+
+__all__ = ["problems"]
+
+
+def problems(spec: Spec) -> list[tuple[str, str]]:
+    """``(path, sentence)`` for each contradiction."""
+    return [*_mirror(spec), *_driver(spec), *_runtime(spec), *_gpu(spec)]
+
+
+def _mirror(spec: Spec) -> Iterator[tuple[str, str]]:
+    driver, runtime = spec.driver, spec.runtime
+    users = [name for name, source in (("driver.source", driver.source), ("runtime.toolkit_source",
+             runtime.toolkit_source)) if source == "mirror"]
+    for name, value in (("mirror", driver.mirror), ("mirror_fingerprint", driver.mirror_fingerprint)):
+        if users and value is None:
+            yield (f"driver.{name}", f"is missing, and {' and '.join(users)} say mirror; state "
+                   + ("the repository's address" if name == "mirror" else "the fingerprint of the key that signs it"))
+        elif value is not None and not users:
+            yield (f"driver.{name}", "is stated, but neither driver.source nor runtime.toolkit_source says mirror; set "
+                   "one of them to mirror, or remove it")
+
+
+def _driver(spec: Spec) -> Iterator[tuple[str, str]]:
+    driver = spec.driver
+    if driver.source != "leave" and driver.version is None:
+        yield ("driver.version", f"is missing, and driver.source is {driver.source}: what is installed must be one "
+               'exact release, for example "595.71.05"')
+    if driver.modules == "precompiled" and driver.source == "mirror":
+        yield ("driver.modules", "is precompiled, which the distribution and, for some, NVIDIA's repository have; "
+               'expected driver.source distribution or nvidia, or driver.modules: "dkms"')
+
+
+def _runtime(spec: Spec) -> Iterator[tuple[str, str]]:
+    runtime = spec.runtime
+    stated = [name for name in ("toolkit", "user", "storage") if getattr(runtime, name) is not None]
+    if runtime.engine == "leave":
+        yield from ((f"runtime.{name}", "is stated, but runtime.engine is leave, so no role sets a runtime up; state "
+                     "podman or docker, or remove it") for name in stated)
+    if runtime.engine == "docker" and runtime.user is not None:
+        yield ("runtime.user", "runs containers without root, which this project does with podman only; set "
+               "runtime.engine: podman, or remove it")
+
+
+def _gpu(spec: Spec) -> Iterator[tuple[str, str]]:
+    clocks = spec.gpu.clocks_mhz
+    if clocks is not None and len(clocks) == 2 and clocks[0] > clocks[1]:
+        yield ("gpu.clocks_mhz", f"is [{clocks[0]}, {clocks[1]}]: the lowest is above the highest; write the lowest "
+               "first")
+    watts = spec.gpu.power_limit_watts
+    if watts is None:
+        return
+    # A box has one of the boards that a profile lists: refused is what none of them takes. NVML has the last word.
+    ranges = []
+    for ids in spec.accelerators.pci_ids:
+        known = board(ids)
+        low, high = (known.power_min_w, known.power_max_w) if known else (None, None)
+        if (low is None or watts >= low) and (high is None or watts <= high):
+            return
+        ranges.append(f"{known.name if known else ids} {low or '?'} to {high or '?'} W")
+    if ranges:
+        yield ("gpu.power_limit_watts", f"is {watts} W, which no board of accelerators.pci_ids takes: "
+               + "; ".join(ranges))

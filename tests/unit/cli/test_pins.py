@@ -1,0 +1,127 @@
+"""`tunecheck pins`: one file per box, equal for equal boxes, and a difference that never takes the unknown for one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+from tests.unit.facts import trees
+from tests.unit.facts.trees import frozen, full, switch
+
+from tunecheck import __version__
+from tunecheck.cli import cli
+from tunecheck.facts.pins import Pins, compare, pins
+from tunecheck.facts.snapshot import Snapshot, gather
+from tunecheck.host.early import DPKG
+from tunecheck.host.recording import RecordingHost
+from tunecheck.report.schema import SCHEMAS
+
+BASE = {"tunecheck": "1", "kernel.running": "6.12.1", "package.podman": "5.4.2", "engine.docker": None}
+
+
+def _snapshot(dpkg: str | None = None) -> Snapshot:
+    machine = trees.driver(full(switch(0)))
+    if dpkg is not None:
+        machine.runs[DPKG] = dpkg
+    return gather(machine.host(), frozen().spec, True)
+
+
+def _recording(path: Path, version: str = "595.71.05") -> str:
+    machine = trees.driver(full(switch(0)), version).file("/etc/tunecheck/spec.json", frozen().to_json())
+    recorder = RecordingHost(machine.host())
+    recorder.read_bytes("/etc/tunecheck/spec.json")
+    gather(recorder, frozen().spec, True)
+    path.write_bytes(recorder.packed(redact=True))
+    return str(path)
+
+
+def _run(*args: str) -> Any:
+    return CliRunner().invoke(cli, ["pins", *args])
+
+
+def test_every_pin_of_a_box_with_a_driver() -> None:
+    found = pins(_snapshot(), frozen())
+    assert {name: found.known[name] for name in (
+        "tunecheck", "spec", "kernel.running", "driver.loaded", "driver.flavour", "driver.library.libcuda.so.1",
+        "driver.firmware", "driver.module.6.12.1", "package.nvidia-utils-595", "held.nvidia-utils-595",
+        "package.nvidia-container-toolkit", "package.linux-image-6.12.1", "held.linux-image-6.12.1",
+        "engine.podman")} == {
+        "tunecheck": __version__, "spec": frozen().digest, "kernel.running": "6.12.1", "driver.loaded": "595.71.05",
+        "driver.flavour": "open", "driver.library.libcuda.so.1": "595.71.05", "driver.firmware": "595.71.05",
+        "driver.module.6.12.1": "595.71.05 open", "package.nvidia-utils-595": "595.71.05-0ubuntu1",
+        "held.nvidia-utils-595": "held", "package.nvidia-container-toolkit": "1.18.0-1",
+        "package.linux-image-6.12.1": "6.12.1-1", "held.linux-image-6.12.1": "no", "engine.podman": None}
+    assert found.unknown.keys() == {"kernel.next"}, "that boot entry's file name holds no version"
+    jsonschema.validate(json.loads(found.to_text()), SCHEMAS["pins-1.json"])
+
+
+def test_packages_that_cannot_be_listed_are_unknown_all_together() -> None:
+    found = pins(_snapshot(dpkg="timed out after 10 s"), frozen())
+    assert found.why("package.nvidia-utils-595") == found.why("held.x") == "dpkg-query: timed out after 10 s"
+    assert found.known["package.linux-image-6.12.1"] == "6.12.1-1"
+    whole = pins(_snapshot(), frozen())
+    assert {each.unknown for each in compare(found, whole)} == {True}
+
+
+def test_the_file_names_no_box_and_no_time(tmp_path: Path) -> None:
+    """A redacted recording of the same box has the same pins."""
+    shown = _run("--from", _recording(tmp_path / "box.tar.zst"))
+    assert shown.exit_code == 0 and "box1" not in shown.stdout
+    assert shown.stdout == pins(_snapshot(), frozen()).to_text()
+
+
+@pytest.mark.parametrize(("change", "unknown", "lines"), [
+    ({}, {}, []),
+    ({"package.podman": "5.5.0"}, {}, ["DIFFERS package.podman: 5.4.2, 5.5.0"]),
+    ({"engine.docker": "28.3"}, {}, ["DIFFERS engine.docker: none, 28.3"]),
+    ({"package.crun": "1.20"}, {}, ["DIFFERS package.crun: none, 1.20"]),
+    ({"kernel.running": ...}, {"kernel.running": "no permission"},
+     ["UNKNOWN kernel.running: 6.12.1, unknown (no permission)"]),
+    ({"package.podman": ...}, {"package.": "timed out"}, ["UNKNOWN package.podman: 5.4.2, unknown (timed out)"]),
+    ({"kernel.running": ...}, {}, ["UNKNOWN kernel.running: 6.12.1, unknown (not among its pins: written by another "
+                                   "version of tunecheck)"]),
+])
+def test_what_differs_and_what_is_only_unknown(change: dict[str, Any], unknown: dict[str, str],
+                                               lines: list[str]) -> None:
+    there = Pins({name: value for name, value in {**BASE, **change}.items() if value is not ...}, unknown)
+    found = compare(Pins(dict(BASE), {}), there)
+    assert [f"{'UNKNOWN' if each.unknown else 'DIFFERS'} {each.name}: {each.here}, {each.there}"
+            for each in found] == lines
+    assert [(each.here, each.there) for each in compare(there, Pins(dict(BASE), {}))] == [
+        (each.there, each.here) for each in found], "it does not matter who asks"
+
+
+def test_exit_codes(tmp_path: Path) -> None:
+    one, other = _recording(tmp_path / "a"), _recording(tmp_path / "b", "595.58.03")
+    lock = tmp_path / "box.lock"
+    assert _run("--from", one, "--json", str(lock)).exit_code == 0
+    differs = _run("--from", other, "--diff", str(lock))
+    assert differs.exit_code == 1
+    assert f"DIFFERS driver.loaded: 595.58.03 ({other}), 595.71.05 ({lock})\n" in differs.stdout
+    assert differs.stdout.splitlines()[-1].startswith("UNKNOWN kernel.next: ")
+    assert _run("--from", one, "--diff", str(lock)).exit_code == 3, "nothing differs, but the next kernel is unknown"
+    data = json.loads(lock.read_text())
+    same = replace(pins(_snapshot(), frozen()), unknown={})
+    assert compare(same, Pins(data["pins"], {})) == []
+
+
+@pytest.mark.parametrize(("content", "sentence"), [
+    ("", "not JSON"), ("[]", "not a tunecheck/pins/1 but something else"),
+    ('{"schema": "tunecheck/snapshot/1"}', "not a tunecheck/pins/1 but tunecheck/snapshot/1"),
+    ('{"schema": "tunecheck/pins/1", "pins": {"a": 1}, "unknown": {}}', "it was altered"),
+    ('{"schema": "tunecheck/pins/1", "pins": {}}', "it was altered"), ("[" * 100_000, "not JSON")])
+def test_a_bad_lock_file_is_a_sentence_and_two(tmp_path: Path, content: str, sentence: str) -> None:
+    (tmp_path / "x.lock").write_text(content)
+    done = _run("--diff", str(tmp_path / "x.lock"))
+    assert done.exception is not None and getattr(done.exception, "exit_code", 0) == 2
+    assert sentence in str(done.exception)
+
+
+def test_a_difference_is_no_lock_file() -> None:
+    done = _run("--diff", "x.lock", "--json", "y.lock")
+    assert "exclude each other" in str(done.exception)

@@ -1,0 +1,174 @@
+"""The gate opens for a pass of this boot, fresh, of this specification, on this box, for a recipe that is here."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tunecheck.cli import cli
+from tunecheck.errors import UsageError
+from tunecheck.facts.fact import Fact, absent, known
+from tunecheck.gate import judge, passed
+from tunecheck.gate.model_files import folder_of, problems
+from tunecheck.gate.state import State, state
+from tunecheck.recipes.frozen import Engine, Image, Model, Recipe, Requires
+from tunecheck.recipes.stored import to_json
+
+SPEC = "sha256:" + "5" * 64
+IMAGE = "sha256:" + "1" * 64
+NOW = State(known("boot-1", ""), known(1000.0, ""), known("root=/dev/vda quiet", ""), known("595.71.05", ""),
+            known(("0000:41:00.0 GPU-a", "0000:42:00.0 GPU-b"), ""))
+PASS = passed.Pass(0, (), SPEC, dataclasses.replace(NOW, uptime=known(400.0, "")), False, "2026-11-21T12:00:00", "0.1")
+RECIPE = Recipe("tiny", Engine("vllm"), Model("a/b", "0" * 40), Image(None, None, IMAGE), requires=Requires(gpus=2),
+                status="pinned")
+
+
+def test_a_fresh_pass_of_this_box_opens() -> None:
+    assert judge.of_pass(PASS, NOW, SPEC, 900) == []
+
+
+@pytest.mark.parametrize(("found", "now", "spec", "says"), [
+    ({}, {"boot_id": known("boot-2", "")}, SPEC, "is of another boot"),
+    ({}, {"boot_id": absent("/proc", "no permission")}, SPEC, "is of another boot"),
+    ({}, {"uptime": known(1301.0, "")}, SPEC, "the pass is 901 s old, at most 900 s"),
+    ({}, {"uptime": known(300.0, "")}, SPEC, "the pass is -100 s old"),
+    ({}, {"uptime": absent("/proc/uptime", "no permission")}, SPEC, "the age of the pass is unknown"),
+    ({}, {}, "sha256:" + "6" * 64, "given for another specification"),
+    ({}, {"driver": known("580.95.05", "")}, SPEC, "the driver changed since: 595.71.05 then, 580.95.05 now"),
+    ({}, {"gpus": known(("0000:41:00.0 GPU-a",), "")}, SPEC, "the GPUs changed since"),
+    ({}, {"gpus": absent("/proc/driver", "timed out")}, SPEC, "the GPUs cannot be read"),
+    ({}, {"cmdline": known("root=/dev/vda iommu=pt", "")}, SPEC, "the kernel command line changed since"),
+    ({"exit_code": 1, "reasons": ("acs-redirect: 0000:40:01.1 redirects",)}, {}, SPEC,
+     "did not pass: acs-redirect: 0000:40:01.1 redirects"),
+    ({"exit_code": 3}, {}, SPEC, "did not pass: exit code 3"),
+])
+def test_what_closes_it(found: dict[str, Any], now: dict[str, Any], spec: str, says: str) -> None:
+    reasons = judge.of_pass(dataclasses.replace(PASS, **found), dataclasses.replace(NOW, **now), spec, 900)
+    assert len(reasons) == 1
+    assert says in reasons[0]
+
+
+@pytest.mark.parametrize(("recipe", "image", "model", "says"), [
+    ({}, known(IMAGE, ""), (), None),
+    ({"status": "draft"}, known(IMAGE, ""), (), "only a pinned image and model"),
+    ({"image": Image("a/b:1")}, known(IMAGE, ""), (), "only a pinned image and model"),
+    ({"requires": Requires(gpus=4)}, known(IMAGE, ""), (), "needs 4 GPUs, this box shows 2"),
+    ({}, absent("podman image inspect", "not present"), (), "is not on this box"),
+    ({}, absent("podman image inspect", "timed out"), (), "could not be looked for (podman image inspect: timed out)"),
+    ({}, known("sha256:" + "2" * 64, ""), (), "the recipe pins sha256:111"),
+    ({}, known(IMAGE, ""), ("x cannot be read", "y cannot be read"), "model a/b: x cannot be read (and 1 more files)"),
+])
+def test_the_recipe(recipe: dict[str, Any], image: Fact[str], model: tuple[str, ...], says: str | None) -> None:
+    reasons = judge.of_recipe(dataclasses.replace(RECIPE, **recipe), NOW, judge.Offer(image, model))
+    assert len(reasons) == (0 if says is None else 1)
+    assert says is None or says in reasons[0]
+
+
+def test_the_state_of_a_box_with_gpus() -> None:
+    files = {
+        "/proc/sys/kernel/random/boot_id": b"b\n", "/proc/uptime": b"12.5 40.0\n", "/proc/cmdline": b"quiet\n",
+        "/proc/driver/nvidia/version": b"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  595.71.05  Release\n",
+        "/proc/driver/nvidia/gpus/0000:41:00.0/information": b"Model: X\nGPU UUID: \t GPU-1\nBus Type: PCIe\n",
+    }
+    found = state(_Files(files))  # type: ignore[arg-type]
+    assert (found.uptime.value, found.driver.value, found.gpus.value) == (12.5, "595.71.05", ("0000:41:00.0 GPU-1",))
+
+
+class _Files:
+    """Just files: the lowest part of a host."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self.files = files
+
+    def read_bytes(self, path: str) -> bytes:
+        return self.files[path]
+
+    def list(self, path: str) -> list[str]:
+        return sorted({name.removeprefix(path + "/").split("/")[0] for name in self.files if name.startswith(path)})
+
+
+def _model(tmp_path: Path) -> tuple[Model, Path]:
+    content = b"weights" * 1000
+    model = Model("a/b", "0" * 40, files={"sub/model.gguf": "sha256:" + hashlib.sha256(content).hexdigest()})
+    file = folder_of(str(tmp_path), model) / "sub/model.gguf"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(content)
+    return model, file
+
+
+def test_a_whole_model_is_read_once(tmp_path: Path) -> None:
+    model, file = _model(tmp_path)
+    memory = str(tmp_path / "models.json")
+    assert problems(str(tmp_path), model, memory) == []
+    before = file.stat()
+    file.chmod(0)       # as root it can still be read; the sum must not be needed
+    file.write_bytes(b"0" * before.st_size)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert problems(str(tmp_path), model, memory) == []
+    os.utime(file)
+    assert "is not the pinned file" in problems(str(tmp_path), model, memory)[0].text
+
+
+@pytest.mark.parametrize(("damage", "says"), [
+    (lambda file: file.write_bytes(file.read_bytes()[:-1]), "is not the pinned file"),
+    (lambda file: file.unlink(), "cannot be read"),
+    (lambda file: (file.unlink(), file.symlink_to("/etc/passwd")), "lies outside the model's folder"),
+])
+def test_a_damaged_model(tmp_path: Path, damage: Any, says: str) -> None:
+    model, file = _model(tmp_path)
+    damage(file)
+    found = problems(str(tmp_path), model, str(tmp_path / "models.json"))
+    assert [each.file for each in found] == ["sub/model.gguf"]
+    assert says in found[0].text
+
+
+def test_a_pass_survives_its_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "run/pass.json")
+    passed.write(path, PASS)
+    assert passed.read(path) == PASS
+    Path(path).write_text("{}")
+    with pytest.raises(UsageError, match="is not a tunecheck/pass/1"):
+        passed.read(path)
+
+
+def test_from_preflight_to_the_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On this machine, live: whatever preflight said, the gate says the same; an older pass does not survive."""
+    path = str(tmp_path / "pass.json")
+    runner = CliRunner()
+    done = runner.invoke(cli, ["preflight", "--pass", path])
+    found = passed.read(path)
+    assert found.exit_code == done.exit_code
+    gate = runner.invoke(cli, ["gate", "--pass", path])
+    if done.exit_code == 0:
+        assert gate.exit_code == 0, gate.output
+    else:
+        assert gate.exit_code == 1
+        assert found.reasons[0] in gate.output
+    # The same box, as if everything had passed: now only the recipe decides.
+    passed.write(path, dataclasses.replace(found, exit_code=0, reasons=()))
+    assert runner.invoke(cli, ["gate", "--pass", path]).output == "tunecheck gate: open\n"
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(to_json(dataclasses.replace(RECIPE, status="draft")))
+    closed = runner.invoke(cli, ["gate", "--pass", path, "--recipe", str(recipe)])
+    assert closed.exit_code == 1
+    assert "tunecheck gate: closed: recipe tiny is draft" in closed.output
+    assert runner.invoke(cli, ["preflight", "--pass", path, "--spec", "/none"]).exit_code != 0
+    assert not Path(path).exists()
+    assert "no preflight has passed in this boot" in runner.invoke(cli, ["gate", "--pass", path]).output
+
+
+@pytest.mark.parametrize(("argv", "says"), [
+    (["gate", "--max-age", "15"], "expected a number with s, m or h"),
+    (["preflight", "--pass", "--from", "x.tar.zst"], "--pass is for this machine"),
+    (["gate", "--recipe", "/none"], "cannot be read"),
+])
+def test_bad_usage(argv: list[str], says: str) -> None:
+    done = CliRunner().invoke(cli, argv)
+    assert done.exit_code != 0
+    assert says in done.output + str(done.exception)

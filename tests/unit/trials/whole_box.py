@@ -1,0 +1,159 @@
+"""`tunecheck` as a whole on a box of two GPUs that are not there: real workers on the fake libcuda and libnccl, the
+real NVML child on the fake libnvidia-ml, evidence from this machine's /proc, ps and dmesg, PCI from a tree in memory.
+
+Run as a program, because what it mounts ends with it:
+    python -m tests.unit.trials.whole_box '{...}' ARGUMENTS...
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Done", "command", "environment", "may_mount", "run"]
+
+REPO = Path(__file__).resolve().parents[3]
+_COUNTERS = {"correctable": "BadTLP {0}\nRxErr 0\nTOTAL_ERR_COR {0}\n", "nonfatal": "DLP 0\nTOTAL_ERR_NONFATAL 0\n",
+             "fatal": "DLP 0\nTOTAL_ERR_FATAL 0\n"}
+
+
+@dataclass(frozen=True)
+class Done:
+    """``left``: names of what lay where the evidence goes, in the end."""
+
+    code: int
+    report: dict[str, Any]
+    errors: str
+    left: tuple[str, ...]
+
+    @property
+    def hang(self) -> dict[str, Any]:
+        (found,) = self.report["measured"]["hangs"]
+        return dict(found)
+
+    def message(self, check: str) -> str:
+        return " ".join(each["message"] for each in self.report["findings"] if each["id"] == check)
+
+
+def may_mount() -> str:
+    """Why no filesystem can be mounted here; "" where it can."""
+    done = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True, check=False, timeout=20)
+    return "" if done.returncode == 0 and os.access("/dev/fuse", os.W_OK) else "needs root and /dev/fuse"
+
+
+def environment(libraries: Path, folder: Path, cuda: str = "", nccl: str = "") -> dict[str, str]:
+    return {**os.environ, "LD_LIBRARY_PATH": str(libraries), "FAKE_FOLDER": str(folder), "FAKE_NVML": "gpus=2",
+            "FAKE_CUDA": f"gpus=2 mib=96 {cuda}", "FAKE_NCCL": nccl, "FAKE_STUCK": str(folder / "stuck"),
+            "PYTHONPATH": os.pathsep.join([str(REPO / "checks"), str(REPO)]), "TERM": "xterm"}
+
+
+def command(folder: Path, *arguments: str, **given: Any) -> list[str]:
+    """``given``: stuck (mount the silent filesystem; "nvidia-smi": and let one wait there), full (everything is on a
+    disk without a free byte), nvml (words of FAKE_NVML from the trial on), counts (BadTLP of 0000:03:00.0 before the
+    trial, and then), limits."""
+    words = json.dumps({"folder": str(folder), "stuck": "", **given})
+    return [sys.executable, "-m", "tests.unit.trials.whole_box", words, *arguments]
+
+
+def run(libraries: Path, folder: Path, *arguments: str, cuda: str = "", nccl: str = "", **given: Any) -> Done:
+    """One verb to its end, with --json."""
+    done = subprocess.run([*command(folder, *arguments, "--json", "--force", **given)], text=True, cwd=folder,
+                          env=environment(libraries, folder, cuda, nccl), capture_output=True, check=False, timeout=120)
+    left = json.loads((folder / "left").read_text())
+    return Done(done.returncode, json.loads(done.stdout or "{}"), done.stderr, tuple(left))
+
+
+def _fill(folder: Path) -> None:
+    """A tmpfs of this process alone, without a free byte."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tunecheck", str(folder)], check=True, timeout=20)
+    with (folder / "ballast").open("wb", buffering=0) as stream:
+        try:
+            while True:
+                stream.write(b"x" * 4096)
+        except OSError as error:
+            assert error.errno == errno.ENOSPC
+
+
+def _main(given: Mapping[str, Any], arguments: list[str]) -> None:
+    from tests.fakes import silent_fuse
+    from tests.unit.facts import trees
+
+    import tunecheck.host.live as live
+    import tunecheck.trials.allreduce as reduce
+    from tunecheck.cli import main
+    from tunecheck.trials import lock, session
+    from tunecheck.trials.beat import PHASES
+
+    folder = Path(given["folder"])
+    for name in ("stuck", "full"):
+        (folder / name).mkdir(exist_ok=True)
+    evidence = folder
+    if given["stuck"]:
+        silent_fuse.mount(str(folder / "stuck"))
+    if given["stuck"] == "nvidia-smi":
+        (folder / "nvidia-smi").symlink_to("/usr/bin/stat")
+        subprocess.Popen([folder / "nvidia-smi", folder / "stuck" / "file"], stderr=subprocess.DEVNULL)
+    if given.get("full"):
+        silent_fuse.own_namespace()
+        evidence = folder / "full"
+        _fill(evidence)
+        tempfile._candidate_tempdir_list = lambda: [str(evidence)]  # type: ignore[attr-defined]
+
+    machine = trees.full(trees.below_one_switch(2))
+    machine.realpaths[live._DRIVER[0]] = live._DRIVER[0]
+    machine.lists["/proc/driver/nvidia/gpus"] = ["0000:03:00.0", "0000:04:00.0"]
+    machine.lists["/sys/bus/pci/drivers/nvidia"] = ["0000:03:00.0", "0000:04:00.0", "bind"]
+    then, later = given.get("counts", (0, 0))
+    told = machine.host()
+
+    def count(badly: int) -> None:
+        for bdf in machine.lists[trees.PCI]:
+            for severity, text in _COUNTERS.items():
+                told._reads[f"{trees.PCI}/{bdf}/aer_dev_{severity}"] = text.format(
+                    badly if bdf == "0000:03:00.0" else 0).encode()
+
+    # The production code has no switch for any of this: a test replaces what looks at the machine.
+    class Box(live.LiveHost):
+        def read_bytes(self, path: str) -> bytes:
+            return (super() if re.match(r"/proc/\d", path) else told).read_bytes(path)
+
+        def list(self, path: str) -> list[str]:
+            return (super() if re.match(r"/proc/\d", path) else told).list(path)
+
+        def realpath(self, path: str) -> str:
+            return told.realpath(path)
+
+        def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
+            return super().nvml(min(2.0, deadline))     # the tests' time
+
+    def of_the_trial(*args: Any, **options: Any) -> Any:
+        count(later)
+        os.environ["FAKE_NVML"] = given.get("nvml", "gpus=2")
+        return run_session(*args, **options)
+
+    shortened = partial(reduce.allreduce, shortened=True)
+    run_session = session.run
+    count(then)
+    live.LiveHost = Box  # type: ignore[misc]
+    session.run, reduce.allreduce = of_the_trial, shortened  # type: ignore[assignment]
+    lock._NAME, lock._MARK = f"\0tunecheck-box-{os.getpid()}", folder / "run" / "wedged.json"
+    PHASES.update(given.get("limits", {"soak": 1.0, "verify": 1.0, "measure": 1.0}))
+    sys.argv = ["tunecheck", *arguments, "--evidence", str(evidence)]
+    try:
+        main()
+    finally:
+        (folder / "left").write_text(json.dumps(sorted(path.name for path in evidence.iterdir())))
+
+
+if __name__ == "__main__":
+    _main(json.loads(sys.argv[1]), sys.argv[2:])
