@@ -19,9 +19,10 @@ BUILD = {**RUN, "mmdebstrap": "mmdebstrap", "sgdisk": "gdisk", "mke2fs": "e2fspr
 LAYER = {**BUILD, "debugfs": "e2fsprogs", "unshare": "util-linux"}
 # What some tests need and skip without: a compiler for a libnvidia-ml.so.1 that breaks in a chosen way, a real browser
 # for the HTML report, containers for the trials inside an image (runc: Debian 12's crun refuses mixed cgroup versions),
-# a signed apt repository.
+# a signed apt repository, a registry to pin images from.
 REPOSITORY = {"apt-ftparchive": "apt-utils", "dpkg-deb": "dpkg", "gpg": "gpg"}
-TEST = {"cc": "gcc", "chromium": "chromium", "podman": "podman", "runc": "runc", **REPOSITORY}
+TEST = {"cc": "gcc", "chromium": "chromium", "podman": "podman", "runc": "runc", "skopeo": "skopeo",
+        "docker-registry": "docker-registry", **REPOSITORY}
 _HEADER = ("/usr/include/stdio.h", "libc6-dev")
 KEYRING = ("/usr/share/keyrings/debian-archive-keyring.gpg", "debian-archive-keyring")
 _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))

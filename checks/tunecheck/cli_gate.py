@@ -86,7 +86,7 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
         if recipe is not None and not reasons:
             engine = frozen.spec.runtime.engine if frozen else "leave"
             image = image_id(door, "podman" if engine == "leave" else engine, recipe.image.image_id or "none")
-            wrong = tuple(f"{each.file} {each.text}" for each in problems(models, recipe.model))
+            wrong = tuple(f"{each.file} {each.text}" for model in recipe.models for each in problems(models, model))
             reasons = judge.of_recipe(recipe, now, judge.Offer(image, wrong))
     finally:
         door.close()

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from .fact import Fact
 from .hints import hints
 
-__all__ = ["decode", "encode", "shape"]
+__all__ = ["decode", "encode", "shape", "used"]
 
 _Change = Callable[[Any], Any]
 _PLAIN = (str, int, bool, float)
@@ -63,6 +63,26 @@ def shape(kind: Any) -> _Shape:
     if found is None:
         found = _known[kind] = _looked_at(kind)
     return found
+
+
+def used(kind: type) -> dict[str, Any]:
+    """The $defs of a document that holds ``kind``: its schema and those it refers to, by name."""
+    shape(kind)
+    found: dict[str, Any] = {}
+    wanted = [_name(kind)]
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            found[name] = definitions[name]
+            wanted += _references(found[name])
+    return dict(sorted(found.items()))
+
+
+def _references(schema: object) -> list[str]:
+    if isinstance(schema, dict):
+        own = [schema["$ref"].removeprefix("#/$defs/")] if "$ref" in schema else []
+        return own + [name for value in schema.values() for name in _references(value)]
+    return [name for value in schema for name in _references(value)] if isinstance(schema, list) else []
 
 
 def _looked_at(kind: Any) -> _Shape:

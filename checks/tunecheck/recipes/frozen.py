@@ -17,12 +17,14 @@ SCHEMA = "tunecheck/recipe/1"
 
 @dataclass(frozen=True)
 class Engine:
-    """``name``: sglang, vllm, llama.cpp, tensorrt-llm. ``cuda_graphs``: full, piecewise, eager, none; None: unknown."""
+    """``name``: sglang, vllm, llama.cpp, tensorrt-llm. ``cuda_graphs``: full, piecewise, eager, none; None: unknown.
+    ``python``: the image's, as "3.12"."""
 
     name: str
     version: str | None = None
     moe_backend: str | None = None
     cuda_graphs: str | None = None
+    python: str | None = None
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,15 @@ class Image:
 
 @dataclass(frozen=True)
 class Model:
-    """``revision``: 40 hex digits of the hub's commit. ``files``: path in the repository to "sha256:<64 hex>"."""
+    """``revision``: 40 hex digits of the hub's commit. ``files``: path in the repository to "sha256:<64 hex>".
+    ``entry``: the file that the engine opens (GGUF); None: the folder."""
 
     id: str
     revision: str | None = None
     format: str | None = None
     moe: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
+    entry: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,12 +60,14 @@ class Parallel:
 
 @dataclass(frozen=True)
 class Speculative:
-    """``method``: none, mtp, nextn, eagle, dflash, ngram, draft."""
+    """``method``: none, mtp, nextn, eagle, dflash, ngram, draft. ``drafter``: the hub's id of a second model, with its
+    revision and files as in Model."""
 
     method: str = "none"
     tokens: int | None = None
     drafter: str | None = None
     drafter_revision: str | None = None
+    drafter_files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -93,12 +99,16 @@ class Expected:
 
 @dataclass(frozen=True)
 class Serve:
-    """How it is reached. ``args``: the engine's command line inside the image, one word per entry."""
+    """How it is started and reached. ``args``: words for the engine beyond those that recipes/engines.py derives.
+    ``command``: what is started in the image; None: the engine's usual one; (): the image's own launcher, which nothing
+    is derived for. ``shm_gib``: size of the container's own /dev/shm; None: the host's (--ipc=host)."""
 
     port: int = 30000
     name: str = "model"
     ready_seconds: int = 1800
     args: tuple[str, ...] = ()
+    command: tuple[str, ...] | None = None
+    shm_gib: int | None = 16
 
 
 @dataclass(frozen=True)
@@ -114,7 +124,8 @@ class Canary:
 
 @dataclass(frozen=True)
 class Recipe:
-    """``status``: draft (never served), pinned (image and model are exact), golden (its figure is our counter's)."""
+    """``status``: draft (never served), pinned (image and model are exact), golden (its figure is our counter's).
+    ``overrides``: rule to the reason for which its rejection does not count here."""
 
     id: str
     engine: Engine
@@ -130,3 +141,11 @@ class Recipe:
     env: Mapping[str, str] = field(default_factory=dict)
     status: str = "draft"
     source: str = ""
+    overrides: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """What has to lie on the box: the model, and the drafter where there is one."""
+        extra = self.speculative
+        drafter = (Model(extra.drafter, extra.drafter_revision, files=extra.drafter_files),) if extra.drafter else ()
+        return (self.model, *drafter)

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ..facts import pins
-from ..facts.codec import definitions, shape
+from ..facts.codec import used
 from ..facts.snapshot import Snapshot
 from ..formats.topology import RELATIONS
+from ..recipes.schema import SCHEMAS as RECIPES
 from ..rules import RULES
 from ..rules.finding import OUTCOMES
+from ..serving.schema import SCHEMAS as SERVING
 
 __all__ = ["MEASURED", "SCHEMAS", "write"]
 
@@ -97,11 +99,10 @@ def _report() -> dict[str, Any]:
 
 def _snapshot() -> dict[str, Any]:
     """Made of the facts' own types."""
-    shape(Snapshot)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "tunecheck snapshot",
             **_object(schema={"const": "tunecheck/snapshot/1"}, tunecheck=_TEXT, created=_TEXT,
                       spec={"type": ["object", "null"]}, snapshot={"$ref": "#/$defs/snapshot.Snapshot"}),
-            "$defs": dict(sorted(definitions.items()))}
+            "$defs": used(Snapshot)}
 
 
 _PINS = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "tunecheck pins", **_object(
@@ -113,6 +114,8 @@ SCHEMAS = {
     "report-1.json": _report(),
     "snapshot-1.json": _snapshot(),
     "pins-1.json": _PINS,
+    **RECIPES,
+    **SERVING,
 }
 
 

@@ -15,7 +15,7 @@ from .fold import Fold, folded, worst_first
 from .paths import path_lines
 from .tree import matrix_lines, tree_lines
 
-__all__ = ["Style", "render", "style_for", "wrapped"]
+__all__ = ["Style", "plain", "render", "style_for", "wrapped"]
 
 _COLOURS = {"fail": "31;1", "unknown": "35", "warn": "33", "pass": "32", "skip": "2"}
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
@@ -76,6 +76,17 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
         text += _said(fold, style) if verbose or fold.first.outcome != "skip" else []
     text += _missing(missing, style, verbose) if missing else []
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
+    text += _line("skip", _skips(skipped), style) if skipped else []
+    return "\n".join([*text, "", *_wrap(_summary(findings), style.width)]) + "\n"
+
+
+def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool = False) -> str:
+    """A report without a machine's tables: ``head``, every finding worst first, the summary. Without ``verbose`` what
+    was not judged is one line."""
+    text = [part for line in head for part in _wrap(_safe(line), style.width)]
+    skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
+    for finding in worst_first(findings):
+        text += _said(Fold(finding.text, (finding,)), style) if finding not in skipped else []
     text += _line("skip", _skips(skipped), style) if skipped else []
     return "\n".join([*text, "", *_wrap(_summary(findings), style.width)]) + "\n"
 

@@ -11,6 +11,7 @@ import yaml
 from click.testing import CliRunner
 
 from tunecheck.cli import cli
+from tunecheck.rules import RULES
 
 ROOT = Path(__file__).resolve().parents[3]
 README = (ROOT / "README.md").read_text()
@@ -129,3 +130,9 @@ def test_the_boot_unit_and_rollback_know_the_same_files() -> None:
         for path in re.findall(r"path: (/\S+)", tasks):
             covered = path in rollback or any(path.startswith(folder + "/") for folder in ("/usr/local/lib/tunecheck",))
             assert covered, f"rollback.yml leaves {path}"
+
+
+def test_every_check_is_registered_once() -> None:
+    """Merged branches have registered one twice: every finding then came twice."""
+    ids = [rule.id for rule in RULES]
+    assert sorted(ids) == sorted(set(ids))

@@ -9,7 +9,12 @@ from lab import process
 
 
 def sleeper() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(["sleep", "60"], start_new_session=True)
+    child = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    # execve closes the pipe that Popen waits for before the new command line stands in /proc.
+    until = time.monotonic() + 10
+    while b"60" not in Path(f"/proc/{child.pid}/cmdline").read_bytes() and time.monotonic() < until:
+        time.sleep(0.01)
+    return child
 
 
 def ticks_of(pid: int) -> int:

@@ -1,0 +1,220 @@
+"""``tunecheck accept``: is what this server serves counted, right and fast enough?"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    from .recipes.frozen import Recipe
+    from .serving.client import Client
+    from .serving.measured import Measured
+
+__all__ = ["accept"]
+
+_KEY = "TUNECHECK_API_KEY"
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+@click.command()
+@click.option("--base", metavar="URL", help="The server, as http://127.0.0.1:30000; default: the recipe's port here.")
+@click.option("--model", default="", metavar="NAME", help="Its name there; default: the recipe's, or the first.")
+@click.option("--api", type=click.Choice(["chat", "completions"]), default="chat", help="Which API; default: chat.")
+@click.option("--api-key-file", metavar="FILE", help=f"A file that holds the API key; or set {_KEY}.")
+@click.option("--recipe", "recipe_file", metavar="FILE",
+              help="What is expected; default: /etc/tunecheck/recipe.json, unless --base is given.")
+@click.option("--profile", type=click.Choice(["full", "boot"]), default="full",
+              help="boot: canaries and one run of 256 tokens; full: 3 of 1000 and the ladders.")
+@click.option("--wait-ready", metavar="TIME", help="How long to wait for the server (20m); boot: the recipe's time.")
+@click.option("--ladder", metavar="LIST", help="Prompt tokens to time the first token at; default: 4K,16K,57K,max.")
+@click.option("--concurrency", metavar="LIST", help="Also so many streams at once: 1,4,16.")
+@click.option("--scale", type=click.FloatRange(0.01, 1.0), default=1.0, metavar="FACTOR",
+              help="Shrink prompts of ladder and canaries, for small models.")
+@click.option("--deadline", "deadlines", multiple=True, metavar="NAME=TIME",
+              help="connect, first, between or whole: 10s, 5m, 1m, 30m by default.")
+@click.option("--golden", "golden_to", metavar="FILE",
+              help="Write the figures as a golden candidate, with the box's facts.")
+@click.option("--judge", "judged", multiple=True, metavar="FILE",
+              help="Judge a published raw file or an earlier --json, and ask no server.")
+@click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
+              help="Write JSON to FILE; without FILE to standard output, in place of the report.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every finding, also what was not judged.")
+def accept(judged: tuple[str, ...], **given: Any) -> None:
+    """Accept or refuse a served model, by honest counting.
+
+    Tokens are what the engine's usage says, speed is wall time, text has to make sense."""
+    if judged:
+        _judge(judged, given["recipe_file"], given["json_to"], given["verbose"])
+    _measure(**given)
+
+
+def _measure(base: str | None, model: str, api: str, api_key_file: str | None, recipe_file: str | None, profile: str,
+             wait_ready: str | None, ladder: str | None, concurrency: str | None, scale: float,
+             deadlines: tuple[str, ...], golden_to: str | None, json_to: str | None, verbose: bool) -> None:
+    """Ask the server, judge, report; leaves through SystemExit with the verdict's code."""
+    from .report.output import check_writable
+    from .serving.plan import plan_for
+
+    for place in (json_to, golden_to):
+        if place not in (None, "-"):
+            check_writable(str(place))
+    if golden_to is not None and (golden_to == "-" or profile != "full"):
+        raise UsageError("--golden: expected a file, and --profile full")
+    recipe, digest = _recipe(recipe_file, needed=base is None)
+    plan = plan_for(profile, recipe, ladder, concurrency, scale)
+    where = base or f"http://127.0.0.1:{recipe.serve.port if recipe else 0}"
+    if not re.fullmatch(r"https?://[^\s/@?#]+(/v1)?/?", where):
+        raise UsageError(f"--base {where}: expected an address without a path or a key, as http://127.0.0.1:30000")
+    ready = seconds("--wait-ready", wait_ready) if wait_ready else (
+        recipe.serve.ready_seconds if recipe and profile == "boot" else 0)
+    client = _client(where, model or (recipe.serve.name if recipe else ""), _key(api_key_file), api, deadlines)
+    from .serving.session import Session
+    from .serving.session import wait_ready as wait
+
+    try:
+        wait(client, ready, _progress)
+        seen = Session(client, plan, recipe.max_context if recipe else None, _progress).measure()
+    finally:
+        client.close()
+    _report(seen, recipe, digest, where, None, json_to, verbose, golden_to)
+
+
+def _judge(files: tuple[str, ...], recipe_file: str | None, json_to: str | None, verbose: bool) -> None:
+    """The same verdict over files; the worst one's exit code."""
+    from .serving.files import read
+
+    if json_to is not None and len(files) > 1:
+        raise UsageError("--json: judge one file at a time for it")
+    recipe, digest = _recipe(recipe_file, needed=False)
+    codes = []
+    for path in files:
+        try:
+            _report(read(path), recipe, digest, "", path, json_to, verbose, None)
+        except SystemExit as left:
+            codes.append(left.code)
+    raise SystemExit(next((code for code in (1, 3) if code in codes), 0))
+
+
+def _report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str, source: str | None,
+            json_to: str | None, verbose: bool, golden_to: str | None) -> None:
+    from .cli_check import say
+    from .report.document import to_text
+    from .report.terminal import style_for
+    from .serving.document import document
+    from .serving.terminal import render
+    from .serving.verdict import Want, judge
+
+    findings = judge(seen, Want.of(recipe))
+    facts = _facts(recipe) if golden_to else None
+    data = document(seen, findings, recipe, created=_now(), base=base, digest=digest, source=source, provenance=facts,
+                    **(_here() if source is None else {"host": None, "boot_id": None}))
+    alone = json_to == "-"
+    text = to_text(data) if alone else render(data, seen, findings, style_for(sys.stdout), verbose)
+
+    def write() -> list[str]:
+        return _write(data, facts, None if alone else json_to, golden_to)
+
+    say(text, write, alone)
+    raise SystemExit(data["exit_code"])
+
+
+def _write(data: dict[str, Any], facts: dict[str, Any] | None, json_to: str | None, golden_to: str | None) -> list[str]:
+    from .report.document import to_text
+    from .report.output import PRIVATE, write_file
+
+    notes = []
+    if json_to:
+        write_file(json_to, to_text(data).encode(), None, "acceptance")
+        notes.append(f"JSON: {json_to}")
+    if golden_to and facts is not None:
+        from .serving.golden import candidate, may_be_golden
+
+        if not may_be_golden(data):
+            return [*notes, "golden candidate: not written, only a full acceptance that passed can be golden"]
+        write_file(golden_to, to_text(candidate(data, facts)).encode(), PRIVATE, "golden candidate")
+        notes.append(f"golden candidate: {golden_to}")
+    return notes
+
+
+def _facts(recipe: Recipe | None) -> dict[str, Any]:
+    from .cli_check import look
+    from .serving.golden import provenance
+
+    frozen, snapshot = look("preflight", None, None)
+    return provenance(snapshot, frozen, recipe)
+
+
+def _here() -> dict[str, Any]:
+    """Whose acceptance it is."""
+    from .facts.kernel import identity
+    from .host.live import LiveHost
+
+    door = LiveHost()
+    try:
+        name, _, boot = identity(door)
+        return {"host": name.value, "boot_id": boot.value}
+    finally:
+        door.close()
+
+
+def _recipe(path: str | None, needed: bool) -> tuple[Recipe | None, str | None]:
+    if path is None and not needed:
+        return None, None
+    from .recipes.stored import PATH, load_recipe
+
+    return load_recipe(path or PATH)
+
+
+def _client(base: str, model: str, key: str, api: str, deadlines: tuple[str, ...]) -> Client:
+    from .serving.client import Client, Deadlines
+
+    limits = {}
+    for each in deadlines:
+        name, _, value = each.partition("=")
+        if name not in ("connect", "first", "between", "whole"):
+            raise UsageError(f"--deadline {each}: expected connect, first, between or whole, as in first=5m")
+        limits[name] = seconds("--deadline", value)
+    return Client(base, model, key, api, Deadlines(**limits))
+
+
+def _key(path: str | None) -> str:
+    """The key of the file or the environment, never of the command line, which anybody on the box can read."""
+    key = os.environ.get(_KEY, "")
+    if path is not None:
+        from pathlib import Path
+
+        try:
+            key = Path(path).read_text("ascii").strip()
+        except (OSError, ValueError) as error:
+            raise UsageError(f"--api-key-file {path}: cannot be read ({getattr(error, 'strerror', 'not ASCII')}); "
+                             "expected a file with one key") from None
+        if not key:
+            raise UsageError(f"--api-key-file {path}: is empty; expected one key")
+    if not re.fullmatch(r"[\x21-\x7e]*", key):
+        raise UsageError("the API key holds blanks or other characters that no header may hold; expected one word")
+    return key
+
+
+def seconds(option: str, text: str) -> float:
+    """``90``, ``60s``, ``20m`` as seconds."""
+    found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)([smh]?)", text)
+    if not found:
+        raise UsageError(f"{option} {text}: expected a time, as in 90s or 20m")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        click.echo(f"tunecheck: {text}", err=True)
+
+
+def _now() -> str:
+    import datetime
+
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,113 @@
+"""What a recipe's rules ask of a box, out of its snapshot: boards, how they relate, who redirects, the driver."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from ..facts.fact import Fact, absent, known
+from ..formats.topology import within
+
+if TYPE_CHECKING:
+    from ..facts.snapshot import Snapshot
+
+__all__ = ["Board", "Box", "box_of", "capability"]
+
+# Product name -> compute capability. After lists that name NVIDIA's page of CUDA GPUs as their source (2026-11-21).
+_CAPABILITIES = (
+    (r"RTX PRO \d{4}\b.* Blackwell|GeForce RTX 50\d\d", "12.0"), (r"\bGB10\b", "12.1"), (r"\bG?B300\b", "10.3"),
+    (r"\bG?B200\b", "10.0"), (r"\b(GH200|H100|H200|H800|H20)\b", "9.0"),
+    (r"\b(L4|L40S?|RTX \d{4} Ada|GeForce RTX 40\d\d)\b", "8.9"),
+    (r"\b(A10|A40|RTX A\d{4}|GeForce RTX 30\d\d)\b", "8.6"), (r"\bA100\b", "8.0"),
+)  # fmt: skip
+#: More boards than one machine has: the search for a group stays small.
+_MOST = 16
+
+
+@dataclass(frozen=True)
+class Board:
+    """``sm``: compute capability, None where its name says none. ``nvlinks``: how many are up."""
+
+    name: str
+    sm: str | None = None
+    memory_mib: int | None = None
+    nvlinks: int | None = None
+    addressing: str | None = None
+
+
+@dataclass(frozen=True)
+class Box:
+    """``relations``: pairs (a < b, indices of ``boards``) to PIX, PXB, PHB, NODE, SYS, or None where it is unknown.
+    ``redirects``: ports between boards that send peer traffic up to the root complex."""
+
+    boards: Fact[tuple[Board, ...]]
+    relations: Mapping[tuple[int, int], str | None] = field(default_factory=dict)
+    redirects: Fact[tuple[str, ...]] = field(default_factory=lambda: known((), "PCI"))
+    driver: Fact[str] = field(default_factory=lambda: absent("driver", "not read"))
+
+    def enough(self, count: int, fits: Callable[[Board], bool | None]) -> bool | None:
+        """Whether ``count`` boards fit; None where that hangs on what is not known."""
+        if self.boards.value is None:
+            return None
+        words = [fits(board) for board in self.boards.value]
+        return True if words.count(True) >= count else None if words.count(True) + words.count(None) >= count else False
+
+    def group(self, count: int, worst: str) -> bool | None:
+        """Whether ``count`` boards are pairwise ``worst`` or closer; None where an unknown pair decides."""
+        if self.boards.value is None:
+            return None
+        found: bool | None = False
+        for chosen in combinations(range(min(len(self.boards.value), _MOST)), count):
+            words = [self.relations.get(pair) for pair in combinations(chosen, 2)]
+            if any(word is not None and not within(word, worst) for word in words):
+                continue
+            if None not in words:
+                return True
+            found = None
+        return found
+
+
+def capability(name: str) -> str | None:
+    """Compute capability of a product name as the driver states it."""
+    return next((sm for pattern, sm in _CAPABILITIES if re.search(pattern, name)), None)
+
+
+def box_of(snapshot: Snapshot) -> Box:
+    """The boards of the PCI tree with what NVML adds."""
+    topology, nvml = snapshot.topology, snapshot.nvml.value
+    boards: Fact[tuple[Board, ...]] = absent(topology.accelerators.source, topology.accelerators.reason or "")
+    if topology.accelerators.known:
+        found = []
+        for device, name in zip(topology.devices, topology.names, strict=True):
+            gpu = nvml.gpu(device.bdf) if nvml else None
+            values = gpu.values if gpu else {}
+            shown = str(values.get("name") or name)
+            found.append(Board(shown, capability(shown), _whole(values.get("memory_total_mib")),
+                               _whole(values.get("nvlinks_active")), values.get("addressing_mode")))
+        boards = known(tuple(found), topology.accelerators.source)
+    driver: Fact[str] = snapshot.host.driver.version if snapshot.host else absent("driver", "not read")
+    if not driver.known and nvml is not None and nvml.driver.known:
+        driver = nvml.driver
+    return Box(boards, {(pair.a, pair.b): pair.relation.value for pair in topology.pairs}, _redirects(snapshot), driver)
+
+
+def _redirects(snapshot: Snapshot) -> Fact[tuple[str, ...]]:
+    topology = snapshot.topology
+    found = []
+    for port in topology.path_ports():
+        acs = topology.bridges[port].acs
+        if not acs.known:
+            return absent(acs.source, acs.reason or "")
+        if acs.value is not None and acs.value.redirects:
+            found.append(port)
+    hidden = [pair for pair in topology.pairs if pair.relation.value is None and not pair.bridges]
+    if hidden and not found:
+        return absent(hidden[0].relation.source, hidden[0].relation.reason or "not known")
+    return known(tuple(found), "PCI configuration space")
+
+
+def _whole(value: object) -> int | None:
+    return value if type(value) is int else None

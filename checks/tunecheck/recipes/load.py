@@ -1,0 +1,116 @@
+"""A recipe file, its lock, and the frozen recipe that both make. Control node only: needs PyYAML."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SpecError, UsageError
+from .frozen import Canary, Engine, Expected, Image, Model, Parallel, Recipe, Requires, Serve, Speculative
+from .lock import Lock, lock_beside, read_lock
+from .refusals import clashes, of_model
+
+if TYPE_CHECKING:
+    from .model import Source
+
+__all__ = ["Loaded", "load", "names"]
+
+_FOLDER = Path(__file__).parent
+_MAX_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """``path`` is the recipe's file; ``lock`` what pins it, if anything does."""
+
+    path: Path
+    source: Source
+    lock: Lock | None
+
+    @property
+    def frozen(self) -> Recipe:
+        """What would be served. A draft whose lock is complete is pinned."""
+        return _frozen(self.source, self.lock)
+
+
+def names() -> list[str]:
+    """Ids of the recipes that ship with this package."""
+    return sorted(path.stem for path in _FOLDER.glob("*.yml"))
+
+
+def load(which: str, lock_file: str | None = None, pinned: bool = True) -> Loaded:
+    """A recipe by id or file, with the lock beside it or the given one; without ``pinned`` a lock is not looked for.
+    SpecError with one sentence per problem."""
+    path = _FOLDER / f"{which}.yml" if re.fullmatch(r"[a-z0-9-]+", which) else Path(which)
+    if path.parent == _FOLDER and not path.is_file():
+        raise UsageError(f"{which}: no such recipe; known are {', '.join(names())}; or name a file: "
+                         f"./{which}.yml")
+    source = _parsed(path)
+    if path.stem != source.id:
+        raise SpecError([f"{path}: id is {source.id!r}, the file's name says {path.stem!r}; they must be the same"])
+    beside = lock_beside(path)
+    place = Path(lock_file) if lock_file else beside if pinned and beside.is_file() else None
+    lock = read_lock(place) if place else None
+    if lock is not None and lock.recipe != source.id:
+        raise UsageError(f"{place}: is the lock of {lock.recipe}, not of {source.id}; run: tunecheck recipe pin "
+                         f"{which}")
+    loaded = Loaded(path, source, lock)
+    problems = clashes(source, lock)
+    if problems:
+        raise SpecError([f"{path}: {problem}" for problem in problems])
+    return loaded
+
+
+def _parsed(path: Path) -> Source:
+    try:
+        # Both are on the control node only, and cost more start-up time than everything else together.
+        import yaml
+        from pydantic import ValidationError
+
+        from .model import Source
+    except ImportError as error:
+        raise UsageError(f"recipes are read on the control node: {error.name} is missing here; install "
+                         "tunecheck[control]") from None
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise UsageError(f"{path}: larger than {_MAX_BYTES >> 20} MiB; no recipe is")
+        data: Any = yaml.safe_load(path.read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror}); known recipes: tunecheck recipe list") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" at line {mark.line + 1}" if mark else ""
+        raise SpecError([f"{path}: is not YAML{where} ({getattr(error, 'problem', None) or type(error).__name__})"]
+                        ) from None
+    if not isinstance(data, dict):
+        raise SpecError([f"{path}: expected a mapping with id, engine, image, model, ..."])
+    try:
+        return Source.model_validate(data)
+    except ValidationError as error:
+        raise SpecError([f"{path}: {problem}" for problem in of_model(error)]) from None
+
+
+def _frozen(source: Source, lock: Lock | None) -> Recipe:
+    image, model, extra, serve = source.image, source.model, source.speculative, source.serve
+    status: str = source.status
+    if lock is not None and status == "draft":
+        status = "pinned"
+    drafter = lock.drafter if lock else None
+    return Recipe(
+        id=source.id, engine=Engine(**source.engine.model_dump()),
+        image=Image(image.ref, lock.image.digest if lock else image.digest,
+                    lock.image.image_id if lock else image.image_id),
+        model=Model(model.id, lock.model.revision if lock else model.revision, model.format, model.moe,
+                    dict(lock.model.files) if lock else {}, model.entry),
+        parallel=Parallel(**source.parallel.model_dump()),
+        speculative=Speculative(extra.method, extra.tokens, extra.drafter, drafter.revision if drafter else None,
+                                dict(drafter.files) if drafter else {}),
+        requires=Requires(**{**source.requires.model_dump(), "sm": tuple(source.requires.sm)}),
+        expected=Expected(**source.expected.model_dump()),
+        serve=Serve(serve.port, serve.name, serve.ready_seconds, tuple(serve.args or ()),
+                    None if serve.command is None else tuple(serve.command), serve.shm_gib),
+        canaries=tuple(Canary(**each.model_dump()) for each in source.canaries), max_context=source.max_context,
+        env=dict(source.env), status=status, source="; ".join(source.sources), overrides=dict(source.overrides))
+

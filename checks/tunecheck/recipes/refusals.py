@@ -1,0 +1,81 @@
+"""Say what is wrong with a recipe file: the field, what was expected, how to fix it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from . import engines
+from .rules import RULES
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from .lock import Lock
+    from .model import Source
+
+__all__ = ["clashes", "of_model"]
+
+_WORDS = {
+    "string_type": "text in quotes", "int_type": "a whole number without quotes", "float_type": "a number",
+    "bool_type": "true or false, without quotes", "list_type": "a list", "dict_type": "a mapping",
+    "model_type": "a mapping",
+}
+_PATTERNS = {
+    "digest": 'a complete digest, "sha256:" and 64 hex digits', "image_id": 'an image id, "sha256:" and 64 hex digits',
+    "revision": "a commit of 40 hex digits; a branch moves: leave it null and run tunecheck recipe pin",
+    "ref": "registry/path:tag or registry/path@sha256:..., with a tag or a digest",
+}
+
+
+def of_model(error: ValidationError) -> list[str]:
+    """One sentence per field that pydantic refused; of a union's alternatives the first."""
+    found: dict[str, str] = {}
+    for detail in error.errors(include_url=False):
+        place = [str(part) for part in detail["loc"] if part != "[key]"]
+        path, kind, value = ".".join(place), detail["type"], detail["input"]
+        if kind == "missing":
+            text = "is missing; state it, or null where no source says it"
+        elif kind == "extra_forbidden":
+            text = "is an unknown key; docs/recipes.md lists the fields"
+        else:
+            text = f"is {json.dumps(value, default=str)[:80]}; expected {_expected(kind, place, detail.get('ctx', {}))}"
+        found.setdefault(path, f"{path} {text}")
+    return list(found.values())
+
+
+def _expected(kind: str, place: list[str], context: dict[str, object]) -> str:
+    if kind == "literal_error":
+        return f"one of {context['expected']}"
+    if kind == "string_pattern_mismatch":
+        return _PATTERNS.get(place[-1], f"a text like {context['pattern']}")
+    bounds = {"greater_than": "gt", "greater_than_equal": "ge", "less_than": "lt", "less_than_equal": "le",
+              "string_too_short": "min_length", "string_too_long": "max_length", "too_short": "min_length"}
+    if kind in bounds:
+        return f"{kind.replace('_', ' ')} {context[bounds[kind]]}"
+    return _WORDS.get(kind, kind.replace("_", " "))
+
+
+def clashes(source: Source, lock: Lock | None) -> list[str]:
+    """What the fields are each right about but not together."""
+    found = [f"overrides.{rule}: no such rule; known are {', '.join(RULES)}" for rule in source.overrides
+             if rule not in RULES]
+    found += [f"overrides.{rule}: this rule cannot be overridden; remove it" for rule in source.overrides
+              if rule in RULES and not RULES[rule].overridable]
+    if source.serve.command is None or source.serve.command:
+        found += [f"serve.args: {word} is derived from {field}; remove it" for word, field in
+                  engines.repeated(source.engine.name, source.serve.args or ())]
+    if lock is None:
+        return found
+    stated = [("image.digest", source.image.digest, lock.image.digest),
+              ("image.image_id", source.image.image_id, lock.image.image_id),
+              ("model.revision", source.model.revision, lock.model.revision),
+              ("model.id", source.model.id, lock.model.id),
+              ("speculative.drafter", source.speculative.drafter, lock.drafter.id if lock.drafter else None)]
+    again = "run: tunecheck recipe pin"
+    for field, here, there in stated:
+        if here != there and (here is not None or field == "speculative.drafter"):
+            found.append(f"{field} is {here}, its lock says {there}; {again}")
+    if source.image.ref is not None and source.image.ref != lock.image.asked:
+        found.append(f"image.ref is {source.image.ref}, its lock resolved {lock.image.asked}; {again}")
+    return found

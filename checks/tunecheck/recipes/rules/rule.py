@@ -1,0 +1,74 @@
+"""What a compatibility rule is, and the questions that several of them ask of a recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..box import Box
+from ..frozen import Recipe
+
+__all__ = ["Rule", "Unknown", "Verdict", "has", "names", "value", "workstation_blackwell"]
+
+
+class Unknown(str):
+    """What a rule says where the box did not tell: no evidence, so neither good nor bad."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``severity``: reject or warn. ``says``: what is wrong with the recipe (on that box), or None. ``asks_box``: it
+    speaks only where a box is given."""
+
+    id: str
+    severity: str
+    reason: str
+    source: str
+    says: Callable[[Recipe, Box | None], str | None]
+    overridable: bool = True
+    asks_box: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``outcome``: reject, warn, unknown, or overridden with the recipe's ``why``."""
+
+    rule: Rule
+    outcome: str
+    text: str
+    why: str = ""
+
+    @property
+    def message(self) -> str:
+        """One line: what is so, why it matters, who says so."""
+        end = f"; overridden: {self.why}" if self.why else ""
+        return f"{self.rule.id}: {self.text}; {self.rule.reason} [{self.rule.source}]{end}"
+
+
+def has(recipe: Recipe, *options: str) -> bool:
+    """Whether one of these stands in the engine's words, with or without a value."""
+    return any(word.partition("=")[0] in options for word in recipe.serve.args)
+
+
+def value(recipe: Recipe, *options: str) -> str | None:
+    """The word behind an option, or behind its "="; the last one counts, as for the engines."""
+    found, args = None, recipe.serve.args
+    for index, word in enumerate(args):
+        name, equals, rest = word.partition("=")
+        if name in options:
+            found = rest if equals else args[index + 1] if index + 1 < len(args) else ""
+    return found
+
+
+def workstation_blackwell(recipe: Recipe) -> bool:
+    """Compute capability 12.x: RTX PRO and GeForce, whose FP4 kernels are not those of B200 (10.0)."""
+    return any(sm.startswith("12.") for sm in recipe.requires.sm)
+
+
+def names(box: Box) -> str:
+    """``2 x NVIDIA RTX PRO 6000 (12.0)``."""
+    counted: dict[str, int] = {}
+    for board in box.boards.value or ():
+        shown = f"{board.name} ({board.sm or 'capability unknown'})"
+        counted[shown] = counted.get(shown, 0) + 1
+    return ", ".join(f"{count} x {name}" for name, count in counted.items()) or "no GPUs"

@@ -1,0 +1,21 @@
+"""sglang-compressed-nan: SGLang computes NaN with compressed-tensors checkpoints of Qwen3.5."""
+
+from __future__ import annotations
+
+from ..box import Box
+from ..frozen import Recipe
+from .rule import Rule
+
+
+def says(recipe: Recipe, box: Box | None) -> str | None:
+    if recipe.engine.name == "sglang" and recipe.model.format == "compressed-tensors" and "Qwen3.5" in recipe.model.id:
+        return f"{recipe.model.id} is compressed-tensors; take a modelopt_fp4 checkpoint"
+    return None
+
+
+RULE = Rule(
+    "sglang-compressed-nan", "reject",
+    "SGLang computes NaN with compressed-tensors checkpoints of Qwen3.5",
+    "rtx6kpro wiki (Visual-Synthesizer and local-inference-lab), 2026-05",
+    says,
+)

@@ -1,0 +1,116 @@
+"""Findings about how fast it is: one stream's rate and its spread, time to the first token, streams at once. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+
+from ..recipes.frozen import Expected
+from ..rules.finding import Finding, Remedy
+from .measured import USAGE, Measured
+
+__all__ = ["concurrency", "rates", "say", "speed", "spread", "ttft"]
+
+_AGAIN = "look at tunecheck preflight --full and at clocks, power and temperature; then measure again"
+
+
+def say(check: str, subject: str, outcome: str, text: str, observed: str = "", expected: str = "",
+        fix: str = "") -> Finding:
+    """A finding of the running engine's behaviour; ``fix``: how to put it right."""
+    return Finding(check, subject, outcome, "behaviour", text, observed, expected, (), Remedy(fix) if fix else None)
+
+
+def rates(seen: Measured) -> list[float]:
+    """Tokens per second by wall time of every timed run that was counted."""
+    return [run.rate for run in seen.of("timed") if run.rate and not run.broken and run.counted_by == USAGE]
+
+
+def spread(found: list[float]) -> float:
+    """Fastest minus slowest, in percent of the median."""
+    return 100 * (max(found) - min(found)) / statistics.median(found)
+
+
+def speed(seen: Measured, expected: Expected | None, golden: bool, boot_floor: float) -> Iterator[Finding]:
+    found = rates(seen)
+    if not found:
+        if seen.of("timed") or seen.stopped:
+            yield say("speed", "C=1", "skip", "no run was counted, so there is no figure")
+        return
+    median = statistics.median(found)
+    says = f"{median:.1f} tok/s at one stream by wall time, median of {len(found)}"
+    wanted = expected.value if expected and expected.metric == "decode_tok_s_c1" else None
+    if wanted is None or expected is None:
+        yield say("speed", "C=1", "skip", f"{says}; no figure is expected of one stream", f"{median:.1f}")
+    else:
+        tol = expected.tol_pct / 100
+        low = wanted * (boot_floor if seen.profile == "boot" else 1 - tol)
+        band = f"{low:.1f} to {wanted * (1 + tol):.1f} tok/s" + ("" if golden else f" (published, counted by "
+                                                                 f"{expected.counted_by}: advisory)")
+        if median < low:
+            yield say("speed", "C=1", "fail" if golden else "warn", f"too slow: {says}", f"{median:.1f}", band, _AGAIN)
+        elif median > wanted * (1 + tol):
+            yield say("speed", "C=1", "warn", f"too fast: {says}", f"{median:.1f}", band,
+                       "another model, another counter, or a cache: find out which before believing it")
+        else:
+            yield say("speed", "C=1", "pass", says, f"{median:.1f}", band)
+    if len(found) > 1:
+        yield from _spread(found, expected)
+
+
+def _spread(found: list[float], expected: Expected | None) -> Iterator[Finding]:
+    size = spread(found)
+    says = f"{len(found)} runs lie {size:.1f} % apart ({', '.join(f'{each:.1f}' for each in found)})"
+    if expected is None:
+        yield say("spread", "C=1", "skip", f"{says}; no limit is given", f"{size:.1f}")
+        return
+    good = size <= expected.spread_pct
+    yield say("spread", "C=1", "pass" if good else "fail", says, f"{size:.1f} %", f"at most {expected.spread_pct:g} %",
+               "" if good else "let nothing else run, warm up, and restart the engine: its autotuner may have chosen "
+                               "differently")
+
+
+def ttft(seen: Measured, expected: Expected | None, golden: bool, slack: float) -> Iterator[Finding]:
+    points = [run for run in seen.of("ladder") if run.usage and run.first_s is not None]
+    ceilings = expected.ttft_s if expected else {}
+    late, judged = [], 0
+    for run in points:
+        assert run.usage and run.first_s is not None
+        near = next((size for size in ceilings if abs(run.usage.prompt - size) <= 0.1 * size), None)
+        if near is None:
+            continue
+        judged += 1
+        if run.first_s > ceilings[near] * slack:
+            late.append((run, ceilings[near] * slack))
+    for run, most in late:
+        yield say("ttft", str(run.target), "fail" if golden else "warn", f"the first token of a prompt of "
+                   f"{run.usage.prompt if run.usage else 0} tokens took {run.first_s:.3f} s", f"{run.first_s:.3f} s",
+                   f"at most {most:.3f} s", _AGAIN)
+    left = seen.notes.get("ttft", "")
+    shown = ", ".join(f"{run.usage.prompt}: {run.first_s:.3f} s" for run in points if run.usage)
+    if points and not late:
+        yield say("ttft", "ladder", "pass" if judged else "skip", f"first token by prompt tokens: {shown}"
+                   + ("" if judged else "; none of these sizes has a figure") + (f"; {left}" if left else ""))
+    elif left:
+        yield say("ttft", "ladder", "skip", left)
+
+
+def concurrency(seen: Measured, expected: Expected | None, golden: bool) -> Iterator[Finding]:
+    best = 0.0
+    parts = []
+    for streams, seconds in seen.groups.items():
+        rate = seen.together(streams) / seconds if seconds else 0.0
+        best = max(best, rate)
+        parts.append(f"{streams}: {rate:.1f} tok/s")
+    aggregate = expected is not None and expected.metric == "aggregate_tok_s" and expected.value is not None
+    if not parts:
+        if aggregate and seen.profile != "boot":
+            yield say("concurrency", "streams", "unknown", "the expected figure is of many streams at once, and none "
+                       "were asked for", "", "", "give --concurrency 1,16,64,256")
+        return
+    shown = f"streams at once: {', '.join(parts)}"
+    if not aggregate or expected is None or expected.value is None:
+        yield say("concurrency", "streams", "skip", f"{shown}; no figure is expected of them", f"{best:.1f}")
+        return
+    good = best >= expected.value * (1 - expected.tol_pct / 100)
+    yield say("concurrency", "streams", "pass" if good else "fail" if golden else "warn", shown, f"{best:.1f}",
+               f"{expected.value:g} tok/s", "" if good else _AGAIN)

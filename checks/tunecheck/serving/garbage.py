@@ -1,0 +1,78 @@
+"""Is this what a healthy model writes? Reasons why not. Pure.
+
+Needed beside the speed: an engine with one NaN in its weights answered HTTP 200, finish_reason length, as fast as a
+healthy one or faster (measured with llama.cpp). Only for greedy output: at temperature 1 noise passes every one of
+these. Thresholds: no false alarm on 4 models x 3 settings; tables and code would need others."""
+
+from __future__ import annotations
+
+import math
+import re
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+
+__all__ = ["logprob_reasons", "reasons"]
+
+#: Shorter texts are only looked at for their characters: a short answer repeats nothing and compresses badly.
+_LONG = 120
+_NGRAM = 8
+#: zlib's ratio grows with the length; the limit below was tried on texts of this size.
+_WINDOW = 8192
+
+
+def reasons(text: str) -> list[str]:
+    """What is wrong with a greedy text, as short sentences; [] for nothing."""
+    if not text:
+        return ["no text at all"]
+    size = len(text)
+    found = []
+    lost = text.count("\ufffd") / size
+    if lost > 0.02:
+        found.append(f"{lost:.0%} of the characters are U+FFFD")
+    control = sum(ord(each) < 32 and each not in "\n\t\r" for each in text) / size
+    if control > 0.01:
+        found.append(f"{control:.0%} of the characters are control characters")
+    longest = max(len(run.group()) for run in re.finditer(r"(.)\1*", text, re.DOTALL))
+    if longest >= 40 and longest > 0.1 * size:
+        found.append(f"one character {longest} times in a row")
+    return found + _repeated(text) if size >= _LONG else found
+
+
+def _repeated(text: str) -> list[str]:
+    found = []
+    ratio = max(len(part) / len(zlib.compress(part, 9)) for part in _parts(text.encode("utf-8", "replace")))
+    if ratio > 6:
+        found.append(f"it compresses {ratio:.0f} to 1 (prose: 2 to 4)")
+    grams = len(text) - _NGRAM + 1
+    [(_, top)] = Counter(text[at:at + _NGRAM] for at in range(grams)).most_common(1)
+    if top > 0.1 * grams:
+        found.append(f"the same {_NGRAM} characters make up {top / grams:.0%} of it")
+    words = re.findall(r"\w+", text)
+    if len(words) >= 40:
+        fours = [tuple(words[at:at + 4]) for at in range(len(words) - 3)]
+        share = len(set(fours)) / len(fours)
+        if share < 0.35:
+            found.append(f"only {share:.0%} of its four-word sequences are distinct")
+    blank = sum(each.isspace() for each in text) / len(text)
+    # Chinese and Japanese do without blanks.
+    if blank > 0.5 or (blank < 0.02 and text.isascii()):
+        found.append(f"{blank:.0%} of it is white space")
+    return found
+
+
+def _parts(content: bytes) -> list[bytes]:
+    whole = [content[at:at + _WINDOW] for at in range(0, len(content), _WINDOW)]
+    return [part for part in whole if len(part) >= _LONG] or [content]
+
+
+def logprob_reasons(logprobs: Sequence[float | None]) -> list[str]:
+    """The same of the tokens' logprobs: null or not finite, or the same few for every token (seen on SM120 as one token
+    with one logprob at every position, vLLM issue 52938)."""
+    finite = [round(each, 6) for each in logprobs if each is not None and math.isfinite(each)]
+    found = []
+    if len(finite) < len(logprobs):
+        found.append(f"{len(logprobs) - len(finite)} of {len(logprobs)} logprobs are null or not finite")
+    if len(finite) >= 32 and len(set(finite)) <= 2:
+        found.append(f"{len(finite)} tokens have only {len(set(finite))} different logprobs")
+    return found

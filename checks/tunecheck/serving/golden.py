@@ -1,0 +1,69 @@
+"""A golden candidate: the figure that our own counter measured, with everything about the box that could change it.
+What the published figures do not record: GPU, driver, command line, image, revision, power limit, clocks, ACS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..recipes.frozen import Recipe
+
+if TYPE_CHECKING:
+    from ..facts.snapshot import Snapshot
+    from ..spec.frozen import Frozen
+
+__all__ = ["SCHEMA", "candidate", "may_be_golden", "provenance"]
+
+SCHEMA = "tunecheck/golden/1"
+_TOLERANCE_PCT, _LEAST_SPREAD_PCT = 10.0, 3.0
+_GPU = ("name", "uuid", "vbios", "power_limit_mw", "power_limit_default_mw")
+
+
+def provenance(snapshot: Snapshot, frozen: Frozen | None, recipe: Recipe | None) -> dict[str, Any]:
+    """The facts behind a figure; null with a reason where one could not be read."""
+    host, nvml = snapshot.host, snapshot.nvml.value
+    kernel = host.kernel if host else None
+    ports = {bdf: _acs(snapshot, bdf) for bdf in snapshot.topology.path_ports()}
+    return {
+        "host": snapshot.hostname.value, "boot_id": snapshot.boot_id.value,
+        "kernel": kernel.release.value if kernel else None,
+        "cmdline": " ".join(kernel.cmdline.value or ()) if kernel else None,
+        "driver": host.driver.version.value if host else None,
+        "driver_why_not": host.driver.version.why() if host and not host.driver.version.known else None,
+        "spec_digest": frozen.digest if frozen else None,
+        "acs": ports,
+        "gpus": [{"bdf": gpu.bdf} | {key: gpu.values.get(key) for key in _GPU} for gpu in (nvml.gpus if nvml else ())],
+        "gpus_why_not": None if nvml else snapshot.nvml.why(),
+        "image_id": recipe.image.image_id if recipe else None,
+        "image_digest": recipe.image.digest if recipe else None,
+        "model": recipe.model.id if recipe else None,
+        "revision": recipe.model.revision if recipe else None,
+        "args": list(recipe.serve.args) if recipe else None,
+        "env": dict(recipe.env) if recipe else None,
+    }
+
+
+def _acs(snapshot: Snapshot, bdf: str) -> str | None:
+    acs = snapshot.topology.bridges[bdf].acs.value
+    return f"0x{acs.ctl:04x}" if acs else None
+
+
+def may_be_golden(data: dict[str, Any]) -> bool:
+    """Whether others can be held to it: a full acceptance that was passed, with all its runs."""
+    figures = data["figures"]
+    return not data["exit_code"] and data["profile"] == "full" and len(figures["runs"]) >= 3
+
+
+def candidate(data: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
+    """What may become a recipe's ``expected``, out of a passed acceptance's document."""
+    figures = data["figures"]
+    return {
+        "schema": SCHEMA, "tunecheck": data["tunecheck"], "created": data["created"], "recipe": data["recipe"],
+        "engine": data["engine"],
+        "expected": {"metric": "decode_tok_s_c1", "value": figures["tok_s"], "tol_pct": _TOLERANCE_PCT,
+                     "spread_pct": max(_LEAST_SPREAD_PCT, 2 * (figures["spread_pct"] or 0.0)),
+                     "counted_by": figures["counted_by"],
+                     "ttft_s": {str(point["prompt"]): point["ttft_s"] for point in figures["ladder"]}},
+        "runs": figures["runs"], "provenance": facts,
+        "note": "one server process: restart the engine and measure again before a recipe becomes golden, single runs "
+                "of an autotuned engine vary by 15 %",
+    }

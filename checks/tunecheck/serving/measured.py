@@ -1,0 +1,113 @@
+"""What was measured, before anybody judges it. Times are seconds since the request was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["USAGE", "Measured", "Run", "Usage"]
+
+#: The one way of counting that is accepted.
+USAGE = "usage"
+
+
+@dataclass(frozen=True)
+class Usage:
+    """The engine's own count. It is cumulative: the last one of a stream is kept, never a sum. ``cached`` None: the
+    engine does not say. ``fell``: a later count was smaller than an earlier one."""
+
+    prompt: int
+    completion: int
+    cached: int | None = None
+    fell: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """One request. ``kind``: calibration, warm-up, canary, logprobs, timed, ladder, concurrent. ``asked``: the limit of
+    tokens that it named; ``target``: the prompt tokens it was made for; ``expect``: a canary's answer.
+
+    ``text`` is content and reasoning as delivered; ``first_s`` and ``last_s`` are the arrivals of its first and last
+    byte; ``reads``: arrivals apart from each other; ``first_tokens``: what usage said with the first of them, None
+    where it does not say. ``gaps_ms``: 21 quantiles, 0 to 100 %, of the time between arrivals. ``error``: a sentence,
+    "" for none; ``broken``: how it ended early: "", deadline, stream, status, engine. ``counted_by``: usage, or how a
+    published figure came about: characters, gauge, unknown. ``unseen``: characters of the text that a document
+    left out."""
+
+    kind: str
+    asked: int = 0
+    usage: Usage | None = None
+    text: str = ""
+    first_s: float | None = None
+    last_s: float | None = None
+    reads: int = 0
+    first_tokens: int | None = None
+    gaps_ms: tuple[float, ...] = ()
+    finish: str | None = None
+    logprobs: tuple[float | None, ...] | None = None
+    error: str = ""
+    broken: str = ""
+    target: int = 0
+    expect: str = ""
+    group: int = 0
+    counted_by: str = USAGE
+    unseen: int = 0
+
+    @property
+    def characters(self) -> int:
+        return len(self.text) + self.unseen
+
+    @property
+    def tokens(self) -> int:
+        return self.usage.completion if self.usage else 0
+
+    @property
+    def rate(self) -> float | None:
+        """The primary figure: the engine's tokens over the wall time from the request to the last byte of text."""
+        return self.tokens / self.last_s if self.tokens and self.last_s else None
+
+    @property
+    def decode_rate(self) -> float | None:
+        """Without the time to the first token; None where delivery in a burst makes it meaningless: a real 150 tok/s
+        came out as 106 252 that way (measured)."""
+        if self.first_s is None or self.last_s is None or self.reads < 10 or self.burst:
+            return None
+        return (self.tokens - (self.first_tokens or 1)) / (self.last_s - self.first_s)
+
+    @property
+    def burst(self) -> bool:
+        """Nearly all of the text came at the end."""
+        if self.first_s is None or not self.last_s or self.tokens < 64:
+            return False
+        return self.last_s - self.first_s < 0.1 * self.last_s
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Everything one acceptance measured. ``generated`` is what the server's own counter grew by over ``counted``
+    tokens of usage, None without a counter (``no_counter`` says why); ``other`` holds further differences, such as
+    draft tokens; ``template``: prompt tokens of an empty question, which any two prompts may share; ``limit``: the
+    most tokens the model takes, None: not said. ``notes``: what was left out and why, by subject. ``groups``: streams
+    at once -> wall seconds. ``stopped``: the request that ended it early."""
+
+    runs: tuple[Run, ...]
+    profile: str = "full"
+    counted: int = 0
+    generated: float | None = None
+    no_counter: str = ""
+    other: Mapping[str, float] = field(default_factory=dict)
+    template: int = 0
+    limit: int | None = None
+    engine: str = "unknown"
+    version: str = ""
+    model: str = ""
+    groups: Mapping[int, float] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    stopped: str = ""
+
+    def of(self, kind: str) -> tuple[Run, ...]:
+        return tuple(run for run in self.runs if run.kind == kind)
+
+    def together(self, streams: int) -> int:
+        """Tokens that so many streams at once delivered."""
+        return sum(run.tokens for run in self.of("concurrent") if run.group == streams)

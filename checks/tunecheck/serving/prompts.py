@@ -1,0 +1,48 @@
+"""What is asked: timed prompts, filler of a given size, canaries. Every prompt begins with a nonce, since a repeated
+prefix comes from the engine's cache: a TTFT of 26.7 ms fell to 2.3 ms that way (measured with llama.cpp)."""
+
+from __future__ import annotations
+
+import random
+import secrets
+
+from ..recipes.frozen import Canary
+
+__all__ = ["CANARIES", "TIMED", "filler", "nonce", "prompt"]
+
+#: Asks for far more than a thousand tokens of prose; what is legitimately repetitive (tables, code) is not asked for.
+TIMED = ("Explain at length, step by step and in plain words, how a server with several GPUs is made ready for "
+         "inference.")
+
+#: Greedy, short, one right answer, and long enough for a model that thinks aloud first. ``context`` is scaled.
+CANARIES = (
+    Canary("What is 17 + 25? Answer with the number only.", "42", 256),
+    Canary("What is the capital of France? Answer with one word.", "Paris", 256),
+    Canary("Repeat this word exactly, and nothing else: chrysanthemum", "chrysanthemum", 256),
+    Canary("What is the capital of Japan? Answer with one word.", "Tokyo", 256, 8192),
+)
+
+_WORDS = (
+    "river", "table", "window", "garden", "letter", "market", "winter", "summer", "bridge", "island", "forest",
+    "kitchen", "paper", "silver", "yellow", "morning", "evening", "village", "teacher", "doctor", "engine",
+    "ticket", "basket", "candle", "mirror", "pocket", "ribbon", "saddle", "tunnel", "valley", "wagon", "anchor",
+    "barrel", "copper", "dollar", "feather", "hammer", "jacket", "ladder", "needle", "orange", "pencil", "rabbit",
+    "shadow", "temple", "velvet", "whistle", "zebra",
+)
+
+
+def nonce() -> str:
+    """16 hexadecimal digits that no earlier prompt held."""
+    return secrets.token_hex(8)
+
+
+def filler(seed: str, words: int) -> str:
+    """``words`` common words in an order of the seed's own."""
+    chosen = random.Random(seed)
+    return " ".join(chosen.choice(_WORDS) for _ in range(words))
+
+
+def prompt(text: str, words: int = 0, fresh: str | None = None) -> str:
+    """Nonce, then filler, then the question: what comes first differs, so nothing of it can be cached."""
+    mark = fresh or nonce()
+    return f"[{mark}] {filler(mark, words)}\n\n{text}" if words else f"[{mark}] {text}"

@@ -1,0 +1,212 @@
+"""One acceptance, request by request, in the order that makes the figures mean something: sizes calibrated by the
+server's own count, canaries, warm-ups that are thrown away, timed runs between two readings of the server's counters,
+ladders, canaries again. Measures only; verdict.py judges."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ProbeError, UsageError
+from ..recipes.frozen import Canary
+from .counters import GENERATED, delta, engine_of, parse
+from .measured import Measured, Run
+from .plan import Plan, fits
+from .prompts import TIMED, prompt
+
+if TYPE_CHECKING:
+    from .client import Client
+
+__all__ = ["Session", "wait_ready"]
+
+_SAMPLE_WORDS = 256
+#: The longest that a counter may lag behind the stream: SGLang's grows when a request is done with.
+_COUNTER_LAG = 5.0
+_MARGIN = 64
+
+
+class Session:
+    """``measure`` once. ``say``: told what is going on."""
+
+    def __init__(self, client: Client, plan: Plan, limit: int | None = None,
+                 say: Callable[[str], None] = lambda _: None) -> None:
+        self.client, self.plan, self.say = client, plan, say
+        self.runs: list[Run] = []
+        self.notes: dict[str, str] = {}
+        self.stopped = ""
+        self.limit = limit
+        self._empty, self._question, self._per_word = 0, 0, 1.0
+        self._groups: dict[int, float] = {}
+
+    def measure(self) -> Measured:
+        """Everything of the plan, up to the first request that breaks off: the next would only wait as long again."""
+        models = self.client.models()
+        served = next((each for each in models if each.get("id") == self.client.model), models[0] if models else {})
+        self.client.model = self.client.model or str(served.get("id", ""))
+        self.limit = self.limit or _limit(served, self.client)
+        before, why = self._counters()
+        try:
+            self._calibrate()
+            self._canaries("before")
+            self._chances()
+            for number in range(self.plan.warm_ups):
+                self.say(f"warm-up {number + 1} of {self.plan.warm_ups}")
+                self._ask("warm-up", prompt(TIMED), self.plan.tokens, ignore_eos=True)
+            for number in range(self.plan.runs):
+                self.say(f"run {number + 1} of {self.plan.runs}: {self.plan.tokens} tokens")
+                self._ask("timed", prompt(TIMED), self.plan.tokens, ignore_eos=True)
+            self._ladder()
+            for streams in self.plan.concurrency:
+                self._together(streams)
+            self._canaries("after")
+        except _StoppedError as stop:
+            self.stopped = str(stop)
+        counted = sum(run.tokens for run in self.runs)
+        grown = self._grown(before, counted) if before else {}
+        engine, version = self._engine()
+        generated = next((grown[name] for name in GENERATED if name in grown), None)
+        return Measured(tuple(self.runs), self.plan.profile, counted, generated, why, grown, self._empty, self.limit,
+                        engine, version, self.client.model, self._groups, self.notes, self.stopped)
+
+    def _ask(self, kind: str, text: str, tokens: int, **more: Any) -> Run:
+        from dataclasses import replace
+
+        marks = {name: more.pop(name) for name in ("target", "expect", "group") if name in more}
+        run = replace(self.client.ask(kind, text, tokens, **more), **marks)
+        if kind == "logprobs" and run.broken == "status":
+            return run      # an engine need not give them
+        self.runs.append(run)
+        if run.broken:
+            raise _StoppedError(f"{kind}: {run.error}")
+        return run
+
+    def _calibrate(self) -> None:
+        """Three small requests: an empty question, the timed one, and that with filler. Without the server's count
+        sizes are guesses of one token a word, and are reported as what they are."""
+        self.say("calibrating prompt sizes")
+        sizes = [run.usage.prompt if run.usage else 0 for run in (
+            self._ask("calibration", prompt(text, words), 8)
+            for text, words in (("", 0), (TIMED, 0), (TIMED, _SAMPLE_WORDS)))]
+        self._empty, self._question = sizes[0], sizes[1]
+        if sizes[2] > sizes[1] > 0:
+            self._per_word = (sizes[2] - sizes[1]) / _SAMPLE_WORDS
+
+    def _words(self, tokens: int) -> int:
+        return max(1, round((tokens - self._question) / self._per_word)) if tokens else 0
+
+    def _canaries(self, when: str) -> None:
+        for number, canary in enumerate(self.plan.canaries):
+            self.say(f"canary {number + 1} of {len(self.plan.canaries)}, {when} the timed runs")
+            size = self._context(canary)
+            self._ask("canary", prompt(canary.prompt, self._words(size)), canary.tokens, expect=canary.expect,
+                      target=size, group=0 if when == "before" else 1)
+
+    def _context(self, canary: Canary) -> int:
+        """What the model takes of it: half of its limit at most."""
+        if not canary.context or self.limit is None or canary.context <= self.limit // 2:
+            return canary.context
+        self.notes["canary"] = f"the long canary had {self.limit // 2} tokens before it, not {canary.context}: the " \
+                               f"model takes {self.limit}"
+        return self.limit // 2
+
+    def _chances(self) -> None:
+        run = self._ask("logprobs", prompt(TIMED), 64, logprobs=True)
+        if run.logprobs is None:
+            self.notes["logprobs"] = "the server gives none in a stream"
+
+    def _ladder(self) -> None:
+        tokens = self.plan.ladder_tokens
+        points, beyond = fits(self.plan.ladder, self.limit, tokens + _MARGIN)
+        if beyond:
+            self.notes["ttft"] = f"left out, the model takes {self.limit} tokens: {', '.join(map(str, beyond))}"
+        for size in points:
+            self.say(f"TTFT with a prompt of {size} tokens")
+            self._ask("ladder", prompt(TIMED, self._words(size)), tokens, target=size)
+
+    def _together(self, streams: int) -> None:
+        """So many streams at once; the threads are daemons, so that Ctrl-C need not wait for them."""
+        self.say(f"{streams} streams at once")
+        found: list[Run] = []
+        problems: list[Exception] = []
+
+        def one() -> None:
+            from dataclasses import replace
+
+            try:
+                run = self.client.ask("concurrent", prompt(TIMED), self.plan.stream_tokens, ignore_eos=True)
+                found.append(replace(run, group=streams))
+            except (ProbeError, UsageError) as error:
+                problems.append(error)
+
+        threads = [threading.Thread(target=one, daemon=True) for _ in range(streams)]
+        begun = time.monotonic()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self._groups[streams] = time.monotonic() - begun
+        self.runs += found
+        broken = next((run for run in found if run.broken), None)
+        if problems or broken:
+            raise _StoppedError(f"{streams} streams at once: {problems[0] if problems else broken and broken.error}")
+
+    def _counters(self) -> tuple[dict[str, float], str]:
+        status, text = self.client.get("/metrics")
+        found = parse(text) if status == 200 else {}
+        why = "" if found else f"/metrics: {f'HTTP {status}' if status else text}" if status != 200 else \
+            "/metrics has no counter of generated tokens"
+        self._metrics = text if status == 200 else ""
+        return found, why
+
+    def _grown(self, before: dict[str, float], counted: int) -> dict[str, float]:
+        """What the counters grew by, once they caught up."""
+        until = time.monotonic() + _COUNTER_LAG
+        while True:
+            grown = delta(before, self._counters()[0])
+            done = max((grown.get(name, 0.0) for name in GENERATED), default=0.0) >= counted
+            if done or self.stopped or time.monotonic() > until:
+                return grown
+            time.sleep(0.2)
+
+    def _engine(self) -> tuple[str, str]:
+        """Its name by its counters, its version by its own page; as far as it says."""
+        engine = engine_of(self._metrics)
+        pages = {"vllm": ("/version", "version"), "sglang": ("/get_server_info", "version"),
+                 "llama.cpp": ("/props", "build_info")}
+        if engine not in pages:
+            return engine, ""
+        path, key = pages[engine]
+        return engine, str(self.client.document(path).get(key, ""))[:100]
+
+
+class _StoppedError(Exception):
+    """A request broke off."""
+
+
+def _limit(served: dict[str, Any], client: Client) -> int | None:
+    """The context length: vLLM and SGLang say max_model_len; llama.cpp's n_ctx is on /props."""
+    found = served.get("max_model_len")
+    if type(found) is int and found > 0:
+        return found
+    settings = client.document("/props").get("default_generation_settings")
+    found = settings.get("n_ctx") if isinstance(settings, dict) else None
+    return found if type(found) is int and found > 0 else None
+
+
+def wait_ready(client: Client, seconds: float, say: Callable[[str], None] = lambda _: None) -> None:
+    """Until the model is listed. What is listed need not answer: that only a request can tell. ProbeError when it takes
+    longer."""
+    until, begun = time.monotonic() + seconds, time.monotonic()
+    while True:
+        try:
+            client.models()
+            return
+        except ProbeError as error:
+            if time.monotonic() >= until:
+                if seconds:
+                    raise ProbeError(f"not ready after {time.monotonic() - begun:.0f} s: {error}") from None
+                raise
+            say(f"waiting for the server: {error}")
+        time.sleep(min(2.0, max(0.1, until - time.monotonic())))

@@ -1,0 +1,34 @@
+"""The acceptance report for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..report.terminal import Style, plain
+from ..rules.finding import Finding
+from .measured import Measured
+
+__all__ = ["render"]
+
+
+def render(data: dict[str, Any], seen: Measured, findings: list[Finding], style: Style, verbose: bool = False) -> str:
+    """Head, figures, findings worst first, ending in a newline."""
+    recipe = f"recipe {data['recipe']['id']} ({data['recipe']['status']})" if data["recipe"] else "no recipe"
+    engine = " ".join(part for part in (seen.engine, seen.version) if part)
+    place = data["source"] or f"{data['base']}, {seen.model or 'unnamed model'} on {engine}"
+    lines = [f"tunecheck accept ({seen.profile}): {place}; {recipe}", "", *_figures(data["figures"])]
+    return plain(lines, findings, style, verbose)
+
+
+def _figures(figures: dict[str, Any]) -> list[str]:
+    lines = []
+    if figures["tok_s"] is not None:
+        runs = ", ".join(f"{each:.1f}" for each in figures["runs"])
+        lines.append(f"{figures['tok_s']:.1f} tok/s by wall time at one stream (runs {runs})")
+    if figures["decode_tok_s"] is not None:
+        lines.append(f"{figures['decode_tok_s']:.1f} tok/s after the first token")
+    for point in figures["ladder"]:
+        lines.append(f"{point['prompt']:>8} prompt tokens: first token after {point['ttft_s']:.3f} s")
+    for each in figures["streams"]:
+        lines.append(f"{each['streams']:>8} streams at once: {each['tok_s']:.1f} tok/s")
+    return [*lines, ""] if lines else []

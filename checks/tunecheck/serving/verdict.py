@@ -1,0 +1,247 @@
+"""Is the served model accepted? Pure: measured runs and what a recipe expects in, findings out.
+
+Counting and garbage refuse whatever the speed; a figure refuses only when our own counter made it on a reference box
+(a golden recipe); a published one warns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..recipes.frozen import Expected, Recipe
+from ..rules.finding import Finding
+from .figures import concurrency, say, speed, ttft
+from .garbage import logprob_reasons, reasons
+from .measured import USAGE, Measured, Run
+
+__all__ = ["IDS", "Want", "judge"]
+
+IDS = ("answers", "usage", "tokens-text", "tokens-asked", "tokens-server", "prompt-cache", "canary", "output",
+       "logprobs", "delivery", "speed", "spread", "ttft", "concurrency")
+_BOOT_FLOOR = 0.6
+#: Characters per token of real vocabularies: Chinese about 1.5, English 4 to 5, code 3.
+_CHARS = (1.0, 9.0)
+#: A published ceiling is one run of somebody else's.
+_TTFT_SLACK = 1.25
+
+
+@dataclass(frozen=True)
+class Want:
+    """What a recipe expects. ``golden``: our own counter's figure, which may refuse."""
+
+    expected: Expected | None = None
+    golden: bool = False
+    max_context: int | None = None
+
+    @classmethod
+    def of(cls, recipe: Recipe | None) -> Want:
+        if recipe is None:
+            return cls()
+        golden = recipe.status == "golden" and recipe.expected.counted_by == "usage_wallclock"
+        return cls(recipe.expected, golden, recipe.max_context)
+
+
+def judge(seen: Measured, want: Want) -> list[Finding]:
+    """All findings, in the order in which they decide."""
+    return [finding for part in (_answers(seen), _counting(seen), _server(seen), _cache(seen), _canaries(seen),
+                                 _output(seen), _delivery(seen), _figures(seen, want)) for finding in part]
+
+
+def _answers(seen: Measured) -> Iterator[Finding]:
+    broken = [run for run in seen.runs if run.broken or (run.finish is None and run.counted_by == USAGE)]
+    for run in broken[:1]:
+        why = run.error or "the stream ended without a finish_reason"
+        yield say("answers", run.kind, "fail",
+                   f"a {run.kind} request was not answered to its end: {why}; {run.tokens or 'no'} tokens were counted "
+                   f"until then", why, "every request answered; a server that says it is healthy proves nothing",
+                   "look at the engine's log: journalctl -u tunecheck-inference, and at tunecheck preflight")
+    strange = sorted({str(run.finish) for run in seen.runs if run.finish} - {"length", "stop"})
+    if strange:
+        yield say("answers", "finish", "fail", f"answers ended by finish_reason {', '.join(strange)}",
+                   ", ".join(strange), "length or stop", "look at the engine's log")
+    if not broken and not strange and any(run.counted_by == USAGE for run in seen.runs):
+        yield say("answers", "server", "pass", f"all {len(seen.runs)} requests were answered to their end")
+
+
+def _counting(seen: Measured) -> Iterator[Finding]:
+    """Tokens are what the engine's usage says, and text and limit have to agree with it."""
+    guessed = [run for run in seen.runs if run.counted_by != USAGE]
+    if guessed:
+        yield from _guessed(guessed)
+        return
+    whole = [run for run in seen.runs if not run.broken]
+    without = [run for run in whole if run.usage is None]
+    if without:
+        yield say("usage", "stream", "fail", f"{len(without)} of {len(whole)} streams carried no usage: the tokens "
+                   "cannot be counted, and neither characters nor chunks are tokens", "no usage", "usage in the stream "
+                   "(stream_options.include_usage)", "serve with an engine that sends it; llama-cpp-python does not")
+        return
+    fell = [run for run in whole if run.usage and run.usage.fell]
+    if fell:
+        yield say("usage", "stream", "fail", "usage within one stream grew smaller: it is not cumulative",
+                   expected="a cumulative count", fix="report it to the engine's maintainers")
+    elif whole:
+        yield say("usage", "stream", "pass", f"{sum(run.tokens for run in whole)} tokens, counted by the engine's own "
+                   "usage, the last of each stream")
+    yield from _text(whole)
+    yield from _asked(whole)
+
+
+def _guessed(runs: Sequence[Run]) -> Iterator[Finding]:
+    words = {"characters": "characters were counted: round(characters / 4) is what it calls tokens",
+             "gauge": "the figure is a gauge of the server's at one moment, not a count over the wall time",
+             "unknown": "how its tokens were counted cannot be told"}
+    for way in sorted({run.counted_by for run in runs}):
+        several = [run for run in runs if run.counted_by == way]
+        why = "; ".join(dict.fromkeys(run.error for run in several if run.error))
+        yield say("usage", several[0].kind, "unknown" if way == "unknown" else "fail",
+                   f"{words[way]} ({len(several)} of the runs{': ' + why if why else ''})", way,
+                   "tokens counted by the engine's usage",
+                   "measure again with tunecheck accept, or a client that waits for the stream's last event")
+
+
+def _text(whole: Sequence[Run]) -> Iterator[Finding]:
+    empty = [run for run in whole if run.tokens > 1 and not run.text]
+    if empty:
+        yield say("tokens-text", empty[0].kind, "fail", f"usage claims {empty[0].tokens} tokens, and 0 characters were "
+                   "delivered: this is what NaN in the weights or kernels looks like", "no text",
+                   "text for every token", "check weights and kernels; see the engine's log")
+    long = [run for run in whole if run.text and run.tokens >= 64]
+    odd = [run for run in long if not _CHARS[0] <= run.characters / run.tokens <= _CHARS[1]]
+    for run in odd[:1]:
+        ratio = run.characters / run.tokens
+        yield say("tokens-text", run.kind, "fail", f"usage claims {run.tokens} tokens for {run.characters} characters, "
+                   f"{ratio:.2f} a token", f"{ratio:.2f}", f"{_CHARS[0]:g} to {_CHARS[1]:g} characters a token",
+                   "the engine counts something else, or the text is not what it generated")
+    if long and not odd and not empty:
+        ratio = sum(run.characters for run in long) / sum(run.tokens for run in long)
+        yield say("tokens-text", "text", "pass", f"{ratio:.2f} characters a token", f"{ratio:.2f}")
+
+
+def _asked(whole: Sequence[Run]) -> Iterator[Finding]:
+    over = [run for run in whole if run.tokens > run.asked]
+    short = [run for run in whole if run.finish == "length" and run.tokens < 0.9 * run.asked]
+    for run in (over + short)[:1]:
+        yield say("tokens-asked", run.kind, "fail", f"usage claims {run.tokens} tokens where {run.asked} were asked "
+                   f"for and the answer ended by {run.finish}", str(run.tokens), f"{run.asked}",
+                   "the count is not of delivered tokens (proposals of a drafter are none)")
+    early = [run for run in whole if run.kind == "timed" and run.finish == "stop" and run.tokens < 0.9 * run.asked]
+    if early:
+        yield say("tokens-asked", "timed", "unknown", f"the model ended by itself after {early[0].tokens} of "
+                   f"{early[0].asked} tokens: too few to judge a speed by", str(early[0].tokens), str(early[0].asked),
+                   "serve with an engine that takes ignore_eos")
+    if whole and not over and not short and not early:
+        yield say("tokens-asked", "limits", "pass", "no answer has more tokens than were asked for, none fewer")
+
+
+def _server(seen: Measured) -> Iterator[Finding]:
+    """The second witness. Draft tokens are never counted."""
+    if not any(run.usage for run in seen.runs):
+        return
+    if seen.generated is None:
+        yield say("tokens-server", "counter", "skip", f"no counter of the server's to compare with: "
+                   f"{seen.no_counter or 'none was read'}")
+        return
+    drafts = seen.other.get("spec_decode_num_draft_tokens_total", 0)
+    taken = seen.other.get("spec_decode_num_accepted_tokens_total", 0)
+    aside = f"; {drafts:.0f} were proposed and {taken:.0f} of those accepted, which counts nothing" if drafts else ""
+    if abs(seen.generated - seen.counted) <= 0.02 * seen.counted + 4:
+        yield say("tokens-server", "counter", "pass", f"the server's counter grew by {seen.generated:.0f} over "
+                   f"{seen.counted} tokens of usage{aside}")
+        return
+    if seen.stopped:
+        yield say("tokens-server", "counter", "skip", f"it ended early; the server's counter grew by "
+                   f"{seen.generated:.0f} over {seen.counted} tokens of usage")
+        return
+    more = seen.generated > seen.counted
+    yield say("tokens-server", "counter", "fail", f"the server's counter grew by {seen.generated:.0f}, usage says "
+               f"{seen.counted}{aside}", f"{seen.generated:.0f}", f"{seen.counted}",
+               "let nobody else use the server meanwhile" if more else "usage claims more than was generated")
+
+
+def _cache(seen: Measured) -> Iterator[Finding]:
+    """A prompt that was seen before costs no prefill. The chat template before the nonce is all that may be shared."""
+    told = [run for run in seen.runs if run.usage and run.usage.cached is not None]
+    if not told:
+        if any(run.usage for run in seen.runs):
+            yield say("prompt-cache", "cache", "skip", "the server does not say how much of a prompt it had cached; "
+                       "every prompt began with a nonce of its own")
+        return
+    hits = [run for run in told if run.usage and (run.usage.cached or 0) > seen.template]
+    if not hits:
+        yield say("prompt-cache", "cache", "pass", "no prompt came from the cache beyond the template's "
+                   f"{seen.template} tokens")
+        return
+    worst = max(hits, key=lambda run: run.usage.cached or 0 if run.usage else 0)
+    assert worst.usage
+    yield say("prompt-cache", worst.kind, "fail", f"{worst.usage.cached} of {worst.usage.prompt} prompt tokens of a "
+               f"{worst.kind} request came from the cache: its time to the first token means nothing",
+               str(worst.usage.cached), f"at most the template's {seen.template}",
+               "something between client and engine removes or moves the nonce at the prompt's beginning")
+
+
+def _canaries(seen: Measured) -> Iterator[Finding]:
+    asked = [run for run in seen.of("canary") if not run.broken]
+    wrong = [run for run in asked if not _answered(run)]
+    for run in {run.expect: run for run in reversed(wrong)}.values():
+        where = f" after {run.usage.prompt} prompt tokens" if run.target and run.usage else ""
+        when = " and ".join(("before", "after")[each] for each in sorted(
+            {other.group for other in wrong if other.expect == run.expect}))
+        yield say("canary", run.expect, "fail", f"asked for {run.expect!r}{where}, {when} the timed runs, it said "
+                   f"{' '.join(run.text[:80].split())!r}", run.text[:200], run.expect,
+                   "this model computes wrongly here: check kernels, quantization and weights")
+    if asked and not wrong:
+        longest = max((run.usage.prompt for run in asked if run.usage), default=0)
+        short = seen.notes.get("canary", "")
+        yield say("canary", "canaries", "pass", f"{len(asked)} known answers were right, before and after, the longest "
+                   f"prompt of {longest} tokens{'; ' + short if short else ''}")
+    if not asked and not seen.stopped and any(run.counted_by == USAGE for run in seen.runs):
+        yield say("canary", "canaries", "unknown", "no question with a known answer was asked", expected="canaries",
+                   fix="give the recipe some")
+
+
+def _answered(run: Run) -> bool:
+    """As a word of its own: 42 is not in 4242424242."""
+    return re.search(rf"(?<!\w){re.escape(run.expect)}(?!\w)", run.text, re.IGNORECASE) is not None
+
+
+def _output(seen: Measured) -> Iterator[Finding]:
+    texts = [run for run in seen.runs if not run.broken and run.text and run.kind not in ("calibration",)]
+    for run in texts:
+        if found := reasons(run.text):
+            yield say("output", run.kind, "fail", f"the text of a {run.kind} request is garbage, whatever its speed: "
+                       f"{'; '.join(found)}; it begins {' '.join(run.text[:40].split())!r}", "; ".join(found),
+                       "what a healthy model writes greedily", "check kernels, quantization and weights")
+            break
+    else:
+        if texts:
+            yield say("output", "text", "pass", f"{len(texts)} texts look like a healthy model's")
+    chances = [run for run in seen.of("logprobs") if run.logprobs]
+    for run in chances:
+        found = logprob_reasons(run.logprobs or ())
+        yield say("logprobs", "logprobs", "fail" if found else "pass", "; ".join(found) if found else
+                   f"{len(run.logprobs or ())} logprobs are finite and differ", "; ".join(found),
+                   "finite and different logprobs",
+                   "this is NaN in the engine: check kernels, quantization and weights" if found else "")
+    if not chances and seen.of("timed"):
+        yield say("logprobs", "logprobs", "skip", seen.notes.get("logprobs", "the server gives none"))
+
+
+def _delivery(seen: Measured) -> Iterator[Finding]:
+    timed = [run for run in seen.of("timed") if run.usage and run.text]
+    if not timed:
+        return
+    if any(run.burst for run in timed):
+        yield say("delivery", "stream", "warn", "the text came in a burst at the end: only the wall time counts, a "
+                   "decode rate and gaps between tokens do not exist", "burst", "text as it is generated",
+                   "look for a buffering proxy in between")
+        return
+    each = sum(run.tokens for run in timed) / max(1, sum(run.reads for run in timed))
+    yield say("delivery", "stream", "pass", f"{each:.1f} tokens an arrival", f"{each:.1f}")
+
+
+def _figures(seen: Measured, want: Want) -> Iterator[Finding]:
+    yield from speed(seen, want.expected, want.golden, _BOOT_FLOOR)
+    yield from ttft(seen, want.expected, want.golden, _TTFT_SLACK)
+    yield from concurrency(seen, want.expected, want.golden)

@@ -1,0 +1,134 @@
+"""Containers that have GPUs, and whether systemd's next daemon-reload takes these away.
+
+NVIDIA's old hook opens the devices behind the runtime's back: the unit that systemd keeps for the container does not
+list them, and a daemon-reload applies that unit's list again (NVIDIA/nvidia-container-toolkit issues 48, 251 and 1227;
+NVIDIA/gpu-operator issue 485). What CDI or --device passes stands in the OCI configuration, so the unit lists it, and a
+reload is harmless. Hence the criterion: the configuration of the running container, whatever the engine."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+
+from ansible.module_utils.box_io import read_text
+
+__all__ = ["UNIT", "Container", "active_units", "judge", "refusal", "running"]
+
+UNIT = "tunecheck-inference.service"
+_HOOKS = {"nvidia-container-runtime-hook", "nvidia-container-toolkit", "nvidia-container-cli"}
+_ID = re.compile(r"\b[0-9a-f]{64}\b")
+_WAY_OUT = "End them first, or let CDI pass the GPUs (--device nvidia.com/gpu=all), and run the play again."
+
+
+class Container:
+    """``how`` it has its GPUs: ``listed`` (in its OCI configuration), ``hook``, ``unlinked`` (listed, but runc cannot
+    tell systemd, for lack of the link in /dev/char), ``unknown``, or empty for none."""
+
+    def __init__(self, identity, how, name=""):
+        self.identity, self.how, self.name = identity, how, name or identity[:12]
+
+    def __repr__(self):
+        return "%s (%s)" % (self.name, self.how)
+
+
+def judge(config, runtime, linked):
+    """``how`` for an OCI configuration (as data). ``runtime``: its executable's name; ``linked``: whether a device
+    number such as ``195:0`` has its link in /dev/char. Pure."""
+    if not isinstance(config, dict):
+        return "unknown"
+    linux = config.get("linux") if isinstance(config.get("linux"), dict) else {}
+    devices = [each for each in linux.get("devices") or () if isinstance(each, dict)
+               and str(each.get("path", "")).startswith("/dev/nvidia")]
+    if devices:
+        # runc before 1.2 leaves out of the unit what has no link (NVIDIA/gpu-operator issue 485); crun needs none.
+        numbers = ["%s:%s" % (each.get("major"), each.get("minor")) for each in devices]
+        return "unlinked" if runtime.startswith("runc") and not all(map(linked, numbers)) else "listed"
+    hooks = config.get("hooks") if isinstance(config.get("hooks"), dict) else {}
+    paths = [str(each.get("path", "")) for phase in hooks.values() if isinstance(phase, list) for each in phase
+             if isinstance(each, dict)]
+    return "hook" if any(os.path.basename(path) in _HOOKS for path in paths) else ""
+
+
+def refusal(containers, units):
+    """Why there must be no daemon-reload now, as a sentence; empty where it is harmless. ``units``: inference units
+    that are active. Pure."""
+    lost = [each for each in containers if each.how == "hook"]
+    if lost:
+        return ("NVIDIA's hook passed the GPUs to %s: they would lose them at a daemon-reload. %s"
+                % (_named(lost), _WAY_OUT))
+    unlinked = [each for each in containers if each.how == "unlinked"]
+    if unlinked:
+        return ("%s run under runc, and devices of theirs have no link in /dev/char: they could lose their GPUs at a "
+                "daemon-reload. Make the links (nvidia-ctk system create-dev-char-symlinks --create-all) and run the "
+                "play again." % _named(unlinked))
+    unknown = [each for each in containers if each.how == "unknown"]
+    if unknown:
+        return ("how %s got its GPUs cannot be read: it could lose them at a daemon-reload. %s"
+                % (_named(unknown), _WAY_OUT))
+    if units and not any(each.how == "listed" for each in containers):
+        return ("%s is active, and how it got its GPUs cannot be seen: it could lose them at a daemon-reload. "
+                "Stop it (systemctl stop %s) or wait until it serves, and run the play again." % (units[0], units[0]))
+    return ""
+
+
+def _named(containers):
+    shown = ", ".join(each.name for each in containers[:4])
+    return "container%s %s%s" % ("s" if len(containers) > 1 else "", shown, " and more" if len(containers) > 4 else "")
+
+
+def running(proc="/proc"):
+    """The box's running containers, also of users: who watches over each (conmon, containerd-shim) names its bundle."""
+    found = {}
+    for bundle, runtime, name in _bundles(proc):
+        try:
+            config = json.loads(read_text(os.path.join(bundle, "config.json"), "null"))
+        except ValueError:
+            config = None
+        identity = (_ID.findall(bundle) or [bundle])[-1]
+        how = judge(config, runtime, lambda number: os.path.exists("/dev/char/" + number))
+        found[identity] = Container(identity, how, name)
+    for identity in _holders(proc) - set(found):
+        found[identity] = Container(identity, "unknown")
+    return [found[identity] for identity in sorted(found)]
+
+
+def active_units(module):
+    """The inference unit where it is active or starting, as a list."""
+    _code, out, _err = module.run_command(["systemctl", "is-active", UNIT])
+    return [UNIT] if out.strip() in ("active", "activating", "reloading") else []
+
+
+def _bundles(proc):
+    for comm in glob.glob(proc + "/[0-9]*/comm"):
+        folder = os.path.dirname(comm)
+        try:
+            name = read_text(comm).strip()
+            if name == "conmon":
+                words = read_text(folder + "/cmdline").split("\0")
+                if "-b" in words:
+                    yield _after(words, "-b"), os.path.basename(_after(words, "-r")), _after(words, "-n")
+            elif name == "containerd-shim":    # the kernel keeps 15 characters of containerd-shim-runc-v2
+                # Its folder is its bundle; a pod's further containers lie beside it.
+                for pid in glob.glob(os.path.dirname(os.readlink(folder + "/cwd")) + "/*/init.pid"):
+                    if os.path.isdir("%s/%s" % (proc, read_text(pid).strip() or "none")):
+                        yield os.path.dirname(pid), "runc", ""
+        except (OSError, IndexError):
+            continue    # gone meanwhile
+
+
+def _after(words, option):
+    return words[words.index(option) + 1] if option in words else ""
+
+
+def _holders(proc):
+    """Ids of containers whose processes hold a GPU's device file open."""
+    found = set()
+    for link in glob.glob(proc + "/[0-9]*/fd/*"):
+        try:
+            if os.readlink(link).startswith("/dev/nvidia"):
+                found.update(_ID.findall(read_text("%s/%s/cgroup" % (proc, link.split("/")[-3])))[-1:])
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,97 @@
+"""Every compatibility rule: a recipe that passes it, and changed ones that it refuses, with the reason. A case is
+cases/<rule>.yml:
+
+recipe:  a shipped recipe, which the rule has nothing to say about (with ``change``, where given)
+change:  {part: {field: value}} on top of it, as in recipe.json; a mapping's keys are merged
+fine:    other changes that the rule leaves alone
+bad:     change, args (words added to serve.args), box (a machine as in tests/unit/checks), outcome if not the rule's
+         own, and what is said
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.unit.checks.machines import build, spec_of
+
+from tunecheck.facts import codec
+from tunecheck.facts.snapshot import gather
+from tunecheck.recipes.box import Box, box_of
+from tunecheck.recipes.frozen import Recipe
+from tunecheck.recipes.load import load, names
+from tunecheck.recipes.rules import RULES, judge
+from tunecheck.recipes.rules.rule import Verdict
+
+CASES = Path(__file__).parent / "cases"
+KEYS = {"change", "args", "box", "outcome", "says"}
+
+
+@cache
+def shipped(name: str) -> Recipe:
+    return load(name, pinned=False).frozen
+
+
+def merged(base: Any, change: dict[str, Any]) -> Any:
+    return {**base, **{key: merged(base.get(key, {}), value) if isinstance(value, dict) else value
+                       for key, value in change.items()}}
+
+
+def changed(recipe: Recipe, case: dict[str, Any]) -> Recipe:
+    plain = merged(codec.encode(Recipe, recipe), case.get("change", {}))
+    found: Recipe = codec.decode(Recipe, plain)
+    args = (*found.serve.args, *case.get("args", ()))
+    return dataclasses.replace(found, serve=dataclasses.replace(found.serve, args=args))
+
+
+def boxed(case: dict[str, Any]) -> Box | None:
+    if "box" not in case:
+        return None
+    frozen = spec_of(case["box"])
+    return box_of(gather(build(case["box"]), frozen.spec if frozen else None, True))
+
+
+def said(rule: str, recipe: Recipe, case: dict[str, Any]) -> list[Verdict]:
+    assert set(case) <= KEYS, "an unknown key would test nothing"
+    return [each for each in judge(changed(recipe, case), boxed(case)) if each.rule.id == rule]
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {path.stem for path in CASES.glob("*.yml")} == set(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rule(rule: str) -> None:
+    data = yaml.safe_load((CASES / f"{rule}.yml").read_text())
+    assert set(data) <= {"recipe", "change", "fine", "bad"}
+    base = changed(shipped(data["recipe"]), {"change": data.get("change", {})})
+    for case in [{}, *data.get("fine", [])]:
+        assert said(rule, base, case) == [], case
+    for case in data["bad"]:
+        verdicts = said(rule, base, case)
+        assert [each.outcome for each in verdicts] == [case.get("outcome", RULES[rule].severity)], case
+        assert case["says"] in verdicts[0].text
+        assert RULES[rule].reason in verdicts[0].message and RULES[rule].source in verdicts[0].message
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_shipped_recipe_is_rejected(name: str) -> None:
+    assert [each.message for each in judge(shipped(name)) if each.outcome == "reject"] == []
+
+
+def test_an_override_is_named_with_its_reason_and_never_silent() -> None:
+    recipe = changed(shipped("qwen35-397b-vllm-marlin-4x"),
+                     {"change": {"parallel": {"ep": 4}, "overrides": {"expert-parallel-pcie": "8 GPUs, patched"}}})
+    verdict = next(each for each in judge(recipe) if each.rule.id == "expert-parallel-pcie")
+    assert verdict.outcome == "overridden"
+    assert verdict.message.endswith("; overridden: 8 GPUs, patched")
+
+
+def test_without_a_box_its_rules_are_silent() -> None:
+    asking = {rule.id for rule in RULES.values() if rule.asks_box}
+    assert {each.rule.id for name in names() for each in judge(shipped(name))}.isdisjoint(asking)
+    assert len(asking) == 6

@@ -1,0 +1,141 @@
+"""`tunecheck accept` as a process: exit codes, files, keys, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.engine import models
+from tests.engine.pace_proxy import Proxy
+from tests.unit.serving.engines import Engine, engine
+from tests.unit.serving.test_published import raw, row
+
+from tunecheck.recipes import frozen
+from tunecheck.recipes.frozen import Canary, Expected, Model, Recipe, Serve
+from tunecheck.recipes.stored import to_json
+from tunecheck.serving.schema import SCHEMAS
+
+_CHECKS = Path(__file__).resolve().parents[3] / "checks"
+_ENV = {**os.environ, "PYTHONPATH": str(_CHECKS), "LC_ALL": "C.UTF-8"}
+_SMALL = ("--scale", "0.1", "--ladder", "4K")
+
+
+def _run(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "tunecheck", "accept", *args], capture_output=True, text=True,
+                          timeout=120, env={**_ENV, **env}, check=False)  # fmt: skip
+
+
+def _recipe(path: Path, base: str, **changes: object) -> str:
+    port = int(base.rsplit(":", 1)[1])
+    recipe = Recipe("lab-tiny", frozen.Engine("llama.cpp"), Model("ours/tiny"), serve=Serve(port, "tiny", 20))
+    (path / "recipe.json").write_text(to_json(replace(recipe, **changes)))  # type: ignore[arg-type]
+    return str(path / "recipe.json")
+
+
+def test_a_healthy_server_is_accepted_with_all_documents(good: Engine, tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    recipe = _recipe(tmp_path, good.base, expected=Expected(spread_pct=1e5))
+    done = _run("--recipe", recipe, *_SMALL, "--concurrency", "1,3", "--json", str(tmp_path / "a.json"), "--golden",
+                str(tmp_path / "g.json"))
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "PASS: " in done.stdout and f"golden candidate: {tmp_path}/g.json" in done.stdout
+    data, golden = (json.loads((tmp_path / name).read_text()) for name in ("a.json", "g.json"))
+    jsonschema.validate(data, SCHEMAS["acceptance-1.json"])
+    jsonschema.validate(golden, SCHEMAS["golden-1.json"])
+    assert data["figures"]["streams"][1]["streams"] == 3
+    assert golden["expected"]["value"] == data["figures"]["tok_s"]
+    assert golden["provenance"]["cmdline"] and golden["provenance"]["boot_id"]
+    again = _run("--judge", str(tmp_path / "a.json"), "--json", "--recipe", recipe)
+    assert json.loads(again.stdout)["findings"] == data["findings"]
+
+
+def test_the_boot_profile_waits_and_asks_little(good: Engine, tmp_path: Path) -> None:
+    recipe = _recipe(tmp_path, good.base, status="golden", expected=Expected(value=20.0, counted_by="usage_wallclock"),
+                     canaries=(Canary("What is the capital of Japan? Answer with one word.", "Tokyo", context=700),))
+    done = _run("--recipe", recipe, "--profile", "boot", "--json")
+    data = json.loads(done.stdout)
+    assert (done.returncode, data["outcome"]) == (0, "warn"), "far more than 20 tok/s: suspicious, no reason to stop"
+    assert [run["asked"] for run in data["measured"]["runs"] if run["kind"] == "timed"] == [256]
+
+
+@pytest.mark.parametrize("make", [models.nan, models.noisy])
+def test_garbage_is_exit_code_1(make: Callable[[Path], Path], tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    with engine(make(tmp_path / "ill.gguf")) as found:
+        done = _run("--base", found.base, *_SMALL, "--golden", str(tmp_path / "g.json"))
+    assert done.returncode == 1 and "FAIL    canary: asked for '42'" in done.stdout
+    assert "golden candidate: not written" in done.stdout and not (tmp_path / "g.json").exists()
+
+
+def test_keys(tmp_path: Path) -> None:
+    """Missing and wrong: exit code 2 and what to do. No output ever shows one."""
+    pytest.importorskip("xllamacpp")
+    (tmp_path / "key").write_text("s3cret-key\n")
+    with engine(models.GOOD, key="s3cret-key") as found:
+        asked = ("--base", found.base, "--profile", "boot", "--scale", "0.1")
+        missing, wrong = _run(*asked), _run(*asked, TUNECHECK_API_KEY="wrong-key")
+        right, given = _run(*asked, "--api-key-file", str(tmp_path / "key"), "--json"), _run(
+            *asked, TUNECHECK_API_KEY="s3cret-key")
+    # llama.cpp lists its models for everybody; the first request is what is refused.
+    assert [each.returncode for each in (missing, wrong, right, given)] == [2, 2, 0, 0]
+    assert "asks for an API key (HTTP 401)" in missing.stderr and "refuses the API key (HTTP 401)" in wrong.stderr
+    assert "--api-key-file" in missing.stderr
+    everything = "".join(each.stdout + each.stderr for each in (missing, wrong, right, given))
+    assert "s3cret" not in everything and "wrong-key" not in everything
+
+
+@pytest.mark.parametrize(("args", "code", "says"), [
+    (("--base", "http://127.0.0.1:9"), 3, "expected a server that is ready"),
+    (("--base", "127.0.0.1:9"), 2, "expected an address"),
+    (("--base", "http://user:pw@127.0.0.1:9"), 2, "expected an address"),
+    (("--base", "http://127.0.0.1:9", "--ladder", "4k"), 2, "expected numbers"),
+    (("--base", "http://127.0.0.1:9", "--deadline", "frist=3"), 2, "expected connect, first, between or whole"),
+    (("--base", "http://127.0.0.1:9", "--wait-ready", "soon"), 2, "expected a time"),
+    (("--base", "http://127.0.0.1:9", "--api-key-file", "/nonexistent"), 2, "cannot be read"),
+    (("--base", "http://127.0.0.1:9", "--json", "/nonexistent/a.json"), 2, "create it first"),
+    (("--base", "http://127.0.0.1:9", "--golden", "g.json", "--profile", "boot"), 2, "--profile full"),
+    (("--recipe", "/nonexistent.json"), 2, "cannot be read"),
+    (("--judge", "/nonexistent.json"), 2, "cannot be read"),
+])
+def test_bad_usage_is_one_sentence(args: tuple[str, ...], code: int, says: str) -> None:
+    done = _run(*args)
+    assert done.returncode == code and says in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_published_files_are_judged_without_a_server(tmp_path: Path) -> None:
+    (tmp_path / "verify.json").write_text(json.dumps(raw(row(6026, 30.079), row(5935, 30.089))))
+    (tmp_path / "real.json").write_text(json.dumps(raw(row(2048, 18.606), most=2048)))
+    done = _run("--judge", str(tmp_path / "verify.json"), "--judge", str(tmp_path / "real.json"))
+    assert done.returncode == 1
+    assert "FAIL    usage: characters were counted" in done.stdout
+    assert "PASS    usage: 2048 tokens" in done.stdout
+
+
+def test_an_interrupt_leaves_nothing_behind(proxy: Callable[..., Proxy], tmp_path: Path) -> None:
+    behind = proxy(rate=50.0)
+    child = subprocess.Popen([sys.executable, "-m", "tunecheck", "accept", "--base", behind.base, "--concurrency", "2",
+                              "--json", str(tmp_path / "a.json"), "--golden", str(tmp_path / "g.json")], env=_ENV,
+                             stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # fmt: skip
+    while not behind.sent:
+        assert child.poll() is None
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=30)
+    assert (child.returncode, out, err.strip()) == (130, "", "tunecheck: interrupted; nothing was changed")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_client_library_is_loaded_by_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "verify.json").write_text(json.dumps(raw(row(6026, 30.079))))
+    code = ("import sys\nfrom tunecheck.__main__ import main\ntry:\n    main()\nexcept SystemExit: pass\n"
+            "print(sorted({'httpx', 'pydantic'} & set(sys.modules)), file=sys.stderr)")
+    for args in (("accept", "--judge", str(tmp_path / "verify.json")), ("accept", "--help"), ("checks",)):
+        argv = [sys.executable, "-c", code, *args]
+        done = subprocess.run(argv, capture_output=True, text=True, env=_ENV, check=False)
+        assert done.stderr.endswith("[]\n"), done.stderr

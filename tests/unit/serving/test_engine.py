@@ -1,0 +1,176 @@
+"""The client against a real engine, with what broken servers do done to its streams by a proxy in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.engine import models
+from tests.engine.pace_proxy import Proxy
+from tests.unit.serving.engines import Engine, engine
+
+from tunecheck.recipes.frozen import Canary, Expected
+from tunecheck.rules.finding import worst
+from tunecheck.serving.client import Client, Deadlines
+from tunecheck.serving.measured import Measured
+from tunecheck.serving.plan import Plan
+from tunecheck.serving.prompts import CANARIES, TIMED, prompt
+from tunecheck.serving.session import Session
+from tunecheck.serving.verdict import Want, judge
+
+_SMALL = (CANARIES[0], Canary(CANARIES[3].prompt, "Tokyo", 32, 600))
+_GOLDEN = Want(Expected("decode_tok_s_c1", 198.0, 10.0, 5.0, "usage_wallclock"), golden=True)
+
+
+def _plan(tokens: int = 100, runs: int = 3, ladder: tuple[int, ...] = (),
+          canaries: tuple[Canary, ...] = _SMALL) -> Plan:
+    return Plan("full", runs, tokens, 1, ladder, (), canaries)
+
+
+def _measure(base: str, plan: Plan | None = None, deadlines: Deadlines | None = None, api: str = "chat") -> Measured:
+    client = Client(base, "", api=api, deadlines=deadlines)
+    try:
+        return Session(client, plan or _plan()).measure()
+    finally:
+        client.close()
+
+
+def _said(seen: Measured, want: Want | None = None) -> dict[str, str]:
+    return {each.id: f"{each.outcome}: {each.text}" for each in reversed(judge(seen, want or Want()))}
+
+
+@pytest.mark.parametrize("api", ["chat", "completions"])
+def test_a_healthy_engine_is_accepted(good: Engine, api: str) -> None:
+    seen = _measure(good.base, _plan(300, ladder=(512, 1024)), api=api)
+    said = _said(seen)
+    assert not [each for each in said.values() if each.startswith(("fail", "warn", "unknown"))], said
+    assert seen.generated == seen.counted == sum(run.tokens for run in seen.runs)
+    assert (seen.engine, seen.limit) == ("llama.cpp", 8192)
+    sizes = [run.usage.prompt for run in seen.of("ladder") if run.usage]
+    assert sizes == pytest.approx([512, 1024], rel=0.05)
+
+
+@pytest.mark.parametrize(("rate", "outcome"), [(157.0, "fail: too slow"), (198.0, "pass")])
+def test_a_golden_figure_of_198(proxy: Callable[..., Proxy], rate: float, outcome: str) -> None:
+    said = _said(_measure(proxy(rate=rate).base), _GOLDEN)
+    assert said["speed"].startswith(outcome)
+    assert said["spread"].startswith("pass")
+
+
+def test_a_published_198_only_warns(proxy: Callable[..., Proxy]) -> None:
+    want = Want(Expected("decode_tok_s_c1", 198.0, 10.0, 5.0, "chars_div_4"))
+    found = judge(_measure(proxy(rate=157.0).base), want)
+    assert worst(found) == "warn"
+    assert "published, counted by chars_div_4" in next(each.expected for each in found if each.id == "speed")
+
+
+@pytest.mark.parametrize(("manner", "check", "says"), [
+    ({"usage": False}, "usage", "fail: 14 of 14 streams carried no usage"),
+    ({"text": False}, "tokens-text", "fail: usage claims"),
+    ({"burst": True, "rate": 400.0}, "delivery", "warn: the text came in a burst"),
+    ({"nonce": False}, "prompt-cache", "fail: "),
+    ({"cut": 20}, "answers", "fail: a logprobs request was not answered to its end: the stream ended without"),
+    ({"error": "CUDA error: an illegal memory access"}, "answers", "the engine reported: CUDA error"),
+], ids=["no usage", "no text", "burst", "cached", "cut", "error"])
+def test_broken_streams(proxy: Callable[..., Proxy], manner: dict[str, object], check: str, says: str) -> None:
+    seen = _measure(proxy(**manner).base, _plan(100, canaries=CANARIES[:3]))
+    assert says in _said(seen)[check]
+
+
+def test_coalesced_chunks_count_the_same(proxy: Callable[..., Proxy]) -> None:
+    """A client that counts chunks would say 40 tok/s, one that counts gaps 1000."""
+    said = _said(_measure(proxy(rate=198.0, coalesce=5).base), _GOLDEN)
+    assert said["speed"].startswith("pass")
+    assert said["delivery"] == "pass: 5.0 tokens an arrival"
+
+
+def test_a_burst_is_judged_by_the_wall_clock(proxy: Callable[..., Proxy]) -> None:
+    seen = _measure(proxy(rate=157.0, burst=True).base)
+    assert _said(seen, _GOLDEN)["speed"].startswith("fail: too slow")
+    assert all(run.decode_rate is None for run in seen.of("timed"))
+
+
+@pytest.mark.parametrize("key", ["ignore_eos", "stream_options", "logprobs"])
+def test_a_server_that_refuses_unknown_keys(proxy: Callable[..., Proxy], key: str) -> None:
+    said = _said(_measure(proxy(refuse=key).base, _plan(64)))
+    if key == "stream_options":
+        assert said["usage"].startswith("fail")
+    else:
+        assert not [each for each in said.values() if each.startswith(("fail", "unknown"))], said
+
+
+def test_healthy_but_the_scheduler_is_dead(proxy: Callable[..., Proxy]) -> None:
+    """/health and /v1/models answer, a request gets 200 and pings, and nothing else ever."""
+    behind = proxy(stall=True)
+    client = Client(behind.base)
+    assert client.get("/health")[0] == 200
+    client.close()
+    seen = _measure(behind.base, deadlines=Deadlines(5, first=0.5, between=0.5, whole=30))
+    assert "no text within 0.5 s" in _said(seen)["answers"]
+    assert len(seen.runs) == 1, "the next request would only wait as long again"
+
+
+def test_the_engine_dies_in_the_middle() -> None:
+    pytest.importorskip("xllamacpp")
+    with engine(models.GOOD) as found:
+        client = Client(found.base, "tiny")
+        killer = threading.Timer(0.6, os.kill, (found.process.pid, signal.SIGKILL))
+        killer.start()
+        run = client.ask("timed", prompt(TIMED, 500), 7000, ignore_eos=True)
+        killer.join()
+        client.close()
+    assert run.broken == "stream"
+    said = _said(Measured((run,), stopped="timed"))
+    assert said["answers"].startswith("fail: a timed request was not answered to its end: the stream broke off")
+    assert said["speed"].startswith("skip")
+
+
+@pytest.mark.parametrize("make", [models.nan, models.noisy])
+def test_an_ill_model_is_refused_whatever_its_speed(make: Callable[[Path], Path], tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    slow = Want(Expected("decode_tok_s_c1", 20.0, 10.0, 500.0, "usage_wallclock"), golden=True)
+    with engine(make(tmp_path / "ill.gguf")) as found:
+        seen = _measure(found.base, _plan(200))
+    said = _said(seen, slow)
+    assert said["speed"].startswith("warn: too fast"), "as fast as a healthy one"
+    assert said["canary"].startswith("fail")
+    if make is models.nan:
+        assert said["output"].startswith("fail") and said["logprobs"].startswith("fail: 64 of 64 logprobs are null")
+
+
+def test_speculation_counts_what_is_delivered(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    with engine(models.GOOD, draft=str(models.noisy(tmp_path / "draft.gguf"))) as found:
+        seen = _measure(found.base, _plan(400))
+    proposed = seen.other["spec_decode_num_draft_tokens_total"]
+    assert [run.tokens for run in seen.of("timed")] == [400, 400, 400]
+    assert proposed > 2 * seen.counted, "a counter of proposals would claim more than twice as much"
+    assert seen.generated == seen.counted
+    said = _said(seen)
+    assert said["tokens-server"].startswith("pass") and "were proposed" in said["tokens-server"]
+
+
+def test_no_counter_is_no_failure() -> None:
+    pytest.importorskip("xllamacpp")
+    with engine(models.GOOD, metrics="0") as found:
+        said = _said(_measure(found.base, _plan(64, runs=1)))
+    assert said["tokens-server"].startswith("skip: no counter of the server's to compare with: /metrics: HTTP 501")
+
+
+def test_somebody_else_on_the_server_is_noticed(good: Engine) -> None:
+    other = Client(good.base, "tiny")
+
+    class Busy(Session):
+        def _chances(self) -> None:
+            assert json.dumps(other.ask("timed", prompt(TIMED), 400, ignore_eos=True).tokens) == "400"
+
+    client = Client(good.base)
+    seen = Busy(client, _plan(100)).measure()
+    client.close()
+    other.close()
+    assert "fail: the server's counter grew by" in _said(seen)["tokens-server"]

@@ -1,0 +1,70 @@
+"""Published raw files: how were their tokens counted? The form is that of the verify runs behind a well-known
+198 tok/s; the numbers of the first three rows are theirs, as stated in public."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tunecheck.errors import UsageError
+from tunecheck.rules.finding import worst
+from tunecheck.serving.document import document, measured_of
+from tunecheck.serving.files import read
+from tunecheck.serving.published import measured_of_published
+from tunecheck.serving.verdict import Want, judge
+
+
+def row(tokens: int, wall: float, **more: Any) -> dict[str, Any]:
+    return {"concurrency": 1, "context_tokens": 0, "aggregate_tps": tokens / wall, "total_tokens": tokens,
+            "wall_time": wall, "num_completed": 1, "num_errors": 0, "server_gen_throughput": tokens / wall,
+            "server_utilization": 0.0, "server_spec_accept_rate": 0.0, "ttft_avg": 0.12, **more}
+
+
+def raw(*rows: dict[str, Any], most: int = 8192) -> dict[str, Any]:
+    return {"metadata": {"model": "m", "duration_per_test": 30, "max_tokens": most, "engine": "sglang"},
+            "prefill": {}, "results": list(rows), "summary_table": {}}
+
+
+@pytest.mark.parametrize(("tokens", "wall"), [(6026, 30.079), (5935, 30.089), (5950, 30.090)])
+def test_the_198_were_characters(tokens: int, wall: float) -> None:
+    [finding] = [each for each in judge(measured_of_published(raw(row(tokens, wall)), "f"), Want())
+                 if each.id == "usage"]
+    assert finding.outcome == "fail"
+    assert "characters were counted" in finding.text
+    assert f"{tokens} / {wall:.3f} s = {tokens / wall:.2f} is its rate; the stream was cut at 30 s" in finding.text
+
+
+@pytest.mark.parametrize(("one", "says"), [
+    (row(2048, 18.606), "pass: 2048 tokens"),                               # reached its limit: usage was waited for
+    (row(6026, 30.079, total_chars=24104), "fail: characters were counted"),
+    (row(4000, 30.1, aggregate_tps=147.2, server_gen_throughput=147.2), "fail: the figure is a gauge"),
+    (row(3014, 30.1, aggregate_tps=0.0), "unknown: how its tokens were counted cannot be told"),
+    (row(0, 30.1), "unknown: "), (row(4000, 30.1, num_errors=3), "unknown: "),
+    (row(687, 6.535), "unknown: "), (row(5000, 30.1, server_utilization=0.6), "unknown: ")])
+def test_each_way_of_counting(one: dict[str, Any], says: str) -> None:
+    found = judge(measured_of_published(raw(one, most=2048 if one["total_tokens"] == 2048 else 8192), "f"), Want())
+    assert says in next(f"{each.outcome}: {each.text}" for each in found if each.id == "usage")
+
+
+def test_hostile_rows() -> None:
+    strange = {"concurrency": "x", "total_tokens": [1], "wall_time": None, "aggregate_tps": float("inf")}
+    seen = measured_of_published({"metadata": {}, "results": [strange, 3, {}]}, "f")
+    assert worst(judge(seen, Want())) == "unknown"
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"metadata": {}, "results": []}', "[" * 5000,
+                                     '{"schema": "tunecheck/acceptance/1"}'])
+def test_what_is_neither(tmp_path: Path, content: str) -> None:
+    (tmp_path / "f.json").write_text(content)
+    with pytest.raises(UsageError, match="expected"):
+        read(str(tmp_path / "f.json"))
+
+
+def test_an_acceptance_document_is_judged_again_alike(tmp_path: Path) -> None:
+    seen = measured_of_published(raw(row(6026, 30.079), row(2048, 18.6)), "f")
+    findings = judge(seen, Want())
+    data = json.loads(json.dumps(document(seen, findings, None, created="", base="", host=None, boot_id=None)))
+    assert judge(measured_of(data, "f"), Want()) == findings
