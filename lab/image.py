@@ -60,7 +60,9 @@ def _build_with_sudo(layer: recipe.Layer | None) -> None:
     keep |= {"LAB_OWNER": f"{os.getuid()}:{os.getgid()}"}
     argv = ["sudo", "--", "env", *(f"{k}={v}" for k, v in keep.items())]
     # The system's Python, without bytecode: root leaves no files in the checkout.
-    child = subprocess.Popen([*argv, "python3", "-B", "-m", "lab", "build", *([layer.name] if layer else []), "--tie-stdin"], stdin=subprocess.PIPE)
+    wanted = [layer.name] if layer else []
+    child = subprocess.Popen([*argv, "python3", "-B", "-m", "lab", "build", *wanted, "--tie-stdin"],
+                             stdin=subprocess.PIPE)  # fmt: skip
     try:
         if child.wait() != 0:
             raise LabError("the image could not be built (see above)")

@@ -56,7 +56,9 @@ class Machine:
         return state if process.is_ours(state.pid, state.start_ticks, state.marker) else None
 
     def up(self, layout: str = "switch", iommu: str = "intel", tie: bool = False, base: Path | None = None) -> None:
-        """Start the machine on a fresh overlay of the image `base` (default: the base image). With `tie` it ends with this process, however that ends."""
+        """Start the machine on a fresh overlay of the image `base` (default: the base image).
+
+        With `tie` it ends with this process, however that ends."""
         if state := self.state():
             raise LabError(
                 f"lab box `{self.name}` is already running (pid {state.pid}, layout {state.layout}, iommu "

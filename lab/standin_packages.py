@@ -43,8 +43,10 @@ _DEPENDS = {
     "nvidia-container-toolkit": "nvidia-container-toolkit-base (= {v}), libnvidia-container-tools (= {v})",
     "libnvidia-container-tools": "libnvidia-container1 (>= {v})",
 }  # fmt: skip
-# Without debug information (and what pahole makes of it) a build takes two thirds of the time, which counts where nothing runs natively.
-_MAKEFILE = "modules:\n\t$(MAKE) -C /lib/modules/$(KERNEL_UNAME)/build M=$(CURDIR) KCFLAGS=-g0 CONFIG_DEBUG_INFO_BTF_MODULES= modules\n"
+# Without debug information (and what pahole makes of it) a build takes two thirds of the time, which counts where
+# nothing runs natively.
+_MAKEFILE = ("modules:\n\t$(MAKE) -C /lib/modules/$(KERNEL_UNAME)/build M=$(CURDIR) KCFLAGS=-g0 "
+             "CONFIG_DEBUG_INFO_BTF_MODULES= modules\n")  # fmt: skip
 
 
 def driver(version: str, names: tuple[str, ...] = DRIVER, mismatch: bool = False) -> list[Package]:
@@ -71,9 +73,8 @@ def pinning(version: str) -> Package:
 def kernel(release: str, version: str) -> list[Package]:
     """Return a kernel of the given release without headers, and the metapackage that brings it. Its image is a copy of
     the running one and it has no module: it is there to be found, not to be booted."""
-    script = (f"#!/bin/sh\nset -e\n[ \"$1\" = configure ] || exit 0\ncp /boot/vmlinuz-$(uname -r) /boot/vmlinuz-{release}\n"
-              f"cp /boot/initrd.img-$(uname -r) /boot/initrd.img-{release}\n"
-              f"cp /boot/config-$(uname -r) /boot/config-{release}\nupdate-grub\n")  # fmt: skip
+    script = (f"#!/bin/sh\nset -e\n[ \"$1\" = configure ] || exit 0\nfor file in vmlinuz initrd.img config; do\n"
+              f"  cp /boot/$file-$(uname -r) /boot/$file-{release}\ndone\nupdate-grub\n")  # fmt: skip
     gone = f"#!/bin/sh\nset -e\nrm -f /boot/*-{release}\n[ \"$1\" != remove ] || update-grub\n"
     image = Package(f"linux-image-{release}", version, files={f"/lib/modules/{release}/modules.builtin": ""},
                     scripts={"postinst": script, "postrm": gone})  # fmt: skip

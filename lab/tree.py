@@ -55,16 +55,16 @@ def unpack(image: Path, into: Path, log: IO[bytes]) -> None:
         (into / path).chmod(int(mode, 8))
 
 
-def pack(root: Path, base: Path, disk: Path, log: IO[bytes]) -> None:
+def pack(root: Path, base: Path, disk: Path, log: IO[bytes], through: tuple[str, ...] = ()) -> None:
     """Make a disk of a tree that came from the image ``base``: what is before its root partition (partition table,
-    GRUB, ESP) is copied, so no VM has to install GRUB again."""
+    GRUB, ESP) is copied, so no VM has to install GRUB again. ``through``: a command that mounts the tree first."""
     with open(base, "rb") as old, open(disk, "wb") as new:
         new.write(old.read(_ROOT_AT))
         new.truncate(recipe.DISK_MIB * 2**20)
         old.seek(-(2**20), os.SEEK_END)  # the second partition table
         new.seek(-(2**20), os.SEEK_END)
         new.write(old.read())
-    if process.run(recipe.make_root(root, disk), log, needs.environment()) != 0:
+    if process.run([*through, *recipe.make_root(root, disk)], log, needs.environment()) != 0:
         raise LabError(f"mke2fs could not make {disk}; its output is in {log.name}")
 
 

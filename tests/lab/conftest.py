@@ -97,7 +97,7 @@ def drivers_image(lab_image: Path) -> Path:
 
 @pytest.fixture
 def box(lab_image: Path, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeBox]:
-    """`box(layout="switch", iommu="intel", spec_overrides={...}, base=image, **host_variables)` boots a fresh VM for this test."""
+    """`box(layout=..., iommu=..., spec_overrides={...}, base=image, **variables)` boots a fresh VM for one test."""
     with ExitStack() as stack:
         yield _factory(stack, request.node, tmp_path)
 

@@ -7,8 +7,6 @@ the tests that follow each other here build as seldom as they can. One VM, in th
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,18 +19,18 @@ from tests.lab.conftest import MakeBox
 from lab import standin_packages as standins
 from lab import tree
 
-BEFORE, WANTED, NEWER, BROKEN = "595.45.04", "595.58.03", "595.71.05", "595.99.01"
+BEFORE, WANTED, NEWER = "595.45.04", "595.58.03", "595.71.05"
 MIRROR = "/srv/mirror"
 PLAY = "playbooks/provision.yml"
 NEXT_KERNEL = "6.12.999-lab"
 # Installs BEFORE as somebody would have done it by hand, held, and lets it load at boot.
 NATIVE = f"""set -e
 cp -r /mnt {MIRROR}
-printf 'Types: deb\\nURIs: file://{MIRROR}\\nSuites: /\\nSigned-By: {MIRROR}/key.asc\\n' >/etc/apt/sources.list.d/x.sources
+echo "deb [signed-by={MIRROR}/key.asc] file://{MIRROR} /" >/etc/apt/sources.list.d/own.list
 apt-get update
 apt-get install -y --no-install-recommends {" ".join(f"{name}={BEFORE}-1" for name in standins.DRIVER)}
 apt-mark hold libcuda1
-rm /etc/apt/sources.list.d/x.sources
+rm /etc/apt/sources.list.d/own.list
 echo nvidia-uvm >/etc/modules-load.d/nvidia.conf
 """
 
@@ -42,7 +40,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]
     made = Repository(tmp_path_factory.mktemp("apt") / "mirror")
     for version in (BEFORE, WANTED, NEWER):
         made.publish(standins.driver(version))
-    made.publish([*standins.driver(BROKEN, mismatch=True), *standins.kernel(NEXT_KERNEL, "6.12.999-1")])
+    made.publish(standins.kernel(NEXT_KERNEL, "6.12.999-1"))
     yield made
     made.close()
 
@@ -89,22 +87,19 @@ def untouched(box: Box) -> str:
 
 def test_the_box_starts_with_the_driver_somebody_installed(lab: Box) -> None:
     assert set(versions(lab).values()) == {f"{BEFORE}-1"}
-    assert BEFORE in lab.ssh("cat /proc/driver/nvidia/version /dev/nvidiactl 2>/dev/null; modinfo -F version nvidia-uvm")
+    assert BEFORE in lab.ssh("cat /proc/driver/nvidia/version")
     assert lab.ssh("cat /sys/module/nvidia_uvm/parameters/uvm_disable_hmm").strip() == "0"
 
 
 def test_killed_while_dpkg_works(lab: Box, repository: Repository) -> None:
-    """As by the OOM killer: dpkg and everything it started, in the middle of DKMS's build."""
+    """As by the OOM killer: dpkg and apt-get, when the old modules are gone and the new ones are not built yet."""
     lab.set_spec({**spec(repository), "boot": {"reboot": "never"}})
-    lab.ssh("""cat >/root/killer <<'F'
-until pid=$(pgrep -f 'nvidia-kernel-open-dkms.postinst configure'); do sleep 0.5; done
-sleep 2
-kill -9 $(ps -eo pid=,sid= | awk -v sid="$(ps -o sid= -p ${pid%% *})" '$2 == sid {print $1}')
-F
-systemd-run --quiet sh /root/killer""")
+    lab.ssh(f"systemd-run --quiet sh -c 'until [ -d /usr/src/nvidia-{WANTED} ]; do sleep 0.2; done; "
+            "kill -9 $(pidof dpkg apt-get)'")
     run = driver(lab)
     assert run.rc != 0 and "run the play again" in run.stdout, run
     assert "nvidia-kernel-open-dkms" in lab.ssh("dpkg --audit")
+    assert lab.ssh("modinfo -F version nvidia 2>&1", check=False).strip() != WANTED
 
 
 def test_the_next_run_heals_and_reboots_into_it(lab: Box, repository: Repository) -> None:
@@ -122,7 +117,7 @@ def test_the_next_run_heals_and_reboots_into_it(lab: Box, repository: Repository
 def test_the_parameter_is_everywhere(lab: Box) -> None:
     shown = lab.ssh("modinfo nvidia-uvm")
     assert f"version:        {WANTED}" in shown and "uvm_disable_hmm" in shown
-    assert "options nvidia_uvm uvm_disable_hmm=1" in lab.ssh("modprobe --showconfig").replace("nvidia-uvm", "nvidia_uvm")
+    assert "options nvidia_uvm uvm_disable_hmm=1" in lab.ssh("modprobe --showconfig")
     assert lab.ssh("cat /sys/module/nvidia_uvm/parameters/uvm_disable_hmm").strip() == "1"
 
 
@@ -147,8 +142,9 @@ def test_upgrades_leave_every_pin(lab: Box) -> None:
     """A newer driver is in the repository, and a newer kernel; only the kernel may come."""
     before = versions(lab)
     assert f"{NEWER}-1" in lab.ssh("apt-get -qq update; apt-cache madison libcuda1")
-    origins = "-o Unattended-Upgrade::Origins-Pattern::=origin=*"
-    assert "nvidia" not in unattended(lab.ssh(f"unattended-upgrade --dry-run --debug {origins} 2>&1", timeout=300))
+    lab.ssh("echo 'Unattended-Upgrade::Origins-Pattern { \"origin=*\"; };' >/etc/apt/apt.conf.d/99lab")
+    wanted = unattended(lab.ssh("unattended-upgrade --dry-run --debug 2>&1", timeout=300))
+    assert "linux-image" in wanted and "nvidia" not in wanted and "libcuda" not in wanted, wanted
     lab.ssh("DEBIAN_FRONTEND=noninteractive apt-get -y dist-upgrade", timeout=300)
     assert versions(lab) == before
     assert "ii" in lab.ssh(f"dpkg -l linux-image-{NEXT_KERNEL}")
@@ -166,18 +162,10 @@ def test_a_next_kernel_without_headers_is_refused(lab: Box, repository: Reposito
     lab.set_spec(spec(repository, NEWER))
     before = untouched(lab)
     run = driver(lab)
-    assert run.rc != 0 and f"the headers of the next kernel {NEXT_KERNEL} are neither installed nor offered" in run.stdout
+    said = f"the headers of the next kernel {NEXT_KERNEL} are neither installed nor offered"
+    assert run.rc != 0 and said in run.stdout, run
     assert "Nothing was written." in run.stdout and untouched(lab) == before, run
     lab.ssh(f"apt-get -y purge linux-image-{NEXT_KERNEL}", timeout=200)
-
-
-def test_a_driver_that_does_not_build_is_refused(lab: Box, repository: Repository) -> None:
-    lab.set_spec(spec(repository, BROKEN))
-    before = untouched(lab)
-    run = driver(lab)
-    assert run.rc != 0 and "does not build for the kernel" in run.stdout, run
-    assert "error: too few arguments to function" in run.stdout and "pci_resize_resource" in run.stdout
-    assert untouched(lab) == before
 
 
 def test_rollback_returns_to_what_was_there(lab: Box) -> None:
