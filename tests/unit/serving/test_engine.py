@@ -44,8 +44,8 @@ def _paced(proxy: Callable[..., Proxy], rate: float, **manner: object) -> Measur
     """Measured while the proxy kept its pace: on a busy machine it is late now and then, which is no figure of ours."""
     for _ in range(6):
         paced = proxy(rate=rate, **manner)
-        seen = _measure(paced.base)
-        if all(seconds < 1.03 * (tokens / rate + Manner.first) for tokens, seconds, _ in paced.sent if tokens >= 100):
+        seen = _measure(paced.base, _plan(300))
+        if all(seconds < 1.02 * (tokens / rate + Manner.first) for tokens, seconds, _ in paced.sent if tokens >= 100):
             break
     return seen
 
