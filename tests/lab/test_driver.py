@@ -25,12 +25,15 @@ WANTED, NEWER = "595.58.03", "595.71.05"
 MIRROR = "/srv/mirror"
 PLAY = "playbooks/provision.yml"
 NEXT_KERNEL = "6.12.999-lab"
+TOOLKIT = "1.17.8"      # before it brought units of its own
+
+
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
     made = Repository(tmp_path_factory.mktemp("apt") / "mirror")
     for version in (WANTED, NEWER):
         made.publish(standins.driver(version))
-    made.publish(standins.kernel(NEXT_KERNEL, "6.12.999-1"))
+    made.publish([*standins.kernel(NEXT_KERNEL, "6.12.999-1"), *standins.toolkit(TOOLKIT)])
     yield made
     made.close()
 
@@ -62,7 +65,7 @@ def versions(box: Box) -> dict[str, str]:
     """Installed packages of the driver: {name: version}."""
     text = box.ssh("dpkg-query -W -f '${Package} ${Version} ${db:Status-Abbrev}\\n' '*nvidia*' libcuda1")
     rows = [line.split() for line in text.splitlines()]
-    return {row[0]: row[1] for row in rows if len(row) == 3 and row[2][1] == "i"}
+    return {row[0]: row[1] for row in rows if len(row) == 3 and row[2][1] == "i" and row[0] not in standins.TOOLKIT}
 
 
 def untouched(box: Box) -> str:
@@ -112,6 +115,32 @@ def test_a_moved_library_is_caught(lab: Box) -> None:
     finally:
         lab.ssh(f"rm {folder}/libnvidia-ml.so.{NEWER}; ln -sf libnvidia-ml.so.{WANTED} {folder}/libnvidia-ml.so.1")
     assert "exit 1" in text and f"libnvidia-ml.so.1 is {NEWER}, the loaded module {WANTED}" in text, text
+
+
+def test_a_container_gets_the_boards_by_cdi_and_keeps_them(lab: Box, repository: Repository) -> None:
+    """Nodes with NVIDIA's numbers and no driver: who may open one is told "no such device", else "not permitted"."""
+    lab.ssh("for i in 0 1; do [ -e /dev/nvidia$i ] || mknod -m 666 /dev/nvidia$i c 195 $((i + 100)); done")
+    lab.set_spec({**spec(repository), "runtime": {
+        "engine": "podman", "toolkit": TOOLKIT, "toolkit_source": "mirror", "log_max_mib": 50}})
+    run = lab.playbook("--tags", "runtime", playbook=PLAY)
+    assert run.rc == 0, run
+    again = lab.playbook("--tags", "runtime", playbook=PLAY)
+    assert again.rc == 0 and "changed=0" in again.stdout, again
+    assert set(standins.TOOLKIT) <= set(lab.ssh("apt-mark showhold").split())
+    assert lab.ssh("systemctl is-active tunecheck-cdi.path").strip() == "active"
+    report = lab.ssh("tunecheck runtime -v; echo exit $?")
+    assert "exit 0" in report and "PASS    cdi-stale" in report and "PASS    toolkit-version" in report, report
+    lab.ssh("tar -chC / usr/bin/dash usr/bin/sleep lib64/ld-linux-x86-64.so.2 usr/lib/x86_64-linux-gnu/libc.so.6 | "
+            "podman import - localhost/small:1 2>&1", timeout=300)
+    lab.ssh("podman run -d --name served --network none --device nvidia.com/gpu=all localhost/small:1 /usr/bin/sleep "
+            "3000", timeout=300)
+    try:
+        lab.ssh("systemctl daemon-reload")
+        tried = [lab.ssh(f"podman exec served /usr/bin/dash -c ': <{node}' 2>&1", check=False)
+                 for node in ("/dev/nvidia0", "/dev/nvidia1")]
+        assert all("No such device or address" in each for each in tried), tried
+    finally:
+        lab.ssh("podman rm -f -t 0 served; podman rmi localhost/small:1", check=False)
 
 
 def test_upgrades_leave_every_pin(lab: Box) -> None:
