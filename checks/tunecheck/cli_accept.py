@@ -50,6 +50,8 @@ def accept(judged: tuple[str, ...], **given: Any) -> None:
 
     Tokens are what the engine's usage says, speed is wall time, text has to make sense."""
     if judged:
+        if given["base"] is not None:
+            raise UsageError("--judge and --base exclude each other: files are judged, or a server; drop one of them")
         _judge(judged, given["recipe_file"], given["json_to"], given["verbose"])
     _measure(**given)
 
@@ -176,7 +178,12 @@ def _recipe(path: str | None, needed: bool) -> tuple[Recipe | None, str | None]:
         return None, None
     from .recipes.stored import PATH, load_recipe
 
-    return load_recipe(path or PATH)
+    try:
+        return load_recipe(path or PATH)
+    except UsageError as error:
+        if path is not None:
+            raise
+        raise UsageError(f"{error}; or give --base URL to measure without a recipe") from None
 
 
 def _client(base: str, model: str, key: str, api: str, deadlines: tuple[str, ...]) -> Client:
@@ -184,10 +191,12 @@ def _client(base: str, model: str, key: str, api: str, deadlines: tuple[str, ...
 
     limits = {}
     for each in deadlines:
-        name, _, value = each.partition("=")
-        if name not in ("connect", "first", "between", "whole"):
+        name, equals, value = each.partition("=")
+        if not (equals and value) or name not in ("connect", "first", "between", "whole"):
             raise UsageError(f"--deadline {each}: expected connect, first, between or whole, as in first=5m")
-        limits[name] = seconds("--deadline", value)
+        limits[name] = seconds(f"--deadline {name}", value)
+        if not limits[name]:
+            raise UsageError(f"--deadline {each}: expected more than 0 s")
     return Client(base, model, key, api, Deadlines(**limits))
 
 

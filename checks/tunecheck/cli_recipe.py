@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -23,25 +24,18 @@ _ORDER = ("reject", "unknown", "overridden", "warn")
 
 @click.group()
 def recipe() -> None:
-    """What is served: image, model, command line, expected figure."""
+    """On the control node: what is served, and its pins."""
 
 
 @recipe.command("list")
 def show_all() -> None:
     """List the recipes that ship with tunecheck."""
     from .recipes.load import load, names
+    from .recipes.table import table
+    from .report.terminal import style_for
 
-    click.echo(f"{'ID':<36}{'STATUS':<8}{'GPUS':<6}{'ENGINE':<11}{'EXPECTED':<26}COUNTED BY")
-    for name in names():
-        found = load(name).frozen
-        click.echo(f"{name:<36}{found.status:<8}{found.requires.gpus:<6}{found.engine.name:<11}"
-                   f"{_figure(found.expected.value, found.expected.metric):<26}{found.expected.counted_by}")
-
-
-def _figure(value: float | None, metric: str) -> str:
-    if value is None:
-        return "-"
-    return f"{value:g} tok/s" + (" in all" if metric == "aggregate_tok_s" else "")
+    every = [load(name).frozen for name in names()]     # before the first line is out: what is missing here says so
+    click.echo(table(every, style_for(sys.stdout).width))
 
 
 @recipe.command()
@@ -115,10 +109,12 @@ def _box(source: str | None) -> Box:
 
 
 def _say(found: Loaded, verdicts: Sequence[Verdict]) -> None:
+    from .report.terminal import wrapped
+
     worst = next((word for word in _ORDER if any(each.outcome == word for each in verdicts)), "ok")
     click.echo(f"{found.source.id}: {worst}")
     for each in sorted(verdicts, key=lambda verdict: _ORDER.index(verdict.outcome)):
-        click.echo(f"  {each.outcome:<10} {each.message}")
+        click.echo(wrapped(f"  {each.outcome:<10} {each.message}", sys.stdout))
 
 
 @recipe.command()

@@ -83,7 +83,7 @@ def packages(host: Host, wanted: bool) -> Packages:
 
 
 def _others(host: Host) -> Fact[tuple[Package, ...]]:
-    found = _listed(host, DPKG_BOX)
+    found = _listed(host, DPKG_BOX, " of engines and kernels")
     if found.value is not None and (listed := formats.dpkg(found.value)):
         return known(listed, found.source)
     listing = _listed(host, _RPM_BOX)
@@ -101,14 +101,15 @@ def _locks(host: Host) -> str:
     return "\n".join([*(text(host, path).value or "" for path in _LOCKS), *words])
 
 
-def _listed(host: Host, argv: tuple[str, ...]) -> Fact[str]:
-    """What a package manager lists; it exits with 1 where one of the patterns fits nothing."""
+def _listed(host: Host, argv: tuple[str, ...], what: str = "") -> Fact[str]:
+    """What a package manager lists; it exits with 1 where one of the patterns fits nothing. ``what``: of its several
+    listings, for the reason where there is none."""
     try:
         done = host.run(argv, 10.0)
     except Unreadable as error:
-        return absent(argv[0], error.reason)
+        return absent(argv[0] + what, error.reason)
     if done.returncode not in (0, 1):
-        return absent(argv[0], (done.stderr.strip().splitlines() or ["failed"])[0][:200])
+        return absent(argv[0] + what, (done.stderr.strip().splitlines() or ["failed"])[0][:200])
     return known(done.stdout, argv[0])
 
 

@@ -24,7 +24,7 @@ __all__ = ["SCHEMA", "Difference", "Pins", "compare", "load", "pins"]
 
 SCHEMA = "tunecheck/pins/1"
 _MAX = 4 << 20
-_PACKAGE, _HELD, _MODULE = "package.", "held.", "driver.module."
+_PACKAGE, _HELD, _MODULE, _ENGINE = "package.", "held.", "driver.module.", "engine."
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,12 @@ def _packages(host: HostFacts, known: dict[str, str | None], unknown: dict[str, 
         for package in fact.value or ():
             known[f"{_PACKAGE}{package.name}"] = package.version
             known[f"{_HELD}{package.name}"] = "held" if package.held else "pinned" if found.pinned(package) else "no"
-    for name in ENGINES if found.others.known else ():
+    if not (found.others.known or found.others.missing):
+        unknown[_ENGINE] = found.others.why()
+        return
+    for name in ENGINES:
         engine = found.engine(name)
-        known[f"engine.{name}"] = engine.version if engine else None
+        known[f"{_ENGINE}{name}"] = engine.version if engine else None
 
 
 def load(path: str) -> Pins:

@@ -14,7 +14,8 @@ _T = TypeVar("_T")
 #: By the verb that recorded; a whole recording lacks only what a newer tunecheck asks for.
 _NOT_RECORDED = {verb: f"not recorded by `tunecheck {verb}`, which reads less; make one with: sudo tunecheck record"
                  for verb in ("topo", "host", "p2p", "allreduce")} | {
-    "": "not recorded; if `tunecheck topo` made the recording, it holds little: make one with: sudo tunecheck record",
+    "": "not recorded; an older tunecheck made the recording, or `tunecheck topo`, which reads less: make one with: "
+        "sudo tunecheck record",
     "record": "not recorded: by an older tunecheck or for another spec; record it again", }
 
 

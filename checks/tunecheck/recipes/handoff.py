@@ -32,7 +32,8 @@ def servable(which: str, lock: str | None) -> Recipe:
         raise UsageError(f"{which}: is a draft, and a draft is never served; run: tunecheck recipe pin {which}")
     for each in judge(frozen):
         if each.outcome == "reject":
-            raise UsageError(f"{which}: {each.message}; correct it, or state overrides.{each.rule.id} with a reason")
+            reason = f", or state overrides.{each.rule.id} with a reason" if each.rule.overridable else ""
+            raise UsageError(f"{which}: {each.message}; correct it{reason}")
     return frozen
 
 

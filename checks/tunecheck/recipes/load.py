@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SpecError, UsageError
-from .frozen import Canary, Engine, Expected, Image, Model, Parallel, Recipe, Requires, Serve, Speculative
+from .frozen import SCHEMA, Canary, Engine, Expected, Image, Model, Parallel, Recipe, Requires, Serve, Speculative
 from .lock import Lock, lock_beside, read_lock
 from .refusals import clashes, of_model
 
@@ -84,6 +84,9 @@ def _parsed(path: Path) -> Source:
         where = f" at line {mark.line + 1}" if mark else ""
         raise SpecError([f"{path}: is not YAML{where} ({getattr(error, 'problem', None) or type(error).__name__})"]
                         ) from None
+    if isinstance(data, dict) and data.get("schema") == SCHEMA:
+        raise UsageError(f"{path}: is a frozen recipe ({SCHEMA}), which a box serves; give the recipe it was rendered "
+                         "from: its id, or its .yml")
     if not isinstance(data, dict):
         raise SpecError([f"{path}: expected a mapping with id, engine, image, model, ..."])
     try:

@@ -13,8 +13,8 @@ _ON = Remedy("run: systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-ref
 
 def judge(case: Case) -> Iterator[Finding]:
     specs, runtime = from_runtime.gpu_specs(case), case.host.runtime.value
-    if runtime is None or not (specs.value or (specs.value is None and case.host.packages.toolkit)):
-        yield Finding(_ID, "nvidia.com/gpu", "skip", "configured", "there is no CDI specification of GPUs")
+    if runtime is None or not (specs.value or (specs.value is None and not from_runtime.no_toolkit(case))):
+        yield Finding(_ID, "nvidia.com/gpu", "skip", "configured", from_runtime.no_specs(specs))
         return
     units = runtime.refresh
     if units.value is None:

@@ -13,8 +13,8 @@ _MAKE = Remedy("run: systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-r
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    if early := list(from_runtime.read(case, _ID, "nvidia.com/gpu")):
-        yield from early
+    if early := [*from_runtime.read(case, _ID, "nvidia.com/gpu"), *from_runtime.perhaps_unwanted(case, _ID)]:
+        yield early[0]
         return
     specs, toolkit = from_runtime.gpu_specs(case), bool(case.host.packages.toolkit)
     wanted = from_runtime.declared(case) or toolkit

@@ -12,10 +12,10 @@ _ID = "cdi-stale"
 
 def judge(case: Case) -> Iterator[Finding]:
     specs, loaded = from_runtime.gpu_specs(case), from_driver.loaded(case)
-    if specs.value is None and specs.reason != "not asked for" and case.host.packages.toolkit:
+    if specs.value is None and specs.reason != "not asked for" and not from_runtime.no_toolkit(case):
         yield from_driver.unread(_ID, "nvidia.com/gpu", "the CDI specifications", specs)
     elif not specs.value:
-        yield Finding(_ID, "nvidia.com/gpu", "skip", "generated", "there is no CDI specification of GPUs")
+        yield Finding(_ID, "nvidia.com/gpu", "skip", "generated", from_runtime.no_specs(specs))
     for spec in specs.value or ():
         # The one that is read last defines the devices (CDI SPEC.md).
         outcome = "fail" if specs.value and spec is specs.value[-1] else "warn"

@@ -11,7 +11,8 @@ from ..facts.runtime import CdiSpec, Runtime
 from . import from_driver
 from .finding import Case, Finding
 
-__all__ = ["declared", "defined_twice", "engine", "gpu_specs", "numbers", "read", "unlisted"]
+__all__ = ["declared", "defined_twice", "engine", "engines_unlisted", "gpu_specs", "no_specs", "no_toolkit", "numbers",
+           "perhaps_unwanted", "read", "unlisted"]
 
 
 def read(case: Case, check: str, subject: str) -> Iterator[Finding]:
@@ -42,6 +43,35 @@ def unlisted(case: Case, check: str, subject: str) -> Iterator[Finding]:
         yield Finding(check, subject, "skip", "configured", "neither a GPU of NVIDIA's nor an engine in the spec")
     elif not fact.known and not fact.missing:
         yield from_driver.unread(check, subject, "the packages of the container toolkit", fact)
+
+
+def no_toolkit(case: Case) -> bool:
+    """Whether the container toolkit is known not to be installed: where the packages could not be listed it is not."""
+    found = case.host.packages
+    return not found.toolkit and (found.installed.known or found.installed.missing)
+
+
+def engines_unlisted(case: Case, check: str) -> Iterator[Finding]:
+    """The finding that ends a check early: nobody could say whether a container engine is installed."""
+    others = case.host.packages.others
+    if others.known or others.missing:
+        return
+    if no_toolkit(case):
+        yield Finding(check, "engine", "skip", "configured", "no container toolkit is installed")
+    else:
+        yield from_driver.unread(check, "engine", "whether a container engine is installed", others)
+
+
+def perhaps_unwanted(case: Case, check: str) -> Iterator[Finding]:
+    """The finding that ends a check early: no specification is there, and nobody could say whether one is needed."""
+    if not (declared(case) or gpu_specs(case).value or from_driver.loaded(case).missing):
+        yield from unlisted(case, check, "nvidia.com/gpu")
+
+
+def no_specs(specs: Fact[tuple[CdiSpec, ...]]) -> str:
+    """Why there is nothing to judge about them."""
+    return "there is no CDI specification of GPUs" if specs.known or specs.reason == "not asked for" else \
+        "no container toolkit is installed"
 
 
 def gpu_specs(case: Case) -> Fact[tuple[CdiSpec, ...]]:

@@ -14,8 +14,8 @@ _ON = Remedy('set "features": {"cdi": true} in /etc/docker/daemon.json; run: sys
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    if early := list(from_runtime.read(case, _ID, "engine")):
-        yield from early
+    if early := [*from_runtime.read(case, _ID, "engine"), *from_runtime.engines_unlisted(case, _ID)]:
+        yield early[0]
         return
     runtime, name = case.host.runtime.value, from_runtime.engine(case)
     package = case.host.packages.engine(name) if name else None

@@ -4,6 +4,7 @@ events a second nothing else may be done in between. The only file that imports 
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 import time
@@ -18,7 +19,7 @@ from ..errors import ProbeError, UsageError
 from .measured import Run
 from .sse import ended, run_of
 
-__all__ = ["Client", "Deadlines"]
+__all__ = ["Client", "Deadlines", "NotReadyError"]
 
 #: No honest answer is longer.
 _MOST_BYTES = 64 << 20
@@ -26,6 +27,15 @@ _POLL = 0.25
 #: What a strict server may not know, the most wanted last (transformers answers 422 to ignore_eos). A request that
 #: fails even without them failed for another reason, and nothing is left out of the next.
 _OPTIONAL = ("logprobs", "ignore_eos", "continuous_usage_stats", "stream_options")
+#: What no server that is only starting answers.
+_ELSEWHERE = (404, 405, 410)
+#: getaddrinfo's words: Errno -2, -3 and -5 (glibc).
+_NO_NAME = re.compile(r"Name or service not known|name resolution|No address associated")
+_CHECK = "check --base"
+
+
+class NotReadyError(ProbeError):
+    """Nothing answers yet; waiting may help."""
 
 
 @dataclass(frozen=True)
@@ -76,18 +86,25 @@ class Client:
         return found if isinstance(found, dict) else {}
 
     def models(self) -> list[dict[str, Any]]:
-        """What the server serves. ProbeError where nothing answers, UsageError where the key is refused."""
+        """What the server serves, at least one model, each with its id. ProbeError where nothing answers or what
+        answers is no OpenAI-compatible server, UsageError where the key is refused."""
         status, text = self.get("/v1/models")
         if status in (401, 403):
             raise UsageError(self._no_entry(status))
+        place = f"{self.root}/v1/models"
+        if status in _ELSEWHERE or _NO_NAME.search(text if not status else ""):
+            raise ProbeError(f"{place}: {f'HTTP {status}' if status else text}; expected an OpenAI-compatible server; "
+                             f"{_CHECK}")
         if status != 200:
-            raise ProbeError(f"{self.root}/v1/models: {f'HTTP {status}' if status else text}; expected a server that "
-                             "is ready; wait for it with --wait-ready 20m")
+            raise NotReadyError(f"{place}: {f'HTTP {status}' if status else text}; expected a server that is ready")
         try:
-            listed = json.loads(text).get("data")
-        except (ValueError, AttributeError, RecursionError):
-            listed = None
-        return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+            listed = json.loads(text)["data"]
+            named = [each for each in listed if isinstance(each, dict) and each.get("id")]
+        except (ValueError, LookupError, TypeError, RecursionError):
+            raise ProbeError(f"{place}: no list of models; this is no OpenAI-compatible server; {_CHECK}") from None
+        if not named:
+            raise NotReadyError(f"{place}: lists no model; expected an OpenAI-compatible server with at least one")
+        return named
 
     def ask(self, kind: str, text: str, tokens: int, **more: Any) -> Run:
         """One greedy streaming request to its end. ``more``: further keys of the request. An answer that breaks off is
@@ -118,12 +135,13 @@ class Client:
         request = self._http.build_request("POST", self.root + path, json=body)
         arrivals: list[tuple[float, bytes]] = []
         watch: _Watch | None = None
-        error, broken, status = "", "", 0
+        error, broken, media, status = "", "", "", 0
         begun = time.monotonic()
         try:
             response = self._http.send(request, stream=True)
             try:
                 status = response.status_code
+                media = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
                 if status != 200:
                     response.read()
                     return Run(kind, tokens, error=f"HTTP {status}: {self._safe(response.text[:300])}",
@@ -149,8 +167,9 @@ class Client:
             raise UsageError(f"{self.root}: not an address ({self._safe(wrong)}); expected http://host:port") from None
         if watch and watch.expired:
             error, broken = watch.expired, "deadline"
-        run = run_of(kind, tokens, arrivals, error, broken)
-        return run, status
+        if media not in ("", "text/event-stream") and not (broken or any(b"data:" in each for _, each in arrivals)):
+            error, broken = f"the server does not stream: it answered stream: true with {media[:60]}", "stream"
+        return run_of(kind, tokens, arrivals, error, broken), status
 
     def _waited(self, late: httpx.TimeoutException) -> str:
         seconds = self.deadlines.connect if isinstance(late, httpx.ConnectTimeout) else self.deadlines.first

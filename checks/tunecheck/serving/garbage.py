@@ -12,7 +12,7 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["logprob_reasons", "reasons"]
+__all__ = ["alike", "logprob_reasons", "reasons"]
 
 #: Shorter texts are only looked at for their characters: a short answer repeats nothing and compresses badly.
 _LONG = 120
@@ -37,6 +37,13 @@ def reasons(text: str) -> list[str]:
     if longest >= 40 and longest > 0.1 * size:
         found.append(f"one character {longest} times in a row")
     return found + _repeated(text) if size >= _LONG else found
+
+
+def alike(answers: Sequence[tuple[str, str]]) -> int:
+    """How many questions all got one and the same answer; 0 where answers differ. ``answers``: what is expected, "" for
+    the timed question, whose greedy answers may well be equal, and the text."""
+    questions = {question for question, _ in answers}
+    return len(questions) if len(questions) > 1 and len({text.strip() for _, text in answers}) == 1 else 0
 
 
 def _repeated(text: str) -> list[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["USAGE", "Measured", "Run", "Usage"]
+__all__ = ["UNFINISHED", "USAGE", "Measured", "Run", "Usage"]
 
 #: The one way of counting that is accepted.
 USAGE = "usage"
+UNFINISHED = "the stream ended without a finish_reason"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ __all__ = ["LADDER", "Plan", "numbers", "plan_for"]
 
 #: Prompt tokens of the TTFT ladder; "max" is the most that the model takes.
 LADDER = "4K,16K,57K,max"
+_EXAMPLES = {"--ladder": "512,4K,16K", "--concurrency": "1,4,16"}
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
     found = []
     for part in text.split(","):
         match = re.fullmatch(r"(?:(\d{1,7})(K?)|max)", part.strip())
-        if not match or match[1] == "0":
-            raise UsageError(f"{option} {text}: expected numbers separated by commas, as in 512,4K,16K")
+        if not match or (match[1] and not int(match[1])):
+            raise UsageError(f"{option} {text}: expected numbers separated by commas, as in {_EXAMPLES[option]}")
         found.append(int(match[1]) * (1024 if match[2] else 1) if match[1] else 0)
     return tuple(found)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ProbeError, UsageError
 from ..recipes.frozen import Canary
 from .counters import GENERATED, delta, engine_of, parse
-from .measured import Measured, Run
+from .measured import UNFINISHED, Measured, Run
 from .plan import Plan, fits
 from .prompts import TIMED, prompt
 
@@ -78,8 +78,8 @@ class Session:
         if kind == "logprobs" and run.broken == "status":
             return run      # an engine need not give them
         self.runs.append(run)
-        if run.broken:
-            raise _StoppedError(f"{kind}: {run.error}")
+        if run.broken or run.finish is None:
+            raise _StoppedError(f"{kind}: {run.error or UNFINISHED}")
         return run
 
     def _calibrate(self) -> None:
@@ -148,9 +148,10 @@ class Session:
             thread.join()
         self._groups[streams] = time.monotonic() - begun
         self.runs += found
-        broken = next((run for run in found if run.broken), None)
+        broken = next((run for run in found if run.broken or run.finish is None), None)
         if problems or broken:
-            raise _StoppedError(f"{streams} streams at once: {problems[0] if problems else broken and broken.error}")
+            why = problems[0] if problems else (broken and broken.error) or UNFINISHED
+            raise _StoppedError(f"{streams} streams at once: {why}")
 
     def _counters(self) -> tuple[dict[str, float], str]:
         status, text = self.client.get("/metrics")
@@ -198,6 +199,8 @@ def _limit(served: dict[str, Any], client: Client) -> int | None:
 def wait_ready(client: Client, seconds: float, say: Callable[[str], None] = lambda _: None) -> None:
     """Until the model is listed. What is listed need not answer: that only a request can tell. ProbeError when it takes
     longer."""
+    from .client import NotReadyError
+
     until, begun = time.monotonic() + seconds, time.monotonic()
     while True:
         try:
@@ -207,6 +210,8 @@ def wait_ready(client: Client, seconds: float, say: Callable[[str], None] = lamb
             if time.monotonic() >= until:
                 if seconds:
                     raise ProbeError(f"not ready after {time.monotonic() - begun:.0f} s: {error}") from None
+                if isinstance(error, NotReadyError):
+                    raise ProbeError(f"{error}; wait for it with --wait-ready 20m") from None
                 raise
             say(f"waiting for the server: {error}")
         time.sleep(min(2.0, max(0.1, until - time.monotonic())))

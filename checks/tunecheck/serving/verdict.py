@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from ..recipes.frozen import Expected, Recipe
 from ..rules.finding import Finding
 from .figures import concurrency, say, speed, ttft
-from .garbage import logprob_reasons, reasons
-from .measured import USAGE, Measured, Run
+from .garbage import alike, logprob_reasons, reasons
+from .measured import UNFINISHED, USAGE, Measured, Run
 
 __all__ = ["IDS", "Want", "judge"]
 
@@ -51,7 +51,7 @@ def judge(seen: Measured, want: Want) -> list[Finding]:
 def _answers(seen: Measured) -> Iterator[Finding]:
     broken = [run for run in seen.runs if run.broken or (run.finish is None and run.counted_by == USAGE)]
     for run in broken[:1]:
-        why = run.error or "the stream ended without a finish_reason"
+        why = run.error or UNFINISHED
         yield say("answers", run.kind, "fail",
                    f"a {run.kind} request was not answered to its end: {why}; {run.tokens or 'no'} tokens were counted "
                    f"until then", why, "every request answered; a server that says it is healthy proves nothing",
@@ -183,6 +183,10 @@ def _cache(seen: Measured) -> Iterator[Finding]:
 
 def _canaries(seen: Measured) -> Iterator[Finding]:
     asked = [run for run in seen.of("canary") if not run.broken]
+    if asked and not any(run.text for run in seen.runs):
+        yield say("canary", "canaries", "unknown", "no request brought any text, so no answer could be judged",
+                   expected="answers", fix="see answers, usage and tokens-text: what is wrong stands there")
+        return
     wrong = [run for run in asked if not _answered(run)]
     for run in {run.expect: run for run in reversed(wrong)}.values():
         where = f" after {run.usage.prompt} prompt tokens" if run.target and run.usage else ""
@@ -215,7 +219,11 @@ def _output(seen: Measured) -> Iterator[Finding]:
                        "what a healthy model writes greedily", "check kernels, quantization and weights")
             break
     else:
-        if texts:
+        if same := alike([(run.expect, run.text) for run in texts]):
+            yield say("output", "text", "fail", f"{same} different questions got the same answer, "
+                       f"{' '.join(texts[0].text[:40].split())!r}", texts[0].text[:200], "an answer to each question",
+                       "this is no model, or it does not see its prompt: check the server behind --base")
+        elif texts:
             yield say("output", "text", "pass", f"{len(texts)} texts look like a healthy model's")
     chances = [run for run in seen.of("logprobs") if run.logprobs]
     for run in chances:

@@ -17,7 +17,7 @@ from tunecheck import __version__
 from tunecheck.cli import cli
 from tunecheck.facts.pins import Pins, compare, pins
 from tunecheck.facts.snapshot import Snapshot, gather
-from tunecheck.host.early import DPKG
+from tunecheck.host.early import DPKG, DPKG_BOX
 from tunecheck.host.recording import RecordingHost
 from tunecheck.report.schema import SCHEMAS
 
@@ -64,7 +64,14 @@ def test_packages_that_cannot_be_listed_are_unknown_all_together() -> None:
     found = pins(_snapshot(dpkg="timed out after 10 s"), frozen())
     assert found.why("package.nvidia-utils-595") == found.why("held.x") == "dpkg-query: timed out after 10 s"
     assert found.known["package.linux-image-6.12.1"] == "6.12.1-1"
+    machine = trees.driver(full(switch(0)))
+    machine.runs[DPKG_BOX] = "not recorded"
+    boxless = pins(gather(machine.host(), frozen().spec, True), frozen())
+    assert boxless.why("engine.podman") == "dpkg-query of engines and kernels: not recorded"
+    assert [each.name for each in compare(boxless, boxless) if each.name.startswith("engine.")] == []
     whole = pins(_snapshot(), frozen())
+    assert "UNKNOWN" in {"UNKNOWN" if each.unknown else each.here for each in compare(boxless, whole)
+                         if each.name == "engine.podman"}
     assert {each.unknown for each in compare(found, whole)} == {True}
 
 

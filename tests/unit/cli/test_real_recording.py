@@ -28,6 +28,17 @@ def test_a_flat_virtual_machine_is_unknown_not_phb() -> None:
     assert outcomes["acs-redirect"] == "skip" and outcomes["accelerator-count"] == "pass"
 
 
+def test_pins_and_driver_agree_on_what_an_older_recording_lacks() -> None:
+    """It holds the list of NVIDIA's packages, which is empty, and not that of engines and kernels."""
+    source = ["--from", str(FIXTURES / "h200-2gpu-vm.tar.zst")]
+    unknown = json.loads(CliRunner().invoke(cli, ["pins", *source]).stdout)["unknown"]
+    assert set(unknown) >= {"engine.", "held.", "package."}
+    assert {unknown[name] for name in ("engine.", "held.", "package.")} == {
+        "dpkg-query of engines and kernels: not recorded; an older tunecheck made the recording, or `tunecheck "
+        "topo`, which reads less: make one with: sudo tunecheck record"}
+    assert "no package holds the driver" in CliRunner().invoke(cli, ["driver", "-v", *source]).output
+
+
 def test_the_recording_is_judged_as_the_machine_was() -> None:
     """A bundle of the same kind of machine, and what was found live in the run that recorded it (2026-11-21)."""
     live = [tuple(each) for each in json.loads((FIXTURES / "h200-2gpu-vm.live.json").read_text())]

@@ -18,7 +18,8 @@ from tunecheck.host.recording import Answers, load_recording
 
 @pytest.mark.parametrize(("verb", "says"), [
     ("topo", "not recorded by `tunecheck topo`, which reads less; make one with: sudo tunecheck record"),
-    ("", "not recorded; if `tunecheck topo` made the recording"), ("record", "not recorded: by an older tunecheck")])
+    ("", "not recorded; an older tunecheck made the recording, or `tunecheck topo`"),
+    ("record", "not recorded: by an older tunecheck")])
 def test_what_is_not_recorded_says_how_to_get_it(verb: str, says: str, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(pack(Answers({"/proc/cmdline": b"ro"}), verb=verb))
     door = load_recording(str(tmp_path / "a"))

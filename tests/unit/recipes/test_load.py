@@ -64,9 +64,10 @@ def test_what_is_refused(tmp_path: Path, change: dict[str, Any], says: str) -> N
 @pytest.mark.parametrize(("text", "says"), [
     ("id: [", "is not YAML at line"), ("- a", "expected a mapping"), ("", "expected a mapping"),
     ("a: !!python/object/apply:os.system [id]", "is not YAML"), ("\x00", "is not YAML"),
+    ('{"schema": "tunecheck/recipe/1", "digest": "x", "recipe": {}}', "is a frozen recipe"),
 ])
 def test_what_is_no_recipe(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises(SpecError, match=says):
+    with pytest.raises((SpecError, UsageError), match=says):
         load(written(tmp_path, text))
 
 

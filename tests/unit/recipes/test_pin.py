@@ -232,3 +232,6 @@ def test_a_rejected_recipe_is_not_rendered(at: str, served: Hub, tmp_path: Path)
     done = runner.invoke(cli, ["recipe", "lint", str(path)])
     assert done.exit_code == 0 and "overridden: to find a crash" in done.output
     assert runner.invoke(cli, ["recipe", "render", str(path)]).exit_code == 0
+    path.write_text(yaml.safe_dump({**data, "serve": {**data["serve"], "args": []}, "env": {"HF_TOKEN": "hf_x"}}))
+    always = str(runner.invoke(cli, ["recipe", "render", str(path)]).exception)
+    assert "secret-stated" in always and always.endswith("; correct it"), "no override is offered where none is taken"

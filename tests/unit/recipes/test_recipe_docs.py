@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +17,11 @@ from click.testing import CliRunner
 from tunecheck.cli import cli
 from tunecheck.cli_recipe import recipe
 from tunecheck.recipes import command, engines
-from tunecheck.recipes.load import names
+from tunecheck.recipes.load import load, names
 from tunecheck.recipes.model import schema
 from tunecheck.recipes.rules import RULES
 from tunecheck.recipes.stored import to_json
+from tunecheck.recipes.table import table
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/recipes.md").read_text()
@@ -65,7 +70,7 @@ def test_files_of_keys_are_documented() -> None:
     (["lint", "lab-tiny", "--from", BOX], 0, "lab-tiny: warn"),
     (["lint", "qwen35-27b-vllm-dflash-1x", "--from", BOX], 1, "the recipe is for 12.0; this box has 2 x NVIDIA H200"),
     (["lint", "qwen35-397b-vllm-marlin-4x", "--from", BOX], 1, "the recipe needs 4 GPUs, this box has 2"),
-    (["list"], 0, "198 tok/s                 chars_div_4"),
+    (["list"], 0, "198 tok/s           chars_div_4"),
     (["show", "qwen35-122b-sglang-b12x-nextn-2x"], 0, "157.5 tok/s"),
 ])
 def test_verbs(argv: list[str], code: int, says: str) -> None:
@@ -80,6 +85,34 @@ def test_what_the_box_does_not_tell_is_neither_good_nor_bad(tmp_path: Path) -> N
     done = CliRunner().invoke(cli, ["recipe", "lint", str(mine), "--from", BOX])     # a VM: it hides the PCIe tree
     assert done.exit_code == 3
     assert "unknown    gpu-topology" in done.output and "unknown    p2p-host" in done.output
+
+
+def test_the_list_fits_a_narrow_terminal() -> None:
+    every = [load(name).frozen for name in names()]
+    narrow, wide = table(every, 60).splitlines(), table(every).splitlines()
+    assert len(narrow) == 2 * len(wide) == 2 * len(every) + 2 and max(map(len, narrow)) <= 60
+    assert [line.split() for line in wide] == [[*first.split(), *rest.split()] for first, rest in zip(
+        narrow[::2], narrow[1::2], strict=True)]
+
+
+def test_lint_wraps_on_a_terminal_alone() -> None:
+    argv = [sys.executable, "-m", "tunecheck", "recipe", "lint", "qwen35-27b-vllm-dflash-2x"]
+    env = {**os.environ, "PYTHONPATH": str(Path(command.__file__).parents[2]), "COLUMNS": "60"}
+    terminal, theirs = pty.openpty()
+    with open(terminal, "rb", buffering=0) as reader:
+        subprocess.run(argv, env=env, stdout=theirs, check=True, timeout=60)
+        os.close(theirs)
+        shown = reader.read(1 << 16).decode().splitlines()
+    piped = subprocess.run(argv, env=env, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+    assert max(map(len, shown)) <= 60 < max(map(len, piped))
+
+
+def test_without_yaml_nothing_is_printed_before_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A box has only the checker."""
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    for argv in (["list"], ["lint"], ["show", "lab-tiny"]):
+        done = CliRunner().invoke(cli, ["recipe", *argv])
+        assert done.output == "" and "recipes are read on the control node: yaml is missing" in str(done.exception)
 
 
 def test_usage_errors() -> None:

@@ -20,6 +20,7 @@ import yaml
 from tests.unit.checks.machines import build, spec_of
 
 from tunecheck.facts import codec
+from tunecheck.facts.fact import known
 from tunecheck.facts.snapshot import gather
 from tunecheck.recipes.box import Box, box_of
 from tunecheck.recipes.frozen import Recipe
@@ -89,6 +90,12 @@ def test_an_override_is_named_with_its_reason_and_never_silent() -> None:
     verdict = next(each for each in judge(recipe) if each.rule.id == "expert-parallel-pcie")
     assert verdict.outcome == "overridden"
     assert verdict.message.endswith("; overridden: 8 GPUs, patched")
+
+
+def test_a_box_without_gpus_is_told_so() -> None:
+    box = Box(known((), "PCI"))
+    (said,) = [each for each in judge(shipped("qwen35-122b-sglang-b12x-nextn-2x"), box) if each.rule.id == "gpu-memory"]
+    assert said.outcome == "reject" and said.text == "the recipe needs 96 GiB on each of 2 GPUs; this box has none"
 
 
 def test_without_a_box_its_rules_are_silent() -> None:

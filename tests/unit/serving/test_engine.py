@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.engine import models
-from tests.engine.pace_proxy import Proxy
+from tests.engine.pace_proxy import Manner, Proxy
 from tests.unit.serving.engines import Engine, engine
 
 from tunecheck.recipes.frozen import Canary, Expected
@@ -40,6 +40,16 @@ def _measure(base: str, plan: Plan | None = None, deadlines: Deadlines | None = 
         client.close()
 
 
+def _paced(proxy: Callable[..., Proxy], rate: float, **manner: object) -> Measured:
+    """Measured while the proxy kept its pace: on a busy machine it is late now and then, which is no figure of ours."""
+    for _ in range(6):
+        paced = proxy(rate=rate, **manner)
+        seen = _measure(paced.base)
+        if all(seconds < 1.03 * (tokens / rate + Manner.first) for tokens, seconds, _ in paced.sent if tokens >= 100):
+            break
+    return seen
+
+
 def _said(seen: Measured, want: Want | None = None) -> dict[str, str]:
     return {each.id: f"{each.outcome}: {each.text}" for each in reversed(judge(seen, want or Want()))}
 
@@ -57,14 +67,14 @@ def test_a_healthy_engine_is_accepted(good: Engine, api: str) -> None:
 
 @pytest.mark.parametrize(("rate", "outcome"), [(157.0, "fail: too slow"), (198.0, "pass")])
 def test_a_golden_figure_of_198(proxy: Callable[..., Proxy], rate: float, outcome: str) -> None:
-    said = _said(_measure(proxy(rate=rate).base), _GOLDEN)
+    said = _said(_paced(proxy, rate), _GOLDEN)
     assert said["speed"].startswith(outcome)
     assert said["spread"].startswith("pass")
 
 
 def test_a_published_198_only_warns(proxy: Callable[..., Proxy]) -> None:
     want = Want(Expected("decode_tok_s_c1", 198.0, 10.0, 5.0, "chars_div_4"))
-    found = judge(_measure(proxy(rate=157.0).base), want)
+    found = judge(_paced(proxy, 157.0), want)
     assert worst(found) == "warn"
     assert "published, counted by chars_div_4" in next(each.expected for each in found if each.id == "speed")
 
@@ -84,7 +94,7 @@ def test_broken_streams(proxy: Callable[..., Proxy], manner: dict[str, object], 
 
 def test_coalesced_chunks_count_the_same(proxy: Callable[..., Proxy]) -> None:
     """A client that counts chunks would say 40 tok/s, one that counts gaps 1000."""
-    said = _said(_measure(proxy(rate=198.0, coalesce=5).base), _GOLDEN)
+    said = _said(_paced(proxy, 198.0, coalesce=5), _GOLDEN)
     assert said["speed"].startswith("pass")
     assert said["delivery"] == "pass: 5.0 tokens an arrival"
 

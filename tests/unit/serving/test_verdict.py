@@ -55,6 +55,9 @@ def test_a_healthy_server_passes() -> None:
     (_with(text="D" * 3500), "output", "fail"),
     (replace(_GOOD, runs=(*_GOOD.runs, Run("logprobs", 4, Usage(9, 4), "abcd", finish="length",
                                            logprobs=(None,) * 4))), "logprobs", "fail"),
+    (replace(_GOOD, runs=tuple(replace(run, text="hello") for run in _GOOD.runs)), "output", "fail"),
+    (replace(_GOOD, runs=tuple(replace(run, text="") for run in _GOOD.runs)), "canary", "unknown"),
+    (replace(_GOOD, runs=(_RUN, _RUN, _RUN)), "output", "pass"),            # one question, greedily answered
     (_with(first_s=6.3), "delivery", "warn"),
     (_with(finish=None), "answers", "fail"),
     (_with(finish="abort"), "answers", "fail"),

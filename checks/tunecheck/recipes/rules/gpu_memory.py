@@ -19,8 +19,12 @@ def says(recipe: Recipe, box: Box | None) -> str | None:
                       else board.memory_mib >= least)
     if good is None:
         return Unknown("the memory of the boards is not known")
-    shown = ", ".join(f"{(board.memory_mib or 0) / 1024:.0f}" for board in box.boards.value or ())
-    return None if good else f"the recipe needs {wanted} GiB on each of {recipe.requires.gpus} GPUs; they have {shown}"
+    if good:
+        return None
+    shown = ", ".join("unknown" if board.memory_mib is None else f"{board.memory_mib / 1024:.0f}"
+                      for board in box.boards.value or ())
+    return (f"the recipe needs {wanted} GiB on each of {recipe.requires.gpus} GPUs; "
+            + (f"this box's have {shown}" if shown else "this box has none"))
 
 
 RULE = Rule(
