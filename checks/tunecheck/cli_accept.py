@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .errors import UsageError
+from .errors import ProbeError, TunecheckError, UsageError
 
 if TYPE_CHECKING:
     from .recipes.frozen import Recipe
@@ -76,12 +76,16 @@ def _measure(base: str | None, model: str, api: str, api_key_file: str | None, r
     ready = seconds("--wait-ready", wait_ready) if wait_ready else (
         recipe.serve.ready_seconds if recipe and profile == "boot" else 0)
     client = _client(where, model or (recipe.serve.name if recipe else ""), _key(api_key_file), api, deadlines)
+    from .notify import tell
     from .serving.session import Session
     from .serving.session import wait_ready as wait
 
     try:
-        wait(client, ready, _progress)
+        wait(client, ready, _waiting)
         seen = Session(client, plan, recipe.max_context if recipe else None, _progress).measure()
+    except TunecheckError as error:
+        tell(f"not accepted: {error}")
+        raise
     finally:
         client.close()
     _report(seen, recipe, digest, where, None, json_to, verbose, golden_to)
@@ -106,6 +110,7 @@ def _judge(files: tuple[str, ...], recipe_file: str | None, json_to: str | None,
 def _report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str, source: str | None,
             json_to: str | None, verbose: bool, golden_to: str | None) -> None:
     from .cli_check import say
+    from .notify import tell
     from .report.document import to_text
     from .report.terminal import style_for
     from .serving.document import document
@@ -123,6 +128,9 @@ def _report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str
         return _write(data, facts, None if alone else json_to, golden_to)
 
     say(text, write, alone)
+    worst = "fail" if data["exit_code"] == 1 else "unknown"
+    bad = next((each.message for each in findings if each.outcome == worst), "")
+    tell(f"not accepted: {bad}" if data["exit_code"] else "accepted, serving")
     raise SystemExit(data["exit_code"])
 
 
@@ -216,6 +224,16 @@ def seconds(option: str, text: str) -> float:
     if not found:
         raise UsageError(f"{option} {text}: expected a time, as in 90s or 20m")
     return float(found[1]) * _UNITS[found[2]]
+
+
+def _waiting(text: str) -> None:
+    """As ExecStartPost: systemd 252 lets us wait on although the main process of the unit has ended."""
+    from pathlib import Path
+
+    main = os.environ.get("MAINPID", "")
+    if main.isdigit() and not Path("/proc", main).exists():
+        raise ProbeError("the engine ended before it was ready; look at: journalctl -u tunecheck-inference")
+    _progress(text)
 
 
 def _progress(text: str) -> None:

@@ -87,6 +87,7 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
     from .gate.model_files import problems
     from .gate.state import state
     from .host.live import LiveHost
+    from .notify import tell
     from .recipes.stored import load_recipe
     from .report.output import emit, fitted
 
@@ -108,9 +109,10 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
     finally:
         door.close()
     if reasons:
-        # The first line is what `systemctl status` shows.
+        tell(f"gate closed: {reasons[0]}")      # the line Status of `systemctl status`
         for word, reason in zip(("closed", *("also",) * len(reasons)), reasons, strict=False):
             click.echo(fitted(f"tunecheck gate: {word}: {reason}", sys.stderr), err=True)
         raise SystemExit(1)
+    tell("gate open, starting")
     with suppress(UsageError):      # a full log disk does not keep a proven box from serving
         emit("tunecheck gate: open" + (f": {recipe.id} {digest[:19]}" if recipe else "") + "\n")

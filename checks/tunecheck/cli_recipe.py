@@ -161,20 +161,11 @@ def pin(which: str, output: str | None, engine: str, model_dir: str | None, revi
 def render(which: str, lock_file: str | None, output: str | None, as_command: bool, engine: str, models: str) -> None:
     """Write the frozen recipe that a box serves; only what is pinned and not rejected."""
     from .recipes.command import Paths, argv
-    from .recipes.load import load
-    from .recipes.rules import judge
+    from .recipes.handoff import servable
     from .recipes.stored import to_json
     from .report.output import emit, write_file
 
-    found = load(which, lock_file)
-    frozen = found.frozen
-    rejected = [each for each in judge(frozen) if each.outcome == "reject"]
-    if frozen.status == "draft" or found.source.serve.args is None:
-        raise UsageError(f"{which}: is a draft, and a draft is never served; run: tunecheck recipe pin {which}")
-    if rejected:
-        first = rejected[0]
-        reason = f", or state overrides.{first.rule.id} with a reason" if first.rule.overridable else ""
-        raise UsageError(f"{which}: {first.message}; correct it{reason}")
+    frozen = servable(which, lock_file)
     try:
         text = "\n".join(argv(frozen, engine, Paths(models=models))) + "\n" if as_command else to_json(frozen)
     except ValueError as error:

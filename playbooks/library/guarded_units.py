@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: the one place where this project lets systemd read its units again."""
+"""Ansible module: units, and systemd reads them again only where that takes no GPU away."""
 
 from __future__ import annotations
 
@@ -88,13 +88,11 @@ def main():
         have[unit["name"]] = state_of(module, unit["name"], booted)
     old = [name for name, state in have.items() if state.get("NeedDaemonReload") == "yes"]
     if booted and old:
-        refused = gpu_containers.refusal(gpu_containers.running(), gpu_containers.active_units(module))
+        refused = gpu_containers.reload(module)
         if refused:
             module.fail_json(msg="systemd still holds the old %s, and reading it again is refused: %s"
                              % (", ".join(old), refused))
         done.append("systemd read its units again for " + ", ".join(old))
-        if not module.check_mode:
-            module.run_command(["systemctl", "daemon-reload"], check_rc=True)
     for unit in module.params["units"]:
         for words, sentence in steps(unit, have[unit["name"]], booted):
             done.append(sentence)

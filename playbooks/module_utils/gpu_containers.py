@@ -14,7 +14,7 @@ import re
 
 from ansible.module_utils.box_io import read_text
 
-__all__ = ["UNIT", "Container", "active_units", "judge", "refusal", "running"]
+__all__ = ["UNIT", "Container", "active_units", "judge", "refusal", "reload", "running"]
 
 UNIT = "tunecheck-inference.service"
 _HOOKS = {"nvidia-container-runtime-hook", "nvidia-container-toolkit", "nvidia-container-cli"}
@@ -98,6 +98,16 @@ def active_units(module):
     """The inference unit where it is active or starting, as a list."""
     _code, out, _err = module.run_command(["systemctl", "is-active", UNIT])
     return [UNIT] if out.strip() in ("active", "activating", "reloading") else []
+
+
+def reload(module, stopped=""):
+    """Let systemd read its units again, outside check mode. Returns why not, or empty. ``stopped``: the name of our own
+    container, where its unit is stopped or about to be."""
+    containers = [each for each in running() if not stopped or each.name != stopped]
+    refused = refusal(containers, [] if stopped else active_units(module))
+    if not refused and not module.check_mode:
+        module.run_command(["systemctl", "daemon-reload"], check_rc=True)
+    return refused
 
 
 def _bundles(proc):

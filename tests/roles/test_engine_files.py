@@ -203,4 +203,4 @@ def test_daemon_reload_stands_in_one_place() -> None:
     files = [path for folder in ("roles", "playbooks", "checks") for path in (root / folder).rglob("*")
              if path.suffix in {".py", ".yml", ".j2", ".sh"}]
     doing = [path.name for path in files if re.search(r"daemon_reload:|\"daemon-reload\"", path.read_text())]
-    assert doing == ["guarded_units.py"]
+    assert doing == ["gpu_containers.py"]

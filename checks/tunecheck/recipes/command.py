@@ -38,7 +38,7 @@ _CACHES = {
 @dataclass(frozen=True)
 class Paths:
     """Where things are on the box. ``models``, ``cache`` and ``secrets`` are folders. ``gpus``: CDI names of GPUs,
-    "all" or "0", "1" or UUIDs. ``network``: private (a port published on 127.0.0.1) or host (listening on
+    "all" or "0", "1" or UUIDs. ``network``: private (a port published on ``bind``) or host (listening on
     127.0.0.1). ``secret``: whether the engine asks for a key."""
 
     models: str = "/srv/models"
@@ -47,6 +47,7 @@ class Paths:
     name: str = "tunecheck-inference"
     gpus: tuple[str, ...] = ("all",)
     network: str = "private"
+    bind: str = "127.0.0.1"
     log_max_mib: int = 100
     secret: bool = True
 
@@ -103,7 +104,7 @@ def _reach(recipe: Recipe, paths: Paths) -> list[str]:
         return ["--network=host"]
     if paths.network != "private":
         raise ValueError(f"network {paths.network}: expected private or host")
-    return [f"--publish=127.0.0.1:{recipe.serve.port}:{recipe.serve.port}"]
+    return [f"--publish={paths.bind}:{recipe.serve.port}:{recipe.serve.port}"]
 
 
 def _limits(recipe: Recipe) -> list[str]:

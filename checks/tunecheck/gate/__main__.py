@@ -1,0 +1,37 @@
+"""Is all of a recipe on this box? `python -m tunecheck.gate RECIPE MODELS ENGINE`, for the role inference.
+
+Asked before a served model is stopped for a new one: what the gate asks too, without the pass."""
+
+from __future__ import annotations
+
+import sys
+
+from ..errors import TunecheckError
+from ..host.live import LiveHost
+from ..recipes.stored import load_recipe
+from .image import image_id
+from .judge import Offer, of_recipe
+from .model_files import problems
+from .state import state
+
+
+def main(recipe_file: str, models: str, engine: str) -> int:
+    """Exit code 1 with one line per reason, 2 where the recipe cannot be read."""
+    try:
+        recipe, _digest = load_recipe(recipe_file)
+    except TunecheckError as error:
+        print(error, file=sys.stderr)
+        return 2
+    door = LiveHost()
+    try:
+        wrong = tuple(f"{each.file} {each.text}" for model in recipe.models for each in problems(models, model))
+        reasons = of_recipe(recipe, state(door), Offer(image_id(door, engine, recipe.image.image_id or "none"), wrong))
+    finally:
+        door.close()
+    for reason in reasons:
+        print(reason, file=sys.stderr)
+    return 1 if reasons else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
