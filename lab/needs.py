@@ -22,7 +22,7 @@ LAYER = {**BUILD, "debugfs": "e2fsprogs", "unshare": "util-linux"}
 # a signed apt repository, a registry to pin images from.
 REPOSITORY = {"apt-ftparchive": "apt-utils", "dpkg-deb": "dpkg", "gpg": "gpg"}
 TEST = {"cc": "gcc", "chromium": "chromium", "podman": "podman", "runc": "runc", "skopeo": "skopeo",
-        "docker-registry": "docker-registry", "conmon": "conmon", "ip": "iproute2", "iptables": "iptables", "curl": "curl",
+        "conmon": "conmon", "ip": "iproute2", "iptables": "iptables", "curl": "curl",
         **REPOSITORY}
 _HEADER = ("/usr/include/stdio.h", "libc6-dev")
 KEYRING = ("/usr/share/keyrings/debian-archive-keyring.gpg", "debian-archive-keyring")
