@@ -1,11 +1,12 @@
 # The front door. Everything below needs Python >= 3.11 and, for the lab, an x86-64 Debian or Ubuntu.
 #   make demo       set up, build and boot the lab box, provision it, print its preflight report
 #   make demo-down  end the lab box
-#   make test       set up and run every test this machine can run     (TESTS="-k grub" narrows)
+#   make test       set up and run every test this machine can run     (TESTS="-k grub" narrows, LONG=1 adds)
 #   make ptx        compile the GPU kernels after a change of tunecheck.cu (needs nvcc)
 #   make setup | lint | lock | clean
 PYTHON ?= python3
 TESTS ?=
+export LONG ?=
 front = @$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("make: Python %d.%d is too old, expected 3.11 or later; name one: make PYTHON=python3.13 ..." % sys.version_info[:2])' && exec $(PYTHON) -m lab.front
 
 .PHONY: setup demo demo-down test lint lock ptx clean

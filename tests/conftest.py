@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,10 @@ def repo() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests that need a GPU where there is none."""
+    """Skip the tests that need a GPU where there is none, and the long ones where they are not asked for."""
+    for item in items:
+        if item.get_closest_marker("long") and not os.environ.get("LONG"):
+            item.add_marker(pytest.mark.skip(reason="takes minutes; make test LONG=1 runs it"))
     if Path("/proc/driver/nvidia/version").exists():
         return
     for item in items:

@@ -115,6 +115,7 @@ def _gone(box: DriverBox, name: str) -> bool:
     return not (box.upper / name).is_file()
 
 
+@pytest.mark.long
 def test_the_versions_of_the_receipt_come_back(make_box: MakeBox) -> None:
     box = make_box(OLD, NEW)
     source = box.upper / "etc/apt/sources.list.d/own.list"
@@ -231,6 +232,7 @@ def _unshared(box: DriverBox) -> list[int]:
     return found
 
 
+@pytest.mark.long
 def test_a_library_moved_by_hand_is_named(make_box: MakeBox) -> None:
     box = make_box(OLD)
     assert box.module(version=OLD)["changed"]
@@ -240,6 +242,7 @@ def test_a_library_moved_by_hand_is_named(make_box: MakeBox) -> None:
     assert f"library: libnvidia-ml.so.1 is 580.65.06; expected {OLD}" in failed["msg"], failed
 
 
+@pytest.mark.long
 def test_a_hold_that_was_taken_away_and_a_module_that_is_gone_come_back(make_box: MakeBox) -> None:
     box = make_box(OLD)
     assert box.module(version=OLD)["changed"]
@@ -253,6 +256,7 @@ def test_a_hold_that_was_taken_away_and_a_module_that_is_gone_come_back(make_box
     assert free["changed"] and box.held() == [] and not box.module(version=OLD, hold=False)["changed"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("source", ["leave", "mirror"])
 def test_the_role(make_box: MakeBox, tmp_path: Path, source: str) -> None:
     box = make_box(OLD)

@@ -63,7 +63,7 @@ def revisions(box: DriverBox) -> list[str]:
     return [row.split("|")[1].strip() for row in rows]
 
 
-@pytest.mark.parametrize("suites", SUITES)
+@pytest.mark.parametrize("suites", [pytest.param("main", marks=pytest.mark.long), "backports"])
 def test_the_verdict_is_what_dkms_says(boxes: dict[str, DriverBox], suites: str) -> None:
     """Whatever the mirror has today: what the trial build refuses, DKMS fails at, and what it lets pass, is built."""
     box = boxes[suites]
