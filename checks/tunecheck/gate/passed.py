@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..errors import UsageError
-from ..facts import codec
+from ..facts.typed_file import read_typed, typed_text
 from ..report.output import write_file
 from ..rules.finding import Finding
 from .state import State
@@ -20,6 +18,7 @@ __all__ = ["PATH", "SCHEMA", "Pass", "from_findings", "make_own_folder", "read",
 SCHEMA = "tunecheck/pass/1"
 PATH = "/run/tunecheck/pass.json"
 _SHOWN = 5
+_AGAIN = "run: tunecheck preflight --pass"
 
 
 @dataclass(frozen=True)
@@ -59,26 +58,12 @@ def make_own_folder(path: str) -> None:
 
 def write(path: str, found: Pass) -> None:
     """Replace the pass in one step; readable by everybody, written by root only."""
-    document = {"schema": SCHEMA, "pass": codec.encode(Pass, found)}
-    write_file(path, (json.dumps(document, indent=2) + "\n").encode(), 0o644, "pass")
+    write_file(path, typed_text(SCHEMA, Pass, found).encode(), 0o644, "pass")
 
 
 def read(path: str) -> Pass:
     """UsageError says why there is none; the gate stays closed then."""
-    try:
-        with open(path, "rb") as stream:
-            document: Any = json.loads(stream.read(1 << 20))
-    except FileNotFoundError:
-        raise UsageError(f"no preflight has passed in this boot ({path} is not there); run: tunecheck preflight "
-                         "--pass") from None
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError):
-        raise UsageError(f"{path}: is not JSON; run: tunecheck preflight --pass") from None
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise UsageError(f"{path}: is not a {SCHEMA}; run: tunecheck preflight --pass")
-    try:
-        found: Pass = codec.decode(Pass, document.get("pass"))
-    except ValueError as error:
-        raise UsageError(f"{path}: is not a usable pass ({error}); run: tunecheck preflight --pass") from None
+    if not Path(path).exists():
+        raise UsageError(f"no preflight has passed in this boot ({path} is not there); {_AGAIN}")
+    found: Pass = read_typed(path, SCHEMA, Pass, _AGAIN)[0]
     return found

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from ..errors import UsageError
-from ..facts import codec
+from ..facts.typed_file import read_typed, typed_text
 
 __all__ = ["SCHEMA", "Lock", "LockedImage", "LockedModel", "lock_beside", "lock_text", "read_lock"]
 
 SCHEMA = "tunecheck/lock/1"
-_MAX_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -54,24 +50,10 @@ def lock_beside(recipe: Path) -> Path:
 
 def lock_text(lock: Lock) -> str:
     """The document's text, sorted."""
-    return json.dumps({"schema": SCHEMA, "lock": codec.encode(Lock, lock)}, indent=2, sort_keys=True) + "\n"
+    return typed_text(SCHEMA, Lock, lock)
 
 
 def read_lock(path: Path) -> Lock:
     """UsageError says why it is none."""
-    again = "write it again: tunecheck recipe pin"
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise UsageError(f"{path}: larger than {_MAX_BYTES >> 20} MiB; no lock is")
-        document: Any = json.loads(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror}); {again}") from None
-    except (ValueError, RecursionError):
-        raise UsageError(f"{path}: is not JSON; {again}") from None
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise UsageError(f"{path}: is not a {SCHEMA}; {again}")
-    try:
-        found: Lock = codec.decode(Lock, document.get("lock"))
-    except ValueError as error:
-        raise UsageError(f"{path}: is not a usable lock ({error}); {again}") from None
+    found: Lock = read_typed(path, SCHEMA, Lock, "write it again: tunecheck recipe pin")[0]
     return found
