@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,3 +56,17 @@ def test_a_reboot_that_may_not_happen_is_left_pending(
     assert done.returncode == 0, done.stdout + done.stderr
     assert "reboot pending: a trial boot is staged" in done.stdout and "changed=0" in done.stdout
     assert " ".join(f"({reason})".split()) in " ".join(done.stdout.split())
+
+
+def test_no_tag_leaves_a_role_without_what_another_one_hands_it() -> None:
+    """Roles validate their arguments under every tag, so what another role sets needs a default there; and where
+    kernel_cmdline works, pcie_acs must have run, or its tokens would be taken away."""
+    block = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text())[0]["tasks"][1]["block"]
+    tags = {each["ansible.builtin.import_role"]["name"]: set(each["tags"]) for each in block
+            if "ansible.builtin.import_role" in each}
+    assert tags["kernel_cmdline"] == tags["pcie_acs"]
+    for role in tags:
+        defaults = (ROOT / f"roles/{role}/defaults/main.yml").read_text()
+        for other in tags.keys() - {role}:
+            handed = re.findall(rf"\b{other}_\w+(?! *\| *default| *\w)", defaults)
+            assert not handed, f"{role} needs {handed} of {other} without a default"
