@@ -67,6 +67,6 @@ def test_no_tag_leaves_a_role_without_what_another_one_hands_it() -> None:
     assert tags["kernel_cmdline"] == tags["pcie_acs"]
     for role in tags:
         defaults = (ROOT / f"roles/{role}/defaults/main.yml").read_text()
-        for other in tags.keys() - {role}:
+        for other in tags.keys() - {role, "box_spec"}:     # that one runs under every tag
             handed = re.findall(rf"\b{other}_\w+(?! *\| *default| *\w)", defaults)
             assert not handed, f"{role} needs {handed} of {other} without a default"
