@@ -63,7 +63,7 @@ def driver(box: Box) -> CompletedRun:
 
 def versions(box: Box) -> dict[str, str]:
     """Installed packages of the driver: {name: version}."""
-    text = box.ssh("dpkg-query -W -f '${Package} ${Version} ${db:Status-Abbrev}\\n' '*nvidia*' libcuda1")
+    text = box.ssh("dpkg-query -W -f '${Package} ${Version} ${db:Status-Abbrev}\\n' '*nvidia*' libcuda1; true")
     rows = [line.split() for line in text.splitlines()]
     return {row[0]: row[1] for row in rows if len(row) == 3 and row[2][1] == "i" and row[0] not in standins.TOOLKIT}
 
