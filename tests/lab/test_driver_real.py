@@ -17,6 +17,7 @@ from tests.lab.driver_box import DriverBox
 
 from lab import tree
 
+pytestmark = pytest.mark.long
 PACKAGE, VERSION = "nvidia-open-kernel-dkms", "550.163.01"
 SUITES = {"main": "trixie trixie-updates", "backports": "trixie trixie-updates trixie-backports"}
 
@@ -63,7 +64,7 @@ def revisions(box: DriverBox) -> list[str]:
     return [row.split("|")[1].strip() for row in rows]
 
 
-@pytest.mark.parametrize("suites", [pytest.param("main", marks=pytest.mark.long), "backports"])
+@pytest.mark.parametrize("suites", SUITES)
 def test_the_verdict_is_what_dkms_says(boxes: dict[str, DriverBox], suites: str) -> None:
     """Whatever the mirror has today: what the trial build refuses, DKMS fails at, and what it lets pass, is built."""
     box = boxes[suites]
