@@ -21,6 +21,8 @@ from tests.lab.conftest import MakeBox
 from lab import access
 from lab import standin_packages as standins
 
+# Builds take minutes without KVM; test_driver_packages.py sees the same code natively, without the reboots.
+pytestmark = pytest.mark.long
 WANTED, NEWER = "595.58.03", "595.71.05"
 MIRROR = "/srv/mirror"
 PLAY = "playbooks/provision.yml"
@@ -118,7 +120,7 @@ def test_a_moved_library_is_caught(lab: Box) -> None:
 
 
 def test_a_container_gets_the_boards_by_cdi_and_keeps_them(lab: Box, repository: Repository) -> None:
-    """Nodes with NVIDIA's numbers and no driver: who may open one is told "no such device", else "not permitted"."""
+    """Nodes with NVIDIA's number, which the stand-in module opens for whoever the container's cgroup lets through."""
     lab.ssh("for i in 0 1; do [ -e /dev/nvidia$i ] || mknod -m 666 /dev/nvidia$i c 195 $((i + 100)); done")
     lab.set_spec({**spec(repository), "runtime": {
         "engine": "podman", "toolkit": TOOLKIT, "toolkit_source": "mirror", "log_max_mib": 50}})
@@ -136,9 +138,9 @@ def test_a_container_gets_the_boards_by_cdi_and_keeps_them(lab: Box, repository:
             "3000", timeout=300)
     try:
         lab.ssh("systemctl daemon-reload")
-        tried = [lab.ssh(f"podman exec served /usr/bin/dash -c ': <{node}' 2>&1", check=False)
+        tried = [lab.ssh(f"podman exec served /usr/bin/dash -c ': <{node} && echo opened' 2>&1", check=False).strip()
                  for node in ("/dev/nvidia0", "/dev/nvidia1")]
-        assert all("No such device or address" in each for each in tried), tried
+        assert tried == ["opened", "opened"]
     finally:
         lab.ssh("podman rm -f -t 0 served; podman rmi localhost/small:1", check=False)
 
