@@ -1,7 +1,8 @@
 # The front door. Everything below needs Python >= 3.11 and, for the lab, an x86-64 Debian or Ubuntu.
 #   make demo       set up, build and boot the lab box, provision it, print its preflight report
 #   make demo-down  end the lab box
-#   make test       set up and run every test this machine can run     (TESTS="-k grub" narrows, LONG=1 adds)
+#   make test       set up and run every test this machine can run     (TESTS="-k grub" narrows; LONG=1: and
+#                   what takes another half an hour: a driver's VM session, Debian's own driver)
 #   make ptx        compile the GPU kernels after a change of tunecheck.cu (needs nvcc)
 #   make setup | lint | lock | clean
 PYTHON ?= python3
