@@ -77,11 +77,13 @@ def _measure(base: str | None, model: str, api: str, api_key_file: str | None, r
         recipe.serve.ready_seconds if recipe and profile == "boot" else 0)
     client = _client(where, model or (recipe.serve.name if recipe else ""), _key(api_key_file), api, deadlines)
     from .notify import tell
+    from .serving import interrupt
     from .serving.session import Session
     from .serving.session import wait_ready as wait
 
     try:
         wait(client, ready, _waiting)
+        interrupt.remember()
         seen = Session(client, plan, recipe.max_context if recipe else None, _progress).measure()
     except TunecheckError as error:
         tell(f"not accepted: {error}")

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 
 from ..errors import ProbeError, UsageError
+from . import interrupt
 from .measured import Run
 from .sse import ended, run_of
 
@@ -131,6 +132,7 @@ class Client:
         return {key: value for key, value in body.items() if key not in refused}
 
     def _stream(self, kind: str, tokens: int, body: Mapping[str, Any]) -> tuple[Run, int]:
+        interrupt.check()
         path = "/v1/chat/completions" if self.api == "chat" else "/v1/completions"
         request = self._http.build_request("POST", self.root + path, json=body)
         arrivals: list[tuple[float, bytes]] = []
@@ -149,6 +151,7 @@ class Client:
                 watch = _Watch(self.deadlines, begun, response)
                 size, tail = 0, b""
                 for content in response.iter_raw():
+                    interrupt.check()
                     arrivals.append((time.monotonic() - begun, content))
                     if b"data:" in content:
                         watch.heard()

@@ -1,0 +1,32 @@
+"""Ctrl-C that is not lost.
+
+Python drops a KeyboardInterrupt that comes while a generator of the HTTP library is finalised ("Exception ignored in:
+<generator object HTTP11ConnectionByteStream.__iter__>", seen with httpcore 1.0). It is remembered, and raised again
+before the next request and at the next arrival."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+
+__all__ = ["check", "remember"]
+
+_asked = threading.Event()
+
+
+def remember() -> None:
+    """From now on. Where somebody else handles the signal, that stays so."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _handle)
+
+
+def check() -> None:
+    """Raise KeyboardInterrupt where one was asked for."""
+    if _asked.is_set():
+        raise KeyboardInterrupt
+
+
+def _handle(number: int, frame: FrameType | None) -> None:
+    _asked.set()
+    raise KeyboardInterrupt
