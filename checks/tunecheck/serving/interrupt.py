@@ -7,8 +7,13 @@ before the next request and at the next arrival."""
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 __all__ = ["check", "remember"]
 
@@ -19,12 +24,19 @@ def remember() -> None:
     """From now on. Where somebody else handles the signal, that stays so."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _handle)
+        sys.unraisablehook = _untold
 
 
 def check() -> None:
     """Raise KeyboardInterrupt where one was asked for."""
     if _asked.is_set():
         raise KeyboardInterrupt
+
+
+def _untold(unraisable: UnraisableHookArgs) -> None:
+    """It is not lost, so there is nothing to tell."""
+    if not (unraisable.exc_type and issubclass(unraisable.exc_type, KeyboardInterrupt)):
+        sys.__unraisablehook__(unraisable)
 
 
 def _handle(number: int, frame: FrameType | None) -> None:
