@@ -64,12 +64,13 @@ def make_tree(folder: Path) -> Path:
 class DriverBox:
     """One box with a mirror of its own at file:///mnt."""
 
-    def __init__(self, tree: Path, folder: Path, repository: Repository) -> None:
+    def __init__(self, tree: Path, folder: Path, repository: Repository, kernel: str = "") -> None:
+        """``kernel``: the one that runs there, default the tree's own."""
         self.folder, self.repository = folder, repository
         for name in ("upper/etc", "upper/usr/lib", "upper/usr/sbin", "work", "root"):
             (folder / name).mkdir(parents=True)
         self.upper = folder / "upper"
-        self.kernel = next((tree / "lib/modules").iterdir()).name
+        self.kernel = kernel or next((tree / "lib/modules").iterdir()).name
         self._script("enter", tree, "")
         self._script("python", tree, "/usr/bin/python3")
         (folder / "uname.c").write_text(_UNAME % self.kernel)
@@ -98,10 +99,10 @@ class DriverBox:
         return subprocess.Popen(self._ansible(arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, cwd=ROOT, env=_environment())
 
-    def module(self, *options: str, **arguments: Any) -> dict[str, Any]:
+    def module(self, *options: str, seconds: float = 600, **arguments: Any) -> dict[str, Any]:
         """Run driver_packages through Ansible; its result."""
         done = subprocess.run([*self._ansible(arguments), *options], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=600, cwd=ROOT, env=_environment())
+                              text=True, timeout=seconds, cwd=ROOT, env=_environment())
         assert "=> {" in done.stdout, done.stdout + done.stderr
         return json.loads(done.stdout[done.stdout.index("=> {") + 3:])  # type: ignore[no-any-return]
 
