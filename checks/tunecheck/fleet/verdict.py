@@ -96,8 +96,8 @@ class HostRow:
 @dataclass(frozen=True)
 class FleetReport:
     """``previous`` is the audit that this one was compared with. ``timeline``: (audit id, time, changed values, hosts
-    that answered), oldest first. ``notes``: one line each (re-baselined, versions differ, a waiver that matched nothing,
-    a fact that looks volatile)."""
+    that answered), oldest first. ``notes``: one line each (re-baselined, versions differ, a waiver that matched
+    nothing, a fact that looks volatile)."""
 
     audit: AuditHead
     previous: AuditHead | None
