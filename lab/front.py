@@ -24,7 +24,7 @@ from lab.say import elapsed, say, started
 VENV = paths.REPO / ".venv"
 PYTHON = VENV / "bin/python"
 REQUIREMENTS = paths.REPO / "requirements"
-LOCKS = {"box": [], "control": ["control"], "dev": ["control", "test"]}
+LOCKS = {"box": [], "control": ["control"], "dev": ["control", "postgres", "ingest", "parquet", "test"]}
 INVENTORY = "inventory/lab"
 
 
