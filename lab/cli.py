@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from pathlib import Path
+from typing import Any
 
 from lab import access, image, layer, layouts, needs, paths, process, recipe
 from lab.errors import LabError
@@ -27,14 +29,18 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _build(args: argparse.Namespace) -> None:
-    print(layer.build(recipe.LAYERS[args.image]) if args.image != "base" else image.build())
+    print(_image(args))
+
+
+def _image(args: argparse.Namespace) -> Path:
+    return layer.build(recipe.LAYERS[args.image]) if args.image != "base" else image.build()
 
 
 def _up(args: argparse.Namespace) -> None:
-    image.build()
+    base = _image(args)
     box = Machine(args.name)
     say(f"lab box `{args.name}`: layout {args.layout}, iommu {args.iommu}, {needs.accelerator()}")
-    box.up(args.layout, args.iommu)
+    box.up(args.layout, args.iommu, base=base)
     if args.no_wait:
         return
     try:
@@ -98,14 +104,17 @@ def _parser() -> argparse.ArgumentParser:
     timeout.add_argument("--timeout", type=float, help="seconds a boot may take (default: $LAB_BOOT_TIMEOUT or 300)")
 
     build = verbs.add_parser("build", help="build the image, if this recipe's is not there yet")
-    build.add_argument("image", nargs="?", default="base", choices=("base", *recipe.LAYERS),
-                       help="drivers: with DKMS, compiler, headers and podman (default: base)")  # fmt: skip
+    images: dict[str, Any] = {"default": "base", "choices": ("base", *recipe.LAYERS),
+              "help": "drivers: with DKMS, compiler, headers and podman; serving: with podman, an engine and its model "
+                      "(default: base)"}  # fmt: skip
+    build.add_argument("image", nargs="?", **images)
     build.add_argument("--tie-stdin", action="store_true", help=argparse.SUPPRESS)
     build.set_defaults(run=_build)
     up = verbs.add_parser("up", parents=[named, timeout], help="start a machine on a fresh disk and wait for ssh")
     up.add_argument("--layout", choices=layouts.LAYOUTS, default="switch",
                     help="; ".join(f"{k}: {v.summary}" for k, v in layouts.LAYOUTS.items()))  # fmt: skip
     up.add_argument("--iommu", choices=layouts.IOMMUS, default="intel", help="emulated IOMMU (default: intel)")
+    up.add_argument("--image", **images)
     up.add_argument("--no-wait", action="store_true", help="return as soon as QEMU runs")
     up.set_defaults(run=_up)
     verbs.add_parser("wait", parents=[named, timeout], help="wait for ssh").set_defaults(run=_wait)

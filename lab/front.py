@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import shutil
 import signal
@@ -15,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from lab import needs, paths, process, ptx
+from lab import engine, needs, paths, process, ptx
 from lab.errors import LabError, NoMeansError
 from lab.machine import Machine
 from lab.say import elapsed, say, started
@@ -23,7 +24,7 @@ from lab.say import elapsed, say, started
 VENV = paths.REPO / ".venv"
 PYTHON = VENV / "bin/python"
 REQUIREMENTS = paths.REPO / "requirements"
-LOCKS = {"box": [], "control": ["control"], "dev": ["control", "test"]}
+LOCKS = {"box": [], "control": ["control"], "dev": ["control", "postgres", "ingest", "parquet", "test"]}
 INVENTORY = "inventory/lab"
 
 
@@ -38,7 +39,7 @@ def _packages(lab: bool) -> None:
     wanted = [] if _has_venv() else ["python3-venv"]
     if lab:
         needs.check_architecture()
-        wanted += needs.missing_packages(needs.BUILD)
+        wanted += needs.missing_packages(needs.LAYER)
     if wanted:
         _install(wanted)
 
@@ -121,7 +122,7 @@ def demo() -> int:
     try:
         if was_up:
             say("lab box `lab` is already up; using it as it is")
-        elif _run(str(PYTHON), "-m", "lab", "up"):
+        elif _run(str(PYTHON), "-m", "lab", "up", "--image", "serving"):
             return 1
         begin = time.time()
         say(f"ansible-playbook site.yml -i {INVENTORY}")
@@ -136,8 +137,28 @@ def demo() -> int:
     say(f"ansible-playbook ended with exit code {rc} after {time.time() - begin:.0f} s")
     if report.exists():
         print(f"report: {report}")
+    if rc == 0 and (box.folder / engine.LOCK).exists():
+        rc = _ask(box)
     print("look around: python3 -m lab ssh lab    end it: make demo-down")
     return rc
+
+
+def _ask(box: Machine) -> int:
+    """A question to what the box serves, with its key and without: as an operator would, with curl on the box."""
+    body = json.dumps({"model": "tiny", "max_tokens": 16, "messages": [
+        {"role": "user", "content": "What is the capital of France? Answer with one word."}]})  # fmt: skip
+    ask = "curl -sS -m 60 -H 'Content-Type: application/json' -d '" + body + "' http://127.0.0.1:30000/v1/chat/completions"
+    status = box.ssh(f"{ask} -o /dev/null -w '%{{http_code}}'").stdout
+    print(f"served on the box's loopback, without its key: HTTP {status}")
+    said = box.ssh(f'{ask} -H "Authorization: Bearer $(cat /etc/tunecheck/secrets/api-key)"', timeout=120)
+    try:
+        answer = json.loads(said.stdout)["choices"][0]["message"]["content"].strip()
+    except (ValueError, LookupError, TypeError, AttributeError):
+        print(f"demo: with its key the served model gave no answer but {(said.stdout + said.stderr)[:300]!r}; "
+              "look: python3 -m lab ssh lab systemctl status tunecheck-inference", file=sys.stderr)
+        return 1
+    print(f"with its key: the capital of France? {answer[:60]!r}")
+    return 0 if status == "401" else 1
 
 
 def demo_down() -> int:

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from lab import engine, needs, paths, process, qemu, recipe, tree
 from lab import layer as layers
-from lab import needs, paths, process, qemu, recipe, tree
 from lab.errors import LabError
 from lab.say import say, started
 
@@ -57,6 +57,8 @@ def _build_with_sudo(layer: recipe.Layer | None) -> None:
         raise LabError("building the image needs root and there is no sudo; run as root: python3 -m lab build")
     keep = {k: v for k, v in os.environ.items() if k.startswith("LAB_") or k.lower().endswith("_proxy")}
     keep |= {"TUNECHECK_LAB": str(paths.root()), "LAB_STARTED": started(), "PYTHONPATH": str(paths.REPO)}
+    if layer is recipe.SERVING:
+        keep[engine.PACKAGE] = str(engine.package())
     keep |= {"LAB_OWNER": f"{os.getuid()}:{os.getgid()}"}
     argv = ["sudo", "--", "env", *(f"{k}={v}" for k, v in keep.items())]
     # The system's Python, without bytecode: root leaves no files in the checkout.

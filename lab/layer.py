@@ -1,6 +1,6 @@
 """Images with more on them than the base image, made from it natively: unpack it, apt-get in a chroot, pack it.
 
-Measured on 2 quiet cores: 40 s for the drivers' layer, no boot. `make demo` never needs one.
+Measured on 2 quiet cores, no boot: 40 s for the drivers' layer. The demo's box is the serving layer.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from lab import image, needs, paths, recipe, tree
+from lab import engine, image, needs, paths, recipe, tree
 from lab.errors import LabError
 from lab.say import say
 
@@ -29,7 +29,7 @@ def build(layer: recipe.Layer) -> Path:
 
 def build_as_root(layer: recipe.Layer) -> None:
     """Build it; the caller holds the lock. Nothing half-built stays."""
-    say(f"image `{layer.name}`: {' '.join(layer.packages)} (downloads about 140 MB)")
+    say(f"image `{layer.name}`: {' '.join(layer.packages)} (downloads about {layer.download} MB)")
     work = Path(tempfile.mkdtemp(prefix=image.BUILDING, dir=paths.images()))
     work.chmod(0o755)
     try:
@@ -39,7 +39,11 @@ def build_as_root(layer: recipe.Layer) -> None:
             release = next((root / "lib/modules").iterdir()).name
             shutil.copy(layer.script, root / "root/layer.sh")
             packages = [name.format(release=release) for name in layer.packages]
-            code, output = tree.enter(root, ["sh", "/root/layer.sh", release, *packages])
+            brought = None
+            if layer is recipe.SERVING:
+                brought = work / "brought"
+                engine.bring(brought, log)
+            code, output = tree.enter(root, ["sh", "/root/layer.sh", release, *packages], brought)
             log.write(output.encode())
             if code != 0:
                 end = "\n".join(f"    {line}" for line in output.splitlines()[-15:])
@@ -50,6 +54,9 @@ def build_as_root(layer: recipe.Layer) -> None:
             (work / tree.MODES).write_text(tree.modes(root))
             tree.pack(root, image.path(), work / image.DISK, log)
         shutil.rmtree(root)
+        if brought is not None:
+            engine.pin(brought, work / engine.LOCK)
+            shutil.rmtree(brought)
         image.own(work)
         work.rename(path(layer).parent)
         (paths.images() / "layer.log").unlink()

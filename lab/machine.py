@@ -85,12 +85,14 @@ class Machine:
             ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", backing, DISK], cwd=self.folder, check=True
         )
         accelerator = needs.accelerator()
+        # What its disk serves, for the control node.
+        pinned = list(base.parent.glob("*.lock.json"))
         marker = f"tunecheck-lab-{self.name}"
         child = qemu.start(
             self.folder,
             qemu.command(
                 disk=f"file={DISK},format=qcow2", console=CONSOLE, marker=marker, memory=MEMORY_MIB,
-                machine=layouts.machine_type(iommu, accelerator == "kvm"),
+                machine=layouts.machine_type(iommu, accelerator == "kvm"), vectors=bool(pinned),
                 extra=["-smbios", f"type=11,path={access.CREDENTIALS}",
                        "-qmp", f"unix:{qmp.SOCKET},server=on,wait=off",
                        *layouts.arguments(layout, iommu, MEMORY_MIB)],
@@ -103,6 +105,8 @@ class Machine:
                 raise LabError(self._failed("ended right after its start"))
             state = Running(child.pid, ticks, marker, port, layout, iommu, accelerator, base.parent.name)
             access.write_config(self.folder, self.name, port)
+            for lock in pinned:
+                shutil.copy(lock, self.folder)
             (self.folder / STATE).write_text(json.dumps(asdict(state), indent=2) + "\n")
         except BaseException:
             process.stop_group(child)

@@ -37,7 +37,7 @@ def environment() -> dict[str, str]:
 def missing_packages(programs: dict[str, str]) -> list[str]:
     """Return the Debian packages whose program is not on this machine."""
     found = {package for program, package in programs.items() if shutil.which(program, path=_PATH) is None}
-    if programs is BUILD and not Path(KEYRING[0]).exists():
+    if "mmdebstrap" in programs and not Path(KEYRING[0]).exists():
         found.add(KEYRING[1])
     if programs is TEST and not Path(_HEADER[0]).exists():
         found.add(_HEADER[1])

@@ -29,11 +29,15 @@ FORMAT = 2  # of the image's folder: 2 has modes.txt
 
 @dataclass(frozen=True)
 class Layer:
-    """More packages on the base image; ``script`` runs in its tree. ``{release}`` in a name is the kernel's."""
+    """More packages on the base image; ``script`` runs in its tree. ``{release}`` in a name is the kernel's;
+    ``download`` is in MB."""
 
     name: str
     packages: tuple[str, ...]
     script: Path
+    download: int
+    #: What the layer is also made of: counted in its digest.
+    files: tuple[Path, ...] = ()
 
 
 #: What tests/lab/test_driver.py needs: DKMS with compiler and headers, containers, unattended upgrades.
@@ -41,9 +45,15 @@ DRIVERS = Layer(
     "drivers",
     ("dkms", "gcc", "libc6-dev", "make", "linux-headers-{release}", "gnupg", "podman", "crun", "skopeo",
      "unattended-upgrades", "mokutil", "uidmap"),
-    _HERE / "drivers.sh",
+    _HERE / "drivers.sh", 140,
 )  # fmt: skip
-LAYERS = {layer.name: layer for layer in (DRIVERS,)}
+#: What the demo needs: podman, an engine's image as an archive, its model (engine.py).
+SERVING = Layer(
+    "serving", ("podman", "crun", "curl"), _HERE / "serving.sh", 75,
+    (_HERE / "engine.py", _HERE / "engine/llama_server.py", _HERE / "engine/llama-server",
+     _HERE.parent / "tests/fixtures/engine/tiny.gguf", _HERE.parent / "pyproject.toml"),
+)
+LAYERS = {layer.name: layer for layer in (DRIVERS, SERVING)}
 
 
 def environment() -> dict[str, str]:
@@ -66,6 +76,7 @@ def digest() -> str:
 def layer_digest(layer: Layer) -> str:
     """Return the same of a layer: another base image makes another layer."""
     content = json.dumps([digest(), layer.name, layer.packages]).encode() + layer.script.read_bytes()
+    content += b"".join(hashlib.sha256(path.read_bytes()).digest() for path in layer.files)
     return hashlib.sha256(content).hexdigest()[:12]
 
 

@@ -19,6 +19,8 @@ _ROOT_AT = (1 + recipe.BIOS_MIB + recipe.ESP_MIB) * 2**20
 # $1: the tree, $2: a folder to see at /mnt or nothing; the rest is the program.
 _ENTER = """set -e
 root=$1 seen=$2; shift 2
+# A mount point, as "/" is everywhere else: podman remounts it.
+mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
 mount -t tmpfs -o size=3g,mode=1777 tmp "$root/tmp"

@@ -101,10 +101,7 @@ def engine_image(folder: Path, archive: Path) -> None:
         if word.startswith("/") and not (root / word[1:]).exists():
             (root / word[1:]).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(word, root / word[1:])
-    shutil.copy(HERE / "llama_server.py", root / "app/llama_server.py")
-    start = root / "app/llama-server"
-    start.write_text("#!/usr/bin/python3\nimport runpy, sys\nsys.path.insert(0, '/app/lib')\n"
-                     "runpy.run_path('/app/llama_server.py')\n")
-    start.chmod(0o755)
+    shutil.copy(REPO / "lab/engine/llama_server.py", root / "app/llama_server.py")
+    shutil.copy(REPO / "lab/engine/llama-server", root / "app/llama-server")
     subprocess.run(["tar", "-C", str(root), "-cf", str(archive), "."], check=True, timeout=120)
     shutil.rmtree(root)

@@ -1,0 +1,115 @@
+"""What an audit comes to: causes, splits, gaps. Every output is written from a FleetReport alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from .model import AuditHead, Problem, Status
+
+__all__ = ["Authority", "Cause", "FleetReport", "HostRow", "Since", "Split", "Waived"]
+
+#: Who says that the value is not what it should be: the spec's rules; the box's own earlier self; most of its group;
+#: the role's dry run; the box being unlike every other where it must be (duplicate serial) or unlike before (replaced).
+Authority = Literal["desired", "previous", "majority", "role", "identity"]
+
+
+@dataclass(frozen=True)
+class Since:
+    """When a value came: after audit ``after`` (the last one that saw another value; None: it was so when the host was
+    first seen) and not later than audit ``seen``. Times are the control node's."""
+
+    seen: int
+    seen_at: float
+    after: int | None = None
+    after_at: float | None = None
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One thing that happened, on as many hosts as it happened on: its identity is the destination value.
+
+    ``before`` and ``value`` are canonical JSON or None for absent; for desired causes ``subject`` names what the check
+    judged. ``expected`` is the sentence's other half: "desired pt", "299 of 300 in h100-a", "was pt". ``intended``: our
+    own roles ran on the box between the two audits. ``state``: new in this audit, known, or resolved by it.
+    """
+
+    authority: Authority
+    severity: Literal["low", "medium", "high"]
+    fact: str
+    group: str
+    hosts: tuple[str, ...]
+    value: Any
+    before: Any
+    expected: str
+    fix: str
+    since: Since | None
+    state: Literal["new", "known", "resolved"]
+    subject: str = ""
+    text: str = ""
+    remedy: str = ""
+    intended: bool = False
+    rollout: bool = False
+    flapping: tuple[str, ...] = ()
+    waived: Waived | None = None
+
+
+@dataclass(frozen=True)
+class Waived:
+    """Why a cause is not counted."""
+
+    id: int
+    until: float
+    author: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Split:
+    """A fact on which a group does not agree: no verdict. ``shares`` is (value, hosts), most first."""
+
+    group: str
+    fact: str
+    shares: tuple[tuple[Any, int], ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class HostRow:
+    """One host of the grid. ``outcomes``: check family -> worst outcome. ``last_ok``: the newest audit that it answered
+    in, with its time; ``report``: its findings, for the page behind the cell."""
+
+    host: str
+    group: str
+    hardware: str
+    status: Status
+    reason: str = ""
+    outcomes: dict[str, str] = field(default_factory=dict)
+    drifted: int = 0
+    unknown: dict[str, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    last_ok: int | None = None
+    last_ok_at: float | None = None
+    in_change: bool = False
+
+
+@dataclass(frozen=True)
+class FleetReport:
+    """``previous`` is the audit that this one was compared with. ``timeline``: (audit id, time, changed values, hosts
+    that answered), oldest first. ``notes``: one line each (re-baselined, versions differ, a waiver that matched
+    nothing, a fact that looks volatile)."""
+
+    audit: AuditHead
+    previous: AuditHead | None
+    hosts: tuple[HostRow, ...]
+    causes: tuple[Cause, ...]
+    splits: tuple[Split, ...] = ()
+    timeline: tuple[tuple[int, float, int, int], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def count(self, *states: Status) -> int:
+        return sum(row.status in states for row in self.hosts)
+
+    @property
+    def answered(self) -> int:
+        return self.count("ok", "partial")
