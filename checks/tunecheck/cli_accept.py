@@ -12,7 +12,7 @@ import click
 from .errors import ProbeError, TunecheckError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from .recipes.frozen import Recipe
     from .serving.client import Client
@@ -46,28 +46,31 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
               help="Judge a published raw file or an earlier --json, and ask no server.")
 @click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
               help="Write JSON to FILE; without FILE to standard output, in place of the report.")
+@click.option("--junit", "junit_to", metavar="FILE", help="Write JUnit XML, for CI.")
 @click.option("--html", "html_to", metavar="FILE", help="Write a report for the browser, one file, offline.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every finding, also what was not judged.")
 def accept(judged: tuple[str, ...], **given: Any) -> None:
     """Accept or refuse a served model, by honest counting.
 
     Tokens are what the engine's usage says, speed is wall time, text has to make sense."""
+    from .report.outputs import check_outputs
+
+    wanted: dict[str, str | None] = {kind: given.pop(f"{kind}_to") for kind in ("json", "junit", "html", "golden")}
+    check_outputs(wanted)
     if judged:
         if given["base"] is not None:
             raise UsageError("--judge and --base exclude each other: files are judged, or a server; drop one of them")
-        _judge(judged, given["recipe_file"], given["json_to"], given["html_to"], given["verbose"])
-    _measure(**given)
+        _judge(judged, given["recipe_file"], given["verbose"], {**wanted, "golden": None})
+    _measure(wanted=wanted, **given)
 
 
 def _measure(base: str | None, model: str, api: str, api_key_file: str | None, recipe_file: str | None, profile: str,
              wait_ready: str | None, ladder: str | None, concurrency: str | None, scale: float,
-             deadlines: tuple[str, ...], golden_to: str | None, json_to: str | None,
-             html_to: str | None, verbose: bool) -> None:
+             deadlines: tuple[str, ...], verbose: bool, wanted: Mapping[str, str | None]) -> None:
     """Ask the server, judge, report; leaves through SystemExit with the verdict's code."""
     from .serving.plan import plan_for
 
-    _check_places(json_to, golden_to, html_to)
-    if golden_to is not None and (golden_to == "-" or profile != "full"):
+    if wanted["golden"] is not None and (wanted["golden"] == "-" or profile != "full"):
         raise UsageError("--golden: expected a file, and --profile full")
     recipe, digest = _recipe(recipe_file, needed=base is None)
     plan = plan_for(profile, recipe, ladder, concurrency, scale)
@@ -91,30 +94,21 @@ def _measure(base: str | None, model: str, api: str, api_key_file: str | None, r
         raise
     finally:
         client.close()
-    _report(seen, recipe, digest, where, None, verbose, {"json": json_to, "html": html_to, "golden": golden_to})
+    _report(seen, recipe, digest, where, None, verbose, wanted)
 
 
-def _check_places(json_to: str | None, golden_to: str | None, html_to: str | None) -> None:
-    """Refuse, before the first request, what could not be written afterwards."""
-    from .report.outputs import check_outputs
-
-    check_outputs({"json": json_to, "golden": golden_to, "html": html_to})
-
-
-def _judge(files: tuple[str, ...], recipe_file: str | None, json_to: str | None, html_to: str | None,
-           verbose: bool) -> None:
+def _judge(files: tuple[str, ...], recipe_file: str | None, verbose: bool, wanted: Mapping[str, str | None]) -> None:
     """The same verdict over files; the worst one's exit code."""
     from .serving.files import read
 
-    for option, place in (("--json", json_to), ("--html", html_to)):
+    for kind, place in wanted.items():
         if place is not None and len(files) > 1:
-            raise UsageError(f"{option}: judge one file at a time for it")
-    _check_places(json_to, None, html_to)
+            raise UsageError(f"--{kind}: judge one file at a time for it")
     recipe, digest = _recipe(recipe_file, needed=False)
     codes = []
     for path in files:
         try:
-            _report(read(path), recipe, digest, "", path, verbose, {"json": json_to, "html": html_to, "golden": None})
+            _report(read(path), recipe, digest, "", path, verbose, wanted)
         except SystemExit as left:
             codes.append(left.code)
     raise SystemExit(next((code for code in (1, 3) if code in codes), 0))
@@ -122,13 +116,13 @@ def _judge(files: tuple[str, ...], recipe_file: str | None, json_to: str | None,
 
 def _report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str, source: str | None, verbose: bool,
             wanted: Mapping[str, str | None]) -> None:
-    """``wanted``: json, html and golden to their places. Leaves through SystemExit with the verdict's code."""
+    """``wanted``: json, junit, html and golden to their places. Leaves through SystemExit with the verdict's code."""
     import datetime
 
     from .cli_check import say
     from .notify import tell
     from .report.document import to_text
-    from .report.outputs import to_standard_output
+    from .report.outputs import Run, rendered, to_standard_output
     from .report.terminal import style_for
     from .serving.document import document
     from .serving.terminal import render
@@ -148,7 +142,10 @@ def _report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str
 
         return acceptance(data, seen, findings, when)
 
-    texts = {"json": lambda: to_text(data), "html": html}
+    texts: dict[str, Callable[[], str]] = {
+        "json": lambda: to_text(data), "html": html,
+        "junit": lambda: rendered("junit", Run(data, findings, when, source or "")),
+    }
     text = texts[alone]() if alone else render(data, seen, findings, style_for(sys.stdout), verbose)
 
     def write() -> list[str]:

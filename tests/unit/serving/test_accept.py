@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from tests.engine import models
@@ -43,7 +44,7 @@ def test_a_healthy_server_is_accepted_with_all_documents(good: Engine, tmp_path:
     jsonschema = pytest.importorskip("jsonschema")
     recipe = _recipe(tmp_path, good.base, expected=Expected(spread_pct=1e5))
     done = _run("--recipe", recipe, *_SMALL, "--concurrency", "1,3", "--json", str(tmp_path / "a.json"), "--golden",
-                str(tmp_path / "g.json"), "--html", str(tmp_path / "a.html"))
+                str(tmp_path / "g.json"), "--html", str(tmp_path / "a.html"), "--junit", str(tmp_path / "a.xml"))
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert "PASS: " in done.stdout and f"golden candidate: {tmp_path}/g.json" in done.stdout
     data, golden = (json.loads((tmp_path / name).read_text()) for name in ("a.json", "g.json"))
@@ -52,6 +53,8 @@ def test_a_healthy_server_is_accepted_with_all_documents(good: Engine, tmp_path:
     assert data["figures"]["streams"][1]["streams"] == 3
     assert golden["expected"]["value"] == data["figures"]["tok_s"]
     assert golden["provenance"]["cmdline"] and golden["provenance"]["boot_id"]
+    suite = ElementTree.parse(tmp_path / "a.xml").getroot()
+    assert suite.get("name") == "tunecheck accept" and int(suite.get("tests", 0)) == len(data["findings"])
     page = (tmp_path / "a.html").read_text()
     assert golden["provenance"]["kernel"] in page and 'id="plot-gaps"' in page
     assert f"HTML: {tmp_path}/a.html" in done.stdout
