@@ -12,6 +12,8 @@ import click
 from .errors import ProbeError, TunecheckError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from .recipes.frozen import Recipe
     from .serving.client import Client
     from .serving.measured import Measured
@@ -44,29 +46,31 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
               help="Judge a published raw file or an earlier --json, and ask no server.")
 @click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
               help="Write JSON to FILE; without FILE to standard output, in place of the report.")
+@click.option("--junit", "junit_to", metavar="FILE", help="Write JUnit XML, for CI.")
+@click.option("--html", "html_to", metavar="FILE", help="Write a report for the browser, one file, offline.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every finding, also what was not judged.")
 def accept(judged: tuple[str, ...], **given: Any) -> None:
     """Accept or refuse a served model, by honest counting.
 
     Tokens are what the engine's usage says, speed is wall time, text has to make sense."""
+    from .report.outputs import check_outputs
+
+    wanted: dict[str, str | None] = {kind: given.pop(f"{kind}_to") for kind in ("json", "junit", "html", "golden")}
+    check_outputs(wanted)
     if judged:
         if given["base"] is not None:
             raise UsageError("--judge and --base exclude each other: files are judged, or a server; drop one of them")
-        _judge(judged, given["recipe_file"], given["json_to"], given["verbose"])
-    _measure(**given)
+        _judge(judged, given["recipe_file"], given["verbose"], {**wanted, "golden": None})
+    _measure(wanted=wanted, **given)
 
 
 def _measure(base: str | None, model: str, api: str, api_key_file: str | None, recipe_file: str | None, profile: str,
              wait_ready: str | None, ladder: str | None, concurrency: str | None, scale: float,
-             deadlines: tuple[str, ...], golden_to: str | None, json_to: str | None, verbose: bool) -> None:
+             deadlines: tuple[str, ...], verbose: bool, wanted: Mapping[str, str | None]) -> None:
     """Ask the server, judge, report; leaves through SystemExit with the verdict's code."""
-    from .report.output import check_writable
     from .serving.plan import plan_for
 
-    for place in (json_to, golden_to):
-        if place not in (None, "-"):
-            check_writable(str(place))
-    if golden_to is not None and (golden_to == "-" or profile != "full"):
+    if wanted["golden"] is not None and (wanted["golden"] == "-" or profile != "full"):
         raise UsageError("--golden: expected a file, and --profile full")
     recipe, digest = _recipe(recipe_file, needed=base is None)
     plan = plan_for(profile, recipe, ladder, concurrency, scale)
@@ -90,68 +94,97 @@ def _measure(base: str | None, model: str, api: str, api_key_file: str | None, r
         raise
     finally:
         client.close()
-    _report(seen, recipe, digest, where, None, json_to, verbose, golden_to)
+    _report(seen, recipe, digest, where, None, verbose, wanted)
 
 
-def _judge(files: tuple[str, ...], recipe_file: str | None, json_to: str | None, verbose: bool) -> None:
+def _judge(files: tuple[str, ...], recipe_file: str | None, verbose: bool, wanted: Mapping[str, str | None]) -> None:
     """The same verdict over files; the worst one's exit code."""
     from .serving.files import read
 
-    if json_to is not None and len(files) > 1:
-        raise UsageError("--json: judge one file at a time for it")
+    for kind, place in wanted.items():
+        if place is not None and len(files) > 1:
+            raise UsageError(f"--{kind}: judge one file at a time for it")
     recipe, digest = _recipe(recipe_file, needed=False)
     codes = []
     for path in files:
         try:
-            _report(read(path), recipe, digest, "", path, json_to, verbose, None)
+            _report(read(path), recipe, digest, "", path, verbose, wanted)
         except SystemExit as left:
             codes.append(left.code)
     raise SystemExit(next((code for code in (1, 3) if code in codes), 0))
 
 
-def _report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str, source: str | None,
-            json_to: str | None, verbose: bool, golden_to: str | None) -> None:
+def _report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str, source: str | None, verbose: bool,
+            wanted: Mapping[str, str | None]) -> None:
+    """``wanted``: json, junit, html and golden to their places. Leaves through SystemExit with the verdict's code."""
+    import datetime
+
     from .cli_check import say
     from .notify import tell
     from .report.document import to_text
+    from .report.outputs import Run, rendered, to_standard_output
     from .report.terminal import style_for
     from .serving.document import document
     from .serving.terminal import render
     from .serving.verdict import Want, judge
 
     findings = judge(seen, Want.of(recipe))
-    facts = _facts(recipe) if golden_to else None
-    data = document(seen, findings, recipe, created=_now(), base=base, digest=digest, source=source, provenance=facts,
+    when = datetime.datetime.now(datetime.UTC)
+    # The box's facts explain a figure only where the server runs on it.
+    facts = _facts(recipe) if wanted["golden"] or (wanted["html"] and source is None and _on_this_box(base)) else None
+    data = document(seen, findings, recipe, created=when.strftime("%Y-%m-%dT%H:%M:%SZ"), base=base, digest=digest,
+                    source=source, provenance=facts,
                     **(_here() if source is None else {"host": None, "boot_id": None}))
-    alone = json_to == "-"
-    text = to_text(data) if alone else render(data, seen, findings, style_for(sys.stdout), verbose)
+    alone = to_standard_output(wanted)
+
+    def html() -> str:
+        from .report.html.acceptance import acceptance
+
+        return acceptance(data, seen, findings, when)
+
+    texts: dict[str, Callable[[], str]] = {
+        "json": lambda: to_text(data), "html": html,
+        "junit": lambda: rendered("junit", Run(data, findings, when, source or "")),
+    }
+    text = texts[alone]() if alone else render(data, seen, findings, style_for(sys.stdout), verbose)
 
     def write() -> list[str]:
-        return _write(data, facts, None if alone else json_to, golden_to)
+        places = {kind: place for kind, place in wanted.items() if place is not None and place != "-"}
+        ready = [(kind, places[kind], texts[kind]()) for kind in texts if kind in places]
+        return [*_write(ready), *(_golden(data, facts, places["golden"]) if "golden" in places else ())]
 
-    say(text, write, alone)
+    say(text, write, alone is not None)
     worst = "fail" if data["exit_code"] == 1 else "unknown"
     bad = next((each.message for each in findings if each.outcome == worst), "")
     tell(f"not accepted: {bad}" if data["exit_code"] else "accepted, serving")
     raise SystemExit(data["exit_code"])
 
 
-def _write(data: dict[str, Any], facts: dict[str, Any] | None, json_to: str | None, golden_to: str | None) -> list[str]:
-    from .report.document import to_text
-    from .report.output import PRIVATE, write_file
+def _write(ready: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Kind, place and text of each; the notes about them."""
+    from .report.output import write_file
+    from .report.outputs import KINDS
 
     notes = []
-    if json_to:
-        write_file(json_to, to_text(data).encode(), None, "acceptance")
-        notes.append(f"JSON: {json_to}")
-    if golden_to and facts is not None:
-        from .serving.golden import candidate, may_be_golden
-
-        if not may_be_golden(data):
-            return [*notes, "golden candidate: not written, only a full acceptance that passed can be golden"]
-        write_file(golden_to, to_text(candidate(data, facts)).encode(), PRIVATE, "golden candidate")
-        notes.append(f"golden candidate: {golden_to}")
+    for kind, place, text in ready:
+        write_file(place, text.encode("utf-8", "replace"), None, "acceptance")
+        notes.append(f"{KINDS[kind]}: {place}")
     return notes
+
+
+def _golden(data: dict[str, Any], facts: dict[str, Any] | None, place: str) -> list[str]:
+    from .report.document import to_text
+    from .report.output import PRIVATE, write_file
+    from .serving.golden import candidate, may_be_golden
+
+    if facts is None or not may_be_golden(data):
+        return ["golden candidate: not written, only a full acceptance that passed can be golden"]
+    write_file(place, to_text(candidate(data, facts)).encode(), PRIVATE, "golden candidate")
+    return [f"golden candidate: {place}"]
+
+
+def _on_this_box(base: str) -> bool:
+    return re.match(r"https?://(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|localhost|\[::1\])(:|/|$)", base) is not None
 
 
 def _facts(recipe: Recipe | None) -> dict[str, Any]:
@@ -241,9 +274,3 @@ def _waiting(text: str) -> None:
 def _progress(text: str) -> None:
     if sys.stderr.isatty():
         click.echo(f"tunecheck: {text}", err=True)
-
-
-def _now() -> str:
-    import datetime
-
-    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

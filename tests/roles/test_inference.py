@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -105,6 +106,26 @@ def test_the_units_are_units(tmp_path: Path, engine: str) -> None:
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", *map(str, tmp_path.glob("*.service"))],
                           capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0 and "tunecheck-" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(("line", "handed_over", "starts"), [
+    ("ro tunecheck.trial=0123456789ab panic=30", False, False),     # a trial boot is proven first
+    ("ro tunecheck.trial=0123456789ab panic=30", True, True),       # committed, and the same play handed over
+    ("ro quiet", False, True),
+])
+def test_a_trial_boot_starts_neither_unit_before_the_play_hands_over(tmp_path: Path, line: str, handed_over: bool,
+                                                                     starts: bool) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    mark = tmp_path / "handed-over"
+    if handed_over:
+        mark.touch()
+    for unit in ("templates/tunecheck-inference.service.j2", "files/tunecheck-preflight.service"):
+        text = (ROOT / "roles/inference" / unit).read_text().replace("/run/tunecheck/handed-over", str(mark))
+        conditions = re.findall(r"^Condition\S+=\S+$", text, re.MULTILINE)
+        done = subprocess.run(["systemd-analyze", "condition", *conditions], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "SYSTEMD_PROC_CMDLINE": line}, check=False)
+        assert len(conditions) == 2 and (done.returncode == 0) == starts, done.stderr
 
 
 @pytest.mark.parametrize(("given", "says"), [

@@ -129,6 +129,29 @@ def test_a_boot_is_over_before_the_model_is_loaded_and_a_play_waits_for_it(servi
     serving.run("systemctl", "daemon-reload")
 
 
+def test_in_a_trial_boot_only_the_play_starts_it(serving: Machine, good: Path) -> None:
+    serving.run("systemctl", "stop", UNIT)
+    serving.run("rm", "/run/tunecheck/handed-over")
+    # In a container systemd takes the arguments of the first process for the kernel's.
+    trial = ("[Unit]\nConditionKernelCommandLine=\nConditionKernelCommandLine=|!--unit\n"
+             "ConditionPathExists=|/run/tunecheck/handed-over\n")
+    files = [serving.root / f"etc/systemd/system/{unit}.d/trial.conf" for unit in (UNIT, "tunecheck-preflight.service")]
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(trial)
+    serving.run("systemctl", "daemon-reload")
+    before = serving.preflights()
+    assert serving.run("systemctl", "start", UNIT).returncode == 0      # as the boot does
+    assert serving.show("ActiveState") == "inactive" and serving.preflights() == before
+    assert "no trigger condition checks were met" in serving.status()
+    done = serving.hand_over(good)
+    assert "changed=1 " in done.stdout and serving.show("ActiveState") == "active", done.stdout
+    assert serving.preflights() == before + 1
+    for file in files:
+        file.unlink()
+    serving.run("systemctl", "daemon-reload")
+
+
 def unreadable_secret(box: Machine) -> None:
     (box.root / KEY[1:]).parent.joinpath("api-keys").rename(box.root / "root/api-keys")
 

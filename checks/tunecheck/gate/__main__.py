@@ -1,16 +1,19 @@
 """Is all of a recipe on this box? `python -m tunecheck.gate RECIPE MODELS ENGINE`, for the role inference.
 
-Asked before a served model is stopped for a new one: what the gate asks too, without the pass."""
+Asked before a served model is stopped for a new one: what the gate asks too, without the pass; and whether the recipe
+was made for these boards, which needs the driver and so is not asked at a start."""
 
 from __future__ import annotations
 
 import sys
 
+from ..cli_check import look
 from ..errors import TunecheckError
 from ..host.live import LiveHost
+from ..recipes.box import box_of
 from ..recipes.stored import load_recipe
 from .image import image_id
-from .judge import Offer, of_recipe
+from .judge import Offer, of_box, of_recipe
 from .model_files import problems
 from .state import state
 
@@ -28,6 +31,12 @@ def main(recipe_file: str, models: str, engine: str) -> int:
         reasons = of_recipe(recipe, state(door), Offer(image_id(door, engine, recipe.image.image_id or "none"), wrong))
     finally:
         door.close()
+    if not reasons:
+        try:
+            reasons = of_box(recipe, box_of(look("preflight", None, None)[1])) if recipe.requires.gpus else []
+        except TunecheckError as error:
+            print(error, file=sys.stderr)
+            return 2
     for reason in reasons:
         print(reason, file=sys.stderr)
     return 1 if reasons else 0

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..facts.fact import Fact
+from ..recipes.box import Box
 from ..recipes.frozen import Recipe
 from .passed import Pass
 from .state import State, differences
 
-__all__ = ["Offer", "of_pass", "of_recipe"]
+__all__ = ["Offer", "of_box", "of_pass", "of_recipe"]
 
 _AGAIN = "run: tunecheck preflight --pass"
 
@@ -61,6 +62,17 @@ def of_recipe(recipe: Recipe, now: State, offer: Offer) -> list[str]:
     elif offer.image_id.value != image.image_id:
         reasons.append(f"the image is {_short(offer.image_id.value)}, the recipe pins {_short(image.image_id)}")
     return reasons + _first(f"model {recipe.model.id}", offer.model)
+
+
+def of_box(recipe: Recipe, box: Box) -> list[str]:
+    """Why this recipe was not made for these boards: what the rules that ask for a box reject, and what it does not
+    tell. For the hand-over only, with the driver's answers: at a start the gate asks no driver, and preflight has
+    compared the same boards with the specification."""
+    from ..recipes.rules import judge
+
+    found = [each for each in judge(recipe, box) if each.rule.asks_box and each.outcome in ("reject", "unknown")]
+    fix = "serve another recipe here, or state overrides.{} with a reason"
+    return [f"{each.message}; {fix.format(each.rule.id)}" for each in found]
 
 
 def _first(what: str, problems: Sequence[str]) -> list[str]:

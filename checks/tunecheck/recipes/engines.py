@@ -50,10 +50,11 @@ _ENGINES = {
         Secret("vllm.env", "VLLM_API_KEY={key}\n", "env"),
         "--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size", "--enable-expert-parallel",
         same=(("--model", "model"), ("-tp", "parallel.tp"), ("-pp", "parallel.pp"), ("-dp", "parallel.dp"))),
-    # The configuration file is merged inside the process: unlike --api-key it is in no process list.
+    # The configuration file is merged inside the process: unlike --api-key it is in no process list. Quoted: YAML reads
+    # 0123456789012345 and 1234567890123e45 as numbers, and SGLang would ask for the text of that number.
     "sglang": Words(
         ("python3", "-m", "sglang.launch_server"), "--model-path", "--served-model-name", "--context-length",
-        Secret("sglang.yaml", "api-key: {key}\n", "--config"), "--tp-size", "--pp-size", "--dp-size", "--ep-size",
+        Secret("sglang.yaml", "api-key: \"{key}\"\n", "--config"), "--tp-size", "--pp-size", "--dp-size", "--ep-size",
         always=("--enable-metrics",),
         same=(("--model", "model"), ("--tensor-parallel-size", "parallel.tp"), ("--tp", "parallel.tp"),
               ("--pipeline-parallel-size", "parallel.pp"), ("--data-parallel-size", "parallel.dp"),

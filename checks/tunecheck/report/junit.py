@@ -34,7 +34,7 @@ def junit(run: Run) -> str:
         "name": name, **counts, "skipped": str(outcomes["skip"]), "time": "0",
         "timestamp": run.when.strftime("%Y-%m-%dT%H:%M:%S"), "hostname": _legal(data["host"] or "unknown")})
     properties = ElementTree.SubElement(suite, "properties")
-    spec = data["spec"] or {}
+    spec = data.get("spec") or {}       # an acceptance has none
     for key, value in {"tunecheck": data["tunecheck"], "boot_id": data["boot_id"], "profile": spec.get("profile"),
                        "spec_digest": spec.get("digest"), "outcome": data["outcome"]}.items():
         if value is not None:

@@ -13,6 +13,7 @@ from ..errors import UsageError
 from ..recipes.frozen import Recipe
 from ..rules.finding import Finding, exit_code, worst
 from .figures import rates, spread
+from .gaps import merged
 from .measured import Measured, Run, Usage
 
 __all__ = ["SCHEMA", "document", "measured_of"]
@@ -53,6 +54,7 @@ def _figures(seen: Measured) -> dict[str, Any]:
         "runs": [_round(each) for each in found], "spread_pct": _round(spread(found)) if len(found) > 1 else None,
         "decode_tok_s": _round(statistics.median(decode)) if decode else None,
         "ttft_s": _round(statistics.median(first)) if first else None,
+        "gaps_ms": merged([run.gaps for run in timed if not run.burst]),
         "ladder": [{"prompt": run.usage.prompt, "ttft_s": _round(run.first_s)} for run in seen.of("ladder")
                    if run.usage and run.first_s is not None],
         "streams": [{"streams": streams, "seconds": _round(seconds),
@@ -71,7 +73,8 @@ def _measured(seen: Measured) -> dict[str, Any]:
 def _run(run: Run) -> dict[str, Any]:
     plain = dataclasses.asdict(run) | {"text": run.text[:_MOST_TEXT], "characters": run.characters,
                                        "tok_s": _round(run.rate), "decode_tok_s": _round(run.decode_rate),
-                                       "gaps_ms": list(run.gaps_ms)}
+                                       "gaps_ms": list(run.gaps_ms),
+                                       "gap_bins": {str(number): count for number, count in run.gap_bins.items()}}
     if run.logprobs is not None:
         plain["logprobs"] = list(run.logprobs)
     return plain
@@ -113,6 +116,9 @@ def _run_of(data: Mapping[str, Any]) -> Run:
     given["usage"] = Usage(int(usage["prompt"]), int(usage["completion"]), usage["cached"], bool(usage["fell"])) if \
         usage else None
     given["gaps_ms"] = tuple(float(each) for each in given["gaps_ms"])
+    # Earlier documents have no histogram.
+    given["gap_p99_ms"] = _maybe(given.get("gap_p99_ms"))
+    given["gap_bins"] = {int(number): int(count) for number, count in given.get("gap_bins", {}).items()}
     given["logprobs"] = None if given["logprobs"] is None else tuple(map(_maybe, given["logprobs"]))
     for name in ("first_s", "last_s"):
         given[name] = _maybe(given[name])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .gaps import Gaps
+
 __all__ = ["UNFINISHED", "USAGE", "Measured", "Run", "Usage"]
 
 #: The one way of counting that is accepted.
@@ -30,10 +32,10 @@ class Run:
 
     ``text`` is content and reasoning as delivered; ``first_s`` and ``last_s`` are the arrivals of its first and last
     byte; ``reads``: arrivals apart from each other; ``first_tokens``: what usage said with the first of them, None
-    where it does not say. ``gaps_ms``: 21 quantiles, 0 to 100 %, of the time between arrivals. ``error``: a sentence,
-    "" for none; ``broken``: how it ended early: "", deadline, stream, status, engine. ``counted_by``: usage, or how a
-    published figure came about: characters, gauge, unknown. ``unseen``: characters of the text that a document
-    left out."""
+    where it does not say. ``gaps_ms``: 21 quantiles, 0 to 100 %, of the time between arrivals, with ``gap_p99_ms`` and
+    their histogram ``gap_bins`` (see gaps.py). ``error``: a sentence, "" for none; ``broken``: how it ended early: "",
+    deadline, stream, status, engine. ``counted_by``: usage, or how a published figure came about: characters, gauge,
+    unknown. ``unseen``: characters of the text that a document left out."""
 
     kind: str
     asked: int = 0
@@ -53,10 +55,16 @@ class Run:
     group: int = 0
     counted_by: str = USAGE
     unseen: int = 0
+    gap_p99_ms: float | None = None
+    gap_bins: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def characters(self) -> int:
         return len(self.text) + self.unseen
+
+    @property
+    def gaps(self) -> Gaps:
+        return Gaps(self.gaps_ms, self.gap_p99_ms, self.gap_bins)
 
     @property
     def tokens(self) -> int:

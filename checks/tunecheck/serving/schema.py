@@ -40,14 +40,17 @@ _RUN = _object(
     kind={"enum": ["calibration", "warm-up", "canary", "logprobs", "timed", "ladder", "concurrent", "published"]},
     asked=_COUNT, usage=_maybe(_USAGE), text=_TEXT, characters=_COUNT, unseen=_COUNT, first_s=_MAYBE_NUMBER,
     last_s=_MAYBE_NUMBER, reads=_COUNT, first_tokens=_MAYBE_COUNT, tok_s=_MAYBE_NUMBER, decode_tok_s=_MAYBE_NUMBER,
-    gaps_ms=_list(_NUMBER), finish=_MAYBE_TEXT, logprobs=_maybe(_list(_MAYBE_NUMBER)), error=_TEXT,
+    gaps_ms=_list(_NUMBER), gap_p99_ms=_MAYBE_NUMBER, gap_bins=_map(_COUNT), finish=_MAYBE_TEXT,
+    logprobs=_maybe(_list(_MAYBE_NUMBER)), error=_TEXT,
     broken={"enum": ["", "deadline", "stream", "status", "engine"]}, target=_COUNT, expect=_TEXT, group=_COUNT,
     counted_by={"enum": ["usage", "characters", "gauge", "unknown"]})
 _MEASURED = _object(counted=_COUNT, generated=_MAYBE_NUMBER, no_counter=_TEXT, other=_map(_NUMBER), template=_COUNT,
                     limit=_MAYBE_COUNT, notes=_map(_TEXT), groups=_map(_NUMBER), stopped=_TEXT, runs=_list(_RUN))
 _FIGURES = _object(
     tok_s=_MAYBE_NUMBER, counted_by={"const": "usage_wallclock"}, runs=_list(_NUMBER), spread_pct=_MAYBE_NUMBER,
-    decode_tok_s=_MAYBE_NUMBER, ttft_s=_MAYBE_NUMBER, ladder=_list(_object(prompt=_COUNT, ttft_s=_NUMBER)),
+    decode_tok_s=_MAYBE_NUMBER, ttft_s=_MAYBE_NUMBER,
+    gaps_ms=_maybe(_object(p50=_NUMBER, p99=_NUMBER, most=_NUMBER)),
+    ladder=_list(_object(prompt=_COUNT, ttft_s=_NUMBER)),
     streams=_list(_object(streams=_COUNT, seconds=_NUMBER, tok_s=_NUMBER)))
 _EXPECTED = _object(metric=_TEXT, value=_MAYBE_NUMBER, tol_pct=_NUMBER, spread_pct=_NUMBER, counted_by=_TEXT,
                     ttft_s=_map(_NUMBER))

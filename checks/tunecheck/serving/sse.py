@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from .gaps import gaps_of
 from .measured import Run, Usage
 
 __all__ = ["ended", "run_of"]
@@ -16,7 +17,6 @@ __all__ = ["ended", "run_of"]
 #: A read per network arrival: seconds since the request, bytes.
 Arrival = tuple[float, bytes]
 _LINE = re.compile(rb"\r\n|\n|\r")
-_QUANTILES = 20
 
 
 def ended(tail: bytes) -> bool:
@@ -54,9 +54,10 @@ def run_of(kind: str, asked: int, arrivals: Sequence[Arrival], error: str = "", 
                 chances += found
             if isinstance(choice.get("finish_reason"), str):
                 finish = choice["finish_reason"]
+    gaps = gaps_of(times)
     return Run(kind, asked, _last(usages), "".join(text), times[0] if times else None, times[-1] if times else None,
-               len(times), first_tokens, _quantiles(times), finish, tuple(chances) if saw_chances else None, error,
-               broken)
+               len(times), first_tokens, gaps.quantiles, finish, tuple(chances) if saw_chances else None, error, broken,
+               gap_p99_ms=gaps.p99, gap_bins=gaps.bins)
 
 
 def _events(arrivals: Sequence[Arrival]) -> Iterator[tuple[float, dict[str, Any]]]:
@@ -136,10 +137,3 @@ def _problem(event: dict[str, Any]) -> str:
     if not error:
         return ""
     return str(error.get("message") or error if isinstance(error, dict) else error)[:300]
-
-
-def _quantiles(times: list[float]) -> tuple[float, ...]:
-    gaps = sorted(later - earlier for earlier, later in pairwise(times))
-    if not gaps:
-        return ()
-    return tuple(round(1000 * gaps[round(step * (len(gaps) - 1) / _QUANTILES)], 4) for step in range(_QUANTILES + 1))

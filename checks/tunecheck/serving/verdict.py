@@ -15,7 +15,7 @@ from .figures import concurrency, say, speed, ttft
 from .garbage import alike, logprob_reasons, reasons
 from .measured import UNFINISHED, USAGE, Measured, Run
 
-__all__ = ["IDS", "Want", "judge"]
+__all__ = ["IDS", "Want", "answered", "judge"]
 
 IDS = ("answers", "usage", "tokens-text", "tokens-asked", "tokens-server", "prompt-cache", "canary", "output",
        "logprobs", "delivery", "speed", "spread", "ttft", "concurrency")
@@ -187,7 +187,7 @@ def _canaries(seen: Measured) -> Iterator[Finding]:
         yield say("canary", "canaries", "unknown", "no request brought any text, so no answer could be judged",
                    expected="answers", fix="see answers, usage and tokens-text: what is wrong stands there")
         return
-    wrong = [run for run in asked if not _answered(run)]
+    wrong = [run for run in asked if not answered(run)]
     for run in {run.expect: run for run in reversed(wrong)}.values():
         where = f" after {run.usage.prompt} prompt tokens" if run.target and run.usage else ""
         when = " and ".join(("before", "after")[each] for each in sorted(
@@ -205,7 +205,7 @@ def _canaries(seen: Measured) -> Iterator[Finding]:
                    fix="give the recipe some")
 
 
-def _answered(run: Run) -> bool:
+def answered(run: Run) -> bool:
     """As a word of its own: 42 is not in 4242424242."""
     return re.search(rf"(?<!\w){re.escape(run.expect)}(?!\w)", run.text, re.IGNORECASE) is not None
 

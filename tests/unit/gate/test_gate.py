@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from tunecheck.facts.fact import Fact, absent, known
 from tunecheck.gate import judge, passed
 from tunecheck.gate.model_files import folder_of, problems
 from tunecheck.gate.state import State, state
+from tunecheck.recipes.box import Board, Box
 from tunecheck.recipes.frozen import Engine, Image, Model, Recipe, Requires
 from tunecheck.recipes.stored import to_json
 
@@ -69,6 +72,34 @@ def test_the_recipe(recipe: dict[str, Any], image: Fact[str], model: tuple[str, 
     reasons = judge.of_recipe(dataclasses.replace(RECIPE, **recipe), NOW, judge.Offer(image, model))
     assert len(reasons) == (0 if says is None else 1)
     assert says is None or says in reasons[0]
+
+
+@pytest.mark.parametrize(("boards", "overrides", "says"), [
+    ((Board("NVIDIA RTX PRO 6000", "12.0", 97887),) * 2, {}, None),
+    ((Board("NVIDIA B200", "10.0", 183359),) * 2, {}, "gpu-capability: the recipe is for 12.0; this box has 2 x N"),
+    ((Board("NVIDIA L4", "8.9", 23034),) * 2, {"gpu-capability": "tried"}, "gpu-memory: the recipe needs 96 GiB"),
+    # What the box does not tell is not good either, until somebody takes it upon himself.
+    ((Board("NVIDIA New", None, 97887),) * 2, {}, "or state overrides.gpu-capability with a reason"),
+    ((Board("NVIDIA New", None, 97887),) * 2, {"gpu-capability": "as RTX PRO, tried"}, None),
+])
+def test_a_recipe_for_other_boards_is_not_handed_over(boards: tuple[Board, ...], overrides: dict[str, str],
+                                                      says: str | None) -> None:
+    recipe = dataclasses.replace(RECIPE, requires=Requires(2, ("12.0",), 96), overrides=overrides)
+    found = judge.of_box(recipe, Box(known(boards, "")))
+    assert [says in each for each in found] == [True] if says else found == []
+
+
+def test_the_hand_over_asks_this_machine(tmp_path: Path) -> None:
+    """Live: image and model come first, and boards that no machine has are missing here."""
+    (tmp_path / "podman").write_text(f"#!/bin/sh\necho {IMAGE}\n")
+    (tmp_path / "podman").chmod(0o755)
+    recipe = dataclasses.replace(RECIPE, requires=Requires(1, ("99.9",)))
+    (tmp_path / "recipe.json").write_text(to_json(recipe))
+    argv = [sys.executable, "-m", "tunecheck.gate", str(tmp_path / "recipe.json"), str(tmp_path), "podman"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False,
+                          env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+    assert "recipe tiny needs 1 GPUs" in done.stderr or "gpu-capability: the recipe is for 99.9" in done.stderr
 
 
 def test_the_state_of_a_box_with_gpus() -> None:

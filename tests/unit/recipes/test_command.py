@@ -37,6 +37,14 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("key", ["0123456789012345", "1234567890123e45", "0x1234567890abcdef", "true-true-true-true",
+                                 "~/+._=-~/+._=-=="])
+def test_sglang_reads_every_key_as_text(key: str) -> None:
+    yaml = pytest.importorskip("yaml")
+    file, content = secret(CASES["sglang-podman"][0], key)
+    assert (file, yaml.safe_load(content)) == ("sglang.yaml", {"api-key": key})
+
+
 @pytest.mark.parametrize("what", CASES)
 def test_command(what: str) -> None:
     assert "\n".join(argv(*CASES[what])) + "\n" == (EXPECTED / f"{what}.txt").read_text()

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from tests.engine import models
@@ -43,7 +44,7 @@ def test_a_healthy_server_is_accepted_with_all_documents(good: Engine, tmp_path:
     jsonschema = pytest.importorskip("jsonschema")
     recipe = _recipe(tmp_path, good.base, expected=Expected(spread_pct=1e5))
     done = _run("--recipe", recipe, *_SMALL, "--concurrency", "1,3", "--json", str(tmp_path / "a.json"), "--golden",
-                str(tmp_path / "g.json"))
+                str(tmp_path / "g.json"), "--html", str(tmp_path / "a.html"), "--junit", str(tmp_path / "a.xml"))
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert "PASS: " in done.stdout and f"golden candidate: {tmp_path}/g.json" in done.stdout
     data, golden = (json.loads((tmp_path / name).read_text()) for name in ("a.json", "g.json"))
@@ -52,8 +53,18 @@ def test_a_healthy_server_is_accepted_with_all_documents(good: Engine, tmp_path:
     assert data["figures"]["streams"][1]["streams"] == 3
     assert golden["expected"]["value"] == data["figures"]["tok_s"]
     assert golden["provenance"]["cmdline"] and golden["provenance"]["boot_id"]
-    again = _run("--judge", str(tmp_path / "a.json"), "--json", "--recipe", recipe)
+    suite = ElementTree.parse(tmp_path / "a.xml").getroot()
+    assert suite.get("name") == "tunecheck accept" and int(suite.get("tests", 0)) == len(data["findings"])
+    page = (tmp_path / "a.html").read_text()
+    assert golden["provenance"]["kernel"] in page and 'id="plot-gaps"' in page
+    assert f"HTML: {tmp_path}/a.html" in done.stdout
+    timed = [run for run in data["measured"]["runs"] if run["kind"] == "timed"]
+    assert all(sum(run["gap_bins"].values()) == run["reads"] - 1 for run in timed)
+    assert data["figures"]["gaps_ms"]["p50"] <= data["figures"]["gaps_ms"]["p99"] <= data["figures"]["gaps_ms"]["most"]
+    again = _run("--judge", str(tmp_path / "a.json"), "--json", "--recipe", recipe, "--html", str(tmp_path / "b.html"))
     assert json.loads(again.stdout)["findings"] == data["findings"]
+    assert 'id="plot-gaps"' in (tmp_path / "b.html").read_text()
+    assert again.stderr == f"tunecheck: HTML: {tmp_path}/b.html\n"
 
 
 def test_the_boot_profile_waits_and_asks_little(good: Engine, tmp_path: Path) -> None:
@@ -106,6 +117,9 @@ def test_keys(tmp_path: Path) -> None:
     (("--base", "http://127.0.0.1:9", "--api-key-file", "/nonexistent"), 2, "cannot be read"),
     (("--base", "http://127.0.0.1:9", "--json", "/nonexistent/a.json"), 2, "create it first"),
     (("--base", "http://127.0.0.1:9", "--golden", "g.json", "--profile", "boot"), 2, "--profile full"),
+    (("--base", "http://127.0.0.1:9", "--html", "/nonexistent/a.html"), 2, "create it first"),
+    (("--base", "http://127.0.0.1:9", "--html", "-", "--json"), 2, "both write to standard output"),
+    (("--judge", "x.json", "--judge", "y.json", "--html", "a.html"), 2, "--html: judge one file at a time"),
     (("--recipe", "/nonexistent.json"), 2, "cannot be read"),
     (("--judge", "/nonexistent.json"), 2, "cannot be read"),
 ])

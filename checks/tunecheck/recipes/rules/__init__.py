@@ -33,7 +33,8 @@ def judge(recipe: Recipe, box: Box | None = None) -> list[Verdict]:
             continue
         why = recipe.overrides.get(rule.id) if rule.overridable else None
         outcome = "unknown" if isinstance(text, Unknown) else rule.severity
-        if outcome == "reject" and why is not None:
+        # A board that the rule's table does not know is no reason for ever.
+        if why is not None and (outcome == "reject" or (outcome == "unknown" and rule.severity == "reject")):
             found.append(Verdict(rule, "overridden", text, why))
         else:
             found.append(Verdict(rule, outcome, text))

@@ -6,22 +6,14 @@ script and the one style sheet that are in it, by their hashes.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jinja2
-
-from ...rules import Finding
-from ...rules.finding import OUTCOMES
 from ...trials.measured import Measured
-from ..fold import Fold, folded
 from ..measured_document import measured_of
 from .heat import Heat, heat
 from .layout import arrange, outline
 from .reduce import reduce
+from .shell import render
 from .tree import Node, grow
 
 if TYPE_CHECKING:
@@ -29,23 +21,14 @@ if TYPE_CHECKING:
 
 __all__ = ["html"]
 
-_HERE = Path(__file__).resolve().parent
-_HEADINGS = {"fail": "Failed", "unknown": "Could not be determined", "warn": "Warnings", "pass": "Passed",
-             "skip": "Not judged"}
 _VERDICTS = {"fail": "A check failed", "unknown": "Could not be determined", "warn": "Passed with warnings",
              "pass": "Passed", "skip": "Nothing was judged"}
-#: What the style sheet and the script are made of.
-_PARTS = (("page.css", "measured.css"), ("grid.js", "page.js"))
 #: Above this the pairs are only in the matrix: a list of thousands is for `--json`.
 _LISTED_PAIRS = 500
 
 
 def html(run: Run) -> str:
     """The whole page."""
-    style, script = ("".join((_HERE / name).read_text(encoding="utf-8") for name in names) for names in _PARTS)
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True,
-                                     undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE))
-    template = environment.get_template("page.html.j2")
     data = run.document
     nodes = grow(data)
     boards = data.get("accelerators", [])
@@ -54,9 +37,9 @@ def html(run: Run) -> str:
     found = measured_of(data["measured"]) if "measured" in data else Measured()
     matrices = heat(found, data)
     texts: dict[str | None, int] = {None: 0}
-    return template.render(
-        data=data, verdict=_VERDICTS[data["outcome"]], when=run.when, source=run.source, policy=_policy(style, script),
-        style=style, script=script, sections=list(_sections(run.findings)), headings=_HEADINGS,
+    return render(
+        "page.html.j2", ("page.css", "measured.css"), run.findings,
+        data=data, verdict=_VERDICTS[data["outcome"]], when=run.when, source=run.source,
         attention=[finding for outcome in ("fail", "unknown", "warn") for finding in run.findings
                    if finding.outcome == outcome],
         wide=arrange(nodes) if boards else None, narrow=outline(nodes) if boards else None,
@@ -69,22 +52,7 @@ def html(run: Run) -> str:
               "predicted": predicted,
               "boards": [board["bdf"] for board in boards],
               "pairs": _compact(pairs, texts), "heat": _told(matrices, texts), "texts": list(texts)},
-    ) + "\n"
-
-
-def _policy(style: str, script: str) -> str:
-    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
-    return (f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; img-src data:; "
-            "base-uri 'none'; form-action 'none'")
-
-
-def _sections(findings: list[Finding]) -> Iterator[tuple[str, int, list[Fold]]]:
-    """Outcome, how many findings, and the folded lines; only of those that there are, worst first."""
-    folds = folded(findings)
-    for outcome in OUTCOMES:
-        chosen = [fold for fold in folds if fold.first.outcome == outcome]
-        if chosen:
-            yield outcome, sum(len(fold.findings) for fold in chosen), chosen
+    )
 
 
 def _matrix(data: dict[str, Any]) -> list[list[str]]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ...rules.reduce_figures import sized
 
-__all__ = ["Curve", "Mark", "Plot", "Series", "plot"]
+__all__ = ["BOTTOM", "HEIGHT", "LEFT", "RIGHT", "TOP", "WIDTH", "Curve", "Mark", "Plot", "Series", "below", "plot",
+           "steps"]  # fmt: skip
 
-_WIDTH, _HEIGHT = 610, 290
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 104, 26, 42
+WIDTH, HEIGHT = 610, 290
+LEFT, RIGHT, TOP, BOTTOM = 46, 104, 26, 42
 _LABEL = 46         # pixels that a label below the axis takes
 _TICKS = 10         # on the value axis
 _LINE = 14          # pixels between two names at the right end
@@ -19,7 +20,7 @@ _LINE = 14          # pixels between two names at the right end
 
 @dataclass(frozen=True)
 class Series:
-    """``points``: size in bytes, value, and the upper end of the band (the value where there is none)."""
+    """``points``: size (bytes, tokens, streams), value, and the upper end of the band (the value if there is none)."""
 
     id: str
     name: str
@@ -50,6 +51,7 @@ class Plot:
     id: str
     title: str
     unit: str
+    axis: str
     width: int
     height: int
     left: int
@@ -63,40 +65,46 @@ class Plot:
 
 
 def plot(name: str, title: str, unit: str, series: Sequence[Series], *, logarithmic: bool,
-         cross: tuple[int, str] | None = None) -> Plot | None:
-    """None where no series has two points: a line needs them. ``cross``: size and words of the vertical line."""
+         cross: tuple[int, str] | None = None, axis: str = "bytes per message", words: Callable[[int], str] = sized,
+         form: str = ".1f") -> Plot | None:
+    """None where no series has two points: a line needs them. ``cross``: size and words of the vertical line.
+    ``axis``: what sizes are; ``words``: one in words; ``form``: of a value where it is pointed at."""
     drawn = [each for each in series if len(each.points) > 1]
     points = [point for each in drawn for point in each.points]
     if not points:
         return None
     sizes = sorted({size for size, _, _ in points})
     low, high = min(value for _, value, _ in points), max(most for _, _, most in points)
-    ticks = _decades(low, high) if logarithmic else _steps(high)
+    ticks = _decades(low, high) if logarithmic else steps(high)
     bottom, top = (math.log(ticks[0]), math.log(ticks[-1])) if logarithmic else (0.0, ticks[-1])
     span = max(math.log(sizes[-1] / sizes[0]), 1e-9)
 
     def across(size: int) -> float:
-        return round(_LEFT + 14 + (_WIDTH - _LEFT - _RIGHT - 28) * math.log(size / sizes[0]) / span, 1)
+        return round(LEFT + 14 + (WIDTH - LEFT - RIGHT - 28) * math.log(size / sizes[0]) / span, 1)
 
     def up(value: float) -> float:
         at = ((math.log(value) if logarithmic else value) - bottom) / (top - bottom)
-        return round(_HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * at, 1)
+        return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * at, 1)
 
-    curves = [_curve(each, unit, [(across(size), up(value), up(most)) for size, value, most in each.points])
+    def said(value: float) -> str:
+        return f"{value:{form}} {unit}"
+
+    curves = [_curve(each, said, words, [(across(size), up(value), up(most)) for size, value, most in each.points])
               for each in drawn]
-    return Plot(name, title, unit, _WIDTH, _HEIGHT, _LEFT, _WIDTH - _RIGHT, _TOP, _HEIGHT - _BOTTOM,
-                tuple(_below([(across(size), sized(size)) for size in sizes])),
-                tuple(Mark(_LEFT, up(value), f"{value:g}") for value in ticks),
-                tuple(_apart(curves)), Mark(across(cross[0]), _TOP, cross[1]) if cross else None)
+    return Plot(name, title, unit, axis, WIDTH, HEIGHT, LEFT, WIDTH - RIGHT, TOP, HEIGHT - BOTTOM,
+                tuple(below([(across(size), words(size)) for size in sizes])),
+                tuple(Mark(LEFT, up(value), f"{value:g}") for value in ticks),
+                tuple(_apart(curves)), Mark(across(cross[0]), TOP, cross[1]) if cross else None)
 
 
-def _curve(each: Series, unit: str, at: Sequence[tuple[float, float, float]]) -> Curve:
+def _curve(each: Series, said: Callable[[float], str], words: Callable[[int], str],
+           at: Sequence[tuple[float, float, float]]) -> Curve:
     path = "M" + "L".join(f"{x} {y}" for x, y, _ in at)
     band = "M" + "L".join(f"{x} {y}" for x, y, _ in at) + "".join(f"L{x} {y}" for x, _, y in reversed(at)) + "Z"
     marks = []
     for (x, y, _), (size, value, most) in zip(at, each.points, strict=True):
-        tail = f", p99 {most:.1f} {unit}" if most != value else ""
-        marks.append(Mark(x, y, f"{sized(size)}, {each.name}: {value:.1f} {unit}{tail}"))
+        tail = f", p99 {said(most)}" if most != value else ""
+        marks.append(Mark(x, y, f"{words(size)}, {each.name}: {said(value)}{tail}"))
     banded = any(most != value for _, value, most in each.points)
     return Curve(each.id, each.name, path, band if banded else "", tuple(marks), Mark(at[-1][0] + 9, at[-1][1] + 4,
                                                                                      each.name))
@@ -109,13 +117,13 @@ def _apart(curves: Iterable[Curve]) -> list[Curve]:
     for index in range(1, len(places)):
         places[index] = max(places[index], places[index - 1] + _LINE)
     for index in reversed(range(len(places))):
-        limit = places[index + 1] - _LINE if index + 1 < len(places) else _HEIGHT - _BOTTOM + 4
+        limit = places[index + 1] - _LINE if index + 1 < len(places) else HEIGHT - BOTTOM + 4
         places[index] = min(places[index], limit)
     return [Curve(each.id, each.name, each.path, each.band, each.marks, Mark(each.label.x, round(place, 1), each.name))
             for each, place in zip(ordered, places, strict=True)]
 
 
-def _below(ticks: Sequence[tuple[float, str]]) -> list[Mark]:
+def below(ticks: Sequence[tuple[float, str]]) -> list[Mark]:
     """The last tick always has its words, the others where there is room."""
     marks: list[Mark] = []
     last = ticks[-1][0]
@@ -123,7 +131,7 @@ def _below(ticks: Sequence[tuple[float, str]]) -> list[Mark]:
     for x, text in ticks:
         room = x - before >= _LABEL and (x == last or last - x >= _LABEL)
         before = x if room or x == last else before
-        marks.append(Mark(x, _HEIGHT - _BOTTOM, text if room or x == last else ""))
+        marks.append(Mark(x, HEIGHT - BOTTOM, text if room or x == last else ""))
     return marks
 
 
@@ -139,7 +147,7 @@ def _decades(low: float, high: float) -> list[float]:
     return ticks[first:last + 1]
 
 
-def _steps(high: float) -> list[float]:
+def steps(high: float) -> list[float]:
     """Four or five even steps from 0 to above the highest value."""
     raw = high / 4
     power = 10.0 ** math.floor(math.log10(raw))
