@@ -64,20 +64,22 @@ def _fleet(store: Store, connection: Connection, number: int) -> Fleet:
         if abouts[about]["unknown"]:
             unknown[host_id] = tuple(abouts[about]["unknown"])
     names = store.interned.facts(connection)
-    tallies: dict[tuple[Cohort, int], Tally] = {}
     newest = connection.execute(select(func.max(span.c.from_audit))).scalar() or 0
     when = span.c.until_audit.is_(None) if number >= newest else during(number)
-    for host_id, fact_id, value_id, begun, after in connection.execute(
-            select(span.c.host_id, span.c.fact_id, span.c.value_id, span.c.from_audit, span.c.after_audit).where(when)):
-        member = members.get(host_id)
-        if member is None or (host_id in unknown and covered(names[fact_id], unknown[host_id])):
-            continue
-        tally = tallies.get((member[1], fact_id))
-        if tally is None:
-            tally = tallies[member[1], fact_id] = Tally(Counter(), [])
-        tally.holders.append((host_id, value_id, begun, after))
+    by_cohort: dict[Cohort, dict[int, Tally]] = {cohort: {} for cohort in cohorts.values()}
+    of_host = {host_id: by_cohort[cohort] for host_id, (_, cohort) in members.items()}
+    for part in connection.execute(select(span.c.host_id, span.c.fact_id, span.c.value_id, span.c.from_audit,
+                                          span.c.after_audit).where(when)).partitions(20_000):
+        for host_id, fact_id, value_id, begun, after in part:
+            facts = of_host.get(host_id)
+            if facts is None or (host_id in unknown and covered(names[fact_id], unknown[host_id])):
+                continue
+            if (tally := facts.get(fact_id)) is None:
+                tally = facts[fact_id] = Tally(Counter(), [])
+            tally.holders.append((host_id, value_id, begun, after))
+    tallies = {(cohort, fact_id): tally for cohort, facts in by_cohort.items() for fact_id, tally in facts.items()}
     for tally in tallies.values():
-        tally.counts.update(holder[1] for holder in tally.holders)
+        tally.counts.update([holder[1] for holder in tally.holders])
     values = store.interned.decoded(connection, {value for tally in tallies.values() for value in tally.counts})
     fleet = Fleet(members, Counter(cohort for _, cohort in members.values()), unknown, tallies, names, values)
     _absences(fleet)

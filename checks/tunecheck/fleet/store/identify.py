@@ -7,12 +7,13 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, insert, or_, select, update
 
 from .audits import Open
+from .hot import Hot
 from .schema import host, identity
 
 __all__ = ["identify"]
 
-_CANDIDATES = select(host).where(or_((host.c.name == bindparam("called")) & host.c.retired_audit.is_(None),
-                                     host.c.key == bindparam("told")))
+_CANDIDATES = Hot(select(host).where(or_((host.c.name == bindparam("called")) & host.c.retired_audit.is_(None),
+                                     host.c.key == bindparam("told"))))
 _NEW = insert(host).returning(host)
 _EVENT = insert(identity)
 
@@ -27,7 +28,7 @@ def identify(connection: Connection, opened: Open, name: str, group: str, key: s
     - no key: the name's host.
     """
     named = keyed = None
-    for row in connection.execute(_CANDIDATES, {"called": name, "told": key}):
+    for row in _CANDIDATES(connection, {"called": name, "told": key}):
         if row.name == name and row.retired_audit is None:
             named = row
         if key is not None and row.key == key:

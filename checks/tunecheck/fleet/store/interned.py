@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from hashlib import blake2b
 from typing import Any
 
@@ -41,6 +41,10 @@ class Interned:
         self._texts: dict[int, str] = {}
         self._decoded: dict[int, Any] = {}
         self._held = 0
+
+    @property
+    def known_names(self) -> Container[str]:
+        return self._facts
 
     def fact_ids(self, connection: Connection, names: Iterable[str]) -> dict[str, int]:
         """Name -> number of at least these facts; new ones where they have none."""

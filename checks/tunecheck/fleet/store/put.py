@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, bindparam, insert, update
 
 from ..model import Seen
 from . import audits, findings, spans
+from .hot import Hot
 from .identify import identify
 from .plain import plain
 from .rows import Stored, canonical
@@ -26,15 +27,15 @@ ANSWERED = ("ok", "partial")
 #: A host cannot make the history larger than this: facts, characters of a value, problems, runs of its receipt.
 FACTS, VALUE, PROBLEMS, RUNS = 20_000, 1 << 16, 2_000, 100
 
-_HOST = update(host).where(host.c.id == bindparam("number")).values(
+_HOST = Hot(update(host).where(host.c.id == bindparam("number")).values(
     grp=bindparam("group"), hardware=bindparam("hard"), last_audit=bindparam("now"), answered_audit=bindparam("heard"),
-    snap_from=bindparam("begun"), status=bindparam("how"), about_id=bindparam("about"), state=bindparam("digest"))
+    snap_from=bindparam("begun"), status=bindparam("how"), about_id=bindparam("about"), state=bindparam("digest")))
 _END_SNAP = update(snap).where(snap.c.host_id == bindparam("number"), snap.c.from_audit == bindparam("begun")).values(
     to_audit=bindparam("ended"))
 _SNAP = insert(snap)
-_NEWEST = update(newest).where(newest.c.host_id == bindparam("number")).values(
+_NEWEST = Hot(update(newest).where(newest.c.host_id == bindparam("number")).values(
     audit_id=bindparam("now"), boot_id=bindparam("boot"), volatile=bindparam("restless"),
-    problems=bindparam("found"), outcomes=bindparam("grid"), document=bindparam("content"))
+    problems=bindparam("found"), outcomes=bindparam("grid"), document=bindparam("content")))
 _FIRST_NEWEST = insert(newest)
 _REBASELINED = update(audit).where(audit.c.id == bindparam("number")).values(rebaselined=True)
 
@@ -70,7 +71,9 @@ def _put(store: Store, connection: Connection, audit_id: int, seen: Seen) -> Sto
         return Stored(name, "repeated")
     state = _state(opened.catalogue, seen) if answered else row.state
     same = answered and bool(state) and state == row.state
-    said = _said(seen) if answered else Said({}, frozenset(), {}, ())
+    said = _said(seen, same, store.interned.known_names) if answered else Said({}, frozenset(), {}, ())
+    if len(said.unknown) > len(seen.unknown):
+        state = b""     # something of it could not be kept, which has to be found out again each time
     about = store.interned.value(connection, canonical({
         "group": group, "hardware": plain(seen.hardware, 300), "tunecheck": plain(seen.tunecheck, 100),
         "spec": None if seen.spec is None else plain(seen.spec, 100), "reason": plain(seen.reason, 500),
@@ -102,12 +105,14 @@ def _state(catalogue: int, seen: Seen) -> bytes:
     return blake2b(text.encode(), digest_size=16).digest()
 
 
-def _said(seen: Seen) -> Said:
+def _said(seen: Seen, same: bool, clean: Container[str]) -> Said:
+    """Without the known facts where they are the ``same`` as before. ``clean``: names that need no look."""
     known: dict[str, str] = {}
     absent = set()
     unknown = {plain(name, 300): plain(reason, 300) for name, reason in list(seen.unknown.items())[:FACTS]}
-    for name, value in seen.known.items():
-        name = plain(name, 300)
+    for name, value in () if same else seen.known.items():
+        if name not in clean:
+            name = plain(name, 300)
         unknown.pop(name, None)
         try:
             text = canonical(value)
@@ -135,7 +140,7 @@ def _snap(connection: Connection, row: Row[Any], audit_id: int, group: str, seen
         if not new:
             connection.execute(_END_SNAP, {"number": row.id, "begun": row.snap_from, "ended": row.last_audit})
         connection.execute(_SNAP, {"host_id": row.id, "from_audit": begun, "status": seen.status, "about_id": about})
-    connection.execute(_HOST, {
+    _HOST(connection, {
         "number": row.id, "group": group, "hard": plain(seen.hardware, 300) if answered else row.hardware,
         "now": audit_id, "heard": audit_id if answered else row.answered_audit, "begun": begun, "how": seen.status,
         "about": about, "digest": state})
@@ -149,7 +154,7 @@ def _newest(connection: Connection, row: Row[Any], audit_id: int, seen: Seen) ->
     if row.answered_audit is None:
         connection.execute(_FIRST_NEWEST, {"host_id": row.id, "audit_id": audit_id, **values})
     else:
-        connection.execute(_NEWEST, {"number": row.id, "now": audit_id, "boot": values["boot_id"],
+        _NEWEST(connection, {"number": row.id, "now": audit_id, "boot": values["boot_id"],
                                      "restless": values["volatile"], "found": values["problems"],
                                      "grid": values["outcomes"], "content": values["document"]})
 

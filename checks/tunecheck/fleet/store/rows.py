@@ -37,7 +37,7 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 def canonical(value: Any) -> str:
     """Equal values give equal text, in ASCII. ValueError, TypeError or RecursionError for what is no JSON."""
-    return _ENCODER.encode(value)
+    return repr(value) if type(value) is int else _ENCODER.encode(value)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
+from .hot import Hot
 from .schema import audit, snap, span
 
 if TYPE_CHECKING:
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Past", "covered", "write"]
 
-_OPEN = select(span.c.fact_id, span.c.value_id, span.c.from_audit).where(
-    span.c.host_id == bindparam("number"), span.c.until_audit.is_(None))
-_END = update(span).where(span.c.host_id == bindparam("number"), span.c.fact_id == bindparam("named"),
-                          span.c.from_audit == bindparam("begun")).values(until_audit=bindparam("ended"))
-_BEGIN = insert(span)
+_OPEN = Hot(select(span.c.fact_id, span.c.value_id, span.c.from_audit).where(
+    span.c.host_id == bindparam("number"), span.c.until_audit.is_(None)))
+_END = Hot(update(span).where(span.c.host_id == bindparam("number"), span.c.fact_id == bindparam("named"),
+                          span.c.from_audit == bindparam("begun")).values(until_audit=bindparam("ended")))
+_BEGIN = Hot(insert(span))
 _SNAPS = select(snap.c.to_audit, snap.c.about_id).where(
     snap.c.host_id == bindparam("number"), snap.c.status.in_(("ok", "partial"))).order_by(snap.c.from_audit.desc())
 _CATALOGUE = select(audit.c.catalogue).where(audit.c.id == bindparam("number"))
@@ -81,7 +82,7 @@ def write(store: Store, connection: Connection, row: Row[Any], opened: Open, tun
     """What it was, how many facts changed, and whether values were taken over from another catalogue."""
     interned = store.interned
     ids = interned.fact_ids(connection, said.known)
-    current = {fact: (value, begun) for fact, value, begun in connection.execute(_OPEN, {"number": row.id})}
+    current = {fact: (value, begun) for fact, value, begun in _OPEN(connection, {"number": row.id})}
     texts = interned.texts(connection, {value for value, _ in current.values()})
     steps: list[tuple[str, int, str]] = []      # name, number, new text
     for name, text in said.known.items():
@@ -113,12 +114,12 @@ def _step(store: Store, connection: Connection, row: Row[Any], opened: Open, tun
         rebaselined |= heard is not None and heard.catalogue != opened.catalogue
         if held is not None:
             ends.append({"number": row.id, "named": fact, "begun": held[1], "ended": opened.id})
-        begins.append({"host_id": row.id, "fact_id": fact, "from_audit": opened.id, "baseline": baseline,
-                       "value_id": store.interned.value(connection, text), "after_audit": after,
+        begins.append({"host_id": row.id, "fact_id": fact, "from_audit": opened.id, "until_audit": None,
+                       "baseline": baseline, "value_id": store.interned.value(connection, text), "after_audit": after,
                        "before_id": None if held is None else held[0]})
     if ends:
-        connection.execute(_END, ends)
-    connection.execute(_BEGIN, begins)
+        _END(connection, ends)
+    _BEGIN(connection, begins)
     what: What = "first" if row.answered_audit is None else "changed" if changed else "baseline"
     return what, changed, rebaselined
 

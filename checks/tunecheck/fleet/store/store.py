@@ -66,11 +66,16 @@ class Store:
 
     @property
     def catalogue(self) -> int:
+        """The registry's version, unless told."""
         if self._catalogue is not None:
             return self._catalogue
         from ...facts import registry
 
         return int(getattr(registry, "CATALOGUE", 0))
+
+    @catalogue.setter
+    def catalogue(self, number: int) -> None:
+        self._catalogue = number
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
