@@ -92,10 +92,11 @@ class Boxes:
                     time.sleep(0.02)
 
     def _start(self, box: Box) -> None:
-        lines = [f"ListenAddress {box.address}:{self.port}", f"HostKey {self.host_key}", "PidFile none", "UsePAM no",
+        # sshd takes the first value of each keyword.
+        lines = [*box.extra, f"ListenAddress {box.address}:{self.port}", f"HostKey {self.host_key}", "PidFile none", "UsePAM no",
                  f"AuthorizedKeysFile {self.authorized}", "StrictModes no", "PasswordAuthentication no",
                  "KbdInteractiveAuthentication no", "PermitRootLogin prohibit-password", "PrintMotd no",
-                 "MaxStartups 200", "LogLevel ERROR", f"SetEnv BOX={box.folder}", *box.extra]
+                 "MaxStartups 200", "LogLevel ERROR", f"SetEnv BOX={box.folder}"]
         if box.manner:
             script = box.folder / "manner"
             script.write_text(f"#!/bin/sh\n{box.manner}\n")

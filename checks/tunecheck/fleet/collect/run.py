@@ -117,11 +117,10 @@ class _Run:
             private_data_dir=self._folder, ident="audit", playbook="play.yml", inventory=inventory, limit=limit,
             forks=options.workers(hosts), event_handler=self._take, cancel_callback=lambda: self._stopped, quiet=True,
             suppress_env_files=True, timeout=max(1, int(self._until - time.monotonic())) + 5)
-        runner.config.env = {name: value for name, value in runner.config.env.items()
-                             if name not in os.environ or name.startswith(("ANSIBLE_", "AWX_", "RUNNER_"))} | env | {
-            # With its own callback, which ansible-runner adds to this list.
-            name: runner.config.env[name] for name in ("ANSIBLE_CALLBACK_PLUGINS", "ANSIBLE_STDOUT_CALLBACK")
-            if name in runner.config.env}
+        # What ansible-runner adds is kept, but for the operator's own callback, which it would write through.
+        added = {name: value for name, value in runner.config.env.items() if os.environ.get(name) != value}
+        added.pop("ORIGINAL_STDOUT_CALLBACK", None)
+        runner.config.env = env | added
         return runner
 
     def _take(self, data: dict[str, Any]) -> bool:
