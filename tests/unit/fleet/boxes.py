@@ -93,7 +93,8 @@ class Boxes:
 
     def _start(self, box: Box) -> None:
         # sshd takes the first value of each keyword.
-        lines = [*box.extra, f"ListenAddress {box.address}:{self.port}", f"HostKey {self.host_key}", "PidFile none", "UsePAM no",
+        lines = [*box.extra, f"ListenAddress {box.address}:{self.port}", "Subsystem sftp internal-sftp",
+                 f"HostKey {self.host_key}", "PidFile none", "UsePAM no",
                  f"AuthorizedKeysFile {self.authorized}", "StrictModes no", "PasswordAuthentication no",
                  "KbdInteractiveAuthentication no", "PermitRootLogin prohibit-password", "PrintMotd no",
                  "MaxStartups 200", "LogLevel ERROR", f"SetEnv BOX={box.folder}"]
