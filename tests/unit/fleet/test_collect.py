@@ -212,6 +212,19 @@ def test_the_timers_snapshot(boxes: Boxes) -> None:
         kept.unlink()
 
 
+def test_a_box_without_tunecheck_gets_the_collector(boxes: Boxes, tmp_path: Path) -> None:
+    """From memory, on the oldest Python there is here; what it leaves is nothing."""
+    before = set(Path("/tmp").iterdir())
+    got = Got()
+    collect(str(boxes.inventory()), "plain:missing", options(boxes, ship=True, max_kib=2048, deadline=60.0), got)
+    assert (got["missing"].status, got["missing"].reason) == ("ok", "")
+    found = unpack(got["missing"].content).snapshot
+    assert found.host is not None
+    assert found.host.kernel.release.value == os.uname().release
+    assert unpack(got["plain"].content).snapshot.hostname.value == "real-plain"
+    assert not [path for path in set(Path("/tmp").iterdir()) - before if "tunecheck" in path.name]
+
+
 def test_the_audits_own_deadline(boxes: Boxes) -> None:
     """It gives stragglers up, with their processes, and keeps what came."""
     got = Got()

@@ -1,20 +1,26 @@
-"""What a box writes, taken apart; the key exchange; the line of progress. No process but ssh's own words."""
+"""What a box writes, taken apart; the key exchange; the line of progress. No box."""
 
 from __future__ import annotations
 
 import base64
 import gzip
 import hashlib
+import os
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from tunecheck.errors import UsageError
+from tunecheck.facts.stored import unpack
 from tunecheck.fleet.collect import Options
 from tunecheck.fleet.collect.events import answer_of, event_of
 from tunecheck.fleet.collect.frame import one_line, unframed
 from tunecheck.fleet.collect.kex import Client, advice, client, offered
 from tunecheck.fleet.collect.progress import Progress
+from tunecheck.fleet.collect.ship import LOADER, collector, with_snapshot
 from tunecheck.fleet.model import Answer
 
 
@@ -105,3 +111,40 @@ def test_progress() -> None:
 def test_unusable_options(given: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         Options(**given)    # type: ignore[arg-type]
+
+
+def test_the_collector_runs_from_memory_on_an_old_python(tmp_path: Path) -> None:
+    """The oldest one here, without its packages; it reads only, so nothing appears where it works."""
+    collected = subprocess.run([_oldest(), "-I", "-S", "-c", LOADER], input=collector(), cwd=tmp_path, check=True,
+                               capture_output=True, env={"PATH": os.defpath, "TMPDIR": str(tmp_path)})
+    assert collected.stderr == b""
+    assert not list(tmp_path.iterdir())
+    answer = with_snapshot(Answer("box", "g", "ok", collected.stdout, seconds=2.0))
+    assert (answer.status, answer.reason, answer.seconds) == ("ok", "", 2.0)
+    found = unpack(answer.content).snapshot
+    assert found.hostname.value == os.uname().nodename
+    assert found.host is not None and found.host.kernel.release.value == os.uname().release
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"schema": "tunecheck/record/1"}',
+                                     b'{"schema": "tunecheck/record/1", "reads": {"/etc/tunecheck/spec.json": "e30="}}',
+                                     b"[" * 100000])
+def test_what_a_collector_sends_is_not_trusted(content: bytes) -> None:
+    answer = with_snapshot(Answer("box", "g", "ok", content))
+    assert (answer.status, answer.content) == ("garbled", b"") or unpack(answer.content).frozen is None
+    assert answer.reason.isprintable()
+
+
+def test_the_loader_stands_in_a_shells_quotes_and_in_a_play() -> None:
+    assert not set(LOADER) & set("'\n") and not any(word in LOADER for word in ("{{", "{%", "{#"))
+    assert len(collector()) < 400 << 10
+
+
+def _oldest() -> str | Path:
+    """A Python from 3.9 on."""
+    for name in ("python3.9", "python3.10"):
+        versions = Path.home() / ".pyenv/versions"
+        for found in (shutil.which(name), *versions.glob(f"{name[6:]}.*/bin/python3")):
+            if found and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0:
+                return found
+    return sys.executable

@@ -8,7 +8,7 @@ from typing import Any
 
 from tunecheck.fleet.model import Answer, Status
 
-from .frame import one_line, unframed
+from .frame import CAP, one_line, unframed
 
 __all__ = ["Event", "answer_of", "event_of"]
 
@@ -43,7 +43,7 @@ def event_of(data: Mapping[str, Any]) -> Event | None:
                  str(result.get("stderr") or result.get("msg") or ""), float(about.get("duration") or 0))
 
 
-def answer_of(event: Event, group: str, nonce: str) -> Answer:
+def answer_of(event: Event, group: str, nonce: str, cap: int = CAP) -> Answer:
     """The host's answer. Never raises: whatever is wrong with it becomes a status and a reason."""
     status: Status
     if event.unreachable:
@@ -55,7 +55,7 @@ def answer_of(event: Event, group: str, nonce: str) -> Answer:
     if event.late:
         return Answer(event.host, group, "timeout", reason=f"no answer within {event.seconds:.0f} s",
                       seconds=event.seconds)
-    status, content, reason = unframed(event.said, nonce)
+    status, content, reason = unframed(event.said, nonce, cap)
     if status == "garbled" and not event.said.strip() and event.told.strip():
         reason = f"no snapshot in its answer: {one_line(event.told)}"
     return Answer(event.host, group, status, content, reason, event.seconds)

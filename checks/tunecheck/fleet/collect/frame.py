@@ -25,8 +25,9 @@ _END = re.compile(rb"\n#end ([^\n]*)\n?\Z")
 _CODE = re.compile(r"(?:^|\s)rc=(\d+)\s*$")
 
 
-def unframed(text: str, nonce: str) -> tuple[Status, bytes, str]:
-    """The status, the snapshot and the reason why there is none, of a box's standard output."""
+def unframed(text: str, nonce: str, cap: int = CAP) -> tuple[Status, bytes, str]:
+    """The status, the content and the reason why there is none, of a box's standard output. ``cap``: the most bytes
+    that the content may have."""
     # In front of what the box wrote is nothing: our own ssh says this instead of it.
     bound = _BOUND.match(text)
     if bound:
@@ -48,7 +49,7 @@ def unframed(text: str, nonce: str) -> tuple[Status, bytes, str]:
     if frame[3] != "-" and hashlib.sha256(body).hexdigest() != frame[3]:
         return "garbled", b"", "damaged on the way: its checksum does not match"
     try:
-        return _judged(_unpacked(base64.b64decode(body, validate=True)))
+        return _judged(_unpacked(base64.b64decode(body, validate=True), cap), cap)
     except (ValueError, binascii.Error) as error:
         return "garbled", b"", str(error)
 
@@ -59,26 +60,26 @@ def one_line(text: str) -> str:
     return plain if len(plain) <= _WORDS else f"...{plain[3 - _WORDS:]}"
 
 
-def _unpacked(packed: bytes) -> bytes:
+def _unpacked(packed: bytes, cap: int) -> bytes:
     unpacker = zlib.decompressobj(31)
     try:
-        content = unpacker.decompress(packed, CAP + _ROOM)
+        content = unpacker.decompress(packed, cap + _ROOM)
     except zlib.error:
         raise ValueError("what it sent is not gzip, or damaged") from None
     if unpacker.unconsumed_tail or not unpacker.eof:
-        raise ValueError(f"its snapshot is larger than {CAP >> 20} MiB, or cut short")
+        raise ValueError(f"what it sent is larger than {cap >> 20} MiB, or cut short")
     return content
 
 
-def _judged(content: bytes) -> tuple[Status, bytes, str]:
+def _judged(content: bytes, cap: int) -> tuple[Status, bytes, str]:
     end = _END.search(content, max(0, len(content) - _ROOM))
     if end is None:
-        raise ValueError(f"its snapshot is larger than {CAP >> 20} MiB, or cut short")
+        raise ValueError(f"what it sent is larger than {cap >> 20} MiB, or cut short")
     said = end[1].decode("utf-8", "replace")
     code = _CODE.search(said)
     if code is None or int(code[1]) == 0:
         return "ok", content[:end.start()], ""
     reason = one_line(said[:code.start()])
     if int(code[1]) in (124, 137):
-        return "timeout", b"", f"tunecheck snapshot did not end on the box{': ' if reason else ''}{reason}"
-    return "garbled", b"", f"tunecheck snapshot ended with {code[1]}: {reason or 'no word why'}"
+        return "timeout", b"", f"the collector did not end on the box{': ' if reason else ''}{reason}"
+    return "garbled", b"", f"the collector ended with {code[1]}: {reason or 'no word why'}"

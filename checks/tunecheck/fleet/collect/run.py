@@ -25,6 +25,7 @@ from .options import Collected, Options
 from .programs import environment
 from .progress import Progress
 from .project import lay_out
+from .ship import MOST_SHIPPED, with_snapshot
 
 __all__ = ["collect"]
 
@@ -58,25 +59,42 @@ class _Audit:
                  sink: Callable[[Answer], None]) -> None:
         self._inventory, self._limit, self._options, self._sink = inventory, limit, options, sink
         self._left = left       # host -> group, of those that gave no answer yet
+        self._missing: set[str] = set()     # of those the ones without a tunecheck, to be asked a second time
         self._until = time.monotonic() + options.until(len(left))
         self.progress = Progress(len(left))
 
     def ask(self) -> None:
-        """The installed tunecheck of every box."""
-        run = _Run(self._inventory, self._limit, self._options, tuple(self._left), self._until)
+        """The installed tunecheck of every box; then those that have none, with a collector sent along."""
+        self._asked(tuple(self._left), ship=False)
+        if self._missing:
+            if self._options.overall is None:
+                self._until = time.monotonic() + self._options.until(len(self._missing))
+            self._asked(tuple(sorted(self._missing)), ship=True)
+
+    def _asked(self, hosts: tuple[str, ...], ship: bool) -> None:
+        run = _Run(self._inventory, self._limit, self._options, hosts, self._until, ship)
         try:
             for event in run.events():
                 group = self._left.get(event.host)
-                if group is not None:       # else not asked for, or answered before
-                    self._give(answer_of(event, group, run.nonce))
+                if group is None:       # not asked for, or answered before
+                    continue
+                if ship:
+                    self._give(with_snapshot(answer_of(event, group, run.nonce, MOST_SHIPPED)))
+                    continue
+                answer = answer_of(event, group, run.nonce)
+                if answer.status == "missing" and self._options.ship:
+                    self._missing.add(event.host)
+                else:
+                    self._give(answer)
             late = time.monotonic() > self._until
             why = "no answer before the audit's own deadline" if late else run.why()
-            if not late and not run.began:
+            if not late and not run.began and not ship:
                 raise UsageError(f"Ansible asked no host; it says: {why}")
         finally:
             run.close()
-        for host, group in list(self._left.items()):
-            self._give(Answer(host, group, "timeout" if late else "unreachable", reason=why))
+        for host in hosts:
+            if host in self._left and (ship or host not in self._missing):
+                self._give(Answer(host, self._left[host], "timeout" if late else "unreachable", reason=why))
 
     def _give(self, answer: Answer) -> None:
         self._sink(answer)
@@ -88,7 +106,7 @@ class _Run:
     """ansible-runner, in a thread and a folder of its own."""
 
     def __init__(self, inventory: str, limit: str | None, options: Options, hosts: tuple[str, ...],
-                 until: float) -> None:
+                 until: float, ship: bool) -> None:
         self.nonce = secrets.token_hex(8)
         self.began = False
         self._until = until
@@ -96,19 +114,20 @@ class _Run:
         self._stopped = False
         self._folder = tempfile.mkdtemp(prefix="tunecheck-audit-")      # mode 0700
         try:
-            lay_out(Path(self._folder), self.nonce, options, hosts)
-            self._runner = self._made(inventory, f"@{self._folder}/hosts" if options.only else limit, options,
-                                      len(hosts))
+            lay_out(Path(self._folder), self.nonce, options, hosts, ship)
+            limit = f"@{self._folder}/hosts" if ship or options.only is not None else limit
+            self._runner = self._made(inventory, limit, options, len(hosts), ship)
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
         self._thread = threading.Thread(target=self._runner.run, name="ansible-runner", daemon=True)
         self._thread.start()
 
-    def _made(self, inventory: str, limit: str | None, options: Options, hosts: int) -> Any:
+    def _made(self, inventory: str, limit: str | None, options: Options, hosts: int, ship: bool) -> Any:
         env = environment(self._folder, {
             processes.MARK: self._folder, "TUNECHECK_SECONDS": f"{options.deadline:.0f}",
-            "TUNECHECK_CONNECT": f"{options.connect:.0f}", "TUNECHECK_KIB": str(options.max_kib),
+            "TUNECHECK_CONNECT": f"{options.connect:.0f}", "TUNECHECK_KIB": str(options.max_kib * (4 if ship else 1)),
+            **({"TUNECHECK_SEND": f"{self._folder}/collector"} if ship else {}),
             "TUNECHECK_KEX": kex.offered(options.ssh_kex, kex.client()),
         })
         # What run_async does; in two steps, because it takes this process's whole environment along and writes it to
