@@ -160,7 +160,7 @@ def lines(hosts: int, names: int, forks: int, folder: Path) -> list[Line]:
                 at_most(part, "memory, all processes", ours.memory, "MiB", MEMORY, theirs.memory),
             ]
             if names:
-                many = measure(with_names(boxes, names), tool, 100, kex, names)
+                many = measure(with_names(boxes, names), tool, forks, kex, names)
                 found += [at_most(part, f"control node's CPU, {names} names", many.cpu, "s", NAMES_CPU),
                           at_most(part, f"memory, {names} names", many.memory, "MiB", NAMES_MEMORY),
                           Line(part, f"wall, {names} names", many.wall, unit="s")]

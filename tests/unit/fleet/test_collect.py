@@ -20,7 +20,7 @@ from tests.unit.fleet.snapshots import snapshot_of
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.stored import unpack
-from tunecheck.fleet.collect import Collected, Options, collect
+from tunecheck.fleet.collect import Options, collect
 from tunecheck.fleet.collect.inventory import asked_hosts
 from tunecheck.fleet.collect.run import _Run
 from tunecheck.fleet.model import Answer
@@ -311,5 +311,10 @@ def test_transmit_worker_process(boxes: Boxes, repo: Path, tmp_path: Path) -> No
     assert unpack(answers["plain"].content).snapshot.hostname.value == "real-plain"
 
 
-def test_collected_says_how_long() -> None:
-    assert Collected((("a", "g"),), False, 1.0).seconds == 1.0
+def test_the_playbook_as_it_is(boxes: Boxes, repo: Path) -> None:
+    """As AWX and ansible-playbook run it, also under --check."""
+    done = subprocess.run([Path(sys.executable).with_name("ansible-playbook"), repo / "playbooks/audit.yml", "--check",
+                           "-i", boxes.inventory(), "--limit", "plain:flood"], capture_output=True, text=True,
+                          env={**os.environ, "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.minimal"}, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "tunecheck-1 0 " in done.stdout and "tunecheck-ssh flood 2048" in done.stdout

@@ -1,6 +1,7 @@
 """Ask every box of an inventory for its snapshot, through Ansible's own connections and credentials."""
 
+from .kex import advice, client
 from .options import Collected, Options
 from .run import collect
 
-__all__ = ["Collected", "Options", "collect"]
+__all__ = ["Collected", "Options", "advice", "client", "collect"]
