@@ -6,7 +6,6 @@ import os
 import queue
 import secrets
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ from typing import Any
 from tunecheck.errors import UsageError
 from tunecheck.fleet.model import Answer
 
-from . import kex, processes
+from . import kex, leftovers, processes
 from .events import Event, answer_of, event_of
 from .frame import one_line
 from .inventory import absolute, asked_hosts, limit_of
@@ -33,12 +32,16 @@ __all__ = ["collect"]
 _TICK = 0.5
 
 
-def collect(inventory: str, limit: str | None, options: Options, sink: Callable[[Answer], None]) -> Collected:
+def collect(inventory: str, limit: str | None, options: Options, sink: Callable[[Answer], None],
+            asked: tuple[tuple[str, str], ...] | None = None) -> Collected:
     """Ask every host of ``inventory`` under Ansible's ``limit``; give each answer to ``sink`` when it comes, in this
     thread. Each host asked is given exactly once, unless Ctrl-C ends it. UsageError where the inventory or the limit
-    names no host, or Ansible cannot run. What ``sink`` raises ends the audit and goes on."""
+    names no host, or Ansible cannot run. What ``sink`` raises ends the audit and goes on. ``asked``: what asked_hosts
+    said of the same inventory and limit, where that is known: to read them costs a second."""
     began = time.monotonic()
-    asked = asked_hosts(inventory, limit)
+    leftovers.sweep()
+    if asked is None:
+        asked = asked_hosts(inventory, limit)
     if options.only is not None:
         asked = tuple(pair for pair in asked if pair[0] in options.only)
         if not asked:
@@ -112,7 +115,7 @@ class _Run:
         self._until = until
         self._queue: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._stopped = False
-        self._folder = tempfile.mkdtemp(prefix="tunecheck-audit-")      # mode 0700
+        self._folder = leftovers.folder()
         try:
             lay_out(Path(self._folder), self.nonce, options, hosts, ship)
             limit = f"@{self._folder}/hosts" if ship or options.only is not None else limit
