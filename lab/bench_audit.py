@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -141,7 +142,8 @@ def with_names(boxes: Boxes, names: int) -> Path:
     return path
 
 
-def lines(hosts: int, names: int, forks: int, folder: Path) -> list[Line]:
+def lines(hosts: int, names: int, forks: int, folder: Path) -> Iterator[Line]:
+    """Each when it is measured."""
     boxes = Boxes(folder)
     try:
         for number in range(hosts):
@@ -149,22 +151,22 @@ def lines(hosts: int, names: int, forks: int, folder: Path) -> list[Line]:
         boxes.start()
         inventory, tool = boxes.inventory(**VARIABLES), str(boxes.tool)
         theirs = setup(inventory, forks, hosts)
-        found = []
         for kex in ("", "curve25519"):
             ours = measure(inventory, tool, forks, kex, hosts)
             part = kex or f"default kex ({client().first})"
-            found += [
+            yield from (
                 at_most(part, f"control node's CPU, {hosts} hosts, {forks} forks", 1000 * ours.cpu / hosts,
                         "ms", CPU, 1000 * theirs.cpu / hosts, ratio=True),
                 at_most(part, "wall", ours.wall, "s", WALL, theirs.wall, ratio=True),
                 at_most(part, "memory, all processes", ours.memory, "MiB", MEMORY, theirs.memory),
-            ]
+            )
             if names:
                 many = measure(with_names(boxes, names), tool, forks, kex, names)
-                found += [at_most(part, f"control node's CPU, {names} names", many.cpu, "s", NAMES_CPU),
-                          at_most(part, f"memory, {names} names", many.memory, "MiB", NAMES_MEMORY),
-                          Line(part, f"wall, {names} names", many.wall, unit="s")]
-        return found
+                yield from (
+                    at_most(part, f"control node's CPU, {names} names", many.cpu, "s", NAMES_CPU),
+                    at_most(part, f"memory, {names} names", many.memory, "MiB", NAMES_MEMORY),
+                    Line(part, f"wall, {names} names", many.wall, unit="s"),
+                )
     finally:
         boxes.stop()
 
@@ -181,13 +183,14 @@ def main() -> int:
         return 0
     if SSHD is None:
         raise SystemExit("bench_audit: no sshd; apt-get install openssh-server")
-    folder = Path(tempfile.mkdtemp(prefix="bench-audit-"))
+    folder, missed = Path(tempfile.mkdtemp(prefix="bench-audit-")), False
     try:
-        found = lines(args.hosts, args.names, args.forks, folder)
+        for line in lines(args.hosts, args.names, args.forks, folder):
+            print(shown(line), flush=True)
+            missed = missed or line.good is False
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print("\n".join(shown(line) for line in found))
-    return int(any(line.good is False for line in found))
+    return int(missed)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ class Box:
     process: subprocess.Popen[bytes] | None = None
     manner: str = ""
     extra: list[str] = field(default_factory=list)
+    known_as: Path | None = None    # another public key than its own stands in known_hosts
 
 
 class Boxes:
@@ -76,9 +77,8 @@ class Boxes:
     def start(self) -> None:
         """All that do not run yet, and wait until each answers."""
         fresh = [box for box in self.boxes.values() if box.process is None]
-        public = " ".join(self.host_key.with_suffix(".pub").read_text().split()[:2])
         with self.known.open("a") as known:
-            known.writelines(f"[{box.address}]:{self.port} {public}\n" for box in fresh)
+            known.writelines(f"[{box.address}]:{self.port} {_public(box.known_as or self.host_key)}\n" for box in fresh)
         for box in fresh:
             self._start(box)
         until = time.monotonic() + 30
@@ -115,7 +115,7 @@ class Boxes:
         hosts = {box.name: {"ansible_host": box.address} for box in self.boxes.values()}
         shared = {"ansible_port": self.port, "ansible_user": _user(), "ansible_ssh_private_key_file": str(self.key),
                   "ansible_ssh_common_args": f"-F none -o UserKnownHostsFile={self.known} -o IdentitiesOnly=yes "
-                                             "-o StrictHostKeyChecking=yes", **variables}
+                                             "-o GlobalKnownHostsFile=none", **variables}
         children = {name: {"hosts": {member: {} for member in members}} for name, members in (groups or {}).items()}
         path = self.folder / "inventory.yml"
         path.write_text(json.dumps({"all": {"hosts": hosts, "vars": shared, "children": children}}))
@@ -133,6 +133,10 @@ class Boxes:
             assert box.process is not None
             box.process.wait()
             box.process = None
+
+
+def _public(key: Path) -> str:
+    return " ".join(key.with_suffix(".pub").read_text().split()[:2])
 
 
 def _below(pid: int) -> list[int]:

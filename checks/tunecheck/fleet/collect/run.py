@@ -139,9 +139,11 @@ class _Run:
             private_data_dir=self._folder, ident="audit", playbook="play.yml", inventory=inventory, limit=limit,
             forks=options.workers(hosts), event_handler=self._take, cancel_callback=lambda: self._stopped, quiet=True,
             suppress_env_files=True, timeout=max(1, int(self._until - time.monotonic())) + 5)
-        # What ansible-runner adds is kept, but for the operator's own callback, which it would write through.
+        # What ansible-runner adds is kept, but for the operator's own callback, which it would write through, and for
+        # HOST_KEY_CHECKING=False: whether a box has to prove that it is the one stays a matter of the ansible.cfg.
         added = {name: value for name, value in runner.config.env.items() if os.environ.get(name) != value}
-        added.pop("ORIGINAL_STDOUT_CALLBACK", None)
+        for name in ("ORIGINAL_STDOUT_CALLBACK", "ANSIBLE_HOST_KEY_CHECKING"):
+            added.pop(name, None)
         runner.config.env = env | added
         return runner
 
