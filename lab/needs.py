@@ -19,10 +19,10 @@ BUILD = {**RUN, "mmdebstrap": "mmdebstrap", "sgdisk": "gdisk", "mke2fs": "e2fspr
 LAYER = {**BUILD, "debugfs": "e2fsprogs", "unshare": "util-linux"}
 # What some tests need and skip without: a compiler for a libnvidia-ml.so.1 that breaks in a chosen way, a real browser
 # for the HTML report, containers for the trials inside an image (runc: Debian 12's crun refuses mixed cgroup versions),
-# a signed apt repository, skopeo for what is pinned from a registry.
+# a signed apt repository, skopeo for what is pinned from a registry, sshd for boxes on loopback.
 REPOSITORY = {"apt-ftparchive": "apt-utils", "dpkg-deb": "dpkg", "gpg": "gpg"}
 TEST = {"cc": "gcc", "chromium": "chromium", "podman": "podman", "runc": "runc", "skopeo": "skopeo",
-        "conmon": "conmon", "ip": "iproute2", "iptables": "iptables", "curl": "curl",
+        "conmon": "conmon", "sshd": "openssh-server", "ip": "iproute2", "iptables": "iptables", "curl": "curl",
         **REPOSITORY}
 _HEADER = ("/usr/include/stdio.h", "libc6-dev")
 KEYRING = ("/usr/share/keyrings/debian-archive-keyring.gpg", "debian-archive-keyring")

@@ -13,7 +13,7 @@ from . import parts
 from .base import Completed
 from .recording import Answers
 
-__all__ = ["unpack"]
+__all__ = ["unpack", "unpack_plain"]
 
 _SCHEMA = "tunecheck/record/1"
 _MAX_UNPACKED = 256 * 1024 * 1024
@@ -21,7 +21,7 @@ _MAX_UNPACKED = 256 * 1024 * 1024
 
 def unpack(packed: bytes) -> Answers:
     """The answers in the content of such a file. ValueError says what is wrong with it."""
-    return _validated(_unpack(packed))
+    return unpack_plain(_unpack(packed))
 
 
 def _unpack(packed: bytes) -> Any:
@@ -40,7 +40,8 @@ def _unpack(packed: bytes) -> Any:
         raise ValueError("its content is not JSON") from None
 
 
-def _validated(document: Any) -> Answers:
+def unpack_plain(document: Any) -> Answers:
+    """The answers in the document itself. ValueError says what is wrong with it."""
     if not isinstance(document, dict):
         raise ValueError("it holds no table")
     parts.check_schema(document, 1)

@@ -1,0 +1,197 @@
+"""What does an audit cost the control node, beside `ansible -m setup` with the same forks?
+
+    .venv/bin/python -m lab.bench_audit [--hosts 200] [--names 1000] [--forks 50]
+
+Real sshd processes on loopback are the boxes, with a stand-in that prints a recorded snapshot; they share this
+machine's processors, so that wall times are pessimistic for both sides. CPU time is user and system time of the whole
+controller tree, ssh's daemonised masters included (this process is their subreaper), the boxes excluded. Each side
+starts cold. Exit code 1 when a goal is missed.
+
+With OpenSSH 9.0 to 9.8 both sides spend about 65 ms per connection on the sntrup761 key exchange; the lines "default
+kex" and "curve25519" show it. The opt-in is the operator's, so that both are judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+from tests.unit.fleet.boxes import SSHD, Boxes
+from tests.unit.fleet.snapshots import snapshot_of
+
+from lab.bench_lines import Line, at_most, shown
+from tunecheck.fleet.collect.kex import client
+
+CPU, WALL, MEMORY = 0.4, 0.3, 200.0     # shares of setup's; MiB
+NAMES_CPU, NAMES_MEMORY = 60.0, 150.0   # seconds; MiB
+# Finding an interpreter would cost setup another connection.
+VARIABLES = {"ansible_ssh_use_tty": False, "ansible_python_interpreter": "/usr/bin/python3"}
+_SUBREAPER = 36                         # PR_SET_CHILD_SUBREAPER
+_SAMPLE = 0.5
+PROGRAM = """
+import json, sys
+from collections import Counter
+from tunecheck.fleet.collect import Options, collect
+inventory, tool, forks, kex = sys.argv[1:]
+counts = Counter()
+done = collect(inventory, None, Options(forks=int(forks), tools=(tool,), ssh_kex=kex or None, ship=False),
+               lambda answer: counts.update([answer.status]))
+print(json.dumps({"asked": len(done.asked), "seconds": done.seconds, **counts}))
+"""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Of one controller: seconds, seconds, MiB, and what it printed."""
+
+    cpu: float
+    wall: float
+    memory: float
+    said: str
+
+
+def spent(argv: list[str], env: dict[str, str]) -> Spent:
+    """Run it in a process that has no other children: the boxes are this one's."""
+    done = subprocess.run([sys.executable, "-m", "lab.bench_audit", "--measure", *argv], env=env,
+                          stdout=subprocess.PIPE, check=True)
+    return Spent(**json.loads(done.stdout))
+
+
+def _spent(argv: list[str]) -> Spent:
+    """Run it to its end, and end what it left behind."""
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with tempfile.TemporaryFile("w+") as output:
+        began, most = time.monotonic(), 0
+        child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                 start_new_session=True)
+        while child.poll() is None:
+            most = max(most, _pss())
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(_SAMPLE)
+        wall = time.monotonic() - began
+        while left := psutil.Process().children():
+            for process in left:
+                with suppress(psutil.Error):
+                    process.send_signal(signal.SIGTERM)
+            time.sleep(0.05)
+            with suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        output.seek(0)
+        said = output.read()
+    if child.returncode not in (0, 2):
+        raise SystemExit(f"bench_audit: {argv[0]} ended with {child.returncode}: {said[-500:]}")
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Spent(cpu, wall, most / (1 << 20), said)
+
+
+def _pss() -> int:
+    total = 0
+    for process in psutil.Process().children(recursive=True):
+        with suppress(OSError):
+            for line in Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines():
+                if line.startswith("Pss:"):
+                    total += int(line.split()[1]) << 10
+    return total
+
+
+def measure(inventory: Path, tool: str, forks: int, kex: str, hosts: int) -> Spent:
+    """One audit; every host has to answer."""
+    run = spent([sys.executable, "-c", PROGRAM, str(inventory), tool, str(forks), kex], dict(os.environ))
+    counts = json.loads(run.said.splitlines()[-1])
+    if counts.get("ok") != hosts:
+        raise SystemExit(f"bench_audit: not every box answered: {counts}")
+    return run
+
+
+def setup(inventory: Path, forks: int, hosts: int) -> Spent:
+    """`ansible -m setup` as it comes, without an ansible.cfg."""
+    ansible = str(Path(sys.executable).with_name("ansible"))
+    config = inventory.with_name("ansible.cfg")
+    config.touch()
+    env = {**os.environ, "ANSIBLE_CONFIG": str(config), "ANSIBLE_NOCOLOR": "1"}
+    run = spent([ansible, "all", "-i", str(inventory), "-m", "setup", "--forks", str(forks)], env)
+    if run.said.count("| SUCCESS =>") != hosts:
+        raise SystemExit(f"bench_audit: setup did not reach all {hosts}: {run.said[-800:]}")
+    return run
+
+
+def with_names(boxes: Boxes, names: int) -> Path:
+    """The same boxes under more names."""
+    document = json.loads(boxes.inventory(**VARIABLES).read_text())
+    hosts = list(document["all"]["hosts"].values())
+    document["all"]["hosts"] = {f"name{number:04}": hosts[number % len(hosts)] for number in range(names)}
+    path = boxes.folder / "names.yml"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def lines(hosts: int, names: int, forks: int, folder: Path) -> Iterator[Line]:
+    """Each when it is measured."""
+    boxes = Boxes(folder)
+    try:
+        for number in range(hosts):
+            boxes.add(f"box{number:03}", snapshot_of(f"box{number:03}"))
+        boxes.start()
+        inventory, tool = boxes.inventory(**VARIABLES), str(boxes.tool)
+        theirs = setup(inventory, forks, hosts)
+        for kex in ("", "curve25519"):
+            ours = measure(inventory, tool, forks, kex, hosts)
+            part = kex or f"default kex ({client().first})"
+            yield from (
+                at_most(part, f"control node's CPU, {hosts} hosts, {forks} forks", 1000 * ours.cpu / hosts,
+                        "ms", CPU, 1000 * theirs.cpu / hosts, ratio=True),
+                at_most(part, "wall", ours.wall, "s", WALL, theirs.wall, ratio=True),
+                at_most(part, "memory, all processes", ours.memory, "MiB", MEMORY, theirs.memory),
+            )
+            if names:
+                many = measure(with_names(boxes, names), tool, forks, kex, names)
+                yield from (
+                    at_most(part, f"control node's CPU, {names} names", many.cpu, "s", NAMES_CPU),
+                    at_most(part, f"memory, {names} names", many.memory, "MiB", NAMES_MEMORY),
+                    Line(part, f"wall, {names} names", many.wall, unit="s"),
+                )
+    finally:
+        boxes.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hosts", type=int, default=200)
+    parser.add_argument("--names", type=int, default=1000, help="0: leave this part out")
+    parser.add_argument("--forks", type=int, default=50, help="of both sides")
+    parser.add_argument("--measure", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.measure:
+        print(json.dumps(asdict(_spent(args.measure))))
+        return 0
+    if SSHD is None:
+        raise SystemExit("bench_audit: no sshd; apt-get install openssh-server")
+    folder, missed = Path(tempfile.mkdtemp(prefix="bench-audit-")), False
+    try:
+        for line in lines(args.hosts, args.names, args.forks, folder):
+            print(shown(line), flush=True)
+            missed = missed or line.good is False
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return int(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""What a box writes, taken apart; the key exchange; the line of progress. No box."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tunecheck.errors import UsageError
+from tunecheck.facts.stored import unpack
+from tunecheck.fleet.collect import Options
+from tunecheck.fleet.collect.events import answer_of, event_of
+from tunecheck.fleet.collect.frame import one_line, unframed
+from tunecheck.fleet.collect.kex import Client, advice, client, offered
+from tunecheck.fleet.collect.progress import Progress
+from tunecheck.fleet.collect.ship import LOADER, collector, with_snapshot
+from tunecheck.fleet.model import Answer
+
+
+def framed(content: bytes, end: bytes = b"\n#end  rc=0 \n", nonce: str = "abc") -> str:
+    body = base64.b64encode(gzip.compress(content + end)).decode()
+    return f"hello\n\ntunecheck-1 {nonce} ok {len(body)} {hashlib.sha256(body.encode()).hexdigest()}\n{body}\n"
+
+
+def test_a_frame_between_banners() -> None:
+    assert unframed(f"tunecheck-1 xyz ok 4 -\nAAAA\n{framed(b'{}')}bye", "abc") == ("ok", b"{}", "")
+    assert unframed(framed(b"{}").replace("\n", "\r\n"), "abc")[1] == b"{}"     # a terminal was in between
+    assert unframed("tunecheck-1 abc missing 0 -\n\n", "abc")[0] == "missing"
+    # The last one counts: a login script may have echoed the command and its answer.
+    assert unframed(framed(b"{1}") + framed(b"{2}"), "abc")[1] == b"{2}"
+
+
+@pytest.mark.parametrize("said, status, reason", [
+    ("", "garbled", "nothing"),
+    ("tunecheck-1 abc ok 999999999 -\nAAAA\n", "garbled", "5 of"),
+    ("tunecheck-1 abc ok 4 -\nAAAA\n", "garbled", "not gzip"),
+    ("tunecheck-1 abc ok 3 -\nA\u00e9A\n", "garbled", ""),
+    ("tunecheck-1 abc ok 4 00\nAAAA\n", "garbled", "checksum"),
+    (framed(b"{}", b""), "garbled", "cut short"),
+    (framed(b"", b"\n#end tunecheck: spec is unusable\x1b[2J rc=2 \n"), "garbled", "ended with 2: tunecheck: spec is"),
+    (framed(b"", b"\n#end  rc=124 \n"), "timeout", "did not end"),
+    (framed(b"x" * (9 << 20)), "garbled", "larger than 8 MiB"),
+    ("tunecheck-ssh timeout 60\n", "timeout", "within 60 s"),
+    ("x\ntunecheck-ssh timeout 60\n", "garbled", "no snapshot"),
+])
+def test_anything_else_is_said(said: str, status: str, reason: str) -> None:
+    found = unframed(said, "abc")
+    assert found[:2] == (status, b"")
+    assert reason in found[2] and found[2].isprintable()
+
+
+def test_one_line() -> None:
+    assert one_line("a\x1b[31m\n\u202eb\0") == "a [31m b"
+    assert len(one_line("x" * 10000 + "end")) == 200 and one_line("x" * 10000 + "end").endswith("end")
+
+
+@pytest.mark.parametrize("words, status", [
+    ("root@10.0.0.1: Permission denied (publickey).", "refused"), ("Host key verification failed.", "refused"),
+    ("ssh: connect to host x port 22: Connection refused", "unreachable"), ("", "unreachable"),
+    ("Connection timed out during banner exchange", "timeout"), ("Timeout, server x not responding.", "timeout"),
+    ("ssh: Could not resolve hostname x: Name or service not known", "unreachable"),
+])
+def test_why_ssh_did_not_get_through(words: str, status: str) -> None:
+    event = event_of({"event": "runner_on_unreachable", "event_data": {
+        "host": "x", "duration": 1.5,
+        "res": {"unreachable": True, "msg": f"Failed to connect to the host via ssh: {words}"}}})
+    assert event is not None
+    answer = answer_of(event, "g", "abc")
+    assert (answer.status, answer.seconds) == (status, 1.5)
+    assert answer.reason == (words or "ssh ended without a word")
+
+
+OLD = Client("OpenSSH_9.2p1", frozenset({"curve25519-sha256", "sntrup761x25519-sha512"}), "sntrup761x25519-sha512")
+BETWEEN = Client("OpenSSH_9.9p1", OLD.known | {"mlkem768x25519-sha256"}, "sntrup761x25519-sha512")
+NEW = Client("OpenSSH_10.0p2", BETWEEN.known, "mlkem768x25519-sha256")
+
+
+def test_the_key_exchange_is_never_weaker_unasked() -> None:
+    assert [offered(None, ssh) for ssh in (OLD, BETWEEN, NEW)] == ["", "^mlkem768x25519-sha256", ""]
+    assert offered("curve25519", OLD) == "^curve25519-sha256"
+    assert offered("curve25519", Client("?", frozenset(), "")) == ""
+    assert "13 s for 200 hosts" in advice(OLD, 200) and "quantum" in advice(OLD, 200)
+    assert advice(OLD, 200, "curve25519") == advice(BETWEEN, 200) == advice(NEW, 200) == ""
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="no ssh; apt-get install openssh-client")
+def test_this_machines_ssh_says_what_it_has() -> None:
+    ssh = client()
+    assert ssh.version.startswith("OpenSSH_")
+    assert "curve25519-sha256" in ssh.known
+    assert ssh.first in ssh.known
+
+
+def test_progress() -> None:
+    progress = Progress(5)
+    for name, status in (("a", "ok"), ("b", "timeout"), ("c", "unreachable")):
+        progress.took(Answer(name, "g", status))
+    assert progress.text().startswith("audit: 1 done, 2 failed (1 timeout, 1 unreachable), 2 left;")
+    progress.done()
+
+
+@pytest.mark.parametrize("given", [{"forks": 0}, {"deadline": 0}, {"max_age": 1}, {"tools": ("tunecheck",)},
+                                   {"kept": "/a b"}, {"tools": ("/x$(id)",)}])
+def test_unusable_options(given: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        Options(**given)    # type: ignore[arg-type]
+
+
+def test_the_collector_runs_from_memory_on_an_old_python(tmp_path: Path) -> None:
+    """The oldest one here, without its packages; it reads only, so nothing appears where it works."""
+    collected = subprocess.run([_oldest(), "-I", "-S", "-c", LOADER], input=collector(), cwd=tmp_path, check=True,
+                               capture_output=True, env={"PATH": os.defpath, "TMPDIR": str(tmp_path)})
+    assert collected.stderr == b""
+    assert not list(tmp_path.iterdir())
+    answer = with_snapshot(Answer("box", "g", "ok", collected.stdout, seconds=2.0))
+    assert (answer.status, answer.reason, answer.seconds) == ("ok", "", 2.0)
+    found = unpack(answer.content).snapshot
+    assert found.hostname.value == os.uname().nodename
+    assert found.host is not None and found.host.kernel.release.value == os.uname().release
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"schema": "tunecheck/record/1"}',
+                                     b'{"schema": "tunecheck/record/1", "reads": {"/etc/tunecheck/spec.json": "e30="}}',
+                                     b"[" * 100000])
+def test_what_a_collector_sends_is_not_trusted(content: bytes) -> None:
+    answer = with_snapshot(Answer("box", "g", "ok", content))
+    assert (answer.status, answer.content) == ("garbled", b"") or unpack(answer.content).frozen is None
+    assert answer.reason.isprintable()
+
+
+def test_the_loader_stands_in_a_shells_quotes_and_in_a_play() -> None:
+    assert not set(LOADER) & set("'\n") and not any(word in LOADER for word in ("{{", "{%", "{#"))
+    assert len(collector()) < 400 << 10
+
+
+def _oldest() -> str | Path:
+    """A Python from 3.9 on."""
+    for name in ("python3.9", "python3.10"):
+        versions = Path.home() / ".pyenv/versions"
+        for found in (shutil.which(name), *versions.glob(f"{name[6:]}.*/bin/python3")):
+            if found and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0:
+                return found
+    return sys.executable
