@@ -10,8 +10,9 @@ from .model import AuditHead, Problem, Status
 __all__ = ["Authority", "Cause", "FleetReport", "HostRow", "Since", "Split", "Waived"]
 
 #: Who says that the value is not what it should be: the spec's rules; the box's own earlier self; most of its group;
-#: the role's dry run; the box being unlike every other where it must be (duplicate serial) or unlike before (replaced).
-Authority = Literal["desired", "previous", "majority", "role", "identity"]
+#: the role's dry run; the box being unlike every other where it must be (duplicate serial) or unlike before (replaced);
+#: or, where a host was named to compare with, that host.
+Authority = Literal["desired", "previous", "majority", "role", "identity", "reference"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Cause:
     rollout: bool = False
     flapping: tuple[str, ...] = ()
     waived: Waived | None = None
+    #: fail, warn or unknown, of a desired cause.
+    outcome: str = ""
 
 
 @dataclass(frozen=True)
