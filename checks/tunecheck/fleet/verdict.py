@@ -49,12 +49,18 @@ class Cause:
     subject: str = ""
     text: str = ""
     remedy: str = ""
+    #: fail, warn or unknown, of a desired cause.
+    outcome: str = ""
     intended: bool = False
     rollout: bool = False
     flapping: tuple[str, ...] = ()
     waived: Waived | None = None
-    #: fail, warn or unknown, of a desired cause.
-    outcome: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is drift: not resolved, not waived, and not merely what our own roles did since the last audit.
+        Against the spec, the majority or another box it counts whoever did it."""
+        return self.state != "resolved" and self.waived is None and not (self.intended and self.authority == "previous")
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,8 @@ class HostRow:
 class FleetReport:
     """``previous`` is the audit that this one was compared with. ``timeline``: (audit id, time, changed values, hosts
     that answered), oldest first. ``notes``: one line each (re-baselined, versions differ, a waiver that matched
-    nothing, a fact that looks volatile)."""
+    nothing, a fact that looks volatile). ``judged``: every (group, fact or check) that was held against something,
+    with or without a cause: what JUnit shows as passed."""
 
     audit: AuditHead
     previous: AuditHead | None
@@ -109,6 +116,7 @@ class FleetReport:
     splits: tuple[Split, ...] = ()
     timeline: tuple[tuple[int, float, int, int], ...] = ()
     notes: tuple[str, ...] = ()
+    judged: tuple[tuple[str, str], ...] = ()
 
     def count(self, *states: Status) -> int:
         return sum(row.status in states for row in self.hosts)

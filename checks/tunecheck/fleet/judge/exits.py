@@ -34,10 +34,9 @@ def exit_code(report: FleetReport, fail_on: Collection[str] = (), max_missing: s
     if not report.answered:
         return 2
     short = len(report.hosts) - report.count("ok") > allowed
-    counted = [cause for cause in report.causes if cause.waived is None and cause.state != "resolved"]
+    counted = [cause for cause in report.causes if cause.counts]
     hit = {
-        "drift": any(cause.authority in ("previous", "majority", "identity", "reference") and not cause.intended
-                     for cause in counted),
+        "drift": any(cause.authority in ("previous", "majority", "identity", "reference") for cause in counted),
         "fail": any(cause.authority == "role" or (cause.authority == "desired" and cause.outcome == "fail")
                     for cause in counted),
         "unknown": any(cause.authority == "desired" and cause.outcome == "unknown" for cause in counted),

@@ -34,8 +34,11 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     done = [head for head in heads if head.id <= audit.id and head.finished is not None]
     newest = not any(head.id > audit.id for head in done)
     open_problems = store.problems_since(audit.id)
+    of_host: dict[str, list[ProblemSince]] = {}
+    for row in open_problems:
+        of_host.setdefault(row.host, []).append(row)
     states = store.hosts(audit.id)
-    hosts = tuple(sorted((_host(state, _told(state, audit, open_problems)) for state in states),
+    hosts = tuple(sorted((_host(state, _told(state, audit, of_host.get(state.host, ()))) for state in states),
                          key=lambda host: host.host))
     hosts += _missing(store, audit, {host.host for host in hosts})
     after = previous.id if previous else None
@@ -97,8 +100,8 @@ def _told(state: HostState, audit: AuditHead, still: Iterable[ProblemSince]) -> 
         return state.problems
     words = {(problem.check, problem.subject, str(problem.outcome)): problem for problem in state.problems}
     return tuple(words.get((row.check, row.subject, row.outcome),
-                           Problem(row.check, row.subject, _outcome(row.outcome), "said so then; its words are not kept"))
-                 for row in still if row.host == state.host)
+                           Problem(row.check, row.subject, _outcome(row.outcome), "its words of then are not kept"))
+                 for row in still)
 
 
 def _missing(store: Store, audit: AuditHead, there: set[str]) -> tuple[Host, ...]:
@@ -112,8 +115,8 @@ def _moves(rows: Iterable[ChangeRow]) -> tuple[Move, ...]:
 
 
 def _gone(rows: Iterable[ProblemSince]) -> tuple[Gone, ...]:
-    return tuple(sorted((Gone(row.host, row.group, row.check, row.subject, _outcome(row.outcome), row.since) for row in rows),
-                        key=lambda gone: (gone.check, gone.host, gone.subject, gone.outcome)))
+    return tuple(sorted((Gone(row.host, row.group, row.check, row.subject, _outcome(row.outcome), row.since)
+                         for row in rows), key=lambda gone: (gone.check, gone.host, gone.subject, gone.outcome)))
 
 
 def _events(store: Store, audit: AuditHead, previous: AuditHead | None,

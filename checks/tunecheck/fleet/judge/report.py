@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..verdict import Cause, FleetReport, HostRow
 from .desired import desired
 from .identity import identity, replaced
-from .majority import majority, splits, votes
+from .majority import Vote, majority, splits, votes
 from .moves import net, rollouts
 from .notes import notes
 from .options import JudgeOptions
@@ -63,7 +64,15 @@ def judge(view: View, options: JudgeOptions) -> tuple[FleetReport, list[int]]:
     return FleetReport(
         audit=view.audit, previous=view.previous, hosts=_hosts(view, told), causes=told,
         splits=undecided if options.judges("majority") else (), timeline=view.timeline,
+        judged=_judged(view, found, told),
         notes=(*notes(view, volatile, moves.back), *waived)), matched
+
+
+def _judged(view: View, found: Mapping[tuple[str, str, str], Vote],
+            told: tuple[Cause, ...]) -> tuple[tuple[str, str], ...]:
+    """What was held against something, with or without a cause."""
+    names = {(group, fact) for group, _, fact in found} | {(cause.group, cause.fact) for cause in told}
+    return tuple(sorted(names | {(tally.group, tally.fact) for tally in view.tallies if view.previous is not None}))
 
 
 def _ruled(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
