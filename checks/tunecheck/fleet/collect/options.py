@@ -1,0 +1,72 @@
+"""What an audit may be told, and what it says at its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tunecheck.errors import UsageError
+
+__all__ = ["KEPT", "TOOLS", "Collected", "Options"]
+
+#: Where roles/preflight puts the command, and the environment behind it.
+TOOLS = ("/usr/local/sbin/tunecheck", "/opt/tunecheck/bin/tunecheck")
+#: What the box's own timer leaves, replaced as a whole.
+KEPT = "/var/lib/tunecheck/snapshot.json"
+#: Ansible's main process hands out one task after the other: more workers than this only wait (measured on 200 boxes:
+#: 10, 50, 100 and 200 forks all take the same time for a short command, and 100 do for one of three seconds).
+_MOST_FORKS = 100
+
+
+@dataclass(frozen=True)
+class Options:
+    """``deadline``: seconds for one box, from connecting to its last byte; ``connect``: of those, until ssh is through.
+    ``overall``: seconds for all of them, None: enough for every box to miss its deadline.
+
+    ``source``: "live" asks now; "timer" takes what the box's own timer left, where it is younger than ``max_age``
+    seconds, and else asks; "auto" asks, and takes what the timer left where asking failed.
+    ``only``: of the inventory's hosts these alone (what is left of an audit that was cut off). ``ssh_kex``:
+    "curve25519" asks for that key exchange first (see kex.py). ``ship``: send the collector to a box without one.
+    ``max_kib``: what one box may send, compressed. ``tools`` and ``kept``: where the box has the command and its
+    timer's snapshot."""
+
+    forks: int | None = None
+    deadline: float = 90.0
+    connect: float = 15.0
+    overall: float | None = None
+    source: Literal["auto", "live", "timer"] = "auto"
+    max_age: float = 3600.0
+    only: frozenset[str] | None = None
+    ssh_kex: Literal["curve25519"] | None = None
+    ship: bool = True
+    tools: tuple[str, ...] = TOOLS
+    kept: str = KEPT
+    max_kib: int = 2048
+
+    def __post_init__(self) -> None:
+        if self.forks is not None and self.forks < 1:
+            raise UsageError(f"{self.forks} forks: expected at least 1")
+        if self.deadline < 1 or self.connect < 1 or self.max_age < 60:
+            raise UsageError("a deadline is at least 1 s, and the age of a timer's snapshot at least 60 s")
+        bad = [path for path in (*self.tools, self.kept) if not path.startswith("/") or set(path) & set(" \t\n\"'\\$`")]
+        if bad:
+            raise UsageError(f"{bad[0]!r}: expected an absolute path without blanks and quotes")
+
+    def workers(self, hosts: int) -> int:
+        """How many boxes are asked at a time."""
+        return min(hosts, self.forks or _MOST_FORKS)
+
+    def until(self, hosts: int) -> float:
+        """Seconds after which stragglers are given up."""
+        rounds = -(-hosts // self.workers(hosts))
+        return self.overall if self.overall is not None else 60 + 0.1 * hosts + rounds * (self.deadline + 10)
+
+
+@dataclass(frozen=True)
+class Collected:
+    """``asked``: every (host, group) of the inventory under its limit. ``interrupted``: by Ctrl-C; hosts that had not
+    answered by then were not given to the sink."""
+
+    asked: tuple[tuple[str, str], ...]
+    interrupted: bool
+    seconds: float

@@ -1,0 +1,42 @@
+"""The folder that ansible-runner works in: the play with this run's settings, and the ssh that stands before ssh."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from .frame import CAP
+from .options import Options
+
+__all__ = ["HERE", "lay_out"]
+
+HERE = Path(__file__).parent
+_SETTINGS, _TOOLS = "      nonce=0 ", "      tools="
+#: Of the deadline: left to ssh for connecting, and to the box for packing what tunecheck said.
+_ON_THE_BOX = 0.75
+
+
+def lay_out(folder: Path, nonce: str, options: Options, hosts: Iterable[str]) -> None:
+    """Write ``project/play.yml``, ``project/bounded_ssh`` and ``hosts``, the names to ask where not all are."""
+    project = folder / "project"
+    project.mkdir()
+    wrapper = project / "bounded_ssh"
+    shutil.copyfile(HERE / "bounded_ssh", wrapper)      # a wheel may have lost its mode
+    wrapper.chmod(0o700)
+    (folder / "hosts").write_text("".join(f"{host}\n" for host in hosts))
+    lines = (HERE / "play.yml").read_text(encoding="utf-8").splitlines(keepends=True)
+    (project / "play.yml").write_text("".join(_with(line, nonce, options, wrapper) for line in lines), "utf-8")
+
+
+def _with(line: str, nonce: str, options: Options, wrapper: Path) -> str:
+    """Text for text, without templates: Ansible would fill them in anew for every host."""
+    if line.startswith(_SETTINGS):
+        return (f"{_SETTINGS.replace('0', nonce)}limit={max(1, int(options.deadline * _ON_THE_BOX))} "
+                f"minutes={max(1, int(options.max_age / 60))} source={options.source} cap={CAP} kept={options.kept}\n")
+    if line.startswith(_TOOLS):
+        return f"{_TOOLS}\"{' '.join(options.tools)}\"\n"
+    if line.startswith("      timeout: "):
+        # Behind bounded_ssh's own deadline: for a connection that is not ssh.
+        return f"      timeout: {int(options.deadline) + 10}\n"
+    return line.replace('"{{ playbook_dir }}/bounded_ssh"', f'"{wrapper}"')
