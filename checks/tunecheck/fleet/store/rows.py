@@ -130,7 +130,7 @@ class CensusRow(NamedTuple):
     hardware: str
     fact: str
     value: Any
-    count: int
+    count: int  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)

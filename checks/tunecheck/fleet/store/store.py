@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -44,7 +44,8 @@ class Store:
         self._catalogue = catalogue
         self.interned = Interned()
         self.turn = threading.RLock()
-        self.held: set[str] = set()
+        self.open: dict[int, audits.Open] = {}
+        self.times: dict[int, float] = {}
 
     def __enter__(self) -> Store:
         return self
@@ -221,5 +222,3 @@ class Store:
         where pyarrow is missing or the folder cannot be written."""
         return parquet.export(self, Path(folder))
 
-
-_ = Collection
