@@ -46,7 +46,7 @@ def split(tokens: Iterable[str]) -> tuple[dict[str, Any], dict[str, str]]:
         if name in _OWN:
             continue
         name = name.replace("-", "_")
-        if looked and suspect(token) and secrets.mask(token) != token:
+        if value == secrets.MASK or (looked and suspect(token) and secrets.mask(token) != token):
             hidden[name] = value or token
         elif name in _REPEATED:
             found.setdefault(name, []).append(value)
@@ -57,8 +57,13 @@ def split(tokens: Iterable[str]) -> tuple[dict[str, Any], dict[str, str]]:
     return found, hidden
 
 
+def _safe(token: str) -> str:
+    return secrets.mask(token) if suspect(token) else token
+
+
 def _hidden(tokens: Iterable[str]) -> dict[str, str]:
-    return split(tokens)[1] if suspect(" ".join(tokens)) else {}
+    line = " ".join(tokens)
+    return split(tokens)[1] if suspect(line) or secrets.MASK in line else {}
 
 
 def _pending(host: HostFacts) -> Fact[Any]:
@@ -100,7 +105,7 @@ ENTRIES = (
     Entry("kernel.secret.", "secret", "medium", "reboot", "a word of it that looks like a password or token",
           of_host(lambda host: through(host.kernel.cmdline, _hidden))),
     Entry("kernel.rejected", "config", "high", "reboot", "parameters that the kernel says it did not take",
-          of_host(lambda host: booted(host, lambda log: sorted(log.rejected)))),
+          of_host(lambda host: booted(host, lambda log: sorted(map(_safe, log.rejected))))),
     Entry("kernel.lockdown", "config", "medium", "reboot", "lockdown mode",
           of_host(lambda host: host.kernel.lockdown)),
     Entry("kernel.taint", "config", "low", "reboot", "why the kernel calls itself tainted",

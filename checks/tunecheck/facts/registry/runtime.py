@@ -86,6 +86,6 @@ ENTRIES = (
           _runtime(lambda runtime: runtime.serving)),
     Entry("environment.", "config", "high", "reload", "a variable of NCCL or CUDA in files of services: its values",
           of_host(lambda host: through(host.service_env, _environment))),
-    Entry("environment_switches", "config", "medium", "reload", "all-reduce switches in unit files",
+    Entry("service.switches", "config", "medium", "reload", "all-reduce switches in unit files",
           of_host(lambda host: through(host.service_env, _switches))),
 )
