@@ -15,11 +15,13 @@ from typing import Any
 from tunecheck.facts.fact import Fact
 from tunecheck.facts.registry.entry import Entry, Kind
 from tunecheck.fleet.model import Seen
+from tunecheck.fleet.store import Store
+from tunecheck.fleet.verdict import FleetReport
 
-__all__ = ["LEFT_IN", "SIZES", "SMALL", "Fleet", "fleet"]
+__all__ = ["LEFT_IN", "SIZES", "SMALL", "Fleet", "Score", "audited", "fleet", "scored"]
 
 SIZES = (400, 300, 150, 90, 40, 12, 5, 3)
-SMALL = (60, 45, 24, 15, 10, 8, 5, 3)
+SMALL = (40, 30, 20, 15, 10, 8, 5, 3)
 
 _UNIFORM, _GROUPED, _SETS, _DERIVED, _VENDORS, _IDENTITY, _VOLATILE = 24, 24, 10, 10, 8, 8, 15
 #: Wrongly config: two gauges, a counter, a time, a random id.
@@ -147,3 +149,32 @@ def _legitimate(made: Fleet, rng: random.Random) -> None:
                     made.planted)
     made.steps.setdefault(2, []).append((repaired, "uniform.3", "off"))
     made.steps.setdefault(made.audits, []).append((repaired, "uniform.3", "on"))
+
+
+def audited(store: Store, made: Fleet) -> None:
+    """Every audit of the fleet, into the store."""
+    for number in range(1, made.audits + 1):
+        head = store.begin("synthetic", made.asked())
+        for seen in made.audit(number):
+            store.put(head.id, seen)
+        store.finish(head.id)
+
+
+@dataclass(frozen=True)
+class Score:
+    """``false``: called outliers that are none; ``missed``: planted and not called one; both (host, fact)."""
+
+    found: set[tuple[str, str]]
+    false: set[tuple[str, str]]
+    missed: set[tuple[str, str]]
+    precision: float
+    recall: float
+
+
+def scored(report: FleetReport, made: Fleet) -> Score:
+    """The report's outliers beside what is planted, which the judges never saw."""
+    found = {(host, cause.fact) for cause in report.causes
+             if cause.authority == "majority" and cause.state != "resolved" for host in cause.hosts}
+    right = found & made.planted
+    return Score(found, found - made.planted, made.planted - found, len(right) / max(1, len(found)),
+                 len(right) / max(1, len(made.planted)))

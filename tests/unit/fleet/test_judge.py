@@ -13,7 +13,7 @@ from tunecheck.errors import UsageError
 from tunecheck.fleet.judge import JudgeOptions, judge
 from tunecheck.fleet.judge.view import Event, Gone, Host, Kept, Meta, Tally, View
 from tunecheck.fleet.model import Problem
-from tunecheck.fleet.store.rows import Waiver
+from tunecheck.fleet.store.rows import Volatile, Waiver
 from tunecheck.fleet.verdict import Cause, FleetReport
 
 OPTIONS = JudgeOptions()
@@ -55,6 +55,16 @@ def test_without_a_half_there_is_no_line() -> None:
     values = {f"h{number}": {"f": number % 3} for number in range(12)}
     report = _said(view(values))
     assert not report.causes and not report.splits
+
+
+def test_parts_of_two_vendors_make_no_outlier_of_a_small_group() -> None:
+    two = [Tally("large", "hw", "disk", value, count) for value, count in (("A", 180), ("B", 120))]
+    small = view(_values(6, "disk", "A", h001="B"))
+    assert not _said(replace(small, tallies=(*small.tallies, *two))).causes, "five of six are alike by luck"
+    large = view(_values(300, "disk", "A", h001="B"))
+    assert _only(_said(replace(large, tallies=(*large.tallies, *two)))).hosts == ("h001",)
+    third = view(_values(6, "disk", "A", h001="C"))
+    assert _only(_said(replace(third, tallies=(*third.tallies, *two)))).value == "C", "usual nowhere"
 
 
 def test_identity_is_no_matter_of_votes() -> None:
@@ -251,13 +261,12 @@ def test_facts_that_never_rest_are_named_with_a_class_and_left_out() -> None:
                             rng.randrange(9), "time": lambda audit: f"2026-11-{audit:02d}T05:00:{rng.randrange(60)}Z"}
     recent = [move(name, fact, make(audit - 1), make(audit), audit) for audit in range(2, 8)
               for fact, make in made.items() for name in names]
-    rolled = [move(name, "driver", 1, 2, 4) for name in names]
-    seen = view({name: {"gauge": 1, "driver": 2} for name in names}, number=7, moves=tuple(
-        each for each in recent if each.since.seen == 7), recent=tuple([*recent, *rolled]),
-        recent_audits=(2, 3, 4, 5, 6, 7))
+    seen = view({name: {"gauge": 1, "driver": 2} for name in names}, number=7, recent=tuple(recent), moves=tuple(
+        each for each in recent if each.since.seen == 7), volatile=tuple(
+        Volatile(fact, 40, 1.0, 0.99, fact != "driver") for fact in ("driver", *made)))
     report = _said(seen)
     told = {note.split()[0]: note.rsplit(" ", 1)[1] for note in report.notes if "looks volatile" in note}
-    assert told == {"gauge": "gauge", "counter": "counter", "time": "time"}, "a rollout is no gauge"
+    assert told == {"gauge": "gauge", "counter": "counter", "time": "time"}
     assert not report.causes
 
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["view"]
 
-#: Audits that the look at restless facts goes back, and changes that are enough to tell them.
-_RECENT, _ENOUGH = 10, 200_000
+#: Audits that the look at restless facts goes back, and changes that are enough to tell their class.
+_RECENT, _ENOUGH = 10, 20_000
 _TIMELINE, _FLAP_DAYS = 30, 30.0
-#: What a box says of its own roles while they are at work.
-_STATE, _OPEN = "receipt.state", ("staged", "trial")
+#: A receipt's state while our roles are at work: a trial boot waits, or runs.
+_OPEN = ("staged", "trial")
 
 
 def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
@@ -32,7 +32,6 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     previous = _previous(store, audit, options)
     heads = store.audits()
     done = [head for head in heads if head.id <= audit.id and head.finished is not None]
-    newest = not any(head.id > audit.id for head in done)
     open_problems = store.problems_since(audit.id)
     of_host: dict[str, list[ProblemSince]] = {}
     for row in open_problems:
@@ -43,22 +42,25 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     hosts += _missing(store, audit, {host.host for host in hosts})
     after = previous.id if previous else None
     changes = store.changes(after, audit.id) if previous else []
-    looked = [head.id for head in done][-_RECENT:]
-    recent = store.changes(looked[0] - 1, audit.id)[-_ENOUGH:] if looked else []
+    volatile = [row for row in store.volatility(_RECENT) if row.suspicious]
+    names = {row.fact for row in volatile}
+    last = done[-3:]
+    recent = [row for row in store.changes(last[0].id - 1, audit.id) if row.fact in names] if volatile and last else []
     census = store.census(audit.id)
     outliers = store.outliers(options.share, options.at_least, audit.id)
-    facts = {row.fact for row in census} | {row.fact for row in changes} | {row.fact for row in recent}
+    facts = {row.fact for row in census} | {row.fact for row in changes} | names
     seen = View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
         before={state.host: _host(state, ()) for state in store.hosts(previous.id)} if previous else {},
-        moves=_moves(changes), recent=_moves(recent), recent_audits=tuple(looked[1:]),
+        moves=_moves(changes), volatile=tuple(volatile), recent=_moves(recent[-_ENOUGH:]),
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
         odd=tuple(sorted((Odd(row.host, row.group, row.hardware, row.fact, row.value, row.since) for row in outliers),
                          key=lambda odd: (odd.fact, odd.group, odd.host))),
-        events=_events(store, audit, previous, done),
+        events=_events(store, previous, states, [head.id for head in heads if head.id <= audit.id]),
         began={(row.host, row.check, row.subject): row.since for row in open_problems},
         gone=_gone(store.problems_resolved(previous.id, audit.id)) if previous else (),
-        in_change=frozenset(state.host for state in states if newest and state.volatile.get(_STATE) in _OPEN),
+        in_change=frozenset(row.host for row in changes if row.receipt is not None and row.since.seen == audit.id
+                            and row.receipt.state in _OPEN),
         waivers=tuple(store.waivers()), flaps={(row.host, row.fact): row.times for row in store.flaps(_FLAP_DAYS)},
         meta=_meta(facts, options.entries),
         timeline=tuple((row.audit, row.at, row.changed, row.answered) for row in store.timeline(_TIMELINE)
@@ -119,14 +121,17 @@ def _gone(rows: Iterable[ProblemSince]) -> tuple[Gone, ...]:
                          for row in rows), key=lambda gone: (gone.check, gone.host, gone.subject, gone.outcome)))
 
 
-def _events(store: Store, audit: AuditHead, previous: AuditHead | None,
-            heads: Iterable[AuditHead]) -> tuple[Event, ...]:
-    begin = previous.id if previous else audit.id - 1
-    found = [event for head in heads if begin < head.id <= audit.id for event in store.identity_events(head.id)]
-    if not any(head.id == audit.id for head in heads):
-        found += store.identity_events(audit.id)
-    return tuple(sorted({Event(event.host, event.kind, event.other) for event in found},
-                        key=lambda event: (event.host, event.kind, event.other)))
+def _events(store: Store, previous: AuditHead | None, states: Iterable[HostState],
+            numbers: list[int]) -> tuple[Event, ...]:
+    """Who was replaced or renamed after the previous audit; and clones, which stay clones until they have a key."""
+    begin = previous.id if previous else numbers[-1] - 1
+    keyless = {state.host for state in states if state.answered and state.key is None}
+    found = set()
+    for number in numbers if keyless else [number for number in numbers if number > begin]:
+        for event in store.identity_events(number):
+            if event.host in keyless if event.kind == "duplicate" else number > begin:
+                found.add(Event(event.host, event.kind, event.other, event.audit))
+    return tuple(sorted(found, key=lambda event: (event.host, event.kind, event.other, event.audit)))
 
 
 def _meta(facts: Iterable[str], entries: Mapping[str, Entry] | None) -> dict[str, Meta]:

@@ -25,7 +25,8 @@ def identity(view: View) -> list[Row]:
     fresh = set()
     for event in view.events:
         if event.kind == "duplicate":
-            fresh.add(event.host)
+            if view.previous is None or event.audit > view.previous.id:
+                fresh.add(event.host)
             key = next((host.key for host in view.hosts if host.host == event.other and host.key), event.other)
             keys[key] |= {event.host, event.other}
     groups = {host.host: host.group for host in view.hosts}
@@ -38,7 +39,7 @@ def identity(view: View) -> list[Row]:
     shared += [kept for kept in view.shared if kept.hosts not in told]
     for kept in shared:
         for name in kept.hosts:
-            known = view.previous is not None and not fresh & set(kept.hosts)
+            known = not fresh & set(kept.hosts) and view.previous is not None
             rows.append(Row(
                 "identity", "high", kept.fact, groups.get(kept.hosts[0], ""), name,
                 expected="one host", fix="hands-on", value=kept.value, state="known" if known else "new",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..verdict import Split
+from .chance import by_chance, usual
 from .moves import Net
 from .options import JudgeOptions
 from .rows import Row
@@ -83,10 +84,11 @@ def majority(view: View, moves: Net, found: Mapping[Key, Vote], rolled: Collecti
     """The rows, and which (host, fact) they have judged. ``not_of``: (host, fact) with a desired value; ``not_facts``:
     facts that never rest."""
     rows, settled = [], set()
+    elsewhere = usual(found, options.share)
     for odd in view.odd:
         vote = found.get((odd.group, odd.hardware, odd.fact))
         if vote is None or vote.share < options.share or (odd.host, odd.fact) in not_of or odd.fact in not_facts \
-                or canon(odd.value) == canon(vote.value):
+                or canon(odd.value) == canon(vote.value) or by_chance(vote, odd.value, elsewhere.get(odd.fact, {})):
             continue
         move = moves.moves.get(odd.host, {}).get(odd.fact)
         meta = view.of(odd.fact)

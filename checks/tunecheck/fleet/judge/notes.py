@@ -16,9 +16,9 @@ _NAMED = 5
 def notes(view: View, volatile: Iterable[Restless], back: Iterable[tuple[str, str]]) -> Iterator[str]:
     yield from view.notes
     audit, previous = view.audit, view.previous
-    if previous is not None and audit.catalogue != previous.catalogue:
+    if previous is not None and (audit.rebaselined or audit.catalogue != previous.catalogue):
         yield (f"re-baselined: #{audit.id} reads facts by catalogue {audit.catalogue}, #{previous.id} by "
-               f"{previous.catalogue}; no difference between the two counts as drift")
+               f"{previous.catalogue}; what only reads otherwise is no drift")
     versions = Counter(host.tunecheck for host in view.hosts if host.answered and host.tunecheck)
     if len(versions) > 1:
         yield ("versions of tunecheck differ: " + ", ".join(

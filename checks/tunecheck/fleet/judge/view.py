@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ...facts.registry.entry import Fix, Kind, Severity
 from ..model import AuditHead, Problem, Status
-from ..store.rows import Waiver
+from ..store.rows import Volatile, Waiver
 from ..store.rows import canonical as canon
 from ..verdict import Since
 
@@ -107,18 +107,19 @@ class Gone:
 
 @dataclass(frozen=True)
 class Event:
-    """A host is not who it was; ``other`` is the host it was, or says it is."""
+    """A host is not who it was since ``audit``; ``other`` is the host it was, or says it is."""
 
     host: str
     kind: Literal["replaced", "renamed", "duplicate"]
     other: str = ""
+    audit: int = 0
 
 
 @dataclass(frozen=True)
 class View:
     """An audit beside the one it is compared with. ``hosts`` of the audit, by name; ``missing`` were asked, and of them
-    is not even a row; ``before``: the previous audit's. ``moves``: what changed after the previous audit. ``recent``:
-    what changed in the last ``recent_audits``, for the look at facts that never rest. ``began``: since when a problem
+    is not even a row; ``before``: the previous audit's. ``moves``: what changed after the previous audit. ``volatile``:
+    facts that never rest, and ``recent``: how they moved in the last audits. ``began``: since when a problem
     of (host, check, subject) is there. ``flaps``: (host, fact) that changed back and forth, with how often.
     ``known``: every host of the store by name.
     ``reference``: the host to compare with, where one was asked for, and ``values`` everybody's."""
@@ -138,8 +139,8 @@ class View:
     waivers: tuple[Waiver, ...] = ()
     flaps: Mapping[tuple[str, str], int] = field(default_factory=dict)
     began: Mapping[tuple[str, str, str], Since] = field(default_factory=dict)
+    volatile: tuple[Volatile, ...] = ()
     recent: tuple[Move, ...] = ()
-    recent_audits: tuple[int, ...] = ()
     meta: Mapping[str, Meta] = field(default_factory=dict)
     timeline: tuple[tuple[int, float, int, int], ...] = ()
     known: frozenset[str] = frozenset()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -13,51 +12,34 @@ from .view import Move, View, canon
 
 __all__ = ["Restless", "restless"]
 
-#: A fact is restless in an audit where it changed on so many of the hosts,
-PART = 0.05
-#: and looks volatile when it was so in this part of the looked-at audits: a rollout is restless once or twice.
-OFTEN = 0.5
-#: Of fewer audits nothing can be said.
-LEAST_AUDITS = 3
 #: A date, a time of day, a random id.
-_TIME = re.compile(r"\d{4}-\d{2}-\d{2}|\d{1,2}:\d{2}:\d{2}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}|\d{1,2}:\d{2}:\d{2}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|"
+                   r"^\"[0-9a-f]{32,}\"$")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True)
 class Restless:
-    """``share`` of the hosts changed it per audit, in ``audits`` of ``of`` audits; ``proposed``: the class to give."""
+    """``rate``: changes per host and audit; ``proposed``: the class to give."""
 
     fact: str
-    share: float
-    audits: int
-    of: int
+    rate: float
     proposed: str
 
     @property
     def note(self) -> str:
-        return (f"{self.fact} looks volatile: changed on {self.share:.0%} of hosts per audit, in {self.audits} of the "
-                f"last {self.of}; it is left out of drift; proposed class: {self.proposed}")
+        return (f"{self.fact} looks volatile: {self.rate:.2f} changes per host and audit; it is left out of drift; "
+                f"proposed class: {self.proposed}")
 
 
 def restless(view: View) -> list[Restless]:
-    """Facts of class config that look volatile, by name."""
-    looked = len(view.recent_audits)
-    hosts = sum(host.last_ok is not None or host.answered for host in view.hosts)
-    if looked < LEAST_AUDITS or not hosts:
-        return []
-    by_fact: dict[str, list[Move]] = defaultdict(list)
+    """Facts of class config that look volatile to the store, by name."""
+    moves: dict[str, list[Move]] = defaultdict(list)
     for move in view.recent:
-        if view.of(move.fact).kind == "config":
-            by_fact[move.fact].append(move)
-    found = []
-    for fact, moves in sorted(by_fact.items()):
-        audits = Counter(move.since.seen for move in moves)
-        # Two hosts of three that alternate are no class of fact, they flap.
-        busy = sum(count >= max(3, math.ceil(PART * hosts)) for count in audits.values())
-        if busy >= max(LEAST_AUDITS, math.ceil(OFTEN * looked)):
-            found.append(Restless(fact, len(moves) / looked / hosts, busy, looked, proposed(moves)))
-    return found
+        moves[move.fact].append(move)
+    return [Restless(row.fact, row.change_rate, proposed(moves[row.fact]))
+            for row in sorted(view.volatile, key=lambda row: row.fact)
+            if row.suspicious and view.of(row.fact).kind == "config"]
 
 
 def proposed(moves: Iterable[Move]) -> str:
