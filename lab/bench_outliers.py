@@ -2,8 +2,9 @@
 
     .venv/bin/python -m lab.bench_outliers [--seeds 3] [--database postgresql://...]
 
-1,000 hosts in groups of 400 to 3, 104 facts of seven kinds, 275 drifts, 20 of them where no comparison of hosts can find
-them. Goals: precision 100 %, recall at least 92 %, and the five volatile facts that were left in as config are named.
+1,000 hosts in groups of 400 to 3, 104 facts of seven kinds, 275 drifts, 20 of them where no comparison of hosts can
+find them. Goals: precision 100 %, recall at least 92 %, and the five volatile facts that were left in as config are
+named.
 Exit code 1 where a goal is missed. What a judgement costs is told, and not judged.
 """
 

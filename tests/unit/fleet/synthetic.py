@@ -139,11 +139,10 @@ def _plant(made: Fleet, rng: random.Random, drifts: int, sizes: Sequence[int]) -
 
 def _legitimate(made: Fleet, rng: random.Random) -> None:
     """What changes and is no drift: a whole group moves; half of one does; a drift is put right."""
-    planted = {host for host, fact in made.planted if fact in ("grouped.1", "grouped.2")}
     for host, group, _ in made.names:
-        if group == "group1" and host not in planted:
+        if group == "group1" and (host, "grouped.1") not in made.planted:
             made.steps.setdefault(3, []).append((host, "grouped.1", "group1-2"))
-        if group == "group2" and host not in planted and rng.random() < 0.45:
+        if group == "group2" and (host, "grouped.2") not in made.planted and rng.random() < 0.45:
             made.steps.setdefault(made.audits, []).append((host, "grouped.2", "group2-2"))
     repaired = next(host for host, group, _ in made.names if group == "group3" and (host, "uniform.3") not in
                     made.planted)
