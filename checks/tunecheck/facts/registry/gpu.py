@@ -26,9 +26,9 @@ _STANDS_FOR = re.compile(r"(?:GPU-)?0{8}-0{4}-0{4}-0{4}-[0-9a-f]{12}|serial-\d+"
 def _answered(stored: Stored) -> Fact[Nvml]:
     """The document; unknown as a whole where a board gave no answer at all, since every count would be wrong."""
     said = stored.snapshot.nvml
-    if said.value is not None and any(who.startswith("gpu ") for who in said.value.errors):
-        who, why = next(each for each in said.value.errors.items() if each[0].startswith("gpu "))
-        return Fact(None, f"NVML {who}", why)
+    for who, why in said.value.errors.items() if said.value else ():
+        if who.startswith("gpu "):
+            return Fact(None, f"NVML {who}", why)
     return said
 
 
