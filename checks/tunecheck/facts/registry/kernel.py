@@ -8,6 +8,7 @@ from typing import Any
 from ...formats import secrets
 from ..fact import Fact
 from ..snapshot import HostFacts
+from ..stored import Stored
 from .entry import Entry
 from .picks import booted, of_host, through
 
@@ -91,6 +92,12 @@ def _release(fact: Fact[str]) -> Fact[Any]:
     return Fact(None, fact.source, "its file's name holds no version") if fact.value == "" else _next(fact)
 
 
+def _roles(stored: Stored) -> Fact[Any]:
+    """For the note that roles are at work on a box. A receipt that cannot be read makes no box incomplete."""
+    found = through(stored.snapshot.receipt, lambda receipt: receipt.state)
+    return found if found.reason is None else Fact(None, found.source, "not present")
+
+
 def _taints(mask: int) -> list[int]:
     return [bit for bit in range(64) if mask >> bit & 1]
 
@@ -122,6 +129,8 @@ ENTRIES = (
     Entry("boot.trial_staged", "config", "medium", "reboot", "a trial boot waits",
           of_host(lambda host: host.boot.staged)),
     Entry("boot.id", "time", "low", "none", "id of this boot", lambda stored: stored.snapshot.boot_id),
+    Entry("roles.state", "gauge", "low", "none", "what our roles left: clean, staged, trial, committed, reverted",
+          _roles),
     Entry("kernel.log_whole", "gauge", "low", "none", "the kernel log holds this boot from its first line",
           of_host(lambda host: through(host.kernel.log, lambda log: log.complete))),
 )

@@ -22,8 +22,8 @@ __all__ = ["view"]
 #: Audits that the look at restless facts goes back, and changes that are enough to tell their class.
 _RECENT, _ENOUGH = 10, 20_000
 _TIMELINE, _FLAP_DAYS = 30, 30.0
-#: A receipt's state while our roles are at work: a trial boot waits, or runs.
-_OPEN = ("staged", "trial")
+#: What our roles left on the box, and which of it says that they are not done: a trial boot waits, or runs.
+_STATE, _OPEN = "roles.state", ("staged", "trial")
 
 
 def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
@@ -59,8 +59,8 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         events=_events(store, previous, states, [head.id for head in heads if head.id <= audit.id]),
         began={(row.host, row.check, row.subject): row.since for row in open_problems},
         gone=_gone(store.problems_resolved(previous.id, audit.id)) if previous else (),
-        in_change=frozenset(row.host for row in changes if row.receipt is not None and row.since.seen == audit.id
-                            and row.receipt.state in _OPEN),
+        in_change=frozenset(state.host for state in states
+                            if state.newest == audit.id and state.volatile.get(_STATE) in _OPEN),
         waivers=tuple(store.waivers()), flaps={(row.host, row.fact): row.times for row in store.flaps(_FLAP_DAYS)},
         meta=_meta(facts, options.entries),
         timeline=tuple((row.audit, row.at, row.changed, row.answered) for row in store.timeline(_TIMELINE)
