@@ -23,6 +23,7 @@ from typing import Any
 from ..errors import UsageError
 from .collect import processes
 from .collect.frame import one_line
+from .collect.inventory import absolute
 from .collect.programs import environment
 from .model import Problem
 from .verdict import FleetReport
@@ -58,17 +59,15 @@ def ask(inventory: str | Path, failing: Mapping[str, Sequence[Problem]], playboo
         deadline: float = 300.0, workers: int = 2, extra: Mapping[str, Any] | None = None) -> tuple[Claim, ...]:
     """One claim per host and failing check. ``deadline`` in seconds is each host's own; ``extra`` are variables for the
     play. UsageError where there is no such play or inventory, or Ansible does not read them."""
-    play, hosts = Path(playbook).absolute(), Path(inventory).absolute()
+    play, hosts = Path(playbook).absolute(), absolute(str(inventory))
     if not play.is_file():
         raise UsageError(f"no play {playbook} to compare with: run it in the folder that has site.yml")
-    if not hosts.exists():
-        raise UsageError(f"no inventory {inventory}")
     if not failing:
         return ()
-    tagged = roles_by_tag(str(play), str(hosts), environment(tempfile.gettempdir(), {}))
+    tagged = roles_by_tag(str(play), hosts, environment(tempfile.gettempdir(), {}))
     claims: list[Claim] = []
     with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
-        asked = [(host, problems, pool.submit(_Dry(str(hosts), play, host, problems, deadline, extra or {}).run))
+        asked = [(host, problems, pool.submit(_Dry(hosts, play, host, problems, deadline, extra or {}).run))
                  for host, problems in sorted(failing.items())]
         for host, problems, future in asked:
             done = future.result()

@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.facts.trees import GPU, frozen, switch
 from tests.unit.fleet.synthetic import LEFT_IN, SMALL, Fleet, audited, fleet, scored
 
 from tunecheck.errors import UsageError
+from tunecheck.facts.snapshot import gather
+from tunecheck.facts.stored import Stored, packed
 from tunecheck.fleet.judge import JudgeOptions, report
 from tunecheck.fleet.model import Change, Problem, Seen
 from tunecheck.fleet.store import Store, open_store
+from tunecheck.spec.frozen import Accelerators
 
 
 @pytest.fixture(name="kept", scope="module")
@@ -134,6 +138,17 @@ def test_a_check_names_its_fact_since_when_and_is_clean_again(steps: _Steps) -> 
                 _seen("b", kernel__cmdline__iommu="pt"))
     [cause] = steps.said().causes
     assert cause.state == "resolved" and cause.hosts == ("a",) and not cause.counts
+
+
+def test_a_box_that_is_declared_to_be_different_does_not_drift(steps: _Steps) -> None:
+    machine, spec = switch(), frozen(accelerators=Accelerators(pci_ids=(GPU,), count=2, relation="PIX"))
+    document = packed(Stored(gather(machine.host(), spec.spec, True), spec), created=0)
+    usual = [replace(_seen(f"h{number}", pcie__accelerators={"other": 2}), spec="usual") for number in range(9)]
+    own = replace(_seen("own", pcie__accelerators={GPU: 2}), spec=spec.digest, document=document)
+    steps.audit(*usual, own)
+    assert steps.said().causes == ()
+    steps.audit(*usual, replace(own, document=b"no snapshot"))
+    assert [cause.hosts for cause in steps.said().causes] == [("own",)], "a document that says nothing approves nothing"
 
 
 def test_what_our_roles_changed_was_intended_and_an_open_run_is_told(steps: _Steps) -> None:

@@ -116,7 +116,7 @@ def test_what_cannot_be_asked_is_said_before_anything_runs(tree: Path) -> None:
     failing = {"box1": (_problem("kept", "keep"),)}
     with pytest.raises(UsageError, match=r"no play .*nowhere\.yml"):
         witness.ask(tree / "hosts.ini", failing, tree / "nowhere.yml")
-    with pytest.raises(UsageError, match="no inventory"):
+    with pytest.raises(UsageError, match="does not exist"):
         witness.ask(tree / "nohosts.ini", failing, tree / "playbooks/provision.yml")
     (tree / "playbooks/broken.yml").write_text("- hosts: all\n  tasks: {not: a list}\n")
     with pytest.raises(UsageError, match="cannot read"):

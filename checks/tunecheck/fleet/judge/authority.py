@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
-from ..model import Problem
-
 __all__ = ["JUDGED", "judged"]
 
 #: Check -> the facts it judges, as shell patterns; {subject} is the name of what the finding was about.
@@ -65,10 +63,9 @@ JUDGED: dict[str, tuple[str, ...]] = {
 }
 
 
-def judged(problem: Problem, facts: Iterable[str]) -> Iterator[str]:
-    """Those of the facts that this problem has judged."""
-    patterns = [pattern.replace("{subject}", _literal(_word(problem.subject)))
-                for pattern in JUDGED.get(problem.check, ())]
+def judged(check: str, subject: str, facts: Iterable[str]) -> Iterator[str]:
+    """Those of the facts that the check's finding on this subject has judged."""
+    patterns = [pattern.replace("{subject}", _literal(_word(subject))) for pattern in JUDGED.get(check, ())]
     return (fact for fact in facts if any(fnmatchcase(fact, pattern) for pattern in patterns))
 
 

@@ -32,7 +32,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]]) -> tuple[list[R
     def facts(problem: Problem) -> list[str]:
         key = problem.check, problem.subject
         if key not in known:
-            known[key] = list(judged(problem, names))
+            known[key] = list(judged(problem.check, problem.subject, names))
         return known[key]
 
     for host in view.hosts:

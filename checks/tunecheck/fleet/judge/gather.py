@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...errors import UsageError
 from ...facts.registry.entry import Entry
 from ..model import AuditHead, Problem
+from .approved import approved
 from .options import JudgeOptions
 from .view import Event, Gone, Host, Kept, Meta, Move, Odd, Tally, View, canon
 
@@ -70,7 +71,9 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         if options.host not in {host.host for host in hosts}:
             raise UsageError(f"baseline host {options.host[:80]!r} is not one of the hosts of audit #{audit.id}")
         seen = replace(seen, values={host.host: store.at(host.host, audit.id) for host in hosts})
-    return replace(seen, shared=_shared(store, seen))
+    newest = all(state.newest in (None, audit.id) for state in states if state.answered)
+    return replace(seen, shared=_shared(store, seen),
+                   approved=approved(store, hosts, seen.odd) if newest else frozenset())
 
 
 def _previous(store: Store, audit: AuditHead, options: JudgeOptions) -> AuditHead | None:

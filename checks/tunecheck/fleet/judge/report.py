@@ -79,8 +79,13 @@ def _ruled(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
     """(host, fact) with a desired value: where the check of one host spoke of it, it has judged every host with the
     same specification."""
     specs = {host.host: host.spec for host in view.hosts}
-    spoken = {(specs.get(host), fact) for host, fact in settled if specs.get(host)}
-    return settled | {(host.host, fact) for host in view.hosts for spec, fact in spoken if spec == host.spec}
+    spoken: dict[str, set[str]] = {}
+    for name, fact in settled:
+        spec = specs.get(name)
+        if spec:
+            spoken.setdefault(spec, set()).add(fact)
+    same = {(host.host, fact) for host in view.hosts for fact in spoken.get(host.spec or "", ())}
+    return settled | view.approved | same
 
 
 def _flapping(view: View, rows: list[Row]) -> list[Row]:

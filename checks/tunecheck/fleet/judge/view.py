@@ -122,6 +122,7 @@ class View:
     facts that never rest, and ``recent``: how they moved in the last audits. ``began``: since when a problem
     of (host, check, subject) is there. ``flaps``: (host, fact) that changed back and forth, with how often.
     ``known``: every host of the store by name.
+    ``approved``: (host, fact) that a spec of the host's own asks for.
     ``reference``: the host to compare with, where one was asked for, and ``values`` everybody's."""
 
     audit: AuditHead
@@ -145,6 +146,7 @@ class View:
     timeline: tuple[tuple[int, float, int, int], ...] = ()
     known: frozenset[str] = frozenset()
     reference: str | None = None
+    approved: frozenset[tuple[str, str]] = frozenset()
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
