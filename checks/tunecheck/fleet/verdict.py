@@ -53,6 +53,12 @@ class Cause:
     flapping: tuple[str, ...] = ()
     waived: Waived | None = None
 
+    @property
+    def counts(self) -> bool:
+        """Whether it is drift: not resolved, not waived, and not merely what our own roles did since the last audit.
+        Against the spec, the majority or another box it counts whoever did it."""
+        return self.state != "resolved" and self.waived is None and not (self.intended and self.authority == "previous")
+
 
 @dataclass(frozen=True)
 class Waived:
@@ -97,7 +103,8 @@ class HostRow:
 class FleetReport:
     """``previous`` is the audit that this one was compared with. ``timeline``: (audit id, time, changed values, hosts
     that answered), oldest first. ``notes``: one line each (re-baselined, versions differ, a waiver that matched
-    nothing, a fact that looks volatile)."""
+    nothing, a fact that looks volatile). ``judged``: every (group, fact or check) that was held against something,
+    with or without a cause: what JUnit shows as passed."""
 
     audit: AuditHead
     previous: AuditHead | None
@@ -106,6 +113,7 @@ class FleetReport:
     splits: tuple[Split, ...] = ()
     timeline: tuple[tuple[int, float, int, int], ...] = ()
     notes: tuple[str, ...] = ()
+    judged: tuple[tuple[str, str], ...] = ()
 
     def count(self, *states: Status) -> int:
         return sum(row.status in states for row in self.hosts)
