@@ -1,4 +1,5 @@
-"""An audit as a textfile for node_exporter's collector on the control node. docs/metrics.md says what each metric means.
+"""An audit as a textfile for node_exporter's collector on the control node. docs/metrics.md says what each
+metric means.
 
 No value is ever a label: each new value would be a new series. A host that did not answer has no sample of its own.
 """
@@ -12,6 +13,8 @@ from ..verdict import FleetReport
 from .words import SEVERITIES, STATUSES, groups, kind
 
 __all__ = ["METRICS", "prometheus"]
+
+_Sample = tuple[dict[str, str], float]
 
 #: Name -> help; all of them gauges.
 METRICS = {
@@ -36,7 +39,7 @@ def prometheus(report: FleetReport) -> str:
     counted = [cause for cause in report.causes if cause.counts]
     states = Counter(kind(cause) for cause in report.causes)
     named = groups(report)
-    drift = Counter((cause.group, cause.severity) for cause in counted)
+    drift: Counter[tuple[str, str]] = Counter((cause.group, cause.severity) for cause in counted)
     struck: dict[tuple[str, str], set[str]] = {}
     of_host: Counter[tuple[str, str]] = Counter()
     for cause in counted:
@@ -46,9 +49,9 @@ def prometheus(report: FleetReport) -> str:
     heard = [*drifted, *(row.host for row in report.hosts if row.status in ("ok", "partial")
                          and row.host not in drifted)][:_MOST_HOSTS]
     audit = report.audit
-    took = [] if audit.finished is None else [({}, round(audit.finished - audit.started, 3))]
+    took: list[_Sample] = [] if audit.finished is None else [({}, round(audit.finished - audit.started, 3))]
     splits = Counter(split.group for split in report.splits)
-    changed = [({}, float(changes)) for number, _, changes, _ in report.timeline[-1:] if number == audit.id]
+    changed: list[_Sample] = [({}, changes) for number, _, changes, _ in report.timeline[-1:] if number == audit.id]
     return exposition({
         "tunecheck_audit_timestamp_seconds": [({}, round(audit.started, 3))],
         "tunecheck_audit_duration_seconds": took,

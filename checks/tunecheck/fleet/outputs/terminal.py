@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...report.terminal import Style, safe, wrap
 from ..verdict import Cause, FleetReport, HostRow, Split
-from .words import STATUSES, ago, change, clock, coverage, fold, interval, kind, shown
+from .words import ago, change, clock, coverage, fold, gaps, interval, kind, shown, titled
 
 __all__ = ["entry", "marked", "terminal", "verdict"]
 
@@ -107,8 +107,7 @@ def _cause(cause: Cause, style: Style, verbose: bool, now: float) -> list[str]:
     remarks += ["rollout"] * cause.rollout + ["by our own roles"] * (cause.intended and word != "intended")
     if cause.flapping:
         remarks.append(f"flapping on {fold(cause.flapping, 60)}")
-    subject = f" {cause.subject}" if cause.subject and cause.subject not in cause.fact else ""
-    first = f"{', '.join(remarks)}{'  ' if remarks else ''}{cause.fact}{subject}: {change(cause)}"
+    first = f"{', '.join(remarks)}{'  ' if remarks else ''}{titled(cause)}: {change(cause)}"
     parts = [f"{cause.group}, {_hosts(cause.hosts, verbose)}",
              f"{cause.expected}{'; ' if cause.expected else ''}since {interval(cause.since, now)}"]
     if cause.text and cause.text not in first and word != "resolved":
@@ -138,19 +137,9 @@ def _split(split: Split, style: Style) -> list[str]:
 
 
 def _incomplete(report: FleetReport, style: Style, verbose: bool) -> Iterator[list[str]]:
-    """Hosts that did not answer or not wholly, those together that say the same."""
-    alike: dict[tuple[str, str], list[HostRow]] = {}
-    for row in report.hosts:
-        if row.status != "ok" or row.unknown:
-            reason = row.reason or next(iter(row.unknown.values()), "")
-            alike.setdefault((row.status, reason.replace(row.host, "HOST")), []).append(row)
-    for (status, reason), rows in sorted(alike.items(), key=lambda item: (-STATUSES.index(item[0][0]), -len(item[1]))):
-        said = reason if len(rows) > 1 else reason.replace("HOST", rows[0].host)
-        parts = [_hosts([row.host for row in rows], verbose), said]
-        if status in ("ok", "partial"):
-            parts.append(_missing(rows))
-        else:
-            parts.append(_last(rows))
+    for status, reason, rows in gaps(report.hosts):
+        heard = status in ("ok", "partial")
+        parts = [_hosts([row.host for row in rows], verbose), reason, _missing(rows) if heard else _last(rows)]
         yield entry("INCOMPLETE", parts, style, status if status != "ok" else "some facts unknown")
 
 

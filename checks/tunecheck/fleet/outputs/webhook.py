@@ -112,7 +112,7 @@ def post(hook: Hook, report: FleetReport) -> str | None:
     could not be delivered; the audit itself is unharmed by that."""
     check_hook(hook)
     where = urlsplit(hook.url).hostname or ""
-    as_slack = hook.manner == "slack" or hook.manner == "auto" and where == "hooks.slack.com"
+    as_slack = hook.manner == "slack" or (hook.manner == "auto" and where == "hooks.slack.com")
     content = slack(report, hook.link) if as_slack else event(report, hook.link)
     if content is None:
         return None
@@ -161,8 +161,8 @@ async def _attempt(client: httpx.AsyncClient, hook: Hook, content: dict[str, Any
 
 
 def _without(hook: Hook, error: Exception) -> str:
-    text = safe(str(error))[:200].replace(hook.url, "the address")
-    return text.replace(hook.secret, "the secret") if hook.secret else text
+    text = str(error).replace(hook.url, "the address")
+    return safe(text.replace(hook.secret, "the secret") if hook.secret else text)[:200]
 
 
 def _headers(secret: str) -> dict[str, str]:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..verdict import Cause, FleetReport, Since
+from ..verdict import Cause, FleetReport, HostRow, Since
 
-__all__ = ["SEVERITIES", "STATUSES", "ago", "change", "clock", "coverage", "days", "fold", "groups", "interval", "kind",
-           "natural", "shown"]
+__all__ = ["SEVERITIES", "STATUSES", "ago", "change", "clock", "coverage", "days", "fold", "gaps", "groups", "interval",
+           "kind", "natural", "shown", "titled"]
 
 SEVERITIES = ("high", "medium", "low")
 #: As in model.Status, what answered first.
@@ -45,6 +45,11 @@ def change(cause: Cause) -> str:
     if cause.before is None and cause.value is None:
         return cause.text or "(absent)"
     return f"{shown(cause.before)} -> {shown(cause.value)}" if cause.before != cause.value else shown(cause.value)
+
+
+def titled(cause: Cause) -> str:
+    """The fact, with what of it the check judged."""
+    return f"{cause.fact} {cause.subject}" if cause.subject and cause.subject not in cause.fact else cause.fact
 
 
 def kind(cause: Cause) -> str:
@@ -101,6 +106,20 @@ def coverage(report: FleetReport) -> str:
     parts += [f"{unheard} without a result"] if unheard > 0 else []
     asked = max(report.audit.asked, len(report.hosts))
     return f"{asked} host{'s' if asked != 1 else ''}: {', '.join(parts) or 'none answered'}"
+
+
+def gaps(hosts: Iterable[HostRow]) -> list[tuple[str, str, list[HostRow]]]:
+    """(status, reason, hosts) of those that did not answer or not wholly, together where they say the same but for
+    their own name; the least heard first."""
+    alike: dict[tuple[str, str], list[HostRow]] = {}
+    for row in hosts:
+        if row.status != "ok" or row.unknown:
+            reason = row.reason or next(iter(row.unknown.values()), "")
+            own = rf"(?<![\w.-]){re.escape(row.host)}(?![\w-])"
+            alike.setdefault((row.status, re.sub(own, "HOST", reason)), []).append(row)
+    ordered = sorted(alike.items(), key=lambda item: (-STATUSES.index(item[0][0]), -len(item[1])))
+    return [(status, reason if len(rows) > 1 else rows[0].reason or reason, rows)
+            for (status, reason), rows in ordered]
 
 
 def groups(report: FleetReport) -> list[str]:
