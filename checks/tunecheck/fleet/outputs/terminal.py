@@ -72,10 +72,10 @@ def verdict(report: FleetReport) -> str:
 def entry(mark: str, parts: list[str], style: Style, first: str = "") -> list[str]:
     """One entry of a report: on a terminal the mark and ``first``, then every part on a line of its own; in a pipe all
     of it in one line. Nothing in it reaches the terminal as a control character."""
-    head = f"{mark:<{_INDENT}}" if len(mark) < _INDENT else f"{mark} " if mark else ""
+    head = "" if not mark else f"{mark:<{_INDENT}}" if len(mark) < _INDENT else f"{mark} "
     if not mark and not first:
         return [line for part in parts for line in wrap(safe(part), style.width, hang=_INDENT)]
-    hang = _INDENT if style.width > 40 else 2
+    hang = 2 if style.width <= 40 else _INDENT if mark else 4
     if not style.width:
         lines = [safe(head + "; ".join(part for part in [first, *parts] if part))]
     else:

@@ -51,8 +51,7 @@ def html(report: FleetReport) -> str:
     text = environment.get_template("fleet.html.j2").render(
         report=report, version=__version__, policy=policy(style, script), style=style, script=script, word=word,
         outcome={"DRIFT": "fail", "UNKNOWN": "unknown"}.get(word, "warn" if _gaps(report) else "pass"),
-        says=verdict(report).partition(": ")[2], coverage=words.coverage(report), clock=clock, fold=fold, shown=words.shown,
-        statuses=[(status, count) for status in STATUSES if (count := report.count(status))],   # type: ignore[arg-type]
+        says=verdict(report).partition(": ")[2], coverage=words.coverage(report), clock=clock, shown=words.shown,
         severities=[(severity, sum(cause.severity == severity for cause in causes)) for severity in SEVERITIES],
         open_causes=told[:len(causes)], first=_FIRST, rest=told[len(causes):], counted=len(causes),
         left_out=len(report.causes) - len(told), incomplete=_incomplete(hosts), families=families,
