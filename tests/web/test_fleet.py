@@ -20,7 +20,7 @@ def _overflow(page: Any) -> int:
 
 
 def _hosts(page: Any) -> list[str]:
-    found: list[str] = page.locator("#grid tbody tr:visible th").all_inner_texts()
+    found: list[str] = page.locator("#grid tbody tr:visible th").all_text_contents()
     return found
 
 
@@ -42,6 +42,7 @@ def test_a_host_opens_its_report_and_back(show: Show, screenshots: Path) -> None
     shown = show(html(example()))
     page = shown.page
     page.locator("#grid tbody tr", has_text="gpu001").locator("td").nth(4).click()
+    page.wait_for_selector("#box:not([hidden])")
     assert page.locator("#box h1").inner_text().split() == ["FAIL", "gpu001"]
     assert not page.locator("#fleet").is_visible() and page.evaluate("document.activeElement.tagName") == "H1"
     assert page.locator("#box .finding .id").all_inner_texts() == ["acs-redirect", "cmdline-token", "cpu-governor"]
@@ -49,12 +50,14 @@ def test_a_host_opens_its_report_and_back(show: Show, screenshots: Path) -> None
     assert "ansible-playbook site.yml --tags kernel_cmdline -l gpu001" in told and "needs a reboot" in told
     page.screenshot(path=screenshots / "fleet-box.png", full_page=True)
     page.locator("#box .drifts a", has_text="gpu.driver").click()
-    assert page.locator("#fleet").is_visible() and page.locator("#cause-2").get_attribute("open") is not None
+    page.wait_for_selector("#fleet:not([hidden])")
+    assert page.locator("#cause-2").get_attribute("open") is not None
     page.go_back()
-    assert page.locator("#box").is_visible(), "the browser's own way back"
+    page.wait_for_selector("#box:not([hidden])")        # by the browser's own way
     page.keyboard.press("Escape")
-    assert page.locator("#fleet").is_visible()
+    page.wait_for_selector("#fleet:not([hidden])")
     shown.page.goto(shown.url + "#box=gpu004")
+    page.wait_for_selector("#box h1")
     assert "nvidia-smi timed out" in page.locator("#box").inner_text()
     assert page.locator("#box .drifts code").all_inner_texts()[-1] == "gpu.power"
     assert shown.complaints == []
@@ -63,6 +66,7 @@ def test_a_host_opens_its_report_and_back(show: Show, screenshots: Path) -> None
 def test_a_silent_host_is_not_shown_as_good(show: Show) -> None:
     page = show(html(example())).page
     page.locator("#grid a", has_text="gpu007").click()
+    page.wait_for_selector("#box h1")
     told = page.locator("#box").inner_text()
     assert page.locator("#box .badge").first.inner_text() == "UNREACHABLE" and "No route to host" in told
     assert "Nothing was judged: the host did not answer." in told and "#361" in told
@@ -94,8 +98,10 @@ def test_the_hosts_of_a_cause_are_links(show: Show) -> None:
     shown = show(html(example()))
     page = shown.page
     page.locator("#cause-0 summary").click()
+    page.wait_for_selector("#cause-0 .names a")
     assert page.locator("#cause-0 .names a").all_inner_texts() == ["gpu001", "gpu002", "gpu003"]
     page.locator("#cause-0 .names a", has_text="gpu002").click()
+    page.wait_for_selector("#box h1")
     assert page.locator("#box h1").inner_text().split() == ["FAIL", "gpu002"]
     assert shown.quiet()
 
@@ -122,7 +128,7 @@ def test_everything_from_the_keyboard(show: Show) -> None:
     assert page.evaluate("document.activeElement.textContent") == chosen, "back where one was"
     page.locator("#cause-0 summary").focus()
     page.keyboard.press("Enter")
-    assert page.locator("#cause-0 .names a").count() > 0
+    page.wait_for_selector("#cause-0 .names a")
     assert shown.quiet()
 
 
@@ -142,6 +148,7 @@ def test_what_a_hostile_host_says_is_inert(show: Show) -> None:
     page.fill("#text", HOSTILE)
     page.fill("#text", "")
     page.locator("#grid a").first.click()
+    page.wait_for_selector("#box h1")
     assert "<img src=x onerror" in page.locator("#box h1").inner_text()
     assert page.locator("#box .finding").count() == 1
     page.keyboard.press("Escape")
@@ -162,6 +169,7 @@ def test_a_narrow_window_scrolls_down_only(show: Show, screenshots: Path, width:
     assert _overflow(page) == 0
     page.screenshot(path=screenshots / f"fleet-narrow-{width}.png", full_page=True)
     page.locator("#grid a").first.click()
+    page.wait_for_selector("#box h1")
     assert _overflow(page) == 0
     page.screenshot(path=screenshots / f"fleet-box-narrow-{width}.png", full_page=True)
     hostile_one = show(html(hostile()), viewport={"width": width, "height": 800})
