@@ -50,12 +50,12 @@ class Watched:
 
 @pytest.fixture
 def show(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Watched]]:
-    """Open the page of a run: ``show(run, color_scheme="dark", java_script_enabled=False, ...)``."""
+    """Open the page of a run, or a page as text: ``show(run, color_scheme="dark", java_script_enabled=False, ...)``."""
     contexts = []
 
-    def _show(run: Run, **options: Any) -> Watched:
+    def _show(run: Run | str, **options: Any) -> Watched:
         file = tmp_path / f"report{len(contexts)}.html"
-        file.write_text(html(run), encoding="utf-8")
+        file.write_text(run if isinstance(run, str) else html(run), encoding="utf-8")
         contexts.append(browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options}))
         page = contexts[-1].new_page()
         page.set_default_timeout(20_000)

@@ -27,7 +27,7 @@ from .tree import Node, grow
 if TYPE_CHECKING:
     from ..outputs import Run
 
-__all__ = ["html"]
+__all__ = ["html", "policy"]
 
 _HERE = Path(__file__).resolve().parent
 _HEADINGS = {"fail": "Failed", "unknown": "Could not be determined", "warn": "Warnings", "pass": "Passed",
@@ -55,7 +55,7 @@ def html(run: Run) -> str:
     matrices = heat(found, data)
     texts: dict[str | None, int] = {None: 0}
     return template.render(
-        data=data, verdict=_VERDICTS[data["outcome"]], when=run.when, source=run.source, policy=_policy(style, script),
+        data=data, verdict=_VERDICTS[data["outcome"]], when=run.when, source=run.source, policy=policy(style, script),
         style=style, script=script, sections=list(_sections(run.findings)), headings=_HEADINGS,
         attention=[finding for outcome in ("fail", "unknown", "warn") for finding in run.findings
                    if finding.outcome == outcome],
@@ -72,7 +72,8 @@ def html(run: Run) -> str:
     ) + "\n"
 
 
-def _policy(style: str, script: str) -> str:
+def policy(style: str, script: str) -> str:
+    """The content security policy of a page that holds just this style sheet and this script."""
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
     return (f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; img-src data:; "
             "base-uri 'none'; form-action 'none'")
