@@ -31,8 +31,9 @@ class Cause:
     """One thing that happened, on as many hosts as it happened on: its identity is the destination value.
 
     ``before`` and ``value`` are canonical JSON or None for absent; for desired causes ``subject`` names what the check
-    judged. ``expected`` is the sentence's other half: "desired pt", "299 of 300 in h100-a", "was pt". ``intended``: our
-    own roles ran on the box between the two audits. ``state``: new in this audit, known, or resolved by it.
+    judged. ``expected`` is the sentence's other half: "desired pt", "differs from 299 of 300 in h100-a", "changed".
+    ``intended``: our own roles ran on the box between the two audits. ``state``: new in this audit, known, or resolved
+    by it.
     """
 
     authority: Authority

@@ -97,18 +97,14 @@ def majority(view: View, moves: Net, found: Mapping[Key, Vote], rolled: Collecti
             since is not None and since.seen > view.previous.id)
         rows.append(Row(
             "majority", meta.severity, odd.fact, odd.group, odd.host,
-            expected=f"{vote.count} of {vote.total} in {odd.group}", fix=meta.fix, value=odd.value,
+            expected=f"differs from {vote.count} of {vote.total} in {odd.group}", fix=meta.fix, value=odd.value,
             before=move.before if move else vote.value, since=since, state="new" if fresh else "known",
-            text=_differs(vote), same=f"{odd.hardware}\0{canon(odd.value)}",
+            text="the others moved since the previous audit, this did not" if vote.moved and not move else "",
+            same=f"{odd.hardware}\0{canon(odd.value)}",
             rollout=move is not None and (odd.group, odd.fact, canon(odd.value)) in rolled))
         settled.add((odd.host, odd.fact))
     back, done = _back(view, moves, found, not_of, not_facts, rolled, options)
     return rows + back, settled | done
-
-
-def _differs(vote: Vote) -> str:
-    text = f"differs from {vote.count} of {vote.total}"
-    return f"{text}, which moved since the previous audit" if vote.moved else text
 
 
 def _back(view: View, moves: Net, found: Mapping[Key, Vote], not_of: Collection[tuple[str, str]],
@@ -126,10 +122,9 @@ def _back(view: View, moves: Net, found: Mapping[Key, Vote], not_of: Collection[
                 continue
             meta = view.of(fact)
             rows.append(Row(
-                "majority", meta.severity, fact, move.group, host, expected=f"{vote.count} of {vote.total} in "
+                "majority", meta.severity, fact, move.group, host, expected=f"again as {vote.count} of {vote.total} in "
                 f"{move.group}", fix=meta.fix, value=move.before, before=vote.value, since=move.since,
-                state="resolved", text=f"is again as {vote.count} of {vote.total}",
-                same=f"{hardware.get(host, '')}\0{canon(move.before)}"))
+                state="resolved", same=f"{hardware.get(host, '')}\0{canon(move.before)}"))
             settled.add((host, fact))
     return rows, settled
 

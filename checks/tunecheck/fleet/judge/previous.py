@@ -32,7 +32,7 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
             vote = found.get((move.group, where.hardware if where else "", fact))
             roll = rolled.get((move.group, fact, canon(move.value)))
             rows.append(Row(
-                "previous", meta.severity, fact, move.group, host, expected="as before", fix=meta.fix, value=move.value,
+                "previous", meta.severity, fact, move.group, host, expected="changed", fix=meta.fix, value=move.value,
                 before=move.before, since=move.since, state=_state(view, move.since),
                 text=_text(vote, roll, move.value), same=canon(move.value), intended=move.ours,
                 rollout=roll is not None))
@@ -45,7 +45,7 @@ def _state(view: View, since: Since) -> Literal["new", "known"]:
 
 def _text(vote: Vote | None, roll: tuple[int, int] | None, value: object) -> str:
     if roll is None:
-        return "changed"
+        return ""
     audit, count = roll
     if vote is not None and vote.moved and canon(vote.value) == canon(value):
         return f"fleet moved: now on {vote.count} of {vote.total}, {count} of them in #{audit}"

@@ -82,9 +82,9 @@ def _cause(pile: list[Row]) -> Cause:
     old = [row for row in pile if row.state == "known"]
     joined = sorted({row.host for row in pile if row.state == "new"})
     if old and joined:
-        text += f" (new on {len(joined)} of {len(hosts)} hosts)"
+        text += f"{'; ' if text else ''}new on {len(joined)} of {len(hosts)} hosts"
     if len(befores) > 1 and first.authority in ("previous", "majority"):
-        text += f" ({len(befores)} different values before)"
+        text += f"{'; ' if text else ''}{len(befores)} different values before"
     return Cause(
         authority=first.authority, severity=min((row.severity for row in pile), key=RANK.__getitem__), fact=first.fact,
         group=first.group, hosts=hosts, value=first.value,

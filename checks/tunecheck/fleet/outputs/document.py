@@ -54,8 +54,9 @@ def _cause(cause: Cause) -> dict[str, Any]:
     waived = cause.waived
     return {
         "authority": cause.authority, "severity": cause.severity, "state": cause.state, "counts": cause.counts,
-        "group": cause.group, "fact": cause.fact, "subject": cause.subject, "before": cause.before,
-        "value": cause.value, "expected": cause.expected, "text": cause.text, "hosts": list(cause.hosts),
+        "group": cause.group, "fact": cause.fact, "subject": cause.subject, "outcome": cause.outcome,
+        "before": cause.before, "value": cause.value, "expected": cause.expected, "text": cause.text,
+        "hosts": list(cause.hosts),
         "since": since_of(cause.since), "fix": cause.fix, "remedy": cause.remedy, "intended": cause.intended,
         "rollout": cause.rollout, "flapping": list(cause.flapping),
         "waived": None if waived is None else {"id": waived.id, "until": waived.until, "author": waived.author,

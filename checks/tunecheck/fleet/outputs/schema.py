@@ -44,9 +44,10 @@ _AUDIT = _object(id=_COUNT, started=_TIME, finished=_MAYBE_TIME, scope=_TEXT, as
                  trigger={"enum": ["pull", "push"]}, note=_TEXT, tunecheck=_TEXT, catalogue=_COUNT)
 _WAIVED = _object(id=_COUNT, until=_TIME, author=_TEXT, reason=_TEXT)
 _CAUSE = _object(
-    authority={"enum": ["desired", "previous", "majority", "role", "identity"]},
+    authority={"enum": ["desired", "previous", "majority", "role", "identity", "reference"]},
     severity={"enum": ["low", "medium", "high"]}, state={"enum": ["new", "known", "resolved"]}, counts=_FLAG,
-    group=_TEXT, fact=_TEXT, subject=_TEXT, before=_VALUE, value=_VALUE, expected=_TEXT, text=_TEXT,
+    group=_TEXT, fact=_TEXT, subject=_TEXT, outcome={"enum": ["", "fail", "warn", "unknown"]},
+    before=_VALUE, value=_VALUE, expected=_TEXT, text=_TEXT,
     hosts=_list(_TEXT), since=_maybe(_SINCE), fix=_TEXT, remedy=_TEXT, intended=_FLAG, rollout=_FLAG,
     flapping=_list(_TEXT), waived=_maybe(_WAIVED))
 _PROBLEM = _object(check=_TEXT, subject=_TEXT, outcome={"enum": ["fail", "warn", "unknown"]}, text=_TEXT,
