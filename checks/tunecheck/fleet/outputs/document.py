@@ -41,7 +41,7 @@ def document(report: FleetReport) -> dict[str, Any]:
 def audit_of(audit: AuditHead) -> dict[str, Any]:
     return {"id": audit.id, "started": audit.started, "finished": audit.finished, "scope": audit.scope,
             "asked": audit.asked, "trigger": audit.trigger, "note": audit.note, "tunecheck": audit.tunecheck,
-            "catalogue": audit.catalogue}
+            "catalogue": audit.catalogue, "rebaselined": audit.rebaselined}
 
 
 def since_of(since: Since | None) -> dict[str, Any] | None:

@@ -41,7 +41,8 @@ def _document(title: str, **properties: dict[str, Any]) -> dict[str, Any]:
 _STATUS: dict[str, Any] = {"enum": list(STATUSES)}
 _SINCE = _object(after=_MAYBE_COUNT, after_at=_MAYBE_TIME, seen=_COUNT, seen_at=_TIME)
 _AUDIT = _object(id=_COUNT, started=_TIME, finished=_MAYBE_TIME, scope=_TEXT, asked=_COUNT,
-                 trigger={"enum": ["pull", "push"]}, note=_TEXT, tunecheck=_TEXT, catalogue=_COUNT)
+                 trigger={"enum": ["pull", "push"]}, note=_TEXT, tunecheck=_TEXT, catalogue=_COUNT,
+                 rebaselined=_FLAG)
 _WAIVED = _object(id=_COUNT, until=_TIME, author=_TEXT, reason=_TEXT)
 _CAUSE = _object(
     authority={"enum": ["desired", "previous", "majority", "role", "identity", "reference"]},
