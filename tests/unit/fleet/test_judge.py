@@ -140,9 +140,11 @@ def _fail(check: str = "cpu-governor", subject: str = "governor", text: str = "g
 def test_one_cause_for_one_problem_on_many_boxes_whatever_their_addresses() -> None:
     hosts = tuple(_host(f"h{number}", _fail("acs-redirect", f"0000:{number}2:08.0",
                                            f"0000:{number}2:08.0 redirects GPU{number}-GPU0", expected="ReqRedir-",
-                                           tags=("acs",)))
+                                           tags=("acs",), remedy="run: ansible-playbook site.yml --tags acs -l "
+                                           f"h{number}"))
                   for number in range(1, 9))
     cause = _only(_said(view({}, hosts=hosts)))
+    assert cause.remedy == "run: ansible-playbook site.yml --tags acs -l h1,h2,h3,h4,h5,h6,h7,h8"
     assert (cause.authority, cause.severity, cause.outcome, len(cause.hosts)) == ("desired", "high", "fail", 8)
     assert cause.subject == "*" and cause.fix == "reload" and cause.expected == "desired ReqRedir-"
 
@@ -208,7 +210,9 @@ def test_a_replaced_box_is_one_finding_and_not_a_hundred_and_fifty() -> None:
 def test_two_boxes_that_say_they_are_one_are_found() -> None:
     hosts = (_host("h1", key="k"), _host("h2", key="k"), _host("h3", key="other"))
     shared = (Kept("serial", "s", ("h1", "h2")), Kept("mac", "m", ("h2", "h3")))
-    report = _said(view({}, hosts=hosts, shared=shared, events=(Event("h2", "duplicate", "h1"),)))
+    report = _said(view({}, hosts=hosts, shared=shared, events=(Event("h2", "duplicate", "h1"),),
+                        meta={"mac": Meta("identity", "high", "hands-on")}))
+    assert report.causes[0].text.endswith("h1, h2; they share serial too")
     assert [(cause.fact, cause.hosts, cause.severity) for cause in report.causes] == [
         ("host.key", ("h1", "h2"), "high"), ("mac", ("h2", "h3"), "high")], "the same two are one finding"
 

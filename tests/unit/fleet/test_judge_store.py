@@ -177,9 +177,10 @@ def test_replaced_cloned_and_renamed_boxes(steps: _Steps) -> None:
 
 
 def test_two_boxes_with_one_serial(steps: _Steps) -> None:
-    steps.audit(*(_seen(name, gpu__serials=serials) for name, serials in (("a", ["1"]), ("b", ["1"]), ("c", ["3"]))))
+    steps.audit(*(_seen(name, gpu__serials=serials) for name, serials in (("a", ["1", "4"]), ("b", ["1"]),
+                                                                     ("c", ["3"]))))
     [cause] = steps.said().causes
-    assert (cause.authority, cause.fact, cause.hosts) == ("identity", "gpu.serials", ("a", "b"))
+    assert (cause.authority, cause.fact, cause.hosts, cause.value) == ("identity", "gpu.serials", ("a", "b"), "1")
 
 
 def test_a_waiver_is_remembered_as_matched(steps: _Steps) -> None:

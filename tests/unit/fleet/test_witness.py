@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import tempfile
 import time
@@ -16,6 +18,9 @@ from tunecheck.fleet.judge.view import Host, View
 from tunecheck.fleet.model import AuditHead, Problem
 from tunecheck.fleet.verdict import Cause, FleetReport, HostRow
 from tunecheck.fleet.witness_model import Claim
+from tunecheck.fleet.witness_tasks import roles_by_tag
+
+ROOT = Path(__file__).parents[3]
 
 PLAY = """
 - hosts: all
@@ -124,6 +129,16 @@ def test_what_cannot_be_asked_is_said_before_anything_runs(tree: Path) -> None:
     with pytest.raises(UsageError, match="limit"):
         witness.ask(tree / "hosts.ini", {"a:b*": failing["box1"]}, tree / "playbooks/provision.yml")
     assert witness.ask(tree / "hosts.ini", {}, tree / "playbooks/provision.yml") == ()
+
+
+def test_the_tags_that_our_checks_name_are_those_of_our_play() -> None:
+    env = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
+    tagged = roles_by_tag(str(ROOT / "playbooks/provision.yml"), str(ROOT / "inventory/box1"), env)
+    assert "pcie_acs : *" in tagged["acs"] and "gpu_settings : *" in tagged["gpu"]
+    assert not [name for names in tagged.values() for name in names if name.startswith("preflight : ")]
+    named = {tag for file in (ROOT / "checks/tunecheck/rules").glob("*.py")
+             for tag in re.findall(r"""case\.play\("([a-z]+)\"""", file.read_text())}
+    assert len(named) > 4 and not named - set(tagged), "a remedy names a tag that no task has"
 
 
 def test_a_sample_of_each_cause_is_asked_and_only_what_a_role_cares_for() -> None:

@@ -42,11 +42,11 @@ JUDGED: dict[str, tuple[str, ...]] = {
     "link-aspm": ("pcie.aspm", "pcie.bridge.aspm"),
     "link-payload": ("pcie.payload", "pcie.bridge.payload"),
     "link-speed": ("pcie.gen_max", "pcie.gen_target"),
-    "link-width": ("pcie.width", "pcie.bridge.width", "gpu.link_width"),
+    "link-width": ("pcie.width", "pcie.bridge.width"),
     "memlock": ("memlock.*",),
     "module-flavour": ("driver.flavour",),
-    "module-parameter": ("module.parameter.{subject}", "module.loaded.{subject}"),
-    "nccl-environment": ("environment.*", "environment_switches"),
+    "module-parameter": ("module.parameter.{subject}", "module.configured.{subject}"),
+    "nccl-environment": ("environment.*",),
     "nouveau-loaded": ("pcie.driver",),
     "numa-balancing": ("numa.balancing",),
     "numa-nodes": ("numa.without_memory", "pcie.numa"),
@@ -70,8 +70,8 @@ def judged(check: str, subject: str, facts: Iterable[str]) -> Iterator[str]:
 
 
 def _word(subject: str) -> str:
-    """The name in a subject such as "iommu=pt" or "nvidia.NVreg_Foo=1"."""
-    return subject.split("=")[0].strip()
+    """The fact's part of a subject such as "iommu=pt" or "nvidia NVreg_Foo" (module and parameter)."""
+    return subject.split("=")[0].strip().replace(" ", ".")
 
 
 def _literal(text: str) -> str:

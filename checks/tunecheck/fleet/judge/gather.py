@@ -154,17 +154,24 @@ def _shared(store: Store, seen: View) -> tuple[Kept, ...]:
     twice: dict[tuple[str, str], Any] = {}
     counts: dict[tuple[str, str], int] = {}
     for tally in seen.tallies:
-        if seen.of(tally.fact).kind == "identity" and tally.value is not None:
-            key = (tally.fact, canon(tally.value))
+        for each in _each(tally.value) if seen.of(tally.fact).kind == "identity" else ():
+            key = (tally.fact, canon(each))
             counts[key] = counts.get(key, 0) + tally.hosts
-            twice[key] = tally.value
+            twice[key] = each
     facts = {fact for (fact, _), count in counts.items() if count > 1}
     if not facts:
         return ()
     holders: dict[tuple[str, str], list[str]] = {}
     for host in seen.hosts:
         for fact, value in store.at(host.host, seen.audit.id).items() if host.last_ok is not None else ():
-            if counts.get((fact, canon(value)), 0) > 1 and fact in facts:
-                holders.setdefault((fact, canon(value)), []).append(host.host)
-    return tuple(Kept(fact, twice[fact, text], tuple(sorted(names))) for (fact, text), names in sorted(holders.items())
-                 if len(names) > 1)
+            for each in _each(value) if fact in facts else ():
+                if counts.get((fact, canon(each)), 0) > 1:
+                    holders.setdefault((fact, canon(each)), []).append(host.host)
+    return tuple(Kept(fact, twice[fact, text], tuple(sorted({*names})))
+                 for (fact, text), names in sorted(holders.items()) if len(names) > 1)
+
+
+def _each(value: Any) -> tuple[Any, ...]:
+    """Of a list of serial numbers every one, for a board can be told of by two boxes."""
+    return () if value is None else tuple(dict.fromkeys(value)) if isinstance(value, list) and all(
+        isinstance(part, str) for part in value) else (value,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from .rows import Row
+from .rows import RANK, Row
 from .view import Kept, View, canon
 
 __all__ = ["identity", "replaced"]
@@ -34,16 +34,25 @@ def identity(view: View) -> list[Row]:
                 value=None, text="replaced: another machine has this name now; its values are compared from here on",
                 same="replaced") for name in sorted(replaced(view))]
     shared = [Kept(KEY, key, tuple(sorted(names))) for key, names in sorted(keys.items()) if len(names) > 1]
-    told = {kept.hosts for kept in shared}
-    # Cloned images share more than one thing: the same hosts are one finding, the key's.
-    shared += [kept for kept in view.shared if kept.hosts not in told]
+    # Cloned images share more than one thing: the same hosts are one finding, by the first that gives them away.
+    also: dict[tuple[str, ...], list[str]] = {kept.hosts: [] for kept in shared}
+    for kept in sorted(view.shared, key=lambda kept: (RANK[view.of(kept.fact).severity], kept.fact, canon(kept.value))):
+        if kept.hosts in also:
+            also[kept.hosts].append(kept.fact)
+        else:
+            also[kept.hosts] = []
+            shared.append(kept)
     for kept in shared:
+        more = sorted({*also[kept.hosts]} - {kept.fact})
+        alike = f"; they share {', '.join(more[:3])} too" if more else ""
+        severity = "high" if kept.fact == KEY else view.of(kept.fact).severity
         for name in kept.hosts:
             known = not fresh & set(kept.hosts) and view.previous is not None
             rows.append(Row(
-                "identity", "high", kept.fact, groups.get(kept.hosts[0], ""), name,
-                expected="one host", fix="hands-on", value=kept.value, state="known" if known else "new",
-                text=f"{len(kept.hosts)} hosts say they are one machine: {_names(kept.hosts)}",
+                "identity", severity, kept.fact, groups.get(kept.hosts[0], ""), name,
+                expected="one host", fix="hands-on", value=kept.value, before=kept.value,
+                state="known" if known else "new",
+                text=f"{len(kept.hosts)} hosts have what only one can have: {_names(kept.hosts)}{alike}",
                 same=canon(kept.value)))
     return rows
 

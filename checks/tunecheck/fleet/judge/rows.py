@@ -19,6 +19,9 @@ RANK = {"high": 0, "medium": 1, "low": 2}
 _VARYING = re.compile(r"\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b|\bGPU-[0-9a-f]{8}-[0-9a-f-]{27}\b|"
                       r"\b(?:GPU|cpu|policy|nvidia)\d+\b|\b0x[0-9a-f]{5,}\b|\bpid \d+\b")
 _SHORT = {"GPU": "GPU*", "cpu": "cpu*", "pol": "policy*", "nvi": "nvidia*", "pid": "pid *", "0x": "0x*"}
+#: What a rule's remedy says of the box it was judged on.
+_LIMIT = re.compile(r" -l [^\s,;]+")
+_NAMED = 10
 #: A hostile box may tell a long story: a cause is a line.
 _TEXT = 2000
 
@@ -91,9 +94,16 @@ def _cause(pile: list[Row]) -> Cause:
         before=next(row.before for row in pile if canon(row.before) == before), expected=first.expected,
         fix=first.fix, since=widest(row.since for row in pile), state=old[0].state if old else first.state,
         subject=first.subject if len({row.subject for row in pile}) == 1 else plain(first.subject), text=text,
-        remedy=first.remedy, intended=first.intended, rollout=any(row.rollout for row in pile),
+        remedy=_for(first.remedy, hosts), intended=first.intended, rollout=any(row.rollout for row in pile),
         flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
         outcome=first.outcome)
+
+
+def _for(remedy: str, hosts: tuple[str, ...]) -> str:
+    """The remedy of one box, for all of them: its play's -l names every host, where a line holds them."""
+    if len(hosts) == 1 or " -l " not in remedy:
+        return remedy
+    return _LIMIT.sub(lambda _: " -l " + (",".join(hosts) if len(hosts) <= _NAMED else "<these hosts>"), remedy)
 
 
 def widest(intervals: Iterable[Since | None]) -> Since | None:
