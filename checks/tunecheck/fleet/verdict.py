@@ -10,8 +10,9 @@ from .model import AuditHead, Problem, Status
 __all__ = ["Authority", "Cause", "FleetReport", "HostRow", "Since", "Split", "Waived"]
 
 #: Who says that the value is not what it should be: the spec's rules; the box's own earlier self; most of its group;
-#: the role's dry run; the box being unlike every other where it must be (duplicate serial) or unlike before (replaced).
-Authority = Literal["desired", "previous", "majority", "role", "identity"]
+#: the role's dry run; the box being unlike every other where it must be (duplicate serial) or unlike before (replaced);
+#: or, where a host was named to compare with, that host.
+Authority = Literal["desired", "previous", "majority", "role", "identity", "reference"]
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,9 @@ class Cause:
     """One thing that happened, on as many hosts as it happened on: its identity is the destination value.
 
     ``before`` and ``value`` are canonical JSON or None for absent; for desired causes ``subject`` names what the check
-    judged. ``expected`` is the sentence's other half: "desired pt", "299 of 300 in h100-a", "was pt". ``intended``: our
-    own roles ran on the box between the two audits. ``state``: new in this audit, known, or resolved by it.
+    judged. ``expected`` is the sentence's other half: "desired pt", "differs from 299 of 300 in h100-a", "changed".
+    ``intended``: our own roles ran on the box between the two audits. ``state``: new in this audit, known, or resolved
+    by it.
     """
 
     authority: Authority
@@ -48,10 +50,18 @@ class Cause:
     subject: str = ""
     text: str = ""
     remedy: str = ""
+    #: fail, warn or unknown, of a desired cause.
+    outcome: str = ""
     intended: bool = False
     rollout: bool = False
     flapping: tuple[str, ...] = ()
     waived: Waived | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is drift: not resolved, not waived, and not merely what our own roles did since the last audit.
+        Against the spec, the majority or another box it counts whoever did it."""
+        return self.state != "resolved" and self.waived is None and not (self.intended and self.authority == "previous")
 
 
 @dataclass(frozen=True)
@@ -97,7 +107,8 @@ class HostRow:
 class FleetReport:
     """``previous`` is the audit that this one was compared with. ``timeline``: (audit id, time, changed values, hosts
     that answered), oldest first. ``notes``: one line each (re-baselined, versions differ, a waiver that matched
-    nothing, a fact that looks volatile)."""
+    nothing, a fact that looks volatile). ``judged``: every (group, fact or check) that was held against something,
+    with or without a cause: what JUnit shows as passed."""
 
     audit: AuditHead
     previous: AuditHead | None
@@ -106,6 +117,7 @@ class FleetReport:
     splits: tuple[Split, ...] = ()
     timeline: tuple[tuple[int, float, int, int], ...] = ()
     notes: tuple[str, ...] = ()
+    judged: tuple[tuple[str, str], ...] = ()
 
     def count(self, *states: Status) -> int:
         return sum(row.status in states for row in self.hosts)

@@ -16,7 +16,7 @@ from ..rules import Finding
 if TYPE_CHECKING:
     from .outputs import Run
 
-__all__ = ["junit"]
+__all__ = ["junit", "legal"]
 
 #: What XML 1.0 cannot hold in any form: most control characters, surrogates, two noncharacters.
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -32,13 +32,13 @@ def junit(run: Run) -> str:
     root = ElementTree.Element("testsuites", {"name": name, **counts})
     suite = ElementTree.SubElement(root, "testsuite", {
         "name": name, **counts, "skipped": str(outcomes["skip"]), "time": "0",
-        "timestamp": run.when.strftime("%Y-%m-%dT%H:%M:%S"), "hostname": _legal(data["host"] or "unknown")})
+        "timestamp": run.when.strftime("%Y-%m-%dT%H:%M:%S"), "hostname": legal(data["host"] or "unknown")})
     properties = ElementTree.SubElement(suite, "properties")
     spec = data.get("spec") or {}       # an acceptance has none
     for key, value in {"tunecheck": data["tunecheck"], "boot_id": data["boot_id"], "profile": spec.get("profile"),
                        "spec_digest": spec.get("digest"), "outcome": data["outcome"]}.items():
         if value is not None:
-            ElementTree.SubElement(properties, "property", {"name": key, "value": _legal(str(value))})
+            ElementTree.SubElement(properties, "property", {"name": key, "value": legal(str(value))})
     # CI tells cases apart by their names alone.
     seen: Counter[tuple[str, str]] = Counter()
     for finding in findings:
@@ -51,15 +51,15 @@ def junit(run: Run) -> str:
 
 def _case(suite: ElementTree.Element, finding: Finding, name: str) -> None:
     case = ElementTree.SubElement(suite, "testcase", {
-        "classname": f"tunecheck.{finding.id}", "name": _legal(name) or finding.id, "time": "0"})
+        "classname": f"tunecheck.{finding.id}", "name": legal(name) or finding.id, "time": "0"})
     element = _ELEMENT.get(finding.outcome)
     if element:
-        result = ElementTree.SubElement(case, element, {"message": _legal(finding.message)})
+        result = ElementTree.SubElement(case, element, {"message": legal(finding.message)})
         if element != "skipped":
             result.set("type", finding.layer)
-            result.text = _legal(_details(finding))
+            result.text = legal(_details(finding))
     elif finding.outcome == "warn":
-        ElementTree.SubElement(case, "system-out").text = _legal(f"WARN {finding.message}\n{_details(finding)}")
+        ElementTree.SubElement(case, "system-out").text = legal(f"WARN {finding.message}\n{_details(finding)}")
 
 
 def _details(finding: Finding) -> str:
@@ -68,5 +68,6 @@ def _details(finding: Finding) -> str:
     return "\n".join(f"{name}: {value}" for name, value in lines.items() if value)
 
 
-def _legal(text: str) -> str:
+def legal(text: str) -> str:
+    """What XML cannot hold, shown as an escape."""
     return _ILLEGAL.sub(lambda found: found.group().encode("unicode_escape").decode(), text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..rules.finding import OUTCOMES
@@ -21,7 +21,7 @@ from .measured_document import measured_of
 if TYPE_CHECKING:
     from .outputs import Run
 
-__all__ = ["METRICS", "prometheus"]
+__all__ = ["METRICS", "exposition", "prometheus"]
 
 _Sample = tuple[dict[str, str], float]
 
@@ -58,12 +58,17 @@ _SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s")
 
 def prometheus(run: Run) -> str:
     """The text exposition format: HELP and TYPE once per metric, samples together."""
+    return exposition({**_of_run(run), **_of_findings(run), **_of_tree(run.document), **_of_trials(run.document)},
+                      METRICS)
+
+
+def exposition(metrics: Mapping[str, Iterable[_Sample]], helps: Mapping[str, str]) -> str:
+    """Gauges as text, each with the help of ``helps``; of equal samples one, of a metric without samples nothing."""
     lines = []
-    for name, samples in {**_of_run(run), **_of_findings(run), **_of_tree(run.document),
-                          **_of_trials(run.document)}.items():
+    for name, samples in metrics.items():
         text = list(dict.fromkeys(f"{name}{_labels(labels)} {value:.15g}" for labels, value in samples))
         if text:
-            lines += [f"# HELP {name} {METRICS[name]}", f"# TYPE {name} gauge", *text]
+            lines += [f"# HELP {name} {helps[name]}", f"# TYPE {name} gauge", *text]
     return "\n".join(lines) + "\n"
 
 

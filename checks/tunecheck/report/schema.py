@@ -10,6 +10,7 @@ from typing import Any
 from ..facts import pins
 from ..facts.codec import used
 from ..facts.snapshot import Snapshot
+from ..fleet.outputs.schema import SCHEMAS as FLEET
 from ..formats.topology import RELATIONS
 from ..recipes.schema import SCHEMAS as RECIPES
 from ..rules import RULES
@@ -116,6 +117,7 @@ SCHEMAS = {
     "pins-1.json": _PINS,
     **RECIPES,
     **SERVING,
+    **FLEET,
 }
 
 

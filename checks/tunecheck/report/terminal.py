@@ -15,7 +15,7 @@ from .fold import Fold, folded, worst_first
 from .paths import path_lines
 from .tree import matrix_lines, tree_lines
 
-__all__ = ["Style", "plain", "render", "style_for", "wrapped"]
+__all__ = ["Style", "plain", "render", "safe", "style_for", "wrap", "wrapped"]
 
 _COLOURS = {"fail": "31;1", "unknown": "35", "warn": "33", "pass": "32", "skip": "2"}
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
@@ -47,7 +47,7 @@ def style_for(stream: TextIO) -> Style:
 
 def wrapped(line: str, stream: TextIO) -> str:
     """A message for a terminal, or as it is where ``stream`` is none."""
-    return "\n".join(_wrap(line, _columns(stream))) if stream.isatty() else line
+    return "\n".join(wrap(line, _columns(stream))) if stream.isatty() else line
 
 
 def _columns(stream: TextIO) -> int:
@@ -74,8 +74,8 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
         lines += [*matrix, ""] if matrix else []
         predicted = path_lines(case.snapshot)
         lines += [*predicted, ""] if predicted else []
-    text = [_safe(line) for line in lines]
-    text = [part for line in text for part in _wrap(line, style.width)]
+    text = [safe(line) for line in lines]
+    text = [part for line in text for part in wrap(line, style.width)]
     missing = [finding for finding in findings if imported and _is_missing(finding)]
     here = [finding for finding in findings if not (imported and _is_missing(finding))]
     said = [Fold(finding.text, (finding,)) for finding in worst_first(here)] if verbose else folded(here)
@@ -87,18 +87,18 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
     text += _missing(missing, style, verbose) if missing else []
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     text += _line("skip", _skips(skipped), style) if skipped else []
-    return "\n".join([*text, "", *_wrap(_summary(findings) + _why_nothing(case, findings), style.width)]) + "\n"
+    return "\n".join([*text, "", *wrap(_summary(findings) + _why_nothing(case, findings), style.width)]) + "\n"
 
 
 def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool = False) -> str:
     """A report without a machine's tables: ``head``, every finding worst first, the summary. Without ``verbose`` what
     was not judged is one line."""
-    text = [part for line in head for part in _wrap(_safe(line), style.width)]
+    text = [part for line in head for part in wrap(safe(line), style.width)]
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     for finding in worst_first(findings):
         text += _said(Fold(finding.text, (finding,)), style) if finding not in skipped else []
     text += _line("skip", _skips(skipped), style) if skipped else []
-    return "\n".join([*text, "", *_wrap(_summary(findings), style.width)]) + "\n"
+    return "\n".join([*text, "", *wrap(_summary(findings), style.width)]) + "\n"
 
 
 def _measured(case: Case, width: int) -> list[str]:
@@ -134,13 +134,13 @@ def _said(fold: Fold, style: Style) -> list[str]:
 def _with_fix(outcome: str, says: str, remedy: str, style: Style) -> list[str]:
     if not style.width:
         return _line(outcome, f"{says}; fix: {remedy}" if remedy else says, style)
-    fix = _wrap(_safe(" " * (_INDENT if style.width > 40 else 2) + f"fix: {remedy}"), style.width) if remedy else []
+    fix = wrap(safe(" " * (_INDENT if style.width > 40 else 2) + f"fix: {remedy}"), style.width) if remedy else []
     return [*_line(outcome, says, style), *fix]
 
 
 def _line(outcome: str, says: str, style: Style) -> list[str]:
     mark = outcome.upper()
-    lines = _wrap(_safe(f"{mark:<{_INDENT}}{says}"), style.width, hang=_INDENT if style.width > 40 else 2)
+    lines = wrap(safe(f"{mark:<{_INDENT}}{says}"), style.width, hang=_INDENT if style.width > 40 else 2)
     if style.colour:
         lines[0] = lines[0].replace(mark, f"\x1b[{_COLOURS[outcome]}m{mark}\x1b[0m", 1)
     return lines
@@ -188,7 +188,8 @@ def _why_nothing(case: Case, findings: list[Finding]) -> str:
     return text if found.value or case.snapshot.topology.unlisted else f"; no accelerator found{text}"
 
 
-def _wrap(line: str, width: int, hang: int = 2) -> list[str]:
+def wrap(line: str, width: int, hang: int = 2) -> list[str]:
+    """The line in parts of at most ``width`` columns (0: as it is), what follows ``hang`` further to the right."""
     if not width or len(line) <= width:
         return [line]
     branch = _BRANCH.match(line)
@@ -202,7 +203,7 @@ def _wrap(line: str, width: int, hang: int = 2) -> list[str]:
                          drop_whitespace=True) or [""]
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Show control characters instead of sending them: what a host says about itself may be hostile."""
     return _UNPRINTABLE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 

@@ -1,0 +1,91 @@
+"""Against the desired state: what the rules of the box itself say, over all hosts."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
+
+from ..model import Problem
+from .authority import judged
+from .rows import RANK, Row, plain
+from .view import Host, Move, View
+
+__all__ = ["desired"]
+
+_SEVERITY: dict[str, Literal["low", "medium", "high"]] = {"fail": "high", "warn": "medium", "unknown": "low"}
+#: So many wordings of one check in one group, and the numbers in them are no longer told apart (a temperature each).
+_WORDINGS = 8
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+def desired(view: View, moved: Mapping[str, Mapping[str, Move]]) -> tuple[list[Row], set[tuple[str, str]]]:
+    """The rows, and which (host, fact) they have judged. ``moved``: host -> fact -> what changed of it."""
+    rows: list[Row] = []
+    settled: set[tuple[str, str]] = set()
+    names = sorted({tally.fact for tally in view.tallies} | {fact for facts in moved.values() for fact in facts})
+    hosts = {host.host: host for host in view.hosts}
+    known: dict[tuple[str, str], list[str]] = {}
+
+    def facts(problem: Problem) -> list[str]:
+        key = problem.check, problem.subject
+        if key not in known:
+            known[key] = list(judged(problem.check, problem.subject, names))
+        return known[key]
+
+    for host in view.hosts:
+        for problem in host.problems if host.answered else ():
+            about = facts(problem)
+            settled.update((host.host, fact) for fact in about)
+            changed = [moved[host.host][fact] for fact in about if fact in moved.get(host.host, {})]
+            rows.append(_row(view, host, problem, about, changed, _state(view, host, problem)))
+    for gone in view.gone:
+        there = hosts.get(gone.host)
+        # A check that does not know any more has not resolved anything, and a box that is silent neither.
+        if there is None or not there.answered or any(
+                problem.check == gone.check and (problem.subject == gone.subject or problem.outcome == "unknown")
+                for problem in there.problems):
+            continue
+        problem = Problem(gone.check, gone.subject, gone.outcome, "does not find it any more")
+        about = facts(problem)
+        settled.update((gone.host, fact) for fact in about if fact in moved.get(gone.host, {}))
+        rows.append(replace(_row(view, there, problem, about, [], "resolved"), since=gone.since))
+    return _folded(rows), settled
+
+
+def _state(view: View, host: Host, problem: Problem) -> Literal["new", "known"]:
+    since = view.began.get((host.host, problem.check, problem.subject))
+    if since is not None:
+        return "new" if view.previous is None or since.seen > view.previous.id else "known"
+    # Of what a check could not tell there is no history; but the host was already partial.
+    before = view.before.get(host.host)
+    return "known" if before is not None and before.unknown and problem.outcome == "unknown" else "new"
+
+
+def _row(view: View, host: Host, problem: Problem, about: list[str], changed: list[Move],
+         state: Literal["new", "known", "resolved"]) -> Row:
+    metas = [view.of(fact) for fact in about]
+    severity = _SEVERITY[problem.outcome]
+    if problem.outcome != "unknown":
+        severity = min([severity, *(meta.severity for meta in metas)], key=RANK.__getitem__)
+    fixes = [meta.fix for meta in metas if meta.fix != "none"]
+    fix = "reboot" if problem.needs_reboot else fixes[0] if fixes else "reload" if problem.tags else "none"
+    one = changed[0] if len(changed) == 1 else None
+    since = view.began.get((host.host, problem.check, problem.subject)) or (one.since if one else None)
+    return Row(
+        "desired", severity, problem.check, host.group, host.host,
+        expected=f"desired {problem.expected}" if problem.expected else "desired state", fix=fix,
+        value=one.value if one else None, before=one.before if one else None, since=since, state=state,
+        subject=problem.subject, text=problem.text, remedy=problem.remedy, outcome=problem.outcome,
+        same=f"{plain(problem.subject)}\0{plain(problem.text)}")
+
+
+def _folded(rows: list[Row]) -> list[Row]:
+    """A check that finds another number on every box is still one cause."""
+    kinds: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        kinds[row.group, row.fact, row.outcome][row.same] += 1
+    return [replace(row, same=_NUMBER.sub("#", row.same))
+            if len(kinds[row.group, row.fact, row.outcome]) > _WORDINGS else row for row in rows]

@@ -1,0 +1,177 @@
+"""A view of an audit out of the store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from ...errors import UsageError
+from ...facts.registry.entry import Entry
+from ..model import AuditHead, Problem
+from .approved import approved
+from .options import JudgeOptions
+from .view import Event, Gone, Host, Kept, Meta, Move, Odd, Tally, View, canon
+
+if TYPE_CHECKING:
+    from ..store import Store
+    from ..store.rows import ChangeRow, HostState, ProblemSince
+
+__all__ = ["view"]
+
+#: Audits that the look at restless facts goes back, and changes that are enough to tell their class.
+_RECENT, _ENOUGH = 10, 20_000
+_TIMELINE, _FLAP_DAYS = 30, 30.0
+#: What our roles left on the box, and which of it says that they are not done: a trial boot waits, or runs.
+_STATE, _OPEN = "roles.state", ("staged", "trial")
+
+
+def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
+    """Everything the judges need, read once. UsageError: no such audit, host or baseline."""
+    audit = store.audit(audit_id)
+    previous = _previous(store, audit, options)
+    heads = store.audits()
+    done = [head for head in heads if head.id <= audit.id and head.finished is not None]
+    open_problems = store.problems_since(audit.id)
+    of_host: dict[str, list[ProblemSince]] = {}
+    for row in open_problems:
+        of_host.setdefault(row.host, []).append(row)
+    states = store.hosts(audit.id)
+    hosts = tuple(sorted((_host(state, _told(state, audit, of_host.get(state.host, ()))) for state in states),
+                         key=lambda host: host.host))
+    hosts += _missing(store, audit, {host.host for host in hosts})
+    after = previous.id if previous else None
+    changes = store.changes(after, audit.id) if previous else []
+    volatile = [row for row in store.volatility(_RECENT) if row.suspicious]
+    names = {row.fact for row in volatile}
+    last = done[-3:]
+    recent = [row for row in store.changes(last[0].id - 1, audit.id) if row.fact in names] if volatile and last else []
+    census = store.census(audit.id)
+    outliers = store.outliers(options.share, options.at_least, audit.id)
+    facts = {row.fact for row in census} | {row.fact for row in changes} | names
+    seen = View(
+        audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
+        before={state.host: _host(state, ()) for state in store.hosts(previous.id)} if previous else {},
+        moves=_moves(changes), volatile=tuple(volatile), recent=_moves(recent[-_ENOUGH:]),
+        tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
+        odd=tuple(sorted((Odd(row.host, row.group, row.hardware, row.fact, row.value, row.since) for row in outliers),
+                         key=lambda odd: (odd.fact, odd.group, odd.host))),
+        events=_events(store, previous, states, [head.id for head in heads if head.id <= audit.id]),
+        began={(row.host, row.check, row.subject): row.since for row in open_problems},
+        gone=_gone(store.problems_resolved(previous.id, audit.id)) if previous else (),
+        in_change=frozenset(state.host for state in states
+                            if state.newest == audit.id and state.volatile.get(_STATE) in _OPEN),
+        waivers=tuple(store.waivers()), flaps={(row.host, row.fact): row.times for row in store.flaps(_FLAP_DAYS)},
+        meta=_meta(facts, options.entries),
+        timeline=tuple((row.audit, row.at, row.changed, row.answered) for row in store.timeline(_TIMELINE)
+                       if row.audit <= audit.id),
+        known=frozenset(store.known_hosts()), reference=options.host)
+    if options.host is not None:
+        if options.host not in {host.host for host in hosts}:
+            raise UsageError(f"baseline host {options.host[:80]!r} is not one of the hosts of audit #{audit.id}")
+        seen = replace(seen, values={host.host: store.at(host.host, audit.id) for host in hosts})
+    newest = all(state.newest in (None, audit.id) for state in states if state.answered)
+    return replace(seen, shared=_shared(store, seen),
+                   approved=approved(store, hosts, seen.odd) if newest else frozenset())
+
+
+def _previous(store: Store, audit: AuditHead, options: JudgeOptions) -> AuditHead | None:
+    if options.number is not None:
+        if options.number >= audit.id:
+            raise UsageError(f"audit #{options.number} is not before #{audit.id}: nothing can have changed since")
+        return store.audit(options.number)
+    if isinstance(options.since, float):
+        begin = options.since
+        older = [head for head in store.audits() if head.id < audit.id and head.finished is not None]
+        # The last one that ran before that time has seen the values of that time.
+        return next((head for head in reversed(older) if head.started <= begin), older[0] if older else None)
+    return store.previous(audit.id)
+
+
+def _host(state: HostState, problems: tuple[Problem, ...]) -> Host:
+    return Host(state.host, state.group, state.hardware, state.status, state.reason, state.key, state.tunecheck,
+                state.spec, state.boot_id, state.last_ok, state.last_ok_at, problems, state.outcomes, state.unknown)
+
+
+def _outcome(text: str) -> Literal["fail", "warn", "unknown"]:
+    return "fail" if text == "fail" else "warn" if text == "warn" else "unknown"
+
+
+def _told(state: HostState, audit: AuditHead, still: Iterable[ProblemSince]) -> tuple[Problem, ...]:
+    """The problems of the host in this audit. The store keeps the words of the newest answer only: of an older audit it
+    knows that a check failed, and not with which words."""
+    if state.newest is None or state.newest <= audit.id:
+        return state.problems
+    words = {(problem.check, problem.subject, str(problem.outcome)): problem for problem in state.problems}
+    return tuple(words.get((row.check, row.subject, row.outcome),
+                           Problem(row.check, row.subject, _outcome(row.outcome), "its words of then are not kept"))
+                 for row in still)
+
+
+def _missing(store: Store, audit: AuditHead, there: set[str]) -> tuple[Host, ...]:
+    return tuple(Host(host, group, status="unreachable", reason="the audit ended before it was asked")
+                 for host, group in sorted(store.pending(audit.id)) if host not in there)
+
+
+def _moves(rows: Iterable[ChangeRow]) -> tuple[Move, ...]:
+    return tuple(sorted((Move(row.host, row.group, row.fact, row.before, row.value, row.since, row.receipt is not None)
+                         for row in rows), key=lambda move: (move.since.seen, move.fact, move.host)))
+
+
+def _gone(rows: Iterable[ProblemSince]) -> tuple[Gone, ...]:
+    return tuple(sorted((Gone(row.host, row.group, row.check, row.subject, _outcome(row.outcome), row.since)
+                         for row in rows), key=lambda gone: (gone.check, gone.host, gone.subject, gone.outcome)))
+
+
+def _events(store: Store, previous: AuditHead | None, states: Iterable[HostState],
+            numbers: list[int]) -> tuple[Event, ...]:
+    """Who was replaced or renamed after the previous audit; and clones, which stay clones until they have a key."""
+    begin = previous.id if previous else numbers[-1] - 1
+    keyless = {state.host for state in states if state.answered and state.key is None}
+    found = set()
+    for number in numbers if keyless else [number for number in numbers if number > begin]:
+        for event in store.identity_events(number):
+            if event.host in keyless if event.kind == "duplicate" else number > begin:
+                found.add(Event(event.host, event.kind, event.other, event.audit))
+    return tuple(sorted(found, key=lambda event: (event.host, event.kind, event.other, event.audit)))
+
+
+def _meta(facts: Iterable[str], entries: Mapping[str, Entry] | None) -> dict[str, Meta]:
+    from ...facts import registry
+
+    known = getattr(registry, "entry_of", None)
+    found: dict[str, Meta] = {}
+    for fact in facts:
+        entry = entries.get(fact) if entries is not None else known(fact) if known else None
+        if entry is not None:
+            found[fact] = Meta(entry.kind, entry.severity, entry.fix)
+    return found
+
+
+def _shared(store: Store, seen: View) -> tuple[Kept, ...]:
+    """Identity values that more than one host has. Their hosts are looked up only where the census counts two."""
+    twice: dict[tuple[str, str], Any] = {}
+    counts: dict[tuple[str, str], int] = {}
+    for tally in seen.tallies:
+        for each in _each(tally.value) if seen.of(tally.fact).kind == "identity" else ():
+            key = (tally.fact, canon(each))
+            counts[key] = counts.get(key, 0) + tally.hosts
+            twice[key] = each
+    facts = {fact for (fact, _), count in counts.items() if count > 1}
+    if not facts:
+        return ()
+    holders: dict[tuple[str, str], list[str]] = {}
+    for host in seen.hosts:
+        for fact, value in store.at(host.host, seen.audit.id).items() if host.last_ok is not None else ():
+            for each in _each(value) if fact in facts else ():
+                if counts.get((fact, canon(each)), 0) > 1:
+                    holders.setdefault((fact, canon(each)), []).append(host.host)
+    return tuple(Kept(fact, twice[fact, text], tuple(sorted({*names})))
+                 for (fact, text), names in sorted(holders.items()) if len(names) > 1)
+
+
+def _each(value: Any) -> tuple[Any, ...]:
+    """Of a list of serial numbers every one, for a board can be told of by two boxes."""
+    return () if value is None else tuple(dict.fromkeys(value)) if isinstance(value, list) and all(
+        isinstance(part, str) for part in value) else (value,)

@@ -1,0 +1,53 @@
+"""One line each of what an operator has to know to trust the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from .view import View
+from .volatile import Restless
+
+__all__ = ["notes"]
+
+_NAMED = 5
+
+
+def notes(view: View, volatile: Iterable[Restless], back: Iterable[tuple[str, str]]) -> Iterator[str]:
+    yield from view.notes
+    audit, previous = view.audit, view.previous
+    if previous is not None and (audit.rebaselined or audit.catalogue != previous.catalogue):
+        yield (f"re-baselined: #{audit.id} reads facts by catalogue {audit.catalogue}, #{previous.id} by "
+               f"{previous.catalogue}; what only reads otherwise is no drift")
+    versions = Counter(host.tunecheck for host in view.hosts if host.answered and host.tunecheck)
+    if len(versions) > 1:
+        yield ("versions of tunecheck differ: " + ", ".join(
+            f"{version[:40]} on {_hosts(count)}" for version, count in sorted(versions.items(), key=_most)[:_NAMED])
+            + "; facts that only some of them tell are not compared")
+    if audit.finished is None:
+        yield f"#{audit.id} is not finished: hosts may follow"
+    gone = [host.host for host in view.hosts if not host.answered and host.last_ok is not None]
+    if gone:
+        yield f"{_listed(gone)} did not answer: what is known of them is of earlier audits, neither drifted nor clean"
+    for event in sorted(view.events, key=lambda event: event.host):
+        if event.kind == "renamed":
+            yield f"{event.host} is the machine that was {event.other}"
+    if view.in_change:
+        yield f"in change: our own roles are at work on {_listed(sorted(view.in_change))}"
+    for restless in volatile:
+        yield restless.note
+    swung = Counter(fact for _, fact in back)
+    for fact, count in sorted(swung.items(), key=_most):
+        yield f"{fact} changed and came back since the previous audit on {_hosts(count)}"
+
+
+def _most(item: tuple[str, int]) -> tuple[int, str]:
+    return -item[1], item[0]
+
+
+def _hosts(count: int) -> str:
+    return f"{count} host" + ("s" if count != 1 else "")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

@@ -1,0 +1,32 @@
+"""Against one host that is known to be good."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from .rows import Row
+from .view import View, canon
+
+__all__ = ["reference"]
+
+
+def reference(view: View, not_facts: Collection[str]) -> list[Row]:
+    """Config facts in which hosts of the same hardware differ from the named host."""
+    name = view.reference
+    if name is None:
+        return []
+    good = view.values[name]
+    hardware = {host.host: host.hardware for host in view.hosts}
+    rows = []
+    for host in view.hosts:
+        if host.host == name or host.host not in view.values or host.hardware != hardware.get(name):
+            continue
+        values = view.values[host.host]
+        for fact in sorted(good.keys() | values.keys()):
+            meta, here, there = view.of(fact), values.get(fact), good.get(fact)
+            if meta.kind != "config" or fact in not_facts or canon(here) == canon(there):
+                continue
+            rows.append(Row("reference", meta.severity, fact, host.group, host.host, expected=f"as on {name}",
+                            fix=meta.fix, value=here, before=there, state="known", text=f"differs from {name}",
+                            same=canon(here)))
+    return rows

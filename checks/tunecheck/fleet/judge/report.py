@@ -1,0 +1,102 @@
+"""All judgements of one audit, each in its place: desired > waiver > majority > previous."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..verdict import Cause, FleetReport, HostRow
+from .desired import desired
+from .identity import identity, replaced
+from .majority import Vote, majority, splits, votes
+from .moves import net, rollouts
+from .notes import notes
+from .options import JudgeOptions
+from .previous import previous
+from .reference import reference
+from .roles import roles
+from .rows import Row, causes
+from .view import View
+from .volatile import restless
+from .waivers import waive
+
+if TYPE_CHECKING:
+    from ..store import Store
+
+__all__ = ["judge", "report"]
+
+
+def report(store: Store, audit_id: int | None = None, options: JudgeOptions | None = None) -> FleetReport:
+    """What the audit (None: the newest finished one) comes to. UsageError: no such audit, host or baseline."""
+    from .gather import view
+
+    options = options or JudgeOptions()
+    seen = view(store, audit_id, options)
+    found, matched = judge(seen, options)
+    if matched:
+        store.matched(matched, seen.audit.id)
+    return found
+
+
+def judge(view: View, options: JudgeOptions) -> tuple[FleetReport, list[int]]:
+    """The report, and which waivers covered something. Pure: equal views give equal reports."""
+    another = replaced(view)
+    moves = net(move for move in view.moves if move.host not in another)
+    volatile = restless(view)
+    skip = {fact.fact for fact in volatile}
+    wanted, settled = desired(view, moves.moves)
+    rolled = rollouts(view, moves, options.rollout)
+    found = votes(view, moves, options)
+    ruled = _ruled(view, settled)
+    odd, voted = majority(view, moves, found, rolled, ruled, skip, options)
+    # Where only the previous audit is asked for, the majority has not said anything yet.
+    done = settled | voted if options.judges("majority") and options.judges("previous") else settled
+    if not options.judges("desired"):
+        done -= settled
+    changed = previous(view, moves, found, rolled, done, skip, another)
+    rows = [*wanted, *odd, *changed, *identity(view), *roles(view, options.claims), *reference(view, skip)]
+    rows, waived, matched = waive(view, _flapping(view, rows))
+    told = causes(row for row in rows if options.judges(row.authority))
+    undecided = splits(view, moves, found, {(host.group, fact) for host in view.hosts for name, fact in settled
+                                            if name == host.host}, skip, options)
+    return FleetReport(
+        audit=view.audit, previous=view.previous, hosts=_hosts(view, told), causes=told,
+        splits=undecided if options.judges("majority") else (), timeline=view.timeline,
+        judged=_judged(view, found, told),
+        notes=(*notes(view, volatile, moves.back), *waived)), matched
+
+
+def _judged(view: View, found: Mapping[tuple[str, str, str], Vote],
+            told: tuple[Cause, ...]) -> tuple[tuple[str, str], ...]:
+    """What was held against something, with or without a cause."""
+    names = {(group, fact) for group, _, fact in found} | {(cause.group, cause.fact) for cause in told}
+    return tuple(sorted(names | {(tally.group, tally.fact) for tally in view.tallies if view.previous is not None}))
+
+
+def _ruled(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """(host, fact) with a desired value: where the check of one host spoke of it, it has judged every host with the
+    same specification."""
+    specs = {host.host: host.spec for host in view.hosts}
+    spoken: dict[str, set[str]] = {}
+    for name, fact in settled:
+        spec = specs.get(name)
+        if spec:
+            spoken.setdefault(spec, set()).add(fact)
+    same = {(host.host, fact) for host in view.hosts for fact in spoken.get(host.spec or "", ())}
+    return settled | view.approved | same
+
+
+def _flapping(view: View, rows: list[Row]) -> list[Row]:
+    return [replace(row, flapping=True) if (row.host, row.fact) in view.flaps else row for row in rows]
+
+
+def _hosts(view: View, found: tuple[Cause, ...]) -> tuple[HostRow, ...]:
+    drifted = Counter(host for cause in found if cause.waived is None and cause.state != "resolved"
+                      for host in cause.hosts)
+    return tuple(HostRow(
+        host=host.host, group=host.group, hardware=host.hardware, status=host.status, reason=host.reason,
+        outcomes=dict(host.outcomes), drifted=drifted[host.host], unknown=dict(host.unknown), problems=host.problems,
+        last_ok=host.last_ok, last_ok_at=host.last_ok_at, in_change=host.host in view.in_change)
+        for host in view.hosts)

@@ -1,0 +1,118 @@
+"""One verdict on one host, and how many of them become one cause."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..verdict import Authority, Cause, Since, Waived
+from .view import canon
+
+__all__ = ["RANK", "Row", "causes", "plain", "widest"]
+
+RANK = {"high": 0, "medium": 1, "low": 2}
+#: What may differ between hosts that have the same problem: addresses, GPUs, CPUs, long hex. Not plain numbers: 8 lanes
+#: instead of 16 is another state than 4 instead of 16.
+_VARYING = re.compile(r"\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b|\bGPU-[0-9a-f]{8}-[0-9a-f-]{27}\b|"
+                      r"\b(?:GPU|cpu|policy|nvidia)\d+\b|\b0x[0-9a-f]{5,}\b|\bpid \d+\b")
+_SHORT = {"GPU": "GPU*", "cpu": "cpu*", "pol": "policy*", "nvi": "nvidia*", "pid": "pid *", "0x": "0x*"}
+#: What a rule's remedy says of the box it was judged on.
+_LIMIT = re.compile(r" -l [^\s,;]+")
+_NAMED = 10
+#: A hostile box may tell a long story: a cause is a line.
+_TEXT = 2000
+
+
+def plain(text: str) -> str:
+    """The text without what differs between boxes in the same state."""
+    def short(found: re.Match[str]) -> str:
+        word = found[0]
+        return _SHORT.get("" if word.startswith("GPU-") else word[:3]) or ("0x*" if word[:2] == "0x" else "*")
+    return _VARYING.sub(short, text[:_TEXT])
+
+
+@dataclass(frozen=True)
+class Row:
+    """As a Cause, of one host. ``same``: what makes two rows one cause, beside authority, fact, group and state."""
+
+    authority: Authority
+    severity: Literal["low", "medium", "high"]
+    fact: str
+    group: str
+    host: str
+    expected: str
+    fix: str
+    value: Any = None
+    before: Any = None
+    since: Since | None = None
+    state: Literal["new", "known", "resolved"] = "new"
+    subject: str = ""
+    text: str = ""
+    remedy: str = ""
+    outcome: str = ""
+    same: str = ""
+    intended: bool = False
+    rollout: bool = False
+    flapping: bool = False
+    waived: Waived | None = None
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        return (self.authority, self.group, self.fact, self.outcome, self.same,
+                str(self.state == "resolved"), str(self.intended), str(self.waived and self.waived.id))
+
+
+def causes(rows: Iterable[Row]) -> tuple[Cause, ...]:
+    """Rows with one destination as one cause; worst first, then by hosts, then the oldest."""
+    piles: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        piles.setdefault(row.identity, []).append(row)
+    found = [_cause(sorted(pile, key=lambda row: (row.host, row.subject))) for pile in piles.values()]
+    return tuple(sorted(found, key=_rank))
+
+
+def _cause(pile: list[Row]) -> Cause:
+    first = pile[0]
+    hosts = tuple(sorted({row.host for row in pile}))
+    # Ties go to the value that sorts first, so that two runs over one store say the same.
+    befores = Counter(canon(row.before) for row in pile)
+    before = min(befores, key=lambda text: (-befores[text], text))
+    texts = Counter(row.text for row in pile)
+    text = min(texts, key=lambda text: (-texts[text], text))
+    old = [row for row in pile if row.state == "known"]
+    joined = sorted({row.host for row in pile if row.state == "new"})
+    if old and joined:
+        text += f"{'; ' if text else ''}new on {len(joined)} of {len(hosts)} hosts"
+    if len(befores) > 1 and first.authority in ("previous", "majority"):
+        text += f"{'; ' if text else ''}{len(befores)} different values before"
+    return Cause(
+        authority=first.authority, severity=min((row.severity for row in pile), key=RANK.__getitem__), fact=first.fact,
+        group=first.group, hosts=hosts, value=first.value,
+        before=next(row.before for row in pile if canon(row.before) == before), expected=first.expected,
+        fix=first.fix, since=widest(row.since for row in pile), state=old[0].state if old else first.state,
+        subject=first.subject if len({row.subject for row in pile}) == 1 else plain(first.subject), text=text,
+        remedy=_for(first.remedy, hosts), intended=first.intended, rollout=any(row.rollout for row in pile),
+        flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
+        outcome=first.outcome)
+
+
+def _for(remedy: str, hosts: tuple[str, ...]) -> str:
+    """The remedy of one box, for all of them: its play's -l names every host, where a line holds them."""
+    if len(hosts) == 1 or " -l " not in remedy:
+        return remedy
+    return _LIMIT.sub(lambda _: " -l " + (",".join(hosts) if len(hosts) <= _NAMED else "<these hosts>"), remedy)
+
+
+def widest(intervals: Iterable[Since | None]) -> Since | None:
+    """The oldest of them: since when the first host has it."""
+    known = [since for since in intervals if since is not None]
+    return min(known, key=lambda since: (since.seen, since.after or 0), default=None)
+
+
+def _rank(cause: Cause) -> tuple[Any, ...]:
+    return (cause.state == "resolved", cause.waived is not None, RANK[cause.severity], -len(cause.hosts),
+            cause.since.seen if cause.since else 0, cause.authority, cause.fact, cause.group, cause.subject,
+            cause.outcome, canon(cause.value), cause.text, cause.hosts)

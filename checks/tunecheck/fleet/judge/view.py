@@ -1,0 +1,157 @@
+"""What the judges see of an audit: plain rows, whatever store they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ...facts.registry.entry import Fix, Kind, Severity
+from ..model import AuditHead, Problem, Status
+from ..store.rows import Volatile, Waiver
+from ..store.rows import canonical as canon
+from ..verdict import Since
+
+__all__ = ["Event", "Gone", "Host", "Kept", "Meta", "Move", "Odd", "Tally", "View", "Waiver", "canon"]
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What the registry says of a fact; the defaults are for a fact that it does not know (any more)."""
+
+    kind: Kind = "config"
+    severity: Severity = "medium"
+    fix: Fix = "none"
+
+
+@dataclass(frozen=True)
+class Host:
+    """One host in one audit. ``outcomes``: check family -> its worst outcome. ``unknown``: fact or family -> reason."""
+
+    host: str
+    group: str
+    hardware: str = ""
+    status: Status = "ok"
+    reason: str = ""
+    key: str | None = None
+    tunecheck: str = ""
+    spec: str | None = None
+    boot_id: str | None = None
+    last_ok: int | None = None
+    last_ok_at: float | None = None
+    problems: tuple[Problem, ...] = ()
+    outcomes: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def answered(self) -> bool:
+        return self.status in ("ok", "partial")
+
+
+@dataclass(frozen=True)
+class Move:
+    """A value that changed on a host. None is "does not exist there". ``ours``: a run of our own roles came with it."""
+
+    host: str
+    group: str
+    fact: str
+    before: Any
+    value: Any
+    since: Since
+    ours: bool = False
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many hosts of one group and hardware have one value of one fact."""
+
+    group: str
+    hardware: str
+    fact: str
+    value: Any
+    hosts: int
+
+
+@dataclass(frozen=True)
+class Odd:
+    """A host whose value is not the one that most of its group have."""
+
+    host: str
+    group: str
+    hardware: str
+    fact: str
+    value: Any
+    since: Since | None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A value that must be one host's alone (a serial), and the hosts that have it."""
+
+    fact: str
+    value: Any
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Gone:
+    """A problem that a host had at the previous audit and has not any more."""
+
+    host: str
+    group: str
+    check: str
+    subject: str
+    outcome: Literal["fail", "warn", "unknown"]
+    since: Since
+
+
+@dataclass(frozen=True)
+class Event:
+    """A host is not who it was since ``audit``; ``other`` is the host it was, or says it is."""
+
+    host: str
+    kind: Literal["replaced", "renamed", "duplicate"]
+    other: str = ""
+    audit: int = 0
+
+
+@dataclass(frozen=True)
+class View:
+    """An audit beside the one it is compared with. ``hosts`` of the audit, by name; ``missing`` were asked, and of them
+    is not even a row; ``before``: the previous audit's. ``moves``: what changed after the previous audit. ``volatile``:
+    facts that never rest, and ``recent``: how they moved in the last audits. ``began``: since when a problem
+    of (host, check, subject) is there. ``flaps``: (host, fact) that changed back and forth, with how often.
+    ``known``: every host of the store by name.
+    ``approved``: (host, fact) that a spec of the host's own asks for.
+    ``reference``: the host to compare with, where one was asked for, and ``values`` everybody's."""
+
+    audit: AuditHead
+    previous: AuditHead | None
+    now: float
+    hosts: tuple[Host, ...]
+    before: Mapping[str, Host] = field(default_factory=dict)
+    moves: tuple[Move, ...] = ()
+    tallies: tuple[Tally, ...] = ()
+    odd: tuple[Odd, ...] = ()
+    shared: tuple[Kept, ...] = ()
+    events: tuple[Event, ...] = ()
+    gone: tuple[Gone, ...] = ()
+    in_change: frozenset[str] = frozenset()
+    waivers: tuple[Waiver, ...] = ()
+    flaps: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    began: Mapping[tuple[str, str, str], Since] = field(default_factory=dict)
+    volatile: tuple[Volatile, ...] = ()
+    recent: tuple[Move, ...] = ()
+    meta: Mapping[str, Meta] = field(default_factory=dict)
+    timeline: tuple[tuple[int, float, int, int], ...] = ()
+    known: frozenset[str] = frozenset()
+    reference: str | None = None
+    approved: frozenset[tuple[str, str]] = frozenset()
+    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def of(self, fact: str) -> Meta:
+        return self.meta.get(fact, _PLAIN)
+
+
+_PLAIN = Meta()

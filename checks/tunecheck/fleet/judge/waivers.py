@@ -1,0 +1,80 @@
+"""Waived rows still run and show, but do not count; a waiver that is over, or matches nothing, is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+
+from ..store.rows import Waiver
+from ..verdict import Waived
+from .rows import Row
+from .view import View, canon
+
+__all__ = ["matches", "waive"]
+
+#: An accepted value is so for good: the end of the year 9999, for JSON has no infinity.
+_NEVER = 253402300799.0
+
+
+def waive(view: View, rows: Iterable[Row]) -> tuple[list[Row], list[str], list[int]]:
+    """The rows, those that are waived marked so; notes; and the ids of the waivers that matched. Of several that match
+    the one that lasts longest is named."""
+    now = view.now
+    order = sorted(view.waivers, key=lambda waiver: (-(_NEVER if waiver.until is None else waiver.until), waiver.id))
+    hits: dict[int, int] = {waiver.id: 0 for waiver in order}
+    done = []
+    for row in rows:
+        fitting = [waiver for waiver in order if row.state != "resolved" and matches(waiver, row)]
+        for waiver in fitting:
+            hits[waiver.id] += 1
+        live = next((waiver for waiver in fitting if _live(waiver, now)), None)
+        done.append(row if live is None else replace(row, waived=Waived(
+            live.id, _NEVER if live.until is None else live.until, live.author, live.reason)))
+    notes = [note for waiver in sorted(order, key=lambda waiver: waiver.id)
+             if (note := _note(view, waiver, hits[waiver.id]))]
+    return done, notes, sorted(number for number, count in hits.items() if count)
+
+
+def matches(waiver: Waiver, row: Row) -> bool:
+    """``fact`` is a pattern for a fact's name, a family ending in a dot, or for the desired state the check's id, alone
+    or with "/subject"."""
+    pattern = f"{waiver.fact}*" if waiver.fact.endswith(".") else waiver.fact
+    return (fnmatchcase(row.group, waiver.group or "*") and fnmatchcase(row.host, waiver.host or "*")
+            and any(fnmatchcase(name, pattern) for name in {row.fact, f"{row.fact}/{row.subject}"})
+            and (waiver.value is None or waiver.value == canon(row.value)))
+
+
+def _live(waiver: Waiver, now: float) -> bool:
+    return waiver.until is None or now < waiver.until
+
+
+def _note(view: View, waiver: Waiver, count: int) -> str:
+    what = f"waiver {waiver.id} ({_shown(waiver)}; {waiver.author}: {waiver.reason[:120]})"
+    if not _live(waiver, view.now):
+        day = datetime.fromtimestamp(min(waiver.until or 0.0, _NEVER), UTC).strftime("%Y-%m-%d")
+        counted = f"its {count} {'value counts' if count == 1 else 'values count'} again" if count else \
+            "nothing of it is left; remove it"
+        return f"{what} expired on {day}: {counted}"
+    # An accepted value waits for a box that has it; a waiver that waits for nothing is a mistake in its pattern.
+    if count or waiver.kind == "accept" or not _asked(view, waiver):
+        return ""
+    return f"{what} matches nothing: is it mistyped, or done with?"
+
+
+def _asked(view: View, waiver: Waiver) -> bool:
+    """Whether this audit could have matched it: a host of another --limit, or one that is silent, says nothing."""
+    hosts = [host for host in view.hosts if fnmatchcase(host.host, waiver.host or "*")]
+    if not hosts:
+        return not any(fnmatchcase(name, waiver.host or "*") for name in view.known)
+    hosts = [host for host in hosts if fnmatchcase(host.group, waiver.group or "*")]
+    if not hosts:
+        return view.known <= {host.host for host in view.hosts}
+    return any(host.answered for host in hosts)
+
+
+def _shown(waiver: Waiver) -> str:
+    return " ".join(f"{word} {pattern}" for word, pattern in (
+        ("group", waiver.group), ("host", waiver.host), ("fact", waiver.fact), ("value", waiver.value or ""))
+        if pattern and pattern != "*")[:200] or "everything"

@@ -1,0 +1,79 @@
+"""The JSON document of an audit: tunecheck/fleet/1. Its JSON Schema is in schema.py; a test holds the two together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import __version__
+from ..model import AuditHead, Problem
+from ..verdict import Cause, FleetReport, HostRow, Since
+from .terminal import verdict
+from .words import STATUSES, kind
+
+__all__ = ["audit_of", "document", "since_of"]
+
+
+def document(report: FleetReport) -> dict[str, Any]:
+    """The whole report as plain data. Times are seconds since 1970 by the control node's clock. ``counts`` of a cause
+    says whether it is drift: not resolved, not waived, not merely what our own roles did."""
+    return {
+        "schema": "tunecheck/fleet/1", "tunecheck": __version__, "audit": audit_of(report.audit),
+        "previous": audit_of(report.previous) if report.previous else None,
+        "summary": {
+            "verdict": verdict(report), "asked": max(report.audit.asked, len(report.hosts)),
+            "answered": report.answered, "drift": sum(cause.counts for cause in report.causes),
+            "hosts": {status: report.count(status) for status in STATUSES},     # type: ignore[arg-type]
+            "causes": {word: sum(kind(cause) == word for cause in report.causes)
+                       for word in ("new", "known", "resolved", "waived", "intended")},
+        },
+        "causes": [_cause(each) for each in report.causes],
+        "splits": [{"group": each.group, "fact": each.fact, "note": each.note,
+                    "shares": [{"value": value, "hosts": count} for value, count in each.shares]}
+                   for each in report.splits],
+        "hosts": [_host(each) for each in report.hosts],
+        "timeline": [{"audit": number, "at": at, "changes": changes, "answered": answered}
+                     for number, at, changes, answered in report.timeline],
+        "judged": [{"group": group, "fact": fact} for group, fact in report.judged],
+        "notes": list(report.notes),
+    }
+
+
+def audit_of(audit: AuditHead) -> dict[str, Any]:
+    return {"id": audit.id, "started": audit.started, "finished": audit.finished, "scope": audit.scope,
+            "asked": audit.asked, "trigger": audit.trigger, "note": audit.note, "tunecheck": audit.tunecheck,
+            "catalogue": audit.catalogue, "rebaselined": audit.rebaselined}
+
+
+def since_of(since: Since | None) -> dict[str, Any] | None:
+    """After which audit, and seen in which."""
+    return None if since is None else {"after": since.after, "after_at": since.after_at, "seen": since.seen,
+                                       "seen_at": since.seen_at}
+
+
+def _cause(cause: Cause) -> dict[str, Any]:
+    waived = cause.waived
+    return {
+        "authority": cause.authority, "severity": cause.severity, "state": cause.state, "counts": cause.counts,
+        "group": cause.group, "fact": cause.fact, "subject": cause.subject, "outcome": cause.outcome,
+        "before": cause.before, "value": cause.value, "expected": cause.expected, "text": cause.text,
+        "hosts": list(cause.hosts),
+        "since": since_of(cause.since), "fix": cause.fix, "remedy": cause.remedy, "intended": cause.intended,
+        "rollout": cause.rollout, "flapping": list(cause.flapping),
+        "waived": None if waived is None else {"id": waived.id, "until": waived.until, "author": waived.author,
+                                               "reason": waived.reason},
+    }
+
+
+def _host(row: HostRow) -> dict[str, Any]:
+    return {
+        "host": row.host, "group": row.group, "hardware": row.hardware, "status": row.status, "reason": row.reason,
+        "outcomes": dict(row.outcomes), "drifted": row.drifted, "unknown": dict(row.unknown),
+        "problems": [_problem(each) for each in row.problems], "last_ok": row.last_ok, "last_ok_at": row.last_ok_at,
+        "in_change": row.in_change,
+    }
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    return {"check": problem.check, "subject": problem.subject, "outcome": problem.outcome, "text": problem.text,
+            "expected": problem.expected, "remedy": problem.remedy, "tags": list(problem.tags),
+            "needs_reboot": problem.needs_reboot}

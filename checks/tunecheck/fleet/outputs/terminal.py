@@ -1,0 +1,162 @@
+"""A fleet report for people: who drifted, from what, since when, and who was not heard. Plain lines, wrapped to the
+terminal, colour only where it is one; in a pipe one line per cause, so that grep and cron's mail see it whole."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from ...report.terminal import Style, safe, wrap
+from ..verdict import Cause, FleetReport, HostRow, Split
+from .words import ago, change, clock, coverage, fold, gaps, interval, kind, shown, titled
+
+__all__ = ["entry", "marked", "terminal", "verdict"]
+
+_COLOURS = {"HIGH": "31;1", "MEDIUM": "33", "LOW": "36", "SPLIT": "35", "INCOMPLETE": "35", "WAIVED": "2", "NOTE": "36",
+            "RESOLVED": "32", "CLEAN": "32;1", "DRIFT": "31;1", "UNKNOWN": "35;1"}
+_INDENT = 9
+#: Entries of one heading, and characters of host names in one entry, without -v.
+_ENTRIES, _NAMES = 40, 120
+
+
+def terminal(report: FleetReport, style: Style, verbose: bool = False, now: float | None = None) -> str:
+    """The whole report as text, ending in a newline. The causes stand as the judge ranked them. ``now``: seconds since
+    1970 that "2 h ago" counts from."""
+    now = time.time() if now is None else now
+    audit = report.audit
+    lines = entry("", [f"tunecheck audit #{audit.id}, {clock(audit.started)} ({ago(audit.started, now)}), {audit.scope}"
+                       + (f": {audit.note}" if audit.note else "")], style)
+    before = f"compared with #{report.previous.id}" if report.previous else "the first audit of these hosts"
+    lines += entry("", [f"{coverage(report)}; {before}"], style)
+    if audit.finished is None:
+        lines += entry("", ["This audit was not finished: hosts that were not asked yet are missing here."], style)
+    kinds: dict[str, list[Cause]] = {}
+    for cause in report.causes:
+        kinds.setdefault("counts" if cause.counts else kind(cause), []).append(cause)
+    open_ones = kinds.get("counts", [])
+    lines += ["", *entry("", [f"CAUSES  {_summary(report)}"], style)]
+    for section in ([_cause(cause, style, verbose, now) for cause in open_ones],
+                    [_split(each, style) for each in report.splits],
+                    list(_incomplete(report, style, verbose)),
+                    [_cause(cause, style, verbose, now) for cause in kinds.get("intended", [])],
+                    [_cause(cause, style, verbose, now) for cause in kinds.get("waived", [])],
+                    [_cause(cause, style, verbose, now) for cause in kinds.get("resolved", [])],
+                    [entry("NOTE", [note], style) for note in report.notes]):
+        if section:
+            lines += [""] if section[0] and open_ones and style.width else []
+            lines += [line for one in (section if verbose else section[:_ENTRIES]) for line in one]
+            left = 0 if verbose else len(section) - _ENTRIES
+            lines += entry("", [f"{' ' * _INDENT}and {left} more (-v shows all)"], style) if left > 0 else []
+    lines += ["", *entry("", [verdict(report)], style)]
+    if style.colour:
+        lines[-1] = marked(lines[-1], lines[-1].partition(":")[0])
+    return "\n".join(lines) + "\n"
+
+
+def verdict(report: FleetReport) -> str:
+    """The last line: DRIFT, CLEAN or UNKNOWN, on how many hosts, and how many were not heard."""
+    counted = [cause for cause in report.causes if cause.counts]
+    hosts = {host for cause in counted for host in cause.hosts}
+    silent = max(report.audit.asked, len(report.hosts)) - report.answered
+    partial = report.count("partial")
+    gaps = [f"{silent} did not answer"] * bool(silent) + [f"{partial} answered in part"] * bool(partial)
+    tail = f"; {' and '.join(gaps)}" if gaps else ""
+    if not report.answered and not counted:
+        return f"UNKNOWN: no host answered, nothing was judged{tail}"
+    if not counted:
+        return f"CLEAN: no drift on the {report.answered} host{'s' * (report.answered != 1)} that answered{tail}"
+    return f"DRIFT: {_plural(len(counted), 'cause')} on {_plural(len(hosts), 'host')}{tail}"
+
+
+def entry(mark: str, parts: list[str], style: Style, first: str = "") -> list[str]:
+    """One entry of a report: on a terminal the mark and ``first``, then every part on a line of its own; in a pipe all
+    of it in one line. Nothing in it reaches the terminal as a control character."""
+    head = "" if not mark else f"{mark:<{_INDENT}}" if len(mark) < _INDENT else f"{mark} "
+    if not mark and not first:
+        return [line for part in parts for line in wrap(safe(part), style.width, hang=_INDENT)]
+    hang = 2 if style.width <= 40 else _INDENT if mark else 4
+    if not style.width:
+        lines = [safe(head + "; ".join(part for part in [first, *parts] if part))]
+    else:
+        said = [part for part in [first, *parts] if part]
+        lines = wrap(safe(head + (said[0] if said else "")), style.width, hang=hang)
+        for part in said[1:]:
+            lines += wrap(safe(" " * hang + part), style.width)
+    return [marked(lines[0], mark), *lines[1:]] if style.colour else lines
+
+
+def marked(line: str, mark: str) -> str:
+    """The line with its mark in colour."""
+    colour = _COLOURS.get(mark)
+    return line.replace(mark, f"\x1b[{colour}m{mark}\x1b[0m", 1) if colour and line.startswith(mark) else line
+
+
+def _summary(report: FleetReport) -> str:
+    """"3 new, 2 known; 1 waived"."""
+    counts = Counter(kind(cause) for cause in report.causes)
+    open_ones = ", ".join(f"{counts[word]} {word}" for word in ("new", "known") if counts[word])
+    rest = [f"{counts[word]} {word}" for word in ("intended", "waived", "resolved") if counts[word]]
+    return "; ".join([open_ones or "none", *([", ".join(rest)] if rest else [])])
+
+
+def _cause(cause: Cause, style: Style, verbose: bool, now: float) -> list[str]:
+    word = kind(cause)
+    mark = word.upper() if word in ("waived", "resolved") else cause.severity.upper()
+    remarks = [word] if mark == cause.severity.upper() else []
+    remarks += ["rollout"] * cause.rollout + ["by our own roles"] * (cause.intended and word != "intended")
+    if cause.flapping:
+        remarks.append(f"flapping on {fold(cause.flapping, 60)}")
+    first = f"{', '.join(remarks)}{'  ' if remarks else ''}{titled(cause)}: {change(cause)}"
+    parts = [f"{cause.group}, {_hosts(cause.hosts, verbose)}",
+             f"{cause.expected}{'; ' if cause.expected else ''}since {interval(cause.since, now)}"]
+    if cause.text and cause.text not in first and word != "resolved":
+        parts.append(cause.text)
+    if cause.waived:
+        waived = cause.waived
+        parts.append(f"waiver {waived.id} until {clock(waived.until)} by {waived.author}: {waived.reason}")
+    elif word != "resolved":
+        parts.append(_fix(cause))
+    return entry(mark, parts, style, first)
+
+
+def _hosts(names: Sequence[str], verbose: bool) -> str:
+    return f"{_plural(len(names), 'host')}: {fold(names, 0 if verbose else _NAMES)}"
+
+
+def _fix(cause: Cause) -> str:
+    """What it takes, and the command."""
+    needs = "" if cause.fix in ("none", "") else f"needs {'a ' * (cause.fix in ('reload', 'reboot'))}{cause.fix}"
+    return "; ".join(part for part in (needs, f"fix: {cause.remedy}" if cause.remedy else "") if part)
+
+
+def _split(split: Split, style: Style) -> list[str]:
+    shares = " / ".join(f"{shown(value, 60)} x{count}" for value, count in split.shares[:6])
+    more = f" / {len(split.shares) - 6} more values" if len(split.shares) > 6 else ""
+    return entry("SPLIT", [shares + more, split.note], style, f"{split.group}: {split.fact}, no verdict")
+
+
+def _incomplete(report: FleetReport, style: Style, verbose: bool) -> Iterator[list[str]]:
+    for status, reason, rows in gaps(report.hosts):
+        heard = status in ("ok", "partial")
+        parts = [_hosts([row.host for row in rows], verbose), reason, _missing(rows) if heard else _last(rows)]
+        yield entry("INCOMPLETE", parts, style, status if status != "ok" else "some facts unknown")
+
+
+def _missing(rows: Iterable[HostRow]) -> str:
+    facts = sorted({fact for row in rows for fact in row.unknown})
+    return f"{_plural(len(facts), 'fact')} unknown: {fold(facts, 120)}" if facts else ""
+
+
+def _last(rows: list[HostRow]) -> str:
+    """Since when nothing was heard; what never answered is said, too."""
+    heard = [row.last_ok for row in rows if row.last_ok is not None]
+    if not heard:
+        return "never answered yet"
+    spread = f"#{min(heard)}" if min(heard) == max(heard) else f"#{min(heard)} to #{max(heard)}"
+    never = len(rows) - len(heard)
+    return f"last answered in {spread}{f'; {never} never yet' if never else ''}"
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}{'s' * (count != 1)}"

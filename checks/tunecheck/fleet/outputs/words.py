@@ -1,0 +1,179 @@
+"""What all outputs say alike: values, times, since when, and many host names as few."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from ..verdict import Cause, FleetReport, HostRow, Since
+
+__all__ = ["SEVERITIES", "STATUSES", "ago", "change", "clock", "coverage", "days", "fold", "gaps", "groups", "interval",
+           "kind", "natural", "shown", "titled"]
+
+SEVERITIES = ("high", "medium", "low")
+#: As in model.Status, what answered first.
+STATUSES = ("ok", "partial", "unreachable", "refused", "timeout", "missing", "garbled")
+_LONGEST_VALUE = 160
+_DIGITS = re.compile(r"\d{1,15}")
+#: Seconds in a unit, the largest first.
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
+_BARE = re.compile(r"[^\s{}\[\]:,\"]{1,160}")
+
+
+def shown(value: Any, longest: int = _LONGEST_VALUE) -> str:
+    """A value for people: {16:7, 8:1} of eight links, (absent) where there is none; cut at ``longest`` characters."""
+    text = _text(value, 0) if value is not None else "(absent)"
+    return text if len(text) <= longest else f"{text[:longest - 3]}..."
+
+
+def _text(value: Any, depth: int) -> str:
+    if isinstance(value, str):
+        return value if not depth or _BARE.fullmatch(value) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict) and depth < 8:
+        return "{" + ", ".join(f"{_text(str(key), 1)}:{_text(each, depth + 1)}" for key, each in value.items()) + "}"
+    if isinstance(value, list | tuple) and depth < 8:
+        return "[" + ", ".join(_text(each, depth + 1) for each in value) + "]"
+    return json.dumps(value, default=str)
+
+
+def change(cause: Cause) -> str:
+    """"pt -> (absent)"; of a check that knows no values, what it says."""
+    if cause.before is None and cause.value is None:
+        return cause.text or "(absent)"
+    return f"{shown(cause.before)} -> {shown(cause.value)}" if cause.before != cause.value else shown(cause.value)
+
+
+def titled(cause: Cause) -> str:
+    """The fact, with what of it the check judged."""
+    return f"{cause.fact} {cause.subject}" if cause.subject and cause.subject not in cause.fact else cause.fact
+
+
+def kind(cause: Cause) -> str:
+    """In a word, what a cause is: new, known, resolved, waived, or intended (our own roles changed it)."""
+    if cause.waived:
+        return "waived"
+    return "intended" if cause.state != "resolved" and not cause.counts else cause.state
+
+
+def clock(seconds: float | None) -> str:
+    """"2026-11-21 05:00 UTC"; a time that no calendar has is "?"."""
+    if seconds is None:
+        return "?"
+    try:
+        return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (OverflowError, OSError, ValueError):
+        return "?"
+
+
+def days(seconds: float) -> str:
+    """The date alone."""
+    return clock(seconds).partition(" ")[0]
+
+
+def ago(seconds: float, now: float) -> str:
+    """"18 h ago": two units would claim more than daily audits know."""
+    passed = now - seconds
+    if passed < 60:
+        return "now" if passed > -60 else f"in {_long(-passed)}"
+    return f"{_long(passed)} ago"
+
+
+def _long(passed: float) -> str:
+    size, unit = next((pair for pair in _UNITS if passed >= 2 * pair[0]), _UNITS[-1])
+    return f"{max(1, int(passed // size))} {unit}"
+
+
+def interval(since: Since | None, now: float | None = None) -> str:
+    """"#364..#365 (18 h ago .. 2 h ago)", with dates where ``now`` is None; "before #12" where it was always so."""
+    if since is None:
+        return "not known"
+    when = clock if now is None else lambda at: ago(at, now)
+    if since.after is None:
+        return f"before #{since.seen} (first seen {when(since.seen_at)})"
+    if since.after_at is None:
+        return f"#{since.after}..#{since.seen} (until {when(since.seen_at)})"
+    return f"#{since.after}..#{since.seen} ({when(since.after_at)} .. {when(since.seen_at)})"
+
+
+def coverage(report: FleetReport) -> str:
+    """"1000 hosts: 993 ok, 4 partial, 3 unreachable"."""
+    parts = [f"{count} {status}" for status in STATUSES if (count := report.count(status))]     # type: ignore[arg-type]
+    unheard = report.audit.asked - len(report.hosts)
+    parts += [f"{unheard} without a result"] if unheard > 0 else []
+    asked = max(report.audit.asked, len(report.hosts))
+    return f"{asked} host{'s' if asked != 1 else ''}: {', '.join(parts) or 'none answered'}"
+
+
+def gaps(hosts: Iterable[HostRow]) -> list[tuple[str, str, list[HostRow]]]:
+    """(status, reason, hosts) of those that did not answer or not wholly, together where they say the same but for
+    their own name; the least heard first."""
+    alike: dict[tuple[str, str], list[HostRow]] = {}
+    for row in hosts:
+        if row.status != "ok" or row.unknown:
+            reason = row.reason or next(iter(row.unknown.values()), "")
+            own = rf"(?<![\w.-]){re.escape(row.host)}(?![\w-])"
+            alike.setdefault((row.status, re.sub(own, "HOST", reason)), []).append(row)
+    ordered = sorted(alike.items(), key=lambda item: (-STATUSES.index(item[0][0]), -len(item[1])))
+    return [(status, reason if len(rows) > 1 else rows[0].reason or reason, rows)
+            for (status, reason), rows in ordered]
+
+
+def groups(report: FleetReport) -> list[str]:
+    """Of hosts, causes, splits and of what was judged, in natural order."""
+    found = {each.group for rows in (report.hosts, report.causes, report.splits) for each in rows}
+    return sorted(found | {group for group, _ in report.judged}, key=natural)
+
+
+def natural(name: str) -> tuple[Any, ...]:
+    """gpu9 before gpu10."""
+    return tuple((int(part), part) if index % 2 else (0, part)
+                 for index, part in enumerate(re.split(r"(\d{1,15})", name)))
+
+
+def fold(names: Iterable[str], longest: int = 0) -> str:
+    """"gpu001..gpu038 (38), gpu077". Names in a row differ by one number, counted up by one. With ``longest``, what
+    goes beyond so many characters is only counted; the first part is always there."""
+    parts, counts = [], []
+    for run in _runs(names):
+        parts.append(f"{run[0]}..{run[-1]} ({len(run)})" if len(run) > 2 else ", ".join(run))
+        counts.append(len(run))
+    if not longest:
+        return ", ".join(parts)
+    taken = size = 0
+    while taken < len(parts) and (not taken or size + len(parts[taken]) + 2 <= longest):
+        size += len(parts[taken]) + 2
+        taken += 1
+    rest = sum(counts[taken:])
+    return ", ".join(parts[:taken]) + (f", and {rest} more" if rest else "")
+
+
+def _runs(names: Iterable[str]) -> list[list[str]]:
+    """Names that count up, together."""
+    alike: dict[str, list[tuple[str, list[str]]]] = {}
+    for name in dict.fromkeys(names):
+        alike.setdefault(_DIGITS.sub("\0", name), []).append((name, _DIGITS.findall(name)))
+    runs = [run for members in alike.values() for run in _counted(members)]
+    return sorted(runs, key=lambda run: natural(run[0]))
+
+
+def _counted(members: Sequence[tuple[str, list[str]]]) -> list[list[str]]:
+    places = range(len(members[0][1]))
+    if not places:
+        return [[name] for name, _ in members]
+    # The number that counts is the one that differs most often: gpu1.dc2, gpu2.dc2.
+    at = max(places, key=lambda place: len({numbers[place] for _, numbers in members}))
+    rest = {name: (*numbers[:at], *numbers[at + 1:]) for name, numbers in members}
+    number = {name: numbers[at] for name, numbers in members}
+    ordered = sorted((name for name, _ in members), key=lambda name: (rest[name], int(number[name]), number[name]))
+    runs = [[ordered[0]]]
+    for before, name in pairwise(ordered):
+        next_one = str(int(number[before]) + 1).zfill(len(number[before]))
+        if rest[name] == rest[before] and number[name] == next_one:
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return runs

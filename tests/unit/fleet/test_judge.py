@@ -1,0 +1,328 @@
+"""Three judgements, kept apart: by hand-made rows, each as small as its case."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.fleet.rows import DAY, head, move, since, view
+
+from tunecheck.errors import UsageError
+from tunecheck.fleet.judge import JudgeOptions, judge
+from tunecheck.fleet.judge.view import Event, Gone, Host, Kept, Meta, Tally, View
+from tunecheck.fleet.model import Problem
+from tunecheck.fleet.store.rows import Volatile, Waiver
+from tunecheck.fleet.verdict import Cause, FleetReport
+
+OPTIONS = JudgeOptions()
+
+
+def _said(seen: View, options: JudgeOptions = OPTIONS) -> FleetReport:
+    return judge(seen, options)[0]
+
+
+def _values(count: int, fact: str, usual: Any, **others: Any) -> dict[str, dict[str, Any]]:
+    return {f"h{number:03d}": {fact: others.get(f"h{number:03d}", usual)} for number in range(count)}
+
+
+def _only(report: FleetReport) -> Cause:
+    assert len(report.causes) == 1, [(each.authority, each.fact, each.hosts, each.state) for each in report.causes]
+    return report.causes[0]
+
+
+# -- majority ---------------------------------------------------------------------------------------------------------
+
+def test_one_that_differs_from_the_others_is_named_and_never_called_wrong() -> None:
+    cause = _only(_said(view(_values(300, "pcie.width", {"16": 8}, h007={"16": 7, "8": 1}))))
+    assert (cause.authority, cause.hosts, cause.state) == ("majority", ("h007",), "known")
+    assert cause.value == {"16": 7, "8": 1} and cause.before == {"16": 8}
+    assert cause.expected == "differs from 299 of 300 in g" and "wrong" not in cause.text
+
+
+@pytest.mark.parametrize(("count", "odd", "causes", "splits"), [
+    (5, 1, 1, 0), (4, 1, 0, 0), (10, 2, 1, 0), (10, 3, 0, 1), (10, 5, 0, 1), (300, 60, 1, 0)])
+def test_a_majority_has_a_share_of_four_fifths_and_five_hosts(count: int, odd: int, causes: int, splits: int) -> None:
+    values = _values(count, "f", "a", **{f"h{number:03d}": "b" for number in range(odd)})
+    report = _said(view(values))
+    assert (len(report.causes), len(report.splits)) == (causes, splits)
+    if splits:
+        assert report.splits[0].shares == (("a", count - odd), ("b", odd))
+
+
+def test_without_a_half_there_is_no_line() -> None:
+    values = {f"h{number}": {"f": number % 3} for number in range(12)}
+    report = _said(view(values))
+    assert not report.causes and not report.splits
+
+
+def test_parts_of_two_vendors_make_no_outlier_of_a_small_group() -> None:
+    two = [Tally("large", "hw", "disk", value, count) for value, count in (("A", 180), ("B", 120))]
+    small = view(_values(6, "disk", "A", h001="B"))
+    assert not _said(replace(small, tallies=(*small.tallies, *two))).causes, "five of six are alike by luck"
+    large = view(_values(300, "disk", "A", h001="B"))
+    assert _only(_said(replace(large, tallies=(*large.tallies, *two)))).hosts == ("h001",)
+    third = view(_values(6, "disk", "A", h001="C"))
+    assert _only(_said(replace(third, tallies=(*third.tallies, *two)))).value == "C", "usual nowhere"
+
+
+def test_identity_is_no_matter_of_votes() -> None:
+    seen = view(_values(9, "serial", "s", h001="t"), meta={"serial": Meta("identity", "high", "hands-on")})
+    assert not _said(seen).causes
+
+
+def test_what_conforms_again_is_resolved_and_no_change() -> None:
+    moves = (move("h001", "f", "b", "a"),)
+    cause = _only(_said(view(_values(9, "f", "a"), moves=moves)))
+    assert (cause.authority, cause.state, cause.value, cause.hosts) == ("majority", "resolved", "b", ("h001",))
+
+
+def test_a_fleet_that_moves_is_one_line_and_who_stays_is_named() -> None:
+    values = _values(40, "f", "new", h003="old", h004="old")
+    moves = tuple(move(host, "f", "old", "new") for host in values if host not in ("h003", "h004"))
+    report = _said(view(values, moves=moves))
+    by = {cause.authority: cause for cause in report.causes}
+    assert by["previous"].rollout and len(by["previous"].hosts) == 38
+    assert by["previous"].text == "fleet moved: now on 38 of 40, 38 of them in #5"
+    assert by["majority"].hosts == ("h003", "h004") and "the others moved" in by["majority"].text
+    assert by["majority"].state == "new", "they differ since the others moved"
+
+
+def test_a_tenth_of_a_group_is_a_rollout_and_a_split_says_so() -> None:
+    values = _values(10, "f", "a", h001="b", h002="b", h003="b")
+    moves = tuple(move(host, "f", "a", "b") for host in ("h001", "h002", "h003"))
+    report = _said(view(values, moves=moves))
+    cause = _only(report)
+    assert (cause.authority, cause.rollout, len(cause.hosts)) == ("previous", True, 3)
+    assert report.splits[0].note == "looks like a rollout: 3 changed to \"b\" in #5"
+
+
+# -- previous ---------------------------------------------------------------------------------------------------------
+
+def test_a_change_has_an_interval_and_whether_it_was_ours() -> None:
+    values = {"h1": {"f": "b"}, "h2": {"f": "b"}, "h3": {"f": "x"}}
+    moves = (move("h1", "f", "a", "b"), move("h2", "f", "a", "b", ours=True))
+    report = _said(view(values, moves=moves))
+    out_of_band, ours = sorted(report.causes, key=lambda cause: cause.intended)
+    assert (out_of_band.hosts, out_of_band.before, out_of_band.value) == (("h1",), "a", "b")
+    assert out_of_band.since is not None and (out_of_band.since.after, out_of_band.since.seen) == (4, 5)
+    assert ours.hosts == ("h2",) and ours.intended and not ours.counts and out_of_band.counts
+
+
+def test_over_several_audits_only_the_way_from_first_to_last_counts() -> None:
+    values = {"h1": {"f": "c", "g": 1}}
+    moves = (move("h1", "f", "a", "b", 3), move("h1", "f", "b", "c", 5), move("h1", "g", 1, 2, 3),
+             move("h1", "g", 2, 1, 4))
+    report = _said(view(values, moves=moves, previous=head(2)))
+    cause = _only(report)
+    assert (cause.before, cause.value) == ("a", "c") and cause.since is not None
+    assert (cause.since.after, cause.since.seen) == (2, 5)
+    assert "g changed and came back since the previous audit on 1 host" in report.notes
+
+
+def test_flapping_hosts_are_marked() -> None:
+    seen = view({"h1": {"f": "b"}}, moves=(move("h1", "f", "a", "b"),), flaps={("h1", "f"): 7})
+    assert _only(_said(seen)).flapping == ("h1",)
+
+
+# -- desired ----------------------------------------------------------------------------------------------------------
+
+def _host(name: str, *problems: Problem, **more: Any) -> Host:
+    return Host(name, "g", "hw", **{"spec": "s", "last_ok": 5, **more}, problems=problems)
+
+
+def _fail(check: str = "cpu-governor", subject: str = "governor", text: str = "governor is not performance",
+          **more: Any) -> Problem:
+    return Problem(check, subject, more.pop("outcome", "fail"), text, **more)
+
+
+def test_one_cause_for_one_problem_on_many_boxes_whatever_their_addresses() -> None:
+    hosts = tuple(_host(f"h{number}", _fail("acs-redirect", f"0000:{number}2:08.0",
+                                           f"0000:{number}2:08.0 redirects GPU{number}-GPU0", expected="ReqRedir-",
+                                           tags=("acs",), remedy="run: ansible-playbook site.yml --tags acs -l "
+                                           f"h{number}"))
+                  for number in range(1, 9))
+    cause = _only(_said(view({}, hosts=hosts)))
+    assert cause.remedy == "run: ansible-playbook site.yml --tags acs -l h1,h2,h3,h4,h5,h6,h7,h8"
+    assert (cause.authority, cause.severity, cause.outcome, len(cause.hosts)) == ("desired", "high", "fail", 8)
+    assert cause.subject == "*" and cause.fix == "reload" and cause.expected == "desired ReqRedir-"
+
+
+def test_other_destinations_are_other_causes_and_the_worst_of_them_comes_first() -> None:
+    hosts = (_host("h1", _fail("link-width", "GPU0", "GPU0 has x8")), _host("h2", _fail("link-width", "GPU1", "GPU1 "
+             "has x4")), _host("h3", _fail("link-width", "GPU5", "GPU5 has x8"), _fail("swap", outcome="warn")),
+             _host("h4", _fail("xid", outcome="unknown")))
+    report = _said(view({}, hosts=hosts))
+    assert [(cause.fact, cause.severity, cause.hosts) for cause in report.causes] == [
+        ("link-width", "high", ("h1", "h3")), ("link-width", "high", ("h2",)), ("swap", "medium", ("h3",)),
+        ("xid", "low", ("h4",))]
+
+
+def test_a_check_with_another_number_on_each_box_is_one_cause() -> None:
+    hosts = tuple(_host(f"h{number:02d}", _fail("gpu-temperature", f"GPU{number % 8}", f"GPU{number % 8} at "
+                                                f"{number + 60} C")) for number in range(30))
+    assert len(_only(_said(view({}, hosts=hosts))).hosts) == 30
+
+
+def test_new_known_and_resolved() -> None:
+    hosts = (_host("h1", _fail()), _host("h2", _fail("swap")), _host("h3"), _host("h4", status="timeout"),
+             _host("h5", _fail("xid", outcome="unknown")))
+    gone = tuple(Gone(host, "g", check, "it", "fail", since(2, 1)) for host, check in (
+        ("h3", "smt"), ("h4", "smt"), ("h5", "xid")))
+    report = _said(view({}, hosts=hosts, gone=gone, began={("h1", "cpu-governor", "governor"): since(5, 4),
+                                                           ("h2", "swap", "governor"): since(2, 1)}))
+    states = {(cause.fact, cause.hosts): cause.state for cause in report.causes}
+    # h4 did not answer and h5's check does not know: neither has resolved anything.
+    assert states == {("cpu-governor", ("h1",)): "new", ("swap", ("h2",)): "known", ("smt", ("h3",)): "resolved",
+                      ("xid", ("h5",)): "new"}
+
+
+def test_the_desired_state_has_the_say_before_majority_and_previous() -> None:
+    values = _values(10, "cpu.governor", "powersave", h001="performance", h002="ondemand")
+    hosts = tuple(_host(name, *([] if name == "h001" else [_fail()])) for name in sorted(values))
+    moves = (move("h002", "cpu.governor", "performance", "ondemand"), move("h001", "cpu.governor", "x", "performance"))
+    report = _said(view(values, hosts=hosts, moves=moves,
+                        meta={"cpu.governor": Meta("config", "high", "reload")}))
+    assert {cause.authority for cause in report.causes} == {"desired", "previous"}
+    desired = [cause for cause in report.causes if cause.authority == "desired"]
+    assert len(desired) == 1 and len(desired[0].hosts) == 9, "nine of ten may be on it: it is not desired"
+    assert [cause.hosts for cause in report.causes if cause.authority == "previous"] == [("h001",)]
+
+
+def test_a_registered_severity_raises_a_warning() -> None:
+    values = {"h1": {"acs.unit": False}}
+    seen = view(values, hosts=(_host("h1", _fail("acs-persistence", outcome="warn", needs_reboot=True)),),
+                meta={"acs.unit": Meta("config", "high", "reload")})
+    cause = _only(_said(seen))
+    assert (cause.severity, cause.fix) == ("high", "reboot")
+
+
+# -- who is who -------------------------------------------------------------------------------------------------------
+
+def test_a_replaced_box_is_one_finding_and_not_a_hundred_and_fifty() -> None:
+    facts = {f"f{number}": "new" for number in range(150)}
+    moves = tuple(move("h1", fact, "old", "new") for fact in facts)
+    cause = _only(_said(view({"h1": facts}, moves=moves, events=(Event("h1", "replaced"),))))
+    assert (cause.authority, cause.fact, cause.hosts) == ("identity", "host.key", ("h1",))
+
+
+def test_two_boxes_that_say_they_are_one_are_found() -> None:
+    hosts = (_host("h1", key="k"), _host("h2", key="k"), _host("h3", key="other"))
+    shared = (Kept("serial", "s", ("h1", "h2")), Kept("mac", "m", ("h2", "h3")))
+    report = _said(view({}, hosts=hosts, shared=shared, events=(Event("h2", "duplicate", "h1"),),
+                        meta={"mac": Meta("identity", "high", "hands-on")}))
+    assert report.causes[0].text.endswith("h1, h2; they share serial too")
+    assert [(cause.fact, cause.hosts, cause.severity) for cause in report.causes] == [
+        ("host.key", ("h1", "h2"), "high"), ("mac", ("h2", "h3"), "high")], "the same two are one finding"
+
+
+# -- waivers ----------------------------------------------------------------------------------------------------------
+
+def _waiver(number: int, fact: str, **more: Any) -> Waiver:
+    fields: dict[str, Any] = dict(host=None, group=None, value=None, until=99 * DAY, reason="rma 4711", author="ada",
+                                  created=0.0)
+    return Waiver(id=number, fact=fact, **{**fields, **more})
+
+
+def test_what_is_waived_still_shows_and_does_not_count() -> None:
+    values = _values(20, "f", "a", h001="b", h002="b", h003="c")
+    report, matched = judge(view(values, waivers=(_waiver(1, "f", host="h001"), _waiver(2, "f", value='"c"'))),
+                            OPTIONS)
+    shown = {cause.hosts: cause.waived.id if cause.waived else None for cause in report.causes}
+    assert shown == {("h002",): None, ("h001",): 1, ("h003",): 2} and matched == [1, 2]
+    assert next(row for row in report.hosts if row.host == "h001").drifted == 0
+
+
+def test_an_expired_waiver_counts_again_and_one_that_matches_nothing_is_reported() -> None:
+    values = _values(20, "f", "a", h001="b")
+    waivers = (_waiver(1, "f", until=2 * DAY), _waiver(2, "mistyped.*"), _waiver(3, "f", host="h0*", kind="accept",
+               value='"z"', until=None), _waiver(4, "f", host="elsewhere"))
+    report = _said(view(values, waivers=waivers, known=frozenset([*values, "elsewhere"])))
+    assert _only(report).waived is None
+    assert [note.split(" (")[0] for note in report.notes] == ["waiver 1", "waiver 2"]
+    assert "expired on 1970-01-03: its 1 value counts again" in report.notes[0]
+    assert "matches nothing" in report.notes[1]
+
+
+def test_an_accepted_value_is_the_baseline_from_then_on() -> None:
+    waiver = _waiver(1, "f", value='"b"', until=None, kind="accept")
+    assert not _only(_said(view(_values(20, "f", "a", h001="b"), waivers=(waiver,)))).counts
+    assert _only(_said(view(_values(20, "f", "a", h001="c"), waivers=(waiver,)))).counts
+
+
+def test_a_check_can_be_waived_by_its_name() -> None:
+    seen = view({}, hosts=(_host("h1", _fail("link-width", "GPU0")),), waivers=(_waiver(1, "link-width/GPU?"),))
+    assert _only(_said(seen)).waived is not None
+
+
+# -- notes, volatile facts, order -------------------------------------------------------------------------------------
+
+def test_facts_that_never_rest_are_named_with_a_class_and_left_out() -> None:
+    rng = random.Random(1)
+    names = [f"h{number}" for number in range(40)]
+    made: dict[str, Any] = {"gauge": lambda audit: rng.randrange(999), "counter": lambda audit: audit * 1000 +
+                            rng.randrange(9), "time": lambda audit: f"2026-11-{audit:02d}T05:00:{rng.randrange(60)}Z"}
+    recent = [move(name, fact, make(audit - 1), make(audit), audit) for audit in range(2, 8)
+              for fact, make in made.items() for name in names]
+    seen = view({name: {"gauge": 1, "driver": 2} for name in names}, number=7, recent=tuple(recent), moves=tuple(
+        each for each in recent if each.since.seen == 7), volatile=tuple(
+        Volatile(fact, 40, 1.0, 0.99, fact != "driver") for fact in ("driver", *made)))
+    report = _said(seen)
+    told = {note.split()[0]: note.rsplit(" ", 1)[1] for note in report.notes if "looks volatile" in note}
+    assert told == {"gauge": "gauge", "counter": "counter", "time": "time"}
+    assert not report.causes
+
+
+def test_what_one_has_to_know_is_said() -> None:
+    hosts = (_host("h1", tunecheck="0.1.0"), _host("h2", tunecheck="0.2.0"), _host("h3", status="timeout", last_ok=3))
+    seen = view({}, hosts=hosts, previous=head(4, catalogue=0), in_change=frozenset({"h1"}),
+                events=(Event("h2", "renamed", "h9"),))
+    notes = "\n".join(_said(seen).notes)
+    for words in ("re-baselined", "versions of tunecheck differ: 0.1.0 on 1 host, 0.2.0 on 1 host",
+                  "h3 did not answer", "in change: our own roles are at work on h1", "h2 is the machine that was h9"):
+        assert words in notes
+    assert [row.in_change for row in _said(seen).hosts] == [True, False, False]
+
+
+def test_equal_rows_in_any_order_give_the_same_report() -> None:
+    values = _values(30, "f", "a", h001="b", h002="b") | {"h005": {"f": "a", "g": 1}}
+    moves = tuple(move(f"h{number:03d}", "x", 1, number) for number in range(9))
+    seen = view(values, moves=moves)
+    expected = _said(seen)
+    for seed in range(5):
+        rng = random.Random(seed)
+        mixed = replace(seen, **{name: tuple(rng.sample(getattr(seen, name), len(getattr(seen, name))))
+                                 for name in ("moves", "odd", "tallies")})
+        assert _said(mixed) == expected
+
+
+def test_baselines_choose_who_has_the_say() -> None:
+    values = _values(20, "f", "a", h001="b")
+    hosts = tuple(_host(name, *([_fail()] if name == "h002" else [])) for name in sorted(values))
+    seen = view(values, hosts=hosts, moves=(move("h003", "x", 1, 2),))
+    asked = {name: {cause.authority for cause in _said(seen, JudgeOptions(baseline=name)).causes}
+             for name in ("previous", "desired", "majority")}
+    assert asked == {"previous": {"desired", "previous", "majority"}, "desired": {"desired"}, "majority": {"majority"}}
+    known = {name: {**facts} for name, facts in values.items()}
+    cause = _only(_said(replace(seen, reference="h000", values=known), JudgeOptions(baseline="host:h000")))
+    assert (cause.authority, cause.hosts, cause.before, cause.value) == ("reference", ("h001",), "a", "b")
+    with pytest.raises(UsageError, match="not one of previous, audit:N"):
+        JudgeOptions(baseline="yesterday")
+
+
+def test_hostile_values_are_data() -> None:
+    nasty = "\x1b]0;pwned\x07<script>" + "A" * 100_000
+    hosts = tuple(_host(f"h{number}", _fail(f"check{nasty}", nasty, nasty)) for number in range(3))
+    seen = view({f"h{number}": {nasty: nasty if number else [nasty] * 3} for number in range(8)},
+                moves=(move("h1", nasty, None, nasty),), waivers=(_waiver(1, "[" * 50, host="*" * 50),))
+    report = _said(replace(seen, hosts=(*hosts, *seen.hosts[3:])))
+    assert {cause.authority for cause in report.causes} == {"desired", "majority", "previous"}
+    deep: Any = 1
+    for _ in range(50):
+        deep = [deep]
+    assert _said(view({f"h{number}": {"f": deep} for number in range(5)})).causes == ()
+
+
+def test_a_tally_without_hosts_is_no_vote() -> None:
+    assert not _said(replace(view({}), tallies=(Tally("g", "hw", "f", 1, 0),))).causes

@@ -1,0 +1,55 @@
+"""What a report is as an exit code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tunecheck.errors import UsageError
+from tunecheck.fleet.judge import allowed_missing, exit_code
+from tunecheck.fleet.model import AuditHead, Status
+from tunecheck.fleet.verdict import Cause, FleetReport, HostRow, Waived
+
+
+def _report(*causes: Cause, states: tuple[Status, ...] = ("ok",) * 10) -> FleetReport:
+    hosts = tuple(HostRow(f"h{number}", "g", "hw", status) for number, status in enumerate(states))
+    return FleetReport(AuditHead(1, 0.0, "all", len(hosts), "1", 1, 1.0), None, hosts, causes)
+
+
+def _cause(authority: Any = "majority", **more: Any) -> Cause:
+    fields: dict[str, Any] = dict(severity="high", fact="f", group="g", hosts=("h1",), value=1, before=2, expected="",
+                                  fix="none", since=None, state="new")
+    return Cause(authority=authority, **{**fields, **more})
+
+
+@pytest.mark.parametrize(("cause", "fail_on", "code"), [
+    (_cause(), "", 0), (_cause(), "drift", 1), (_cause("previous"), "drift", 1), (_cause("identity"), "drift", 1),
+    (_cause("reference"), "drift", 1), (_cause("previous", intended=True), "drift", 0),
+    (_cause(state="resolved"), "drift", 0), (_cause(waived=Waived(1, 2.0, "a", "b")), "drift", 0),
+    (_cause("desired", outcome="fail"), "fail", 1), (_cause("desired", outcome="fail"), "drift", 0),
+    (_cause("desired", outcome="warn"), "fail", 0), (_cause("desired", outcome="unknown"), "fail", 0),
+    (_cause("desired", outcome="unknown"), "unknown", 1), (_cause("role", outcome="fail"), "fail", 1)])
+def test_what_is_asked_for_is_a_one(cause: Cause, fail_on: str, code: int) -> None:
+    assert exit_code(_report(cause), {fail_on} - {""}) == code
+
+
+def test_coverage() -> None:
+    short: tuple[Status, ...] = ("ok",) * 97 + ("partial", "timeout", "garbled")
+    assert exit_code(_report(states=short)) == 3
+    assert exit_code(_report(states=short), max_missing="3") == 0
+    assert exit_code(_report(states=short), max_missing="2.5%") == 3
+    assert exit_code(_report(states=short), {"coverage"}) == 1
+    assert exit_code(_report(states=short), {"coverage"}, "3%") == 0
+    assert exit_code(_report(_cause(), states=short), {"drift"}) == 1, "1 wins over 3"
+    assert exit_code(_report(_cause(), states=("timeout",) * 5), {"drift"}) == 2, "nobody answered"
+    assert exit_code(_report(states=())) == 2
+
+
+def test_what_cannot_be_asked_for_is_said() -> None:
+    with pytest.raises(UsageError, match="not one of drift, fail, unknown, coverage"):
+        exit_code(_report(), {"dirft"})
+    for text in ("", "-1", "2.5", "101%", "many", "1e9", "9" * 40):
+        with pytest.raises(UsageError, match="neither a number of hosts"):
+            allowed_missing(text, 10)
+    assert [allowed_missing(text, 200) for text in ("0", "5", "1%", "0.4%", "100%")] == [0, 5, 2, 0, 200]

@@ -1,0 +1,163 @@
+"""An audit on the terminal, and the lists out of the history."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.fleet import reports
+from tests.unit.fleet.reports import DAY, WHEN, cause, example, fleet, head, hostile, report, row, since
+
+from tunecheck.fleet.model import Change
+from tunecheck.fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_text
+from tunecheck.fleet.outputs.terminal import terminal
+from tunecheck.fleet.outputs.words import ago, fold, gaps, interval, shown
+from tunecheck.fleet.verdict import Since
+from tunecheck.report.terminal import Style
+
+NOW = WHEN + 2 * 3600
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def _names(start: int, stop: int, form: str = "gpu{:03d}") -> list[str]:
+    return [form.format(number) for number in range(start, stop)]
+
+
+@pytest.mark.parametrize(("names", "said"), [
+    (_names(1, 39), "gpu001..gpu038 (38)"),
+    (["gpu077", *_names(1, 39)], "gpu001..gpu038 (38), gpu077"),
+    (["b", "a", "a"], "a, b"),
+    (["gpu1", "gpu2"], "gpu1, gpu2"),
+    (_names(8, 12, "gpu{}"), "gpu8..gpu11 (4)"),
+    (_names(98, 102), "gpu098..gpu101 (4)"),
+    (_names(1, 4, "gpu{}.dc2.example"), "gpu1.dc2.example..gpu3.dc2.example (3)"),
+    ([f"r{rack}n{node}" for rack in (1, 2) for node in range(4)], "r1n0..r1n3 (4), r2n0..r2n3 (4)"),
+    ([], ""),
+])
+def test_many_hosts_are_few_words(names: list[str], said: str) -> None:
+    assert fold(names) == said
+
+
+@given(st.sets(st.integers(0, 300), max_size=40))
+def test_folding_loses_no_host_and_invents_none(numbers: set[int]) -> None:
+    found: set[int] = set()
+    for part in filter(None, fold(f"gpu{number}" for number in numbers).split(", ")):
+        ends = [int(end) for end in re.findall(r"gpu(\d+)", part)]
+        found |= set(range(ends[0], ends[-1] + 1))
+    assert found == numbers
+
+
+def test_too_many_hosts_are_counted() -> None:
+    said = fold([f"gpu{number * 2:04d}" for number in range(500)], 60)
+    assert said == "gpu0000, gpu0002, gpu0004, gpu0006, gpu0008, gpu0010, and 494 more"
+
+
+def test_values_and_times() -> None:
+    assert shown({"16": 7, "8": 1}) == "{16:7, 8:1}"
+    assert shown(None) == "(absent)" and shown(False) == "false" and shown(["a b", "c"]) == '["a b", c]'
+    assert len(shown("x" * 5000)) == 160
+    assert [ago(NOW - seconds, NOW) for seconds in (0, 3600, 7200, 65 * DAY)] == ["now", "60 min ago", "2 h ago",
+                                                                                   "65 d ago"]
+    assert interval(since(), NOW) == "#364..#365 (26 h ago .. 2 h ago)"
+    assert interval(since(300, None), NOW) == "before #300 (first seen 65 d ago)"
+    assert interval(Since(365, WHEN, 364), NOW) == "#364..#365 (until 2 h ago)"
+    assert interval(since()) == "#364..#365 (2026-11-20 05:00 UTC .. 2026-11-21 05:00 UTC)"
+
+
+def test_everything_is_said_at_80_columns() -> None:
+    text = terminal(example(), Style(80), now=NOW)
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.splitlines()[:4] == [
+        "tunecheck audit #365, 2026-11-21 05:00 UTC (2 h ago), prod.yml",
+        "8 hosts: 5 ok, 1 partial, 1 unreachable, 1 timeout; compared with #364", "",
+        "CAUSES  3 new, 1 known; 1 intended, 1 waived, 1 resolved"]
+    assert "HIGH     new  kernel.cmdline.iommu: pt -> (absent)\n         h100-a, 3 hosts: gpu001..gpu003 (3)\n" in text
+    assert "299 of 300 in h100-b have {16:8}; since #364..#365 (26 h ago .. 2 h ago)" in " ".join(text.split())
+    assert "SPLIT    h100-b: nic.fw, no verdict\n         28.43.1014 x171 / 28.45.1020 x129" in text
+    for words in ("MEDIUM   known, flapping on gpu001  gpu.driver", "LOW      new, rollout", "last answered in #361",
+                  "never answered yet", "5 facts unknown: gpu.driver", "WAIVED   smt", "until 2026-12-21",
+                  "RESOLVED cpu.governor", "NOTE     waiver 4", "needs hands-on", "needs a reboot; fix: run:"):
+        assert words in text, words
+    assert text.endswith("\nDRIFT: 4 causes on 4 hosts; 2 did not answer and 1 answered in part\n")
+
+
+def test_a_pipe_has_one_line_per_cause() -> None:
+    lines = terminal(example(), Style(0), now=NOW).splitlines()
+    (line,) = [line for line in lines if "kernel.cmdline.iommu" in line]
+    assert line.startswith("HIGH     new  kernel.cmdline.iommu: pt -> (absent); h100-a, 3 hosts: gpu001..gpu003 (3); ")
+    assert line.endswith("fix: run: ansible-playbook site.yml --tags kernel_cmdline -l gpu001,gpu002,gpu003")
+
+
+@pytest.mark.parametrize("width", [0, 30, 80, 200])
+def test_nothing_hostile_reaches_the_terminal(width: int) -> None:
+    text = terminal(hostile(), Style(width, colour=True), verbose=True, now=NOW)
+    plain = _COLOUR.sub("", text)
+    assert "\x1b" not in plain and "\u202e" not in plain and "\\x1b[31m" in plain.replace("\n", "").replace(" ", "")
+    assert _COLOUR.sub("", text) == terminal(hostile(), Style(width), verbose=True, now=NOW)
+    assert not width or max(map(len, plain.splitlines())) <= width
+
+
+def test_colour_only_where_it_is_wanted() -> None:
+    assert "\x1b" not in terminal(example(), Style(80), now=NOW)
+    coloured = terminal(example(), Style(80, colour=True), now=NOW)
+    assert "\x1b[31;1mHIGH\x1b[0m" in coloured and "\x1b[31;1mDRIFT\x1b[0m:" in coloured
+
+
+def test_clean_is_said_only_of_who_answered() -> None:
+    assert terminal(report(), Style(80), now=NOW).endswith("CLEAN: no drift on the 2 hosts that answered\n")
+    part = report(hosts=(row(), row("gpu002", status="unreachable", reason="no route")))
+    assert terminal(part, Style(80), now=NOW).endswith("CLEAN: no drift on the 1 host that answered; "
+                                                       "1 did not answer\n")
+    silent = report(hosts=(row(status="timeout"),))
+    assert terminal(silent, Style(80), now=NOW).endswith("UNKNOWN: no host answered, nothing was judged; "
+                                                         "1 did not answer\n")
+    killed = terminal(report(audit=head(asked=5, finished=None)), Style(80), now=NOW)
+    assert "This audit was not finished" in killed and "5 hosts: 2 ok, 3 without a result" in killed
+
+
+def test_what_is_drift_is_decided_once() -> None:
+    ours = cause(authority="previous", intended=True)
+    assert not ours.counts and cause(intended=True).counts, "against the spec it counts whoever did it"
+    assert not cause(state="resolved").counts
+
+
+def test_a_thousand_hosts_fit_on_few_lines() -> None:
+    text = terminal(fleet(), Style(80), now=NOW)
+    assert len(text.splitlines()) < 300 and "and 30 more (-v shows all)" in text
+    assert len(terminal(fleet(), Style(80), verbose=True, now=NOW).splitlines()) > 300
+
+
+def test_hosts_that_say_the_same_are_together() -> None:
+    rows = [row(f"gpu{number}", status="unreachable", reason=f"ssh: gpu{number}: timed out") for number in range(1, 30)]
+    (told,) = gaps(rows)
+    assert told[1] == "ssh: HOST: timed out" and len(told[2]) == 29
+
+
+def test_lists_say_since_when_and_who() -> None:
+    rows = [BlameRow("off", since(), "on", Change("0a1b", WHEN - 3600, "applied")),
+            BlameRow("on", since(340, 339), "off"), BlameRow("off", since(300, None))]
+    text = list_text("smt on gpu001", rows, Style(80), NOW)
+    assert text.splitlines()[1] == "on -> off"
+    assert "our own roles: run 0a1b at 2026-11-21 04:00 UTC by the box's clock, applied" in " ".join(text.split())
+    assert "out of band" in text and "it was so when the box was first seen" in text
+    drift = list_text("drift", [DriftRow("gpu001", "h100-a", "smt", "on", None, since(), True)], Style(0), NOW)
+    assert drift.splitlines()[1] == ("gpu001 (h100-a)  smt: on -> (absent); since #364..#365 (26 h ago .. 2 h ago), "
+                                     "by our own roles")
+    history = list_text("history", [HistoryRow("smt", "off", since(300, None), None, 340, WHEN - 25 * DAY),
+                                    HistoryRow("smt", "on", since(340, 339), "off")], Style(0), NOW)
+    assert "until #340 (25 d ago)" in history and "smt: off -> on; " in history and "still so" in history
+    boxes = list_text("fleet", [FleetRow("gpu7", "h100-b", "timeout", "no answer", last_ok=361, last_ok_at=WHEN - DAY),
+                                FleetRow("gpu8", "h100-b", "ok", drifted=2, problems=1)], Style(0), NOW)
+    assert "gpu7 (h100-b)  timeout; no answer; last answered in #361 (26 h ago)" in boxes
+    assert "gpu8 (h100-b)  ok, 2 drifted, 1 problems" in boxes
+    assert list_text("drift", [], Style(80), NOW, "no value changed") == "drift\nno value changed\n"
+    bad = DriftRow(reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, since())
+    assert "\x1b" not in list_text(reports.HOSTILE, [bad], Style(0), NOW)
+
+
+def test_any_time_and_name_is_survived() -> None:
+    odd = dataclasses.replace(example(), audit=head(started=1e300, finished=float("inf")))
+    assert terminal(odd, Style(80), now=NOW)

@@ -1,0 +1,165 @@
+"""The webhook against a real HTTP server: what is sent, when nothing is, and what is never given away."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from tests.unit.fleet.reports import HOSTILE, cause, example, fleet, hostile, report
+
+from tunecheck.errors import ProbeError, UsageError
+from tunecheck.fleet.outputs.schema import SCHEMAS
+from tunecheck.fleet.outputs.webhook import SECRET, Hook, check_hook, event, post, secret_of, slack
+
+
+class _Server(ThreadingHTTPServer):
+    """Answers with the codes in ``answers``, the last one again and again; ``got``: (path, headers, body)."""
+
+    daemon_threads = False
+    block_on_close = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.answers: list[int] = [200]
+        self.got: list[tuple[str, dict[str, str], Any]] = []
+        self.location = ""
+        self.release = threading.Event()
+        self.url = f"http://127.0.0.1:{self.server_address[1]}/hook/T0KEN"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.append((self.path, dict(self.headers), json.loads(body)))
+        code = self.server.answers.pop(0) if len(self.server.answers) > 1 else self.server.answers[0]
+        if code == 0:       # never answers
+            self.server.release.wait(30)
+            return
+        self.send_response(code)
+        if self.server.location:
+            self.send_header("Location", self.server.location)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing on standard error."""
+
+
+@pytest.fixture
+def server() -> Iterator[_Server]:
+    started = _Server()
+    thread = threading.Thread(target=started.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield started
+    started.release.set()
+    started.shutdown()
+    started.server_close()
+    thread.join()
+
+
+def test_an_event_holds_what_is_new_and_resolved(server: _Server) -> None:
+    note = post(Hook(server.url, secret="s3cret", link="https://ci/fleet.html"), example())
+    ((path, headers, body),) = server.got
+    assert note == "webhook: 127.0.0.1" and path == "/hook/T0KEN"
+    assert headers["Authorization"] == "Bearer s3cret" and headers["Content-Type"] == "application/json"
+    jsonschema.validate(body, SCHEMAS["fleet-event-1.json"])
+    assert [each["fact"] for each in body["new"]] == ["kernel.cmdline.iommu", "gpu.pcie_width", "kernel.release"]
+    assert [each["fact"] for each in body["resolved"]] == ["cpu.governor"]
+    lines = body["text"].splitlines()
+    assert lines[0] == ("tunecheck audit #365, prod.yml: DRIFT: 4 causes on 4 hosts; 2 did not answer and 1 answered "
+                        "in part")
+    assert lines[1] == "NEW HIGH h100-a kernel.cmdline.iommu: pt -> (absent) on gpu001..gpu003 (3)"
+    assert lines[-2].startswith("RESOLVED h100-a cpu.governor") and lines[-1] == "https://ci/fleet.html"
+
+
+def test_slack_gets_text_alone(server: _Server) -> None:
+    post(Hook(server.url, "slack", secret="X-Token: abc"), report(causes=(cause(fact="<!channel> & co"),)))
+    ((_, headers, body),) = server.got
+    assert list(body) == ["text"] and headers["X-Token"] == "abc" and "Authorization" not in headers
+    assert "&lt;!channel&gt; &amp; co" in body["text"] and "<" not in body["text"]
+
+
+def test_nothing_new_is_not_sent(server: _Server) -> None:
+    known = report(causes=(cause(state="known"), cause(authority="previous", intended=True)))
+    assert post(Hook(server.url), known) is None and server.got == []
+
+
+@pytest.mark.parametrize("make", [event, slack])
+def test_a_digest_has_ten_lines_at_most(make: Callable[..., dict[str, Any]]) -> None:
+    many = make(fleet(), "https://ci/x")["text"].splitlines()
+    assert len(many) == 10 and many[-2] == "and 3 more" and max(map(len, many)) <= 220
+    said = make(hostile())["text"]
+    assert "\x1b" not in said and "\u202e" not in said
+    assert HOSTILE not in slack(hostile())["text"] if make is slack else True
+
+
+def test_an_overloaded_server_is_asked_again(server: _Server) -> None:
+    server.answers = [503, 429, 204]
+    assert post(Hook(server.url, waits=(0.01, 0.01)), example()) and len(server.got) == 3
+    server.answers = [500]
+    with pytest.raises(ProbeError, match=r"webhook 127.0.0.1: not delivered: HTTP 500, 3 times"):
+        post(Hook(server.url, waits=(0.01, 0.01)), example())
+    server.answers = [404]
+    before = len(server.got)
+    with pytest.raises(ProbeError, match=r"HTTP 404$"):
+        post(Hook(server.url, waits=(0.01, 0.01)), example())
+    assert len(server.got) == before + 1, "that will not change"
+
+
+def test_a_redirect_is_not_followed(server: _Server) -> None:
+    server.answers, server.location = [307], server.url + "/elsewhere"
+    with pytest.raises(ProbeError, match="a redirect, which is not followed"):
+        post(Hook(server.url, secret="s3cret"), example())
+    assert len(server.got) == 1
+
+
+def test_a_silent_server_costs_no_more_than_the_deadline(server: _Server) -> None:
+    server.answers = [0]
+    with pytest.raises(ProbeError, match=r"no answer within 0.2 s, 2 times") as told:
+        post(Hook(server.url, deadline=0.2, waits=(0.01,), secret="s3cret"), example())
+    assert "T0KEN" not in str(told.value) and "s3cret" not in str(told.value)
+
+
+def test_nobody_there_is_one_sentence(server: _Server) -> None:
+    port = server.server_address[1]
+    server.server_close()
+    with pytest.raises(ProbeError, match="ConnectError") as told:
+        post(Hook(f"http://127.0.0.1:{port}/T0KEN", waits=(), secret="s3cret"), example())
+    assert "T0KEN" not in str(told.value)
+
+
+@pytest.mark.parametrize(("url", "why"), [
+    ("http://example.com/hook", "not encrypted"), ("ftp://127.0.0.1/", "not an address"),
+    ("nonsense", "not an address"),
+    ("https://user:pw@example.com/", "put the secret into"), ("https://[::1", "not an address"),
+    ("http://127.0.0.1:99999/", "not an address"), ("http://127.0.0.1.example.com/", "not encrypted")])
+def test_what_could_not_be_sent_is_refused_before(url: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why) as told:
+        check_hook(Hook(url))
+    assert "pw" not in str(told.value)
+
+
+def test_the_secret_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SECRET, "from-env\n")
+    assert secret_of(None) == "from-env"
+    file = tmp_path / "secret"
+    file.write_text("X-Token: abc\n")
+    assert secret_of(str(file)) == "X-Token: abc"
+    for url in ("http://127.0.0.1/", "http://localhost:8/", "http://[::1]/", "https://example.com/x"):
+        check_hook(Hook(url, secret=secret_of(str(file))))
+    with pytest.raises(UsageError, match="cannot be read"):
+        secret_of(str(tmp_path / "none"))
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="not plain ASCII"):
+        secret_of(str(file))
+    with pytest.raises(UsageError, match="no token and no header") as told:
+        check_hook(Hook("https://example.com/", secret="two\nlines"))
+    assert "two" not in str(told.value)
