@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.fleet.reports import HOSTILE, example, fleet, hostile, report
+from tests.unit.fleet.reports import HOSTILE, example, fleet, hostile, report, row
 from tests.web.conftest import Watched
 
 from tunecheck.fleet.outputs.html import html
@@ -197,6 +197,13 @@ def test_a_thousand_hosts_are_all_there(show: Show, screenshots: Path) -> None:
     assert _hosts(page) == ["gpu0300"]
     page.screenshot(path=screenshots / "fleet-1000.png")
     assert _overflow(page) == 0 and shown.quiet()
+
+
+def test_hosts_without_any_check_still_stand_in_rows(show: Show) -> None:
+    shown = show(html(report(hosts=[row(f"gpu{number}", outcomes={}) for number in range(1, 31)])))
+    heights = shown.page.locator("#grid tr").evaluate_all("all => all.map((row) => row.offsetHeight)")
+    assert len(heights) == 31 and max(heights) < 40
+    assert shown.quiet()
 
 
 @pytest.mark.parametrize("told", [report(), report(hosts=(), previous=None)], ids=["quiet", "empty"])
