@@ -132,6 +132,18 @@ def test_everything_from_the_keyboard(show: Show) -> None:
     assert shown.quiet()
 
 
+def test_printed_everything_is_open(show: Show, screenshots: Path) -> None:
+    shown = show(html(fleet(300, 10)), color_scheme="dark")
+    page = shown.page
+    page.emulate_media(media="print", color_scheme="dark")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not([open])").count() == 0 and not page.locator("#filter").is_visible()
+    frame = page.locator("#grid-frame")
+    assert frame.evaluate("one => one.scrollHeight - one.clientHeight") == 0, "no row is behind a scroll bar"
+    page.pdf(path=screenshots / "fleet.pdf", prefer_css_page_size=True)
+    assert shown.quiet()
+
+
 def test_the_order_can_be_chosen(show: Show) -> None:
     page = show(html(example())).page
     page.get_by_text("By name", exact=True).click()

@@ -310,6 +310,14 @@
     setTimeout(() => { button.textContent = "Copy"; }, 1500);
   });
 
+  // On paper nothing can be opened.
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = [...document.querySelectorAll("details:not([open])")];
+    for (const element of closed) element.open = true;
+  });
+  addEventListener("afterprint", () => { for (const element of closed) element.open = false; });
+
   const frame = by("timeline-frame");
   if (frame) frame.scrollLeft = frame.scrollWidth;      // the newest
   route();
