@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.fleet.reports import HOSTILE, example, fleet, hostile, report
+from tests.unit.fleet.reports import HOSTILE, example, fleet, hostile, report, row
 from tests.web.conftest import Watched
 
 from tunecheck.fleet.outputs.html import html
@@ -132,6 +132,18 @@ def test_everything_from_the_keyboard(show: Show) -> None:
     assert shown.quiet()
 
 
+def test_printed_everything_is_open(show: Show, screenshots: Path) -> None:
+    shown = show(html(fleet(300, 10)), color_scheme="dark")
+    page = shown.page
+    page.emulate_media(media="print", color_scheme="dark")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not([open])").count() == 0 and not page.locator("#filter").is_visible()
+    frame = page.locator("#grid-frame")
+    assert frame.evaluate("one => one.scrollHeight - one.clientHeight") == 0, "no row is behind a scroll bar"
+    page.pdf(path=screenshots / "fleet.pdf", prefer_css_page_size=True)
+    assert shown.quiet()
+
+
 def test_the_order_can_be_chosen(show: Show) -> None:
     page = show(html(example())).page
     page.get_by_text("By name", exact=True).click()
@@ -197,6 +209,13 @@ def test_a_thousand_hosts_are_all_there(show: Show, screenshots: Path) -> None:
     assert _hosts(page) == ["gpu0300"]
     page.screenshot(path=screenshots / "fleet-1000.png")
     assert _overflow(page) == 0 and shown.quiet()
+
+
+def test_hosts_without_any_check_still_stand_in_rows(show: Show) -> None:
+    shown = show(html(report(hosts=[row(f"gpu{number}", outcomes={}) for number in range(1, 31)])))
+    heights = shown.page.locator("#grid tr").evaluate_all("all => all.map((row) => row.offsetHeight)")
+    assert len(heights) == 31 and max(heights) < 40
+    assert shown.quiet()
 
 
 @pytest.mark.parametrize("told", [report(), report(hosts=(), previous=None)], ids=["quiet", "empty"])

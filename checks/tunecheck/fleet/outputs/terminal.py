@@ -16,8 +16,8 @@ __all__ = ["entry", "marked", "terminal", "verdict"]
 _COLOURS = {"HIGH": "31;1", "MEDIUM": "33", "LOW": "36", "SPLIT": "35", "INCOMPLETE": "35", "WAIVED": "2", "NOTE": "36",
             "RESOLVED": "32", "CLEAN": "32;1", "DRIFT": "31;1", "UNKNOWN": "35;1"}
 _INDENT = 9
-#: Entries of one heading, and characters of host names in one entry, without -v.
-_ENTRIES, _NAMES = 40, 120
+#: Entries of one heading (of splits fewer), and characters of host names in one entry, without -v.
+_ENTRIES, _SPLITS, _NAMES = 40, 10, 120
 
 
 def terminal(report: FleetReport, style: Style, verbose: bool = False, now: float | None = None) -> str:
@@ -36,17 +36,16 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
         kinds.setdefault("counts" if cause.counts else kind(cause), []).append(cause)
     open_ones = kinds.get("counts", [])
     lines += ["", *entry("", [f"CAUSES  {_summary(report)}"], style)]
-    for section in ([_cause(cause, style, verbose, now) for cause in open_ones],
-                    [_split(each, style) for each in report.splits],
-                    list(_incomplete(report, style, verbose)),
-                    [_cause(cause, style, verbose, now) for cause in kinds.get("intended", [])],
-                    [_cause(cause, style, verbose, now) for cause in kinds.get("waived", [])],
-                    [_cause(cause, style, verbose, now) for cause in kinds.get("resolved", [])],
-                    [entry("NOTE", [note], style) for note in report.notes]):
+    for section, most in (([_cause(cause, style, verbose, now) for cause in open_ones], _ENTRIES),
+                          ([_split(each, style) for each in report.splits], _SPLITS),
+                          (list(_incomplete(report, style, verbose)), _ENTRIES),
+                          *(([_cause(cause, style, verbose, now) for cause in kinds.get(word, [])], _ENTRIES)
+                            for word in ("intended", "waived", "resolved")),
+                          ([entry("NOTE", [note], style) for note in report.notes], _ENTRIES)):
         if section:
-            lines += [""] if section[0] and open_ones and style.width else []
-            lines += [line for one in (section if verbose else section[:_ENTRIES]) for line in one]
-            left = 0 if verbose else len(section) - _ENTRIES
+            lines += [""] if style.width else []
+            lines += [line for one in (section if verbose else section[:most]) for line in one]
+            left = 0 if verbose else len(section) - most
             lines += entry("", [f"{' ' * _INDENT}and {left} more (-v shows all)"], style) if left > 0 else []
     lines += ["", *entry("", [verdict(report)], style)]
     if style.colour:
@@ -109,14 +108,15 @@ def _cause(cause: Cause, style: Style, verbose: bool, now: float) -> list[str]:
         remarks.append(f"flapping on {fold(cause.flapping, 60)}")
     first = f"{', '.join(remarks)}{'  ' if remarks else ''}{titled(cause)}: {change(cause)}"
     parts = [f"{cause.group}, {_hosts(cause.hosts, verbose)}",
-             f"{cause.expected}{'; ' if cause.expected else ''}since {interval(cause.since, now)}"]
+             "; ".join(part for part in (cause.expected, f"since {interval(cause.since, now)}",
+                                         _needs(cause) if word not in ("waived", "resolved") else "") if part)]
     if cause.text and cause.text not in first and word != "resolved":
         parts.append(cause.text)
     if cause.waived:
         waived = cause.waived
         parts.append(f"waiver {waived.id} until {clock(waived.until)} by {waived.author}: {waived.reason}")
-    elif word != "resolved":
-        parts.append(_fix(cause))
+    elif word != "resolved" and cause.remedy:
+        parts.append(f"fix: {cause.remedy}")
     return entry(mark, parts, style, first)
 
 
@@ -124,10 +124,9 @@ def _hosts(names: Sequence[str], verbose: bool) -> str:
     return f"{_plural(len(names), 'host')}: {fold(names, 0 if verbose else _NAMES)}"
 
 
-def _fix(cause: Cause) -> str:
-    """What it takes, and the command."""
-    needs = "" if cause.fix in ("none", "") else f"needs {'a ' * (cause.fix in ('reload', 'reboot'))}{cause.fix}"
-    return "; ".join(part for part in (needs, f"fix: {cause.remedy}" if cause.remedy else "") if part)
+def _needs(cause: Cause) -> str:
+    """What it takes to put the value back."""
+    return "" if cause.fix in ("none", "") else f"needs {'a ' * (cause.fix in ('reload', 'reboot'))}{cause.fix}"
 
 
 def _split(split: Split, style: Style) -> list[str]:

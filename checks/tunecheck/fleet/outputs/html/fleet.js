@@ -41,7 +41,7 @@
   // The style sheet makes the table's parts boxes of another kind: the roles say that it still is a table.
   const as = (element, role) => { element.setAttribute("role", role); return element; };
   as(grid, "table"), as(grid.tHead, "rowgroup"), as(body, "rowgroup");
-  grid.style.setProperty("--families", page.families.length);
+  grid.style.setProperty("--families", Math.max(1, page.families.length));     // repeat(0, ...) is no style
   grid.classList.toggle("many", page.hosts.length > 200);
   const heading = as(grid.tHead.insertRow(), "row");
   for (const name of ["Host", "Group", "Answer", "Drift", ...page.families]) {
@@ -309,6 +309,14 @@
     button.textContent = done ? "Copied" : "Selected";
     setTimeout(() => { button.textContent = "Copy"; }, 1500);
   });
+
+  // On paper nothing can be opened.
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = [...document.querySelectorAll("details:not([open])")];
+    for (const element of closed) element.open = true;
+  });
+  addEventListener("afterprint", () => { for (const element of closed) element.open = false; });
 
   const frame = by("timeline-frame");
   if (frame) frame.scrollLeft = frame.scrollWidth;      // the newest
