@@ -26,7 +26,7 @@ _NO_KEY = "no fleet key: a plain digest of it could be guessed"
 #: Reasons for which nobody failed: the snapshot is older or of a recording, or there is no such thing to read.
 _NO_FAILURE = ("not in this snapshot", "not in it:", "not recorded", "not in the import", "left out of a",
                "its file's name holds no version", "no kernel module is kept here", _NO_KEY,
-               "the log does not reach back")
+               "the log does not reach back", "has not been booted with systemd")
 _BAD = ("fail", "warn", "unknown")
 _LINE, _MANY = 2000, 500
 #: The snapshot of eight GPUs behind 40 ports is 270 KB. What is larger than _LARGE is looked at twice.
