@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from ..errors import UsageError
 from ..facts.registry import Flat, entry_of, flatten, hardware, key
-from ..facts.stored import MAX_BYTES, Stored, unpack
+from ..facts.stored import Stored, unpack
 from ..formats import secrets
 from ..rules import judge
 from ..rules.finding import Case, Finding
@@ -26,9 +26,13 @@ _NO_KEY = "no fleet key: a plain digest of it could be guessed"
 #: Reasons for which nobody failed: the snapshot is older or of a recording, or there is no such thing to read.
 _NO_FAILURE = ("not in this snapshot", "not in it:", "not recorded", "not in the import", "left out of a",
                "its file's name holds no version", "no kernel module is kept here", _NO_KEY,
-               "the log does not reach back")
+               "the log does not reach back", "has not been booted with systemd")
 _BAD = ("fail", "warn", "unknown")
 _LINE, _MANY = 2000, 500
+#: The snapshot of eight GPUs behind 40 ports is 270 KB. What is larger than _LARGE is looked at twice.
+_MOST, _LARGE, _FACTS = 4 << 20, 1 << 20, 1 << 20
+#: A kernel takes 4096 characters at most; rules look each word up among a thousand others.
+_WORDS = 16384
 #: A clock before the project, or far ahead of any, tells no time.
 _EARLIEST, _LATEST = 1.5e9, 4.0e9
 
@@ -40,8 +44,8 @@ def seen(answer: Answer, spec: Frozen | None = None, fleet_key: bytes | None = N
     if answer.status not in ("ok", "partial"):
         return Seen(answer.host, answer.group, answer.status, _line(answer.reason))
     try:
-        if len(answer.content) > MAX_BYTES:
-            raise ValueError(f"larger than {MAX_BYTES >> 20} MiB; no snapshot of tunecheck is")
+        if len(answer.content) > _MOST:
+            raise ValueError(f"larger than {_MOST >> 20} MiB; no box's is")
         stored = unpack(answer.content)
     except Exception as error:      # ValueError with a sentence; whatever else a hostile document provokes
         why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__} while reading it"
@@ -54,7 +58,14 @@ def seen(answer: Answer, spec: Frozen | None = None, fleet_key: bytes | None = N
 
 
 def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes | None) -> Seen:
+    host = stored.snapshot.host
+    if host is not None and sum(len(word) + 1 for word in host.kernel.cmdline.value or ()) > _WORDS:
+        return Seen(answer.host, answer.group, "garbled", "not a usable snapshot: its kernel command line is longer "
+                    "than any kernel takes")
     flat = flatten(stored)
+    if len(answer.content) > _LARGE and len(json.dumps([flat.known, flat.unknown])) > _FACTS:
+        return Seen(answer.host, answer.group, "garbled", f"not a usable snapshot: more than {_FACTS >> 20} MiB of "
+                    "facts; no box has so many")
     known, volatile, unknown, hidden = _by_class(flat, fleet_key)
     findings, why = _judged(stored, spec)
     worst = outcomes(findings)
@@ -117,7 +128,7 @@ def _problem(finding: Finding, hidden: bool) -> Problem:
         return _line(secrets.mask(value) if hidden else value)
 
     remedy = finding.remedy
-    return Problem(finding.id, _line(finding.subject, 200), cast(Any, finding.outcome), text(finding.text),
+    return Problem(finding.id, text(finding.subject)[:200], cast(Any, finding.outcome), text(finding.text),
                    text(finding.expected), text(remedy.text) if remedy else "",
                    remedy.ansible_tags if remedy else (), bool(remedy and remedy.needs_reboot))
 
@@ -146,7 +157,10 @@ def _line(text: str, most: int = _LINE) -> str:
 
 
 def _masked(content: bytes) -> bytes:
-    """The snapshot without its secrets: it is kept."""
+    """The snapshot without its secrets: it is kept. Nothing of a huge one, which would take too long."""
+    if len(content) > _LARGE:
+        return b""
+
     def walked(value: Any) -> Any:
         if isinstance(value, str):
             return secrets.mask(value)

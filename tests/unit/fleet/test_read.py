@@ -150,7 +150,15 @@ def test_what_is_no_snapshot_is_garbled(content: bytes, reason: str) -> None:
 
 
 def test_a_host_that_is_too_large_is_garbled() -> None:
-    assert "larger than 64 MiB" in seen(Answer("a", "b", "ok", b" " * (64 << 20 | 1))).reason
+    assert "larger than 4 MiB" in seen(Answer("a", "b", "ok", b" " * (4 << 20 | 1))).reason
+    document = json.loads(_CONTENT)
+    host = document["snapshot"]["host"]
+    for words in (["x.token=" + "a" * 20_000], [f"token{at}=b" for at in range(2000)]):
+        host["kernel"]["cmdline"]["value"] = words
+        assert "longer than any kernel takes" in seen(Answer("a", "b", "ok", json.dumps(document).encode())).reason
+    host["kernel"]["cmdline"]["value"] = []
+    host["platform"]["acpi_tables"] = {"source": "", "value": ["t" * 1000 + str(at) for at in range(1500)]}
+    assert "no box has so many" in seen(Answer("a", "b", "ok", json.dumps(document).encode())).reason
 
 
 @settings(max_examples=120, deadline=None, derandomize=True, database=None,

@@ -17,7 +17,7 @@ __all__ = ["flatten", "flatten_entries"]
 #: Nothing, and no failure either: it does not exist there; nobody asked, since there is neither driver nor board, or
 #: the spec does not want it.
 _NOTHING = ("not present", "not asked for")
-_TEXT, _NAME, _MANY, _DEEP = 2048, 200, 2048, 4
+_TEXT, _NAME, _MANY, _FAMILY, _DEEP = 2048, 200, 2048, 512, 4
 _SAFE = 1 << 63
 
 
@@ -53,8 +53,8 @@ def _family(start: str, fact: Fact[Any], known: dict[str, Any], unknown: dict[st
     values = fact.value
     if isinstance(values, Mapping):
         for number, (name, value) in enumerate(values.items()):
-            if number == _MANY:
-                unknown[start] = f"more than {_MANY} of them: no box has so many"
+            if number == _FAMILY:
+                unknown[start] = f"more than {_FAMILY} of them: no box has so many"
                 break
             whole = start + _line(str(name), _NAME)
             if isinstance(value, Fact):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from ...formats import secrets
@@ -23,6 +24,8 @@ _REPEATED = frozenset({"console", "earlycon", "hugepagesz", "hugepages"})
 #: What looks like a secret has one of these in it; the patterns themselves are slow.
 _SUSPECT = ("pass", "secret", "token", "cred", "key", "auth", "licen", "hf_", "sk-", "gho_", "ghp_", "ghr_", "ghs_",
             "ghu_", "github", "nvapi", "akia", "xox", "glpat", "eyj", "://")
+#: No kernel takes more (COMMAND_LINE_SIZE is 2048 on x86 and Arm, 4096 elsewhere); patterns are slow on more.
+_LONG, _MANY = 4096, 1024
 
 
 def suspect(text: str) -> bool:
@@ -36,7 +39,7 @@ def split(tokens: Iterable[str]) -> tuple[dict[str, Any], dict[str, str]]:
     ``-`` and ``_`` for the same in names (kernel/params.c: parameq()); ``pci=`` adds up; else the last one wins."""
     found: dict[str, Any] = {}
     hidden: dict[str, str] = {}
-    tokens = list(tokens)
+    tokens = [token[:_LONG] for token in islice(tokens, _MANY)]
     looked = suspect(" ".join(tokens))
     for at, token in enumerate(tokens):
         if token == "--":       # the rest is for init
@@ -59,11 +62,12 @@ def split(tokens: Iterable[str]) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _safe(token: str) -> str:
+    token = token[:_LONG]
     return secrets.mask(token) if suspect(token) else token
 
 
 def _hidden(tokens: Iterable[str]) -> dict[str, str]:
-    line = " ".join(tokens)
+    line = " ".join(token[:_LONG] for token in islice(tokens, _MANY))
     return split(tokens)[1] if suspect(line) or secrets.MASK in line else {}
 
 
@@ -112,7 +116,7 @@ ENTRIES = (
     Entry("kernel.secret.", "secret", "medium", "reboot", "a word of it that looks like a password or token",
           of_host(lambda host: through(host.kernel.cmdline, _hidden))),
     Entry("kernel.rejected", "config", "high", "reboot", "parameters that the kernel says it did not take",
-          of_host(lambda host: booted(host, lambda log: sorted(map(_safe, log.rejected))))),
+          of_host(lambda host: booted(host, lambda log: sorted(map(_safe, islice(log.rejected, _MANY)))))),
     Entry("kernel.lockdown", "config", "medium", "reboot", "lockdown mode",
           of_host(lambda host: host.kernel.lockdown)),
     Entry("kernel.taint", "config", "low", "reboot", "why the kernel calls itself tainted",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from ...formats import secrets
@@ -46,10 +47,10 @@ def _services(pick: Callable[[Service], Fact[bool]]) -> Callable[[Any], Fact[Any
 def _environment(found: ServiceEnv) -> dict[str, list[str]]:
     """Variable -> its values in files, sorted; of processes only the moment would be seen."""
     values: dict[str, set[str]] = {}
-    for path, variables in found.found.items():
+    for path, variables in islice(found.found.items(), 256):
         if not path.startswith("/proc/"):
-            for name, value in variables.values.items():
-                text = f"{name}={value}"
+            for name, value in islice(variables.values.items(), 256):
+                text = f"{name}={value[:1000]}"
                 masked = secrets.mask(text) if suspect(text) else text
                 values.setdefault(name, set()).add(masked.partition("=")[2])
     return {name: sorted(each) for name, each in sorted(values.items())}
