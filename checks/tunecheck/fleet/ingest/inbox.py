@@ -33,6 +33,10 @@ _TABLE = """CREATE TABLE IF NOT EXISTS newest (
     put_digest BLOB
 ) WITHOUT ROWID"""
 
+_PUT = """INSERT INTO newest (host, created, digest, waits_since, heard, content) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (host) DO UPDATE SET created = excluded.created, digest = excluded.digest, content = excluded.content,
+    heard = excluded.heard, waits_since = coalesce(waits_since, excluded.waits_since)"""
+
 
 @dataclass(frozen=True)
 class Waiting:
@@ -80,11 +84,7 @@ class Inbox:
                     return False
                 if row and created < row[0]:
                     raise Refusal(409, "this host has sent a newer snapshot before; this one was left out")
-                self._db.execute(
-                    "INSERT INTO newest (host, created, digest, waits_since, heard, content) VALUES (:host, :created, "
-                    ":digest, :now, :now, :packed) ON CONFLICT (host) DO UPDATE SET created = :created, digest = :digest, content = :packed, heard = :now, "
-                    "waits_since = coalesce(waits_since, :now)",
-                    {"host": host, "created": created, "digest": digest, "now": now, "packed": packed})
+                self._db.execute(_PUT, (host, created, digest, now, now, packed))
         except sqlite3.Error:
             raise Refusal(503, "the receiver cannot write now; keep the snapshot and try again", 60) from None
         return True
@@ -123,9 +123,10 @@ class Inbox:
         window."""
         with self._lock:
             self._db.execute("BEGIN")
-            self._db.execute("UPDATE newest SET waits_since = heard WHERE put_in = ? AND digest <> put_digest", (audit,))
-            self._db.execute("UPDATE newest SET content = NULL, waits_since = NULL WHERE put_in = ? AND digest = "
-                             "put_digest", (audit,))
+            self._db.execute("UPDATE newest SET waits_since = heard WHERE put_in = ? AND digest <> put_digest",
+                             (audit,))
+            self._db.execute("UPDATE newest SET content = NULL, waits_since = NULL WHERE put_in = ? "
+                             "AND digest = put_digest", (audit,))
             had: int = self._db.execute("SELECT count(*) FROM newest WHERE put_in = ?", (audit,)).fetchone()[0]
             self._db.execute("COMMIT")
         return had
