@@ -14,6 +14,7 @@ class Limits:
     """A snapshot of a box with eight GPUs is below 200 KiB unpacked and 20 KiB packed.
 
     ``packed``, ``unpacked``: bytes of a body before and after decompression. ``seconds``: for a whole body to arrive.
+    ``head``: seconds until a new connection has sent a request's head; ``life``: until any connection is ended.
     ``burst``, ``every``: so many pushes of a host at once, then one in so many seconds. ``together``: requests of one
     host at the same time. ``queue``: bodies that wait to be checked, of all hosts. ``off``: seconds by which a
     snapshot's time may differ from ours: an older one says nothing about now, and one from the future would keep
@@ -23,6 +24,8 @@ class Limits:
     packed: int = 4 << 20
     unpacked: int = 8 << 20
     seconds: float = 30.0
+    head: float = 10.0
+    life: float = 120.0
     burst: int = 60
     every: float = 10.0
     together: int = 2

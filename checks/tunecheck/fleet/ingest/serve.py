@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Listen", "serve"]
 
-#: Seconds until a new connection has sent a whole request head; until any connection is ended, whatever it does.
-_HEAD, _LIFE = 10.0, 120.0
 _CONNECTIONS, _BACKLOG = 512, 1024
 #: Seconds that requests in progress get after SIGTERM.
 _GRACE = 10
@@ -58,7 +56,7 @@ def serve(listen: Listen, state: Path, tokens: Tokens, store: str | None, window
         inbox = Inbox(state, limits)
         writer = Writer(inbox, tokens, store, window)
         config = uvicorn.Config(
-            make_app(inbox, tokens, limits), http=_protocol(), ws="none", loop="asyncio", lifespan="on",
+            make_app(inbox, tokens, limits), http=_protocol(limits), ws="none", loop="asyncio", lifespan="on",
             # A line of our own per request: uvicorn's has the query, where somebody may put a token.
             access_log=False, log_config=None, proxy_headers=False, server_header=False,
             limit_concurrency=_CONNECTIONS, backlog=_BACKLOG, timeout_keep_alive=5,
@@ -67,11 +65,12 @@ def serve(listen: Listen, state: Path, tokens: Tokens, store: str | None, window
         port = door.getsockname()[1]
         name = f"[{listen.host}]" if ":" in listen.host else listen.host
         said(f"{'https' if tls else 'http'}://{name}:{port}/v1/snapshot")
-        # uvicorn raises the signal again once it has ended: it is done with by then.
-        before = signal.signal(signal.SIGTERM, lambda *_: None)
+        server = uvicorn.Server(config)
+        # For the time before uvicorn listens to it, and after: it raises the signal again once it has ended.
+        before = signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
         writer.start()
         try:
-            uvicorn.Server(config).run(sockets=[door])
+            server.run(sockets=[door])
         finally:
             writer.stop()
             signal.signal(signal.SIGTERM, before)
@@ -132,7 +131,7 @@ def _log() -> None:
         logger.propagate = False
 
 
-def _protocol() -> Any:
+def _protocol(limits: Limits) -> Any:
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Protocol(H11Protocol):
@@ -148,7 +147,8 @@ def _protocol() -> Any:
                     await application(scope, receive, send)
 
                 self.app = named
-            self._ends = [self.loop.call_later(_HEAD, self._headless), self.loop.call_later(_LIFE, transport.abort)]
+            self._ends = [self.loop.call_later(limits.head, self._headless),
+                          self.loop.call_later(limits.life, transport.abort)]
 
         def _headless(self) -> None:
             if self.cycle is None:
