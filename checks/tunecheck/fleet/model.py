@@ -83,7 +83,8 @@ class Seen:
 class AuditHead:
     """An audit as a whole. Times are the control node's, in seconds since 1970. ``asked`` is how many hosts the
     inventory and its limit named; ``scope`` says which (inventory and limit, in words). ``catalogue`` is the registry's
-    version. ``finished`` is None while it runs, and where it was killed."""
+    version. ``finished`` is None while it runs, and where it was killed. ``rebaselined``: hosts answered that were last
+    read with another catalogue, so their values were taken over and not counted as changes."""
 
     id: int
     started: float
@@ -94,3 +95,4 @@ class AuditHead:
     finished: float | None = None
     trigger: Literal["pull", "push"] = "pull"
     note: str = ""
+    rebaselined: bool = False

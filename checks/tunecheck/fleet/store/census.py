@@ -1,0 +1,200 @@
+"""The fleet as a whole: who holds what, who holds something else than most, and what never holds still."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, false, func, select
+
+from . import audits
+from .history import ANSWERED, SNAP_END, during, since, times
+from .rows import CensusRow, Flap, Outlier, Volatile
+from .schema import host, snap, span
+from .spans import covered
+
+if TYPE_CHECKING:
+    from .store import Store
+
+__all__ = ["census", "flaps", "outliers", "volatility"]
+
+#: A fact that moves on more than this share of the hosts, in half of the audits or more, and again and again on the
+#: same ones, is no setting. A rollout moves every host once.
+MOVING, AGAIN = 0.05, 1.25
+#: No value: the host does not have the fact.
+ABSENT = 0
+
+Cohort = tuple[str, str]
+
+
+@dataclass
+class Tally:
+    """One cohort's one fact. ``counts``: value -> hosts; ``deviants``: (host, value, from, after) of every host."""
+
+    counts: Counter[int]
+    holders: list[tuple[int, int, int, int | None]]
+    unknown: int = 0
+
+
+@dataclass
+class Fleet:
+    """As of one audit: every host that answered it, its cohort, and what it does not know."""
+
+    members: dict[int, tuple[str, Cohort]]
+    sizes: Counter[Cohort]
+    unknown: dict[int, tuple[str, ...]]
+    tallies: dict[tuple[Cohort, int], Tally]
+    names: dict[int, str]
+    values: dict[int | None, Any]
+
+
+def _fleet(store: Store, connection: Connection, number: int) -> Fleet:
+    rows = connection.execute(
+        select(host.c.id, host.c.name, snap.c.about_id).join(snap, snap.c.host_id == host.c.id)
+        .where(snap.c.from_audit <= number, number <= SNAP_END, snap.c.status.in_(ANSWERED))).all()
+    abouts = store.interned.decoded(connection, {row.about_id for row in rows})
+    members: dict[int, tuple[str, Cohort]] = {}
+    unknown: dict[int, tuple[str, ...]] = {}
+    cohorts: dict[int, Cohort] = {}
+    for host_id, name, about in rows:
+        cohort = cohorts.setdefault(about, (abouts[about]["group"], abouts[about]["hardware"]))
+        members[host_id] = (name, cohort)
+        if abouts[about]["unknown"]:
+            unknown[host_id] = tuple(abouts[about]["unknown"])
+    names = store.interned.facts(connection)
+    tallies: dict[tuple[Cohort, int], Tally] = {}
+    newest = connection.execute(select(func.max(span.c.from_audit))).scalar() or 0
+    when = span.c.until_audit.is_(None) if number >= newest else during(number)
+    for host_id, fact_id, value_id, begun, after in connection.execute(
+            select(span.c.host_id, span.c.fact_id, span.c.value_id, span.c.from_audit, span.c.after_audit).where(when)):
+        member = members.get(host_id)
+        if member is None or (host_id in unknown and covered(names[fact_id], unknown[host_id])):
+            continue
+        tally = tallies.get((member[1], fact_id))
+        if tally is None:
+            tally = tallies[member[1], fact_id] = Tally(Counter(), [])
+        tally.holders.append((host_id, value_id, begun, after))
+    for tally in tallies.values():
+        tally.counts.update(holder[1] for holder in tally.holders)
+    values = store.interned.decoded(connection, {value for tally in tallies.values() for value in tally.counts})
+    fleet = Fleet(members, Counter(cohort for _, cohort in members.values()), unknown, tallies, names, values)
+    _absences(fleet)
+    return fleet
+
+
+def _absences(fleet: Fleet) -> None:
+    """A fact that some of a cohort have and others never told: those that could have told it do not have it."""
+    partial: dict[Cohort, list[int]] = defaultdict(list)
+    for host_id in fleet.unknown:
+        partial[fleet.members[host_id][1]].append(host_id)
+    null = next((number for number, value in fleet.values.items() if number is not None and value is None), ABSENT)
+    for (cohort, fact_id), tally in fleet.tallies.items():
+        for number in [number for number in tally.counts if fleet.values[number] is None]:
+            tally.counts[ABSENT] += tally.counts.pop(number)
+        name = fleet.names[fact_id]
+        tally.unknown = sum(covered(name, fleet.unknown[host_id]) for host_id in partial.get(cohort, ()))
+        missing = fleet.sizes[cohort] - len(tally.holders) - tally.unknown
+        if missing:
+            tally.counts[ABSENT] += missing
+        tally.holders = [(host_id, ABSENT if value == null else value, begun, after)
+                         for host_id, value, begun, after in tally.holders] if null != ABSENT else tally.holders
+    fleet.values[ABSENT] = None
+
+
+def census(store: Store, audit_id: int | None) -> list[CensusRow]:
+    number = audits.head(store, audit_id).id
+    with store.db.read() as connection:
+        fleet = _fleet(store, connection, number)
+    found = [CensusRow(*cohort, fleet.names[fact_id], fleet.values[value], count)
+             for (cohort, fact_id), tally in fleet.tallies.items() for value, count in tally.counts.items()]
+    found.sort(key=lambda row: (row.group, row.hardware, row.fact, -row.count))
+    return found
+
+
+def outliers(store: Store, share: float, at_least: int, audit_id: int | None) -> list[Outlier]:
+    number = audits.head(store, audit_id).id
+    with store.db.read() as connection:
+        fleet = _fleet(store, connection, number)
+        when = times(store, connection)
+    cohorts: dict[Cohort, set[int]] = defaultdict(set)
+    for host_id, (_, cohort) in fleet.members.items():
+        cohorts[cohort].add(host_id)
+    found = []
+    for (cohort, fact_id), tally in fleet.tallies.items():
+        total = fleet.sizes[cohort] - tally.unknown
+        majority, count = tally.counts.most_common(1)[0]
+        if total < at_least or count == total or count < share * total:
+            continue
+        for host_id, value, begun, after in _others(fleet, cohort, fact_id, tally, majority, cohorts[cohort]):
+            found.append(Outlier(
+                fleet.members[host_id][0], *cohort, fleet.names[fact_id], fleet.values[value], fleet.values[majority],
+                count, total, None if begun is None else since(when, begun, after)))
+    found.sort(key=lambda row: (row.group, row.hardware, row.fact, row.host))
+    return found
+
+
+def _others(fleet: Fleet, cohort: Cohort, fact_id: int, tally: Tally, majority: int,
+            members: set[int]) -> Iterator[tuple[int, int, int | None, int | None]]:
+    yield from (holder for holder in tally.holders if holder[1] != majority)
+    if majority == ABSENT or len(tally.holders) + tally.unknown == len(members):
+        return
+    for host_id in members - {holder[0] for holder in tally.holders}:
+        if not (host_id in fleet.unknown and covered(fleet.names[fact_id], fleet.unknown[host_id])):
+            yield host_id, ABSENT, None, None
+
+
+def flaps(store: Store, days: float) -> list[Flap]:
+    with store.db.read() as connection:
+        when = times(store, connection)
+        start = store.clock() - days * 86_400
+        first = min((number for number, at in when.items() if at >= start), default=None)
+        if first is None:
+            return []
+        seen: dict[tuple[int, int], list[int | None]] = {}
+        for host_id, fact_id, before, value in connection.execute(
+                select(span.c.host_id, span.c.fact_id, span.c.before_id, span.c.value_id)
+                .where(span.c.from_audit >= first, span.c.baseline == false()).order_by(span.c.from_audit)):
+            seen.setdefault((host_id, fact_id), [before]).append(value)
+        null = store.interned.null(connection)
+        hosts = dict(iter(connection.execute(select(host.c.id, host.c.name))))
+        names = store.interned.facts(connection)
+    found = []
+    for (host_id, fact_id), values in seen.items():
+        distinct = len({null if value is None else value for value in values})
+        if distinct < len(values):
+            found.append(Flap(hosts[host_id], names[fact_id], len(values) - 1, distinct))
+    return sorted(found, key=lambda flap: (-flap.times, flap.host, flap.fact))
+
+
+def volatility(store: Store, last: int) -> list[Volatile]:
+    heads = audits.listed(store, last)
+    if len(heads) < 2:
+        return []
+    window = {head.id for head in heads[1:]}
+    with store.db.read() as connection:
+        changed: dict[int, Counter[int]] = defaultdict(Counter)     # fact -> audit -> changes
+        touched: dict[int, set[int]] = defaultdict(set)
+        for fact_id, host_id, number in connection.execute(
+                select(span.c.fact_id, span.c.host_id, span.c.from_audit)
+                .where(span.c.from_audit >= min(window), span.c.baseline == false())):
+            if number in window:
+                changed[fact_id][number] += 1
+                touched[fact_id].add(host_id)
+        held = {fact_id: (hosts, distinct) for fact_id, hosts, distinct in connection.execute(
+            select(span.c.fact_id, func.count(), func.count(span.c.value_id.distinct()))
+            .where(span.c.until_audit.is_(None)).group_by(span.c.fact_id))} if changed else {}
+        names = store.interned.facts(connection)
+    found = [_restless(names[fact_id], *held.get(fact_id, (len(touched[fact_id]), 1)), audits_, len(touched[fact_id]),
+                       len(window)) for fact_id, audits_ in changed.items()]
+    return sorted(found, key=lambda row: (not row.suspicious, -row.change_rate, row.fact))
+
+
+def _restless(name: str, hosts: int, distinct: int, changed: Counter[int], touched: int, steps: int) -> Volatile:
+    total = sum(changed.values())
+    moved = sum(count > MOVING * hosts for count in changed.values())
+    suspicious = steps >= 3 and 2 * moved >= steps and total >= AGAIN * touched
+    return Volatile(name, hosts, distinct / hosts, total / (hosts * steps), suspicious, "" if not suspicious else
+                    f"{name}: changed {total} times on {touched} of {hosts} hosts in {steps + 1} audits; it moves like "
+                    "a reading, not like a setting, and does not belong in the history")

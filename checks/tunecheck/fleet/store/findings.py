@@ -1,0 +1,71 @@
+"""Since when a check fails on a host, and the runs of our own roles there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
+
+from ..model import Change, Problem
+from .plain import plain
+from .schema import finding, finding_span, journal
+from .spans import Past
+
+if TYPE_CHECKING:
+    from .store import Store
+
+__all__ = ["receipts", "write"]
+
+_OPEN = select(finding_span.c.finding_id, finding.c.check, finding.c.subject, finding_span.c.outcome,
+               finding_span.c.from_audit).join(finding, finding.c.id == finding_span.c.finding_id).where(
+    finding_span.c.host_id == bindparam("number"), finding_span.c.until_audit.is_(None))
+_END = update(finding_span).where(
+    finding_span.c.host_id == bindparam("number"), finding_span.c.finding_id == bindparam("found"),
+    finding_span.c.from_audit == bindparam("begun")).values(until_audit=bindparam("ended"))
+_BEGIN = insert(finding_span)
+_RUNS = select(journal.c.run, journal.c.at, journal.c.state).where(journal.c.host_id == bindparam("number"))
+_RUN = insert(journal)
+_RAN = update(journal).where(journal.c.host_id == bindparam("number"), journal.c.run == bindparam("called")).values(
+    at=bindparam("when"), state=bindparam("how"), last_audit=bindparam("seen"))
+
+
+def write(store: Store, connection: Connection, row: Row[Any], audit_id: int, problems: Sequence[Problem],
+          unknown_checks: Sequence[str]) -> None:
+    """A check that could not be judged ends no finding: it may well still fail."""
+    now: dict[tuple[str, str], str] = {}
+    for problem in problems[:2_000]:
+        if problem.outcome != "unknown":
+            name = plain(problem.check, 200), plain(problem.subject, 500)
+            now[name] = "fail" if now.get(name) == "fail" else problem.outcome
+    held = {(check, subject): (number, outcome, begun)
+            for number, check, subject, outcome, begun in connection.execute(_OPEN, {"number": row.id})}
+    ends = [{"number": row.id, "found": number, "begun": begun, "ended": audit_id}
+            for name, (number, outcome, begun) in held.items()
+            if now.get(name) != outcome and (name in now or name[0] not in unknown_checks)]
+    past = Past(store, connection, row)
+    first = row.state is None       # never looked at before, so not known to be new
+    begins = []
+    for name, outcome in now.items():
+        if name not in held or held[name][1] != outcome:
+            heard = None if first else past.check(name[0])
+            begins.append({"host_id": row.id, "finding_id": held[name][0] if name in held
+                           else store.interned.finding(connection, *name), "from_audit": audit_id,
+                           "outcome": outcome, "after_audit": None if heard is None else heard.last})
+    if ends:
+        connection.execute(_END, ends)
+    if begins:
+        connection.execute(_BEGIN, begins)
+
+
+def receipts(connection: Connection, host_id: int, audit_id: int, changes: Sequence[Change]) -> None:
+    """Runs that were not told before, or went on since."""
+    held = {run: (at, state) for run, at, state in connection.execute(_RUNS, {"number": host_id})}
+    for change in {plain(change.run, 200): change for change in changes}.values():
+        run, state = plain(change.run, 200), plain(change.state, 100)
+        if run not in held:
+            connection.execute(_RUN, {"host_id": host_id, "run": run, "at": change.at, "state": state,
+                                      "first_audit": audit_id, "last_audit": audit_id})
+        elif held[run] != (change.at, state):
+            connection.execute(_RAN, {"number": host_id, "called": run, "when": change.at, "how": state,
+                                      "seen": audit_id})

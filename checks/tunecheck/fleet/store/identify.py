@@ -1,0 +1,89 @@
+"""Which host is it? The machine's key says so, not its name; names move, and images are cloned with their keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, insert, or_, select, update
+
+from .audits import Open
+from .schema import host, identity
+
+__all__ = ["identify"]
+
+_CANDIDATES = select(host).where(or_((host.c.name == bindparam("called")) & host.c.retired_audit.is_(None),
+                                     host.c.key == bindparam("told")))
+_NEW = insert(host).returning(host)
+_EVENT = insert(identity)
+
+
+def identify(connection: Connection, opened: Open, name: str, group: str, key: str | None) -> tuple[Row[Any], str]:
+    """The host's row, made where it is new, and a note where it is not who it was.
+
+    - key known, same name: it. Key known under another name: renamed, unless that other name is asked in this audit
+      too or has answered it: then one of the two is a clone, and keeps its own name and history.
+    - key new, the name's host never told one: it (hosts without a key go by name until they tell one).
+    - key new, the name's host has another: the box was replaced; its history ends, a new one begins.
+    - no key: the name's host.
+    """
+    named = keyed = None
+    for row in connection.execute(_CANDIDATES, {"called": name, "told": key}):
+        if row.name == name and row.retired_audit is None:
+            named = row
+        if key is not None and row.key == key:
+            keyed = row
+    if key is None or (named is not None and (named.key == key or named.claimed == key)):
+        if named is not None:
+            return named, ""
+        return _new(connection, opened, name, group, None), ""
+    if keyed is not None:
+        if keyed.retired_audit is None and (keyed.last_audit >= opened.id or keyed.name in opened.asked):
+            return _clone(connection, opened, name, group, key, named, keyed)
+        return _renamed(connection, opened, name, key, named, keyed)
+    if named is None:
+        return _new(connection, opened, name, group, key), ""
+    if named.key is None:
+        return _change(connection, named, key=key, claimed=None), ""
+    _change(connection, named, retired_audit=opened.id)
+    fresh = _new(connection, opened, name, group, key)
+    _note(connection, opened, fresh, "replaced", "")
+    return fresh, f"{name}: another box than before has this name; its history begins anew"
+
+
+def _clone(connection: Connection, opened: Open, name: str, group: str, key: str, named: Row[Any] | None,
+           keyed: Row[Any]) -> tuple[Row[Any], str]:
+    if named is not None and named.key is not None:     # it had a key of its own: another box, or a new image on it
+        _change(connection, named, retired_audit=opened.id)
+        named = None
+    if named is None:
+        named = _new(connection, opened, name, group, None)
+    row = _change(connection, named, claimed=key)
+    _note(connection, opened, row, "duplicate", keyed.name)
+    return row, (f"{name}: tells the same machine id and serial as {keyed.name} (a cloned image?); "
+                 "both are kept under their names")
+
+
+def _renamed(connection: Connection, opened: Open, name: str, key: str, named: Row[Any] | None,
+             keyed: Row[Any]) -> tuple[Row[Any], str]:
+    if named is not None:       # whoever had the name, has it no more
+        _change(connection, named, retired_audit=opened.id)
+    back = keyed.retired_audit is not None and keyed.name == name
+    row = _change(connection, keyed, name=name, retired_audit=None)
+    if back:
+        return row, f"{name}: the box that had this name before is back"
+    _note(connection, opened, row, "renamed", keyed.name)
+    return row, f"{name}: was called {keyed.name} before"
+
+
+def _new(connection: Connection, opened: Open, name: str, group: str, key: str | None) -> Row[Any]:
+    return connection.execute(_NEW, {
+        "key": key, "name": name, "grp": group, "hardware": "", "first_audit": opened.id, "last_audit": opened.id - 1,
+        "snap_from": opened.id, "status": "", "about_id": 0}).one()
+
+
+def _change(connection: Connection, row: Row[Any], **values: Any) -> Row[Any]:
+    return connection.execute(update(host).where(host.c.id == row.id).values(values).returning(host)).one()
+
+
+def _note(connection: Connection, opened: Open, row: Row[Any], kind: str, other: str) -> None:
+    connection.execute(_EVENT, {"audit_id": opened.id, "host_id": row.id, "kind": kind, "other": other})

@@ -1,0 +1,116 @@
+"""Names and values as numbers, remembered between hosts: in a fleet most boxes say the same."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, insert, select
+
+from .schema import fact, finding, value
+
+__all__ = ["Interned"]
+
+#: Characters of values remembered by one process.
+MEMORY = 32 << 20
+
+_FACTS = select(fact.c.id, fact.c.name)
+_FACT = insert(fact).returning(fact.c.id)
+_VALUE = select(value.c.id).where(value.c.hash == bindparam("hash"))
+_ADD = insert(value).returning(value.c.id)
+_FINDING = select(finding.c.id).where(finding.c.check == bindparam("a"), finding.c.subject == bindparam("b"))
+_NEW_FINDING = insert(finding).returning(finding.c.id)
+
+
+class Interned:
+    """Never holds what another process could take away: facts stay for ever, and values are only taken away while
+    nobody audits (see ``keep``)."""
+
+    def __init__(self) -> None:
+        self._turn = threading.RLock()
+        self.forget()
+
+    def forget(self) -> None:
+        """After a write was undone: some numbers may not exist."""
+        self._facts: dict[str, int] = {}
+        self.names: dict[int, str] = {}
+        self._ids: dict[str, int] = {}
+        self._texts: dict[int, str] = {}
+        self._decoded: dict[int, Any] = {}
+        self._held = 0
+
+    def fact_ids(self, connection: Connection, names: Iterable[str]) -> dict[str, int]:
+        """Name -> number of at least these facts; new ones where they have none."""
+        missing = [name for name in names if name not in self._facts]
+        if missing:
+            self.facts(connection)
+            for name in missing:
+                if name not in self._facts:
+                    number = connection.execute(_FACT, {"name": name}).scalar_one()
+                    self._facts[name], self.names[number] = number, name
+        return self._facts
+
+    def facts(self, connection: Connection) -> dict[int, str]:
+        """Number -> name of every fact."""
+        for number, name in connection.execute(_FACTS):
+            self._facts[name], self.names[number] = number, name
+        return self.names
+
+    def name(self, connection: Connection, number: int) -> str:
+        return self.names[number] if number in self.names else self.facts(connection)[number]
+
+    def value(self, connection: Connection, text: str) -> int:
+        """The number of a value given as canonical JSON; a new one where it has none."""
+        if (number := self._ids.get(text)) is None:
+            digest = _digest(text)
+            found = connection.execute(_VALUE, {"hash": digest}).scalar()
+            number = connection.execute(_ADD, {"hash": digest, "json": text}).scalar_one() if found is None else found
+            self._remember(number, text)
+        return number
+
+    def finding(self, connection: Connection, check: str, subject: str) -> int:
+        number = connection.execute(_FINDING, {"a": check, "b": subject}).scalar()
+        if number is None:
+            number = connection.execute(_NEW_FINDING, {"check": check, "subject": subject}).scalar_one()
+        return int(number)
+
+    def texts(self, connection: Connection, numbers: Iterable[int]) -> dict[int, str]:
+        """Number -> canonical JSON, of at least these. Good until the next call."""
+        wanted = set(numbers)
+        with self._turn:
+            if self._held > MEMORY:
+                self._ids, self._texts, self._decoded, self._held = {}, {}, {}, 0
+            known = self._texts
+            missing = [number for number in wanted if number not in known]
+            for start in range(0, len(missing), 1000):
+                for number, text in connection.execute(select(value.c.id, value.c.json)
+                                                       .where(value.c.id.in_(missing[start:start + 1000]))):
+                    self._remember(number, text)
+            return known
+
+    def decoded(self, connection: Connection, numbers: Iterable[int | None]) -> dict[int | None, Any]:
+        """Number -> the value as plain data; None -> None."""
+        wanted = {number for number in numbers if number is not None}
+        with self._turn:
+            texts, known = self.texts(connection, wanted), self._decoded
+        found: dict[int | None, Any] = {None: None}
+        for number in wanted:
+            if number not in known:
+                known[number] = json.loads(texts[number])
+            found[number] = known[number]
+        return found
+
+    def null(self, connection: Connection) -> int | None:
+        """The number of the absent value; None where nothing was ever absent."""
+        return connection.execute(_VALUE, {"hash": _digest("null")}).scalar()
+
+    def _remember(self, number: int, text: str) -> None:
+        self._ids[text], self._texts[number] = number, text
+        self._held += len(text)
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode(), digest_size=16).digest()

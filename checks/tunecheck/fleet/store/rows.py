@@ -1,0 +1,238 @@
+"""What the store hands out. Light: importing it costs no database library.
+
+Every ``value`` is plain JSON as the registry gave it, None for absent; do not change it, it is shared. Every audit is
+an audit's number, every time is the control node's, in seconds since 1970.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from ..model import Change, Problem, Status
+from ..verdict import Since
+
+__all__ = [
+    "CensusRow",
+    "ChangeRow",
+    "DiffRow",
+    "Flap",
+    "HostState",
+    "IdentityEvent",
+    "Outlier",
+    "ProblemSince",
+    "Pruned",
+    "Span",
+    "Stored",
+    "TimelineRow",
+    "Volatile",
+    "Waiver",
+    "canonical",
+]
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
+def canonical(value: Any) -> str:
+    """Equal values give equal text, in ASCII. ValueError, TypeError or RecursionError for what is no JSON."""
+    return _ENCODER.encode(value)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What ``put`` did. ``what``: "first" (host never answered before), "unchanged", "changed", "baseline" (another
+    catalogue or another tunecheck on the box: values were taken over, not counted), "silent" (no answer, nothing
+    known of its facts), "repeated" (this audit or a later one has the host's answer already: nothing was written).
+    ``changed``: facts that changed. ``note``: one line where the box is not who it was (renamed, replaced, clone)."""
+
+    host: str
+    what: Literal["first", "unchanged", "changed", "baseline", "silent", "repeated"]
+    changed: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class HostState:
+    """A host in one audit. ``last_ok``: the newest audit up to this one that it answered in. ``problems``,
+    ``outcomes``, ``volatile`` and ``boot_id`` are those of its newest answer (``newest`` says of which audit), also
+    where an older audit is asked for. ``unknown`` is that audit's. ``first_audit``: since when the store knows it."""
+
+    host: str
+    group: str
+    hardware: str
+    key: str | None
+    status: Status
+    reason: str = ""
+    last_ok: int | None = None
+    last_ok_at: float | None = None
+    problems: tuple[Problem, ...] = ()
+    outcomes: dict[str, str] = field(default_factory=dict)
+    volatile: dict[str, Any] = field(default_factory=dict)
+    unknown: dict[str, str] = field(default_factory=dict)
+    spec: str | None = None
+    tunecheck: str = ""
+    boot_id: str | None = None
+    newest: int | None = None
+    first_audit: int = 0
+
+    @property
+    def answered(self) -> bool:
+        return self.status in ("ok", "partial")
+
+
+@dataclass(frozen=True)
+class Span:
+    """A fact had ``value`` on a host from audit ``since.seen`` until the audit ``until`` saw another (None: it still
+    has). ``before`` is what it had until then. ``baseline``: not a change but the first sight of it, or values taken
+    over from another catalogue or version. ``receipt``: our own run on the box that came with it: intended."""
+
+    host: str
+    fact: str
+    value: Any
+    before: Any
+    since: Since
+    until: int | None = None
+    until_at: float | None = None
+    baseline: bool = False
+    receipt: Change | None = None
+
+
+@dataclass(frozen=True)
+class ChangeRow:
+    """A fact that changed on a host. ``receipt`` as in Span."""
+
+    host: str
+    group: str
+    hardware: str
+    fact: str
+    before: Any
+    value: Any
+    since: Since
+    receipt: Change | None = None
+
+
+class DiffRow(NamedTuple):
+    """A fact that is not the same in two audits."""
+
+    host: str
+    fact: str
+    a: Any
+    b: Any
+
+
+class CensusRow(NamedTuple):
+    """How many hosts of a group and hardware have this value. Absence is counted too (value None); a host that did not
+    answer, or does not know the fact, is counted nowhere."""
+
+    group: str
+    hardware: str
+    fact: str
+    value: Any
+    count: int  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """A host whose value differs from ``count`` of the ``total`` hosts of its group and hardware."""
+
+    host: str
+    group: str
+    hardware: str
+    fact: str
+    value: Any
+    majority: Any
+    count: int
+    total: int
+    since: Since | None
+
+
+@dataclass(frozen=True)
+class Flap:
+    """A fact that came back to a value it had left: ``times`` changes between ``values`` values."""
+
+    host: str
+    fact: str
+    times: int
+    values: int
+
+
+@dataclass(frozen=True)
+class Volatile:
+    """How restless a fact is. ``distinct_share``: different values per host that has it. ``change_rate``: changes per
+    host and audit. ``suspicious``: it moves like a gauge or counter and does not belong in the history; ``why`` says
+    so in one line."""
+
+    fact: str
+    hosts: int
+    distinct_share: float
+    change_rate: float
+    suspicious: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """What is not counted. ``fact``: a fact's name, a family ending in a dot, or a check's id. None for ``host`` and
+    ``group``: all. ``value``: canonical JSON of the one destination value it holds for ("null": absence); None: any.
+    ``until`` None: for good, an accepted state. ``last_matched``: the newest audit in which it covered something."""
+
+    id: int
+    fact: str
+    host: str | None
+    group: str | None
+    value: str | None
+    until: float | None
+    reason: str
+    author: str
+    created: float
+    last_matched: int | None = None
+    kind: Literal["waive", "accept"] = "waive"
+
+
+@dataclass(frozen=True)
+class IdentityEvent:
+    """A host is not who it was. replaced: the name has another box behind it. renamed: ``other`` was its name.
+    duplicate: it tells the same key as ``other`` (a cloned image), so both are kept under their names."""
+
+    audit: int
+    host: str
+    kind: Literal["replaced", "renamed", "duplicate"]
+    other: str = ""
+
+
+@dataclass(frozen=True)
+class ProblemSince:
+    """A finding on a host and since when. ``until`` (audit) where it is resolved."""
+
+    host: str
+    group: str
+    check: str
+    subject: str
+    outcome: str
+    since: Since
+    until: int | None = None
+
+
+class TimelineRow(NamedTuple):
+    """As in FleetReport.timeline."""
+
+    audit: int
+    at: float
+    changed: int
+    answered: int
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What ``prune`` took away."""
+
+    spans: int
+    snaps: int
+    audits: int
+    values: int
+    first_kept: int | None = None
+
+
+Unknown = Mapping[str, str]

@@ -1,0 +1,200 @@
+"""The tables. A span is a value that held from one audit until another; names and values are interned, so a year of a
+fleet at rest costs what changed in it.
+
+The migrations make them; a test holds the two against each other.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    false,
+    true,
+)
+
+__all__ = ["audit", "fact", "finding", "finding_span", "host", "identity", "journal", "metadata", "newest", "snap",
+           "span", "turn", "value", "waiver"]
+
+metadata = MetaData()
+
+audit = Table(
+    "audit", metadata,
+    Column("id", Integer, primary_key=True),
+    Column("started", Double, nullable=False),
+    Column("finished", Double),
+    Column("scope", Text, nullable=False),
+    Column("asked", Integer, nullable=False),
+    Column("asked_id", Integer),                # value: [[host, group], ...], for who resumes it
+    Column("tunecheck", Text, nullable=False),
+    Column("catalogue", Integer, nullable=False),
+    Column("trigger", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("rebaselined", Boolean, nullable=False),
+    Column("pruned", Boolean, nullable=False),  # kept for its time alone
+    sqlite_autoincrement=True,
+)
+
+#: Who is auditing. ``beat`` tells a live holder on another machine from one that is gone.
+turn = Table(
+    "turn", metadata,
+    Column("name", Text, primary_key=True),
+    Column("audit_id", Integer, nullable=False),
+    Column("node", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("ticks", BigInteger, nullable=False),
+    Column("since", Double, nullable=False),
+    Column("beat", Double, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+#: ``key``: what the box is. ``claimed``: a key that it tells but another host had first (a cloned image). The newest
+#: snap of a host has no end of its own: it ends at ``last_audit``, so an unchanged host costs one update here.
+host = Table(
+    "host", metadata,
+    Column("id", Integer, primary_key=True),
+    Column("key", Text, unique=True),
+    Column("claimed", Text),
+    Column("name", Text, nullable=False),
+    Column("grp", Text, nullable=False),
+    Column("hardware", Text, nullable=False),
+    Column("first_audit", Integer, nullable=False),
+    Column("last_audit", Integer, nullable=False),
+    Column("answered_audit", Integer),
+    Column("snap_from", Integer, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("about_id", Integer, nullable=False),
+    Column("state", LargeBinary),
+    Column("retired_audit", Integer),
+    sqlite_autoincrement=True,
+)
+Index("host_name", host.c.name, unique=True, sqlite_where=host.c.retired_audit.is_(None),
+      postgresql_where=host.c.retired_audit.is_(None))
+
+fact = Table(
+    "fact", metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    sqlite_autoincrement=True,
+)
+
+#: Ids are never used twice: other processes remember them.
+value = Table(
+    "value", metadata,
+    Column("id", Integer, primary_key=True),
+    Column("hash", LargeBinary, nullable=False, unique=True),
+    Column("json", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+#: One row for as long as a host gives the same kind of answer in audit after audit. ``about``: group, hardware,
+#: tunecheck, spec, reason and unknown facts, as an interned value.
+snap = Table(
+    "snap", metadata,
+    Column("host_id", Integer, primary_key=True, autoincrement=False),
+    Column("from_audit", Integer, primary_key=True, autoincrement=False),
+    Column("to_audit", Integer),
+    Column("status", Text, nullable=False),
+    Column("about_id", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+#: Until the audit ``until_audit`` (None: still). ``before_id`` None: it was absent, or nothing was known.
+#: ``after_audit``: the last one in which the fact was known before. ``baseline``: not a change.
+span = Table(
+    "span", metadata,
+    Column("host_id", Integer, primary_key=True, autoincrement=False),
+    Column("fact_id", Integer, primary_key=True, autoincrement=False),
+    Column("from_audit", Integer, primary_key=True, autoincrement=False),
+    Column("until_audit", Integer),
+    Column("value_id", Integer, nullable=False),
+    Column("before_id", Integer),
+    Column("after_audit", Integer),
+    Column("baseline", Boolean, nullable=False),
+    sqlite_with_rowid=False,
+)
+Index("span_now", span.c.host_id, span.c.fact_id, span.c.value_id, sqlite_where=span.c.until_audit.is_(None),
+      postgresql_where=span.c.until_audit.is_(None))
+Index("span_change", span.c.from_audit, span.c.host_id, span.c.fact_id, span.c.before_id, span.c.value_id,
+      sqlite_where=span.c.baseline == false(), postgresql_where=span.c.baseline == false())
+Index("span_baseline", span.c.from_audit, sqlite_where=span.c.baseline == true(),
+      postgresql_where=span.c.baseline == true())
+
+#: Of the newest answer only: what is too restless, or too large, for a history.
+newest = Table(
+    "newest", metadata,
+    Column("host_id", Integer, primary_key=True, autoincrement=False),
+    Column("audit_id", Integer, nullable=False),
+    Column("boot_id", Text),
+    Column("volatile", Text, nullable=False),
+    Column("problems", Text, nullable=False),
+    Column("outcomes", Text, nullable=False),
+    Column("document", LargeBinary, nullable=False),    # zstd
+)
+
+#: Runs of our own roles, from the boxes' receipts. Audits say when: a box's clock may be wrong.
+journal = Table(
+    "journal", metadata,
+    Column("host_id", Integer, primary_key=True, autoincrement=False),
+    Column("run", Text, primary_key=True),
+    Column("at", Double, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("first_audit", Integer, nullable=False),
+    Column("last_audit", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+waiver = Table(
+    "waiver", metadata,
+    Column("id", Integer, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("fact", Text, nullable=False),
+    Column("host", Text),
+    Column("grp", Text),
+    Column("value", Text),
+    Column("until", Double),
+    Column("reason", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("created", Double, nullable=False),
+    Column("last_matched", Integer),
+    sqlite_autoincrement=True,
+)
+
+identity = Table(
+    "identity", metadata,
+    Column("id", Integer, primary_key=True),
+    Column("audit_id", Integer, nullable=False, index=True),
+    Column("host_id", Integer, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("other", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+#: Findings as spans (0002): since when a check fails. No row: it does not.
+finding = Table(
+    "finding", metadata,
+    Column("id", Integer, primary_key=True),
+    Column("check", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+Index("finding_name", finding.c.check, finding.c.subject, unique=True)
+
+finding_span = Table(
+    "finding_span", metadata,
+    Column("host_id", Integer, primary_key=True, autoincrement=False),
+    Column("finding_id", Integer, primary_key=True, autoincrement=False),
+    Column("from_audit", Integer, primary_key=True, autoincrement=False),
+    Column("until_audit", Integer, index=True),
+    Column("outcome", Text, nullable=False),
+    Column("after_audit", Integer),
+    sqlite_with_rowid=False,
+)

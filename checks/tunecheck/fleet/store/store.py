@@ -1,0 +1,224 @@
+"""The one class that callers hold. Each method is a short door to the file that knows how."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from ..model import AuditHead, Seen
+from ..verdict import Since
+from . import audits, census, database, history, keep, parquet, put, waivers
+from .interned import Interned
+from .rows import (
+    CensusRow,
+    ChangeRow,
+    DiffRow,
+    Flap,
+    HostState,
+    IdentityEvent,
+    Outlier,
+    ProblemSince,
+    Pruned,
+    Span,
+    Stored,
+    TimelineRow,
+    Volatile,
+    Waiver,
+)
+
+__all__ = ["Store"]
+
+
+class Store:
+    """The fleet's history. Every method raises UsageError with a sentence where the database cannot be used. Safe to
+    use from several threads; writes take turns, also between processes."""
+
+    def __init__(self, url: str | None, *, clock: Callable[[], float] = time.time, catalogue: int | None = None,
+                 create: bool = True) -> None:
+        self.db = database.Database(url, create=create)
+        self.clock = clock
+        self._catalogue = catalogue
+        self.interned = Interned()
+        self.turn = threading.RLock()
+        self.open: dict[int, audits.Open] = {}
+        self.times: dict[int, float] = {}
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives the lock back where an audit was not finished, so that it can be resumed."""
+        audits.let_go(self)
+        self.db.close()
+
+    @property
+    def where(self) -> str:
+        """Where the history is, without a password: for messages."""
+        return self.db.where
+
+    @property
+    def catalogue(self) -> int:
+        if self._catalogue is not None:
+            return self._catalogue
+        from ...facts import registry
+
+        return int(getattr(registry, "CATALOGUE", 0))
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def begin(self, scope: str, asked: Sequence[tuple[str, str]], trigger: Literal["pull", "push"] = "pull",
+              note: str = "") -> AuditHead:
+        """A new audit of the hosts ``asked``, as (host, group). One of each trigger at a time: UsageError says who
+        has the turn. A dead process's turn is taken over. A push audit may be open beside pull audits."""
+        return audits.begin(self, scope, asked, trigger, note)
+
+    def resume(self, scope: str, younger_than_s: float) -> AuditHead | None:
+        """The newest pull audit of ``scope`` that was not finished, began less than ``younger_than_s`` ago and whose
+        process is gone; it is ours then. None where there is none (or where it was read with another catalogue)."""
+        return audits.resume(self, scope, younger_than_s)
+
+    def pending(self, audit_id: int) -> list[tuple[str, str]]:
+        """The (host, group) that were asked and have no row yet, in this audit or a later one; by name."""
+        return audits.pending(self, audit_id)
+
+    def put(self, audit_id: int, seen: Seen) -> Stored:
+        """Keep what one host said (or that it said nothing) in this audit. When this returns it is committed: a kill
+        loses nothing of it. A host is put once an audit; a second time changes nothing."""
+        return put.put(self, audit_id, seen)
+
+    def finish(self, audit_id: int) -> None:
+        """The audit is over; the turn is free."""
+        audits.finish(self, audit_id)
+
+    def prune(self, older_than: float) -> Pruned:
+        """Forget what ended before the time ``older_than`` (seconds since 1970). What holds now is never touched."""
+        return keep.prune(self, older_than)
+
+    # -- audits and hosts ---------------------------------------------------------------------------------------------
+
+    def audits(self, last: int | None = None) -> list[AuditHead]:
+        """The newest ``last`` audits (None: all), oldest first, also unfinished ones."""
+        return audits.listed(self, last)
+
+    def audit(self, audit_id: int | None = None) -> AuditHead:
+        """That audit; None: the newest finished one, or where none is finished the newest. UsageError: there is
+        none."""
+        return audits.head(self, audit_id)
+
+    def previous(self, audit_id: int) -> AuditHead | None:
+        """What ``audit_id`` is compared with: the newest finished audit before it of the same scope, else of any."""
+        return audits.previous(self, audit_id)
+
+    def hosts(self, audit_id: int | None = None) -> list[HostState]:
+        """Every host that has a row in the audit (None: as in ``audit``), by name. Hosts that were asked and of which
+        nothing came (the control process was killed) are in ``pending`` only."""
+        return history.hosts(self, audit_id)
+
+    def known_hosts(self) -> list[str]:
+        """Every host's name, also of those that no audit asks any more."""
+        return history.known_hosts(self)
+
+    def timeline(self, last: int | None = 30) -> list[TimelineRow]:
+        """Per audit the facts that changed and the hosts that answered, oldest first."""
+        return history.timeline(self, last)
+
+    def identity_events(self, audit_id: int) -> list[IdentityEvent]:
+        """Who was renamed, replaced or cloned in this audit."""
+        return history.identity_events(self, audit_id)
+
+    # -- what is and was ----------------------------------------------------------------------------------------------
+
+    def current(self, host: str) -> dict[str, tuple[Any, Since]]:
+        """fact -> (value, since when). A fact that went away has the value None. UsageError: no such host."""
+        return history.current(self, host)
+
+    def at(self, host: str, audit_id: int) -> dict[str, Any]:
+        """fact -> value as it was known at that audit; absent facts are left out."""
+        return history.at(self, host, audit_id)
+
+    def history(self, host: str, fact: str | None = None, since: float | None = None) -> list[Span]:
+        """The host's spans, oldest first; of one fact, or of a family where ``fact`` ends in a dot; with ``since``
+        (time) those that began then or later."""
+        return history.spans(self, host, fact, since)
+
+    def blame(self, fact: str, host: str) -> list[Span]:
+        """The spans of one fact of one host, newest first: since when it is so, and what it was before."""
+        return history.spans(self, host, fact, None)[::-1]
+
+    def changes(self, after_audit: int | None, upto_audit: int | None = None) -> list[ChangeRow]:
+        """Every change seen after the one audit (None: from the beginning) up to the other (None: the newest). First
+        sights and re-baselined values are no changes."""
+        return history.changes(self, after_audit, upto_audit)
+
+    def diff(self, audit_a: int, audit_b: int) -> list[DiffRow]:
+        """What was not the same in the two audits. Hosts and facts seen first in between, and values re-baselined in
+        between, cannot be compared and are left out."""
+        return history.diff(self, audit_a, audit_b)
+
+    def problems_since(self, audit_id: int | None = None) -> list[ProblemSince]:
+        """Every finding (fail, warn) as of that audit, with since when it is so."""
+        return history.problems_since(self, audit_id)
+
+    def problems_resolved(self, after_audit: int | None, upto_audit: int | None = None) -> list[ProblemSince]:
+        """The findings that went away after the one audit up to the other."""
+        return history.problems_resolved(self, after_audit, upto_audit)
+
+    def newest_document(self, host: str) -> bytes:
+        """The snapshot of the host's newest answer. UsageError: no such host, or it never answered."""
+        return history.newest_document(self, host)
+
+    # -- the fleet as a whole -----------------------------------------------------------------------------------------
+
+    def census(self, audit_id: int | None = None) -> list[CensusRow]:
+        """How many hosts have which value, per group, hardware and fact, as of that audit."""
+        return census.census(self, audit_id)
+
+    def outliers(self, share: float = 0.8, at_least: int = 5, audit_id: int | None = None) -> list[Outlier]:
+        """Every host that differs from at least ``share`` of the at least ``at_least`` hosts of its group and
+        hardware that know the fact."""
+        return census.outliers(self, share, at_least, audit_id)
+
+    def flaps(self, days: float = 30) -> list[Flap]:
+        """Facts that went back to a value they had left, in the last ``days``; most changes first."""
+        return census.flaps(self, days)
+
+    def volatility(self, last: int = 10) -> list[Volatile]:
+        """The facts that changed in the last audits, most restless first; ``suspicious`` ones are wrongly kept as
+        history."""
+        return census.volatility(self, last)
+
+    # -- waivers ------------------------------------------------------------------------------------------------------
+
+    def waivers(self, expired: bool = True) -> list[Waiver]:
+        """Every waiver, oldest first; without ``expired`` only those that still hold."""
+        return waivers.listed(self, expired)
+
+    def waive(self, fact: str, *, reason: str, author: str, until: float | None, host: str | None = None,
+              group: str | None = None, value: str | None = None, kind: Literal["waive", "accept"] = "waive") -> Waiver:
+        """Add one; the arguments are as in Waiver. Only an accepted state may be ``until`` None."""
+        return waivers.waive(self, fact, reason=reason, author=author, until=until, host=host, group=group, value=value,
+                             kind=kind)
+
+    def unwaive(self, waiver_id: int) -> Waiver:
+        """Take one away; returns what it was. UsageError: no such waiver."""
+        return waivers.unwaive(self, waiver_id)
+
+    def matched(self, waiver_ids: Iterable[int], audit_id: int) -> None:
+        """Note that these waivers covered something in that audit."""
+        waivers.matched(self, waiver_ids, audit_id)
+
+    # -- export -------------------------------------------------------------------------------------------------------
+
+    def export_parquet(self, folder: str | Path) -> list[Path]:
+        """spans, values, facts, hosts, snaps and audits as Parquet files in ``folder`` (created, 0700). UsageError
+        where pyarrow is missing or the folder cannot be written."""
+        return parquet.export(self, Path(folder))
+
