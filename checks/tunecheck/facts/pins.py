@@ -8,23 +8,21 @@ the box and no time is in it: equal boxes are equal files.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from .. import __version__
 from ..errors import UsageError
 from ..spec.frozen import Frozen
-from .fact import Fact
-from .packages import ENGINES
-from .snapshot import HostFacts, Snapshot
+from .registry import ENTRIES, flatten_entries
+from .snapshot import Snapshot
+from .stored import Stored
 
 __all__ = ["SCHEMA", "Difference", "Pins", "compare", "load", "pins"]
 
 SCHEMA = "tunecheck/pins/1"
 _MAX = 4 << 20
-_PACKAGE, _HELD, _MODULE, _ENGINE = "package.", "held.", "driver.module.", "engine."
+#: What one box has and another has not.
+_MAY_LACK = ("package.", "held.", "driver.module.")
 
 
 @dataclass(frozen=True)
@@ -58,69 +56,10 @@ class Difference:
 
 
 def pins(snapshot: Snapshot, frozen: Frozen | None) -> Pins:
-    """Every pin that the facts hold."""
-    known: dict[str, str | None] = {"tunecheck": __version__, "spec": frozen.digest if frozen else None}
-    unknown: dict[str, str] = {}
+    """Every pin that the facts hold: the entries of the registry that are one."""
     assert snapshot.host is not None
-    for name, fact in _single(snapshot.host):
-        if fact.known or fact.missing:
-            known[name] = fact.value
-        else:
-            unknown[name] = fact.why()
-    _modules(snapshot.host, known, unknown)
-    _packages(snapshot.host, known, unknown)
-    return Pins(known, unknown)
-
-
-def _single(host: HostFacts) -> Iterator[tuple[str, Fact[Any]]]:
-    parts = host.driver_parts
-    yield "kernel.running", host.kernel.release
-    yield "kernel.next", _next(host.boot.release)
-    yield "driver.loaded", host.driver.version
-    yield "driver.flavour", host.driver.flavour
-    for library, version in parts.libraries.items():
-        yield f"driver.library.{library}", _asked(version)
-    firmware = _asked(parts.firmware)
-    yield "driver.firmware", Fact(" ".join(sorted(firmware.value)), firmware.source) if firmware.value else firmware
-
-
-def _next(fact: Fact[str]) -> Fact[str]:
-    if fact.value == "":
-        return Fact(None, fact.source, "its file's name holds no version")
-    # A machine whose kernel comes from outside.
-    return Fact(None, fact.source, "not present") if fact.reason == "no boot loader found" else fact
-
-
-def _asked(fact: Fact[Any]) -> Fact[Any]:
-    """Nobody asked because there is neither a driver nor a board: nothing is there."""
-    return Fact(None, fact.source, "not present") if fact.reason == "not asked for" else fact
-
-
-def _modules(host: HostFacts, known: dict[str, str | None], unknown: dict[str, str]) -> None:
-    for release, fact in host.driver_parts.modules.items():
-        name = f"{_MODULE}{release}"
-        if fact.value is not None:
-            known[name] = f"{fact.value.version} {fact.value.flavour}"
-        elif fact.missing:
-            known[name] = None
-        else:
-            unknown[name] = fact.why()
-
-
-def _packages(host: HostFacts, known: dict[str, str | None], unknown: dict[str, str]) -> None:
-    found = host.packages
-    for fact in (_asked(found.installed), found.others):
-        if not (fact.known or fact.missing):
-            unknown[_PACKAGE] = unknown[_HELD] = fact.why()
-        for package in fact.value or ():
-            known[f"{_PACKAGE}{package.name}"] = package.version
-            known[f"{_HELD}{package.name}"] = "held" if package.held else "pinned" if found.pinned(package) else "no"
-    if not (found.others.known or found.others.missing):
-        unknown[_ENGINE] = found.others.why()
-        return
-    for name in ENGINES:
-        engine = found.engine(name)
-        known[f"{_ENGINE}{name}"] = engine.version if engine else None
+    flat = flatten_entries((entry for entry in ENTRIES if entry.pin), Stored(snapshot, frozen))
+    return Pins(flat.known, flat.unknown)
 
 
 def load(path: str) -> Pins:
@@ -167,7 +106,7 @@ def _side(pins: Pins, name: str) -> tuple[bool, str]:
     why = pins.why(name)
     if why is not None:
         return False, f"unknown ({why})"
-    if name not in pins.known and not name.startswith((_PACKAGE, _HELD, _MODULE)):
+    if name not in pins.known and not name.startswith(_MAY_LACK):
         return False, "unknown (not among its pins: written by another version of tunecheck)"
     value = pins.known.get(name)
     return True, "none" if value is None else value

@@ -9,19 +9,35 @@ from dataclasses import dataclass, field
 from ..host import Host
 from .fact import Fact, parsed, text
 
-__all__ = ["PATH", "Receipt", "receipt"]
+__all__ = ["PATH", "Receipt", "Run", "receipt"]
 
 PATH = "/var/lib/tunecheck/receipt.json"
 
 
+#: As many as box_receipt.py keeps.
+_MOST = 50
+
+
+@dataclass(frozen=True)
+class Run:
+    """One entry of the history. ``at`` is UTC by the box's clock, "2026-11-21T05:00:00Z"."""
+
+    at: str
+    state: str
+    note: str
+
+
 @dataclass(frozen=True)
 class Receipt:
-    """``acs_before`` holds the ACS control registers as they were before the first run (address -> "0x001d")."""
+    """``acs_before`` holds the ACS control registers as they were before the first run (address -> "0x001d"); ``runs``
+    what the roles noted, oldest first; ``revision`` of the roles at the last one."""
 
     state: str
     trial_id: str | None = None
     acs_before: dict[str, str] = field(default_factory=dict)
     taken: str = ""
+    runs: tuple[Run, ...] = ()
+    revision: str = ""
 
 
 def receipt(host: Host) -> Fact[Receipt]:
@@ -43,4 +59,11 @@ def _parse(content: str) -> Receipt:
     return Receipt(str(data.get("state"))[:20], trial if isinstance(trial, str) else None,
                    {bdf: value for bdf, value in acs.items()
                     if isinstance(value, str) and re.fullmatch(r"0x[0-9a-f]{4}", value)},
-                   str(before.get("taken") or "")[:40])
+                   str(before.get("taken") or "")[:40], _runs(data.get("history")),
+                   str(data.get("git_revision") or "")[:60])
+
+
+def _runs(history: object) -> tuple[Run, ...]:
+    entries = history[-_MOST:] if isinstance(history, list) else []
+    return tuple(Run(str(entry.get("at"))[:40], str(entry.get("state"))[:20], str(entry.get("note") or "")[:200])
+                 for entry in entries if isinstance(entry, dict))

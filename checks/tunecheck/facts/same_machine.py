@@ -6,10 +6,10 @@ import re
 
 from .snapshot import Snapshot
 
-__all__ = ["other_machine"]
+__all__ = ["STANDS_FOR", "other_machine"]
 
 #: What stands in a recording for a name or number that was taken out (formats/redact.py).
-_STANDS_FOR = re.compile(r"host-?\d*|(?:GPU-)?0{8}-0{4}-.*|(?:GPU-)?[0-9a-f]{4}0{4}-0000-4000-8000-.*")
+STANDS_FOR = re.compile(r"host-?\d*|(?:GPU-)?0{8}-0{4}-.*|(?:GPU-)?[0-9a-f]{4}0{4}-0000-4000-8000-.*")
 
 
 def other_machine(before: Snapshot, now: Snapshot) -> str:
@@ -23,7 +23,7 @@ def other_machine(before: Snapshot, now: Snapshot) -> str:
     if old and new and not old & new:
         return "none of its GPUs is here, by their UUIDs"
     names = [name for snapshot in (before, now)
-             if (name := snapshot.hostname.value) and not _STANDS_FOR.fullmatch(name)]
+             if (name := snapshot.hostname.value) and not STANDS_FOR.fullmatch(name)]
     return f"it is of {names[0][:64]!r}, this is {names[1][:64]!r}" if len(set(names)) == 2 else ""
 
 
@@ -38,4 +38,4 @@ def _shown(boards: set[str]) -> str:
 def _uuids(snapshot: Snapshot) -> set[str]:
     said = snapshot.nvml.value
     found = {str(gpu.values["uuid"]) for gpu in (said.gpus if said else ()) if gpu.values.get("uuid")}
-    return {uuid for uuid in found if not _STANDS_FOR.fullmatch(uuid)}
+    return {uuid for uuid in found if not STANDS_FOR.fullmatch(uuid)}

@@ -28,6 +28,7 @@ from .units import ACS_UNIT, enabled
 
 if TYPE_CHECKING:
     from .driver_parts import DriverParts
+    from .identity import Identity
     from .module_build import ModuleBuild, ModuleKeys
     from .packages import Packages
     from .platform import Platform
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from .runtime import Runtime
     from .service_env import ServiceEnv
     from .services import Service
+    from .serving import Serving
 
 __all__ = ["HostFacts", "Snapshot", "gather"]
 
@@ -63,6 +65,8 @@ class HostFacts:
     module_keys: Fact[ModuleKeys]
     runtime: Fact[Runtime]
     gpu_locks: Fact[Locks]
+    identity: Fact[Identity]
+    serving: Fact[Serving]
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,7 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
 def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact[Nvml]]) -> HostFacts:
     # `tunecheck topo` does not pay for these.
     from .driver_parts import driver_parts
+    from .identity import identity_of
     from .module_build import module_build, module_keys
     from .packages import packages
     from .platform import platform
@@ -111,6 +116,7 @@ def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact
     from .runtime import runtime
     from .service_env import service_env
     from .services import services
+    from .serving import serving
 
     running = kernel(host)
     release = running.release.value or ""
@@ -143,4 +149,6 @@ def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact
         module_build=module_build(host, asked, releases),
         module_keys=module_keys(host, asked and box.secure_boot.value is True),
         runtime=runtime(host, asked, spec.runtime),
+        identity=identity_of(host),
+        serving=serving(host),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,11 @@ MAX_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Stored:
-    """``frozen`` is the spec that the host had, or was read with."""
+    """``frozen`` is the spec that the host had, or was read with; ``tunecheck`` the version that wrote it."""
 
     snapshot: Snapshot
     frozen: Frozen | None
+    tunecheck: str = field(default=__version__, compare=False)
 
     def judged_with(self, given: Frozen | None) -> Frozen | None:
         """The spec to judge with: the one given on the command line, or its own. UsageError where the facts that the
@@ -87,7 +88,8 @@ def unpack(content: bytes) -> Stored:
     if extra:
         raise ValueError(f"unknown part {min(extra)[:60]!r}")
     try:
-        return Stored(decode(Snapshot, document.get("snapshot")), _spec(document.get("spec")))
+        return Stored(decode(Snapshot, document.get("snapshot")), _spec(document.get("spec")),
+                      str(document.get("tunecheck") or "")[:40])
     except (ValueError, RecursionError) as error:
         made_by = document.get("tunecheck")
         other = f" (made by tunecheck {str(made_by)[:20]}, this is {__version__})" if made_by != __version__ else ""

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from .base import Host, Unreadable
 
-__all__ = ["DMESG", "DPKG", "DPKG_BOX", "MANAGER", "PS", "TOPO", "start"]
+__all__ = ["CPU", "DMESG", "DPKG", "DPKG_BOX", "MANAGER", "PS", "TOPO", "start"]
 
 _BOARDS = "/proc/driver/nvidia/gpus"
 TOPO = ("nvidia-smi", "topo", "-m")
 DMESG = ("dmesg",)
+#: The first CPU or two. More would ask every CPU for its clock by an interrupt (arch/x86/kernel/cpu/aperfmperf.c).
+CPU = ("head", "-c", "2048", "/proc/cpuinfo")
 MANAGER = ("systemctl", "show", "--property=DefaultLimitMEMLOCK")
 PS = ("ps", "-eLo", "pid=,ppid=,lwp=,state=,comm=")
 _LISTED = ("dpkg-query", "-W", r"-f=${Package}\t${Version}\t${db:Status-Want}\t${db:Status-Status}\n")
@@ -29,5 +31,5 @@ def start(host: Host, text: bool, everything: bool) -> None:
         boards = 0
     commands: list[tuple[str, ...]] = [TOPO] if text and boards > 1 else []
     if everything:
-        commands += [DMESG, MANAGER, DPKG_BOX, *([PS, DPKG] if boards else [])]
+        commands += [DMESG, MANAGER, DPKG_BOX, CPU, *([PS, DPKG] if boards else [])]
     host.ahead(*commands, nvml=boards > 0)

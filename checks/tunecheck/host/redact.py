@@ -19,6 +19,7 @@ from .recording import Answers
 __all__ = ["redacted", "without_secrets"]
 
 _SPEC = "/etc/tunecheck/spec.json"
+_RECIPE = "/etc/tunecheck/recipe.json"
 _HOSTNAMES = ("/proc/sys/kernel/hostname", "/etc/hostname")
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _LEFT_OUT = "left out of a redacted recording: not a text"
@@ -46,10 +47,27 @@ def _masked(path: str, data: bytes) -> bytes:
     text = _text(path, data)
     if text is None:
         return data
+    text = _recipe(text) if path == _RECIPE else text
     masked = secrets.mask(text)
     if masked != text and path == _SPEC:
         return _spec(data, secrets.mask, str)
     return masked.encode("utf-8", "surrogateescape")
+
+
+def _recipe(text: str) -> str:
+    """A served recipe whose engine's words are masked as a command line: there each is a text of its own."""
+    from ..facts.serving import arguments
+
+    try:
+        document = json.loads(text)
+        words = document["recipe"]["serve"]["args"]
+        masked = list(arguments(words))
+        if masked == words:
+            return text
+        document["recipe"]["serve"]["args"] = masked
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return text
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
 def redacted(answers: Answers) -> Answers:

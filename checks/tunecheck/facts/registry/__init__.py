@@ -3,6 +3,10 @@ read this one list."""
 
 from __future__ import annotations
 
-from .entry import Entry, Flat
+from .catalogue import CATALOGUE, ENTRIES, entry_of
+from .entry import Entry, Fix, Flat, Kind, Severity
+from .flatten import flatten, flatten_entries
+from .hardware import hardware, key
 
-__all__ = ["Entry", "Flat"]
+__all__ = ["CATALOGUE", "ENTRIES", "Entry", "Fix", "Flat", "Kind", "Severity", "entry_of", "flatten",
+           "flatten_entries", "hardware", "key"]

@@ -1,0 +1,169 @@
+"""What a box is, whatever it is called: machine id, board, firmware, processor, memory.
+
+Nothing of it names the box to others: the machine id is systemd's id for one application (an HMAC), a serial number is
+only ever a digest. No BMC is asked: its answer may take seconds, and a sick one never comes."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+
+from ..host import Host, Unreadable
+from ..host.early import CPU
+from .fact import Fact, absent, known, parsed, text
+
+__all__ = ["Identity", "app_specific", "identity_of"]
+
+_DMI = "/sys/class/dmi/id"
+_MACHINE_ID = "/etc/machine-id"
+#: Made for this application with `systemd-id128 new`; changing it makes every box of every fleet another one.
+_APPLICATION = bytes.fromhex("6f5d2c1b9a3e4f70a8d4c2e1b7f09563")
+_REDACTED = "left out of a recording without names"
+#: What makers leave in a field that they did not fill, as often found in dmidecode outputs. Words, not one pattern:
+#: compiling that takes 5 ms, which every snapshot would pay.
+_EMPTY = frozenset({"default string", "not specified", "not applicable", "not settable", "not available", "not present",
+                    "none", "n/a", "na", "unknown", "system serial number", "system product name", "empty", "invalid",
+                    "base board serial number", "baseboard serial number", "chassis serial number", "o.e.m.", "oem",
+                    "123456789", "1234567890"})
+#: Which field tells boxes apart, the best first. Virtual machines often have the last one only.
+_SERIALS = ("board_serial", "product_serial", "product_uuid")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """``machine`` and ``board`` are 32 hex digits each, of no use to anybody else; ``memory_gib`` is what is installed,
+    as near as the kernel's figure tells it. ``arch``: x86_64 or aarch64."""
+
+    machine: Fact[str]
+    board: Fact[str]
+    vendor: Fact[str]
+    product: Fact[str]
+    board_name: Fact[str]
+    bios_vendor: Fact[str]
+    bios_version: Fact[str]
+    bios_date: Fact[str]
+    cpu_model: Fact[str]
+    memory_gib: Fact[int]
+    arch: Fact[str]
+
+
+def identity_of(host: Host) -> Fact[Identity]:
+    """Read all of it: small files and the head of /proc/cpuinfo, whose rest costs every CPU an interrupt."""
+    cpu = _cpuinfo(host)
+    return known(Identity(
+        machine=parsed(text(host, _MACHINE_ID), _machine), board=_board(host), vendor=_field(host, "sys_vendor"),
+        product=_field(host, "product_name"), board_name=_field(host, "board_name"),
+        bios_vendor=_field(host, "bios_vendor"), bios_version=_field(host, "bios_version"),
+        bios_date=_field(host, "bios_date"), cpu_model=parsed(cpu, _model),
+        memory_gib=parsed(text(host, "/proc/meminfo"), _memory), arch=parsed(cpu, _arch)), "files")
+
+
+def app_specific(machine_id: str, application: bytes = _APPLICATION) -> str:
+    """As sd_id128_get_machine_app_specific(3): HMAC-SHA256 of the application's id with the machine id as key, made a
+    UUID of version 4. 32 hex digits, as it takes them. ValueError for anything but 32 of them."""
+    if len(machine_id) != 32 or machine_id.strip("0123456789abcdef"):
+        raise ValueError("not 32 hexadecimal digits")
+    made = bytearray(hmac.digest(bytes.fromhex(machine_id), application, "sha256")[:16])
+    made[6] = made[6] & 0x0F | 0x40
+    made[8] = made[8] & 0x3F | 0x80
+    return made.hex()
+
+
+def _nothing(value: str) -> bool:
+    lower = value.strip().lower()
+    return lower in _EMPTY or lower.startswith("to be filled") or not lower.strip("0.x-f ") or lower.endswith(
+        "-0000-0000-0000-000000000000")
+
+
+def _stands_for(value: str) -> bool:
+    """What stands in a recording for such a number (formats/redact.py)."""
+    plain = value.lower().replace("-", "")
+    return value.startswith("serial-") or (len(plain) == 32 and plain.startswith("0" * 20) and bool(plain.strip("0")))
+
+
+def _machine(content: str) -> str:
+    if _stands_for(content):
+        raise ValueError(_REDACTED)
+    return app_specific(content)
+
+
+def _board(host: Host) -> Fact[str]:
+    """The digest of the first serial number that is one; not present only where every field says so."""
+    worst: Fact[str] = absent(f"{_DMI}/{_SERIALS[0]}", "not present")
+    for name in _SERIALS:
+        fact = text(host, f"{_DMI}/{name}")
+        if fact.value is not None and _stands_for(fact.value):
+            return absent(fact.source, _REDACTED)
+        if fact.value is not None and not _nothing(fact.value):
+            said = f"{name}:{fact.value.strip().lower()}".encode("utf-8", "replace")
+            return known(hmac.digest(_APPLICATION, said, "sha256")[:16].hex(), fact.source)
+        if not (fact.known or fact.missing):
+            # Only root may read them: a lesser field must not stand for the one that root would see.
+            return absent(fact.source, fact.reason or "")
+    return worst
+
+
+def _field(host: Host, name: str) -> Fact[str]:
+    fact = text(host, f"{_DMI}/{name}")
+    if fact.value is None:
+        return fact
+    value = " ".join(fact.value.split())[:120]
+    return absent(fact.source, "not present") if _nothing(value) else known(value, fact.source)
+
+
+def _cpuinfo(host: Host) -> Fact[str]:
+    try:
+        done = host.run(CPU, 5.0)
+    except Unreadable as error:
+        return absent(" ".join(CPU), "not installed" if error.reason == "not present" else error.reason)
+    if done.returncode != 0:
+        return absent(" ".join(CPU), (done.stderr.strip().splitlines() or ["failed"])[0][:200])
+    return known(done.stdout, "/proc/cpuinfo")
+
+
+def _model(content: str) -> str:
+    """``model name``; on Arm the implementer and part, which is all that the kernel says."""
+    said = _lines(content)
+    named = said.get("model name")
+    if named:
+        return " ".join(named.split())[:120]
+    found = [said.get(f"CPU {word}", "")[:20] for word in ("implementer", "part")]
+    if not all(found):
+        raise ValueError("it names no model")
+    return "Arm " + "/".join(found)
+
+
+def _arch(content: str) -> str:
+    said = _lines(content)
+    if "vendor_id" in said:
+        return "x86_64"
+    if "CPU implementer" in said:
+        return "aarch64"
+    raise ValueError("neither x86 nor Arm")
+
+
+def _lines(content: str) -> dict[str, str]:
+    """The first value of each name."""
+    found: dict[str, str] = {}
+    for line in content.splitlines()[:100]:
+        name, mark, value = line.partition(":")
+        if mark:
+            found.setdefault(name.strip(), value.strip())
+    return found
+
+
+def _memory(content: str) -> int:
+    """MemTotal lacks what firmware and kernel keep, about 2 %, by version a little more or less: rounded up to a step
+    that installed memory comes in."""
+    words = content[:200].split()
+    if words[:1] != ["MemTotal:"] or words[2:3] != ["kB"] or not words[1].isdecimal() or len(words[1]) > 15:
+        raise ValueError("no MemTotal")
+    gib = -(-int(words[1]) // (1 << 20))
+    step = 1 if gib <= 16 else 8 if gib <= 128 else 32 if gib <= 1024 else 64
+    return -(-gib // step) * step
+
+
+def digest(*parts: str) -> str:
+    """32 hex digits over texts."""
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]

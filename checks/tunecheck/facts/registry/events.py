@@ -1,0 +1,65 @@
+"""What the kernel log and the error registers count: only differences mean something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..fact import Fact
+from ..snapshot import HostFacts
+from .entry import Entry
+from .picks import of_host, through
+
+__all__ = ["ENTRIES"]
+
+
+def _logged(count: Callable[[Any], int]) -> Callable[[Any], Fact[Any]]:
+    return of_host(lambda host: through(host.kernel.log, lambda log: count(log.events)))
+
+
+def _aer(severity: str) -> Callable[[Any], Fact[Any]]:
+    """All counts of one severity over every hop. A port without the file counts nothing, and so does not count."""
+
+    def summed(host: HostFacts) -> Fact[Any]:
+        total, read = 0, False
+        for hop in host.errors.values():
+            fact = hop.by_severity.get(severity)
+            if fact is None or fact.reason == "not present":
+                continue
+            if fact.value is None:
+                return fact
+            total, read = total + sum(fact.value.values()), True
+        return Fact(total, f"aer_dev_{severity}") if read else Fact(None, f"aer_dev_{severity}", "not present")
+
+    return of_host(summed)
+
+
+def _latched(host: HostFacts) -> Fact[Any]:
+    facts = [hop.latched for hop in host.errors.values() if hop.latched is not None]
+    return Fact(sorted({name for fact in facts for name in fact.value or ()}), "config") if facts else Fact(
+        None, "config", "not present")
+
+
+ENTRIES = (
+    Entry("events.xids", "counter", "high", "none", "Xids in this boot's kernel log",
+          _logged(lambda events: sum(each.count for each in events.xids))),
+    Entry("events.fallen_off", "counter", "high", "none", "GPUs that fell off the bus in this boot",
+          _logged(lambda events: len(events.fallen))),
+    Entry("events.hung_tasks", "counter", "high", "none", "tasks that hung in this boot",
+          _logged(lambda events: len(events.hung))),
+    Entry("events.pcie_errors", "counter", "medium", "none", "PCIe errors in this boot's kernel log",
+          _logged(lambda events: sum(each.count for each in events.pcie))),
+    Entry("events.driver_loads", "counter", "low", "none", "how often the driver was loaded in this boot",
+          _logged(lambda events: events.loads)),
+    Entry("pcie.aer_correctable", "counter", "medium", "none", "corrected PCIe errors over every hop",
+          _aer("correctable")),
+    Entry("pcie.aer_nonfatal", "counter", "high", "none", "uncorrectable PCIe errors, not fatal, over every hop",
+          _aer("nonfatal")),
+    Entry("pcie.aer_fatal", "counter", "high", "none", "fatal PCIe errors over every hop", _aer("fatal")),
+    Entry("pcie.latched", "gauge", "medium", "none", "errors that a hop itself still holds, where nothing counts them",
+          of_host(_latched)),
+    Entry("process.stuck", "gauge", "high", "none", "tasks stuck in the driver, or nobody knows where",
+          of_host(lambda host: through(host.processes, lambda found: len(found.stuck)))),
+    Entry("process.zombies", "gauge", "low", "none", "dead processes not yet collected",
+          of_host(lambda host: through(host.processes, lambda found: len(found.zombies)))),
+)

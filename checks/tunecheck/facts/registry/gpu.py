@@ -1,0 +1,174 @@
+"""What NVML says of the GPUs, all of them counted together. Ids, lanes and speeds of their links are read without it:
+registry/pcie.py."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ..fact import Fact
+from ..nvml import Gpu, Nvml
+from ..stored import Stored
+from .entry import Entry, Fix, Kind, Severity
+from .picks import of_host, tallied
+
+__all__ = ["ENTRIES"]
+
+#: NVML's words for what a board does not have. FUNCTION_NOT_FOUND is the library's: nobody knows then.
+_HAS_NOT = ("NOT_SUPPORTED", "INVALID_ARGUMENT")
+_PLAIN = (str, int, bool, float)
+#: What stands for a number that was taken out of a recording.
+_STANDS_FOR = re.compile(r"(?:GPU-)?0{8}-0{4}-0{4}-0{4}-[0-9a-f]{12}|serial-\d+")
+
+
+def _answered(stored: Stored) -> Fact[Nvml]:
+    """The document; unknown as a whole where a board gave no answer at all, since every count would be wrong."""
+    said = stored.snapshot.nvml
+    for who, why in said.value.errors.items() if said.value else ():
+        if who.startswith("gpu "):
+            return Fact(None, f"NVML {who}", why)
+    return said
+
+
+def _values(stored: Stored, key: str) -> Fact[Any]:
+    """The value of every board, None where it has no such thing."""
+    said = _answered(stored)
+    if said.value is None:
+        return said
+    found = []
+    for gpu in said.value.gpus:
+        value = gpu.values.get(key)
+        if value is None:
+            why = gpu.errors.get(key, "not read")
+            if why not in _HAS_NOT:
+                return Fact(None, f"NVML {gpu.bdf} {key}", why)
+        elif not _plain(value):
+            return Fact(None, f"NVML {gpu.bdf} {key}", "not understood: no plain value")
+        found.append(value)
+    # Also where there is no board, or none that has it.
+    return Fact(None, f"NVML {key}", "not present") if found.count(None) == len(found) else Fact(found, f"NVML {key}")
+
+
+def _plain(value: object) -> bool:
+    return type(value) in _PLAIN and (type(value) is not float or math.isfinite(value))
+
+
+def _tally(key: str) -> Callable[[Stored], Fact[Any]]:
+    def found(stored: Stored) -> Fact[Any]:
+        values = _values(stored, key)
+        return values if values.value is None else Fact(tallied(values.value), values.source)
+
+    return found
+
+
+def _each(key: str) -> Callable[[Stored], Fact[Any]]:
+    return lambda stored: _values(stored, key)
+
+
+def _names(key: str) -> Callable[[Stored], Fact[Any]]:
+    """Numbers that no two boards of the world share, sorted."""
+
+    def found(stored: Stored) -> Fact[Any]:
+        values = _values(stored, key)
+        if values.value is None:
+            return values
+        texts = sorted(str(value) for value in values.value if value is not None)
+        if any(_STANDS_FOR.fullmatch(text) for text in texts):
+            return Fact(None, values.source, "left out of a recording without names")
+        return Fact(texts, values.source)
+
+    return found
+
+
+def _count(stored: Stored) -> Fact[Any]:
+    said = _answered(stored)
+    return said if said.value is None else Fact(len(said.value.gpus), said.source)
+
+
+def _users(stored: Stored) -> Fact[Any]:
+    said = _answered(stored)
+    return said if said.value is None else Fact([_contexts(gpu) for gpu in said.value.gpus], said.source)
+
+
+def _contexts(gpu: Gpu) -> int | None:
+    listed = gpu.values.get("processes")
+    return len(listed) if isinstance(listed, list) else None
+
+
+_GPU_LOCKS = of_host(lambda host: host.gpu_locks)
+
+
+def _locks(stored: Stored) -> Fact[Any]:
+    """Clocks that our role locked in this boot; a note of an earlier boot locks nothing."""
+    locks = _GPU_LOCKS(stored)
+    if locks.value is None:
+        return locks
+    if locks.value.boot_id != stored.snapshot.boot_id.value:
+        return Fact(None, locks.source, "not present")
+    return Fact(tallied("-".join(map(str, pair)) for pair in locks.value.clocks_mhz.values()), locks.source)
+
+
+def _board(name: str, key: str, severity: Severity, fix: Fix, summary: str, unit: str = "") -> Entry:
+    return Entry(f"gpu.{name}", "config", severity, fix, summary, _tally(key), unit)
+
+
+def _moving(kind: Kind, key: str, summary: str, unit: str = "", severity: Severity = "low") -> Entry:
+    return Entry(f"gpu.{key}", kind, severity, "none", f"{summary}, by GPU", _each(key), unit)
+
+
+ENTRIES = (
+    Entry("gpu.count", "config", "high", "hands-on", "GPUs that the driver has", _count, unit="GPUs"),
+    _board("name", "name", "high", "hands-on", "product"),
+    _board("vbios", "vbios", "high", "firmware", "VBIOS version"),
+    _board("memory", "memory_total_mib", "high", "hands-on", "framebuffer", "MiB"),
+    _board("bar1", "bar1_total_mib", "high", "firmware", "BAR1 aperture (Resizable BAR)", "MiB"),
+    _board("ecc", "ecc_mode", "high", "reboot", "ECC now"),
+    _board("ecc_pending", "ecc_pending", "medium", "reboot", "ECC after the next reset"),
+    _board("mig", "mig_mode", "high", "reboot", "MIG now"),
+    _board("mig_pending", "mig_pending", "medium", "reboot", "MIG after the next reset"),
+    _board("power_limit", "power_limit_mw", "high", "reload", "power limit set", "mW"),
+    _board("power_default", "power_limit_default_mw", "medium", "firmware", "power limit of the board", "mW"),
+    _board("power_min", "power_limit_min_mw", "low", "firmware", "lowest power limit", "mW"),
+    _board("power_max", "power_limit_max_mw", "medium", "firmware", "highest power limit", "mW"),
+    _board("clock_sm_max", "clock_sm_max_mhz", "medium", "firmware", "highest SM clock", "MHz"),
+    _board("clock_memory_max", "clock_memory_max_mhz", "medium", "firmware", "highest memory clock", "MHz"),
+    Entry("gpu.clock_locks", "config", "high", "reload", "SM clocks that our role locked in this boot",
+          _locks, unit="MHz"),
+    _board("persistence", "persistence", "medium", "reload", "persistence mode"),
+    _board("compute_mode", "compute_mode", "high", "reload", "who may use a GPU"),
+    _board("addressing", "addressing_mode", "medium", "reload", "HMM, ATS or none"),
+    _board("link_gen_board", "link_gen_board", "medium", "hands-on", "highest PCIe generation of the board"),
+    _board("temperature_slowdown", "temperature_slowdown_c", "low", "firmware", "where hardware slows down",
+           "degrees C"),
+    _board("temperature_shutdown", "temperature_shutdown_c", "low", "firmware", "where hardware shuts down",
+           "degrees C"),
+    _board("fabric_state", "fabric_state", "high", "reload", "registration with NVSwitch"),
+    _board("fabric_status", "fabric_status", "high", "reload", "how that registration ended"),
+    _board("nvlinks", "nvlinks_active", "high", "hands-on", "NVLinks that are up", "links"),
+    _board("remap_pending", "remap_pending", "high", "reboot", "a row remap waits for a reset"),
+    _board("remap_failed", "remap_failed", "high", "hands-on", "a row could not be remapped"),
+    _board("recovery_action", "recovery_action", "high", "reboot",
+           "what the driver asks for: 0 nothing, 1 reset, 2 reboot, 3 drain P2P, 4 drain and reset"),
+    Entry("gpu.uuids", "identity", "high", "hands-on", "UUIDs of the GPUs", _names("uuid")),
+    Entry("gpu.serials", "identity", "high", "hands-on", "serial numbers of the boards", _names("serial")),
+    Entry("gpu.contexts", "gauge", "low", "none", "processes with a context, by GPU", _users),
+    _moving("gauge", "memory_used_mib", "framebuffer in use", "MiB"),
+    _moving("gauge", "bar1_used_mib", "BAR1 in use", "MiB"),
+    _moving("gauge", "temperature_c", "core temperature", "degrees C"),
+    _moving("gauge", "power_draw_mw", "power draw", "mW"),
+    _moving("gauge", "clock_sm_mhz", "SM clock", "MHz"),
+    _moving("gauge", "clock_memory_mhz", "memory clock", "MHz"),
+    _moving("gauge", "clocks_event_reasons", "why the clocks are not higher", "bit mask"),
+    _moving("gauge", "pstate", "P0 (fastest) to P15"),
+    _moving("gauge", "utilization_gpu", "time with a kernel running", "percent"),
+    _moving("gauge", "utilization_memory", "time with memory traffic", "percent"),
+    _moving("counter", "ecc_volatile_corrected", "corrected memory errors since the driver was loaded"),
+    _moving("counter", "ecc_volatile_uncorrected", "uncorrected memory errors since then", severity="high"),
+    _moving("counter", "ecc_aggregate_corrected", "corrected memory errors over the board's life"),
+    _moving("counter", "ecc_aggregate_uncorrected", "uncorrected memory errors over its life", severity="high"),
+    _moving("counter", "remapped_correctable", "rows remapped after correctable errors", "rows", "medium"),
+    _moving("counter", "remapped_uncorrectable", "rows remapped after uncorrectable errors", "rows", "high"),
+    _moving("counter", "replay_counter", "PCIe replays since the driver was loaded", severity="medium"),
+)

@@ -1,0 +1,49 @@
+"""What can be compared with what, and which box is which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...spec.boards import board
+from ..fact import Fact
+from ..identity import digest
+from ..stored import Stored
+from .flatten import clean
+from .picks import tallied
+
+__all__ = ["hardware", "key"]
+
+
+def hardware(stored: Stored) -> str:
+    """The class of a box: product, accelerators x count, processor, memory, architecture. By PCI ids, which are there
+    also without a driver; what is not known is "?". Never raises."""
+    host = stored.snapshot.host
+    own = host.identity.value if host else None
+    found = stored.snapshot.topology.accelerators
+    boards = "no accelerator" if not found.value else " + ".join(
+        f"{count} x {name}" for name, count in tallied(_name(device.ids) for device in found.value).items())
+    parts = [_text(own.product if own else None), boards if found.known else "?", _text(own.cpu_model if own else None),
+             _text(own.memory_gib if own else None, " GiB"), _text(own.arch if own else None)]
+    return str(clean(", ".join(parts)))
+
+
+def _name(ids: str) -> str:
+    known = board(ids)
+    return known.name if known else ids
+
+
+def _text(fact: Fact[Any] | None, unit: str = "") -> str:
+    if fact is None or fact.value is None:
+        return "no name" if fact is not None and fact.missing else "?"
+    return f"{fact.value}{unit}"
+
+
+def key(stored: Stored) -> str | None:
+    """What a box is, whatever it is called: 32 hex digits over machine id and board. Clones of one image, which share a
+    machine id, differ by their boards. None where one of both cannot be told (read without root, or no machine id): a
+    key that leaves one out would be another key the next day."""
+    host = stored.snapshot.host
+    own = host.identity.value if host else None
+    if own is None or own.machine.value is None or not (own.board.known or own.board.missing):
+        return None
+    return digest("tunecheck host", own.machine.value, own.board.value or "")

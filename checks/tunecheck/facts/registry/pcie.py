@@ -1,0 +1,214 @@
+"""PCI Express: accelerators, the links above them, ACS and the IOMMU. Addresses are counted away: two equal boxes may
+number their buses differently."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ...formats.pcie_cap import Express, generation
+from ..fact import Fact
+from ..pci import Device
+from ..snapshot import HostFacts, Snapshot
+from ..stored import Stored
+from .entry import Entry
+from .picks import booted, counted, of_host, tallied
+
+__all__ = ["ENTRIES"]
+
+_NONE: Fact[Any] = Fact(None, "config", "not present")
+
+
+def _accelerators(pick: Callable[[Device], Fact[Any]]) -> Callable[[Stored], Fact[Any]]:
+    def found(stored: Stored) -> Fact[Any]:
+        listed = stored.snapshot.topology.accelerators
+        return listed if listed.value is None else counted([pick(device) for device in listed.value], listed.source)
+
+    return found
+
+
+def _bridges(pick: Callable[[Device], Fact[Any]]) -> Callable[[Stored], Fact[Any]]:
+    """Over every port above an accelerator."""
+
+    def found(stored: Stored) -> Fact[Any]:
+        topology = stored.snapshot.topology
+        if topology.accelerators.value is None:
+            return topology.accelerators
+        return counted([pick(device) for device in topology.bridges.values()], topology.accelerators.source)
+
+    return found
+
+
+def _express(pick: Callable[[Express], object]) -> Callable[[Device], Fact[Any]]:
+    """Out of the capability; conventional PCI has none."""
+
+    def found(device: Device) -> Fact[Any]:
+        express = device.express
+        if express.reason is not None:
+            return express
+        return _NONE if express.value is None else Fact(pick(express.value), express.source)
+
+    return found
+
+
+def _link(pick: Callable[[Any], object]) -> Callable[[Device], Fact[Any]]:
+    return _express(lambda express: pick(express.link) if express.link else None)
+
+
+def _gen(fact: Fact[str]) -> Fact[Any]:
+    """``32.0 GT/s PCIe`` -> 5."""
+    return fact if fact.value is None else Fact(generation(fact.value) or fact.value, fact.source)
+
+
+def _ids(device: Device) -> Fact[Any]:
+    return Fact(device.ids, "")
+
+
+def _bound(device: Device) -> Fact[Any]:
+    return Fact("none", "") if device.driver.missing else device.driver
+
+
+def _relations(stored: Stored) -> Fact[Any]:
+    """Every pair by how it relates; unknown where one cannot be told, but for a machine that hides its tree."""
+    topology = stored.snapshot.topology
+    if topology.accelerators.value is None:
+        return topology.accelerators
+    facts = [pair.relation for pair in topology.pairs]
+    return counted([Fact("hidden", fact.source) if (fact.reason or "").startswith("not derivable") else fact
+                    for fact in facts], topology.accelerators.source)
+
+
+def _told(stored: Stored) -> Fact[Any]:
+    table = stored.snapshot.topo_text
+    return table if table.value is None else Fact(tallied(table.value.relations.values()), table.source)
+
+
+def _peer(way: str) -> Callable[[Stored], Fact[Any]]:
+    def found(stored: Stored) -> Fact[Any]:
+        said = stored.snapshot.p2p
+        if said.value is None:
+            # One board, or none: there is no peer.
+            return Fact(None, said.source, "not present") if (said.reason or "").startswith("not asked") else said
+        return counted([fact for key, fact in said.value.items() if key[2] == way], said.source)
+
+    return found
+
+
+def _control(device: Device) -> Fact[Any]:
+    acs = device.acs
+    return acs if acs.reason is not None else Fact(
+        "none" if acs.value is None else f"{acs.value.ctl & 0xffff:#06x}", acs.source)
+
+
+def _acs(of_paths: bool) -> Callable[[Stored], Fact[Any]]:
+    """ACSCtl by the port's role: {"Downstream Port 0x001d": 8}; ``of_paths``: of the ports that peers' traffic
+    crosses."""
+
+    def found(stored: Stored) -> Fact[Any]:
+        return counted([_with_role(device) for device in _ports(stored.snapshot, of_paths)], "config")
+
+    return found
+
+
+def _ports(snapshot: Snapshot, of_paths: bool) -> Iterable[Device]:
+    topology = snapshot.topology
+    crossed = set(topology.path_ports())
+    return [device for bdf, device in topology.bridges.items() if (bdf in crossed) is of_paths]
+
+
+def _with_role(device: Device) -> Fact[Any]:
+    control = _control(device)
+    if control.value is None:
+        return control
+    role = device.express.value.port if device.express.value else "port"
+    return Fact(f"{role} {control.value}", control.source)
+
+
+def _redirecting(stored: Stored) -> Fact[Any]:
+    """How many of the ports that peers' traffic crosses send it up."""
+    number = 0
+    for device in _ports(stored.snapshot, True):
+        if device.acs.reason is not None:
+            return device.acs
+        number += device.acs.value is not None and device.acs.value.redirects
+    return Fact(number, "config")
+
+
+def _modes(host: HostFacts) -> Fact[Any]:
+    return counted(list(host.iommu.values()), "iommu_group")
+
+
+def _near(host: HostFacts) -> Fact[Any]:
+    near = host.neighbours
+    return near if near.value is None else Fact(tallied(each.kind for each in near.value), near.source)
+
+
+def _addresses(stored: Stored) -> Fact[Any]:
+    found = stored.snapshot.topology.accelerators
+    return found if found.value is None else Fact([device.bdf for device in found.value], found.source)
+
+
+_DEVICES = "/sys/bus/pci/devices"
+ENTRIES = (
+    Entry("pcie.accelerators", "config", "high", "hands-on", "accelerators by PCI id", _accelerators(_ids)),
+    Entry("pcie.unlisted", "config", "high", "reboot", "GPUs that the driver has and the PCI tree has not",
+          lambda stored: Fact(len(stored.snapshot.topology.unlisted), _DEVICES)),
+    Entry("pcie.addresses", "gauge", "low", "none", "where the accelerators are", _addresses),
+    Entry("pcie.answers", "config", "high", "hands-on", "accelerators whose configuration space answers",
+          _accelerators(lambda device: device.answers)),
+    Entry("pcie.driver", "config", "high", "reload", "kernel driver bound to the accelerators", _accelerators(_bound)),
+    Entry("pcie.numa", "config", "high", "firmware", "accelerators by NUMA node; -1: none",
+          _accelerators(lambda device: device.numa_node)),
+    Entry("pcie.width", "config", "high", "hands-on", "lanes of the accelerators' links now",
+          _accelerators(lambda device: device.link.width), unit="lanes"),
+    Entry("pcie.width_max", "config", "high", "hands-on", "most lanes that both ends of those links have",
+          _accelerators(lambda device: device.link.max_width), unit="lanes"),
+    Entry("pcie.gen_max", "config", "high", "firmware", "highest generation of those links",
+          _accelerators(lambda device: _gen(device.link.max_speed))),
+    Entry("pcie.gen", "gauge", "low", "none", "generation of those links now: an idle one sleeps",
+          _accelerators(lambda device: _gen(device.link.speed))),
+    Entry("pcie.payload", "config", "medium", "reboot", "largest packet set (MPS) at the accelerators",
+          _accelerators(_express(lambda express: express.payload)), unit="bytes"),
+    Entry("pcie.read_request", "config", "medium", "reboot", "largest read request set (MRRS) at the accelerators",
+          _accelerators(_express(lambda express: express.read_request)), unit="bytes"),
+    Entry("pcie.relaxed_ordering", "config", "medium", "firmware", "relaxed ordering at the accelerators",
+          _accelerators(_express(lambda express: express.relaxed_ordering))),
+    Entry("pcie.extended_tag", "config", "medium", "firmware", "extended tags at the accelerators",
+          _accelerators(_express(lambda express: express.extended_tag))),
+    Entry("pcie.aspm", "config", "medium", "reboot", "power saving switched on at the accelerators' links",
+          _accelerators(_link(lambda link: link.aspm or "off"))),
+    Entry("pcie.gen_target", "config", "medium", "firmware", "speed limit set at the accelerators (Link Control 2)",
+          _accelerators(_link(lambda link: link.target_gen))),
+    Entry("pcie.bridge.ids", "config", "high", "hands-on", "ports above the accelerators by PCI id", _bridges(_ids)),
+    Entry("pcie.bridge.width", "config", "high", "hands-on", "lanes of those ports now",
+          _bridges(lambda device: device.link.width), unit="lanes"),
+    Entry("pcie.bridge.gen_max", "config", "medium", "firmware", "highest generation of those ports",
+          _bridges(lambda device: _gen(device.link.max_speed))),
+    Entry("pcie.bridge.gen", "gauge", "low", "none", "generation of those ports now",
+          _bridges(lambda device: _gen(device.link.speed))),
+    Entry("pcie.bridge.payload", "config", "medium", "reboot", "largest packet set (MPS) at those ports",
+          _bridges(_express(lambda express: express.payload)), unit="bytes"),
+    Entry("pcie.bridge.aspm", "config", "medium", "reboot", "power saving switched on at those ports",
+          _bridges(_link(lambda link: link.aspm or "off"))),
+    Entry("pcie.relation", "config", "high", "hands-on", "pairs of accelerators by how they relate (PIX ... SYS)",
+          _relations),
+    Entry("pcie.relation_told", "config", "medium", "hands-on", "the same as the driver's table tells it", _told),
+    Entry("pcie.neighbours", "config", "low", "hands-on", "drives and network cards below the accelerators' ports",
+          of_host(_near)),
+    Entry("p2p.read", "config", "high", "reload", "pairs by whether the driver lets one GPU read the other",
+          _peer("read")),
+    Entry("p2p.write", "config", "high", "reload", "pairs by whether it lets one write to the other", _peer("write")),
+    Entry("acs.redirecting", "config", "high", "reload", "ports between accelerators that send their traffic up",
+          _redirecting),
+    Entry("acs.path_ports", "config", "high", "reload", "ACS control of the ports between accelerators, by role",
+          _acs(True)),
+    Entry("acs.other_ports", "config", "low", "reboot", "ACS control of the other ports above them, by role",
+          _acs(False)),
+    Entry("acs.accelerators", "config", "low", "reboot", "ACS control of the accelerators themselves",
+          _accelerators(_control)),
+    Entry("acs.unit", "config", "high", "reload", "the unit that clears the redirect bits starts at boot",
+          of_host(lambda host: host.acs_unit)),
+    Entry("iommu.mode", "config", "high", "reboot", "IOMMU groups of the accelerators by type", of_host(_modes)),
+    Entry("iommu.table", "config", "medium", "firmware", "the firmware's IOMMU table: IVRS (AMD), DMAR (Intel)",
+          of_host(lambda host: booted(host, lambda log: log.boot.iommu_table or None))),
+)

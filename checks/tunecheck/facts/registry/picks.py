@@ -1,0 +1,75 @@
+"""How entries read a snapshot: the facts below the host, values of several devices counted, absence kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..fact import Fact
+from ..snapshot import HostFacts
+from ..stored import Stored
+
+__all__ = ["NOTHING", "booted", "counted", "of_host", "tallied", "through", "word"]
+
+Pick = Callable[[Stored], Fact[Any]]
+#: The thing does not exist there.
+NOTHING: Fact[Any] = Fact(None, "", "not present")
+_LESS: Fact[Any] = Fact(None, "snapshot", "not in it: `tunecheck topo` read it, which reads less")
+
+
+def of_host(pick: Callable[[HostFacts], Fact[Any]]) -> Pick:
+    """``pick`` out of the part that `tunecheck topo` does without."""
+
+    def picked(stored: Stored) -> Fact[Any]:
+        host = stored.snapshot.host
+        return _LESS if host is None else pick(host)
+
+    return picked
+
+
+def through(fact: Fact[Any], make: Callable[[Any], Any]) -> Fact[Any]:
+    """What ``make`` gives for the value; the reason where there is none."""
+    return fact if fact.value is None else Fact(make(fact.value), fact.source)
+
+
+def booted(host: HostFacts, make: Callable[[Any], Any]) -> Fact[Any]:
+    """What ``make`` gives for the kernel log, where it reaches back to the boot: a log that lost its start also lost
+    what the kernel said once."""
+    log = host.kernel.log
+    if log.value is None:
+        return log
+    return Fact(make(log.value), log.source) if log.value.complete else Fact(
+        None, log.source, "the log does not reach back to the boot")
+
+
+def word(value: object) -> str:
+    """A value as the name of what is counted."""
+    if type(value) is str:
+        return value
+    return "none" if value is None else str(value).lower() if type(value) is bool else str(value)
+
+
+def tallied(values: Iterable[object]) -> dict[str, int]:
+    """{"595.58.03": 8}: what several devices say, whichever they are, by the words."""
+    found: dict[str, int] = {}
+    for value in values:
+        name = value if type(value) is str else word(value)
+        found[name] = found.get(name, 0) + 1
+    return dict(sorted(found.items())) if len(found) > 1 else found
+
+
+def counted(facts: Sequence[Fact[Any]], source: str = "") -> Fact[Any]:
+    """The same of facts. Unknown where one of them is; absent where all are: then no device has it."""
+    values: list[object] = []
+    missing = 0
+    for fact in facts:
+        if fact.reason is None:
+            values.append(fact.value)
+        elif fact.reason == "not present":
+            missing += 1
+        else:
+            dark = sum(not (each.known or each.missing) for each in facts)
+            return Fact(None, fact.source, f"{fact.reason} ({dark} of {len(facts)})")
+    if missing and missing == len(facts):
+        return Fact(None, source or facts[0].source, "not present")
+    return Fact(tallied([*values, *[None] * missing]), source)

@@ -1,0 +1,64 @@
+"""The box under its accelerators, who it is, and who looked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..fact import Fact
+from ..identity import Identity
+from ..same_machine import STANDS_FOR
+from ..stored import Stored
+from .entry import Entry
+from .picks import of_host, through
+
+__all__ = ["ENTRIES"]
+
+
+def _identity(pick: Callable[[Identity], Fact[Any]]) -> Callable[[Any], Fact[Any]]:
+    return of_host(lambda host: host.identity if host.identity.value is None else pick(host.identity.value))
+
+
+def _hostname(stored: Stored) -> Fact[Any]:
+    name = stored.snapshot.hostname
+    if name.value is not None and STANDS_FOR.fullmatch(name.value):
+        return Fact(None, name.source, "left out of a recording without names")
+    return name
+
+
+def _spec(pick: Callable[[Any], str]) -> Callable[[Stored], Fact[Any]]:
+    return lambda stored: Fact(pick(stored.frozen) if stored.frozen else None, "/etc/tunecheck/spec.json")
+
+
+ENTRIES = (
+    Entry("tunecheck", "config", "low", "reload", "version of the checker",
+          lambda stored: Fact(stored.tunecheck, "snapshot"), pin=True),
+    Entry("spec", "config", "medium", "reload", "digest of the spec, null without one",
+          _spec(lambda frozen: frozen.digest), pin=True),
+    Entry("spec.profile", "config", "low", "reload", "profile that the spec is made of",
+          _spec(lambda frozen: frozen.profile)),
+    Entry("platform.vendor", "config", "medium", "hands-on", "who made the box", _identity(lambda each: each.vendor)),
+    Entry("platform.product", "config", "medium", "hands-on", "model of the box", _identity(lambda each: each.product)),
+    Entry("platform.board", "config", "medium", "hands-on", "model of the mainboard",
+          _identity(lambda each: each.board_name)),
+    Entry("platform.bios_vendor", "config", "low", "firmware", "who made the firmware",
+          _identity(lambda each: each.bios_vendor)),
+    Entry("platform.bios", "config", "high", "firmware", "version of the firmware (BIOS)",
+          _identity(lambda each: each.bios_version)),
+    Entry("platform.bios_date", "config", "low", "firmware", "date of the firmware",
+          _identity(lambda each: each.bios_date)),
+    Entry("platform.cpu", "config", "high", "hands-on", "model of the processors",
+          _identity(lambda each: each.cpu_model)),
+    Entry("platform.memory", "config", "high", "hands-on", "installed memory, as near as the kernel tells it",
+          _identity(lambda each: each.memory_gib), unit="GiB"),
+    Entry("platform.arch", "config", "high", "hands-on", "x86_64 or aarch64", _identity(lambda each: each.arch)),
+    Entry("platform.secure_boot", "config", "medium", "firmware", "Secure Boot is on",
+          of_host(lambda host: host.platform.secure_boot)),
+    Entry("platform.acpi_tables", "config", "low", "firmware", "ACPI tables that the firmware brings",
+          of_host(lambda host: through(host.platform.acpi_tables, sorted))),
+    Entry("identity.machine", "identity", "high", "hands-on", "machine id, as systemd makes it for one application",
+          _identity(lambda each: each.machine)),
+    Entry("identity.board", "identity", "high", "hands-on", "digest of the board's serial number",
+          _identity(lambda each: each.board)),
+    Entry("identity.hostname", "identity", "low", "reload", "what the box calls itself", _hostname),
+)

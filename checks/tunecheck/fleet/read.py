@@ -1,0 +1,159 @@
+"""What one host's answer says: unpacked, flattened, judged. The answer is a stranger's, and spoils only its own row."""
+
+from __future__ import annotations
+
+import calendar
+import hmac
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from ..errors import UsageError
+from ..facts.registry import Flat, entry_of, flatten, hardware, key
+from ..facts.stored import MAX_BYTES, Stored, unpack
+from ..formats import secrets
+from ..rules import judge
+from ..rules.finding import Case, Finding
+from ..spec.frozen import Frozen
+from .families import outcomes
+from .model import Answer, Change, Problem, Seen
+
+__all__ = ["seen"]
+
+_NO_KEY = "no fleet key: a plain digest of it could be guessed"
+#: Reasons for which nobody failed: the snapshot is older or of a recording, or there is no such thing to read.
+_NO_FAILURE = ("not in this snapshot", "not in it:", "not recorded", "not in the import", "left out of a",
+               "its file's name holds no version", "no kernel module is kept here", _NO_KEY,
+               "the log does not reach back")
+_BAD = ("fail", "warn", "unknown")
+_LINE, _MANY = 2000, 500
+#: A clock before the project, or far ahead of any, tells no time.
+_EARLIEST, _LATEST = 1.5e9, 4.0e9
+
+
+def seen(answer: Answer, spec: Frozen | None = None, fleet_key: bytes | None = None) -> Seen:
+    """The answer, ready for the store. ``spec``: judge by this one, not by the box's own. ``fleet_key``: secrets are
+    kept as HMACs with it, without one they are unknown. Never raises: what is no snapshot is "garbled" with a reason,
+    and an answer that is not ok keeps its status."""
+    if answer.status not in ("ok", "partial"):
+        return Seen(answer.host, answer.group, answer.status, _line(answer.reason))
+    try:
+        if len(answer.content) > MAX_BYTES:
+            raise ValueError(f"larger than {MAX_BYTES >> 20} MiB; no snapshot of tunecheck is")
+        stored = unpack(answer.content)
+    except Exception as error:      # ValueError with a sentence; whatever else a hostile document provokes
+        why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__} while reading it"
+        return Seen(answer.host, answer.group, "garbled", _line(f"not a usable snapshot: {why}"))
+    try:
+        return _seen(answer, stored, spec, fleet_key)
+    except Exception as error:
+        return Seen(answer.host, answer.group, "garbled",
+                    f"not a usable snapshot: {type(error).__name__} while judging it")
+
+
+def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes | None) -> Seen:
+    flat = flatten(stored)
+    known, volatile, unknown, hidden = _by_class(flat, fleet_key)
+    findings, why = _judged(stored, spec)
+    worst = outcomes(findings)
+    problems = tuple(_problem(finding, hidden) for finding in findings if finding.outcome in _BAD)[:_MANY]
+    if why:
+        problems = (Problem("spec-present", answer.host, "unknown", why), *problems)
+        worst = {**worst, "spec": "unknown"}
+    failed = {name: reason for name, reason in unknown.items() if not any(each in reason for each in _NO_FAILURE)}
+    status, reason = answer.status, answer.reason
+    if failed and status == "ok":
+        first, because = min(failed.items())
+        status, reason = "partial", f"{len(failed)} facts are unknown, such as {first}: {because}"
+    boot = stored.snapshot.boot_id.value
+    return Seen(
+        answer.host, answer.group, status, _line(reason), key(stored), hardware(stored), _line(stored.tunecheck, 40),
+        stored.frozen.digest if stored.frozen else None, _line(boot, 64) if boot else None, known, volatile, unknown,
+        problems, worst, tuple(_changes(stored)), _masked(answer.content) if hidden else answer.content)
+
+
+def _by_class(flat: Flat, fleet_key: bytes | None
+              ) -> tuple[dict[str, Any], dict[str, Any], dict[str, str], bool]:
+    """Facts to keep as history; of which only the newest is kept; the unknown ones; whether there is a secret."""
+    known: dict[str, Any] = {}
+    volatile: dict[str, Any] = {}
+    unknown = dict(flat.unknown)
+    hidden = False
+    for name, value in flat.known.items():
+        entry = entry_of(name)
+        kind = entry.kind if entry else "config"
+        if kind in ("config", "identity"):
+            known[name] = value
+        elif kind != "secret":
+            volatile[name] = value
+        elif value is None:
+            known[name] = None
+        else:
+            hidden = True
+            if fleet_key:
+                known[name] = "hmac:" + hmac.digest(fleet_key, f"{name}\0{value}".encode("utf-8", "replace"),
+                                                    "sha256")[:16].hex()
+            else:
+                unknown[name] = _NO_KEY
+    return known, volatile, unknown, hidden
+
+
+def _judged(stored: Stored, spec: Frozen | None) -> tuple[list[Finding], str]:
+    """The findings, and why they are not by the spec that was asked for."""
+    why = ""
+    try:
+        frozen = stored.judged_with(spec)
+    except UsageError:
+        frozen = stored.frozen
+        why = ("judged by the box's own spec: the given one names other accelerators or modules, whose facts were not "
+               "read there; provision the box with it first")
+    return judge(Case(stored.snapshot, frozen), "preflight"), why
+
+
+def _problem(finding: Finding, hidden: bool) -> Problem:
+    def text(value: str) -> str:
+        return _line(secrets.mask(value) if hidden else value)
+
+    remedy = finding.remedy
+    return Problem(finding.id, _line(finding.subject, 200), cast(Any, finding.outcome), text(finding.text),
+                   text(finding.expected), text(remedy.text) if remedy else "",
+                   remedy.ansible_tags if remedy else (), bool(remedy and remedy.needs_reboot))
+
+
+def _changes(stored: Stored) -> Iterator[Change]:
+    """Runs of our roles, out of the receipt."""
+    receipt = stored.snapshot.receipt.value
+    for run in receipt.runs if receipt else ():
+        at = _seconds(run.at)
+        if at is not None:
+            yield Change(_line(run.note, 200), at, _line(run.state, 20))
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        at = float(calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ")))
+    except (ValueError, OverflowError):
+        return None
+    return at if _EARLIEST < at < _LATEST else None
+
+
+def _line(text: str, most: int = _LINE) -> str:
+    """One line of printable characters."""
+    text = re.sub(r"\s+", " ", text[:most])
+    return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)
+
+
+def _masked(content: bytes) -> bytes:
+    """The snapshot without its secrets: it is kept."""
+    def walked(value: Any) -> Any:
+        if isinstance(value, str):
+            return secrets.mask(value)
+        if isinstance(value, Mapping):
+            return {name: walked(part) for name, part in value.items()}
+        if isinstance(value, Iterable):
+            return [walked(part) for part in value]
+        return value
+
+    return json.dumps(walked(json.loads(content))).encode()

@@ -1,0 +1,167 @@
+"""One host's answer, read: facts by class, findings by family, runs of our roles, and nothing that breaks it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.unit.facts import trees
+from tests.unit.facts.test_identity import machine
+from tests.unit.facts.trees import Machine, frozen, full, switch
+
+from tunecheck import __version__
+from tunecheck.facts.snapshot import gather
+from tunecheck.facts.stored import Stored, packed
+from tunecheck.fleet.families import FAMILIES, family_of
+from tunecheck.fleet.model import Answer, Change, Seen
+from tunecheck.fleet.read import seen
+from tunecheck.host.early import DPKG
+from tunecheck.rules import RULES, Case, judge
+from tunecheck.rules.finding import OUTCOMES
+from tunecheck.spec.frozen import Accelerators, Frozen
+
+RECEIPT = "/var/lib/tunecheck/receipt.json"
+
+
+def answer(found: Machine, spec: Frozen | None = None, **more: Any) -> Answer:
+    spec = spec or frozen()
+    content = packed(Stored(gather(found.host(), spec.spec, True), spec), created=0)
+    return Answer("gpu01", "h100", "ok", **{"content": content, **more})
+
+
+def box() -> Machine:
+    return trees.driver(machine())
+
+
+def test_an_answer() -> None:
+    found = seen(answer(box()))
+    assert (found.host, found.group, found.tunecheck, found.spec) == ("gpu01", "h100", __version__, frozen().digest)
+    assert found.boot_id == "11111111-2222-3333-4444-555555555555" and found.key and len(found.key) == 32
+    assert found.hardware.startswith("SYS-521GE-TNRT, 2 x RTX PRO 6000")
+    assert found.known["driver.loaded"] == "595.71.05" and found.known["package.nvidia-container-toolkit"] == "1.18.0-1"
+    assert found.known["identity.hostname"] == "box1"
+    assert found.volatile["boot.id"] == found.boot_id and "events.xids" in found.volatile
+    assert not set(found.known) & set(found.volatile)
+    assert "acs-redirect" in {each.check for each in found.problems} and found.outcomes["acs"] == "fail"
+    problem = next(each for each in found.problems if each.check == "acs-redirect")
+    assert problem.outcome == "fail" and problem.tags == ("acs",) and "ansible-playbook" in problem.remedy
+
+
+def test_the_findings_are_those_of_the_rules() -> None:
+    given = answer(box())
+    found = seen(given)
+    facts = Stored(gather(box().host(), frozen().spec, True), frozen())
+    every = judge(Case(facts.snapshot, facts.frozen), "preflight")
+    assert [(each.check, each.subject, each.outcome) for each in found.problems] == [
+        (each.id, each.subject, each.outcome) for each in every if each.outcome in ("fail", "warn", "unknown")]
+    for family, outcome in found.outcomes.items():
+        own = {each.outcome for each in every if family_of(each.id) == family}
+        assert outcome == min(own, key=OUTCOMES.index)
+
+
+def test_every_check_has_a_family() -> None:
+    families = {rule.id: family_of(rule.id) for rule in RULES}
+    assert set(families.values()) == set(FAMILIES)
+    wrong = {check for check, family in families.items() if family == "errors"} - {
+        "link-errors", "gpu-fallen-off", "kernel-log-complete", "kernel-taint", "xid", "aer-events", "aer-ownership",
+        "hung-task"}
+    assert not wrong, "these are in no family"
+
+
+@pytest.mark.parametrize("status", ["unreachable", "refused", "timeout", "missing", "garbled"])
+def test_who_did_not_answer_says_nothing(status: Any) -> None:
+    found = seen(Answer("gpu01", "h100", status, b"{}", "ssh: no\nroute\x1b[31m"))
+    assert found == Seen("gpu01", "h100", status, "ssh: no route?[31m")
+
+
+def test_a_collector_that_failed_makes_it_partial() -> None:
+    broken = box()
+    broken.runs[DPKG] = "timed out after 10 s"
+    found = seen(answer(broken))
+    assert found.status == "partial" and "timed out after 10 s" in found.unknown["package."]
+    assert "facts are unknown, such as" in found.reason
+
+
+def test_an_older_tunecheck_is_not_partial() -> None:
+    """Nobody failed: it does not know of those facts."""
+    whole = answer(full(switch(), "iommu=pt").gone("read", RECEIPT))
+    document = json.loads(whole.content)
+    before = seen(whole)
+    document["tunecheck"] = "0.0.9"
+    for name in ("serving", "identity", "gpu_locks"):
+        document["snapshot"]["host"].pop(name)
+    after = seen(Answer("a", "b", "ok", json.dumps(document).encode()))
+    assert after.tunecheck == "0.0.9" and "serving.recipe" in after.unknown
+    assert after.reason.partition(", such as")[0] == before.reason.partition(", such as")[0] or after.status == "ok"
+
+
+def test_a_given_spec_judges() -> None:
+    other = frozen(iommu="off")
+    assert "cmdline-token" not in {each.check for each in seen(answer(box())).problems}
+    found = seen(answer(box()), other)
+    assert found.spec == frozen().digest, "the box's own"
+    assert "cmdline-token" in {each.check for each in found.problems}
+    strange = frozen(accelerators=Accelerators(pci_ids=("10de:2335",), count=8))
+    found = seen(answer(box()), strange)
+    assert found.outcomes["spec"] == "unknown" and "judged by the box's own spec" in found.problems[0].text
+    assert found.outcomes["acs"] == "fail"
+
+
+def test_runs_of_our_roles() -> None:
+    history = [{"at": "2026-11-20T05:00:00Z", "state": "staged", "note": "trial boot staged"},
+               {"at": "yesterday", "state": "x", "note": "y"}, 7, {"at": "1970-01-01T00:00:01Z"},
+               {"at": "2026-11-20T05:04:00Z", "state": "committed", "note": "trial boot\x1b proven"}]
+    found = box()
+    found.errors.pop(f"read {RECEIPT}", None)
+    found.file(RECEIPT, json.dumps({"schema": "tunecheck/receipt/1", "state": "committed", "history": history}))
+    assert seen(answer(found)).changes == (
+        Change("trial boot staged", 1795150800.0, "staged"),
+        Change("trial boot? proven", 1795151040.0, "committed"))
+
+
+def test_a_secret_is_kept_as_a_keyed_digest_or_not_at_all() -> None:
+    secret = answer(trees.driver(full(switch(), "iommu=pt cloud.token=hunter2hunter2")))
+    without, keyed = seen(secret), seen(secret, fleet_key=b"key")
+    assert "no fleet key" in without.unknown["kernel.secret.cloud.token"]
+    digest = keyed.known["kernel.secret.cloud.token"]
+    assert digest.startswith("hmac:") and digest == seen(secret, fleet_key=b"key").known["kernel.secret.cloud.token"]
+    assert digest != seen(secret, fleet_key=b"other").known["kernel.secret.cloud.token"]
+    for found in (without, keyed):
+        assert "hunter2" not in repr(found), "nor in the document that is kept"
+        again = seen(Answer("gpu01", "h100", "ok", found.document))
+        assert again.known["kernel.cmdline.iommu"] == "pt" and again.status != "garbled"
+    plain = answer(box())
+    assert seen(plain).document is plain.content
+
+
+_CONTENT = answer(box()).content
+
+
+@pytest.mark.parametrize(("content", "reason"), [
+    (b"", "not JSON"), (b"[" * 100_000, "not JSON"), (b"Welcome!\n" + _CONTENT, "not JSON"),
+    (b'{"schema": "tunecheck/snapshot/9"}', "reads tunecheck/snapshot/1"), (_CONTENT[:-40], "cut short"),
+    (b'{"schema": "tunecheck/snapshot/1"}', "expected an object"), (b"\xff\xfe", "not JSON")])
+def test_what_is_no_snapshot_is_garbled(content: bytes, reason: str) -> None:
+    found = seen(Answer("gpu01", "h100", "ok", content))
+    assert found.status == "garbled" and reason in found.reason and not found.known and not found.document
+
+
+def test_a_host_that_is_too_large_is_garbled() -> None:
+    assert "larger than 64 MiB" in seen(Answer("a", "b", "ok", b" " * (64 << 20 | 1))).reason
+
+
+@settings(max_examples=120, deadline=None, derandomize=True, database=None,
+          suppress_health_check=[HealthCheck.too_slow])
+@given(place=st.integers(0, 1 << 20), length=st.sampled_from((0, 1, 3, 30)),
+       insert=st.sampled_from((b"", b"1", b"null", b'"x"', b"[]", b"{}", b"-", b"true", b",", b"\xff", b"1e999",
+                               b"\\ud800", b"\\u001b[31m", b"<script>", b"9" * 5000)))
+def test_no_damage_breaks_it(place: int, length: int, insert: bytes) -> None:
+    at = place % len(_CONTENT)
+    found = seen(Answer("gpu01", "h100", "ok", _CONTENT[:at] + insert + _CONTENT[at + length:]))
+    assert found.status in ("ok", "partial", "garbled")
+    shown = repr((found.reason, found.known, found.unknown, found.problems, found.hardware, found.boot_id))
+    shown.encode()
+    assert "\\x1b" not in shown
