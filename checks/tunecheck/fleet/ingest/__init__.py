@@ -7,7 +7,7 @@ window opens with the first snapshot that waits, and closes when every known hos
 Then the writer opens one audit (trigger "push") of all hosts that have a token, puts what waits, notes who was silent,
 and finishes it within seconds. Why not put each push at once: spans are ordered by audits, so an audit that stays open
 for an hour would keep every other audit of that store out, or be overtaken by it. Within a window the newest snapshot
-of a host counts. What waits survives a kill; an audit that was being written then is resumed.
+of a host counts. What waits survives a kill: an audit that was being written then is written anew, as another one.
 
 A host is who its token (or client certificate) says, never who the body says. Nothing that was sent is executed, or
 used as a path, or logged.

@@ -20,8 +20,6 @@ __all__ = ["SCOPE", "Writer"]
 
 LOG = logging.getLogger("tunecheck.ingest")
 SCOPE = "push"
-#: An audit that a killed receiver has left is carried on with, unless it is older than so many windows.
-_RESUME = 2
 #: After an error, such as another audit that is running in this store.
 _AGAIN = 30.0
 
@@ -38,7 +36,7 @@ class Writer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Leaves after the host that is being written; the next start carries on with the audit."""
+        """Leaves after the host that is being written; the next start writes that audit anew."""
         self._stop.set()
         self._thread.join()
 
@@ -58,8 +56,7 @@ class Writer:
         if not known:
             return None
         with open_store(self._url) as store:
-            audit = store.resume(SCOPE, self._window * _RESUME) or store.begin(SCOPE, sorted(known.items()), "push")
-            return self._fill(store, audit)
+            return self._fill(store, store.begin(SCOPE, sorted(known.items()), "push"))
 
     def _fill(self, store: Store, audit: AuditHead) -> int | None:
         from ..read import seen
