@@ -60,6 +60,26 @@ def test_every_pin_of_a_box_with_a_driver() -> None:
     jsonschema.validate(json.loads(found.to_text()), SCHEMAS["pins-1.json"])
 
 
+def test_what_is_served_is_pinned() -> None:
+    """By what the recipe on the box asks for; a box that serves nothing has null, which is an answer."""
+    machine = trees.driver(full(switch(0)))
+    none = pins(gather(machine.host(), frozen().spec, True), frozen())
+    served = {name for name in none.known if name.startswith("serving.")}
+    assert served == {f"serving.{name}" for name in (
+        "recipe", "digest", "engine", "image_id", "image_digest", "model", "revision", "drafter", "drafter_revision")}
+    assert {none.known[name] for name in served} == {None}
+    recipe = {"id": "qwen", "engine": {"name": "vllm"}, "model": {"id": "Qwen/Qwen3", "revision": "b" * 40},
+              "image": {"image_id": "sha256:" + "c" * 64}}
+    machine.file("/etc/tunecheck/recipe.json", json.dumps({"schema": "tunecheck/recipe/1", "recipe": recipe}))
+    found = pins(gather(machine.host(), frozen().spec, True), frozen())
+    assert [(each.name, each.here) for each in compare(found, none) if not each.unknown] == [
+        ("serving.engine", "vllm"), ("serving.image_id", "sha256:" + "c" * 64), ("serving.model", "Qwen/Qwen3"),
+        ("serving.recipe", "qwen"), ("serving.revision", "b" * 40)]
+    older = Pins({name: value for name, value in none.known.items() if name not in served}, none.unknown)
+    assert {each.unknown for each in compare(found, older)} == {True}, "a lock file without them says nothing of them"
+    jsonschema.validate(json.loads(found.to_text()), SCHEMAS["pins-1.json"])
+
+
 def test_packages_that_cannot_be_listed_are_unknown_all_together() -> None:
     found = pins(_snapshot(dpkg="timed out after 10 s"), frozen())
     assert found.why("package.nvidia-utils-595") == found.why("held.x") == "dpkg-query: timed out after 10 s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -123,6 +124,22 @@ def test_of_an_environment_only_what_concerns_the_gpus_is_kept() -> None:
         assert unit == b"[Service]\nEnvironment=HF_TOKEN=masked NCCL_DEBUG=INFO\n"
         done = kept.runs["ps",]
         assert isinstance(done, Completed) and done.stdout == "vllm --api-key=masked --port 8000\n"
+
+
+def test_no_recording_keeps_a_key_of_a_served_recipe() -> None:
+    """There every word of the engine's command line is a text of its own."""
+    recipe = {"schema": "tunecheck/recipe/1", "recipe": {
+        "id": "q", "engine": {"name": "vllm"}, "model": {"id": "m"}, "env": {"HF_TOKEN": "hf_abcdefghijklmnopqrstu"},
+        "serve": {"args": ["--api-key", "hunter2", "--port", "30000", "--hf-token=abcdef"]}}}
+    machine = full(trees.switch()).file("/etc/tunecheck/recipe.json", json.dumps(recipe, indent=2))
+    recorder = RecordingHost(machine.host())
+    live = gather(recorder, None, True)
+    for redact in (True, False):
+        answers = unpack(recorder.packed(redact=redact))
+        kept = answers.reads["/etc/tunecheck/recipe.json"].decode()
+        assert not re.search("hunter2|abcdef|hf_abc", kept) and '"30000"' in kept
+        replayed = gather(answers.host(), None, True)
+        assert replayed.host and live.host and replayed.host.serving == live.host.serving
 
 
 def test_registers_stay_and_the_serial_number_in_them_does_not() -> None:

@@ -43,11 +43,15 @@ class Database:
             _place(Path(self.where), create)
         try:
             self.engine = _engine(parsed)
-            with self.saying():
-                self._migrate(create)
         except ModuleNotFoundError as error:
             raise UsageError(f"{self.where}: needs the Python package {error.name}, which is not installed; "
                              "run: pip install 'tunecheck[control]'") from None
+        try:
+            with self.saying():
+                self._migrate(create)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         self.engine.dispose()

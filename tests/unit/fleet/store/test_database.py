@@ -1,0 +1,193 @@
+"""Files and servers that cannot be used are named in a sentence; older ones are brought up to date."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, text
+
+from tunecheck.errors import UsageError
+from tunecheck.fleet.model import Problem
+from tunecheck.fleet.store import canonical, database, open_store, schema
+
+from .stores import Makes, SqliteMakes, one, seen
+
+
+def test_the_migrations_make_the_tables_of_the_schema(makes: Makes) -> None:
+    store = makes.open(makes.bare())
+    with store.db.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={
+            "version_table": "tunecheck_version", "compare_type": True, "target_metadata": schema.metadata})
+        assert compare_metadata(context, schema.metadata) == []
+    config = Config()
+    config.set_main_option("script_location", str(Path(database.__file__).parent / "migrations"))
+    config.set_main_option("path_separator", "os")
+    assert ScriptDirectory.from_config(config).get_current_head() == database.HEAD
+
+
+def test_an_older_history_is_brought_up_to_date_and_keeps_what_it_holds(makes: Makes) -> None:
+    place = makes.bare()
+    old = database.Database.__new__(database.Database)
+    url = database._url(place)
+    if isinstance(makes, SqliteMakes):
+        database._place(Path(place), True)
+    old.sqlite, old.where, old.engine = isinstance(makes, SqliteMakes), place, database._engine(url)
+    about = canonical({"checks": [], "group": "g", "hardware": "hw", "reason": "", "spec": None, "tunecheck": "1",
+                       "unknown": {}})
+    with old.write() as connection:
+        database.migrate(connection, "0001")
+        for statement in (
+                "INSERT INTO value (id, hash, json) VALUES (1, '\\x01', '[[\"a\",\"g\"]]'), (3, '\\x03', '7')",
+                f"INSERT INTO value (id, hash, json) VALUES (2, '\\x02', '{about}')",
+                "INSERT INTO audit VALUES (1, 5, 6, 'all', 1, 1, '0.1', 1, 'pull', '', FALSE, FALSE)",
+                "INSERT INTO host VALUES (1, 'key-a', NULL, 'a', 'g', 'hw', 1, 1, 1, 1, 'ok', 2, '\\x05', NULL)",
+                "INSERT INTO fact VALUES (1, 'x')",
+                "INSERT INTO snap VALUES (1, 1, NULL, 'ok', 2)",
+                "INSERT INTO span VALUES (1, 1, 1, NULL, 3, NULL, NULL, TRUE)",
+                "INSERT INTO newest VALUES (1, 1, NULL, '{}', '[]', '{}', '')"):
+            connection.exec_driver_sql(statement)
+        if not old.sqlite:
+            for table in ("value", "audit", "host", "fact"):
+                connection.execute(text(f"SELECT setval('{table}_id_seq', 3)"))
+    old.close()
+    store = makes.open(place)
+    assert store.at("a", 1) == {"x": 7} and store.audit(1).scope == "all"
+    head = one(store, seen("a", {"x": 8}, problems=[Problem("c", "s", "fail", "t")]))
+    assert [(row.before, row.value) for row in store.changes(1)] == [(7, 8)]
+    found, = store.problems_since(head.id)      # it may have failed before, when findings were not kept
+    assert (found.since.seen, found.since.after) == (head.id, None)
+
+
+def test_a_newer_history_is_refused(makes: Makes) -> None:
+    place = makes.place()
+    with makes.open(place) as store, store.db.write() as connection:
+        connection.execute(text("UPDATE tunecheck_version SET version_num = '0042'"))
+    with pytest.raises(UsageError, match=r"written by a newer tunecheck \(schema 0042, this one knows 0002\)"):
+        makes.open(place)
+
+
+def test_the_database_of_something_else_is_refused(makes: Makes) -> None:
+    place = makes.bare()
+    engine = create_engine(database._url(place))
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE audit (x INTEGER)"))
+    engine.dispose()
+    with pytest.raises(UsageError, match="is the database of something else"):
+        makes.open(place)
+
+
+def test_two_processes_may_make_it_at_once(makes: Makes) -> None:
+    place = makes.bare()
+    code = "import sys; from tunecheck.fleet.store import open_store; open_store(sys.argv[1]).close()"
+    started = [subprocess.Popen([sys.executable, "-c", code, place], stderr=subprocess.PIPE, text=True,
+                                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4] / "checks")})
+               for _ in range(2)]
+    assert [(process.communicate()[1], process.returncode) for process in started] == [("", 0), ("", 0)]
+    assert makes.open(place).audits() == []
+
+
+def test_the_default_file_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with pytest.raises(UsageError, match="there is no history yet; run: tunecheck audit"):
+        open_store(create=False)
+    assert not (tmp_path / "state").exists()
+    with open_store() as store:
+        file = tmp_path / "state/tunecheck/fleet.db"
+        assert store.where == str(file)
+        one_head = store.begin("all", [])
+        assert {stat.S_IMODE(path.stat().st_mode) for path in file.parent.iterdir()} == {0o600}
+        store.finish(one_head.id)
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert str(database.default_file()) == "/var/lib/tunecheck/fleet.db"
+
+
+@pytest.mark.parametrize("content", [b"not a database, by far" * 100, b"SQLite format 3\0" + b"\xff" * 4096])
+def test_a_file_that_is_none(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "x.db"
+    file.write_bytes(content)
+    with pytest.raises(UsageError, match=r"x\.db: (is no SQLite database|is damaged)"):
+        open_store(str(file))
+    assert file.read_bytes() == content
+
+
+def test_places_where_nothing_can_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for place, words in ((tmp_path, "is no file"), (tmp_path / "file/x.db", "cannot be opened"),
+                         ("/proc/x/fleet.db", "cannot be opened"), ("mysql://x/y", "cannot be kept in mysql://"),
+                         ("http://[::1", "cannot be"), ("sqlite://", "cannot be kept in sqlite://"),
+                         ("a\0b", "cannot be opened")):
+        with pytest.raises(UsageError, match=words):
+            open_store(str(place))
+
+
+def test_a_server_that_is_not_there_is_named_without_its_password(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the server does not answer") as caught:
+        open_store(f"postgresql://ann:secret@/db?host={tmp_path}")
+    assert "secret" not in str(caught.value) and str(tmp_path) in str(caught.value)
+
+
+def test_a_database_that_is_not_there(request: pytest.FixtureRequest) -> None:
+    with pytest.raises(UsageError, match="createdb"):
+        open_store(request.getfixturevalue("server").url("nowhere"))
+
+
+def test_a_locked_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_S", 0.2)
+    place = str(tmp_path / "x.db")
+    with open_store(place) as store, closing(sqlite3.connect(place)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(UsageError, match="is locked by another process"):
+            store.begin("all", [])
+        other.rollback()
+        assert store.begin("all", []).id == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="mounting needs root")
+def test_a_full_disk_and_a_read_only_one(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(disk)], capture_output=True).returncode:
+        pytest.skip("this machine does not let us mount")
+    try:
+        makes = SqliteMakes(tmp_path)
+        store = makes.open(str(disk / "fleet.db"))
+        head = store.begin("all", [])
+        with pytest.raises(UsageError, match="the disk is full"):
+            for number in range(1000):
+                store.put(head.id, seen(f"h{number}", {"x": number}, document=os.urandom(20_000)))
+        kept = len(store.hosts(head.id))
+        assert 0 < kept < 1000 and {state.status for state in store.hosts(head.id)} == {"ok"}
+        makes.close()
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        with pytest.raises(UsageError, match="cannot be written"):
+            open_store(str(disk / "fleet.db"))
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_network_filesystem_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "_filesystem", lambda file: "nfs4")
+    with pytest.raises(UsageError, match="is on a network filesystem"):
+        open_store(str(tmp_path / "x.db"))
+
+
+def test_rows_alone_bring_no_database_library() -> None:
+    code = ("import sys, tunecheck.fleet.store; "
+            "print({'sqlalchemy', 'alembic', 'pyarrow', 'psycopg'} & set(sys.modules))")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4] / "checks")}
+    assert subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True,
+                          text=True).stdout == "set()\n"

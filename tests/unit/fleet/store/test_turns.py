@@ -1,0 +1,139 @@
+"""One audit at a time, and what a killed one leaves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from tunecheck.errors import UsageError
+from tunecheck.fleet.store import schema
+
+from .stores import Makes, one, seen
+
+ROOT = Path(__file__).parents[4]
+
+
+@contextmanager
+def holder(place: str, count: int, asked: int) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A process that has put ``count`` hosts of ``asked`` and still holds the audit, with the audit's number."""
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'checks'}:{ROOT}"}
+    argv = [sys.executable, "-m", "tests.unit.fleet.store.holder", place, str(count), str(asked)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT) as process:
+        try:
+            assert process.stdout is not None
+            number = int(process.stdout.readline())
+            assert [process.stdout.readline().strip() for _ in range(count)] == [f"h{n}" for n in range(count)]
+            yield process, number
+        finally:
+            process.kill()
+
+
+def test_a_killed_audit_loses_no_finished_host_and_goes_on(makes: Makes) -> None:
+    place = makes.place()
+    store = makes.open(place)
+    with holder(place, 5, 9) as (process, number):
+        with pytest.raises(UsageError, match=rf"audit #{number} is running: process {process.pid} on .* since"):
+            store.begin("all", [("a", "g")])
+        makes.clock.now = store.audit(number).started + 60      # the holder's clock is the real one
+        assert store.resume("all", 3600) is None
+        process.kill()
+        process.wait()
+        assert store.resume("others", 3600) is None and store.resume("all", 30) is None
+        head = store.resume("all", 3600)
+    assert head is not None and head.id == number and head.finished is None
+    assert store.pending(number) == [(f"h{n}", "g") for n in range(5, 9)]
+    assert {state.host for state in store.hosts(number)} == {f"h{n}" for n in range(5)}
+    with pytest.raises(UsageError, match="is running"):
+        makes.open(place).begin("all", [])
+    for name, group in store.pending(number):
+        store.put(number, seen(name, {"x": 1}, group=group))
+    store.finish(number)
+    assert not store.pending(number) and len(store.hosts(number)) == 9
+    assert store.audit().id == number and store.resume("all", 1e9) is None
+
+
+def test_a_dead_process_loses_its_turn(makes: Makes) -> None:
+    place = makes.place()
+    with holder(place, 1, 2) as (process, number):
+        process.kill()
+        process.wait()
+        store = makes.open(place)
+        assert store.begin("all", [("h1", "g")]).id == number + 1
+    assert [audit.finished for audit in store.audits()] == [None, None] and store.audits(1)[0].id == number + 1
+
+
+def test_a_number_that_is_another_process_now_is_a_dead_one(makes: Makes) -> None:
+    place = makes.place()
+    store = makes.open(place)
+    store.begin("all", [])
+    with store.db.write() as connection:
+        connection.execute(update(schema.turn).values(ticks=1))     # our number, begun at another time
+    assert makes.open(place).begin("all", []).id == 2
+
+
+def test_a_holder_on_another_machine_counts_as_gone_when_it_is_silent(makes: Makes) -> None:
+    place = makes.place()
+    store = makes.open(place)
+    head = store.begin("all", [("a", "g"), ("b", "g")])
+    with store.db.write() as connection:
+        connection.execute(update(schema.turn).values(node="elsewhere"))
+    makes.clock.hours(0.2)
+    store.put(head.id, seen("a"))
+    makes.clock.hours(0.2)
+    with pytest.raises(UsageError, match="on elsewhere"):
+        makes.open(place).begin("all", [])
+    makes.clock.hours(0.2)
+    assert makes.open(place).begin("all", []).id == 2
+
+
+def test_closing_gives_the_turn_back(makes: Makes) -> None:
+    place = makes.place()
+    with makes.open(place) as store:
+        head = store.begin("all", [("a", "g"), ("b", "h")])
+        store.put(head.id, seen("a"))
+    again = makes.open(place)
+    resumed = again.resume("all", 60)
+    assert resumed is not None and resumed.id == head.id and again.pending(head.id) == [("b", "h")]
+
+
+def test_push_does_not_wait_for_pull(makes: Makes) -> None:
+    place = makes.place()
+    store, other = makes.open(place), makes.open(place)
+    push = store.begin("push", [], "push")
+    with pytest.raises(UsageError, match="is running"):
+        other.begin("push", [], "push")
+    pull = other.begin("all", [("a", "g")])
+    assert other.put(pull.id, seen("a", {"x": 1})).what == "first"
+    assert store.put(push.id, seen("a", {"x": 2})).what == "repeated"       # a later audit has it already
+    assert store.put(push.id, seen("b", {"x": 2})).what == "first"
+    store.finish(push.id)
+    other.finish(pull.id)
+    assert store.at("a", pull.id) == {"x": 1}
+    assert [row.answered for row in store.timeline()] == [1, 1]
+
+
+def test_what_is_compared_with_what(makes: Makes) -> None:
+    store = makes.fresh()
+    one(store, seen("a"), scope="all")
+    one(store, seen("a"), scope="web")
+    one(store, seen("a"), scope="all", finish=False)
+    store.close()
+    head = one(store, seen("a"), scope="all")
+    found = store.previous(head.id), store.previous(2), store.previous(1)
+    assert [None if audit is None else audit.id for audit in found] == [1, 1, None]
+
+
+def test_the_box_may_lie_about_the_time_and_ours_may_jump_back(makes: Makes) -> None:
+    store = makes.fresh()
+    one(store, seen("a", {"x": 1}))
+    makes.clock.hours(-100)
+    one(store, seen("a", {"x": 2}))
+    assert store.current("a")["x"][1].after == 1 and store.audit().id == 2
+    assert store.changes(1)[0].since.seen_at < 1_000_000
