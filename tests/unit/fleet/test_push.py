@@ -273,3 +273,17 @@ def test_without_a_receiver_it_leaves_the_snapshot(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["snapshot.json"]
     for words in (["--ca", "x"], ["--snapshot", str(tmp_path / "no/such")], ["--from", "/nowhere"]):
         assert isinstance(CliRunner().invoke(verb, words).exception, UsageError)
+
+
+def test_the_page_names_every_option() -> None:
+    from tunecheck.cli_ingest import ingest
+    from tunecheck.fleet.ingest.limits import Limits
+
+    page = (Path(__file__).resolve().parents[3] / "docs/fleet-push.md").read_text()
+    options = {name for command in (verb, ingest) for each in command.params for name in each.opts}
+    assert [name for name in options - {"--state", "--store"} if name not in page] == []
+    limits = Limits()
+    assert f"{limits.packed >> 20} MiB / {limits.unpacked >> 20} MiB" in page
+    assert f"{limits.seconds:g} s / {limits.head:g} s / {limits.life:g} s" in page
+    assert f"{limits.burst} at once, then one in {limits.every:g} s" in page
+    assert f"| {limits.together} / {limits.queue} |" in page
