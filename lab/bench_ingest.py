@@ -17,7 +17,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.unit.fleet.receiver import Receiver, make_pki, receiver, snapshot, token
+from tests.unit.fleet.receiver import Receiver, make_pki, receiver, snapshot, tokens
 
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -27,14 +27,15 @@ def measure(hosts: int, tls: bool) -> list[str]:
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder) / "state"
-        tokens = [token(state, f"gpu{number:04}") for number in range(hosts)]
+        known = tokens(state, [f"gpu{number:04}" for number in range(hosts)])
         pki = make_pki(Path(folder)) if tls else None
         with receiver(state, pki, store=Path(folder) / "fleet.db") as found:
             for number, kind in enumerate(("first", "unchanged"), 1):
                 content = snapshot(600 - 60 * number)
                 begun, at = _cpu(found), time.monotonic()
                 with ThreadPoolExecutor(16) as pool:
-                    answers = list(pool.map(lambda each, body=content: found.post(body, each).status_code, tokens))
+                    answers = list(pool.map(lambda each, body=content: found.post(body, each).status_code,
+                                            known.values()))
                 if set(answers) != {200}:
                     raise SystemExit(f"bench_ingest: not every push was taken: {sorted(set(answers))}\n{found.log}")
                 wall = time.monotonic() - at

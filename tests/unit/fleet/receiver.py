@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 import ssl
 import subprocess
@@ -18,7 +19,7 @@ from typing import Any
 import httpx
 import zstandard
 
-from tunecheck.fleet.ingest.tokens import add
+from tunecheck.fleet.ingest.tokens import Known, _digest, _write, add
 
 ROOT = Path(__file__).resolve().parents[3]
 #: What the process runs: the command's own path, with limits that a test can wait for.
@@ -114,6 +115,15 @@ def receiver(state: Path, pki: Path | None, port: int = 0, store: Path | None = 
 
 def token(state: Path, host: str, group: str = "h200") -> str:
     return add(state / "hosts.json", host, group)
+
+
+def tokens(state: Path, hosts: list[str]) -> dict[str, str]:
+    """The same for many, with one write of the file."""
+    made = {host: f"tc_{number:016x}." + secrets.token_urlsafe(32) for number, host in enumerate(hosts)}
+    known = {host: Known(host, "h200", {text[3:19]: _digest(text[20:])}, "") for host, text in made.items()}
+    state.mkdir(exist_ok=True)
+    _write(state / "hosts.json", known)
+    return made
 
 
 @cache

@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import ssl
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ import httpx
 import pytest
 import zstandard
 from click.testing import CliRunner
-from tests.unit.fleet.receiver import Receiver, make_pki, receiver, snapshot, token
+from tests.unit.fleet.receiver import Receiver, make_pki, receiver, snapshot, token, tokens
 
 from tunecheck.cli_ingest import ingest
 from tunecheck.errors import UsageError
@@ -46,10 +47,10 @@ class Open:
 @pytest.fixture(scope="module")
 def door(tmp_path_factory: pytest.TempPathFactory, pki: Path) -> Iterator[Open]:
     state = tmp_path_factory.mktemp("state")
-    tokens = token(state, "gpu1"), token(state, "gpu2")
+    given = token(state, "gpu1"), token(state, "gpu2")
     token(state, "silent")      # so that no window closes
     with receiver(state, pki, seconds=1.0, head=1.0, burst=200, packed=1 << 20, unpacked=4 << 20) as found:
-        yield Open(found, *tokens)
+        yield Open(found, *given)
 
 
 def said(answer: httpx.Response) -> str:
@@ -95,14 +96,14 @@ def test_a_host_is_who_its_token_says(tmp_path: Path, pki: Path, door: Open) -> 
 
 
 def test_a_revoked_token_is_out_at_once_and_a_changed_one_overlaps(tmp_path: Path, pki: Path) -> None:
-    tokens = [token(tmp_path, "gpu1") for _ in range(3)]
+    three = [token(tmp_path, "gpu1") for _ in range(3)]
     token(tmp_path, "silent")
     with receiver(tmp_path, pki) as found:
-        assert [found.post(b"{}", each).status_code for each in tokens] == [401, 422, 422]
+        assert [found.post(b"{}", each).status_code for each in three] == [401, 422, 422]
         remove(tmp_path / "hosts.json", "gpu1")
-        assert found.post(b"{}", tokens[2]).status_code == 401
+        assert found.post(b"{}", three[2]).status_code == 401
         (tmp_path / "hosts.json").write_text("[")
-        answer = found.post(b"{}", tokens[2])
+        answer = found.post(b"{}", three[2])
         assert answer.status_code == 503 and answer.headers["retry-after"] == "60" and said(answer)
 
 
@@ -212,9 +213,7 @@ def test_a_pace_refills() -> None:
 
 
 def test_a_hundred_hosts_at_once_and_a_kill_lose_nothing(tmp_path: Path) -> None:
-    hosts = {f"gpu{number:03}": "" for number in range(100)}
-    for host in hosts:
-        hosts[host] = token(tmp_path, host)
+    hosts = tokens(tmp_path, [f"gpu{number:03}" for number in range(100)])
     token(tmp_path, "silent")
     content = snapshot()
     with receiver(tmp_path, None) as found:
@@ -269,7 +268,7 @@ def test_behind_a_proxy_and_with_tls_it_listens_anywhere(pki: Path) -> None:
         _tls(Listen("0.0.0.0", 1, str(pki / "server.pem"), str(pki / "gpu1.key")))
 
 
-def test_the_verbs_for_tokens(tmp_path: Path) -> None:
+def test_the_verbs_for_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*words: str) -> str:
         done = CliRunner().invoke(ingest, ["--state", str(tmp_path / "new"), *words], catch_exceptions=False)
         assert done.exit_code == 0
@@ -281,6 +280,10 @@ def test_the_verbs_for_tokens(tmp_path: Path) -> None:
     assert (tmp_path / "new/hosts.json").stat().st_mode & 0o777 == 0o600
     assert run("token", "gpu2", "--certificate") == ""
     assert [line.split("\t")[:3] for line in run("hosts").splitlines()] == [["gpu1", "h100", "1"], ["gpu2", "all", "0"]]
+    # The receiver's own libraries are an extra: only to listen needs them.
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    done = CliRunner().invoke(ingest, ["--state", str(tmp_path / "new")])
+    assert "pip install 'tunecheck[ingest]'" in str(done.exception)
     assert run("revoke", "gpu1") == "" and "gpu1" not in run("hosts")
     for host in ("../x", "", "a b", "x" * 300, "a\n"):
         with pytest.raises(UsageError):

@@ -132,3 +132,29 @@ def test_the_process_writes_audits_by_itself(tmp_path: Path) -> None:
         assert found.end() == 0, found.log
         assert "script" not in found.log
     assert set(states(tmp_path)) == {"gpu1", "gpu2"}
+
+
+def test_a_pull_of_the_same_host_meanwhile_wins(tmp_path: Path, inbox: Inbox, writer: Callable[..., Writer],
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    from tunecheck.fleet.model import Answer
+    from tunecheck.fleet.read import seen
+    from tunecheck.fleet.store import Store
+
+    for host in ("gpu1", "gpu2", "gpu3"):
+        inbox.take(host, snapshot(60))
+    real = Store.begin
+    pulled = snapshot(1)
+
+    def overtaken(self: Store, scope: str, asked: list[tuple[str, str]], trigger: str = "pull") -> object:
+        head = real(self, scope, asked, trigger)  # type: ignore[arg-type]
+        with open_store(str(tmp_path / "fleet.db")) as other:
+            pull = real(other, "pull", [("gpu1", "h200")])
+            other.put(pull.id, seen(Answer("gpu1", "h200", "ok", pulled)))
+            other.finish(pull.id)
+        return head
+
+    monkeypatch.setattr(Store, "begin", overtaken)
+    assert writer().write() == 1
+    assert inbox.hosts() == set() and inbox.since() is None
+    with open_store(str(tmp_path / "fleet.db")) as store:
+        assert store.newest_document("gpu1") == pulled and store.current("gpu2")

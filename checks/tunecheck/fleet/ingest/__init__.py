@@ -12,10 +12,3 @@ of a host counts. What waits survives a kill: an audit that was being written th
 A host is who its token (or client certificate) says, never who the body says. Nothing that was sent is executed, or
 used as a path, or logged.
 """
-
-from __future__ import annotations
-
-from .app import make_app
-from .limits import Limits
-
-__all__ = ["Limits", "make_app"]

@@ -36,7 +36,7 @@ class Writer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Leaves after the host that is being written; the next start writes that audit anew."""
+        """An audit that is being written is written to its end: seconds, of at most some thousand hosts."""
         self._stop.set()
         self._thread.join()
 
@@ -48,7 +48,7 @@ class Writer:
         return time.time() >= since + self._window or self._tokens.hosts().keys() <= self._inbox.hosts()
 
     def write(self) -> int | None:
-        """Write one audit of all known hosts; its number, None where it was stopped in the middle."""
+        """Write one audit of all known hosts; its number, None where nobody is known."""
         from ..store import open_store
 
         known = {host: each.group for host, each in self._tokens.hosts().items()}
@@ -56,16 +56,15 @@ class Writer:
         if not known:
             return None
         with open_store(self._url) as store:
-            return self._fill(store, store.begin(SCOPE, sorted(known.items()), "push"))
+            return self._fill(store, store.begin(SCOPE, sorted(known.items()), "push"), known)
 
-    def _fill(self, store: Store, audit: AuditHead) -> int | None:
+    def _fill(self, store: Store, audit: AuditHead, known: Mapping[str, str]) -> int:
         from ..read import seen
 
         heard = self._inbox.heard()
-        for host, group in store.pending(audit.id):
-            if self._stop.is_set():
-                return None
+        for host, group in sorted(known.items()):
             waiting = self._inbox.waiting(host)
+            # Where a pull that began meanwhile has the host already, this changes nothing, and is over all the same.
             store.put(audit.id, seen(_answer(host, group, waiting.content if waiting else None, heard)))
             if waiting:
                 self._inbox.put(host, waiting.digest, audit.id)
