@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -275,7 +277,7 @@ def test_without_a_receiver_it_leaves_the_snapshot(tmp_path: Path) -> None:
         assert isinstance(CliRunner().invoke(verb, words).exception, UsageError)
 
 
-def test_the_page_names_every_option() -> None:
+def test_the_page_names_every_option_and_its_unit_is_one(tmp_path: Path) -> None:
     from tunecheck.cli_ingest import ingest
     from tunecheck.fleet.ingest.limits import Limits
 
@@ -287,3 +289,11 @@ def test_the_page_names_every_option() -> None:
     assert f"{limits.seconds:g} s / {limits.head:g} s / {limits.life:g} s" in page
     assert f"{limits.burst} at once, then one in {limits.every:g} s" in page
     assert f"| {limits.together} / {limits.queue} |" in page
+    if shutil.which("systemd-analyze") is None:
+        return
+    (unit,) = re.findall(r"```ini\n(.+?)```", page, re.DOTALL)
+    path = tmp_path / "tunecheck-ingest.service"
+    path.write_text(unit.replace("/opt/tunecheck-control/bin/tunecheck", sys.executable))
+    shown = subprocess.run(["systemd-analyze", "verify", "--man=no", str(path)], capture_output=True, text=True,
+                           timeout=60, check=False)
+    assert shown.returncode == 0 and "tunecheck-" not in shown.stderr, shown.stderr

@@ -59,13 +59,14 @@ class Writer:
             return self._fill(store, store.begin(SCOPE, sorted(known.items()), "push"), known)
 
     def _fill(self, store: Store, audit: AuditHead, known: Mapping[str, str]) -> int:
+        from ..key import fleet_key
         from ..read import seen
 
-        heard = self._inbox.heard()
+        heard, key = self._inbox.heard(), fleet_key(store)
         for host, group in sorted(known.items()):
             waiting = self._inbox.waiting(host)
             # Where a pull that began meanwhile has the host already, this changes nothing, and is over all the same.
-            store.put(audit.id, seen(_answer(host, group, waiting.content if waiting else None, heard)))
+            store.put(audit.id, seen(_answer(host, group, waiting.content if waiting else None, heard), None, key))
             if waiting:
                 self._inbox.put(host, waiting.digest, audit.id)
         store.finish(audit.id)
