@@ -1,0 +1,105 @@
+"""``tunecheck ingest``: the receiver of `tunecheck push`, and who may push to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["ingest"]
+
+
+@click.group(invoke_without_command=True)
+@click.option("--state", metavar="DIR", help="Where hosts, tokens and what waits are kept; default: "
+              "/var/lib/tunecheck/ingest, or for others than root ~/.local/state/tunecheck/ingest.")
+@click.option("--bind", default="127.0.0.1:8733", metavar="ADDRESS:PORT",
+              help="Where to listen; default: 127.0.0.1:8733.")
+@click.option("--cert", metavar="FILE", help="The receiver's certificate and chain, PEM: TLS.")
+@click.option("--key", metavar="FILE", help="The private key of --cert.")
+@click.option("--client-ca", metavar="FILE", help="Ask hosts for a certificate of this authority; it names the host.")
+@click.option("--behind-proxy", is_flag=True, help="Something in front of it ends TLS: plain HTTP beyond loopback.")
+@click.option("--store", metavar="URL", help="The store, as for tunecheck audit; default: the SQLite file.")
+@click.option("--window", default="1h", metavar="TIME",
+              help="An audit is written when every host has pushed, or so long after the first; default: 1h.")
+@click.pass_context
+def ingest(ctx: click.Context, state: str | None, bind: str, cert: str | None, key: str | None, client_ca: str | None,
+           behind_proxy: bool, store: str | None, window: str) -> None:
+    """Take pushed snapshots and write them as audits.
+
+    Without a further word it listens; token, hosts and revoke say who may push."""
+    ctx.obj = _folder(state)
+    if ctx.invoked_subcommand is not None:
+        return
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError:
+        raise UsageError("tunecheck ingest needs starlette and uvicorn: pip install 'tunecheck[ingest]'") from None
+    from .cli_accept import seconds
+    from .fleet.ingest.limits import Limits
+    from .fleet.ingest.serve import Listen, serve
+    from .fleet.ingest.tokens import Tokens
+
+    host, _, port = bind.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"--bind {bind}: expected an address and a port, as 127.0.0.1:8733 or [::]:8733")
+    listen = Listen(host.removeprefix("[").removesuffix("]"), int(port), cert, key, client_ca, behind_proxy)
+    tokens = Tokens(ctx.obj / "hosts.json")
+    if not tokens.hosts():
+        click.echo("ingest: nobody may push yet; tunecheck ingest token HOST makes a token, now or later", err=True)
+    serve(listen, ctx.obj, tokens, store, seconds("--window", window), Limits(),
+          lambda place: click.echo(f"ingest: listening on {place}", err=True))
+
+
+@ingest.command()
+@click.argument("host")
+@click.option("--group", default="", metavar="NAME", help="What it is compared with: its group in the inventory.")
+@click.option("--certificate", is_flag=True, help="Make no token: the host shows a certificate (--client-ca).")
+@click.pass_obj
+def token(folder: Path, host: str, group: str, certificate: bool) -> None:
+    """Let HOST push; print its token, once.
+
+    Only a digest is kept. A second token leaves the one before valid, for the change; a third ends the first."""
+    from .fleet.ingest.tokens import add
+    from .report.output import emit
+
+    made = add(folder / "hosts.json", host, group, not certificate)
+    if made:
+        emit(made + "\n")
+
+
+@ingest.command()
+@click.argument("host")
+@click.pass_obj
+def revoke(folder: Path, host: str) -> None:
+    """Forget HOST and its tokens; at once, also where ingest runs."""
+    from .fleet.ingest.tokens import remove
+
+    remove(folder / "hosts.json", host)
+
+
+@ingest.command()
+@click.pass_obj
+def hosts(folder: Path) -> None:
+    """List who may push: host, group, tokens, last change."""
+    from .fleet.ingest.tokens import Tokens
+    from .report.output import emit
+
+    emit("".join(f"{each.host}\t{each.group}\t{len(each.tokens)}\t{each.made}\n"
+                 for each in Tokens(folder / "hosts.json").hosts().values()))
+
+
+def _folder(given: str | None) -> Path:
+    import os
+    from pathlib import Path
+
+    if given is not None:
+        return Path(given)
+    if os.geteuid() == 0:
+        return Path("/var/lib/tunecheck/ingest")
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "tunecheck/ingest"

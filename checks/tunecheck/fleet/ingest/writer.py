@@ -1,0 +1,101 @@
+"""Turns what waits in the inbox into audits of the store, one window after the other, in one thread."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ...errors import TunecheckError
+from .inbox import Inbox
+from .tokens import Tokens
+
+if TYPE_CHECKING:
+    from ..model import Answer, AuditHead
+    from ..store import Store
+
+__all__ = ["SCOPE", "Writer"]
+
+LOG = logging.getLogger("tunecheck.ingest")
+SCOPE = "push"
+#: After an error, such as another audit that is running in this store.
+_AGAIN = 30.0
+
+
+class Writer:
+    """``window``: seconds that an audit waits for the rest after its first snapshot. ``url``: as for open_store."""
+
+    def __init__(self, inbox: Inbox, tokens: Tokens, url: str | None, window: float, tick: float = 1.0) -> None:
+        self._inbox, self._tokens, self._url, self._window, self._tick = inbox, tokens, url, window, tick
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="store")
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """An audit that is being written is written to its end: seconds, of at most some thousand hosts."""
+        self._stop.set()
+        self._thread.join()
+
+    def due(self) -> bool:
+        """Whether the window closes now: everybody is in, or its time is over."""
+        since = self._inbox.since()
+        if since is None:
+            return False
+        return time.time() >= since + self._window or self._tokens.hosts().keys() <= self._inbox.hosts()
+
+    def write(self) -> int | None:
+        """Write one audit of all known hosts; its number, None where nobody is known."""
+        from ..store import open_store
+
+        known = {host: each.group for host, each in self._tokens.hosts().items()}
+        self._inbox.drop(set(known))
+        if not known:
+            return None
+        with open_store(self._url) as store:
+            return self._fill(store, store.begin(SCOPE, sorted(known.items()), "push"), known)
+
+    def _fill(self, store: Store, audit: AuditHead, known: Mapping[str, str]) -> int:
+        from ..key import fleet_key
+        from ..read import seen
+
+        heard, key = self._inbox.heard(), fleet_key(store)
+        for host, group in sorted(known.items()):
+            waiting = self._inbox.waiting(host)
+            # Where a pull that began meanwhile has the host already, this changes nothing, and is over all the same.
+            store.put(audit.id, seen(_answer(host, group, waiting.content if waiting else None, heard), None, key))
+            if waiting:
+                self._inbox.put(host, waiting.digest, audit.id)
+        store.finish(audit.id)
+        LOG.info("audit #%d written: %d of %d hosts had pushed", audit.id, self._inbox.over(audit.id), audit.asked)
+        return audit.id
+
+    def _run(self) -> None:
+        said = ""
+        while not self._stop.wait(self._tick):
+            try:
+                if self.due():
+                    self.write()
+                said = ""
+            except Exception as error:
+                # Once, not at every try. What waits stays in the inbox.
+                line = str(error) if isinstance(error, TunecheckError) else f"{type(error).__name__}: {error}"
+                if line != said:
+                    LOG.error("no audit could be written, trying again every %g s: %s", _AGAIN, line,
+                              exc_info=None if isinstance(error, TunecheckError) else error)
+                said = line
+                self._stop.wait(_AGAIN)
+
+
+def _answer(host: str, group: str, content: bytes | None, heard: Mapping[str, float]) -> Answer:
+    from ..model import Answer
+
+    if content is not None:
+        return Answer(host, group, "ok", content)
+    last = heard.get(host)
+    said = "has never pushed" if last is None else (
+        "pushed nothing since " + time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(last)))
+    return Answer(host, group, "unreachable", reason=said)

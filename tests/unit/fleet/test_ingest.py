@@ -1,0 +1,292 @@
+"""The receiver, for real: uvicorn over TLS in a process of its own, and everything that a box could send it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+import socket
+import ssl
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+import zstandard
+from click.testing import CliRunner
+from tests.unit.fleet.receiver import Receiver, make_pki, receiver, snapshot, token, tokens
+
+from tunecheck.cli_ingest import ingest
+from tunecheck.errors import UsageError
+from tunecheck.fleet.ingest.limits import Pace
+from tunecheck.fleet.ingest.serve import Listen, _check, _tls
+from tunecheck.fleet.ingest.tokens import Tokens, add, remove
+
+pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+
+
+@pytest.fixture(scope="module")
+def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_pki(tmp_path_factory.mktemp("pki"))
+
+
+@dataclass
+class Open:
+    """One receiver for the tests that leave it as it was; the hosts gpu1 and gpu2 may push."""
+
+    at: Receiver
+    gpu1: str
+    gpu2: str
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory, pki: Path) -> Iterator[Open]:
+    state = tmp_path_factory.mktemp("state")
+    given = token(state, "gpu1"), token(state, "gpu2")
+    token(state, "silent")      # so that no window closes
+    with receiver(state, pki, seconds=1.0, head=1.0, burst=200, packed=1 << 20, unpacked=4 << 20) as found:
+        yield Open(found, *given)
+
+
+def said(answer: httpx.Response) -> str:
+    """Its sentence; every refusal is one line of JSON without the server's insides."""
+    sentence: str = answer.json()["error" if answer.status_code != 200 else "result"]
+    assert len(sentence) < 400 and not re.search(r"Traceback|/tmp|\.py|site-packages|sqlite", sentence), sentence
+    return sentence
+
+
+def test_a_snapshot_is_kept_once_and_only_a_newer_one_after_it(tmp_path: Path, pki: Path) -> None:
+    mine, _ = token(tmp_path, "gpu1"), token(tmp_path, "silent")
+    with receiver(tmp_path, pki) as found:
+        first, newer = snapshot(60, tunecheck="1"), snapshot(5)
+        assert said(found.post(first, mine)) == "kept"
+        assert said(found.post(first, mine)) == "kept before"
+        packed = zstandard.ZstdCompressor().compress(newer)
+        assert found.post(packed, mine, {"Content-Encoding": "zstd"}).status_code == 200
+        replayed = found.post(first, mine)
+        assert (replayed.status_code, "has sent a newer snapshot" in said(replayed)) == (409, True)
+        assert found.post(snapshot(100_000), mine).status_code == 409
+        assert "set the box's clock" in said(found.post(snapshot(-100_000), mine))
+        assert found.end() == 0
+        assert found.kept() == {"gpu1": newer}
+        assert mine not in found.log and mine.split(".")[1] not in (tmp_path / "hosts.json").read_text()
+        assert found.log.count("gpu1 200") == 3 and "gpu1 409" in found.log
+    # Also after a restart the older one is out.
+    with receiver(tmp_path, pki) as found:
+        assert found.post(first, mine).status_code == 409
+
+
+def test_a_host_is_who_its_token_says(tmp_path: Path, pki: Path, door: Open) -> None:
+    path = "../../etc/shadow\x1b[2J<script>"
+    body = json.loads(snapshot())
+    body["snapshot"]["hostname"] = {**body["snapshot"]["hostname"], "value": path}
+    assert door.at.post(json.dumps(body).encode(), door.gpu2).status_code in (200, 422)
+    for given in ("x", "tc_0123456789abcdef." + "A" * 43, door.gpu1[:-1], door.gpu1 + "x", "é"):
+        answer = door.at.post(b"{}", headers={"Authorization": f"Bearer {given}".encode()})  # type: ignore[dict-item]
+        assert answer.status_code == 401 and answer.headers["www-authenticate"] == "Bearer"
+    assert door.at.post(b"{}", headers={"Authorization": f"Basic {door.gpu1}"}).status_code == 401
+    swapped = f"{door.gpu1.split('.')[0]}.{door.gpu2.split('.')[1]}"
+    assert door.at.post(b"{}", swapped).status_code == 401
+    assert door.at.post(b"{}").status_code == 401
+
+
+def test_a_revoked_token_is_out_at_once_and_a_changed_one_overlaps(tmp_path: Path, pki: Path) -> None:
+    three = [token(tmp_path, "gpu1") for _ in range(3)]
+    token(tmp_path, "silent")
+    with receiver(tmp_path, pki) as found:
+        assert [found.post(b"{}", each).status_code for each in three] == [401, 422, 422]
+        remove(tmp_path / "hosts.json", "gpu1")
+        assert found.post(b"{}", three[2]).status_code == 401
+        (tmp_path / "hosts.json").write_text("[")
+        answer = found.post(b"{}", three[2])
+        assert answer.status_code == 503 and answer.headers["retry-after"] == "60" and said(answer)
+
+
+def test_certificates(tmp_path: Path, pki: Path) -> None:
+    first, second = token(tmp_path, "gpu1"), token(tmp_path, "gpu2")
+
+    def context(name: str | None) -> ssl.SSLContext:
+        made = ssl.create_default_context(cafile=str(pki / "ca.pem"))
+        if name:
+            made.load_cert_chain(pki / f"{name}.pem", pki / f"{name}.key")
+        return made
+
+    with receiver(tmp_path, pki, mtls=True) as found:
+        assert found.post(snapshot(), verify=context("gpu1")).status_code == 200
+        assert found.post(snapshot(9), first, verify=context("gpu1")).status_code == 409
+        assert "of two hosts" in said(found.post(snapshot(), second, verify=context("gpu1")))
+        assert found.post(snapshot(), second, verify=context("stranger")).status_code == 403
+        with pytest.raises(httpx.HTTPError):
+            found.post(snapshot(), first, verify=context(None))
+        found.end()
+        assert set(found.kept()) == {"gpu1"}
+
+
+ZEROS = zstandard.ZstdCompressor(level=19).compress(bytes(1 << 28))
+BODIES = [
+    (b"", {}, 422, "it is not JSON"), (b"{}", {}, 422, "it states no schema"),
+    (b'{"schema": "tunecheck/report/1"}', {}, 422, "this tunecheck"), (b"[" * 100_000, {}, 422, "not JSON"),
+    (b"9" * 50_000, {}, 422, "not JSON"), (b"\xff\xfe", {}, 422, "not JSON"),
+    (b'{"schema": "tunecheck/snapshot/1"}', {}, 422, "not a usable snapshot"),
+    (snapshot(created=None), {}, 422, "does not say when"), (snapshot(created=["x"]), {}, 422, "does not say when"),
+    (snapshot(created="2026-11-21T18:00:00Z\n" * 9), {}, 422, "does not say when"),
+    (snapshot(created="9999-12-31T23:59:59Z"), {}, 422, "from now"),
+    (snapshot(created="0001-01-01T00:00:00Z"), {}, 409, "h ago"),
+    (snapshot(extra=1), {}, 422, "unknown part"), (snapshot(spec={"host": "x"}), {}, 422, "not a usable snapshot"),
+    (snapshot(snapshot=[]), {}, 422, "not a usable snapshot"),
+    (b"x" * (1 << 20) + b"x", {}, 413, "larger than"),
+    (b" " * 100, {"Content-Encoding": "br"}, 415, "Content-Encoding"),
+    (ZEROS, {"Content-Encoding": "zstd"}, 413, "unpacked"),
+    (ZEROS[:60], {"Content-Encoding": "zstd"}, 422, "not JSON"),
+    (gzip.compress(bytes(1 << 26)), {"Content-Encoding": "gzip"}, 413, "unpacked"),
+    (b"{}", {"Content-Encoding": "zstd"}, 422, "not zstd"), (b"{}", {"Content-Encoding": "gzip"}, 422, "not gzip"),
+    (gzip.compress(b"{}")[:-3], {"Content-Encoding": "gzip"}, 422, "one whole"),
+    (zstandard.ZstdCompressor(compression_params=zstandard.ZstdCompressionParameters(window_log=27)).compress(
+        bytes(1 << 20), ), {"Content-Encoding": "zstd"}, 422, "not JSON"),
+]
+
+
+def test_what_is_no_snapshot_is_refused_with_a_sentence(door: Open) -> None:
+    for content, headers, status, sentence in BODIES:
+        answer = door.at.post(content, door.gpu2, headers)
+        assert (answer.status_code, sentence in said(answer)) == (status, True), (content[:40], answer.text)
+    # A bomb of 256 MiB was in it twice.
+    peak = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{door.at.process.pid}/status").read_text())
+    assert peak and int(peak[1]) < 200 << 10
+    chunked = door.at.post((bytes(1 << 16) for _ in range(40)), door.gpu2)  # type: ignore[arg-type]
+    assert chunked.status_code == 413
+    base = door.at.url.removesuffix("/v1/snapshot")
+    for path, status in (("/healthz", 200), ("/v1/snapshot", 405), ("/v1/snapshot/../../etc", 404), ("/", 404)):
+        found = httpx.get(base + path, verify=door.at.trust(), trust_env=False)
+        assert found.status_code == status and found.json()
+        assert "server" not in found.headers
+
+
+def test_who_dawdles_is_ended_and_nobody_waits_for_him(door: Open) -> None:
+    port = int(door.at.url.split(":")[2].split("/")[0])
+    context = ssl.create_default_context(cafile=str(door.at.ca))
+
+    def talk(text: str) -> tuple[bytes, float]:
+        begun = time.monotonic()
+        with socket.create_connection(("127.0.0.1", port), 30) as raw, \
+                context.wrap_socket(raw, server_hostname="127.0.0.1") as line:
+            line.sendall(text.encode())
+            answer = b""
+            try:
+                while block := line.recv(4096):
+                    answer += block
+            except OSError:
+                pass
+        return answer, time.monotonic() - begun
+
+    head = f"POST /v1/snapshot HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {door.gpu1}\r\n"
+    with ThreadPoolExecutor(4) as pool:
+        body = pool.submit(talk, head + "Content-Length: 1000\r\n\r\n{")
+        heads = [pool.submit(talk, text) for text in (head, "")]
+        many = pool.submit(talk, head + "X: " + "x" * 200_000)
+        assert door.at.post(snapshot(2000), door.gpu2).status_code in (200, 409)
+        answer, seconds = body.result(20)
+        assert b" 408 " in answer and b"did not arrive within 1 s" in answer and seconds < 15
+        assert all(each.result(20)[0] == b"" and each.result()[1] < 15 for each in heads)
+        assert b" 400 " in many.result(20)[0]
+
+
+def test_too_often_and_too_many(tmp_path: Path, pki: Path) -> None:
+    mine, other = token(tmp_path, "gpu1"), token(tmp_path, "gpu2")
+    with receiver(tmp_path, pki, burst=2, every=100.0) as found:
+        assert [found.post(b"{}", mine).status_code for _ in range(3)] == [422, 422, 429]
+        assert 90 < int(found.post(b"{}", mine).headers["retry-after"]) <= 101
+        assert found.post(b"{}", other).status_code == 422
+
+
+def test_a_pace_refills() -> None:
+    now = [0.0]
+    pace = Pace(2, 10.0, lambda: now[0])
+    assert [pace.wait("a"), pace.wait("a"), pace.wait("a"), pace.wait("b")] == [0, 0, 10, 0]
+    now[0] = 11
+    assert pace.wait("a") == 0 and pace.wait("a") == pytest.approx(9)
+
+
+def test_a_hundred_hosts_at_once_and_a_kill_lose_nothing(tmp_path: Path) -> None:
+    hosts = tokens(tmp_path, [f"gpu{number:03}" for number in range(100)])
+    token(tmp_path, "silent")
+    content = snapshot()
+    with receiver(tmp_path, None) as found:
+        with ThreadPoolExecutor(100) as pool:
+            answers = list(pool.map(lambda each: found.post(content, each).status_code, hosts.values()))
+        assert answers == [200] * 100
+        found.end(kill=True)
+        assert found.kept() == dict.fromkeys(hosts, content)
+
+
+def test_sigterm_answers_what_is_under_way(tmp_path: Path) -> None:
+    mine, _ = token(tmp_path, "gpu1"), token(tmp_path, "silent")
+    content = snapshot()
+    with receiver(tmp_path, None) as found:
+        port = int(found.url.split(":")[2].split("/")[0])
+        with socket.create_connection(("127.0.0.1", port), 30) as line:
+            line.sendall(f"POST /v1/snapshot HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {mine}\r\n"
+                         f"Content-Length: {len(content)}\r\n\r\n".encode() + content[:100])
+            time.sleep(0.3)
+            found.process.terminate()
+            time.sleep(0.3)
+            line.sendall(content[100:])
+            assert b" 200 OK" in line.recv(4096)
+        assert found.end() == 0 and "Traceback" not in found.log
+        assert found.kept() == {"gpu1": content}
+
+
+def test_two_receivers_of_one_folder(tmp_path: Path) -> None:
+    with receiver(tmp_path, None):
+        done = CliRunner().invoke(ingest, ["--state", str(tmp_path), "--bind", "127.0.0.1:0"])
+        assert isinstance(done.exception, UsageError) and "another tunecheck ingest" in str(done.exception)
+
+
+@pytest.mark.parametrize(("listen", "says"), [
+    (Listen("0.0.0.0", 1), "tokens would cross the network in the clear"), (Listen("::", 1), "in the clear"),
+    (Listen("localhost", 1), "expected an address"), (Listen("127.0.0.1", 1, cert="x"), "belong together"),
+    (Listen("127.0.0.1", 1, client_ca="x"), "needs --cert"),
+    (Listen("127.0.0.1", 1, "/nowhere", "/nowhere"), "--cert: not usable (No such file"),
+    (Listen("127.0.0.1", 1, "/dev/null", "/dev/null"), "--cert: not usable"),
+])
+def test_where_it_does_not_listen(listen: Listen, says: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)):
+        _check(listen)
+        _tls(listen)
+
+
+def test_behind_a_proxy_and_with_tls_it_listens_anywhere(pki: Path) -> None:
+    _check(Listen("0.0.0.0", 1, behind_proxy=True))
+    _check(Listen("0.0.0.0", 1, "a", "b"))
+    assert _tls(Listen("0.0.0.0", 1, str(pki / "server.pem"), str(pki / "server.key"))) is not None
+    with pytest.raises(UsageError, match="--cert: not usable"):
+        _tls(Listen("0.0.0.0", 1, str(pki / "server.pem"), str(pki / "gpu1.key")))
+
+
+def test_the_verbs_for_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(ingest, ["--state", str(tmp_path / "new"), *words], catch_exceptions=False)
+        assert done.exit_code == 0
+        return done.output
+
+    made = run("token", "gpu1", "--group", "h100").strip()
+    assert Tokens(tmp_path / "new/hosts.json").host_of(made) == "gpu1"
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "new/hosts.json").stat().st_mode & 0o777 == 0o600
+    assert run("token", "gpu2", "--certificate") == ""
+    assert [line.split("\t")[:3] for line in run("hosts").splitlines()] == [["gpu1", "h100", "1"], ["gpu2", "all", "0"]]
+    # The receiver's own libraries are an extra: only to listen needs them.
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    done = CliRunner().invoke(ingest, ["--state", str(tmp_path / "new")])
+    assert "pip install 'tunecheck[ingest]'" in str(done.exception)
+    assert run("revoke", "gpu1") == "" and "gpu1" not in run("hosts")
+    for host in ("../x", "", "a b", "x" * 300, "a\n"):
+        with pytest.raises(UsageError):
+            add(tmp_path / "new/hosts.json", host, "")
+    with pytest.raises(UsageError, match="not in"):
+        remove(tmp_path / "new/hosts.json", "gpu9")
