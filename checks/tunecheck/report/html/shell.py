@@ -15,7 +15,7 @@ from ...rules import Finding
 from ...rules.finding import OUTCOMES
 from ..fold import Fold, folded
 
-__all__ = ["render"]
+__all__ = ["policy", "render"]
 
 _HERE = Path(__file__).resolve().parent
 _HEADINGS = {"fail": "Failed", "unknown": "Could not be determined", "warn": "Warnings", "pass": "Passed",
@@ -30,11 +30,12 @@ def render(name: str, styles: Sequence[str], findings: Sequence[Finding], **give
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True,
                                      undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE))
     return environment.get_template(name).render(
-        style=style, script=script, policy=_policy(style, script), sections=list(_sections(findings)),
+        style=style, script=script, policy=policy(style, script), sections=list(_sections(findings)),
         headings=_HEADINGS, **given) + "\n"
 
 
-def _policy(style: str, script: str) -> str:
+def policy(style: str, script: str) -> str:
+    """The content security policy of a page that holds just this style sheet and this script."""
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
     return (f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; img-src data:; "
             "base-uri 'none'; form-action 'none'")

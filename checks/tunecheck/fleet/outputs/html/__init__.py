@@ -14,7 +14,7 @@ from typing import Any
 import jinja2
 
 from .... import __version__
-from ....report.html import policy
+from ....report.html.shell import policy
 from ....report.terminal import safe
 from ...model import Problem
 from ...verdict import Cause, FleetReport, HostRow
