@@ -1,0 +1,156 @@
+"""``tunecheck audit``: ask every box of an inventory, keep what it says as history, judge the fleet."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .fleet.verbs import judged
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from .fleet.outputs.webhook import Hook
+    from .fleet.run import Done, Source
+    from .fleet.store import Store
+    from .fleet.verdict import FleetReport
+    from .spec.frozen import Frozen
+
+__all__ = ["audit"]
+
+#: From so many hosts on, what ssh's key exchange costs is worth a line.
+_MANY = 20
+
+
+@click.command()
+@click.option("-i", "--inventory", metavar="PATH", help="Ansible inventory (folder, file or host list).")
+@click.option("--limit", metavar="PATTERN", help="Only these hosts, as for ansible-playbook -l.")
+@click.option("--from", "source", metavar="FOLDER",
+              help="Take snapshots that were carried here, HOST.json or GROUP/HOST.json, in place of asking.")
+@click.option("--desired", type=click.Choice(["inventory", "box"]), default="inventory", show_default=True,
+              help="Judge with the inventory's spec where it has one, or with the box's own.")
+@click.option("--with-check-diff", is_flag=True,
+              help="Also run the roles with --check --diff on boxes that fail, as a second witness.")
+@click.option("--source", "asking", type=click.Choice(["auto", "live", "timer"]), default="auto", show_default=True,
+              help="A snapshot made now, the one that the box's own timer left, or whichever there is.")
+@click.option("--max-age", metavar="TIME", default="1h", show_default=True, help="How old the timer's may be.")
+@click.option("--timeout", metavar="TIME", default="90s", show_default=True, help="How long one box may take.")
+@click.option("--forks", type=click.IntRange(1, 1000), metavar="N",
+              help="How many boxes at a time; default: all, at most 100.")
+@click.option("--ssh-kex", type=click.Choice(["curve25519"]),
+              help="Ask for this key exchange first; see: tunecheck fleet doctor.")
+@click.option("--new", is_flag=True, help="Begin anew, also where an audit was cut off less than 6 hours ago.")
+@click.option("--webhook", metavar="URL", envvar="TUNECHECK_WEBHOOK", help="Post new and resolved causes there. In "
+              "$TUNECHECK_WEBHOOK nobody sees it in ps; its secret in $TUNECHECK_WEBHOOK_SECRET.")
+@click.option("--webhook-secret", metavar="FILE", help="The secret from a file: a bearer token, or a header line.")
+@click.option("--webhook-as", type=click.Choice(["auto", "slack", "json"]), default="auto", show_default=True,
+              help="Slack's manner, or the event as JSON.")
+@click.option("--link", default="", metavar="URL", help="Where readers of the webhook find the HTML page.")
+@judged
+def audit(inventory: str | None, limit: str | None, source: str | None, desired: str, with_check_diff: bool,
+          asking: Any, max_age: str, timeout: str, forks: int | None, ssh_kex: str | None, new: bool,
+          webhook: str | None, webhook_secret: str | None, webhook_as: str, link: str, store_url: str | None,
+          baseline: str, verbose: bool, fail_on: tuple[str, ...], max_missing: str, **outputs: Any) -> None:
+    """Ask every box of an inventory what it is, keep the answers, and say who drifted, from what and since when.
+
+    Boxes are only read. Exit code 1: --fail-on matched; 2: bad usage, or no host answered; 3: more than --max-missing
+    hosts were silent or partial; 130: interrupted, what had arrived is kept and the next run asks the rest."""
+    from .fleet.judge import JudgeOptions, allowed_missing, report
+    from .fleet.store import open_store
+    from .fleet.verbs import check_places, finish
+
+    wanted = check_places(outputs)
+    allowed_missing(max_missing, 1)
+    options = JudgeOptions(baseline=baseline)
+    hook = _hook(webhook, webhook_secret, webhook_as, link)
+    where = _source(inventory, limit, source, with_check_diff, asking=asking, max_age=max_age, timeout=timeout,
+                    forks=forks, ssh_kex=ssh_kex)
+    with open_store(store_url) as store:
+        done = _asked(store, where, desired, resume=not new)
+        found = report(store, done.audit.id, options)
+        if with_check_diff and inventory is not None:
+            from .fleet.witness import ask, targets
+
+            found = report(store, done.audit.id, replace(options, claims=ask(inventory, targets(found))))
+    finish(found, wanted, verbose, fail_on, max_missing, lambda: _posted(hook, found))
+
+
+def _source(inventory: str | None, limit: str | None, folder: str | None, check_diff: bool, *, asking: Any,
+            max_age: str, timeout: str, forks: int | None, ssh_kex: Any) -> Source:
+    from .cli_gate import seconds
+    from .errors import UsageError
+    from .fleet.folder import Folder
+    from .fleet.run import Source
+
+    if inventory is None and folder is None:
+        raise UsageError("audit needs the boxes to ask: -i INVENTORY, or --from FOLDER with their snapshots")
+    if inventory is None and (limit is not None or check_diff):
+        option = "--limit" if limit is not None else "--with-check-diff"
+        raise UsageError(f"{option} needs -i INVENTORY, whose hosts it is about")
+    if folder is not None:
+        return Source(inventory, limit, Folder.read(folder))
+    from .fleet.collect import Options
+
+    return Source(inventory, limit, None, Options(
+        forks=forks, deadline=seconds(timeout, "--timeout"), source=asking, max_age=seconds(max_age, "--max-age"),
+        ssh_kex=ssh_kex))
+
+
+def _asked(store: Store, source: Source, desired: str, resume: bool) -> Done:
+    from .fleet.run import audit as run
+
+    done = run(store, source, lambda hosts: _specs(source, desired, hosts), _tell, resume)
+    if not done.whole:
+        _tell(f"interrupted; {done.kept + done.new} of {done.audit.asked} hosts are kept in audit #{done.audit.id}; "
+              "the same command within 6 hours asks the rest")
+        raise SystemExit(130)
+    if source.options is not None and done.audit.asked >= _MANY and sys.stderr.isatty():
+        from .fleet.collect.kex import advice, client
+
+        if hint := advice(client(), done.audit.asked, source.options.ssh_kex):
+            _tell(hint)
+    return done
+
+
+def _specs(source: Source, desired: str, hosts: Collection[str]) -> dict[str, Frozen]:
+    if source.inventory is None or desired == "box":
+        return {}
+    from .fleet.desired import declared
+
+    return declared(source.inventory, hosts)
+
+
+def _hook(url: str | None, secret: str | None, manner: str, link: str) -> Hook | None:
+    """Refused here, before any box is asked, where it could not be used afterwards."""
+    if url is None:
+        return None
+    from .fleet.outputs.webhook import Hook, check_hook, secret_of
+
+    hook = Hook(url, manner, secret_of(secret), link)
+    check_hook(hook)
+    return hook
+
+
+def _posted(hook: Hook | None, report: FleetReport) -> list[str]:
+    """A note about what was sent. That it could not be delivered is said, and changes nothing about the audit."""
+    from .errors import ProbeError
+
+    if hook is None:
+        return []
+    from .fleet.outputs.webhook import post
+
+    try:
+        note = post(hook, report)
+    except ProbeError as error:
+        _tell(str(error))
+        return []
+    return [note] if note else []
+
+
+def _tell(line: str) -> None:
+    from .report.output import fitted
+
+    click.echo(fitted(f"tunecheck: {line}", sys.stderr), err=True)

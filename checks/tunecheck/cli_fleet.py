@@ -1,0 +1,127 @@
+"""``tunecheck fleet``: the newest audit's report again, and what the history knows of the fleet as a whole."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from .fleet.verbs import judged, listed, stored_below
+
+__all__ = ["fleet"]
+
+
+@click.group(invoke_without_command=True)
+@click.option("--audit", "audit_id", type=click.IntRange(1), metavar="N", help="Of this audit; default: the newest.")
+@judged
+def fleet(audit_id: int | None, store_url: str | None, baseline: str, verbose: bool, fail_on: tuple[str, ...],
+          max_missing: str, **outputs: Any) -> None:
+    """Show the newest audit's report again, from the history: no box is asked.
+
+    Exit codes as those of audit."""
+    context = click.get_current_context()
+    context.obj = store_url
+    if context.invoked_subcommand is not None:
+        return
+    from .fleet.judge import JudgeOptions, allowed_missing, report
+    from .fleet.verbs import check_places, finish, opened
+
+    wanted = check_places(outputs)
+    allowed_missing(max_missing, 1)
+    options = JudgeOptions(baseline=baseline)
+    with opened(store_url) as store:
+        found = report(store, audit_id, options)
+    finish(found, wanted, verbose, fail_on, max_missing)
+
+
+@fleet.command()
+@listed
+@stored_below
+@click.pass_obj
+def hosts(outer: str | None, store_url: str | None, json_to: str | None) -> None:
+    """List the hosts of the newest audit: who answered, who drifted, who was last heard when."""
+    from .fleet.judge import report
+    from .fleet.outputs.rows import FleetRow
+    from .fleet.verbs import check_list, history, opened
+
+    check_list(json_to)
+    with opened(store_url or outer) as store:
+        found = report(store)
+        about = {state.host: state for state in store.hosts(found.audit.id)}
+    rows = [FleetRow(row.host, row.group, row.status, row.reason, row.hardware, row.drifted,
+                     sum(each.outcome != "warn" for each in row.problems), row.last_ok, row.last_ok_at,
+                     about[row.host].tunecheck if row.host in about else "",
+                     about[row.host].spec if row.host in about else None) for row in found.hosts]
+    history(f"{len(rows)} hosts, audit #{found.audit.id}", list(rows), json_to, "fleet", audit=found.audit.id)
+
+
+@fleet.command()
+@click.option("--from-majority", is_flag=True, required=True, help="Take what most hosts have.")
+@click.option("--share", type=click.FloatRange(0.5, 1.0), default=0.8, show_default=True, metavar="PART",
+              help="How many of a group and hardware have to agree.")
+@stored_below
+@click.pass_obj
+def baseline(outer: str | None, store_url: str | None, from_majority: bool, share: float) -> None:
+    """Print as YAML what most hosts of each group and hardware have: a first draft of what should be."""
+    from .fleet.baseline import text
+    from .fleet.verbs import opened
+    from .report.output import emit
+
+    with opened(store_url or outer) as store:
+        head = store.audit()
+        drafted = text(store.census(head.id), head, share)
+    emit(drafted)
+
+
+@fleet.command()
+@click.option("--last", type=click.IntRange(2, 1000), default=10, show_default=True, metavar="N",
+              help="Over how many audits.")
+@click.option("--json", "as_json", is_flag=True, help="JSON on standard output.")
+@stored_below
+@click.pass_obj
+def volatility(outer: str | None, store_url: str | None, last: int, as_json: bool) -> None:
+    """List the facts that changed most; those that look like a gauge or counter first: they would be noise."""
+    import json
+    from dataclasses import asdict
+
+    from .fleet.verbs import opened
+    from .report.output import emit
+
+    with opened(store_url or outer) as store:
+        found = sorted(store.volatility(last), key=lambda each: (not each.suspicious, -each.change_rate, each.fact))
+    if as_json:
+        emit(json.dumps([asdict(each) for each in found], indent=2) + "\n")
+        return
+    emit("".join(f"{each.fact}: {each.change_rate:.1%} of hosts change it in an audit, {each.distinct_share:.0%} of "
+                 f"{each.hosts} hosts differ{f'; SUSPICIOUS: {each.why}' if each.suspicious else ''}\n"
+                 for each in found) or f"no fact changed in the last {last} audits\n")
+
+
+@fleet.command()
+@click.option("--hosts", "count", type=click.IntRange(1), default=100, show_default=True, metavar="N",
+              help="How many boxes to reckon with.")
+def doctor(count: int) -> None:
+    """Say whether ssh's key exchange makes audits from this machine slow, and what may be done about it."""
+    from .fleet.collect.kex import advice, client
+    from .report.output import emit
+
+    ssh = client()
+    first = ssh.first or "an unknown key exchange"
+    emit((advice(ssh, count) or f"{ssh.version} begins with {first}: nothing to gain") + "\n")
+
+
+@fleet.command()
+@click.option("--keep", required=True, metavar="TIME", help="How much history to keep: 400d, 52w.")
+@stored_below
+@click.pass_obj
+def prune(outer: str | None, store_url: str | None, keep: str) -> None:
+    """Forget what ended longer ago. What holds now stays, however old it is."""
+    from .fleet.verbs import opened
+    from .fleet.when import ago
+
+    before = ago(keep, "--keep", time.time(), "400d or 52w")
+    with opened(store_url or outer) as store:
+        gone = store.prune(before)
+    click.echo(f"forgot {gone.spans} values and {gone.audits} audits"
+               + (f"; the oldest audit is #{gone.first_kept}" if gone.first_kept is not None else ""))

@@ -1,0 +1,27 @@
+"""The part of a report that is about one host or one fact."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .verdict import FleetReport
+
+__all__ = ["focus"]
+
+
+def focus(report: FleetReport, host: str | None, fact: str | None) -> FleetReport:
+    """A report of that host alone, of that fact (or check) alone. A fact that ends in a dot is a family."""
+    if host is not None:
+        rows = tuple(row for row in report.hosts if row.host == host)
+        report = replace(
+            report, hosts=rows, audit=replace(report.audit, asked=len(rows)), splits=(), timeline=(), notes=(),
+            causes=tuple(replace(cause, hosts=(host,)) for cause in report.causes if host in cause.hosts))
+    if fact is not None:
+        report = replace(report, causes=tuple(each for each in report.causes if _is(each.fact, fact)),
+                         splits=tuple(each for each in report.splits if _is(each.fact, fact)),
+                         judged=tuple(each for each in report.judged if _is(each[1], fact)))
+    return report
+
+
+def _is(name: str, wanted: str) -> bool:
+    return name.startswith(wanted) if wanted.endswith(".") else name == wanted

@@ -1,0 +1,66 @@
+"""Names that an operator types: that host, that fact, that group; and what was probably meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..errors import UsageError
+
+if TYPE_CHECKING:
+    from .store import Store
+
+__all__ = ["check", "fact", "group", "host", "near"]
+
+_LISTED = 10
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """"did you mean gpu1?", or the first names there are."""
+    names = sorted(known)
+    low = name.lower().replace("_", "-")
+    same = [each for each in names if each.lower().replace("_", "-") == low]
+    holding = [each for each in names if low in each.lower().replace("_", "-")] if len(low) > 2 else []
+    found = same or holding[:3] or difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if found:
+        return f"did you mean {' or '.join(found)}?"
+    if not names:
+        return "none is known"
+    return f"known are {', '.join(names[:_LISTED])}{' ...' if len(names) > _LISTED else ''}"
+
+
+def host(store: Store, name: str) -> str:
+    """The name, where the history knows it."""
+    known = store.known_hosts()
+    if name not in known:
+        raise UsageError(f"the history ({store.where}) has no host {name!r}; {near(name, known)}")
+    return name
+
+
+def fact(store: Store, name: str, on: str | None = None, also: Iterable[str] = ()) -> str:
+    """The name of a fact that the history knows, of host ``on`` or of any; a family ends in a dot."""
+    known = set(also)
+    for each in [on] if on is not None else store.known_hosts():
+        known |= set(store.current(each))
+        if name in known:       # a fleet has the same facts everywhere: mostly the first host knows
+            return name
+    if name.endswith(".") and any(each.startswith(name) for each in known):
+        return name
+    where = f" of {on}" if on is not None else ""
+    raise UsageError(f"the history ({store.where}) has no fact {name!r}{where}; {near(name, known)}")
+
+
+def group(store: Store, name: str) -> str:
+    """The name of a group in the newest audit."""
+    known = {state.group for state in store.hosts(store.audit().id)}
+    if name not in known:
+        raise UsageError(f"the newest audit has no group {name!r}; {near(name, known)}")
+    return name
+
+
+def check(name: str) -> bool:
+    """Whether a check is called so."""
+    from ..rules import RULES
+
+    return any(rule.id == name for rule in RULES)

@@ -1,0 +1,121 @@
+"""Options that several verbs of the fleet have, and the way from a report to its outputs and exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from .store import Store
+    from .verdict import FleetReport
+
+__all__ = ["check_list", "check_places", "finish", "history", "judged", "listed", "opened", "stored", "stored_below"]
+
+_WHERE = ("The history: a file, or postgresql://...; default: $TUNECHECK_STORE, or fleet.db in /var/lib/tunecheck (as "
+          "root) or ~/.local/state/tunecheck.")
+stored = click.option("--store", "store_url", metavar="FILE|URL", envvar="TUNECHECK_STORE", help=_WHERE)
+#: For a verb below another one that has looked into the environment already.
+stored_below = click.option("--store", "store_url", metavar="FILE|URL", help=_WHERE)
+#: What every verb that shows a list takes.
+listed = click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
+                      help="Write JSON to FILE; without FILE to standard output, in place of the text.")
+
+_JUDGED = (
+    click.option("--html", "html_to", metavar="FILE", help="Write the fleet page for the browser, one file, offline."),
+    click.option("--prometheus", "prometheus_to", metavar="FILE.prom",
+                 help="Write metrics for node_exporter's textfile collector."),
+    click.option("--junit", "junit_to", metavar="FILE", help="Write JUnit XML, for CI."),
+    click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
+                 help="Write JSON to FILE; without FILE to standard output, in place of the report."),
+    click.option("-v", "--verbose", is_flag=True, help="Show every cause and every host's name."),
+    click.option("--max-missing", default="0", metavar="N|P%", show_default=True,
+                 help="How many hosts may be silent or partial before the exit code is 3."),
+    click.option("--fail-on", "fail_on", multiple=True,
+                 type=click.Choice(["drift", "fail", "unknown", "coverage"]),
+                 help="End with exit code 1 on it; may be given again."),
+    click.option("--baseline", default="previous", metavar="WHAT", show_default=True,
+                 help="Compare with previous, audit:N, host:NAME, desired or majority."),
+)
+
+
+def judged(command: Callable[..., None]) -> Callable[..., None]:
+    """Options of what ends in a fleet report: audit, drift, fleet."""
+    for option in _JUDGED:
+        command = option(command)
+    return stored(command)
+
+
+def opened(url: str | None) -> Store:
+    """The history, to be read: UsageError where there is no audit in it."""
+    from ..errors import UsageError
+    from .store import open_store
+
+    store = open_store(url, create=False)
+    if not store.audits(1):
+        where = store.where
+        store.close()
+        raise UsageError(f"the history ({where}) holds no audit yet; run: tunecheck audit -i INVENTORY")
+    return store
+
+
+def check_places(given: dict[str, Any]) -> dict[str, str | None]:
+    """The outputs asked for, kind -> place; refused here where they could not be written afterwards."""
+    from ..report.outputs import KINDS, check_outputs
+
+    wanted = {kind: given.get(f"{kind}_to") for kind in KINDS}
+    check_outputs(wanted)
+    return wanted
+
+
+def check_list(json_to: str | None) -> None:
+    """Refuse a place where the list could not be written afterwards."""
+    if json_to is not None and json_to != "-":
+        from ..report.output import check_writable
+
+        check_writable(json_to)
+
+
+def finish(report: FleetReport, wanted: dict[str, str | None], verbose: bool, fail_on: tuple[str, ...],
+           max_missing: str, then: Callable[[], list[str]] = list) -> NoReturn:
+    """Show the report, write its outputs, and leave with its exit code. ``then``: what else is to be done once they
+    are written; its notes stand behind the others."""
+    from ..cli_check import say
+    from ..report.outputs import to_standard_output
+    from ..report.terminal import style_for
+    from .judge.exits import exit_code
+    from .reports import rendered, write_all
+
+    code = exit_code(report, fail_on, max_missing)
+    alone = to_standard_output(wanted)
+    if alone:
+        text = rendered(alone, report)
+    else:
+        from .outputs.terminal import terminal
+
+        text = terminal(report, style_for(sys.stdout), verbose)
+    say(text, lambda: [*write_all(wanted, report), *then()], alone is not None)
+    raise SystemExit(code)
+
+
+def history(title: str, rows: list[Any], json_to: str | None, verb: str, empty: str = "nothing",
+            **about: str | int | None) -> None:
+    """A list as text, or as JSON (tunecheck/fleet-list/1)."""
+    from ..report.output import emit, write_file
+    from .outputs.rows import list_document, list_text
+
+    if json_to is not None:
+        from ..report.document import to_text
+
+        text = to_text(list_document(verb, rows, **about))
+        if json_to == "-":
+            emit(text)
+            return
+        write_file(json_to, text.encode(), 0o600, "list")
+        click.echo(f"JSON: {json_to}", err=True)
+        return
+    from ..report.terminal import style_for
+
+    emit(list_text(title, rows, style_for(sys.stdout), empty=empty))

@@ -1,0 +1,111 @@
+"""Snapshots of a small fleet, as files for `tunecheck audit --from`: the recording of a real box with two H200s, a few
+facts edited, and every box a machine of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from tunecheck.cli import cli
+from tunecheck.cli_check import look
+from tunecheck.errors import TunecheckError
+from tunecheck.facts.fact import known
+from tunecheck.facts.identity import Identity
+from tunecheck.facts.modules import Module
+from tunecheck.facts.receipt import Receipt, Run
+from tunecheck.facts.stored import Stored, packed
+from tunecheck.formats.packages import Package
+from tunecheck.spec import build
+
+ROOT = Path(__file__).resolve().parents[3]
+_TIME = 1_790_000_000
+
+
+@cache
+def _recorded() -> Stored:
+    frozen, snapshot = look("preflight", None, str(ROOT / "tests/fixtures/h200-2gpu-vm.tar.zst"))
+    return Stored(snapshot, frozen)
+
+
+def box(number: int, *, iommu: str | None = "pt", hmm: str = "1", held: bool = True, word: str = "",
+        spec: dict[str, Any] | None = None, run: float | None = None) -> bytes:
+    """A snapshot of box ``number``. ``iommu``: of the kernel's command line. ``word``: another one in it. ``hmm``:
+    nvidia_uvm's uvm_disable_hmm. ``held``: whether the driver's package is. ``spec``: box_spec, that the box was
+    provisioned with; ``run``: and when (by its receipt)."""
+    stored = _recorded()
+    host = stored.snapshot.host
+    assert host is not None and host.kernel.cmdline.value is not None
+    words = tuple(each for each in (f"iommu={iommu}" if iommu else "", word) if each)
+    host = replace(
+        host, kernel=replace(host.kernel, cmdline=known((*words, *host.kernel.cmdline.value), "/proc/cmdline")),
+        modules={"nvidia-uvm": Module("nvidia-uvm", known(True, "modinfo"), known(True, "/sys"), known(
+            {"uvm_disable_hmm": "1"}, "/etc/modprobe.d"), {"uvm_disable_hmm": known(hmm, "/sys/module")})},
+        packages=replace(host.packages, installed=known(
+            (Package("nvidia-driver-580", "580.159.04-1", held),), "dpkg-query"), others=known((), "dpkg-query")),
+        identity=known(Identity(machine=known(f"{number:032x}", "/etc/machine-id"),
+                                board=known(f"SN{number:05}", "board_serial"), **_rest(host.identity.value)), "files"))
+    snapshot = replace(stored.snapshot, host=host, hostname=known(f"gpu{number}", "hostname"))
+    if run is not None:
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(run))
+        runs = (Run(at, "committed", "run 7"),)
+        snapshot = replace(snapshot, receipt=known(Receipt("committed", runs=runs), "receipt"))
+    return packed(Stored(snapshot, build(f"gpu{number}", spec) if spec else None), _TIME + number)
+
+
+def _rest(identity: Any) -> dict[str, Any]:
+    return {name: value for name, value in vars(identity).items() if name not in ("machine", "board")}
+
+
+class Fleet:
+    """``folder`` holds the snapshots, the history and every output."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files = folder / "boxes"
+        self.files.mkdir()
+        self.store = folder / "state/fleet.db"
+        self.store.parent.mkdir(mode=0o700)
+
+    def put(self, number: int, **facts: Any) -> None:
+        (self.files / f"gpu{number}.json").write_bytes(box(number, **facts))
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {**os.environ, "PYTHONPATH": str(ROOT / "checks"), "TUNECHECK_STORE": str(self.store),
+                "LC_ALL": "C.UTF-8"}
+
+    def popen(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+        """A process of its own."""
+        env = {**self.env, **options.pop("env", {})}
+        return subprocess.Popen([sys.executable, "-m", "tunecheck", *arguments], cwd=self.folder, env=env, text=True,
+                                **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+                                   **options})
+
+    def process(self, *arguments: str) -> tuple[int, str, str]:
+        """Exit code, standard output, standard error, of a process of its own."""
+        with self.popen(*arguments) as process:
+            said, complained = process.communicate(timeout=120)
+        return process.returncode, said, complained
+
+    def run(self, *arguments: str) -> tuple[int, str, str]:
+        """The same without the second that a process takes to start. Errors are told as main() tells them."""
+        with contextlib.chdir(self.folder):
+            done = CliRunner().invoke(cli, arguments, env={"TUNECHECK_STORE": str(self.store),
+                                                           "TUNECHECK_WEBHOOK": None})
+        if isinstance(done.exception, TunecheckError):
+            return done.exception.exit_code, done.stdout, done.stderr + str(done.exception)
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return done.exit_code, done.stdout, done.stderr
+
+    def audit(self, *arguments: str) -> tuple[int, str, str]:
+        return self.run("audit", "--from", "boxes", *arguments)
