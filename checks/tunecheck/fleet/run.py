@@ -46,8 +46,10 @@ class Source:
 
         return asked_hosts(self.inventory, self.limit)
 
-    def collect(self, wanted: Mapping[str, str], sink: Callable[[Answer], None]) -> bool:
-        """Give the answers of the hosts ``wanted`` (host -> group) to ``sink``; whether all of them came."""
+    def collect(self, wanted: Mapping[str, str], sink: Callable[[Answer], None],
+                asked: tuple[tuple[str, str], ...]) -> bool:
+        """Give the answers of the hosts ``wanted`` (host -> group) to ``sink``; whether all of them came. ``asked`` is
+        what ``asked()`` said: a host that has left the inventory meanwhile is asked no more."""
         if self.folder is not None:
             for answer in self.folder.answers(wanted):
                 sink(answer)
@@ -57,8 +59,11 @@ class Source:
         from .collect import Options, collect
 
         assert self.inventory is not None
-        options = replace(self.options or Options(), only=frozenset(wanted))
-        return not collect(self.inventory, self.limit, options, sink).interrupted
+        only = frozenset(wanted) & {host for host, _ in asked}
+        if not only:
+            return True
+        options = replace(self.options or Options(), only=only)
+        return not collect(self.inventory, self.limit, options, sink, asked).interrupted
 
 
 @dataclass
@@ -95,7 +100,7 @@ def audit(store: Store, source: Source, specs: Callable[[Collection[str]], Mappi
         done.new += 1
 
     try:
-        done.whole = not wanted or source.collect(wanted, keep)
+        done.whole = not wanted or source.collect(wanted, keep, asked)
     except KeyboardInterrupt:
         done.whole = False
     if done.whole:
