@@ -98,6 +98,15 @@ def test_a_tenth_of_a_group_is_a_rollout_and_a_split_says_so() -> None:
     assert report.splits[0].note == "looks like a rollout: 3 changed to \"b\" in #5"
 
 
+@pytest.mark.parametrize(("moved", "rollout"), [(3, False), (4, True)])
+def test_less_than_a_tenth_is_no_rollout(moved: int, rollout: bool) -> None:
+    names = [f"h{number:03d}" for number in range(moved)]
+    seen = view(_values(40, "f", "a", **dict.fromkeys(names, "b")), moves=tuple(
+        move(name, "f", "a", "b") for name in names))
+    cause = _only(_said(seen))
+    assert (cause.authority, cause.rollout) == ("majority", rollout)
+
+
 # -- previous ---------------------------------------------------------------------------------------------------------
 
 def test_a_change_has_an_interval_and_whether_it_was_ours() -> None:
@@ -251,6 +260,12 @@ def test_an_accepted_value_is_the_baseline_from_then_on() -> None:
     assert _only(_said(view(_values(20, "f", "a", h001="c"), waivers=(waiver,)))).counts
 
 
+def test_what_is_resolved_needs_no_waiver_any_more() -> None:
+    seen = view(_values(9, "f", "a"), moves=(move("h001", "f", "b", "a"),), waivers=(_waiver(1, "f"),))
+    report = _said(seen)
+    assert _only(report).waived is None and "matches nothing" in report.notes[-1]
+
+
 def test_a_check_can_be_waived_by_its_name() -> None:
     seen = view({}, hosts=(_host("h1", _fail("link-width", "GPU0")),), waivers=(_waiver(1, "link-width/GPU?"),))
     assert _only(_said(seen)).waived is not None
@@ -272,6 +287,8 @@ def test_facts_that_never_rest_are_named_with_a_class_and_left_out() -> None:
     told = {note.split()[0]: note.rsplit(" ", 1)[1] for note in report.notes if "looks volatile" in note}
     assert told == {"gauge": "gauge", "counter": "counter", "time": "time"}
     assert not report.causes
+    rare = view(_values(20, "gauge", 1, h001=2), volatile=(Volatile("gauge", 20, 0.1, 0.9, True),))
+    assert not _said(rare).causes, "no majority either"
 
 
 def test_what_one_has_to_know_is_said() -> None:

@@ -91,9 +91,9 @@ class _Steps:
     def _now(self) -> float:
         return self.clock
 
-    def audit(self, *seen: Seen) -> None:
+    def audit(self, *seen: Seen, scope: str = "all") -> None:
         self.clock += 86400
-        head = self.store.begin("all", [(each.host, each.group) for each in seen])
+        head = self.store.begin(scope, [(each.host, each.group) for each in seen])
         for each in seen:
             self.store.put(head.id, each)
         self.store.finish(head.id)
@@ -181,6 +181,29 @@ def test_two_boxes_with_one_serial(steps: _Steps) -> None:
                                                                      ("c", ["3"]))))
     [cause] = steps.said().causes
     assert (cause.authority, cause.fact, cause.hosts, cause.value) == ("identity", "gpu.serials", ("a", "b"), "1")
+
+
+def test_an_audit_that_was_cut_off_says_who_was_not_asked(steps: _Steps) -> None:
+    steps.audit(_seen("a", f=1), _seen("b", f=1))
+    head = steps.store.begin("all", [("b", "g"), ("a", "g")])
+    steps.store.put(head.id, _seen("b", f=2))
+    found = report(steps.store, head.id, JudgeOptions())
+    assert [(row.host, row.status) for row in found.hosts] == [("a", "unreachable"), ("b", "ok")]
+    assert f"#{head.id} is not finished: hosts may follow" in found.notes
+    assert [cause.hosts for cause in found.causes] == [("b",)]
+
+
+def test_a_limit_leaves_the_others_as_they_were(steps: _Steps) -> None:
+    steps.audit(_seen("a", FAIL), _seen("b", FAIL))
+    steps.audit(_seen("b", FAIL))
+    found = steps.said()
+    assert [(cause.hosts, cause.state) for cause in found.causes] == [(("b",), "known")]
+    assert [row.host for row in found.hosts] == ["b"]
+    steps.audit(_seen("a", f=2), scope="only a")
+    steps.audit(_seen("a", f=3), scope="only a")
+    steps.audit(_seen("b", FAIL))
+    assert steps.said().previous.id == 2
+    assert {cause.hosts for cause in steps.said().causes} == {("b",)}, "what another audit saw of a is not this one's"
 
 
 def test_a_waiver_is_remembered_as_matched(steps: _Steps) -> None:

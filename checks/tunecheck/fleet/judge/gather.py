@@ -38,11 +38,12 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     for row in open_problems:
         of_host.setdefault(row.host, []).append(row)
     states = store.hosts(audit.id)
-    hosts = tuple(sorted((_host(state, _told(state, audit, of_host.get(state.host, ()))) for state in states),
-                         key=lambda host: host.host))
-    hosts += _missing(store, audit, {host.host for host in hosts})
+    said = [_host(state, _told(state, audit, of_host.get(state.host, ()))) for state in states]
+    hosts = tuple(sorted((*said, *_missing(store, audit, {host.host for host in said})), key=lambda host: host.host))
     after = previous.id if previous else None
-    changes = store.changes(after, audit.id) if previous else []
+    # Audits of other limits lie between the two: what they saw is theirs.
+    asked = {host.host for host in hosts}
+    changes = [row for row in store.changes(after, audit.id) if row.host in asked] if previous else []
     volatile = [row for row in store.volatility(_RECENT) if row.suspicious]
     names = {row.fact for row in volatile}
     last = done[-3:]
@@ -57,7 +58,9 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
         odd=tuple(sorted((Odd(row.host, row.group, row.hardware, row.fact, row.value, row.since) for row in outliers),
                          key=lambda odd: (odd.fact, odd.group, odd.host))),
-        events=_events(store, previous, states, [head.id for head in heads if head.id <= audit.id]),
+        events=tuple(event for event in _events(store, previous, states, [head.id for head in heads
+                                                                          if head.id <= audit.id])
+                     if event.host in asked),
         began={(row.host, row.check, row.subject): row.since for row in open_problems},
         gone=_gone(store.problems_resolved(previous.id, audit.id)) if previous else (),
         in_change=frozenset(state.host for state in states

@@ -35,8 +35,11 @@ def report(store: Store, audit_id: int | None = None, options: JudgeOptions | No
     options = options or JudgeOptions()
     seen = view(store, audit_id, options)
     found, matched = judge(seen, options)
-    if matched:
-        store.matched(matched, seen.audit.id)
+    # A look back at an older audit, or a second look, leaves no trace.
+    last = {waiver.id: waiver.last_matched or 0 for waiver in seen.waivers}
+    fresh = [number for number in matched if last[number] < seen.audit.id]
+    if fresh:
+        store.matched(fresh, seen.audit.id)
     return found
 
 
