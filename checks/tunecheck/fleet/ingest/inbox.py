@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import calendar
 import hashlib
 import json
 import os
+import re
 import sqlite3
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import zstandard
@@ -22,6 +23,8 @@ from .refusal import Refusal
 
 __all__ = ["Inbox", "Waiting"]
 
+#: As packed() writes it, and nothing else that a parser of dates would take.
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _TABLE = """CREATE TABLE IF NOT EXISTS newest (
     host TEXT PRIMARY KEY,
     created INTEGER NOT NULL,       -- by the box's clock: what an older one is refused by, also after a restart
@@ -146,7 +149,9 @@ class Inbox:
             # What is quoted from the body goes back to who sent it; nothing else is in the sentence.
             raise Refusal(422, f"not a usable snapshot: {str(error)[:300]}") from None
         try:
-            created = calendar.timegm(time.strptime(stated, "%Y-%m-%dT%H:%M:%SZ"))
+            if not _TIME.fullmatch(stated):
+                raise ValueError
+            created = int(datetime.fromisoformat(stated).timestamp())
         except (ValueError, TypeError, OverflowError):
             raise Refusal(422, "the snapshot does not say when it was made (created: 2026-11-21T18:00:00Z)") from None
         if created < now - self._limits.off:
