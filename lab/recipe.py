@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,8 +38,9 @@ class Layer:
     packages: tuple[str, ...]
     script: Path
     download: int
-    #: What the layer is also made of: counted in its digest.
+    #: What the layer is also made of, and versions: counted in its digest.
     files: tuple[Path, ...] = ()
+    versions: Sequence[str] = ()
 
 
 #: What tests/lab/test_driver.py needs: DKMS with compiler and headers, containers, unattended upgrades.
@@ -51,7 +54,8 @@ DRIVERS = Layer(
 SERVING = Layer(
     "serving", ("podman", "crun", "curl"), _HERE / "serving.sh", 75,
     (_HERE / "engine.py", _HERE / "engine/llama_server.py", _HERE / "engine/llama-server",
-     _HERE.parent / "tests/fixtures/engine/tiny.gguf", _HERE.parent / "pyproject.toml"),
+     _HERE.parent / "tests/fixtures/engine/tiny.gguf"),
+    tuple(re.findall(r'"xllamacpp==([^"]+)"', (_HERE.parent / "pyproject.toml").read_text())),
 )
 LAYERS = {layer.name: layer for layer in (DRIVERS, SERVING)}
 
@@ -75,7 +79,7 @@ def digest() -> str:
 
 def layer_digest(layer: Layer) -> str:
     """Return the same of a layer: another base image makes another layer."""
-    content = json.dumps([digest(), layer.name, layer.packages]).encode() + layer.script.read_bytes()
+    content = json.dumps([digest(), layer.name, layer.packages, *layer.versions]).encode() + layer.script.read_bytes()
     content += b"".join(hashlib.sha256(path.read_bytes()).digest() for path in layer.files)
     return hashlib.sha256(content).hexdigest()[:12]
 
