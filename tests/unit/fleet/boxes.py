@@ -92,12 +92,13 @@ class Boxes:
                     time.sleep(0.02)
 
     def _start(self, box: Box) -> None:
+        # A home of its own: what the shell of whoever runs the tests does at its start is none of theirs.
         # sshd takes the first value of each keyword.
         lines = [*box.extra, f"ListenAddress {box.address}:{self.port}", "Subsystem sftp internal-sftp",
                  f"HostKey {self.host_key}", "PidFile none", "UsePAM no",
                  f"AuthorizedKeysFile {self.authorized}", "StrictModes no", "PasswordAuthentication no",
                  "KbdInteractiveAuthentication no", "PermitRootLogin prohibit-password", "PrintMotd no",
-                 "MaxStartups 200", "LogLevel ERROR", f"SetEnv BOX={box.folder}"]
+                 "MaxStartups 200", "LogLevel ERROR", f"SetEnv BOX={box.folder} HOME={box.folder}"]
         if box.manner:
             script = box.folder / "manner"
             script.write_text(f"#!/bin/sh\n{box.manner}\n")
