@@ -52,7 +52,7 @@ DRIVERS = Layer(
 )  # fmt: skip
 #: What the demo needs: podman, an engine's image as an archive, its model (engine.py).
 SERVING = Layer(
-    "serving", ("podman", "crun", "curl"), _HERE / "serving.sh", 75,
+    "serving", ("podman", "crun", "nftables", "curl"), _HERE / "serving.sh", 75,
     (_HERE / "engine.py", _HERE / "engine/llama_server.py", _HERE / "engine/llama-server",
      _HERE.parent / "tests/fixtures/engine/tiny.gguf"),
     tuple(re.findall(r'"xllamacpp==([^"]+)"', (_HERE.parent / "pyproject.toml").read_text())),
