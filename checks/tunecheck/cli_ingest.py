@@ -16,7 +16,7 @@ __all__ = ["ingest"]
 
 @click.group(invoke_without_command=True)
 @click.option("--state", metavar="DIR", help="Where hosts, tokens and what waits are kept; default: "
-              "/var/lib/tunecheck/ingest, or for others than root ~/.local/state/tunecheck/ingest.")
+              "/var/lib/tunecheck-fleet/ingest, or for others than root ~/.local/state/tunecheck/ingest.")
 @click.option("--bind", default="127.0.0.1:8733", metavar="ADDRESS:PORT",
               help="Where to listen; default: 127.0.0.1:8733.")
 @click.option("--cert", metavar="FILE", help="The receiver's certificate and chain, PEM: TLS.")
@@ -101,5 +101,5 @@ def _folder(given: str | None) -> Path:
     if given is not None:
         return Path(given)
     if os.geteuid() == 0:
-        return Path("/var/lib/tunecheck/ingest")
+        return Path("/var/lib/tunecheck-fleet/ingest")
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "tunecheck/ingest"
