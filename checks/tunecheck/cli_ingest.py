@@ -23,7 +23,8 @@ __all__ = ["ingest"]
 @click.option("--key", metavar="FILE", help="The private key of --cert.")
 @click.option("--client-ca", metavar="FILE", help="Ask hosts for a certificate of this authority; it names the host.")
 @click.option("--behind-proxy", is_flag=True, help="Something in front of it ends TLS: plain HTTP beyond loopback.")
-@click.option("--store", metavar="URL", help="The store, as for tunecheck audit; default: the SQLite file.")
+@click.option("--store", metavar="FILE|URL", envvar="TUNECHECK_STORE",
+              help="The history, as for tunecheck audit; default: $TUNECHECK_STORE, or the SQLite file.")
 @click.option("--window", default="1h", metavar="TIME",
               help="An audit is written when every host has pushed, or so long after the first; default: 1h.")
 @click.pass_context

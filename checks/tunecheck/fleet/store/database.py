@@ -26,8 +26,8 @@ ADVISORY = 7_483_201_066
 
 
 def default_file() -> Path:
-    """Root keeps the history where services do, others in their own state folder. Not in /var/lib/tunecheck: a rollback
-    takes that away, also from a control node that is a box itself."""
+    """Root keeps the history where services do, others in their own state folder. Not in /var/lib/tunecheck: a
+    rollback takes that away, also from a control node that is a box itself."""
     if os.geteuid() == 0 and not os.environ.get("XDG_STATE_HOME"):
         return Path("/var/lib/tunecheck-fleet/fleet.db")
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "tunecheck/fleet.db"

@@ -112,7 +112,7 @@ def test_the_default_file_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert str(database.default_file()) == "/var/lib/tunecheck/fleet.db"
+    assert str(database.default_file()) == "/var/lib/tunecheck-fleet/fleet.db"
 
 
 @pytest.mark.parametrize("content", [b"not a database, by far" * 100, b"SQLite format 3\0" + b"\xff" * 4096])
