@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_list", "check_places", "finish", "history", "judged", "listed", "opened", "stored", "stored_below"]
 
-_WHERE = ("The history: a file, or postgresql://...; default: $TUNECHECK_STORE, or fleet.db in /var/lib/tunecheck-fleet "
-          "(as root) or ~/.local/state/tunecheck.")
+_WHERE = ("The history: a file, or postgresql://...; default: $TUNECHECK_STORE, or fleet.db in "
+          "/var/lib/tunecheck-fleet (as root) or ~/.local/state/tunecheck.")
 stored = click.option("--store", "store_url", metavar="FILE|URL", envvar="TUNECHECK_STORE", help=_WHERE)
 #: For a verb below another one that has looked into the environment already.
 stored_below = click.option("--store", "store_url", metavar="FILE|URL", help=_WHERE)
