@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, false, func, select
 
 from . import audits
-from .history import ANSWERED, SNAP_END, during, since, times
+from .hot import uncollected
+from .moments import ANSWERED, SNAP_END, during, since, times
 from .rows import CensusRow, Flap, Outlier, Volatile
 from .schema import host, snap, span
 from .spans import covered
@@ -50,19 +49,6 @@ class Fleet:
     tallies: dict[tuple[Cohort, int], Tally]
     names: dict[int, str]
     values: dict[int | None, Any]
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """A hundred thousand rows live at once and none of them in a cycle: Python's collector would walk over them again
-    and again, for half of the time."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def _fleet(store: Store, connection: Connection, number: int) -> Fleet:
@@ -122,7 +108,7 @@ def _absences(fleet: Fleet) -> None:
 
 def census(store: Store, audit_id: int | None) -> list[CensusRow]:
     number = audits.head(store, audit_id).id
-    with _uncollected(), store.db.read() as connection:
+    with uncollected(), store.db.read() as connection:
         fleet = _fleet(store, connection, number)
     found = [CensusRow(*cohort, fleet.names[fact_id], fleet.values[value], count)
              for (cohort, fact_id), tally in fleet.tallies.items() for value, count in tally.counts.items()]
@@ -132,7 +118,7 @@ def census(store: Store, audit_id: int | None) -> list[CensusRow]:
 
 def outliers(store: Store, share: float, at_least: int, audit_id: int | None) -> list[Outlier]:
     number = audits.head(store, audit_id).id
-    with _uncollected(), store.db.read() as connection:
+    with uncollected(), store.db.read() as connection:
         fleet = _fleet(store, connection, number)
         when = times(store, connection)
     cohorts: dict[Cohort, set[int]] = defaultdict(set)

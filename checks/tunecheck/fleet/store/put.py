@@ -8,12 +8,13 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import zstandard
-from sqlalchemy import Connection, Row, bindparam, insert, update
+from sqlalchemy import Connection, bindparam, insert, update
 
 from ..model import Seen
 from . import audits, findings, spans
 from .hot import Hot
-from .identify import identify
+from .identify import Box, identify
+from .moments import ANSWERED
 from .plain import plain
 from .rows import Stored, canonical
 from .schema import audit, host, newest, snap
@@ -21,9 +22,8 @@ from .schema import audit, host, newest, snap
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["ANSWERED", "put"]
+__all__ = ["put"]
 
-ANSWERED = ("ok", "partial")
 #: A host cannot make the history larger than this: facts, characters of a value, problems, runs of its receipt.
 FACTS, VALUE, PROBLEMS, RUNS = 20_000, 1 << 16, 2_000, 100
 
@@ -131,7 +131,7 @@ def _said(seen: Seen, same: bool, clean: Container[str]) -> Said:
     return Said(known, frozenset(absent), unknown, tuple(sorted(checks)))
 
 
-def _snap(connection: Connection, row: Row[Any], audit_id: int, group: str, seen: Seen, about: int,
+def _snap(connection: Connection, row: Box, audit_id: int, group: str, seen: Seen, about: int,
           state: bytes | None, answered: bool) -> None:
     begun = row.snap_from
     new = not row.status
@@ -146,7 +146,7 @@ def _snap(connection: Connection, row: Row[Any], audit_id: int, group: str, seen
         "about": about, "digest": state})
 
 
-def _newest(connection: Connection, row: Row[Any], audit_id: int, seen: Seen) -> None:
+def _newest(connection: Connection, row: Box, audit_id: int, seen: Seen) -> None:
     problems = [asdict(problem) for problem in seen.problems[:PROBLEMS]] if seen.problems else []
     values = {"volatile": _text(seen.volatile), "problems": canonical(problems), "outcomes": _text(seen.outcomes),
               "document": zstandard.compress(seen.document, 1),

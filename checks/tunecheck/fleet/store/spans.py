@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from .hot import Hot
 from .schema import audit, snap, span
 
 if TYPE_CHECKING:
     from .audits import Open
+    from .identify import Box
     from .put import Said
     from .store import Store
 
@@ -43,7 +44,7 @@ class Heard(NamedTuple):
 class Past:
     """What the host's earlier answers could tell, newest first; read as far as it is needed."""
 
-    def __init__(self, store: Store, connection: Connection, row: Row[Any]) -> None:
+    def __init__(self, store: Store, connection: Connection, row: Box) -> None:
         self._store, self._connection, self._row = store, connection, row
         self._read: list[Heard] = []
         self._more = self._rows()
@@ -77,7 +78,7 @@ def covered(name: str, unknown: Iterable[str]) -> bool:
     return name in unknown or any(start.endswith(".") and name.startswith(start) for start in unknown)
 
 
-def write(store: Store, connection: Connection, row: Row[Any], opened: Open, tunecheck: str,
+def write(store: Store, connection: Connection, row: Box, opened: Open, tunecheck: str,
           said: Said) -> tuple[What, int, bool]:
     """What it was, how many facts changed, and whether values were taken over from another catalogue."""
     interned = store.interned
@@ -100,7 +101,7 @@ def write(store: Store, connection: Connection, row: Row[Any], opened: Open, tun
     return _step(store, connection, row, opened, tunecheck, steps, current)
 
 
-def _step(store: Store, connection: Connection, row: Row[Any], opened: Open, tunecheck: str,
+def _step(store: Store, connection: Connection, row: Box, opened: Open, tunecheck: str,
           steps: list[tuple[str, int, str]], current: dict[int, tuple[int, int]]) -> tuple[What, int, bool]:
     past = Past(store, connection, row)
     ends, begins = [], []
