@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, false, func, select
 
@@ -30,6 +30,16 @@ ABSENT = 0
 Cohort = tuple[str, str]
 
 
+class Unknown(NamedTuple):
+    """What a host does not know: ``names`` of facts and families, but not those that it ``told`` all the same."""
+
+    names: tuple[str, ...]
+    told: frozenset[str]
+
+    def of(self, name: str) -> bool:
+        return name not in self.told and covered(name, self.names)
+
+
 @dataclass
 class Tally:
     """One cohort's one fact. ``counts``: value -> hosts; ``deviants``: (host, value, from, after) of every host."""
@@ -45,7 +55,7 @@ class Fleet:
 
     members: dict[int, tuple[str, Cohort]]
     sizes: Counter[Cohort]
-    unknown: dict[int, tuple[str, ...]]
+    unknown: dict[int, Unknown]
     tallies: dict[tuple[Cohort, int], Tally]
     names: dict[int, str]
     values: dict[int | None, Any]
@@ -57,13 +67,13 @@ def _fleet(store: Store, connection: Connection, number: int) -> Fleet:
         .where(snap.c.from_audit <= number, number <= SNAP_END, snap.c.status.in_(ANSWERED))).all()
     abouts = store.interned.decoded(connection, {row.about_id for row in rows})
     members: dict[int, tuple[str, Cohort]] = {}
-    unknown: dict[int, tuple[str, ...]] = {}
+    unknown: dict[int, Unknown] = {}
     cohorts: dict[int, Cohort] = {}
     for host_id, name, about in rows:
         cohort = cohorts.setdefault(about, (abouts[about]["group"], abouts[about]["hardware"]))
         members[host_id] = (name, cohort)
         if abouts[about]["unknown"]:
-            unknown[host_id] = tuple(abouts[about]["unknown"])
+            unknown[host_id] = Unknown(tuple(abouts[about]["unknown"]), frozenset(abouts[about].get("told", ())))
     names = store.interned.facts(connection)
     newest = connection.execute(select(func.max(span.c.from_audit))).scalar() or 0
     when = span.c.until_audit.is_(None) if number >= newest else during(number)
@@ -73,7 +83,7 @@ def _fleet(store: Store, connection: Connection, number: int) -> Fleet:
                                           span.c.after_audit).where(when)).partitions(20_000):
         for host_id, fact_id, value_id, begun, after in part:
             facts = of_host.get(host_id)
-            if facts is None or (host_id in unknown and covered(names[fact_id], unknown[host_id])):
+            if facts is None or (host_id in unknown and unknown[host_id].of(names[fact_id])):
                 continue
             if (tally := facts.get(fact_id)) is None:
                 tally = facts[fact_id] = Tally(Counter(), [])
@@ -97,7 +107,7 @@ def _absences(fleet: Fleet) -> None:
         for number in [number for number in tally.counts if fleet.values[number] is None]:
             tally.counts[ABSENT] += tally.counts.pop(number)
         name = fleet.names[fact_id]
-        tally.unknown = sum(covered(name, fleet.unknown[host_id]) for host_id in partial.get(cohort, ()))
+        tally.unknown = sum(fleet.unknown[host_id].of(name) for host_id in partial.get(cohort, ()))
         missing = fleet.sizes[cohort] - len(tally.holders) - tally.unknown
         if missing:
             tally.counts[ABSENT] += missing
@@ -144,7 +154,7 @@ def _others(fleet: Fleet, cohort: Cohort, fact_id: int, tally: Tally, majority: 
     if majority == ABSENT or len(tally.holders) + tally.unknown == len(members):
         return
     for host_id in members - {holder[0] for holder in tally.holders}:
-        if not (host_id in fleet.unknown and covered(fleet.names[fact_id], fleet.unknown[host_id])):
+        if not (host_id in fleet.unknown and fleet.unknown[host_id].of(fleet.names[fact_id])):
             yield host_id, ABSENT, None, None
 
 

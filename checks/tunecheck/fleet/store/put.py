@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -43,11 +43,12 @@ _REBASELINED = update(audit).where(audit.c.id == bindparam("number")).values(reb
 @dataclass(frozen=True)
 class Said:
     """An answer in the store's own words: ``known`` name -> canonical JSON ("null" left out), ``absent`` names told to
-    be absent, ``unknown`` name or family -> reason."""
+    be absent, ``unknown`` name or family -> reason, ``told`` known and absent names of a family that is unknown."""
 
     known: dict[str, str]
     absent: frozenset[str]
     unknown: dict[str, str]
+    told: tuple[str, ...]
     unknown_checks: tuple[str, ...]
 
 
@@ -71,13 +72,13 @@ def _put(store: Store, connection: Connection, audit_id: int, seen: Seen) -> Sto
         return Stored(name, "repeated")
     state = _state(opened.catalogue, seen) if answered else row.state
     same = answered and bool(state) and state == row.state
-    said = _said(seen, same, store.interned.known_names) if answered else Said({}, frozenset(), {}, ())
+    said = _said(seen, same, store.interned.known_names) if answered else Said({}, frozenset(), {}, (), ())
     if len(said.unknown) > len(seen.unknown):
         state = b""     # something of it could not be kept, which has to be found out again each time
     about = store.interned.value(connection, canonical({
         "group": group, "hardware": plain(seen.hardware, 300), "tunecheck": plain(seen.tunecheck, 100),
         "spec": None if seen.spec is None else plain(seen.spec, 100), "reason": plain(seen.reason, 500),
-        "unknown": said.unknown, "checks": said.unknown_checks}))
+        "unknown": said.unknown, "checks": said.unknown_checks, **({"told": said.told} if said.told else {})}))
     stored = Stored(name, "silent" if not answered else "unchanged", 0, note)
     if answered and not same:
         what, changed, rebaselined = spans.write(store, connection, row, opened, plain(seen.tunecheck, 100), said)
@@ -110,10 +111,10 @@ def _said(seen: Seen, same: bool, clean: Container[str]) -> Said:
     known: dict[str, str] = {}
     absent = set()
     unknown = {plain(name, 300): plain(reason, 300) for name, reason in list(seen.unknown.items())[:FACTS]}
+    told = _told(seen.known, unknown)
     for name, value in () if same else seen.known.items():
         if name not in clean:
             name = plain(name, 300)
-        unknown.pop(name, None)
         try:
             text = canonical(value)
         except (ValueError, TypeError, RecursionError) as error:
@@ -128,7 +129,21 @@ def _said(seen: Seen, same: bool, clean: Container[str]) -> Said:
         else:
             known[name] = text
     checks = {plain(problem.check, 200) for problem in seen.problems if problem.outcome == "unknown"}
-    return Said(known, frozenset(absent), unknown, tuple(sorted(checks)))
+    return Said(known, frozenset(absent), unknown, tuple(sorted(told - unknown.keys())), tuple(sorted(checks)))
+
+
+def _told(names: Iterable[str], unknown: dict[str, str]) -> set[str]:
+    """What is known is not unknown, whatever else is told; the names where only the family says so."""
+    if not unknown:
+        return set()
+    families = tuple(start for start in unknown if start.endswith("."))
+    told = set()
+    for name in names:
+        name = plain(name, 300)
+        unknown.pop(name, None)
+        if families and name.startswith(families):
+            told.add(name)
+    return told
 
 
 def _snap(connection: Connection, row: Box, audit_id: int, group: str, seen: Seen, about: int,

@@ -32,12 +32,13 @@ What = Literal["first", "unchanged", "changed", "baseline"]
 
 
 class Heard(NamedTuple):
-    """An audit that the host answered in a row of like ones; ``last`` is the newest of them."""
+    """An audit that the host answered in a row of like ones; ``last`` is the newest of them. ``told``: as in Said."""
 
     last: int
     catalogue: int
     tunecheck: str
     unknown: dict[str, str]
+    told: frozenset[str]
     checks: frozenset[str]
 
 
@@ -51,7 +52,8 @@ class Past:
 
     def fact(self, name: str) -> Heard | None:
         """The last time that the fact was no unknown one; None: never."""
-        return next((heard for heard in self if not covered(name, heard.unknown)), None)
+        return next((heard for heard in self if name in heard.told or not covered(name, heard.unknown)),
+                    None)
 
     def check(self, name: str) -> Heard | None:
         return next((heard for heard in self if name not in heard.checks), None)
@@ -70,7 +72,8 @@ class Past:
             last = ended if ended is not None else self._row.last_audit
             said = json.loads(self._store.interned.texts(self._connection, [about])[about])
             catalogue = self._connection.execute(_CATALOGUE, {"number": last}).scalar_one()
-            yield Heard(last, catalogue, said["tunecheck"], said["unknown"], frozenset(said["checks"]))
+            yield Heard(last, catalogue, said["tunecheck"], said["unknown"], frozenset(said.get("told", ())),
+                        frozenset(said["checks"]))
 
 
 def covered(name: str, unknown: Iterable[str]) -> bool:
