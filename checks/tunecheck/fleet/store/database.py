@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy import Connection, Engine, RootTransaction, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from ...errors import UsageError
+from .hot import Hot
 from .trouble import sentence
 
 __all__ = ["HEAD", "Database", "default_file"]
@@ -35,6 +36,8 @@ def default_file() -> Path:
 class Database:
     """``read`` and ``write`` give a connection in a transaction; errors come out as UsageError."""
 
+    _writer: Connection | None = None
+
     def __init__(self, url: str | None, create: bool = True) -> None:
         parsed = _url(url)
         self.sqlite = parsed.drivername == "sqlite"
@@ -54,6 +57,7 @@ class Database:
             raise
 
     def close(self) -> None:
+        self._let_go()
         self.engine.dispose()
 
     @contextmanager
@@ -64,10 +68,39 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Waits for its turn among the writers. Commits at the end, or undoes everything."""
-        with self.saying(), self.engine.connect().execution_options(writes=True) as connection, connection.begin():
-            if not self.sqlite:
-                connection.execute(_QUEUE, {"number": ADVISORY})
-            yield connection
+        with self.saying():
+            try:
+                connection, transaction = self._begin()
+                with transaction:
+                    yield connection
+            except BaseException:
+                self._let_go(broken=True)
+                raise
+
+    def _begin(self) -> tuple[Connection, RootTransaction]:
+        """The writer's connection is kept: a new one for each host, and the question whether the server is still there,
+        cost as much as the host. Writers of this process take turns (``Store.turn``)."""
+        if self._writer is not None and not self.sqlite:
+            try:
+                return self._take(self._writer)
+            except (SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error):
+                self._let_go(broken=True)       # the server was restarted, or ended it
+        if self._writer is None:
+            self._writer = self.engine.connect().execution_options(writes=True)
+        return self._take(self._writer)
+
+    def _take(self, connection: Connection) -> tuple[Connection, RootTransaction]:
+        transaction = connection.begin()
+        if not self.sqlite:
+            _QUEUE(connection, {"number": ADVISORY})
+        return connection, transaction
+
+    def _let_go(self, broken: bool = False) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            if broken:
+                writer.invalidate()
+            writer.close()
 
     @contextmanager
     def saying(self) -> Iterator[None]:
@@ -114,7 +147,7 @@ def migrate(connection: Connection, to: str) -> None:
     command.upgrade(config, to)
 
 
-_QUEUE = text("SELECT pg_advisory_xact_lock(:number)")
+_QUEUE = Hot(text("SELECT pg_advisory_xact_lock(:number)"))
 
 
 def _url(url: str | None) -> URL:
@@ -200,4 +233,5 @@ def _postgresql(connection: Any, _: Any) -> None:
 
 def _begin(connection: Connection) -> None:
     # A writer that begins as a reader cannot wait for its turn (SQLITE_BUSY at once), so it says so at the beginning.
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")
+    connection.connection.cursor().execute(
+        "BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Select, bindparam, insert, or_, select, updat
 
 from ..model import Change, Problem
 from . import audits, moments
+from .hot import Hot
 from .identify import Box
 from .plain import plain
 from .rows import ProblemSince
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["receipts", "resolved", "since", "write"]
 
-_OPEN = select(finding_span.c.finding_id, finding.c.check, finding.c.subject, finding_span.c.outcome,
+_OPEN = Hot(select(finding_span.c.finding_id, finding.c.check, finding.c.subject, finding_span.c.outcome,
                finding_span.c.from_audit).join(finding, finding.c.id == finding_span.c.finding_id).where(
-    finding_span.c.host_id == bindparam("number"), finding_span.c.until_audit.is_(None))
+    finding_span.c.host_id == bindparam("number"), finding_span.c.until_audit.is_(None)))
 _END = update(finding_span).where(
     finding_span.c.host_id == bindparam("number"), finding_span.c.finding_id == bindparam("found"),
     finding_span.c.from_audit == bindparam("begun")).values(until_audit=bindparam("ended"))
@@ -47,7 +48,7 @@ def write(store: Store, connection: Connection, row: Box, audit_id: int, problem
             name = plain(problem.check, 200), plain(problem.subject, 500)
             now[name] = "fail" if now.get(name) == "fail" else problem.outcome
     held = {(check, subject): (number, outcome, begun)
-            for number, check, subject, outcome, begun in connection.execute(_OPEN, {"number": row.id})}
+            for number, check, subject, outcome, begun in _OPEN(connection, {"number": row.id})}
     ends = [{"number": row.id, "found": number, "begun": begun, "ended": audit_id}
             for name, (number, outcome, begun) in held.items()
             if now.get(name) != outcome and (name in now or name[0] not in unknown_checks)]

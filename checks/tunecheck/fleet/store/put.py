@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-import zstandard
 from sqlalchemy import Connection, bindparam, insert, update
 
 from ..model import Seen
@@ -43,13 +42,15 @@ _REBASELINED = update(audit).where(audit.c.id == bindparam("number")).values(reb
 @dataclass(frozen=True)
 class Said:
     """An answer in the store's own words: ``known`` name -> canonical JSON ("null" left out), ``absent`` names told to
-    be absent, ``unknown`` name or family -> reason, ``told`` known and absent names of a family that is unknown."""
+    be absent, ``unknown`` name or family -> reason, ``told`` known and absent names of a family that is unknown.
+    ``whole``: everything known could be kept."""
 
     known: dict[str, str]
     absent: frozenset[str]
     unknown: dict[str, str]
     told: tuple[str, ...]
     unknown_checks: tuple[str, ...]
+    whole: bool = True
 
 
 def put(store: Store, audit_id: int, seen: Seen) -> Stored:
@@ -73,7 +74,7 @@ def _put(store: Store, connection: Connection, audit_id: int, seen: Seen) -> Sto
     state = _state(opened.catalogue, seen) if answered else row.state
     same = answered and bool(state) and state == row.state
     said = _said(seen, same, store.interned.known_names) if answered else Said({}, frozenset(), {}, (), ())
-    if len(said.unknown) > len(seen.unknown):
+    if not said.whole:
         state = b""     # something of it could not be kept, which has to be found out again each time
     about = store.interned.value(connection, canonical({
         "group": group, "hardware": plain(seen.hardware, 300), "tunecheck": plain(seen.tunecheck, 100),
@@ -90,7 +91,7 @@ def _put(store: Store, connection: Connection, audit_id: int, seen: Seen) -> Sto
         stored = Stored(name, what, changed, note)
     _snap(connection, row, audit_id, group, seen, about, state, answered)
     if answered:
-        _newest(connection, row, audit_id, seen)
+        _newest(store, connection, row, audit_id, seen)
     audits.beat(store, connection, opened)
     return stored
 
@@ -112,24 +113,26 @@ def _said(seen: Seen, same: bool, clean: Container[str]) -> Said:
     absent = set()
     unknown = {plain(name, 300): plain(reason, 300) for name, reason in list(seen.unknown.items())[:FACTS]}
     told = _told(seen.known, unknown)
+    lost: dict[str, str] = {}
     for name, value in () if same else seen.known.items():
         if name not in clean:
             name = plain(name, 300)
         try:
             text = canonical(value)
         except (ValueError, TypeError, RecursionError) as error:
-            unknown[name] = f"its value cannot be kept ({type(error).__name__})"
+            lost[name] = f"its value cannot be kept ({type(error).__name__})"
             continue
         if text == "null":
             absent.add(name)
         elif len(text) > VALUE:
-            unknown[name] = f"its value is too large to be kept: {len(text)} characters, at most {VALUE}"
+            lost[name] = f"its value is too large to be kept: {len(text)} characters, at most {VALUE}"
         elif len(known) >= FACTS:
-            unknown[name] = f"the host tells more than {FACTS} facts"
+            lost[name] = f"the host tells more than {FACTS} facts"
         else:
             known[name] = text
     checks = {plain(problem.check, 200) for problem in seen.problems if problem.outcome == "unknown"}
-    return Said(known, frozenset(absent), unknown, tuple(sorted(told - unknown.keys())), tuple(sorted(checks)))
+    return Said(known, frozenset(absent), {**unknown, **lost}, tuple(sorted(told - lost.keys())), tuple(sorted(checks)),
+                not lost)
 
 
 def _told(names: Iterable[str], unknown: dict[str, str]) -> set[str]:
@@ -161,10 +164,10 @@ def _snap(connection: Connection, row: Box, audit_id: int, group: str, seen: See
         "about": about, "digest": state})
 
 
-def _newest(connection: Connection, row: Box, audit_id: int, seen: Seen) -> None:
+def _newest(store: Store, connection: Connection, row: Box, audit_id: int, seen: Seen) -> None:
     problems = [asdict(problem) for problem in seen.problems[:PROBLEMS]] if seen.problems else []
     values = {"volatile": _text(seen.volatile), "problems": canonical(problems), "outcomes": _text(seen.outcomes),
-              "document": zstandard.compress(seen.document, 1),
+              "document": store.pack(seen.document),
               "boot_id": None if seen.boot_id is None else plain(seen.boot_id, 100)}
     if row.answered_audit is None:
         connection.execute(_FIRST_NEWEST, {"host_id": row.id, "audit_id": audit_id, **values})

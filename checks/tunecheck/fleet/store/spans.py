@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
 from .hot import Hot
+from .moments import ANSWERED
 from .schema import audit, snap, span
 
 if TYPE_CHECKING:
@@ -24,9 +25,11 @@ _OPEN = Hot(select(span.c.fact_id, span.c.value_id, span.c.from_audit).where(
 _END = Hot(update(span).where(span.c.host_id == bindparam("number"), span.c.fact_id == bindparam("named"),
                           span.c.from_audit == bindparam("begun")).values(until_audit=bindparam("ended")))
 _BEGIN = Hot(insert(span))
-_SNAPS = select(snap.c.to_audit, snap.c.about_id).where(
-    snap.c.host_id == bindparam("number"), snap.c.status.in_(("ok", "partial"))).order_by(snap.c.from_audit.desc())
-_CATALOGUE = select(audit.c.catalogue).where(audit.c.id == bindparam("number"))
+_SNAPS = Hot(select(snap.c.to_audit, snap.c.about_id).where(
+    snap.c.host_id == bindparam("number"), or_(*(snap.c.status == bindparam(each) for each in ANSWERED)))
+    .order_by(snap.c.from_audit.desc()))
+_STATUS = dict(zip(ANSWERED, ANSWERED, strict=True))
+_CATALOGUE = Hot(select(audit.c.catalogue).where(audit.c.id == bindparam("number")))
 
 What = Literal["first", "unchanged", "changed", "baseline"]
 
@@ -67,11 +70,10 @@ class Past:
     def _rows(self) -> Iterator[Heard]:
         if self._row.answered_audit is None:
             return
-        rows = self._connection.execute(_SNAPS, {"number": self._row.id}).fetchall()
-        for ended, about in rows:
+        for ended, about in _SNAPS(self._connection, {"number": self._row.id, **_STATUS}):
             last = ended if ended is not None else self._row.last_audit
             said = json.loads(self._store.interned.texts(self._connection, [about])[about])
-            catalogue = self._connection.execute(_CATALOGUE, {"number": last}).scalar_one()
+            (catalogue,), = _CATALOGUE(self._connection, {"number": last})
             yield Heard(last, catalogue, said["tunecheck"], said["unknown"], frozenset(said.get("told", ())),
                         frozenset(said["checks"]))
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+import zstandard
+
 from ..model import AuditHead, Seen
 from ..verdict import Since
 from . import audits, census, changes, database, findings, history, hosts, keep, parquet, put, waivers
@@ -44,6 +46,7 @@ class Store:
         self._catalogue = catalogue
         self.interned = Interned()
         self.turn = threading.RLock()
+        self.pack = zstandard.ZstdCompressor(level=1).compress      # used in our turn alone
         self.open: dict[int, audits.Open] = {}
         self.times: dict[int, float] = {}
 
