@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Connection, false, func, select
+from sqlalchemy import Connection, bindparam, false, func, select
 
+from ..verdict import Since
 from . import audits
-from .hot import uncollected
+from .hot import Hot, uncollected
 from .moments import ANSWERED, SNAP_END, during, since, times
 from .rows import CensusRow, Flap, Outlier, Volatile
 from .schema import host, snap, span
@@ -29,6 +31,10 @@ ABSENT = 0
 
 Cohort = tuple[str, str]
 
+_SPAN = select(span.c.host_id, span.c.value_id, span.c.from_audit, span.c.after_audit, span.c.fact_id)
+_NOW = Hot(_SPAN.where(span.c.until_audit.is_(None)))
+_THEN = Hot(_SPAN.where(during(bindparam("then"))))
+
 
 class Unknown(NamedTuple):
     """What a host does not know: ``names`` of facts and families, but not those that it ``told`` all the same."""
@@ -42,10 +48,11 @@ class Unknown(NamedTuple):
 
 @dataclass
 class Tally:
-    """One cohort's one fact. ``counts``: value -> hosts; ``deviants``: (host, value, from, after) of every host."""
+    """One cohort's one fact. ``counts``: value -> hosts; ``holders``: (host, value, from, after, fact) of every host
+    that has it."""
 
     counts: Counter[int]
-    holders: list[tuple[int, int, int, int | None]]
+    holders: list[tuple[Any, ...]]
     unknown: int = 0
 
 
@@ -76,18 +83,17 @@ def _fleet(store: Store, connection: Connection, number: int) -> Fleet:
             unknown[host_id] = Unknown(tuple(abouts[about]["unknown"]), frozenset(abouts[about].get("told", ())))
     names = store.interned.facts(connection)
     newest = connection.execute(select(func.max(span.c.from_audit))).scalar() or 0
-    when = span.c.until_audit.is_(None) if number >= newest else during(number)
     by_cohort: dict[Cohort, dict[int, Tally]] = {cohort: {} for cohort in cohorts.values()}
     of_host = {host_id: by_cohort[cohort] for host_id, (_, cohort) in members.items()}
-    for part in connection.execute(select(span.c.host_id, span.c.fact_id, span.c.value_id, span.c.from_audit,
-                                          span.c.after_audit).where(when)).partitions(20_000):
-        for host_id, fact_id, value_id, begun, after in part:
+    for part in (_NOW if number >= newest else _THEN).parts(connection, {"then": number}):
+        for row in part:
+            host_id, fact_id = row[0], row[4]
             facts = of_host.get(host_id)
             if facts is None or (host_id in unknown and unknown[host_id].of(names[fact_id])):
                 continue
             if (tally := facts.get(fact_id)) is None:
                 tally = facts[fact_id] = Tally(Counter(), [])
-            tally.holders.append((host_id, value_id, begun, after))
+            tally.holders.append(row)
     tallies = {(cohort, fact_id): tally for cohort, facts in by_cohort.items() for fact_id, tally in facts.items()}
     for tally in tallies.values():
         tally.counts.update([holder[1] for holder in tally.holders])
@@ -111,8 +117,8 @@ def _absences(fleet: Fleet) -> None:
         missing = fleet.sizes[cohort] - len(tally.holders) - tally.unknown
         if missing:
             tally.counts[ABSENT] += missing
-        tally.holders = [(host_id, ABSENT if value == null else value, begun, after)
-                         for host_id, value, begun, after in tally.holders] if null != ABSENT else tally.holders
+        if null != ABSENT:
+            tally.holders = [(row[0], ABSENT, *row[2:]) if row[1] == null else row for row in tally.holders]
     fleet.values[ABSENT] = None
 
 
@@ -131,26 +137,29 @@ def outliers(store: Store, share: float, at_least: int, audit_id: int | None) ->
     with uncollected(), store.db.read() as connection:
         fleet = _fleet(store, connection, number)
         when = times(store, connection)
-    cohorts: dict[Cohort, set[int]] = defaultdict(set)
-    for host_id, (_, cohort) in fleet.members.items():
-        cohorts[cohort].add(host_id)
-    found = []
-    for (cohort, fact_id), tally in fleet.tallies.items():
-        total = fleet.sizes[cohort] - tally.unknown
-        majority, count = tally.counts.most_common(1)[0]
-        if total < at_least or count == total or count < share * total:
-            continue
-        for host_id, value, begun, after in _others(fleet, cohort, fact_id, tally, majority, cohorts[cohort]):
-            found.append(Outlier(
-                fleet.members[host_id][0], *cohort, fleet.names[fact_id], fleet.values[value], fleet.values[majority],
-                count, total, None if begun is None else since(when, begun, after)))
-    found.sort(key=lambda row: (row.group, row.hardware, row.fact, row.host))
+        cohorts: dict[Cohort, set[int]] = defaultdict(set)
+        for host_id, (_, cohort) in fleet.members.items():
+            cohorts[cohort].add(host_id)
+        found = []
+        moments: dict[tuple[int, int | None], Since] = {}       # few: a change is seen in an audit, often on many hosts
+        for (cohort, fact_id), tally in fleet.tallies.items():
+            total = fleet.sizes[cohort] - tally.unknown
+            majority, count = tally.counts.most_common(1)[0]
+            if total < at_least or count == total or count < share * total:
+                continue
+            for host_id, value, begun, after in _others(fleet, cohort, fact_id, tally, majority, cohorts[cohort]):
+                if begun is not None and (begun, after) not in moments:
+                    moments[begun, after] = since(when, begun, after)
+                found.append(Outlier(
+                    fleet.members[host_id][0], *cohort, fleet.names[fact_id], fleet.values[value],
+                    fleet.values[majority], count, total, None if begun is None else moments[begun, after]))
+        found.sort(key=attrgetter("group", "hardware", "fact", "host"))
     return found
 
 
 def _others(fleet: Fleet, cohort: Cohort, fact_id: int, tally: Tally, majority: int,
-            members: set[int]) -> Iterator[tuple[int, int, int | None, int | None]]:
-    yield from (holder for holder in tally.holders if holder[1] != majority)
+            members: set[int]) -> Iterator[tuple[Any, ...]]:
+    yield from (holder[:4] for holder in tally.holders if holder[1] != majority)
     if majority == ABSENT or len(tally.holders) + tally.unknown == len(members):
         return
     for host_id in members - {holder[0] for holder in tally.holders}:

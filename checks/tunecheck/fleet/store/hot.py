@@ -35,6 +35,16 @@ class Hot:
         cursor.close()
         return rows
 
+    def parts(self, connection: Connection, values: Mapping[str, Any],
+              size: int = 20_000) -> Iterator[Sequence[tuple[Any, ...]]]:
+        """The rows of a large answer, so many at a time."""
+        text, names = self._compiled.get(connection.dialect.name) or self._compile(connection)
+        cursor = connection.connection.cursor()
+        cursor.execute(text, values if names is None else [values[name] for name in names])
+        while part := cursor.fetchmany(size):
+            yield part
+        cursor.close()
+
     def _compile(self, connection: Connection) -> tuple[str, Sequence[str] | None]:
         compiled = self._statement.compile(dialect=connection.dialect)      # type: ignore[attr-defined]
         assert isinstance(compiled, SQLCompiler)

@@ -33,7 +33,7 @@ def since(when: dict[int, float], seen: int, after: int | None) -> Since:
     return Since(seen, when.get(seen, 0.0), after, None if after is None else when.get(after))
 
 
-def during(audit_id: int) -> Any:
+def during(audit_id: Any) -> Any:
     """Spans that held at that audit."""
     return (span.c.from_audit <= audit_id) & or_(span.c.until_audit.is_(None), span.c.until_audit > audit_id)
 

@@ -135,8 +135,7 @@ class CensusRow(NamedTuple):
     count: int  # type: ignore[assignment]
 
 
-@dataclass(frozen=True)
-class Outlier:
+class Outlier(NamedTuple):
     """A host whose value differs from ``count`` of the ``total`` hosts of its group and hardware."""
 
     host: str
@@ -145,7 +144,7 @@ class Outlier:
     fact: str
     value: Any
     majority: Any
-    count: int
+    count: int  # type: ignore[assignment]
     total: int
     since: Since | None
 
