@@ -12,7 +12,7 @@ from ..fact import Fact
 from ..nvml import Gpu, Nvml
 from ..stored import Stored
 from .entry import Entry, Fix, Kind, Severity
-from .picks import of_host, tallied
+from .picks import asked, of_host, tallied
 
 __all__ = ["ENTRIES"]
 
@@ -25,20 +25,11 @@ _STANDS_FOR = re.compile(r"(?:GPU-)?0{8}-0{4}-0{4}-0{4}-[0-9a-f]{12}|serial-\d+"
 
 def _answered(stored: Stored) -> Fact[Nvml]:
     """The document; unknown as a whole where a board gave no answer at all, since every count would be wrong."""
-    said = stored.snapshot.nvml
-    if said.value is None and (said.reason or "").startswith("not present") and not _nvidia(stored):
-        return Fact(None, said.source, "not present")      # also with a driver, NVML would have no board to tell of
+    said = asked(stored, stored.snapshot.nvml)
     for who, why in said.value.errors.items() if said.value else ():
         if who.startswith("gpu "):
             return Fact(None, f"NVML {who}", why)
     return said
-
-
-def _nvidia(stored: Stored) -> bool:
-    """Whether NVML had to answer: a board of NVIDIA's is there, or its driver is loaded."""
-    snapshot = stored.snapshot
-    loaded = snapshot.host is None or not snapshot.host.driver.version.missing
-    return loaded or any(device.ids.startswith("10de:") for device in snapshot.topology.devices)
 
 
 def _values(stored: Stored, key: str) -> Fact[Any]:
