@@ -396,7 +396,7 @@ def test_a_host_whose_answer_was_not_kept_counts_as_missing(fleet: Fleet) -> Non
 
 def test_while_an_audit_runs_the_others_are_not_called_unreachable_for_good(fleet: Fleet) -> None:
     with waiting(fleet) as process:
-        code, out, _ = fleet.run("fleet")
+        _, out, _ = fleet.run("fleet")
         process.kill()
         process.communicate(timeout=60)
         os.close(process.pipe)      # type: ignore[attr-defined]
