@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +27,7 @@ __all__ = ["audit"]
 
 #: From so many hosts on, what ssh's key exchange costs is worth a line.
 _MANY = 20
+_TERMINATED = 143
 
 
 @click.command()
@@ -62,7 +67,8 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
     """Ask every box of an inventory what it is, keep the answers, and say who drifted, from what and since when.
 
     Boxes are only read. Exit code 1: --fail-on matched; 2: bad usage, or no host answered; 3: more than --max-missing
-    hosts were silent or partial; 130: interrupted, what had arrived is kept and the next run asks the rest."""
+    hosts were silent or partial; 130 (Ctrl-C) and 143 (SIGTERM): what had arrived is kept, the next run asks the
+    rest."""
     from .fleet.judge import JudgeOptions, allowed_missing, report
     from .fleet.store import open_store
     from .fleet.verbs import check_places, finish
@@ -114,17 +120,43 @@ def _source(inventory: str | None, limit: str | None, folder: str | None, check_
 def _asked(store: Store, source: Source, desired: str, resume: bool, gone: tuple[str, ...]) -> Done:
     from .fleet.run import audit as run
 
-    done = run(store, source, lambda hosts: _specs(source, desired, hosts), _tell, resume, gone)
+    with _terminable() as ended:
+        done = run(store, source, lambda hosts: _specs(source, desired, hosts), _tell, resume, gone)
     if not done.whole:
-        _tell(f"interrupted; {done.kept + done.new} of {done.audit.asked} hosts are kept in audit #{done.audit.id}; "
+        how = "ended by SIGTERM" if ended else "interrupted"
+        _tell(f"{how}; {done.kept + done.new} of {done.audit.asked} hosts are kept in audit #{done.audit.id}; "
               "the same command within 6 hours asks the rest")
-        raise SystemExit(130)
+        raise SystemExit(_TERMINATED if ended else 130)
     if source.options is not None and done.audit.asked >= _MANY and sys.stderr.isatty():
         from .fleet.collect.kex import advice, client
 
         if hint := advice(client(), done.audit.asked, source.options.ssh_kex):
             _tell(hint)
     return done
+
+
+@contextmanager
+def _terminable() -> Iterator[list[int]]:
+    """SIGTERM (a timeout, a shutdown) ends an audit as Ctrl-C does; it then stands in the list."""
+    ended: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield ended
+        return
+
+    def end(number: int, _: object) -> None:
+        ended.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield ended
+    except KeyboardInterrupt:
+        if not ended:
+            raise
+        _tell("ended by SIGTERM; no host was asked")
+        raise SystemExit(_TERMINATED) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _specs(source: Source, desired: str, hosts: Collection[str]) -> dict[str, Frozen]:

@@ -84,6 +84,13 @@ def test_blame_says_between_which_audits_and_that_nobody_of_ours_did_it(drifted:
     assert (newest["since"]["after"], newest["since"]["seen"], oldest["since"]["after"]) == (1, 2, None)
 
 
+def test_blame_of_a_family_names_the_fact_of_each_row(drifted: Fleet) -> None:
+    _, out, _ = drifted.run("blame", "kernel.cmdline.", "--host", "gpu3")
+    assert "kernel.cmdline.iommu: pt -> (absent)" in one_line(out)
+    _, out, _ = drifted.run("blame", "kernel.cmdline.", "--host", "gpu3", "--json")
+    assert json.loads(out)["rows"][0]["fact"] == "kernel.cmdline.iommu"
+
+
 def test_history_shows_what_changed(drifted: Fleet) -> None:
     code, out, _ = drifted.run("history", "--host", "gpu3")
     assert code == 0 and all(fact in out for fact in FACTS) and "gpu.vbios" not in out
@@ -186,14 +193,14 @@ def waiting(fleet: Fleet) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_what_arrived_is_kept_and_the_next_run_asks_the_rest(fleet: Fleet, end: signal.Signals) -> None:
     with waiting(fleet) as process:
         process.send_signal(end)
         out, err = process.communicate(timeout=60)
         os.close(process.pipe)      # type: ignore[attr-defined]
-    if end == signal.SIGINT:
-        assert process.returncode == 130 and out == ""
+    if end != signal.SIGKILL:
+        assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[end] and out == ""
         assert "4 of 5 hosts are kept in audit #1" in one_line(err)
     (fleet.files / "gpu5.json").unlink()
     fleet.put(5)
