@@ -16,7 +16,7 @@ __all__ = ["blame"]
 @stored
 def blame(fact: str, host: str, json_to: str | None, store_url: str | None) -> None:
     """Show every value that a fact had on a host, newest first: between which audits it came, and whether our own roles
-    ran there then or it came out of band."""
+    ran there then or it came out of band. A FACT that ends in a dot is a family (kernel.cmdline.)."""
     from .fleet import names
     from .fleet.outputs.rows import BlameRow
     from .fleet.verbs import check_list, history, opened
@@ -25,5 +25,6 @@ def blame(fact: str, host: str, json_to: str | None, store_url: str | None) -> N
     with opened(store_url) as store:
         names.host(store, host)
         names.fact(store, fact, host)
-        rows = [BlameRow(span.value, span.since, span.before, span.receipt) for span in store.blame(fact, host)]
+        rows = [BlameRow(span.value, span.since, span.before, span.receipt, span.fact if fact.endswith(".") else "")
+                for span in store.blame(fact, host)]
     history(f"{host}  {fact}, newest first", list(rows), json_to, "blame", host=host, fact=fact)

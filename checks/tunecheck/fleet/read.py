@@ -8,6 +8,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from ..errors import UsageError
@@ -16,6 +17,7 @@ from ..facts.stored import Stored, unpack
 from ..formats import secrets
 from ..rules import judge
 from ..rules.finding import Case, Finding
+from ..rules.from_log import only_cut
 from ..spec.frozen import Frozen
 from .families import outcomes
 from .model import Answer, Change, Problem, Seen
@@ -27,6 +29,7 @@ _NO_KEY = "no fleet key: a plain digest of it could be guessed"
 _NO_FAILURE = ("not in this snapshot", "not in it:", "not recorded", "not in the import", "left out of a",
                "its file's name holds no version", "no kernel module is kept here", _NO_KEY,
                "the log does not reach back", "has not been booted with systemd")
+_WHOLE_LOG = "kernel-log-complete"
 _BAD = ("fail", "warn", "unknown")
 _LINE, _MANY = 2000, 500
 #: The snapshot of eight GPUs behind 40 ports is 270 KB. What is larger than _LARGE is looked at twice.
@@ -69,7 +72,7 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
     known, volatile, unknown, hidden = _by_class(flat, fleet_key)
     findings, why = _judged(stored, spec)
     worst = outcomes(findings)
-    problems = tuple(_problem(finding, hidden) for finding in findings if finding.outcome in _BAD)[:_MANY]
+    problems = tuple(_problem(finding, hidden) for finding in _once(findings) if finding.outcome in _BAD)[:_MANY]
     if why:
         problems = (Problem("spec-present", answer.host, "unknown", why), *problems)
         worst = {**worst, "spec": "unknown"}
@@ -121,6 +124,16 @@ def _judged(stored: Stored, spec: Frozen | None) -> tuple[list[Finding], str]:
         why = ("judged by the box's own spec: the given one names other accelerators or modules, whose facts were not "
                "read there; provision the box with it first")
     return judge(Case(stored.snapshot, frozen), "preflight"), why
+
+
+def _once(findings: list[Finding]) -> list[Finding]:
+    """A kernel log that has lost its beginning is one finding, not one of each check that looks into it."""
+    cut = [finding.id for finding in findings if only_cut(finding)]
+    if not cut or not any(finding.id == _WHOLE_LOG and finding.outcome in _BAD for finding in findings):
+        return findings
+    told = f"; cannot be told: {', '.join(sorted(set(cut)))}"
+    return [replace(finding, text=finding.text + told) if finding.id == _WHOLE_LOG else finding
+            for finding in findings if not only_cut(finding)]
 
 
 def _problem(finding: Finding, hidden: bool) -> Problem:

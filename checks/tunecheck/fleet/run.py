@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .model import Answer, AuditHead
@@ -34,7 +34,7 @@ class Source:
     def scope(self) -> str:
         inventory = self.inventory or ""
         parts = [inventory if "," in inventory else inventory.rstrip("/"), f"limit {self.limit}" if self.limit else "",
-                 f"files of {self.folder.path}" if self.folder else ""]
+                 f"files of {self.folder.path.rstrip('/') or '/'}" if self.folder else ""]
         return ", ".join(part for part in parts if part)
 
     def asked(self) -> tuple[tuple[str, str], ...]:
@@ -46,6 +46,12 @@ class Source:
 
         return asked_hosts(self.inventory, self.limit)
 
+    def notes(self, asked: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+        """What is to be said of the source itself; ``asked`` as of ``asked()``."""
+        if self.folder is None:
+            return ()
+        return tuple(self.folder.notes(() if self.limit else {host for host, _ in asked}))
+
     def collect(self, wanted: Mapping[str, str], sink: Callable[[Answer], None],
                 asked: tuple[tuple[str, str], ...]) -> bool:
         """Give the answers of the hosts ``wanted`` (host -> group) to ``sink``; whether all of them came. ``asked`` is
@@ -54,8 +60,6 @@ class Source:
             for answer in self.folder.answers(wanted):
                 sink(answer)
             return True
-        from dataclasses import replace
-
         from .collect import Options, collect
 
         assert self.inventory is not None
@@ -68,22 +72,25 @@ class Source:
 
 @dataclass
 class Done:
-    """``new``: hosts that were put now; ``kept``: those that an earlier run of the same audit had put."""
+    """``new``: hosts that were put now; ``kept``: those that an earlier run of the same audit had put. ``notes``: what
+    is to be said of the source."""
 
     audit: AuditHead
     kept: int = 0
     new: int = 0
     whole: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def audit(store: Store, source: Source, specs: Callable[[Collection[str]], Mapping[str, Frozen]],
-          say: Callable[[str], None], resume: bool = True) -> Done:
+          say: Callable[[str], None], resume: bool = True, gone: Collection[str] = ()) -> Done:
     """Run one, or what is left of one. ``specs`` gives for hosts the specs to judge them with, in place of their own.
-    ``say`` gets one line where an earlier one is taken up. When this returns everything that came is in the store,
-    also where Ctrl-C cut it short (``whole`` is False then)."""
+    ``say`` gets one line where an earlier one is taken up. ``gone``: hosts that a folder need not have any more. When
+    this returns everything that came is in the store, also where Ctrl-C cut it short (``whole`` is False then)."""
     from .key import fleet_key
     from .read import seen
 
+    source = _with_absent(store, source, gone)
     asked = source.asked()
     spec_of = specs([host for host, _ in asked])
     key = fleet_key(store)
@@ -91,7 +98,7 @@ def audit(store: Store, source: Source, specs: Callable[[Collection[str]], Mappi
     wanted = dict(store.pending(head.id) if head is not None else asked)
     if head is None:
         head = store.begin(source.scope, asked)
-    done = Done(head, kept=head.asked - len(wanted))
+    done = Done(head, kept=head.asked - len(wanted), notes=source.notes(asked))
     if done.kept:
         say(f"audit #{head.id} was cut off: {done.kept} of {head.asked} hosts are in, asking the other {len(wanted)}")
 
@@ -106,3 +113,16 @@ def audit(store: Store, source: Source, specs: Callable[[Collection[str]], Mappi
     if done.whole:
         store.finish(head.id)
     return done
+
+
+def _with_absent(store: Store, source: Source, gone: Collection[str]) -> Source:
+    """A folder cannot say who should be in it: who was in the last audit of it should. An inventory says it."""
+    if source.folder is None or source.inventory is not None:
+        return source
+    last = next((head for head in reversed(store.audits()) if head.scope == source.scope and head.finished is not None),
+                None)
+    if last is None:
+        return source
+    before = {state.host: state.group for state in store.hosts(last.id)} | dict(store.pending(last.id))
+    return replace(source, folder=source.folder.with_absent(
+        (host, group) for host, group in before.items() if host not in gone))

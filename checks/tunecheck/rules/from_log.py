@@ -5,7 +5,9 @@ from __future__ import annotations
 from ..formats.kernel_log import KernelEvents
 from .finding import Case, Finding, Remedy
 
-__all__ = ["at", "events", "name", "nothing", "unread"]
+__all__ = ["at", "events", "name", "nothing", "only_cut", "unread"]
+
+_CUT = "earlier ones would not be seen (kernel-log-complete)"
 
 
 def events(case: Case) -> KernelEvents | None:
@@ -27,8 +29,13 @@ def nothing(case: Case, check: str, what: str) -> Finding:
     log, found = case.host.kernel.log, events(case)
     if found and found.complete:
         return Finding(check, "kernel log", "pass", "behaviour", f"no {what} since boot", evidence=(log.source,))
-    return Finding(check, "kernel log", "warn", "behaviour", f"no {what} in what is left of the kernel log; earlier "
-                   "ones would not be seen (kernel-log-complete)", evidence=(log.source,))
+    return Finding(check, "kernel log", "warn", "behaviour", f"no {what} in what is left of the kernel log; {_CUT}",
+                   evidence=(log.source,))
+
+
+def only_cut(finding: Finding) -> bool:
+    """Whether it says no more than that the log is not whole, which kernel-log-complete says once for all."""
+    return finding.outcome == "warn" and finding.text.endswith(_CUT)
 
 
 def name(case: Case, address: str) -> str:

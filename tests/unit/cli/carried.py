@@ -27,7 +27,7 @@ from tunecheck.formats.packages import Package
 from tunecheck.spec import build
 
 ROOT = Path(__file__).resolve().parents[3]
-_TIME = 1_790_000_000
+_TIME = int(time.time()) - 3600
 
 
 @cache
@@ -37,10 +37,10 @@ def _recorded() -> Stored:
 
 
 def box(number: int, *, iommu: str | None = "pt", hmm: str = "1", held: bool = True, word: str = "",
-        spec: dict[str, Any] | None = None, run: float | None = None) -> bytes:
+        spec: dict[str, Any] | None = None, run: float | None = None, created: float | None = None) -> bytes:
     """A snapshot of box ``number``. ``iommu``: of the kernel's command line. ``word``: another one in it. ``hmm``:
     nvidia_uvm's uvm_disable_hmm. ``held``: whether the driver's package is. ``spec``: box_spec, that the box was
-    provisioned with; ``run``: and when (by its receipt)."""
+    provisioned with; ``run``: and when (by its receipt). ``created``: the snapshot's time."""
     stored = _recorded()
     host = stored.snapshot.host
     assert host is not None and host.kernel.cmdline.value is not None
@@ -58,7 +58,8 @@ def box(number: int, *, iommu: str | None = "pt", hmm: str = "1", held: bool = T
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(run))
         runs = (Run(at, "committed", "run 7"),)
         snapshot = replace(snapshot, receipt=known(Receipt("committed", runs=runs), "receipt"))
-    return packed(Stored(snapshot, build(f"gpu{number}", spec) if spec else None), _TIME + number)
+    return packed(Stored(snapshot, build(f"gpu{number}", spec) if spec else None),
+                  _TIME + number if created is None else created)
 
 
 def _rest(identity: Any) -> dict[str, Any]:

@@ -84,6 +84,13 @@ def test_blame_says_between_which_audits_and_that_nobody_of_ours_did_it(drifted:
     assert (newest["since"]["after"], newest["since"]["seen"], oldest["since"]["after"]) == (1, 2, None)
 
 
+def test_blame_of_a_family_names_the_fact_of_each_row(drifted: Fleet) -> None:
+    _, out, _ = drifted.run("blame", "kernel.cmdline.", "--host", "gpu3")
+    assert "kernel.cmdline.iommu: pt -> (absent)" in one_line(out)
+    _, out, _ = drifted.run("blame", "kernel.cmdline.", "--host", "gpu3", "--json")
+    assert json.loads(out)["rows"][0]["fact"] == "kernel.cmdline.iommu"
+
+
 def test_history_shows_what_changed(drifted: Fleet) -> None:
     code, out, _ = drifted.run("history", "--host", "gpu3")
     assert code == 0 and all(fact in out for fact in FACTS) and "gpu.vbios" not in out
@@ -186,14 +193,14 @@ def waiting(fleet: Fleet) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_what_arrived_is_kept_and_the_next_run_asks_the_rest(fleet: Fleet, end: signal.Signals) -> None:
     with waiting(fleet) as process:
         process.send_signal(end)
         out, err = process.communicate(timeout=60)
         os.close(process.pipe)      # type: ignore[attr-defined]
-    if end == signal.SIGINT:
-        assert process.returncode == 130 and out == ""
+    if end != signal.SIGKILL:
+        assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[end] and out == ""
         assert "4 of 5 hosts are kept in audit #1" in one_line(err)
     (fleet.files / "gpu5.json").unlink()
     fleet.put(5)
@@ -361,3 +368,44 @@ def test_our_own_run_is_told_from_a_change_by_hand(fleet: Fleet) -> None:
     assert code == 1 and causes["gpu1"]["intended"] and not causes["gpu2"]["intended"]
     assert "our own roles: run run 7" in one_line(fleet.run("blame", "kernel.cmdline.iommu", "--host", "gpu1")[1])
     assert "out of band" in fleet.run("blame", "kernel.cmdline.iommu", "--host", "gpu2")[1]
+
+
+def test_a_host_that_a_later_audit_has_heard_is_asked_again_and_never_lost(fleet: Fleet) -> None:
+    """Cut off with nothing; one host under --limit; the whole again: nobody is missing, and nobody is left unsaid."""
+    inventory = fleet.folder / "hosts.json"
+    inventory.write_text(json.dumps({"h200": {"hosts": {f"gpu{number}": {} for number in (1, 2, 3)}}}))
+    for number in (1, 2, 3):
+        fleet.put(number)
+    asked = [(f"gpu{number}", "h200") for number in (1, 2, 3)]
+    with open_store(str(fleet.store)) as store:
+        store.begin("hosts.json, files of boxes", asked)        # Ctrl-C before anybody answered
+    assert fleet.audit("-i", "hosts.json", "--limit", "gpu1")[0] == 0
+    code, out, err = fleet.audit("-i", "hosts.json", "--json")
+    assert code == 0 and "cut off" not in err, err
+    assert {row["host"]: row["status"] for row in json.loads(out)["hosts"]} == dict.fromkeys(
+        ("gpu1", "gpu2", "gpu3"), "ok")
+    code, out, _ = fleet.run("fleet", "--audit", "1")
+    assert "gpu1..gpu3 (3)" in out and "3 unreachable" in one_line(out)
+
+
+def test_a_host_whose_answer_was_not_kept_counts_as_missing(fleet: Fleet) -> None:
+    """A second audit of the same host at the same time (a push) was faster: the first one has no row of it."""
+    for number in (1, 2):
+        fleet.put(number)
+    fleet.audit()
+    with open_store(str(fleet.store)) as store:
+        store.begin("x", [("gpu1", "ungrouped"), ("gpu2", "ungrouped")])
+        store.finish(2)
+    code, out, _ = fleet.run("fleet", "--audit", "2", "--max-missing", "1", "--json")
+    assert code == 2 and [row["status"] for row in json.loads(out)["hosts"]] == ["unreachable"] * 2
+    assert "nothing of it was kept" in out
+
+
+def test_while_an_audit_runs_the_others_are_not_called_unreachable_for_good(fleet: Fleet) -> None:
+    with waiting(fleet) as process:
+        _, out, _ = fleet.run("fleet")
+        process.kill()
+        process.communicate(timeout=60)
+        os.close(process.pipe)      # type: ignore[attr-defined]
+    assert "not asked yet (the audit is running since 20" in one_line(out) and "ended before" not in out
+    assert "the audit ended before it was asked" in one_line(fleet.run("fleet")[1])

@@ -14,8 +14,8 @@ from tests.unit.fleet.reports import DAY, WHEN, cause, example, fleet, head, hos
 from tunecheck.fleet.model import Change
 from tunecheck.fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_text
 from tunecheck.fleet.outputs.terminal import terminal
-from tunecheck.fleet.outputs.words import ago, fold, gaps, interval, shown
-from tunecheck.fleet.verdict import Since
+from tunecheck.fleet.outputs.words import ago, fold, gaps, interval, shown, shown_apart
+from tunecheck.fleet.verdict import Since, Split
 from tunecheck.report.terminal import Style
 
 NOW = WHEN + 2 * 3600
@@ -162,3 +162,35 @@ def test_lists_say_since_when_and_who() -> None:
 def test_any_time_and_name_is_survived() -> None:
     odd = dataclasses.replace(example(), audit=head(started=1e300, finished=float("inf")))
     assert terminal(odd, Style(80), now=NOW)
+
+
+def test_of_long_values_the_part_that_differs_is_shown() -> None:
+    words = [f"word{number}=value{number}" for number in range(60)]
+    before, after = " ".join(words), " ".join([*words[:-2], "hugepages=64", *words[-2:]])
+    one, other = shown_apart((before, after))
+    assert one != other and "hugepages=64" in other and max(len(one), len(other)) <= 160
+    assert shown_apart(("pt", None)) == ["pt", "(absent)"]
+    split = Split("h100-a", "kernel.cmdline", ((before, 4), (after, 4)))
+    text = terminal(report(splits=(split,)), Style(False, 0), now=NOW)
+    assert "hugepages=64" in text
+    said = terminal(report(causes=(cause(before=before, value=after),)), Style(False, 0), now=NOW)
+    assert "hugepages=64" in said
+
+
+@given(st.lists(st.text(max_size=300), min_size=2, max_size=4), st.text(max_size=300))
+def test_values_that_differ_are_never_shown_alike(ends: list[str], start: str) -> None:
+    values = [start + end for end in ends]
+    told = shown_apart(values[:2], 60)
+    assert all(len(text) <= 60 for text in told)
+    assert (told[0] == told[1]) == (values[0] == values[1])
+
+
+def test_facts_that_a_host_does_not_know_are_said_alike_everywhere() -> None:
+    from tunecheck.fleet.outputs.html import html
+    from tunecheck.fleet.outputs.junit import junit
+
+    one = report(hosts=(row("gpu001", unknown={"gpu.vbios": "no permission"}), row("gpu002")))
+    assert "2 hosts: 2 ok (1 of them with facts that are unknown)" in terminal(one, Style(False, 0), now=NOW)
+    xml = junit(one)
+    assert "<error" not in xml and "gpu001: ok, but unknown are gpu.vbios" in xml
+    assert "SOME UNKNOWN" in html(one) and ">OK</span>" not in html(one)

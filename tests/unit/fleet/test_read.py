@@ -173,3 +173,12 @@ def test_no_damage_breaks_it(place: int, length: int, insert: bytes) -> None:
     shown = repr((found.reason, found.known, found.unknown, found.problems, found.hardware, found.boot_id))
     shown.encode()
     assert "\\x1b" not in shown
+
+
+def test_a_log_that_lost_its_start_is_one_finding() -> None:
+    found = seen(answer(full(switch(), log="[    9.000000] usb 1-1: new device\n")))
+    about = [each for each in found.problems if "kernel log" in each.text or "would not be seen" in each.text]
+    assert [each.check for each in about if each.check != "aer-ownership"] == ["kernel-log-complete"]
+    text = next(each.text for each in about if each.check == "kernel-log-complete")
+    assert "cannot be told: " in text and "aer-events" in text and "xid" in text
+    assert found.outcomes["errors"] == "warn"

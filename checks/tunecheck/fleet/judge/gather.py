@@ -113,8 +113,17 @@ def _told(state: HostState, audit: AuditHead, still: Iterable[ProblemSince]) -> 
 
 
 def _missing(store: Store, audit: AuditHead, there: set[str]) -> tuple[Host, ...]:
-    return tuple(Host(host, group, status="unreachable", reason="the audit ended before it was asked")
-                 for host, group in sorted(store.pending(audit.id)) if host not in there)
+    """Asked, and without a row: no box that is left out could be told from one that is well."""
+    left = [(host, group) for host, group in sorted(store.pending(audit.id)) if host not in there]
+    since = store.running(audit.id) if left and audit.finished is None else None
+    if since is not None:
+        when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(since))
+        reason = f"not asked yet (the audit is running since {when})"
+    elif audit.finished is None:
+        reason = "the audit ended before it was asked"
+    else:
+        reason = "nothing of it was kept in this audit: another one asked it at the same time"
+    return tuple(Host(host, group, status="unreachable", reason=reason) for host, group in left)
 
 
 def _moves(rows: Iterable[ChangeRow]) -> tuple[Move, ...]:

@@ -2,7 +2,8 @@
 thousand hosts of 150 facts would be 150,000 cases.
 
 A cause that counts is a failure with its hosts; a split and a waived cause are skipped; hosts that did not answer or
-answered in part are an error of the case ``coverage``, which every group has.
+answered in part are an error of the case ``coverage``, which every group has; facts that a host which answered does not
+know are told in its system-out.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from xml.etree import ElementTree
 from ... import __version__
 from ...report.junit import legal
 from ..verdict import Cause, FleetReport, HostRow, Split
-from .words import change, clock, coverage, fold, groups, interval, kind, natural, shown
+from .words import change, clock, coverage, fold, groups, interval, kind, natural, shown_apart
 
 __all__ = ["junit"]
 
@@ -72,14 +73,18 @@ def _case(suite: ElementTree.Element, group: str, name: str) -> ElementTree.Elem
 
 def _coverage(suite: ElementTree.Element, group: str, rows: list[HostRow]) -> None:
     case = _case(suite, group, _COVERAGE)
-    missing = [row for row in rows if row.status != "ok" or row.unknown]
+    missing = [row for row in rows if row.status != "ok"]
+    unknown = [row for row in rows if row.status == "ok" and row.unknown]
     if missing:
         silent = sum(row.status not in ("ok", "partial") for row in missing)
         result = ElementTree.SubElement(case, "error", {
-            "message": f"{silent} of {len(rows)} hosts did not answer, {len(missing) - silent} answered in part",
-            "type": _COVERAGE})
+            "message": f"of {len(rows)} host{'s' * (len(rows) != 1)} {silent} did not answer, {len(missing) - silent} "
+                       "answered in part", "type": _COVERAGE})
         result.text = legal("\n".join(f"{row.host}: {row.status}{f': {row.reason}' if row.reason else ''}"
                                       for row in missing[:_NAMED]))
+    if unknown:
+        ElementTree.SubElement(case, "system-out").text = legal("\n".join(
+            f"{row.host}: ok, but unknown are {fold(row.unknown, 200)}" for row in unknown[:_NAMED]))
 
 
 def _fact(suite: ElementTree.Element, group: str, fact: str, causes: list[Cause], splits: list[Split]) -> None:
@@ -112,5 +117,6 @@ def _told(cause: Cause) -> str:
 
 
 def _divided(split: Split) -> str:
-    shares = " / ".join(f"{shown(value, 60)} on {count}" for value, count in split.shares[:10])
+    told = zip(shown_apart([value for value, _ in split.shares[:10]], 60), split.shares, strict=False)
+    shares = " / ".join(f"{value} on {count}" for value, (_, count) in told)
     return f"{shares}{f'; {split.note}' if split.note else ''}"

@@ -14,7 +14,7 @@ from ..model import Change
 from ..verdict import Since
 from .document import since_of
 from .terminal import entry
-from .words import ago, clock, interval, shown
+from .words import ago, clock, interval, shown, shown_apart
 
 __all__ = ["BlameRow", "DriftRow", "FleetRow", "HistoryRow", "Row", "list_document", "list_text"]
 
@@ -65,12 +65,13 @@ class HistoryRow:
 @dataclass(frozen=True)
 class BlameRow:
     """A value of one fact on one box with what changed it: ``change`` is our own run at that time, None: out of band.
-    A value that was there when the box was first seen is blamed on nobody."""
+    A value that was there when the box was first seen is blamed on nobody. ``fact``: where a family was asked for."""
 
     value: Any
     since: Since
     before: Any = None
     change: Change | None = None
+    fact: str = ""
 
 
 Row = FleetRow | DriftRow | HistoryRow | BlameRow
@@ -85,14 +86,14 @@ def list_text(title: str, rows: Sequence[Row], style: Style, now: float | None =
             lines += _fleet(row, style, now)
         elif isinstance(row, DriftRow):
             lines += entry("", [f"since {interval(row.since, now)}{', by our own roles' * row.intended}"], style,
-                           f"{row.host} ({row.group})  {row.fact}: {shown(row.before)} -> {shown(row.value)}")
+                           f"{row.host} ({row.group})  {row.fact}: {' -> '.join(shown_apart((row.before, row.value)))}")
         elif isinstance(row, HistoryRow):
             until = f", until #{row.gone}" + (f" ({ago(row.gone_at, now)})" if row.gone_at is not None else "")
             lines += entry("", [f"since {interval(row.since, now)}{until if row.gone is not None else ', still so'}"],
-                           style, f"{row.fact}: {_from(row.before, row.since)}{shown(row.value)}")
+                           style, f"{row.fact}: {_moved(row)}")
         else:
             lines += entry("", [f"since {interval(row.since, now)}", _by(row)], style,
-                           f"{_from(row.before, row.since)}{shown(row.value)}")
+                           f"{f'{row.fact}: ' if row.fact else ''}{_moved(row)}")
     return "\n".join(lines if rows else [*lines, empty]) + "\n"
 
 
@@ -119,9 +120,11 @@ def _fleet(row: FleetRow, style: Style, now: float) -> list[str]:
     return entry("", parts, style, first)
 
 
-def _from(before: Any, since: Since) -> str:
-    """What it was before; nothing where the box was not seen before."""
-    return "" if since.after is None and before is None else f"{shown(before)} -> "
+def _moved(row: HistoryRow | BlameRow) -> str:
+    """The value, with what it was before; without it where the box was not seen before."""
+    if row.since.after is None and row.before is None:
+        return shown(row.value)
+    return " -> ".join(shown_apart((row.before, row.value)))
 
 
 def _by(row: BlameRow) -> str:

@@ -73,7 +73,7 @@ _ROWS = {
     "DriftRow": _object(host=_TEXT, group=_TEXT, fact=_TEXT, before=_VALUE, value=_VALUE, since=_SINCE, intended=_FLAG),
     "HistoryRow": _object(fact=_TEXT, value=_VALUE, since=_SINCE, before=_VALUE, gone=_MAYBE_COUNT,
                           gone_at=_MAYBE_TIME),
-    "BlameRow": _object(value=_VALUE, since=_SINCE, before=_VALUE,
+    "BlameRow": _object(fact=_TEXT, value=_VALUE, since=_SINCE, before=_VALUE,
                         change=_maybe(_object(run=_TEXT, at={"type": "number"}, state=_TEXT))),
 }
 _LIST = {**_document(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...report.terminal import Style, safe, wrap
 from ..verdict import Cause, FleetReport, HostRow, Split
-from .words import ago, change, clock, coverage, fold, gaps, interval, kind, shown, titled
+from .words import ago, change, clock, coverage, fold, gaps, interval, kind, shown_apart, titled
 
 __all__ = ["entry", "marked", "terminal", "verdict"]
 
@@ -130,7 +130,8 @@ def _needs(cause: Cause) -> str:
 
 
 def _split(split: Split, style: Style) -> list[str]:
-    shares = " / ".join(f"{shown(value, 60)} x{count}" for value, count in split.shares[:6])
+    told = zip(shown_apart([value for value, _ in split.shares[:6]], 60), split.shares, strict=False)
+    shares = " / ".join(f"{value} x{count}" for value, (_, count) in told)
     more = f" / {len(split.shares) - 6} more values" if len(split.shares) > 6 else ""
     return entry("SPLIT", [shares + more, split.note], style, f"{split.group}: {split.fact}, no verdict")
 

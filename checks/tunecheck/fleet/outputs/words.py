@@ -12,12 +12,14 @@ from typing import Any
 from ..verdict import Cause, FleetReport, HostRow, Since
 
 __all__ = ["SEVERITIES", "STATUSES", "ago", "change", "clock", "coverage", "days", "fold", "gaps", "groups", "interval",
-           "kind", "natural", "shown", "titled"]
+           "kind", "natural", "shown", "shown_apart", "titled"]
 
 SEVERITIES = ("high", "medium", "low")
 #: As in model.Status, what answered first.
 STATUSES = ("ok", "partial", "unreachable", "refused", "timeout", "missing", "garbled")
 _LONGEST_VALUE = 160
+#: What may be of a value at all, and of what is alike how much stands beside what differs.
+_WHOLE, _ALIKE = 1 << 20, 20
 _DIGITS = re.compile(r"\d{1,15}")
 #: Seconds in a unit, the largest first.
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
@@ -28,6 +30,36 @@ def shown(value: Any, longest: int = _LONGEST_VALUE) -> str:
     """A value for people: {16:7, 8:1} of eight links, (absent) where there is none; cut at ``longest`` characters."""
     text = _text(value, 0) if value is not None else "(absent)"
     return text if len(text) <= longest else f"{text[:longest - 3]}..."
+
+
+def shown_apart(values: Sequence[Any], longest: int = _LONGEST_VALUE) -> list[str]:
+    """As shown, but where values are too long to be shown whole, the part in which they differ."""
+    whole = [shown(value, _WHOLE) for value in values]
+    if all(len(text) <= longest for text in whole) or len(set(whole)) < 2:
+        return [shown(value, longest) for value in values]
+    start = _alike(whole)
+    # A few characters of what is alike, to be found again; from the beginning of a word where one is near.
+    start = max(0, start - _ALIKE)
+    blank = whole[0].find(" ", start, start + _ALIKE)
+    start = start if not start or blank < 0 else blank + 1
+    end = _alike([text[start:][::-1] for text in whole])
+    found = []
+    for text in whole:
+        if len(text) <= longest and not start:
+            found.append(text)
+            continue
+        last = max(start, len(text) - max(0, end - _ALIKE))
+        most = longest - 3 * (start > 0)
+        part = text[start:last] if last - start <= most - 3 else text[start:start + most - 3]
+        found.append(f"{'...' * (start > 0)}{part}{'...' * (start + len(part) < len(text))}")
+    return found
+
+
+def _alike(texts: Sequence[str]) -> int:
+    """How many characters all begin with."""
+    first, last = min(texts), max(texts)
+    return next((place for place, (one, other) in enumerate(zip(first, last, strict=False)) if one != other),
+                min(len(first), len(last)))
 
 
 def _text(value: Any, depth: int) -> str:
@@ -44,7 +76,7 @@ def change(cause: Cause) -> str:
     """"pt -> (absent)"; of a check that knows no values, what it says."""
     if cause.before is None and cause.value is None:
         return cause.text or "(absent)"
-    return f"{shown(cause.before)} -> {shown(cause.value)}" if cause.before != cause.value else shown(cause.value)
+    return " -> ".join(shown_apart((cause.before, cause.value))) if cause.before != cause.value else shown(cause.value)
 
 
 def titled(cause: Cause) -> str:
@@ -100,8 +132,10 @@ def interval(since: Since | None, now: float | None = None) -> str:
 
 
 def coverage(report: FleetReport) -> str:
-    """"1000 hosts: 993 ok, 4 partial, 3 unreachable"."""
+    """"1000 hosts: 993 ok (2 of them with facts that are unknown), 4 partial, 3 unreachable"."""
     parts = [f"{count} {status}" for status in STATUSES if (count := report.count(status))]     # type: ignore[arg-type]
+    if some := sum(row.status == "ok" and bool(row.unknown) for row in report.hosts):
+        parts[0] += f" ({some} of them with facts that are unknown)"
     unheard = report.audit.asked - len(report.hosts)
     parts += [f"{unheard} without a result"] if unheard > 0 else []
     asked = max(report.audit.asked, len(report.hosts))

@@ -11,19 +11,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from ... import __version__
 from ...errors import UsageError
 from ..model import AuditHead
 from .plain import plain
 from .rows import canonical
-from .schema import audit, host, turn, value
+from .schema import audit, host, snap, turn, value
 
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["Open", "beat", "begin", "finish", "head", "let_go", "listed", "open_audit", "pending", "previous", "resume"]
+__all__ = ["Open", "beat", "begin", "finish", "head", "let_go", "listed", "open_audit", "pending", "previous", "resume",
+           "running"]
 
 #: A holder on another machine cannot be looked up; after this long without a host it counts as gone.
 SILENT_S = 900.0
@@ -68,8 +69,15 @@ def resume(store: Store, scope: str, younger_than_s: float) -> AuditHead | None:
         if (row is None or row.finished is not None or not 0 <= now - row.started < younger_than_s
                 or row.catalogue != store.catalogue or _holder(connection, "pull", now) is not None):
             return None
+        opened = _opened(connection, row, now)
+        # What a later audit has of a host (another --limit, a push) comes after this one: it could not be put any more.
+        left = opened.asked - _put(connection, row.id)
+        later = connection.execute(select(host.c.name).where(host.c.retired_audit.is_(None),
+                                                             host.c.last_audit > row.id)).scalars()
+        if left.intersection(later):
+            return None
         _hold(store, connection, "pull", row.id, now)
-        store.open[row.id] = _opened(connection, row, now)
+        store.open[row.id] = opened
         return _head(row)
 
 
@@ -93,11 +101,25 @@ def pending(store: Store, audit_id: int) -> list[tuple[str, str]]:
     with store.db.read() as connection:
         asked = connection.execute(select(value.c.json).join(audit, audit.c.asked_id == value.c.id)
                                    .where(audit.c.id == audit_id)).scalar()
-        done = set(connection.execute(select(host.c.name).where(host.c.retired_audit.is_(None),
-                                                                host.c.last_audit >= audit_id)).scalars())
+        done = _put(connection, audit_id)
     if asked is None:
         raise _nothing(audit_id)
     return [(name, group) for name, group in json.loads(asked) if name not in done]
+
+
+def _put(connection: Connection, audit_id: int) -> set[str]:
+    """The hosts that have a row in this audit itself: that a later one has them says nothing about this one."""
+    ended = func.coalesce(snap.c.to_audit, host.c.last_audit)
+    return set(connection.execute(select(host.c.name).join(snap, snap.c.host_id == host.c.id)
+                                  .where(snap.c.from_audit <= audit_id, audit_id <= ended)).scalars())
+
+
+def running(store: Store, audit_id: int) -> float | None:
+    """Since when a process that is there writes to this audit; None where none does."""
+    with store.db.read() as connection:
+        trigger = connection.execute(select(audit.c.trigger).where(audit.c.id == audit_id)).scalar()
+        found = _holder(connection, trigger, store.clock()) if trigger is not None else None
+    return float(found.since) if found is not None and found.audit_id == audit_id else None
 
 
 def open_audit(store: Store, connection: Connection, audit_id: int) -> Open:

@@ -90,12 +90,17 @@ class Store:
 
     def resume(self, scope: str, younger_than_s: float) -> AuditHead | None:
         """The newest pull audit of ``scope`` that was not finished, began less than ``younger_than_s`` ago and whose
-        process is gone; it is ours then. None where there is none (or where it was read with another catalogue)."""
+        process is gone; it is ours then. None where there is none, where it was read with another catalogue, and where
+        a later audit has heard of a host that is left."""
         return audits.resume(self, scope, younger_than_s)
 
     def pending(self, audit_id: int) -> list[tuple[str, str]]:
-        """The (host, group) that were asked and have no row yet, in this audit or a later one; by name."""
+        """The (host, group) that were asked and have no row in this audit; by name."""
         return audits.pending(self, audit_id)
+
+    def running(self, audit_id: int) -> float | None:
+        """Since when (seconds since 1970) a process is at work on the audit; None: none is."""
+        return audits.running(self, audit_id)
 
     def put(self, audit_id: int, seen: Seen) -> Stored:
         """Keep what one host said (or that it said nothing) in this audit. When this returns it is committed: a kill
