@@ -62,6 +62,8 @@ def test_one_play_from_nothing_to_a_served_answer(lab: Box) -> None:
     assert lab.console().count("Linux version ") == 2, "one reboot, the trial's"
     assert asked(lab) == ("200", "401")
     assert 'Status: "accepted, serving"' in status(lab)
+    lab.ssh("systemctl daemon-reload")
+    assert asked(lab) == ("200", "401"), "units read again while it serves"
     pinned = json.loads(lab.ssh("cat /etc/tunecheck/recipe.json"))
     assert lab.ssh("podman inspect --format '{{.Image}}' tunecheck-inference").strip() in json.dumps(pinned)
 

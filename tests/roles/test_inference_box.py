@@ -54,6 +54,8 @@ def test_it_serves_with_the_key_alone_and_a_second_run_changes_nothing(box: Mach
     again = box.hand_over(good, "--diff", "-vvv")
     assert again.returncode == 0 and "changed=0 " in again.stdout, again.stdout
     assert box.show("InvocationID") == started and key not in again.stdout and key not in box.say("ps", "axww")
+    assert box.run("systemctl", "daemon-reload").returncode == 0
+    assert box.post(key) == 200 and box.show("InvocationID") == started, "units read again while it serves"
     tried = box.hand_over(good, "--check", inference_pass_max_age="5m")
     assert "changed=1 " in tried.stdout and box.show("InvocationID") == started, tried.stdout
 
