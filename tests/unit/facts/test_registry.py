@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.unit.facts import trees
 from tests.unit.facts.big import GPUS, big_spec, eight_gpus
 from tests.unit.facts.trees import GPU, Machine, frozen, full, switch
 
+from tunecheck.facts.fact import Fact
 from tunecheck.facts.registry import ENTRIES, Flat, entry_of, flatten
 from tunecheck.facts.registry.kernel import split
 from tunecheck.facts.registry.page import page
@@ -177,6 +179,18 @@ def test_absent_and_unknown_are_kept_apart() -> None:
     assert flat.why("package.linux-image-6.12.1") is None
     less = unpack(packed(Stored(gather(full(switch()).host(), None, False), None)))
     assert "`tunecheck topo`" in (flatten(less).why("driver.loaded") or "")
+
+
+def test_a_box_without_nvidia_is_not_half_known() -> None:
+    """NVML is asked for any accelerator that the spec names, also a stand-in."""
+    why = "not present: the NVIDIA driver is not loaded"
+    for machine, expected in ((full(Machine()), None), (full(switch()), why)):
+        seen = stored(machine)
+        dark: Fact[Any] = Fact(None, "NVML", why)
+        flat = flatten(replace(seen, snapshot=replace(seen.snapshot, nvml=dark, p2p=dark, topo_text=dark)))
+        for name in ("driver.nvml", "gpu.name", "p2p.read", "pcie.relation_told"):
+            assert flat.why(name) == (expected and f"NVML: {why}"), name
+            assert (name in flat.known) == (expected is None)
 
 
 def test_an_older_snapshot_says_nothing_of_newer_facts() -> None:

@@ -9,7 +9,7 @@ from ..fact import Fact
 from ..snapshot import HostFacts
 from ..stored import Stored
 from .entry import Entry
-from .picks import of_host, through
+from .picks import asked, of_host, through
 
 __all__ = ["ENTRIES"]
 
@@ -37,7 +37,7 @@ def _signer(host: HostFacts) -> Fact[Any]:
 
 
 def _library(stored: Stored) -> Fact[Any]:
-    said = stored.snapshot.nvml
+    said = asked(stored, stored.snapshot.nvml)
     return said if said.value is None else said.value.library
 
 

@@ -12,7 +12,7 @@ from ..fact import Fact
 from ..nvml import Gpu, Nvml
 from ..stored import Stored
 from .entry import Entry, Fix, Kind, Severity
-from .picks import of_host, tallied
+from .picks import asked, of_host, tallied
 
 __all__ = ["ENTRIES"]
 
@@ -25,7 +25,7 @@ _STANDS_FOR = re.compile(r"(?:GPU-)?0{8}-0{4}-0{4}-0{4}-[0-9a-f]{12}|serial-\d+"
 
 def _answered(stored: Stored) -> Fact[Nvml]:
     """The document; unknown as a whole where a board gave no answer at all, since every count would be wrong."""
-    said = stored.snapshot.nvml
+    said = asked(stored, stored.snapshot.nvml)
     for who, why in said.value.errors.items() if said.value else ():
         if who.startswith("gpu "):
             return Fact(None, f"NVML {who}", why)

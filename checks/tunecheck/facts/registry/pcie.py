@@ -12,7 +12,7 @@ from ..pci import Device
 from ..snapshot import HostFacts, Snapshot
 from ..stored import Stored
 from .entry import Entry
-from .picks import booted, counted, of_host, tallied
+from .picks import asked, booted, counted, of_host, tallied
 
 __all__ = ["ENTRIES"]
 
@@ -79,13 +79,13 @@ def _relations(stored: Stored) -> Fact[Any]:
 
 
 def _told(stored: Stored) -> Fact[Any]:
-    table = stored.snapshot.topo_text
+    table = asked(stored, stored.snapshot.topo_text)
     return table if table.value is None else Fact(tallied(table.value.relations.values()), table.source)
 
 
 def _peer(way: str) -> Callable[[Stored], Fact[Any]]:
     def found(stored: Stored) -> Fact[Any]:
-        said = stored.snapshot.p2p
+        said = asked(stored, stored.snapshot.p2p)
         if said.value is None:
             # One board, or none: there is no peer.
             return Fact(None, said.source, "not present") if (said.reason or "").startswith("not asked") else said

@@ -9,7 +9,7 @@ from ..fact import Fact
 from ..snapshot import HostFacts
 from ..stored import Stored
 
-__all__ = ["NOTHING", "booted", "counted", "of_host", "tallied", "through", "word"]
+__all__ = ["NOTHING", "asked", "booted", "counted", "of_host", "tallied", "through", "word"]
 
 Pick = Callable[[Stored], Fact[Any]]
 #: The thing does not exist there.
@@ -25,6 +25,16 @@ def of_host(pick: Callable[[HostFacts], Fact[Any]]) -> Pick:
         return _LESS if host is None else pick(host)
 
     return picked
+
+
+def asked(stored: Stored, told: Fact[Any]) -> Fact[Any]:
+    """What NVIDIA's driver told; absent, and not unknown, on a box that has neither its boards nor it."""
+    snapshot = stored.snapshot
+    if told.value is not None or snapshot.host is None or not snapshot.host.driver.version.missing:
+        return told
+    if any(device.ids.startswith("10de:") for device in snapshot.topology.devices):
+        return told
+    return Fact(None, told.source, "not present")
 
 
 def through(fact: Fact[Any], make: Callable[[Any], Any]) -> Fact[Any]:

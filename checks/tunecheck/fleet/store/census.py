@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Connection, false, func, select
+from sqlalchemy import Connection, bindparam, false, func, select
 
+from ..verdict import Since
 from . import audits
-from .history import ANSWERED, SNAP_END, during, since, times
+from .hot import Hot, uncollected
+from .moments import ANSWERED, SNAP_END, during, since, times
 from .rows import CensusRow, Flap, Outlier, Volatile
 from .schema import host, snap, span
 from .spans import covered
@@ -30,13 +31,28 @@ ABSENT = 0
 
 Cohort = tuple[str, str]
 
+_SPAN = select(span.c.host_id, span.c.value_id, span.c.from_audit, span.c.after_audit, span.c.fact_id)
+_NOW = Hot(_SPAN.where(span.c.until_audit.is_(None)))
+_THEN = Hot(_SPAN.where(during(bindparam("then"))))
+
+
+class Unknown(NamedTuple):
+    """What a host does not know: ``names`` of facts and families, but not those that it ``told`` all the same."""
+
+    names: tuple[str, ...]
+    told: frozenset[str]
+
+    def of(self, name: str) -> bool:
+        return name not in self.told and covered(name, self.names)
+
 
 @dataclass
 class Tally:
-    """One cohort's one fact. ``counts``: value -> hosts; ``deviants``: (host, value, from, after) of every host."""
+    """One cohort's one fact. ``counts``: value -> hosts; ``holders``: (host, value, from, after, fact) of every host
+    that has it."""
 
     counts: Counter[int]
-    holders: list[tuple[int, int, int, int | None]]
+    holders: list[tuple[Any, ...]]
     unknown: int = 0
 
 
@@ -46,23 +62,10 @@ class Fleet:
 
     members: dict[int, tuple[str, Cohort]]
     sizes: Counter[Cohort]
-    unknown: dict[int, tuple[str, ...]]
+    unknown: dict[int, Unknown]
     tallies: dict[tuple[Cohort, int], Tally]
     names: dict[int, str]
     values: dict[int | None, Any]
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """A hundred thousand rows live at once and none of them in a cycle: Python's collector would walk over them again
-    and again, for half of the time."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def _fleet(store: Store, connection: Connection, number: int) -> Fleet:
@@ -71,27 +74,26 @@ def _fleet(store: Store, connection: Connection, number: int) -> Fleet:
         .where(snap.c.from_audit <= number, number <= SNAP_END, snap.c.status.in_(ANSWERED))).all()
     abouts = store.interned.decoded(connection, {row.about_id for row in rows})
     members: dict[int, tuple[str, Cohort]] = {}
-    unknown: dict[int, tuple[str, ...]] = {}
+    unknown: dict[int, Unknown] = {}
     cohorts: dict[int, Cohort] = {}
     for host_id, name, about in rows:
         cohort = cohorts.setdefault(about, (abouts[about]["group"], abouts[about]["hardware"]))
         members[host_id] = (name, cohort)
         if abouts[about]["unknown"]:
-            unknown[host_id] = tuple(abouts[about]["unknown"])
+            unknown[host_id] = Unknown(tuple(abouts[about]["unknown"]), frozenset(abouts[about].get("told", ())))
     names = store.interned.facts(connection)
     newest = connection.execute(select(func.max(span.c.from_audit))).scalar() or 0
-    when = span.c.until_audit.is_(None) if number >= newest else during(number)
     by_cohort: dict[Cohort, dict[int, Tally]] = {cohort: {} for cohort in cohorts.values()}
     of_host = {host_id: by_cohort[cohort] for host_id, (_, cohort) in members.items()}
-    for part in connection.execute(select(span.c.host_id, span.c.fact_id, span.c.value_id, span.c.from_audit,
-                                          span.c.after_audit).where(when)).partitions(20_000):
-        for host_id, fact_id, value_id, begun, after in part:
+    for part in (_NOW if number >= newest else _THEN).parts(connection, {"then": number}):
+        for row in part:
+            host_id, fact_id = row[0], row[4]
             facts = of_host.get(host_id)
-            if facts is None or (host_id in unknown and covered(names[fact_id], unknown[host_id])):
+            if facts is None or (host_id in unknown and unknown[host_id].of(names[fact_id])):
                 continue
             if (tally := facts.get(fact_id)) is None:
                 tally = facts[fact_id] = Tally(Counter(), [])
-            tally.holders.append((host_id, value_id, begun, after))
+            tally.holders.append(row)
     tallies = {(cohort, fact_id): tally for cohort, facts in by_cohort.items() for fact_id, tally in facts.items()}
     for tally in tallies.values():
         tally.counts.update([holder[1] for holder in tally.holders])
@@ -111,18 +113,18 @@ def _absences(fleet: Fleet) -> None:
         for number in [number for number in tally.counts if fleet.values[number] is None]:
             tally.counts[ABSENT] += tally.counts.pop(number)
         name = fleet.names[fact_id]
-        tally.unknown = sum(covered(name, fleet.unknown[host_id]) for host_id in partial.get(cohort, ()))
+        tally.unknown = sum(fleet.unknown[host_id].of(name) for host_id in partial.get(cohort, ()))
         missing = fleet.sizes[cohort] - len(tally.holders) - tally.unknown
         if missing:
             tally.counts[ABSENT] += missing
-        tally.holders = [(host_id, ABSENT if value == null else value, begun, after)
-                         for host_id, value, begun, after in tally.holders] if null != ABSENT else tally.holders
+        if null != ABSENT:
+            tally.holders = [(row[0], ABSENT, *row[2:]) if row[1] == null else row for row in tally.holders]
     fleet.values[ABSENT] = None
 
 
 def census(store: Store, audit_id: int | None) -> list[CensusRow]:
     number = audits.head(store, audit_id).id
-    with _uncollected(), store.db.read() as connection:
+    with uncollected(), store.db.read() as connection:
         fleet = _fleet(store, connection, number)
     found = [CensusRow(*cohort, fleet.names[fact_id], fleet.values[value], count)
              for (cohort, fact_id), tally in fleet.tallies.items() for value, count in tally.counts.items()]
@@ -132,33 +134,36 @@ def census(store: Store, audit_id: int | None) -> list[CensusRow]:
 
 def outliers(store: Store, share: float, at_least: int, audit_id: int | None) -> list[Outlier]:
     number = audits.head(store, audit_id).id
-    with _uncollected(), store.db.read() as connection:
+    with uncollected(), store.db.read() as connection:
         fleet = _fleet(store, connection, number)
         when = times(store, connection)
-    cohorts: dict[Cohort, set[int]] = defaultdict(set)
-    for host_id, (_, cohort) in fleet.members.items():
-        cohorts[cohort].add(host_id)
-    found = []
-    for (cohort, fact_id), tally in fleet.tallies.items():
-        total = fleet.sizes[cohort] - tally.unknown
-        majority, count = tally.counts.most_common(1)[0]
-        if total < at_least or count == total or count < share * total:
-            continue
-        for host_id, value, begun, after in _others(fleet, cohort, fact_id, tally, majority, cohorts[cohort]):
-            found.append(Outlier(
-                fleet.members[host_id][0], *cohort, fleet.names[fact_id], fleet.values[value], fleet.values[majority],
-                count, total, None if begun is None else since(when, begun, after)))
-    found.sort(key=lambda row: (row.group, row.hardware, row.fact, row.host))
+        cohorts: dict[Cohort, set[int]] = defaultdict(set)
+        for host_id, (_, cohort) in fleet.members.items():
+            cohorts[cohort].add(host_id)
+        found = []
+        moments: dict[tuple[int, int | None], Since] = {}       # few: a change is seen in an audit, often on many hosts
+        for (cohort, fact_id), tally in fleet.tallies.items():
+            total = fleet.sizes[cohort] - tally.unknown
+            majority, count = tally.counts.most_common(1)[0]
+            if total < at_least or count == total or count < share * total:
+                continue
+            for host_id, value, begun, after in _others(fleet, cohort, fact_id, tally, majority, cohorts[cohort]):
+                if begun is not None and (begun, after) not in moments:
+                    moments[begun, after] = since(when, begun, after)
+                found.append(Outlier(
+                    fleet.members[host_id][0], *cohort, fleet.names[fact_id], fleet.values[value],
+                    fleet.values[majority], count, total, None if begun is None else moments[begun, after]))
+        found.sort(key=attrgetter("group", "hardware", "fact", "host"))
     return found
 
 
 def _others(fleet: Fleet, cohort: Cohort, fact_id: int, tally: Tally, majority: int,
-            members: set[int]) -> Iterator[tuple[int, int, int | None, int | None]]:
-    yield from (holder for holder in tally.holders if holder[1] != majority)
+            members: set[int]) -> Iterator[tuple[Any, ...]]:
+    yield from (holder[:4] for holder in tally.holders if holder[1] != majority)
     if majority == ABSENT or len(tally.holders) + tally.unknown == len(members):
         return
     for host_id in members - {holder[0] for holder in tally.holders}:
-        if not (host_id in fleet.unknown and covered(fleet.names[fact_id], fleet.unknown[host_id])):
+        if not (host_id in fleet.unknown and fleet.unknown[host_id].of(fleet.names[fact_id])):
             yield host_id, ABSENT, None, None
 
 

@@ -8,17 +8,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy import Connection, Engine, RootTransaction, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from ...errors import UsageError
+from .hot import Hot
 from .trouble import sentence
 
 __all__ = ["HEAD", "Database", "default_file"]
 
 #: The newest migration; a test holds it against the files.
-HEAD = "0002"
+HEAD = "0003"
 #: How long a writer waits for another process's writes: each takes a few milliseconds.
 BUSY_S = 30
 #: Any number: writers of one PostgreSQL database queue up behind it, as SQLite's do by themselves.
@@ -35,6 +36,8 @@ def default_file() -> Path:
 
 class Database:
     """``read`` and ``write`` give a connection in a transaction; errors come out as UsageError."""
+
+    _writer: Connection | None = None
 
     def __init__(self, url: str | None, create: bool = True) -> None:
         parsed = _url(url)
@@ -55,6 +58,7 @@ class Database:
             raise
 
     def close(self) -> None:
+        self._let_go()
         self.engine.dispose()
 
     @contextmanager
@@ -65,10 +69,39 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Waits for its turn among the writers. Commits at the end, or undoes everything."""
-        with self.saying(), self.engine.connect().execution_options(writes=True) as connection, connection.begin():
-            if not self.sqlite:
-                connection.execute(_QUEUE, {"number": ADVISORY})
-            yield connection
+        with self.saying():
+            try:
+                connection, transaction = self._begin()
+                with transaction:
+                    yield connection
+            except BaseException:
+                self._let_go(broken=True)
+                raise
+
+    def _begin(self) -> tuple[Connection, RootTransaction]:
+        """The writer's connection is kept: a new one for each host, and the question whether the server is still there,
+        cost as much as the host. Writers of this process take turns (``Store.turn``)."""
+        if self._writer is not None and not self.sqlite:
+            try:
+                return self._take(self._writer)
+            except (SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error):
+                self._let_go(broken=True)       # the server was restarted, or ended it
+        if self._writer is None:
+            self._writer = self.engine.connect().execution_options(writes=True)
+        return self._take(self._writer)
+
+    def _take(self, connection: Connection) -> tuple[Connection, RootTransaction]:
+        transaction = connection.begin()
+        if not self.sqlite:
+            _QUEUE(connection, {"number": ADVISORY})
+        return connection, transaction
+
+    def _let_go(self, broken: bool = False) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            if broken:
+                writer.invalidate()
+            writer.close()
 
     @contextmanager
     def saying(self) -> Iterator[None]:
@@ -76,7 +109,7 @@ class Database:
             yield
         except DBAPIError as error:
             raise UsageError(sentence(self.where, error.orig or error)) from None
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error) as error:     # the driver's own: see hot
             raise UsageError(sentence(self.where, error)) from None
 
     def _migrate(self, create: bool) -> None:
@@ -115,7 +148,7 @@ def migrate(connection: Connection, to: str) -> None:
     command.upgrade(config, to)
 
 
-_QUEUE = text("SELECT pg_advisory_xact_lock(:number)")
+_QUEUE = Hot(text("SELECT pg_advisory_xact_lock(:number)"))
 
 
 def _url(url: str | None) -> URL:
@@ -201,4 +234,5 @@ def _postgresql(connection: Any, _: Any) -> None:
 
 def _begin(connection: Connection) -> None:
     # A writer that begins as a reader cannot wait for its turn (SQLITE_BUSY at once), so it says so at the beginning.
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")
+    connection.connection.cursor().execute(
+        "BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")

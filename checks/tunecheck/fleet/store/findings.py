@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, insert, or_, select, update
 
 from ..model import Change, Problem
+from . import audits, moments
+from .hot import Hot
+from .identify import Box
 from .plain import plain
-from .schema import finding, finding_span, journal
+from .rows import ProblemSince
+from .schema import finding, finding_span, host, journal
 from .spans import Past
 
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["receipts", "write"]
+__all__ = ["receipts", "resolved", "since", "write"]
 
-_OPEN = select(finding_span.c.finding_id, finding.c.check, finding.c.subject, finding_span.c.outcome,
+_OPEN = Hot(select(finding_span.c.finding_id, finding.c.check, finding.c.subject, finding_span.c.outcome,
                finding_span.c.from_audit).join(finding, finding.c.id == finding_span.c.finding_id).where(
-    finding_span.c.host_id == bindparam("number"), finding_span.c.until_audit.is_(None))
+    finding_span.c.host_id == bindparam("number"), finding_span.c.until_audit.is_(None)))
 _END = update(finding_span).where(
     finding_span.c.host_id == bindparam("number"), finding_span.c.finding_id == bindparam("found"),
     finding_span.c.from_audit == bindparam("begun")).values(until_audit=bindparam("ended"))
@@ -28,9 +32,14 @@ _RUNS = select(journal.c.run, journal.c.at, journal.c.state).where(journal.c.hos
 _RUN = insert(journal)
 _RAN = update(journal).where(journal.c.host_id == bindparam("number"), journal.c.run == bindparam("called")).values(
     at=bindparam("when"), state=bindparam("how"), last_audit=bindparam("seen"))
+_PROBLEM = select(
+    host.c.name, host.c.grp, finding.c.check, finding.c.subject, finding_span.c.outcome, finding_span.c.from_audit,
+    finding_span.c.after_audit, finding_span.c.until_audit
+).join(finding, finding.c.id == finding_span.c.finding_id).join(host, host.c.id == finding_span.c.host_id).order_by(
+    host.c.name, finding.c.check, finding.c.subject)
 
 
-def write(store: Store, connection: Connection, row: Row[Any], audit_id: int, problems: Sequence[Problem],
+def write(store: Store, connection: Connection, row: Box, audit_id: int, problems: Sequence[Problem],
           unknown_checks: Sequence[str]) -> None:
     """A check that could not be judged ends no finding: it may well still fail."""
     now: dict[tuple[str, str], str] = {}
@@ -39,7 +48,7 @@ def write(store: Store, connection: Connection, row: Row[Any], audit_id: int, pr
             name = plain(problem.check, 200), plain(problem.subject, 500)
             now[name] = "fail" if now.get(name) == "fail" else problem.outcome
     held = {(check, subject): (number, outcome, begun)
-            for number, check, subject, outcome, begun in connection.execute(_OPEN, {"number": row.id})}
+            for number, check, subject, outcome, begun in _OPEN(connection, {"number": row.id})}
     ends = [{"number": row.id, "found": number, "begun": begun, "ended": audit_id}
             for name, (number, outcome, begun) in held.items()
             if now.get(name) != outcome and (name in now or name[0] not in unknown_checks)]
@@ -69,3 +78,26 @@ def receipts(connection: Connection, host_id: int, audit_id: int, changes: Seque
         elif held[run] != (change.at, state):
             connection.execute(_RAN, {"number": host_id, "called": run, "when": change.at, "how": state,
                                       "seen": audit_id})
+
+
+def since(store: Store, audit_id: int | None) -> list[ProblemSince]:
+    number = audits.head(store, audit_id).id
+    return _listed(store, _PROBLEM.where(finding_span.c.from_audit <= number, or_(
+        finding_span.c.until_audit.is_(None), finding_span.c.until_audit > number)))
+
+
+def resolved(store: Store, after_audit: int | None, upto_audit: int | None) -> list[ProblemSince]:
+    """A finding that only went from fail to warn has a span that begins where the other ends: it is not resolved."""
+    next_one = finding_span.alias()
+    goes_on = select(next_one.c.host_id).where(
+        next_one.c.host_id == finding_span.c.host_id, next_one.c.finding_id == finding_span.c.finding_id,
+        next_one.c.from_audit == finding_span.c.until_audit).exists()
+    ended = moments.between(finding_span.c.until_audit, after_audit, upto_audit)
+    return _listed(store, _PROBLEM.where(*ended, ~goes_on))
+
+
+def _listed(store: Store, wanted: Select[Any]) -> list[ProblemSince]:
+    with store.db.read() as connection:
+        when = moments.times(store, connection)
+        return [ProblemSince(name, group, check, subject, outcome, moments.since(when, begun, after), until)
+                for name, group, check, subject, outcome, begun, after, until in connection.execute(wanted)]

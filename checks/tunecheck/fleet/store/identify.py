@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
 from .audits import Open
 from .hot import Hot
 from .schema import host, identity
 
-__all__ = ["identify"]
+__all__ = ["Box", "identify"]
 
-_CANDIDATES = Hot(select(host).where(or_((host.c.name == bindparam("called")) & host.c.retired_audit.is_(None),
-                                     host.c.key == bindparam("told"))))
-_NEW = insert(host).returning(host)
+
+class Box(NamedTuple):
+    """A row of the table of hosts."""
+
+    id: int
+    key: str | None
+    claimed: str | None
+    name: str
+    grp: str
+    hardware: str
+    first_audit: int
+    last_audit: int
+    answered_audit: int | None
+    snap_from: int
+    status: str
+    about_id: int
+    state: bytes | None
+    retired_audit: int | None
+
+
+_COLUMNS = [host.c[name] for name in Box._fields]
+_CANDIDATES = Hot(select(*_COLUMNS).where(or_(
+    (host.c.name == bindparam("called")) & host.c.retired_audit.is_(None), host.c.key == bindparam("told"))))
+_NEW = insert(host).returning(*_COLUMNS)
 _EVENT = insert(identity)
 
 
-def identify(connection: Connection, opened: Open, name: str, group: str, key: str | None) -> tuple[Row[Any], str]:
+def identify(connection: Connection, opened: Open, name: str, group: str, key: str | None) -> tuple[Box, str]:
     """The host's row, made where it is new, and a note where it is not who it was.
 
     - key known, same name: it. Key known under another name: renamed, unless that other name is asked in this audit
@@ -28,7 +49,7 @@ def identify(connection: Connection, opened: Open, name: str, group: str, key: s
     - no key: the name's host.
     """
     named = keyed = None
-    for row in _CANDIDATES(connection, {"called": name, "told": key}):
+    for row in map(Box._make, _CANDIDATES(connection, {"called": name, "told": key})):
         if row.name == name and row.retired_audit is None:
             named = row
         if key is not None and row.key == key:
@@ -51,8 +72,8 @@ def identify(connection: Connection, opened: Open, name: str, group: str, key: s
     return fresh, f"{name}: another box than before has this name; its history begins anew"
 
 
-def _clone(connection: Connection, opened: Open, name: str, group: str, key: str, named: Row[Any] | None,
-           keyed: Row[Any]) -> tuple[Row[Any], str]:
+def _clone(connection: Connection, opened: Open, name: str, group: str, key: str, named: Box | None,
+           keyed: Box) -> tuple[Box, str]:
     if named is not None and named.key is not None:     # it had a key of its own: another box, or a new image on it
         _change(connection, named, retired_audit=opened.id)
         named = None
@@ -64,8 +85,8 @@ def _clone(connection: Connection, opened: Open, name: str, group: str, key: str
                  "both are kept under their names")
 
 
-def _renamed(connection: Connection, opened: Open, name: str, key: str, named: Row[Any] | None,
-             keyed: Row[Any]) -> tuple[Row[Any], str]:
+def _renamed(connection: Connection, opened: Open, name: str, key: str, named: Box | None,
+             keyed: Box) -> tuple[Box, str]:
     if named is not None:       # whoever had the name, has it no more
         _change(connection, named, retired_audit=opened.id)
     back = keyed.retired_audit is not None and keyed.name == name
@@ -76,15 +97,15 @@ def _renamed(connection: Connection, opened: Open, name: str, key: str, named: R
     return row, f"{name}: was called {keyed.name} before"
 
 
-def _new(connection: Connection, opened: Open, name: str, group: str, key: str | None) -> Row[Any]:
-    return connection.execute(_NEW, {
+def _new(connection: Connection, opened: Open, name: str, group: str, key: str | None) -> Box:
+    return Box(*connection.execute(_NEW, {
         "key": key, "name": name, "grp": group, "hardware": "", "first_audit": opened.id, "last_audit": opened.id - 1,
-        "snap_from": opened.id, "status": "", "about_id": 0}).one()
+        "snap_from": opened.id, "status": "", "about_id": 0}).one())
 
 
-def _change(connection: Connection, row: Row[Any], **values: Any) -> Row[Any]:
-    return connection.execute(update(host).where(host.c.id == row.id).values(values).returning(host)).one()
+def _change(connection: Connection, row: Box, **values: Any) -> Box:
+    return Box(*connection.execute(update(host).where(host.c.id == row.id).values(values).returning(*_COLUMNS)).one())
 
 
-def _note(connection: Connection, opened: Open, row: Row[Any], kind: str, other: str) -> None:
+def _note(connection: Connection, opened: Open, row: Box, kind: str, other: str) -> None:
     connection.execute(_EVENT, {"audit_id": opened.id, "host_id": row.id, "kind": kind, "other": other})

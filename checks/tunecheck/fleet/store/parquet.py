@@ -11,7 +11,7 @@ from sqlalchemy import Select, select
 
 from ...errors import UsageError
 from ...report.output import PRIVATE
-from .history import SNAP_END
+from .moments import SNAP_END
 from .schema import audit, fact, host, snap, span, value
 
 if TYPE_CHECKING:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+import json
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-import zstandard
-from sqlalchemy import Connection, Row, bindparam, insert, update
+from sqlalchemy import Connection, bindparam, insert, update
 
 from ..model import Seen
 from . import audits, findings, spans
 from .hot import Hot
-from .identify import identify
+from .identify import Box, identify
+from .moments import ANSWERED
 from .plain import plain
 from .rows import Stored, canonical
 from .schema import audit, host, newest, snap
@@ -21,9 +22,8 @@ from .schema import audit, host, newest, snap
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["ANSWERED", "put"]
+__all__ = ["put"]
 
-ANSWERED = ("ok", "partial")
 #: A host cannot make the history larger than this: facts, characters of a value, problems, runs of its receipt.
 FACTS, VALUE, PROBLEMS, RUNS = 20_000, 1 << 16, 2_000, 100
 
@@ -37,18 +37,22 @@ _NEWEST = Hot(update(newest).where(newest.c.host_id == bindparam("number")).valu
     audit_id=bindparam("now"), boot_id=bindparam("boot"), volatile=bindparam("restless"),
     problems=bindparam("found"), outcomes=bindparam("grid"), document=bindparam("content")))
 _FIRST_NEWEST = insert(newest)
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 _REBASELINED = update(audit).where(audit.c.id == bindparam("number")).values(rebaselined=True)
 
 
 @dataclass(frozen=True)
 class Said:
     """An answer in the store's own words: ``known`` name -> canonical JSON ("null" left out), ``absent`` names told to
-    be absent, ``unknown`` name or family -> reason."""
+    be absent, ``unknown`` name or family -> reason, ``told`` known and absent names of a family that is unknown.
+    ``whole``: everything known could be kept."""
 
     known: dict[str, str]
     absent: frozenset[str]
     unknown: dict[str, str]
+    told: tuple[str, ...]
     unknown_checks: tuple[str, ...]
+    whole: bool = True
 
 
 def put(store: Store, audit_id: int, seen: Seen) -> Stored:
@@ -71,13 +75,13 @@ def _put(store: Store, connection: Connection, audit_id: int, seen: Seen) -> Sto
         return Stored(name, "repeated")
     state = _state(opened.catalogue, seen) if answered else row.state
     same = answered and bool(state) and state == row.state
-    said = _said(seen, same, store.interned.known_names) if answered else Said({}, frozenset(), {}, ())
-    if len(said.unknown) > len(seen.unknown):
+    said = _said(seen, same, store.interned.known_names) if answered else Said({}, frozenset(), {}, (), ())
+    if not said.whole:
         state = b""     # something of it could not be kept, which has to be found out again each time
     about = store.interned.value(connection, canonical({
         "group": group, "hardware": plain(seen.hardware, 300), "tunecheck": plain(seen.tunecheck, 100),
         "spec": None if seen.spec is None else plain(seen.spec, 100), "reason": plain(seen.reason, 500),
-        "unknown": said.unknown, "checks": said.unknown_checks}))
+        "unknown": said.unknown, "checks": said.unknown_checks, **({"told": said.told} if said.told else {})}))
     stored = Stored(name, "silent" if not answered else "unchanged", 0, note)
     if answered and not same:
         what, changed, rebaselined = spans.write(store, connection, row, opened, plain(seen.tunecheck, 100), said)
@@ -89,15 +93,16 @@ def _put(store: Store, connection: Connection, audit_id: int, seen: Seen) -> Sto
         stored = Stored(name, what, changed, note)
     _snap(connection, row, audit_id, group, seen, about, state, answered)
     if answered:
-        _newest(connection, row, audit_id, seen)
+        _newest(store, connection, row, audit_id, seen)
     audits.beat(store, connection, opened)
     return stored
 
 
 def _state(catalogue: int, seen: Seen) -> bytes:
-    """Equal where nothing of the history can have changed; empty where it cannot be told."""
+    """Equal where nothing of the history can have changed; empty where it cannot be told. Not sorted, which is a third
+    of it: who tells the same in another order is read in full, and found to be unchanged."""
     try:
-        text = canonical([catalogue, seen.tunecheck, dict(seen.known), sorted(seen.unknown),
+        text = _ENCODER.encode([catalogue, seen.tunecheck, dict(seen.known), sorted(seen.unknown),
                           [(problem.check, problem.subject, problem.outcome) for problem in seen.problems],
                           [(run.run, run.at, run.state) for run in seen.changes]])
     except (ValueError, TypeError, RecursionError):
@@ -110,28 +115,44 @@ def _said(seen: Seen, same: bool, clean: Container[str]) -> Said:
     known: dict[str, str] = {}
     absent = set()
     unknown = {plain(name, 300): plain(reason, 300) for name, reason in list(seen.unknown.items())[:FACTS]}
+    told = _told(seen.known, unknown)
+    lost: dict[str, str] = {}
     for name, value in () if same else seen.known.items():
         if name not in clean:
             name = plain(name, 300)
-        unknown.pop(name, None)
         try:
             text = canonical(value)
         except (ValueError, TypeError, RecursionError) as error:
-            unknown[name] = f"its value cannot be kept ({type(error).__name__})"
+            lost[name] = f"its value cannot be kept ({type(error).__name__})"
             continue
         if text == "null":
             absent.add(name)
         elif len(text) > VALUE:
-            unknown[name] = f"its value is too large to be kept: {len(text)} characters, at most {VALUE}"
+            lost[name] = f"its value is too large to be kept: {len(text)} characters, at most {VALUE}"
         elif len(known) >= FACTS:
-            unknown[name] = f"the host tells more than {FACTS} facts"
+            lost[name] = f"the host tells more than {FACTS} facts"
         else:
             known[name] = text
     checks = {plain(problem.check, 200) for problem in seen.problems if problem.outcome == "unknown"}
-    return Said(known, frozenset(absent), unknown, tuple(sorted(checks)))
+    return Said(known, frozenset(absent), {**unknown, **lost}, tuple(sorted(told - lost.keys())), tuple(sorted(checks)),
+                not lost)
 
 
-def _snap(connection: Connection, row: Row[Any], audit_id: int, group: str, seen: Seen, about: int,
+def _told(names: Iterable[str], unknown: dict[str, str]) -> set[str]:
+    """What is known is not unknown, whatever else is told; the names where only the family says so."""
+    if not unknown:
+        return set()
+    families = tuple(start for start in unknown if start.endswith("."))
+    told = set()
+    for name in names:
+        name = plain(name, 300)
+        unknown.pop(name, None)
+        if families and name.startswith(families):
+            told.add(name)
+    return told
+
+
+def _snap(connection: Connection, row: Box, audit_id: int, group: str, seen: Seen, about: int,
           state: bytes | None, answered: bool) -> None:
     begun = row.snap_from
     new = not row.status
@@ -146,10 +167,10 @@ def _snap(connection: Connection, row: Row[Any], audit_id: int, group: str, seen
         "about": about, "digest": state})
 
 
-def _newest(connection: Connection, row: Row[Any], audit_id: int, seen: Seen) -> None:
+def _newest(store: Store, connection: Connection, row: Box, audit_id: int, seen: Seen) -> None:
     problems = [asdict(problem) for problem in seen.problems[:PROBLEMS]] if seen.problems else []
     values = {"volatile": _text(seen.volatile), "problems": canonical(problems), "outcomes": _text(seen.outcomes),
-              "document": zstandard.compress(seen.document, 1),
+              "document": store.pack(seen.document),
               "boot_id": None if seen.boot_id is None else plain(seen.boot_id, 100)}
     if row.answered_audit is None:
         connection.execute(_FIRST_NEWEST, {"host_id": row.id, "audit_id": audit_id, **values})

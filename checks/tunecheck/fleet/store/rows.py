@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring_ascii
 from typing import Any, Literal, NamedTuple
 
 from ..model import Change, Problem, Status
@@ -37,7 +38,8 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 def canonical(value: Any) -> str:
     """Equal values give equal text, in ASCII. ValueError, TypeError or RecursionError for what is no JSON."""
-    return repr(value) if type(value) is int else _ENCODER.encode(value)
+    kind = type(value)      # most facts are text or a number, which needs no encoder: half of what reading a host costs
+    return encode_basestring_ascii(value) if kind is str else repr(value) if kind is int else _ENCODER.encode(value)
 
 
 @dataclass(frozen=True)
@@ -133,8 +135,7 @@ class CensusRow(NamedTuple):
     count: int  # type: ignore[assignment]
 
 
-@dataclass(frozen=True)
-class Outlier:
+class Outlier(NamedTuple):
     """A host whose value differs from ``count`` of the ``total`` hosts of its group and hardware."""
 
     host: str
@@ -143,7 +144,7 @@ class Outlier:
     fact: str
     value: Any
     majority: Any
-    count: int
+    count: int  # type: ignore[assignment]
     total: int
     since: Since | None
 

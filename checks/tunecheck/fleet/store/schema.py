@@ -121,12 +121,15 @@ span = Table(
     Column("baseline", Boolean, nullable=False),
     sqlite_with_rowid=False,
 )
-Index("span_now", span.c.host_id, span.c.fact_id, span.c.value_id, sqlite_where=span.c.until_audit.is_(None),
-      postgresql_where=span.c.until_audit.is_(None))
+#: Each holds whatever is asked of it, also the column that it is limited by: SQLite looks that one up in the table
+#: else, row by row (0003).
+Index("span_now", span.c.host_id, span.c.fact_id, span.c.value_id, span.c.after_audit, span.c.until_audit,
+      sqlite_where=span.c.until_audit.is_(None), postgresql_where=span.c.until_audit.is_(None))
 Index("span_change", span.c.from_audit, span.c.host_id, span.c.fact_id, span.c.before_id, span.c.value_id,
-      sqlite_where=span.c.baseline == false(), postgresql_where=span.c.baseline == false())
-Index("span_baseline", span.c.from_audit, sqlite_where=span.c.baseline == true(),
-      postgresql_where=span.c.baseline == true())
+      span.c.after_audit, span.c.baseline, sqlite_where=span.c.baseline == false(),
+      postgresql_where=span.c.baseline == false())
+Index("span_baseline", span.c.from_audit, span.c.host_id, span.c.fact_id, span.c.baseline,
+      sqlite_where=span.c.baseline == true(), postgresql_where=span.c.baseline == true())
 
 #: Of the newest answer only: what is too restless, or too large, for a history.
 newest = Table(

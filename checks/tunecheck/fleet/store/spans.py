@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
 from .hot import Hot
+from .moments import ANSWERED
 from .schema import audit, snap, span
 
 if TYPE_CHECKING:
     from .audits import Open
+    from .identify import Box
     from .put import Said
     from .store import Store
 
@@ -23,34 +25,38 @@ _OPEN = Hot(select(span.c.fact_id, span.c.value_id, span.c.from_audit).where(
 _END = Hot(update(span).where(span.c.host_id == bindparam("number"), span.c.fact_id == bindparam("named"),
                           span.c.from_audit == bindparam("begun")).values(until_audit=bindparam("ended")))
 _BEGIN = Hot(insert(span))
-_SNAPS = select(snap.c.to_audit, snap.c.about_id).where(
-    snap.c.host_id == bindparam("number"), snap.c.status.in_(("ok", "partial"))).order_by(snap.c.from_audit.desc())
-_CATALOGUE = select(audit.c.catalogue).where(audit.c.id == bindparam("number"))
+_SNAPS = Hot(select(snap.c.to_audit, snap.c.about_id).where(
+    snap.c.host_id == bindparam("number"), or_(*(snap.c.status == bindparam(each) for each in ANSWERED)))
+    .order_by(snap.c.from_audit.desc()))
+_STATUS = dict(zip(ANSWERED, ANSWERED, strict=True))
+_CATALOGUE = Hot(select(audit.c.catalogue).where(audit.c.id == bindparam("number")))
 
 What = Literal["first", "unchanged", "changed", "baseline"]
 
 
 class Heard(NamedTuple):
-    """An audit that the host answered in a row of like ones; ``last`` is the newest of them."""
+    """An audit that the host answered in a row of like ones; ``last`` is the newest of them. ``told``: as in Said."""
 
     last: int
     catalogue: int
     tunecheck: str
     unknown: dict[str, str]
+    told: frozenset[str]
     checks: frozenset[str]
 
 
 class Past:
     """What the host's earlier answers could tell, newest first; read as far as it is needed."""
 
-    def __init__(self, store: Store, connection: Connection, row: Row[Any]) -> None:
+    def __init__(self, store: Store, connection: Connection, row: Box) -> None:
         self._store, self._connection, self._row = store, connection, row
         self._read: list[Heard] = []
         self._more = self._rows()
 
     def fact(self, name: str) -> Heard | None:
         """The last time that the fact was no unknown one; None: never."""
-        return next((heard for heard in self if not covered(name, heard.unknown)), None)
+        return next((heard for heard in self if name in heard.told or not covered(name, heard.unknown)),
+                    None)
 
     def check(self, name: str) -> Heard | None:
         return next((heard for heard in self if name not in heard.checks), None)
@@ -64,12 +70,12 @@ class Past:
     def _rows(self) -> Iterator[Heard]:
         if self._row.answered_audit is None:
             return
-        rows = self._connection.execute(_SNAPS, {"number": self._row.id}).fetchall()
-        for ended, about in rows:
+        for ended, about in _SNAPS(self._connection, {"number": self._row.id, **_STATUS}):
             last = ended if ended is not None else self._row.last_audit
             said = json.loads(self._store.interned.texts(self._connection, [about])[about])
-            catalogue = self._connection.execute(_CATALOGUE, {"number": last}).scalar_one()
-            yield Heard(last, catalogue, said["tunecheck"], said["unknown"], frozenset(said["checks"]))
+            (catalogue,), = _CATALOGUE(self._connection, {"number": last})
+            yield Heard(last, catalogue, said["tunecheck"], said["unknown"], frozenset(said.get("told", ())),
+                        frozenset(said["checks"]))
 
 
 def covered(name: str, unknown: Iterable[str]) -> bool:
@@ -77,7 +83,7 @@ def covered(name: str, unknown: Iterable[str]) -> bool:
     return name in unknown or any(start.endswith(".") and name.startswith(start) for start in unknown)
 
 
-def write(store: Store, connection: Connection, row: Row[Any], opened: Open, tunecheck: str,
+def write(store: Store, connection: Connection, row: Box, opened: Open, tunecheck: str,
           said: Said) -> tuple[What, int, bool]:
     """What it was, how many facts changed, and whether values were taken over from another catalogue."""
     interned = store.interned
@@ -100,7 +106,7 @@ def write(store: Store, connection: Connection, row: Row[Any], opened: Open, tun
     return _step(store, connection, row, opened, tunecheck, steps, current)
 
 
-def _step(store: Store, connection: Connection, row: Row[Any], opened: Open, tunecheck: str,
+def _step(store: Store, connection: Connection, row: Box, opened: Open, tunecheck: str,
           steps: list[tuple[str, int, str]], current: dict[int, tuple[int, int]]) -> tuple[What, int, bool]:
     past = Past(store, connection, row)
     ends, begins = [], []

@@ -9,9 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+import zstandard
+
 from ..model import AuditHead, Seen
 from ..verdict import Since
-from . import audits, census, database, history, keep, parquet, put, waivers
+from . import audits, census, changes, database, findings, history, hosts, keep, parquet, put, waivers
 from .interned import Interned
 from .rows import (
     CensusRow,
@@ -44,6 +46,7 @@ class Store:
         self._catalogue = catalogue
         self.interned = Interned()
         self.turn = threading.RLock()
+        self.pack = zstandard.ZstdCompressor(level=1).compress      # used in our turn alone
         self.open: dict[int, audits.Open] = {}
         self.times: dict[int, float] = {}
 
@@ -71,7 +74,7 @@ class Store:
             return self._catalogue
         from ...facts import registry
 
-        return int(getattr(registry, "CATALOGUE", 0))
+        return registry.CATALOGUE
 
     @catalogue.setter
     def catalogue(self, number: int) -> None:
@@ -130,19 +133,19 @@ class Store:
     def hosts(self, audit_id: int | None = None) -> list[HostState]:
         """Every host that has a row in the audit (None: as in ``audit``), by name. Hosts that were asked and of which
         nothing came (the control process was killed) are in ``pending`` only."""
-        return history.hosts(self, audit_id)
+        return hosts.hosts(self, audit_id)
 
     def known_hosts(self) -> list[str]:
         """Every host's name, also of those that no audit asks any more."""
-        return history.known_hosts(self)
+        return hosts.known_hosts(self)
 
     def timeline(self, last: int | None = 30) -> list[TimelineRow]:
         """Per audit the facts that changed and the hosts that answered, oldest first."""
-        return history.timeline(self, last)
+        return changes.timeline(self, last)
 
     def identity_events(self, audit_id: int) -> list[IdentityEvent]:
         """Who was renamed, replaced or cloned in this audit."""
-        return history.identity_events(self, audit_id)
+        return hosts.identity_events(self, audit_id)
 
     # -- what is and was ----------------------------------------------------------------------------------------------
 
@@ -166,24 +169,24 @@ class Store:
     def changes(self, after_audit: int | None, upto_audit: int | None = None) -> list[ChangeRow]:
         """Every change seen after the one audit (None: from the beginning) up to the other (None: the newest). First
         sights and re-baselined values are no changes."""
-        return history.changes(self, after_audit, upto_audit)
+        return changes.changes(self, after_audit, upto_audit)
 
     def diff(self, audit_a: int, audit_b: int) -> list[DiffRow]:
         """What was not the same in the two audits. Hosts and facts seen first in between, and values re-baselined in
         between, cannot be compared and are left out."""
-        return history.diff(self, audit_a, audit_b)
+        return changes.diff(self, audit_a, audit_b)
 
     def problems_since(self, audit_id: int | None = None) -> list[ProblemSince]:
         """Every finding (fail, warn) as of that audit, with since when it is so."""
-        return history.problems_since(self, audit_id)
+        return findings.since(self, audit_id)
 
     def problems_resolved(self, after_audit: int | None, upto_audit: int | None = None) -> list[ProblemSince]:
         """The findings that went away after the one audit up to the other."""
-        return history.problems_resolved(self, after_audit, upto_audit)
+        return findings.resolved(self, after_audit, upto_audit)
 
     def newest_document(self, host: str) -> bytes:
         """The snapshot of the host's newest answer. UsageError: no such host, or it never answered."""
-        return history.newest_document(self, host)
+        return hosts.newest_document(self, host)
 
     # -- the fleet as a whole -----------------------------------------------------------------------------------------
 

@@ -21,8 +21,9 @@ from sqlalchemy import create_engine, text
 from tunecheck.errors import UsageError
 from tunecheck.fleet.model import Problem
 from tunecheck.fleet.store import canonical, database, open_store, schema
+from tunecheck.fleet.store.hot import Hot
 
-from .stores import Makes, SqliteMakes, one, seen
+from .stores import Makes, PostgresMakes, SqliteMakes, one, seen
 
 
 def test_the_migrations_make_the_tables_of_the_schema(makes: Makes) -> None:
@@ -74,7 +75,7 @@ def test_a_newer_history_is_refused(makes: Makes) -> None:
     place = makes.place()
     with makes.open(place) as store, store.db.write() as connection:
         connection.execute(text("UPDATE tunecheck_version SET version_num = '0042'"))
-    with pytest.raises(UsageError, match=r"written by a newer tunecheck \(schema 0042, this one knows 0002\)"):
+    with pytest.raises(UsageError, match=r"written by a newer tunecheck \(schema 0042, this one knows 0003\)"):
         makes.open(place)
 
 
@@ -143,6 +144,29 @@ def test_a_server_that_is_not_there_is_named_without_its_password(tmp_path: Path
 def test_a_database_that_is_not_there(request: pytest.FixtureRequest) -> None:
     with pytest.raises(UsageError, match="createdb"):
         open_store(request.getfixturevalue("server").url("nowhere"))
+
+
+def test_a_server_that_ended_our_connections_is_asked_again(request: pytest.FixtureRequest) -> None:
+    server = request.getfixturevalue("server")
+    makes = PostgresMakes(server)
+    store = makes.fresh()
+    head = store.begin("all", [("a", "g"), ("b", "g")])
+    store.put(head.id, seen("a", {"x": 1}))
+    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'tester' AND "
+               "pid <> pg_backend_pid()")
+    store.put(head.id, seen("b", {"x": 1}))
+    assert [state.status for state in store.hosts(head.id)] == ["ok", "ok"]
+    makes.close()
+
+
+def test_after_an_error_in_the_middle_nothing_of_that_host_is_kept_and_the_next_is(makes: Makes) -> None:
+    store = makes.fresh()
+    head = store.begin("all", [("a", "g"), ("b", "g")])
+    with pytest.raises(UsageError, match="nothing"), store.db.write() as connection:
+        connection.exec_driver_sql("UPDATE audit SET note = 'half'")
+        Hot(text("SELECT nothing FROM audit"))(connection, {})
+    store.put(head.id, seen("b", {"x": 1}))
+    assert store.audit(head.id).note == "" and store.at("b", head.id) == {"x": 1}
 
 
 def test_a_locked_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,6 +81,21 @@ def test_a_fact_that_comes_later_was_absent_where_its_collector_ran(makes: Makes
     assert "new" not in store.at("a", 3)
 
 
+def test_a_fact_that_is_told_though_its_family_is_unknown_is_known(makes: Makes) -> None:
+    store = makes.fresh()
+    partial = {"held.": "apt's preferences were not recorded"}
+    for value in (1, 1, 2):
+        one(store, seen("a", {"held.nvidia": value}, unknown=partial), seen("b", {"held.nvidia": 1}))
+    assert [(change.before, change.value, change.since.seen, change.since.after) for change in store.changes(1)] == [
+        (1, 2, 3, 2)]
+    assert {tuple(row)[2:] for row in store.census(3)} == {("held.nvidia", 1, 1), ("held.nvidia", 2, 1)}
+    assert rows(store, "snap") == 2         # and the same answer again is one row here too
+    one(store, seen("a", {}, unknown=partial))      # of this one nothing is known now: no end
+    assert store.at("a", 4) == {"held.nvidia": 2} and not store.changes(3)
+    one(store, seen("a", {"held.nvidia": 3}, unknown=partial))
+    assert [(change.value, change.since.after) for change in store.changes(3)] == [(3, 3)]
+
+
 def test_true_and_one_are_two_values(makes: Makes) -> None:
     store = makes.fresh()
     one(store, seen("a", {"x": 1}))

@@ -1,0 +1,42 @@
+"""Audits as moments: when they were, who answered in them, and what held then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, func, or_, select
+
+from ..verdict import Since
+from .schema import audit, host, snap, span
+
+if TYPE_CHECKING:
+    from .store import Store
+
+__all__ = ["ANSWERED", "SNAP_END", "between", "during", "since", "times"]
+
+ANSWERED = ("ok", "partial")
+#: A snap's end: its own, or as long as its host is heard of in the same way.
+SNAP_END = func.coalesce(snap.c.to_audit, host.c.last_audit)
+_MOST = 2**31 - 1
+
+
+def times(store: Store, connection: Connection) -> dict[int, float]:
+    """Audit -> when it began."""
+    last = next(reversed(store.times), 0)
+    for number, started in connection.execute(select(audit.c.id, audit.c.started).where(audit.c.id > last)
+                                              .order_by(audit.c.id)):
+        store.times[number] = started
+    return store.times
+
+
+def since(when: dict[int, float], seen: int, after: int | None) -> Since:
+    return Since(seen, when.get(seen, 0.0), after, None if after is None else when.get(after))
+
+
+def during(audit_id: Any) -> Any:
+    """Spans that held at that audit."""
+    return (span.c.from_audit <= audit_id) & or_(span.c.until_audit.is_(None), span.c.until_audit > audit_id)
+
+
+def between(column: Any, after_audit: int | None, upto_audit: int | None) -> tuple[Any, Any]:
+    return column > (after_audit or 0), column <= (_MOST if upto_audit is None else upto_audit)
