@@ -190,7 +190,7 @@ def test_facts_that_a_host_does_not_know_are_said_alike_everywhere() -> None:
     from tunecheck.fleet.outputs.junit import junit
 
     one = report(hosts=(row("gpu001", unknown={"gpu.vbios": "no permission"}), row("gpu002")))
-    assert "2 hosts: 2 ok (1 of them with facts that are unknown)" in terminal(one, Style(False, 0), now=NOW)
+    assert "2 hosts: 2 ok; 1 that is ok does not know some facts" in terminal(one, Style(False, 0), now=NOW)
     xml = junit(one)
     assert "<error" not in xml and "gpu001: ok, but unknown are gpu.vbios" in xml
     assert "SOME UNKNOWN" in html(one) and ">OK</span>" not in html(one)
