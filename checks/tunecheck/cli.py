@@ -76,7 +76,7 @@ class _Verbs(click.Group):
             verbs = self.list_commands(ctx)
             near = difflib.get_close_matches(args[0], verbs, n=3, cutoff=0.6)
             hint = f"did you mean {' or '.join(near)}?" if near else "`tunecheck --help` lists them"
-            raise UsageError(f"there is no verb {args[0][:60]!r}; {hint}")
+            raise UsageError(f"No such command {args[0][:60]!r}; {hint}")
         return super().resolve_command(ctx, args)
 
 

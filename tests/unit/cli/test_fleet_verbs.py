@@ -280,7 +280,7 @@ MISTAKES = [
     (("waive", "gpu.bios", "--host", "gpu1", "--until", "30d", "--reason", "x"), "has no fact 'gpu.bios'"),
     (("waive", "--list", "--end", "1"), "expected one of"),
     (("export", "--parquet", "/proc/nothing/out"), "/proc/nothing"),
-    (("audt", "-i", "x"), "there is no verb 'audt'; did you mean audit"),
+    (("audt", "-i", "x"), "No such command 'audt'; did you mean audit"),
     (("explain", "gpu.cuont"), "no check is called"),
 ]
 
