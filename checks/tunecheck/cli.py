@@ -68,6 +68,18 @@ class _Verbs(click.Group):
         return found
 
 
+    def resolve_command(self, ctx: click.Context,
+                        args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            import difflib
+
+            verbs = self.list_commands(ctx)
+            near = difflib.get_close_matches(args[0], verbs, n=3, cutoff=0.6)
+            hint = f"did you mean {' or '.join(near)}?" if near else "`tunecheck --help` lists them"
+            raise UsageError(f"No such command {args[0][:60]!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
+
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tunecheck")
 def cli() -> None:

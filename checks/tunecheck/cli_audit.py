@@ -67,7 +67,7 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
     """Ask every box of an inventory what it is, keep the answers, and say who drifted, from what and since when.
 
     Boxes are only read. Exit code 1: --fail-on matched; 2: bad usage, or no host answered; 3: more than --max-missing
-    hosts were silent or partial; 130 (Ctrl-C) and 143 (SIGTERM): what had arrived is kept, the next run asks the
+    hosts were silent or partial; 130: Ctrl-C, 143: SIGTERM; what had arrived is kept and the next run asks the
     rest."""
     from .fleet.judge import JudgeOptions, allowed_missing, report
     from .fleet.store import open_store

@@ -53,7 +53,8 @@ def hosts(outer: str | None, store_url: str | None, json_to: str | None) -> None
                      sum(each.outcome != "warn" for each in row.problems), row.last_ok, row.last_ok_at,
                      about[row.host].tunecheck if row.host in about else "",
                      about[row.host].spec if row.host in about else None) for row in found.hosts]
-    history(f"{len(rows)} hosts, audit #{found.audit.id}", list(rows), json_to, "fleet", audit=found.audit.id)
+    history(f"{len(rows)} host{'s' * (len(rows) != 1)}, audit #{found.audit.id}", list(rows), json_to, "fleet",
+            audit=found.audit.id)
 
 
 @fleet.command()
@@ -82,16 +83,16 @@ def baseline(outer: str | None, store_url: str | None, from_majority: bool, shar
 @click.pass_obj
 def volatility(outer: str | None, store_url: str | None, last: int, as_json: bool) -> None:
     """List the facts that changed most; those that look like a gauge or counter first: they would be noise."""
-    import json
-    from dataclasses import asdict
-
     from .fleet.verbs import opened
     from .report.output import emit
 
     with opened(store_url or outer) as store:
         found = sorted(store.volatility(last), key=lambda each: (not each.suspicious, -each.change_rate, each.fact))
     if as_json:
-        emit(json.dumps([asdict(each) for each in found], indent=2) + "\n")
+        from .fleet.outputs.rows import list_document
+        from .report.document import to_text
+
+        emit(to_text(list_document("fleet volatility", found, last=last)))
         return
     emit("".join(f"{each.fact}: {each.change_rate:.1%} of hosts change it in an audit, {each.distinct_share:.0%} of "
                  f"{each.hosts} hosts differ{f'; SUSPICIOUS: {each.why}' if each.suspicious else ''}\n"

@@ -91,8 +91,12 @@ def hosts(folder: Path) -> None:
     from .fleet.ingest.tokens import Tokens
     from .report.output import emit
 
-    emit("".join(f"{each.host}\t{each.group}\t{len(each.tokens)}\t{each.made}\n"
-                 for each in Tokens(folder / "hosts.json").hosts().values()))
+    found = Tokens(folder / "hosts.json").hosts().values()
+    if not found:
+        emit("no host has a token yet; tunecheck ingest token HOST makes one\n")
+        return
+    emit("host\tgroup\ttokens\tlast change\n" + "".join(
+        f"{each.host}\t{each.group}\t{len(each.tokens)}\t{each.made}\n" for each in found))
 
 
 def _folder(given: str | None) -> Path:

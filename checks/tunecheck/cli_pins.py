@@ -53,7 +53,8 @@ def pins(spec_file: str | None, source: str | None, other: str | None, json_to: 
 
 def _lines(found: list[Difference], here: str, there: str) -> list[str]:
     """What differs first, then what is not known."""
-    return [f"{'UNKNOWN' if each.unknown else 'DIFFERS'} {each.name}: {each.here} ({here}), {each.there} ({there})"
+    return [f"{'UNKNOWN' if each.unknown else 'DIFFERS'} {each.name}: " + (
+                f"{each.here} (both)" if each.here == each.there else f"{each.here} ({here}), {each.there} ({there})")
             for each in sorted(found, key=lambda each: each.unknown)]
 
 

@@ -25,7 +25,8 @@ def push(url: str | None, token_file: str | None, ca: str | None, cert: str | No
          place: str, spool: str, source: str | None) -> None:
     """Make a snapshot for an audit; with --to, send it.
 
-    Exit codes: 0 taken, 1 refused for good, 2 bad usage, 3 not taken yet: it stays in the spool for the next run."""
+    Exit codes: 0 taken; 1 somebody has to act: a snapshot that is never taken, a token that is not known (what waits
+    stays in the spool), no usable spool; 2 bad usage; 3 not taken yet: it stays in the spool for the next run."""
     from pathlib import Path
 
     from .errors import UsageError
@@ -50,8 +51,11 @@ def push(url: str | None, token_file: str | None, ca: str | None, cert: str | No
     if sent.taken:
         _say(f"{sent.taken} snapshot{'s' * (sent.taken > 1)} taken by {to.url}")
     if sent.reason:
-        _say(f"{to.url}: {sent.reason}; {sent.waiting} waiting in {spool}")
-    raise SystemExit(1 if sent.refused or sent.left_out or not left else 3 if sent.reason else 0)
+        kept = f"{sent.waiting} waiting in {spool}"
+        if sent.unkept:
+            kept = "this snapshot is lost: there is no usable spool"
+        _say(f"{to.url}: {sent.reason}; {kept}")
+    raise SystemExit(1 if sent.refused or sent.left_out or sent.unkept or not left else 3 if sent.reason else 0)
 
 
 def _snapshot(place: str, source: str | None) -> tuple[bytes, bool]:

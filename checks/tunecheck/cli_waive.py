@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import json
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -97,7 +96,10 @@ def _say(found: list[Waiver], as_json: bool, before: str) -> None:
     from .report.output import emit
 
     if as_json:
-        emit(json.dumps([asdict(each) for each in found], indent=2) + "\n")
+        from .fleet.outputs.rows import list_document
+        from .report.document import to_text
+
+        emit(to_text(list_document("waive", found)))
         return
     emit("".join(f"{before}{_line(each)}\n" for each in found) or "no waiver\n")
 
@@ -107,7 +109,9 @@ def _line(waiver: Waiver) -> str:
 
     where = " ".join(part for part in (f"group {waiver.group}" if waiver.group else "",
                                        f"host {waiver.host}" if waiver.host else "") if part)
-    end = time.strftime("until %Y-%m-%d", time.localtime(waiver.until)) if waiver.until is not None else "for good"
+    end = "for good"
+    if waiver.until is not None:
+        end = time.strftime("until %Y-%m-%d %H:%M %Z", time.localtime(waiver.until))
     over = " (expired)" if waiver.until is not None and waiver.until <= time.time() else ""
     used = f"last matched in #{waiver.last_matched}" if waiver.last_matched is not None else "matched nothing yet"
     value = f" = {waiver.value}" if waiver.value is not None else ""

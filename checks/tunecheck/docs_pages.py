@@ -26,6 +26,8 @@ def page(check: str) -> str:
     """The page's text. UsageError for an id that is none, with the nearest ones."""
     ids = [rule.id for rule in RULES]
     if check not in ids:
+        if fact := _fact(check):
+            return fact
         near = _near(check.lower().replace("_", "-"), ids)
         hint = f"did you mean {' or '.join(near)}?" if near else "`tunecheck checks` lists them"
         raise UsageError(f"no check is called {check!r}; {hint}")
@@ -33,3 +35,19 @@ def page(check: str) -> str:
         if (folder / f"{check}.md").is_file():
             return (folder / f"{check}.md").read_text(encoding="utf-8")
     raise UsageError(f"the page of {check} is missing from this installation; install tunecheck again")
+
+
+def _fact(name: str) -> str:
+    """What the registry says of a fact, for who asks for it as for a check; empty where there is no such fact."""
+    from .facts.registry import entry_of
+
+    entry = entry_of(name)
+    if name == "host.key":
+        return ("host.key: a fact of the fleet, no check. What a box is, whatever it is called: a digest of its "
+                "machine id and board serial.\nTwo hosts with one key are a cloned image, or one box under two names: "
+                "docs/fleet.md\n")
+    if entry is None:
+        return ""
+    unit = f", {entry.unit}" if entry.unit else ""
+    return (f"{name}: a fact, no check ({entry.kind}, {entry.severity}{unit}; to put it back: {entry.fix}).\n"
+            f"{entry.summary}\nAll facts: docs/facts.md; its values on a host: tunecheck blame FACT --host HOST\n")

@@ -51,13 +51,15 @@ class Target:
 @dataclass
 class Sent:
     """``taken``: by the receiver; ``left_out``: one sentence per snapshot that it never takes; ``waiting``: in the
-    spool for next time; ``refused``: the token is not known there; ``reason``: why the rest waits."""
+    spool for next time; ``refused``: the token is not known there; ``reason``: why the rest waits; ``unkept``: there
+    is no usable spool, so what is not taken at once is lost."""
 
     taken: int = 0
     left_out: list[str] = field(default_factory=list)
     waiting: int = 0
     refused: bool = False
     reason: str = ""
+    unkept: bool = False
 
 
 def target(url: str, token_file: str | None, ca: str | None = None, cert: str | None = None, key: str | None = None,
@@ -99,7 +101,7 @@ def push(content: bytes, to: Target, spool: Spool, say: Callable[[str], None],
                 return sent
     except UsageError as error:
         say(str(error))
-        sent = Sent()
+        sent = Sent(unkept=True)
         with _client(to) as client:
             _count(sent, *_one(client, to, content, until, sleep))
         return sent

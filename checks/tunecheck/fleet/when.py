@@ -38,6 +38,8 @@ def later(text: str, option: str, now: float) -> float:
     """A time to come; a date means the end of that day."""
     expected = "30d or a date to come, as 2027-01-31"
     length = duration(text)
+    if length is not None and text.endswith("m"):
+        raise UsageError(f"{option} {text}: minutes, or months? Expected {expected}, 36h or 8w")
     if length is not None:
         return now + length
     at = _date(text, option, expected) + (86399 if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else 0)

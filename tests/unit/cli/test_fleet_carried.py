@@ -77,3 +77,11 @@ def test_a_file_that_may_not_be_read_says_so(fleet: Fleet) -> None:
     (fleet.files / "gpu3.json").chmod(0)
     code, out, _ = fleet.audit()
     assert code == 3 and "1 refused" in out and "Permission denied" in out
+
+
+def test_a_clone_of_a_host_outside_the_limit_has_its_group(fleet: Fleet) -> None:
+    (fleet.folder / "hosts.json").write_text(json.dumps({"h200": {"hosts": {"gpu1": {}, "gpu2": {}}}}))
+    (fleet.files / "gpu2.json").write_bytes((fleet.files / "gpu1.json").read_bytes())
+    fleet.audit("-i", "hosts.json")
+    causes = json.loads(fleet.audit("-i", "hosts.json", "--limit", "gpu2", "--json")[1])["causes"]
+    assert {cause["group"] for cause in causes if cause["fact"] == "host.key"} == {"h200"}

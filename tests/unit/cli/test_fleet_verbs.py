@@ -118,7 +118,7 @@ def test_the_fleets_own_verbs(drifted: Fleet) -> None:
     code, out, _ = drifted.run("fleet", "baseline", "--from-majority")
     assert code == 0 and '"kernel.cmdline.iommu": "pt"  # 5 of 6' in out and "machine" not in out
     code, out, _ = drifted.run("fleet", "volatility", "--json")
-    assert code == 0 and isinstance(json.loads(out), list)
+    assert code == 0 and json.loads(out)["schema"] == "tunecheck/fleet-list/1"
     code, out, _ = drifted.run("fleet", "doctor")
     assert code == 0 and out.strip()
     code, out, _ = drifted.run("fleet", "prune", "--keep", "30d")
@@ -145,7 +145,7 @@ def test_waived_is_shown_and_not_counted_and_repaired_is_resolved(fleet: Fleet) 
     code, out, _ = fleet.run("fleet", "--fail-on", "drift")
     assert code == 0 and "WAIVED" in out and "board is being replaced" in out and "kim" in out
     assert "last matched in #2" in fleet.run("waive", "--list")[1]
-    assert json.loads(fleet.run("waive", "--list", "--json")[1])[0]["author"] == "kim"
+    assert json.loads(fleet.run("waive", "--list", "--json")[1])["rows"][0]["author"] == "kim"
     assert fleet.run("waive", "--end", "1")[1].startswith("ended: 1:")
     assert fleet.run("fleet", "--fail-on", "drift")[0] == 1
     code, _, err = fleet.run("waive", "--end", "1")
@@ -274,11 +274,14 @@ MISTAKES = [
     (("waive",), "expected one of: waive FACT"),
     (("waive", "gpu.vbios"), "a waiver needs --host or --group and --until and --reason"),
     (("waive", "gpu.vbios", "--host", "gpu1", "--until", "2020-01-01", "--reason", "x"), "has passed"),
+    (("waive", "gpu.vbios", "--host", "gpu1", "--until", "1m", "--reason", "x"), "minutes, or months?"),
     (("waive", "gpu.vbios", "--host", "gpu9", "--until", "30d", "--reason", "x"), "has no host 'gpu9'"),
     (("waive", "gpu.vbios", "--group", "h300", "--until", "30d", "--reason", "x"), "no group 'h300'"),
     (("waive", "gpu.bios", "--host", "gpu1", "--until", "30d", "--reason", "x"), "has no fact 'gpu.bios'"),
     (("waive", "--list", "--end", "1"), "expected one of"),
     (("export", "--parquet", "/proc/nothing/out"), "/proc/nothing"),
+    (("audt", "-i", "x"), "No such command 'audt'; did you mean audit"),
+    (("explain", "gpu.cuont"), "no check is called"),
 ]
 
 
@@ -409,3 +412,28 @@ def test_while_an_audit_runs_the_others_are_not_called_unreachable_for_good(flee
         os.close(process.pipe)      # type: ignore[attr-defined]
     assert "not asked yet (the audit is running since 20" in one_line(out) and "ended before" not in out
     assert "the audit ended before it was asked" in one_line(fleet.run("fleet")[1])
+
+
+def test_who_may_push_when_nobody_may(tmp_path: Path) -> None:
+    fleet = Fleet(tmp_path)
+    assert "no host has a token yet" in fleet.run("ingest", "--state", str(tmp_path), "hosts")[1]
+    fleet.run("ingest", "--state", str(tmp_path), "token", "gpu1", "--group", "a")
+    code, out, _ = fleet.run("ingest", "--state", str(tmp_path), "hosts")
+    assert code == 0 and out.splitlines()[0] == "host\tgroup\ttokens\tlast change" and "gpu1\ta\t1" in out
+
+
+def test_a_fact_is_explained_from_the_registry(fleet: Fleet) -> None:
+    for name in ("gpu.count", "kernel.cmdline.iommu", "host.key"):
+        code, out, _ = fleet.run("explain", name)
+        assert code == 0 and out.startswith(f"{name}: a fact") and "docs/" in out
+
+
+def test_a_waiver_that_is_over_is_said_before_what_is_restless(fleet: Fleet) -> None:
+    fleet.put(1)
+    fleet.audit()
+    with open_store(str(fleet.store)) as store:
+        store.waive("gpu.vbios", reason="r", author="kim", until=time.time() + 1, host="gpu1")
+    time.sleep(1.1)
+    (fleet.files / "gpu2.json").write_text("no")
+    notes = json.loads(fleet.audit("--json")[1])["notes"]
+    assert "expired" in notes[0], notes

@@ -152,3 +152,11 @@ def test_a_bad_lock_file_is_a_sentence_and_two(tmp_path: Path, content: str, sen
 def test_a_difference_is_no_lock_file() -> None:
     done = _run("--diff", "x.lock", "--json", "y.lock")
     assert "exclude each other" in str(done.exception)
+
+
+def test_one_reason_for_both_is_said_once() -> None:
+    from tunecheck.cli_pins import _lines
+    from tunecheck.facts.pins import Difference
+
+    assert _lines([Difference("kernel.next", "unknown (no permission)", "unknown (no permission)", True)], "here",
+                  "x.lock") == ["UNKNOWN kernel.next: unknown (no permission) (both)"]

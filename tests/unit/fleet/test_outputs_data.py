@@ -25,6 +25,7 @@ from tunecheck.fleet.outputs.prometheus import METRICS, prometheus
 from tunecheck.fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_document
 from tunecheck.fleet.outputs.schema import SCHEMAS
 from tunecheck.fleet.outputs.webhook import event
+from tunecheck.fleet.store.rows import Volatile, Waiver
 from tunecheck.fleet.verdict import FleetReport
 
 _ROOT = Path(__file__).resolve().parents[3]
@@ -60,6 +61,8 @@ def test_lists_keep_to_their_schema() -> None:
             BlameRow("on", since())]
     data = list_document("blame", rows, host="gpu1", fact="smt")
     jsonschema.validate(json.loads(json.dumps(data)), SCHEMAS["fleet-list-1.json"])
+    kept = Waiver(1, "smt", "gpu1", None, None, None, "why", "kim", WHEN), Volatile("smt", 3, 0.5, 0.1)
+    jsonschema.validate(json.loads(json.dumps(list_document("waive", kept))), SCHEMAS["fleet-list-1.json"])
     assert data["rows"][3]["change"] == {"run": "r", "at": WHEN, "state": ""}
 
 

@@ -115,7 +115,7 @@ def test_clean_is_said_only_of_who_answered() -> None:
     assert terminal(silent, Style(80), now=NOW).endswith("UNKNOWN: no host answered, nothing was judged; "
                                                          "1 did not answer\n")
     killed = terminal(report(audit=head(asked=5, finished=None)), Style(80), now=NOW)
-    assert "This audit was not finished" in killed and "5 hosts: 2 ok, 3 without a result" in killed
+    assert "This audit is not finished" in killed and "5 hosts: 2 ok, 3 without a result" in killed
 
 
 def test_what_is_drift_is_decided_once() -> None:
@@ -153,7 +153,7 @@ def test_lists_say_since_when_and_who() -> None:
     boxes = list_text("fleet", [FleetRow("gpu7", "h100-b", "timeout", "no answer", last_ok=361, last_ok_at=WHEN - DAY),
                                 FleetRow("gpu8", "h100-b", "ok", drifted=2, problems=1)], Style(0), NOW)
     assert "gpu7 (h100-b)  timeout; no answer; last answered in #361 (26 h ago)" in boxes
-    assert "gpu8 (h100-b)  ok, 2 drifted, 1 problems" in boxes
+    assert "gpu8 (h100-b)  ok, 2 causes of drift, 1 problem" in boxes
     assert list_text("drift", [], Style(80), NOW, "no value changed") == "drift\nno value changed\n"
     bad = DriftRow(reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, since())
     assert "\x1b" not in list_text(reports.HOSTILE, [bad], Style(0), NOW)
@@ -190,7 +190,7 @@ def test_facts_that_a_host_does_not_know_are_said_alike_everywhere() -> None:
     from tunecheck.fleet.outputs.junit import junit
 
     one = report(hosts=(row("gpu001", unknown={"gpu.vbios": "no permission"}), row("gpu002")))
-    assert "2 hosts: 2 ok (1 of them with facts that are unknown)" in terminal(one, Style(False, 0), now=NOW)
+    assert "2 hosts: 2 ok; 1 that is ok does not know some facts" in terminal(one, Style(False, 0), now=NOW)
     xml = junit(one)
     assert "<error" not in xml and "gpu001: ok, but unknown are gpu.vbios" in xml
     assert "SOME UNKNOWN" in html(one) and ">OK</span>" not in html(one)

@@ -239,6 +239,23 @@ def test_a_full_disk_is_said_and_the_snapshot_is_sent(tmp_path: Path) -> None:
     assert "nothing was spooled" in said[0]
 
 
+def test_without_a_usable_spool_it_is_no_success(tmp_path: Path) -> None:
+    keep(tmp_path / "token", "t" * 40)
+    (tmp_path / "spool").write_text("a file")
+    with answering(says("200 OK")) as (url, _):
+        done = pushed(tmp_path, url, None, snapshot(1))
+    assert done.exit_code == 1 and "1 snapshot taken" in done.output and "nothing was spooled" in done.output
+    done = pushed(tmp_path, "http://127.0.0.1:9", None, snapshot(1))
+    assert done.exit_code == 1 and "this snapshot is lost: there is no usable spool" in done.output
+
+
+def test_a_token_that_is_not_known_is_a_1_and_nothing_is_lost(tmp_path: Path) -> None:
+    keep(tmp_path / "token", "t" * 40)
+    with answering(says("401 Unauthorized")) as (url, _):
+        done = pushed(tmp_path, url, None, snapshot(1))
+    assert done.exit_code == 1 and "1 waiting in" in done.output and len(spooled(tmp_path)) == 1
+
+
 @pytest.mark.parametrize(("url", "says_it"), [
     ("http://fleet.example.org", "not sent without TLS"), ("ftp://x", "expected an address"),
     ("https://", "expected an address"), ("https://u:p@x", "expected an address"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ _KINDS = ("runner_on_ok", "runner_on_failed", "runner_on_unreachable", "runner_o
 _REFUSED = ("permission denied", "host key verification failed", "too many authentication failures",
             "no mutual signature", "identification has changed", "invalid/incorrect password",
             "no matching host key", "publickey")
+#: What Ansible says before ssh's own words.
+_ANSIBLES = re.compile(r"^(?:\s*Task failed:)?\s*Failed to connect to the host via ssh:")
 _TIMEOUT = ("timed out", "timeout, server", "not responding")
 
 
@@ -50,7 +53,7 @@ def answer_of(event: Event, group: str, nonce: str, cap: int = CAP) -> Answer:
         told = event.told.lower()
         status = ("refused" if any(word in told for word in _REFUSED)
                   else "timeout" if any(word in told for word in _TIMEOUT) else "unreachable")
-        reason = one_line(event.told.removeprefix("Failed to connect to the host via ssh:").strip())
+        reason = one_line(_ANSIBLES.sub("", event.told).strip())
         return Answer(event.host, group, status, reason=reason or "ssh ended without a word", seconds=event.seconds)
     if event.late:
         return Answer(event.host, group, "timeout", reason=f"no answer within {event.seconds:.0f} s",

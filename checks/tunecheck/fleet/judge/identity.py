@@ -46,10 +46,12 @@ def identity(view: View) -> list[Row]:
         more = sorted({*also[kept.hosts]} - {kept.fact})
         alike = f"; they share {', '.join(more[:3])} too" if more else ""
         severity = "high" if kept.fact == KEY else view.of(kept.fact).severity
+        # One of them may be no host of this audit (--limit).
+        group = next((groups[name] for name in kept.hosts if name in groups), "")
         for name in kept.hosts:
             known = not fresh & set(kept.hosts) and view.previous is not None
             rows.append(Row(
-                "identity", severity, kept.fact, groups.get(kept.hosts[0], ""), name,
+                "identity", severity, kept.fact, group, name,
                 expected="one host", fix="hands-on", value=kept.value, before=kept.value,
                 state="known" if known else "new",
                 text=f"{len(kept.hosts)} hosts have what only one can have: {_names(kept.hosts)}{alike}",

@@ -68,7 +68,7 @@ def judge(view: View, options: JudgeOptions) -> tuple[FleetReport, list[int]]:
         audit=view.audit, previous=view.previous, hosts=_hosts(view, told), causes=told,
         splits=undecided if options.judges("majority") else (), timeline=view.timeline,
         judged=_judged(view, found, told),
-        notes=(*notes(view, volatile, moves.back), *waived)), matched
+        notes=(*waived, *notes(view, volatile, moves.back))), matched
 
 
 def _judged(view: View, found: Mapping[tuple[str, str, str], Vote],

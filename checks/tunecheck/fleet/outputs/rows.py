@@ -1,5 +1,5 @@
-"""Lists out of the history, as text and as JSON (tunecheck/fleet-list/1): what `fleet`, `drift`, `history` and `blame`
-show. A row is what the store knows; nothing is judged here."""
+"""Lists out of the history, as text and as JSON (tunecheck/fleet-list/1): what `fleet`, `drift`, `history`, `blame` and
+`waive` show. A row is what the store knows; nothing is judged here."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from ... import __version__
 from ...report.terminal import Style
 from ..model import Change
+from ..store.rows import Volatile, Waiver
 from ..verdict import Since
 from .document import since_of
 from .terminal import entry
@@ -75,6 +76,8 @@ class BlameRow:
 
 
 Row = FleetRow | DriftRow | HistoryRow | BlameRow
+#: What only JSON shows as rows.
+Listed = Row | Waiver | Volatile
 
 
 def list_text(title: str, rows: Sequence[Row], style: Style, now: float | None = None, empty: str = "nothing") -> str:
@@ -97,7 +100,7 @@ def list_text(title: str, rows: Sequence[Row], style: Style, now: float | None =
     return "\n".join(lines if rows else [*lines, empty]) + "\n"
 
 
-def list_document(verb: str, rows: Sequence[Row], **about: str | int | None) -> dict[str, Any]:
+def list_document(verb: str, rows: Sequence[Listed], **about: str | int | None) -> dict[str, Any]:
     """``about``: what was asked for, such as host and fact."""
     return {"schema": "tunecheck/fleet-list/1", "tunecheck": __version__, "verb": verb, "about": about,
             "rows": [{each.name: _plain(getattr(row, each.name)) for each in fields(row)} for row in rows]}
@@ -111,7 +114,8 @@ def _plain(value: Any) -> Any:
 
 def _fleet(row: FleetRow, style: Style, now: float) -> list[str]:
     first = f"{row.host} ({row.group})  {row.status}"
-    first += f", {row.drifted} drifted" * bool(row.drifted) + f", {row.problems} problems" * bool(row.problems)
+    for count, word in ((row.drifted, "cause"), (row.problems, "problem")):
+        first += f", {count} {word}{'s' * (count != 1)}{' of drift' * (word == 'cause')}" * bool(count)
     parts = [row.reason] if row.reason else []
     if row.status not in ("ok", "partial"):
         heard = row.last_ok is not None

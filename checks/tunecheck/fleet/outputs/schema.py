@@ -75,9 +75,14 @@ _ROWS = {
                           gone_at=_MAYBE_TIME),
     "BlameRow": _object(fact=_TEXT, value=_VALUE, since=_SINCE, before=_VALUE,
                         change=_maybe(_object(run=_TEXT, at={"type": "number"}, state=_TEXT))),
+    "Waiver": _object(
+        id=_COUNT, fact=_TEXT, host=_MAYBE_TEXT, group=_MAYBE_TEXT, value=_MAYBE_TEXT, until=_MAYBE_TIME, reason=_TEXT,
+        author=_TEXT, created=_TIME, last_matched=_MAYBE_COUNT, kind={"enum": ["waive", "accept"]}),
+    "Volatile": _object(fact=_TEXT, hosts=_COUNT, distinct_share={"type": "number"}, change_rate={"type": "number"},
+                        suspicious=_FLAG, why=_TEXT),
 }
 _LIST = {**_document(
-    "tunecheck fleet, drift, history and blame --json: lists", schema={"const": "tunecheck/fleet-list/1"},
+    "tunecheck fleet, drift, history, blame and waive --json: lists", schema={"const": "tunecheck/fleet-list/1"},
     tunecheck=_TEXT, verb=_TEXT, about={"type": "object"},
     rows=_list({"anyOf": [{"$ref": f"#/$defs/{name}"} for name in _ROWS]})), "$defs": _ROWS}
 _EVENT = _document(

@@ -30,7 +30,7 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
     before = f"compared with #{report.previous.id}" if report.previous else "the first audit of these hosts"
     lines += entry("", [f"{coverage(report)}; {before}"], style)
     if audit.finished is None:
-        lines += entry("", ["This audit was not finished: hosts that were not asked yet are missing here."], style)
+        lines += entry("", ["This audit is not finished: what it has not heard yet stands as INCOMPLETE."], style)
     kinds: dict[str, list[Cause]] = {}
     for cause in report.causes:
         kinds.setdefault("counts" if cause.counts else kind(cause), []).append(cause)
@@ -140,7 +140,8 @@ def _incomplete(report: FleetReport, style: Style, verbose: bool) -> Iterator[li
     for status, reason, rows in gaps(report.hosts):
         heard = status in ("ok", "partial")
         parts = [_hosts([row.host for row in rows], verbose), reason, _missing(rows) if heard else _last(rows)]
-        yield entry("INCOMPLETE", parts, style, status if status != "ok" else "some facts unknown")
+        word = "waiting" if reason.startswith("not asked yet") else status if status != "ok" else "some facts unknown"
+        yield entry("INCOMPLETE", parts, style, word)
 
 
 def _missing(rows: Iterable[HostRow]) -> str:

@@ -132,14 +132,14 @@ def interval(since: Since | None, now: float | None = None) -> str:
 
 
 def coverage(report: FleetReport) -> str:
-    """"1000 hosts: 993 ok (2 of them with facts that are unknown), 4 partial, 3 unreachable"."""
+    """"1000 hosts: 993 ok, 4 partial, 3 unreachable; 2 that are ok do not know some facts"."""
     parts = [f"{count} {status}" for status in STATUSES if (count := report.count(status))]     # type: ignore[arg-type]
-    if some := sum(row.status == "ok" and bool(row.unknown) for row in report.hosts):
-        parts[0] += f" ({some} of them with facts that are unknown)"
+    some = sum(row.status == "ok" and bool(row.unknown) for row in report.hosts)
     unheard = report.audit.asked - len(report.hosts)
     parts += [f"{unheard} without a result"] if unheard > 0 else []
     asked = max(report.audit.asked, len(report.hosts))
-    return f"{asked} host{'s' if asked != 1 else ''}: {', '.join(parts) or 'none answered'}"
+    return f"{asked} host{'s' if asked != 1 else ''}: {', '.join(parts) or 'none answered'}" + (
+        f"; {some} that {'is' if some == 1 else 'are'} ok do{'es' * (some == 1)} not know some facts" if some else "")
 
 
 def gaps(hosts: Iterable[HostRow]) -> list[tuple[str, str, list[HostRow]]]:
