@@ -10,11 +10,15 @@ import pytest
 from tests.unit.fleet.rows import DAY, head, move, since, view
 
 from tunecheck.errors import UsageError
+from tunecheck.fleet.focus import focus
 from tunecheck.fleet.judge import JudgeOptions, judge
 from tunecheck.fleet.judge.view import Event, Gone, Host, Kept, Meta, Tally, View
 from tunecheck.fleet.model import Problem
+from tunecheck.fleet.outputs.terminal import terminal
+from tunecheck.fleet.outputs.words import compared
 from tunecheck.fleet.store.rows import Volatile, Waiver
 from tunecheck.fleet.verdict import Cause, FleetReport
+from tunecheck.report.terminal import Style
 
 OPTIONS = JudgeOptions()
 
@@ -320,12 +324,31 @@ def test_baselines_choose_who_has_the_say() -> None:
     seen = view(values, hosts=hosts, moves=(move("h003", "x", 1, 2),))
     asked = {name: {cause.authority for cause in _said(seen, JudgeOptions(baseline=name)).causes}
              for name in ("previous", "desired", "majority")}
-    assert asked == {"previous": {"desired", "previous", "majority"}, "desired": {"desired"}, "majority": {"majority"}}
+    assert asked == {"previous": {"desired", "previous", "majority"}, "desired": {"desired"},
+                     "majority": {"desired", "majority"}}
     known = {name: {**facts} for name, facts in values.items()}
-    cause = _only(_said(replace(seen, reference="h000", values=known), JudgeOptions(baseline="host:h000")))
+    beside = _said(replace(seen, reference="h000", values=known), JudgeOptions(baseline="host:h000"))
+    assert [(cause.authority, cause.hosts) for cause in beside.causes] == [
+        ("desired", ("h002",)), ("reference", ("h001",))], "what fails the specification fails beside any other box"
+    assert compared(beside) == "compared with host h000 in this audit, and with the desired state"
+    cause = beside.causes[1]
     assert (cause.authority, cause.hosts, cause.before, cause.value) == ("reference", ("h001",), "a", "b")
     with pytest.raises(UsageError, match="not one of previous, audit:N"):
         JudgeOptions(baseline="yesterday")
+
+
+def test_a_report_of_one_fact_is_silent_about_the_others() -> None:
+    hosts = (*(_host(f"h{number:03d}") for number in range(1, 9)),
+             _host("h000", status="partial", unknown={"gpu.": "nvidia-smi timed out"}))
+    seen = view(_values(9, "f", "a", h001="b"), hosts=hosts, notes=(
+        "f.x changed and came back since the previous audit on 1 host", "f looks volatile"))
+    text = terminal(focus(_said(seen), None, "g"), Style(0))
+    assert "CLEAN: no drift of g on the 9 hosts that answered" in text
+    assert "NOTE" not in text and "INCOMPLETE" not in text
+    about = focus(_said(seen), None, "f")
+    assert about.notes == ("f looks volatile",) and "DRIFT: 1 cause of f on 1 host" in terminal(about, Style(0))
+    for fact in ("gpu.ecc", "gpu."):
+        assert "INCOMPLETE partial; 1 host: h000" in (said := terminal(focus(_said(seen), None, fact), Style(0))), said
 
 
 def test_hostile_values_are_data() -> None:

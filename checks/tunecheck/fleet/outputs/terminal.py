@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...report.terminal import Style, safe, wrap
 from ..verdict import Cause, FleetReport, HostRow, Split
-from .words import ago, change, clock, coverage, fold, gaps, interval, kind, shown, titled
+from .words import ago, change, clock, compared, coverage, fold, gaps, interval, kind, shown, titled
 
 __all__ = ["entry", "marked", "terminal", "verdict"]
 
@@ -27,8 +27,7 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
     audit = report.audit
     lines = entry("", [f"tunecheck audit #{audit.id}, {clock(audit.started)} ({ago(audit.started, now)}), {audit.scope}"
                        + (f": {audit.note}" if audit.note else "")], style)
-    before = f"compared with #{report.previous.id}" if report.previous else "the first audit of these hosts"
-    lines += entry("", [f"{coverage(report)}; {before}"], style)
+    lines += entry("", [f"{coverage(report)}; {compared(report)}"], style)
     if audit.finished is None:
         lines += entry("", ["This audit was not finished: hosts that were not asked yet are missing here."], style)
     kinds: dict[str, list[Cause]] = {}
@@ -55,17 +54,19 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
 
 def verdict(report: FleetReport) -> str:
     """The last line: DRIFT, CLEAN or UNKNOWN, on how many hosts, and how many were not heard."""
-    counted = [cause for cause in report.causes if cause.counts]
+    counted = report.drift
     hosts = {host for cause in counted for host in cause.hosts}
     silent = max(report.audit.asked, len(report.hosts)) - report.answered
     partial = report.count("partial")
     gaps = [f"{silent} did not answer"] * bool(silent) + [f"{partial} answered in part"] * bool(partial)
     tail = f"; {' and '.join(gaps)}" if gaps else ""
-    if not report.answered and not counted:
-        return f"UNKNOWN: no host answered, nothing was judged{tail}"
-    if not counted:
-        return f"CLEAN: no drift on the {report.answered} host{'s' * (report.answered != 1)} that answered{tail}"
-    return f"DRIFT: {_plural(len(counted), 'cause')} on {_plural(len(hosts), 'host')}{tail}"
+    of = f" of {report.fact}" if report.fact else ""
+    if report.outcome == "unknown":
+        earlier = f"; {_plural(len(counted), 'cause')}{of} from earlier audits" if counted else ""
+        return f"UNKNOWN: no host answered, nothing was judged{earlier}{tail}"
+    if report.outcome == "clean":
+        return f"CLEAN: no drift{of} on the {_plural(report.answered, 'host')} that answered{tail}"
+    return f"DRIFT: {_plural(len(counted), 'cause')}{of} on {_plural(len(hosts), 'host')}{tail}"
 
 
 def entry(mark: str, parts: list[str], style: Style, first: str = "") -> list[str]:

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..verdict import Cause, FleetReport, HostRow, Since
 
-__all__ = ["SEVERITIES", "STATUSES", "ago", "change", "clock", "coverage", "days", "fold", "gaps", "groups", "interval",
-           "kind", "natural", "shown", "titled"]
+__all__ = ["SEVERITIES", "STATUSES", "ago", "change", "clock", "compared", "coverage", "days", "fold", "gaps", "groups",
+           "interval", "kind", "natural", "shown", "titled"]
 
 SEVERITIES = ("high", "medium", "low")
 #: As in model.Status, what answered first.
@@ -106,6 +106,16 @@ def coverage(report: FleetReport) -> str:
     parts += [f"{unheard} without a result"] if unheard > 0 else []
     asked = max(report.audit.asked, len(report.hosts))
     return f"{asked} host{'s' if asked != 1 else ''}: {', '.join(parts) or 'none answered'}"
+
+
+def compared(report: FleetReport) -> str:
+    """"compared with #364", or with whatever was asked for instead."""
+    what, _, name = report.baseline.partition(":")
+    beside = {"host": f"compared with host {name} in this audit, and with the desired state",
+              "majority": "compared with the majority of each group, and with the desired state",
+              "desired": "compared with the desired state alone"}
+    return beside.get(what) or (f"compared with #{report.previous.id}" if report.previous else
+                                "the first audit of these hosts")
 
 
 def gaps(hosts: Iterable[HostRow]) -> list[tuple[str, str, list[HostRow]]]:
