@@ -161,6 +161,40 @@ def test_what_our_roles_changed_was_intended_and_an_open_run_is_told(steps: _Ste
     assert {row.host: row.in_change for row in found.hosts} == {"a": True, "b": False}
 
 
+def _gpus(host: str, count: int, memory: int = 2048) -> Seen:
+    return replace(_seen(host, gpu__count=count, pcie__accelerators={GPU: count}, platform__memory=memory),
+                   hardware=f"SYS, Xeon, x86_64: {count} x H200, {memory} GiB")
+
+
+@pytest.mark.parametrize("from_the_start", [True, False])
+def test_a_lost_gpu_and_a_lost_module_are_told_every_night(steps: _Steps, from_the_start: bool) -> None:
+    usual, lost = [_gpus(f"h{number}", 8) for number in range(2, 9)], [_gpus("h0", 7), _gpus("h1", 8, 1920)]
+    if not from_the_start:
+        steps.audit(_gpus("h0", 8), _gpus("h1", 8), *usual)
+        assert steps.said().causes == ()
+    for _ in range(4):
+        steps.audit(*lost, *usual)
+        told = {cause.fact: cause for cause in steps.said().causes if cause.counts}
+        assert {fact: (cause.authority, cause.hosts, cause.expected) for fact, cause in told.items()} == {
+            fact: ("majority", (host,), "differs from 8 of 9 in g") for fact, host in (
+                ("gpu.count", "h0"), ("pcie.accelerators", "h0"), ("platform.memory", "h1"))}
+    assert told["gpu.count"].state == "known" and told["gpu.count"].value == 7
+    assert {row.host: row.hardware for row in steps.said().hosts}["h0"].endswith("7 x H200, 2048 GiB")
+    steps.audit(_gpus("h0", 8), _gpus("h1", 8), *usual)
+    assert {cause.state for cause in steps.said().causes} == {"resolved"}
+
+
+def test_boxes_of_two_sizes_in_one_group_do_not_drift(steps: _Steps) -> None:
+    boxes = [*(_gpus(f"a{number}", 8) for number in range(9)), *(_gpus(f"b{number}", 4) for number in range(6))]
+    steps.audit(*boxes)
+    assert steps.said().causes == () and steps.said().splits == ()
+    steps.audit(_gpus("a0", 4), *boxes[1:])
+    for _ in range(2):
+        steps.audit(_gpus("a0", 4), *boxes[1:])
+        assert {(cause.fact, cause.hosts, cause.expected) for cause in steps.said().causes} == {
+            (fact, ("a0",), "differs from 8 of 9 in g") for fact in ("gpu.count", "pcie.accelerators")}
+
+
 def test_replaced_cloned_and_renamed_boxes(steps: _Steps) -> None:
     facts = {f"package__p{number}": "1" for number in range(50)}
     other = {name: "2" for name in facts}

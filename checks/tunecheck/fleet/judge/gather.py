@@ -38,7 +38,9 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     for row in open_problems:
         of_host.setdefault(row.host, []).append(row)
     states = store.hosts(audit.id)
-    said = [_host(state, _told(state, audit, of_host.get(state.host, ()))) for state in states]
+    classes = store.classes(audit.id)
+    said = [replace(_host(state, _told(state, audit, of_host.get(state.host, ()))), kin=classes.get(state.host, ""))
+            for state in states]
     hosts = tuple(sorted((*said, *_missing(store, audit, {host.host for host in said})), key=lambda host: host.host))
     after = previous.id if previous else None
     # Audits of other limits lie between the two: what they saw is theirs.

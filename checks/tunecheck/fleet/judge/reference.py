@@ -17,10 +17,10 @@ def reference(view: View, not_of: Collection[tuple[str, str]], not_facts: Collec
     if name is None:
         return []
     good = view.values[name]
-    hardware = {host.host: host.hardware for host in view.hosts}
+    hardware = {host.host: host.cohort for host in view.hosts}
     rows = []
     for host in view.hosts:
-        if host.host == name or host.host not in view.values or host.hardware != hardware.get(name):
+        if host.host == name or host.host not in view.values or host.cohort != hardware.get(name):
             continue
         values = view.values[host.host]
         for fact in sorted(good.keys() | values.keys()):

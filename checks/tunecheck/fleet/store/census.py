@@ -13,6 +13,7 @@ from sqlalchemy import Connection, false, func, select
 
 from . import audits
 from .history import ANSWERED, SNAP_END, during, since, times
+from .peers import peers
 from .rows import CensusRow, Flap, Outlier, Volatile
 from .schema import host, snap, span
 from .spans import covered
@@ -20,7 +21,7 @@ from .spans import covered
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["census", "flaps", "outliers", "volatility"]
+__all__ = ["census", "classes", "flaps", "outliers", "volatility"]
 
 #: A fact that moves on more than this share of the hosts, in half of the audits or more, and again and again on the
 #: same ones, is no setting. A rollout moves every host once.
@@ -65,23 +66,40 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _fleet(store: Store, connection: Connection, number: int) -> Fleet:
+def _members(store: Store, connection: Connection,
+             number: int) -> tuple[dict[int, tuple[str, Cohort]], dict[int, tuple[str, ...]]]:
+    """Every host that answered, with its name and its cohort; and what those that answered in part do not know."""
     rows = connection.execute(
         select(host.c.id, host.c.name, snap.c.about_id).join(snap, snap.c.host_id == host.c.id)
         .where(snap.c.from_audit <= number, number <= SNAP_END, snap.c.status.in_(ANSWERED))).all()
     abouts = store.interned.decoded(connection, {row.about_id for row in rows})
-    members: dict[int, tuple[str, Cohort]] = {}
-    unknown: dict[int, tuple[str, ...]] = {}
-    cohorts: dict[int, Cohort] = {}
-    for host_id, name, about in rows:
-        cohort = cohorts.setdefault(about, (abouts[about]["group"], abouts[about]["hardware"]))
-        members[host_id] = (name, cohort)
-        if abouts[about]["unknown"]:
-            unknown[host_id] = tuple(abouts[about]["unknown"])
+    came: dict[int, int] = {}
+    if len({abouts[about]["hardware"] for _, _, about in rows}) > 1:
+        first = select(snap.c.host_id, func.min(snap.c.from_audit).label("begun")).where(
+            snap.c.status.in_(ANSWERED)).group_by(snap.c.host_id).subquery()
+        came = dict(iter(connection.execute(select(snap.c.host_id, snap.c.about_id).join(
+            first, (first.c.host_id == snap.c.host_id) & (first.c.begun == snap.c.from_audit)))))
+    then = store.interned.decoded(connection, set(came.values()))
+    classes = peers({host_id: (abouts[about]["group"], abouts[about]["hardware"],
+                               then[came[host_id]]["hardware"] if host_id in came else abouts[about]["hardware"])
+                     for host_id, _, about in rows})
+    members = {host_id: (name, (abouts[about]["group"], classes[host_id])) for host_id, name, about in rows}
+    unknown = {host_id: tuple(abouts[about]["unknown"]) for host_id, _, about in rows if abouts[about]["unknown"]}
+    return members, unknown
+
+
+def classes(store: Store, audit_id: int | None) -> dict[str, str]:
+    number = audits.head(store, audit_id).id
+    with store.db.read() as connection:
+        return {name: hardware for name, (_, hardware) in _members(store, connection, number)[0].values()}
+
+
+def _fleet(store: Store, connection: Connection, number: int) -> Fleet:
+    members, unknown = _members(store, connection, number)
     names = store.interned.facts(connection)
     newest = connection.execute(select(func.max(span.c.from_audit))).scalar() or 0
     when = span.c.until_audit.is_(None) if number >= newest else during(number)
-    by_cohort: dict[Cohort, dict[int, Tally]] = {cohort: {} for cohort in cohorts.values()}
+    by_cohort: dict[Cohort, dict[int, Tally]] = {cohort: {} for _, cohort in members.values()}
     of_host = {host_id: by_cohort[cohort] for host_id, (_, cohort) in members.items()}
     for part in connection.execute(select(span.c.host_id, span.c.fact_id, span.c.value_id, span.c.from_audit,
                                           span.c.after_audit).where(when)).partitions(20_000):

@@ -186,6 +186,10 @@ class Store:
         """How many hosts have which value, per group, hardware and fact, as of that audit."""
         return census.census(self, audit_id)
 
+    def classes(self, audit_id: int | None = None) -> dict[str, str]:
+        """Host -> the hardware that the hosts it is compared with have, of every host that answered that audit."""
+        return census.classes(self, audit_id)
+
     def outliers(self, share: float = 0.8, at_least: int = 5, audit_id: int | None = None) -> list[Outlier]:
         """Every host that differs from at least ``share`` of the at least ``at_least`` hosts of its group and
         hardware that know the fact."""
