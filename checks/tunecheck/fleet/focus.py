@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from .judge.volatile import LEFT_OUT
 from .verdict import FleetReport, HostRow
 
 __all__ = ["focus"]
@@ -15,7 +16,8 @@ def focus(report: FleetReport, host: str | None, fact: str | None) -> FleetRepor
     if host is not None:
         rows = tuple(row for row in report.hosts if row.host == host)
         report = replace(
-            report, hosts=rows, audit=replace(report.audit, asked=len(rows)), splits=(), timeline=(), notes=(),
+            report, hosts=rows, audit=replace(report.audit, asked=len(rows)), splits=(), timeline=(),
+            notes=tuple(note for note in report.notes if LEFT_OUT in note),
             causes=tuple(replace(cause, hosts=(host,)) for cause in report.causes if host in cause.hosts))
     if fact is not None:
         report = replace(report, causes=tuple(each for each in report.causes if _is(each.fact, fact)),

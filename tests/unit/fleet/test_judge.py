@@ -286,12 +286,16 @@ def test_facts_that_never_rest_are_named_with_a_class_and_left_out() -> None:
               for fact, make in made.items() for name in names]
     seen = view({name: {"gauge": 1, "driver": 2} for name in names}, number=7, recent=tuple(recent), moves=tuple(
         each for each in recent if each.since.seen == 7), volatile=tuple(
-        Volatile(fact, 40, 1.0, 0.99, fact != "driver") for fact in ("driver", *made)))
+        Volatile(fact, 40, 1.0, 0.99, fact != "driver", sure=True) for fact in ("driver", *made)))
     report = _said(seen)
     told = {note.split()[0]: note.rsplit(" ", 1)[1] for note in report.notes if "looks volatile" in note}
     assert told == {"gauge": "gauge", "counter": "counter", "time": "time"}
     assert not report.causes
-    rare = view(_values(20, "gauge", 1, h001=2), volatile=(Volatile("gauge", 20, 0.1, 0.9, True),))
+    assert [note.split("drift, ")[1][:2] for note in report.notes if "is left out of" in note] == ["40", "39", "40"]
+    named = _said(replace(seen, volatile=tuple(replace(each, sure=False) for each in seen.volatile)))
+    assert {cause.fact for cause in named.causes} == set(made), "named, and nothing of it is hidden"
+    assert sum("it counts as drift all the same" in note for note in named.notes) == 3
+    rare = view(_values(20, "gauge", 1, h001=2), volatile=(Volatile("gauge", 20, 0.1, 0.9, True, sure=True),))
     assert not _said(rare).causes, "no majority either"
 
 

@@ -161,6 +161,44 @@ def test_what_our_roles_changed_was_intended_and_an_open_run_is_told(steps: _Ste
     assert {row.host: row.in_change for row in found.hosts} == {"a": True, "b": False}
 
 
+def _young(steps: _Steps, *nights: dict[str, Any]) -> None:
+    """Twelve boxes night by night: fact -> its value everywhere, or host -> value for those that have another."""
+    for night in nights:
+        usual = {"driver__loaded": "580.2", "gpu__vbios": {"96.1": 8}}
+        steps.audit(*(_seen(f"h{number}", **{fact: night.get(fact, {}).get(number, value)
+                                             for fact, value in usual.items()}) for number in range(12)))
+
+
+def test_what_comes_and_goes_on_a_young_fleet_is_drift_and_not_volatile(steps: _Steps) -> None:
+    lost: dict[str, Any] = {"gpu__vbios": {3: {"96.1": 7}}}
+    downgraded = {"driver__loaded": dict.fromkeys(range(12), "580.1")}
+    _young(steps, {}, lost, {}, lost, {}, lost)
+    [cause] = steps.said().causes
+    assert (cause.fact, cause.hosts, cause.flapping, cause.counts) == ("gpu.vbios", ("h3",), ("h3",), True)
+    _young(steps, {}, downgraded)
+    assert [(cause.fact, len(cause.hosts), cause.counts) for cause in steps.said().causes] == [
+        ("driver.loaded", 12, True)]
+    _young(steps, {}, downgraded, {}, downgraded, {}, downgraded)
+    assert [(cause.fact, len(cause.hosts)) for cause in steps.said().causes] == [("driver.loaded", 12)]
+    assert not [note for note in steps.said().notes if "volatile" in note]
+
+
+def test_a_fact_is_left_out_only_after_many_audits_and_an_old_report_stays_as_it_was(steps: _Steps) -> None:
+    said = []
+    for number in range(1, 9):
+        steps.audit(*(_seen(f"h{host}", driver__loaded="580.2", kernel__noise=1000 * number + host)
+                      for host in range(12)))
+        said.append(report(steps.store, None, JudgeOptions(now=9e9)))
+    hidden = ["kernel.noise" not in {cause.fact for cause in each.causes} for each in said]
+    assert hidden == [True, False, False, False, False, True, True, True], "the first has nothing to compare with"
+    notes = [[note for note in each.notes if "kernel.noise looks volatile" in note] for each in said]
+    assert [len(each) for each in notes] == [0, 0, 0, 1, 1, 1, 1, 1]
+    assert "it counts as drift all the same; proposed class: counter" in notes[4][0]
+    assert "left out of drift, 12 changes since the previous audit" in notes[7][0]
+    for number, then in enumerate(said, 1):
+        assert report(steps.store, number, JudgeOptions(now=9e9)) == then, f"of audit {number}"
+
+
 def _gpus(host: str, count: int, memory: int = 2048) -> Seen:
     return replace(_seen(host, gpu__count=count, pcie__accelerators={GPU: count}, platform__memory=memory),
                    hardware=f"SYS, Xeon, x86_64: {count} x H200, {memory} GiB")

@@ -46,7 +46,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     # Audits of other limits lie between the two: what they saw is theirs.
     asked = {host.host for host in hosts}
     changes = [row for row in store.changes(after, audit.id) if row.host in asked] if previous else []
-    volatile = [row for row in store.volatility(_RECENT) if row.suspicious]
+    volatile = [row for row in store.volatility(_RECENT, audit.id) if row.suspicious]
     names = {row.fact for row in volatile}
     last = done[-3:]
     recent = [row for row in store.changes(last[0].id - 1, audit.id) if row.fact in names] if volatile and last else []
@@ -67,7 +67,8 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         gone=_gone(store.problems_resolved(previous.id, audit.id)) if previous else (),
         in_change=frozenset(state.host for state in states
                             if state.newest == audit.id and state.volatile.get(_STATE) in _OPEN),
-        waivers=tuple(store.waivers()), flaps={(row.host, row.fact): row.times for row in store.flaps(_FLAP_DAYS)},
+        waivers=tuple(store.waivers()),
+        flaps={(row.host, row.fact): row.times for row in store.flaps(_FLAP_DAYS, audit.id)},
         meta=_meta(facts, options.entries),
         timeline=tuple((row.audit, row.at, row.changed, row.answered) for row in store.timeline(_TIMELINE)
                        if row.audit <= audit.id),

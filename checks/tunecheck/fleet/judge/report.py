@@ -47,8 +47,8 @@ def judge(view: View, options: JudgeOptions) -> tuple[FleetReport, list[int]]:
     """The report, and which waivers covered something. Pure: equal views give equal reports."""
     another = replaced(view)
     moves = net(move for move in view.moves if move.host not in another)
-    volatile = restless(view)
-    skip = {fact.fact for fact in volatile}
+    volatile = restless(view, moves.moves)
+    skip = {fact.fact for fact in volatile if fact.left_out}
     wanted, settled = desired(view, moves.moves)
     rolled = rollouts(view, moves, options.rollout)
     found = votes(view, moves, options)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from ..model import AuditHead, Seen
 from ..verdict import Since
-from . import audits, census, database, history, keep, parquet, put, waivers
+from . import audits, census, database, history, keep, parquet, put, volatility, waivers
 from .interned import Interned
 from .rows import (
     CensusRow,
@@ -195,14 +195,15 @@ class Store:
         hardware that know the fact."""
         return census.outliers(self, share, at_least, audit_id)
 
-    def flaps(self, days: float = 30) -> list[Flap]:
-        """Facts that went back to a value they had left, in the last ``days``; most changes first."""
-        return census.flaps(self, days)
+    def flaps(self, days: float = 30, audit_id: int | None = None) -> list[Flap]:
+        """Facts that went back to a value they had left, in the last ``days`` (before that audit); most changes
+        first."""
+        return census.flaps(self, days, audit_id)
 
-    def volatility(self, last: int = 10) -> list[Volatile]:
-        """The facts that changed in the last audits, most restless first; ``suspicious`` ones are wrongly kept as
-        history."""
-        return census.volatility(self, last)
+    def volatility(self, last: int = 10, audit_id: int | None = None) -> list[Volatile]:
+        """The facts that changed in the last audits (up to that one), most restless first; ``suspicious`` ones are
+        wrongly kept as history."""
+        return volatility.volatility(self, last, audit_id)
 
     # -- waivers ------------------------------------------------------------------------------------------------------
 
