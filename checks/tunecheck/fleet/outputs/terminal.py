@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...report.terminal import Style, safe, wrap
 from ..verdict import Cause, FleetReport, HostRow, Split
+from .losses import losses
 from .words import ago, change, clock, compared, coverage, fold, gaps, interval, kind, shown, titled
 
 __all__ = ["entry", "marked", "terminal", "verdict"]
@@ -35,10 +36,10 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
         kinds.setdefault("counts" if cause.counts else kind(cause), []).append(cause)
     open_ones = kinds.get("counts", [])
     lines += ["", *entry("", [f"CAUSES  {_summary(report)}"], style)]
-    for section, most in (([_cause(cause, style, verbose, now) for cause in open_ones], _ENTRIES),
+    for section, most in ((_causes(open_ones, style, verbose, now), _ENTRIES),
                           ([_split(each, style) for each in report.splits], _SPLITS),
                           (list(_incomplete(report, style, verbose)), _ENTRIES),
-                          *(([_cause(cause, style, verbose, now) for cause in kinds.get(word, [])], _ENTRIES)
+                          *((_causes(kinds.get(word, []), style, verbose, now), _ENTRIES)
                             for word in ("intended", "waived", "resolved")),
                           ([entry("NOTE", [note], style) for note in report.notes], _ENTRIES)):
         if section:
@@ -100,7 +101,15 @@ def _summary(report: FleetReport) -> str:
     return "; ".join([open_ones or "none", *([", ".join(rest)] if rest else [])])
 
 
-def _cause(cause: Cause, style: Style, verbose: bool, now: float) -> list[str]:
+def _causes(causes: list[Cause], style: Style, verbose: bool, now: float) -> list[list[str]]:
+    if verbose:
+        return [_cause(cause, style, verbose, now) for cause in causes]
+    return [_cause(cause, style, verbose, now, f"{_plural(others, 'more fact')} of the same audit: "
+                   f"{_plural(lost, 'GPU')} fewer (-v lists them)" if others else "")
+            for cause, lost, others in losses(causes)]
+
+
+def _cause(cause: Cause, style: Style, verbose: bool, now: float, more: str = "") -> list[str]:
     word = kind(cause)
     mark = word.upper() if word in ("waived", "resolved") else cause.severity.upper()
     remarks = [word] if mark == cause.severity.upper() else []
@@ -113,6 +122,8 @@ def _cause(cause: Cause, style: Style, verbose: bool, now: float) -> list[str]:
                                          _needs(cause) if word not in ("waived", "resolved") else "") if part)]
     if cause.text and cause.text not in first and word != "resolved":
         parts.append(cause.text)
+    if more:
+        parts.append(more)
     if cause.waived:
         waived = cause.waived
         parts.append(f"waiver {waived.id} until {clock(waived.until)} by {waived.author}: {waived.reason}")
