@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
-from .verdict import FleetReport
+from .judge.volatile import LEFT_OUT
+from .verdict import FleetReport, HostRow
 
 __all__ = ["focus"]
 
@@ -14,13 +16,30 @@ def focus(report: FleetReport, host: str | None, fact: str | None) -> FleetRepor
     if host is not None:
         rows = tuple(row for row in report.hosts if row.host == host)
         report = replace(
-            report, hosts=rows, audit=replace(report.audit, asked=len(rows)), splits=(), timeline=(), notes=(),
+            report, hosts=rows, audit=replace(report.audit, asked=len(rows)), splits=(), timeline=(),
+            notes=tuple(note for note in report.notes if LEFT_OUT in note),
             causes=tuple(replace(cause, hosts=(host,)) for cause in report.causes if host in cause.hosts))
     if fact is not None:
         report = replace(report, causes=tuple(each for each in report.causes if _is(each.fact, fact)),
                          splits=tuple(each for each in report.splits if _is(each.fact, fact)),
-                         judged=tuple(each for each in report.judged if _is(each[1], fact)))
+                         judged=tuple(each for each in report.judged if _is(each[1], fact)),
+                         hosts=tuple(_of(row, fact) for row in report.hosts), fact=fact,
+                         notes=tuple(note for note in report.notes if _names(note, fact)))
     return report
+
+
+def _of(row: HostRow, fact: str) -> HostRow:
+    """The host as far as the fact goes: where it is another one that a box could not tell, the box is no gap."""
+    unknown = {name: why for name, why in row.unknown.items() if _is(name, fact) or (
+        name.endswith(".") and fact.startswith(name))}
+    partial = row.status == "partial" and not unknown
+    return replace(row, unknown=unknown, status="ok" if partial else row.status, reason="" if partial else row.reason)
+
+
+def _names(note: str, fact: str) -> bool:
+    """Whether the note names the fact."""
+    end = "" if fact.endswith(".") else r"(?![\w.-]*\w)"
+    return re.search(rf"(?<![\w.-]){re.escape(fact)}{end}", note) is not None
 
 
 def _is(name: str, wanted: str) -> bool:

@@ -55,7 +55,7 @@ class Seen:
     """One host in one audit, ready for the store and the judges.
 
     ``key`` is what the box is, not what it is called (machine id and board serial, hashed); None where it did not
-    answer or does not tell. ``hardware`` groups what can be compared (product, GPUs x count, CPU, memory, arch).
+    answer or does not tell. ``hardware``: what the box is and has (facts/registry/hardware.py).
     ``known`` holds config, identity and secret facts; ``volatile`` gauges, counters and times, of which only the
     newest is kept. ``unknown`` is as in registry.Flat. ``outcomes`` counts every finding by check family for the grid:
     {"acs": "fail", "gpu": "pass"}, the worst of each. ``document`` is the snapshot itself.

@@ -60,7 +60,8 @@ class Cause:
     @property
     def counts(self) -> bool:
         """Whether it is drift: not resolved, not waived, and not merely what our own roles did since the last audit.
-        Against the spec, the majority or another box it counts whoever did it."""
+        Against the spec, the majority or another box it counts whoever did it. A value that left the desired state is
+        drift whether the check calls it fail or warn. The last line, every output and --fail-on drift go by this."""
         return self.state != "resolved" and self.waived is None and not (self.intended and self.authority == "previous")
 
 
@@ -108,7 +109,8 @@ class FleetReport:
     """``previous`` is the audit that this one was compared with. ``timeline``: (audit id, time, changed values, hosts
     that answered), oldest first. ``notes``: one line each (re-baselined, versions differ, a waiver that matched
     nothing, a fact that looks volatile). ``judged``: every (group, fact or check) that was held against something,
-    with or without a cause: what JUnit shows as passed."""
+    with or without a cause: what JUnit shows as passed. ``baseline``: as in JudgeOptions. ``fact``: the only fact,
+    family or check that this report is about; else empty."""
 
     audit: AuditHead
     previous: AuditHead | None
@@ -118,6 +120,18 @@ class FleetReport:
     timeline: tuple[tuple[int, float, int, int], ...] = ()
     notes: tuple[str, ...] = ()
     judged: tuple[tuple[str, str], ...] = ()
+    baseline: str = "previous"
+    fact: str = ""
+
+    @property
+    def drift(self) -> tuple[Cause, ...]:
+        """The causes that are drift."""
+        return tuple(cause for cause in self.causes if cause.counts)
+
+    @property
+    def outcome(self) -> Literal["drift", "clean", "unknown"]:
+        """In a word: unknown where no host answered, whatever earlier audits saw."""
+        return "unknown" if not self.answered else "drift" if self.drift else "clean"
 
     def count(self, *states: Status) -> int:
         return sum(row.status in states for row in self.hosts)

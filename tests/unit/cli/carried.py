@@ -37,10 +37,12 @@ def _recorded() -> Stored:
 
 
 def box(number: int, *, iommu: str | None = "pt", hmm: str = "1", held: bool = True, word: str = "",
-        spec: dict[str, Any] | None = None, run: float | None = None, created: float | None = None) -> bytes:
+        spec: dict[str, Any] | None = None, run: float | None = None, created: float | None = None, watts: int = 700,
+        gpus: int = 2) -> bytes:
     """A snapshot of box ``number``. ``iommu``: of the kernel's command line. ``word``: another one in it. ``hmm``:
     nvidia_uvm's uvm_disable_hmm. ``held``: whether the driver's package is. ``spec``: box_spec, that the box was
-    provisioned with; ``run``: and when (by its receipt). ``created``: the snapshot's time."""
+    provisioned with; ``run``: and when (by its receipt). ``created``: the snapshot's time. ``watts``: GPU0's power
+    limit. ``gpus``: that are left."""
     stored = _recorded()
     host = stored.snapshot.host
     assert host is not None and host.kernel.cmdline.value is not None
@@ -54,6 +56,15 @@ def box(number: int, *, iommu: str | None = "pt", hmm: str = "1", held: bool = T
         identity=known(Identity(machine=known(f"{number:032x}", "/etc/machine-id"),
                                 board=known(f"SN{number:05}", "board_serial"), **_rest(host.identity.value)), "files"))
     snapshot = replace(stored.snapshot, host=host, hostname=known(f"gpu{number}", "hostname"))
+    nvml, topology = snapshot.nvml, snapshot.topology
+    assert nvml is not None and nvml.value is not None and topology.accelerators.value is not None
+    first, *others = nvml.value.gpus
+    first = replace(first, values={**first.values, "power_limit_mw": watts * 1000})
+    snapshot = replace(
+        snapshot, nvml=replace(nvml, value=replace(nvml.value, gpus=(first, *others)[:gpus])),
+        topology=topology if gpus == 2 else replace(
+            topology, names=topology.names[:gpus], pairs=(),
+            accelerators=replace(topology.accelerators, value=topology.accelerators.value[:gpus])))
     if run is not None:
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(run))
         runs = (Run(at, "committed", "run 7"),)

@@ -158,6 +158,38 @@ def test_waived_is_shown_and_not_counted_and_repaired_is_resolved(fleet: Fleet) 
     assert values == ["pt", None, "pt"]
 
 
+#: The line of docs/fleet.md, and all that can be failed on.
+NIGHTLY = ("--fail-on", "drift", "--fail-on", "fail", "--fail-on", "unknown", "--fail-on", "coverage")
+
+
+def test_a_power_limit_fails_the_night_also_beside_another_baseline(fleet: Fleet) -> None:
+    for number in range(1, 7):
+        fleet.put(number)
+    assert fleet.audit(*NIGHTLY)[0] == 0
+    fleet.put(2, watts=300)
+    code, out, _ = fleet.audit(*NIGHTLY)
+    assert code == 1 and "DRIFT: 1 cause on 1 host" in out and "gpu-power-limit" in out
+    for baseline, said in (("majority", "the majority of each group"), ("host:gpu4", "host gpu4 in this audit"),
+                           ("desired", "the desired state alone")):
+        code, out, _ = fleet.run("fleet", "--baseline", baseline, *NIGHTLY)
+        assert code == 1 and "gpu-power-limit" in out and f"compared with {said}" in out and "#1\n" not in out
+    code, out, _ = fleet.run("drift", "--fact", "kernel.cmdline.iommu", *NIGHTLY)
+    assert code == 0 and "CLEAN: no drift of kernel.cmdline.iommu on the 6 hosts" in out and "INCOMPLETE" not in out
+
+
+def test_a_lost_gpu_is_reported_until_it_is_back(fleet: Fleet) -> None:
+    for number in range(1, 10):
+        fleet.put(number, gpus=1 + (number != 9))
+    for _ in range(3):
+        code, out, _ = fleet.audit(*NIGHTLY)
+        assert code == 1 and "gpu.count: 2 -> 1" in out and "differs from 8 of 9" in out
+        assert "more facts of the same audit: 1 GPU fewer (-v lists them)" in out and out.count("HIGH ") == 1
+    assert "differs from 8 of 9" in fleet.run("fleet", "-v")[1]
+    fleet.put(9)
+    code, out, _ = fleet.audit(*NIGHTLY)
+    assert code == 0 and "CLEAN" in out and "RESOLVED gpu.count" in out
+
+
 def test_boxes_that_say_nothing_are_never_clean(fleet: Fleet) -> None:
     fleet.put(1)
     fleet.put(2)

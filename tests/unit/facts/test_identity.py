@@ -11,6 +11,7 @@ from tests.unit.facts.trees import Machine, frozen, full, switch
 
 from tunecheck.facts.identity import app_specific, identity_of
 from tunecheck.facts.registry import flatten, hardware, key
+from tunecheck.facts.registry.hardware import Parts, parts
 from tunecheck.facts.snapshot import gather
 from tunecheck.facts.stored import Stored, packed, unpack
 from tunecheck.host import Completed
@@ -55,8 +56,11 @@ def test_the_machine_id_is_as_systemd_makes_it() -> None:
 
 def test_what_a_box_is() -> None:
     found = stored(machine())
-    assert hardware(found) == ("SYS-521GE-TNRT, 2 x RTX PRO 6000 Blackwell Workstation, "
-                               "AMD EPYC 9575F 64-Core Processor, 1536 GiB, x86_64")
+    assert hardware(found) == ("SYS-521GE-TNRT, AMD EPYC 9575F 64-Core Processor, x86_64: "
+                               "2 x RTX PRO 6000 Blackwell Workstation, 1536 GiB")
+    assert parts(hardware(found)) == Parts("SYS-521GE-TNRT, AMD EPYC 9575F 64-Core Processor, x86_64",
+                                           frozenset({"RTX PRO 6000 Blackwell Workstation"}))
+    assert parts("a: ?, 1 GiB").models is None and parts("a: no accelerator, ?").models == frozenset()
     flat = flatten(found)
     assert flat.known["platform.memory"] == 1536 and flat.known["platform.bios"] == "2.6"
     text = packed(found).decode()

@@ -10,11 +10,15 @@ import pytest
 from tests.unit.fleet.rows import DAY, head, move, since, view
 
 from tunecheck.errors import UsageError
+from tunecheck.fleet.focus import focus
 from tunecheck.fleet.judge import JudgeOptions, judge
 from tunecheck.fleet.judge.view import Event, Gone, Host, Kept, Meta, Tally, View
 from tunecheck.fleet.model import Problem
+from tunecheck.fleet.outputs.terminal import terminal
+from tunecheck.fleet.outputs.words import compared
 from tunecheck.fleet.store.rows import Volatile, Waiver
 from tunecheck.fleet.verdict import Cause, FleetReport
+from tunecheck.report.terminal import Style
 
 OPTIONS = JudgeOptions()
 
@@ -282,12 +286,16 @@ def test_facts_that_never_rest_are_named_with_a_class_and_left_out() -> None:
               for fact, make in made.items() for name in names]
     seen = view({name: {"gauge": 1, "driver": 2} for name in names}, number=7, recent=tuple(recent), moves=tuple(
         each for each in recent if each.since.seen == 7), volatile=tuple(
-        Volatile(fact, 40, 1.0, 0.99, fact != "driver") for fact in ("driver", *made)))
+        Volatile(fact, 40, 1.0, 0.99, fact != "driver", sure=True) for fact in ("driver", *made)))
     report = _said(seen)
     told = {note.split()[0]: note.rsplit(" ", 1)[1] for note in report.notes if "looks volatile" in note}
     assert told == {"gauge": "gauge", "counter": "counter", "time": "time"}
     assert not report.causes
-    rare = view(_values(20, "gauge", 1, h001=2), volatile=(Volatile("gauge", 20, 0.1, 0.9, True),))
+    assert [note.split("drift, ")[1][:2] for note in report.notes if "is left out of" in note] == ["40", "39", "40"]
+    named = _said(replace(seen, volatile=tuple(replace(each, sure=False) for each in seen.volatile)))
+    assert {cause.fact for cause in named.causes} == set(made), "named, and nothing of it is hidden"
+    assert sum("it counts as drift all the same" in note for note in named.notes) == 3
+    rare = view(_values(20, "gauge", 1, h001=2), volatile=(Volatile("gauge", 20, 0.1, 0.9, True, sure=True),))
     assert not _said(rare).causes, "no majority either"
 
 
@@ -320,12 +328,31 @@ def test_baselines_choose_who_has_the_say() -> None:
     seen = view(values, hosts=hosts, moves=(move("h003", "x", 1, 2),))
     asked = {name: {cause.authority for cause in _said(seen, JudgeOptions(baseline=name)).causes}
              for name in ("previous", "desired", "majority")}
-    assert asked == {"previous": {"desired", "previous", "majority"}, "desired": {"desired"}, "majority": {"majority"}}
+    assert asked == {"previous": {"desired", "previous", "majority"}, "desired": {"desired"},
+                     "majority": {"desired", "majority"}}
     known = {name: {**facts} for name, facts in values.items()}
-    cause = _only(_said(replace(seen, reference="h000", values=known), JudgeOptions(baseline="host:h000")))
+    beside = _said(replace(seen, reference="h000", values=known), JudgeOptions(baseline="host:h000"))
+    assert [(cause.authority, cause.hosts) for cause in beside.causes] == [
+        ("desired", ("h002",)), ("reference", ("h001",))], "what fails the specification fails beside any other box"
+    assert compared(beside) == "compared with host h000 in this audit, and with the desired state"
+    cause = beside.causes[1]
     assert (cause.authority, cause.hosts, cause.before, cause.value) == ("reference", ("h001",), "a", "b")
     with pytest.raises(UsageError, match="not one of previous, audit:N"):
         JudgeOptions(baseline="yesterday")
+
+
+def test_a_report_of_one_fact_is_silent_about_the_others() -> None:
+    hosts = (*(_host(f"h{number:03d}") for number in range(1, 9)),
+             _host("h000", status="partial", unknown={"gpu.": "nvidia-smi timed out"}))
+    seen = view(_values(9, "f", "a", h001="b"), hosts=hosts, notes=(
+        "f.x changed and came back since the previous audit on 1 host", "f looks volatile"))
+    text = terminal(focus(_said(seen), None, "g"), Style(0))
+    assert "CLEAN: no drift of g on the 9 hosts that answered" in text
+    assert "NOTE" not in text and "INCOMPLETE" not in text
+    about = focus(_said(seen), None, "f")
+    assert about.notes == ("f looks volatile",) and "DRIFT: 1 cause of f on 1 host" in terminal(about, Style(0))
+    for fact in ("gpu.ecc", "gpu."):
+        assert "INCOMPLETE partial; 1 host: h000" in (said := terminal(focus(_said(seen), None, fact), Style(0))), said
 
 
 def test_hostile_values_are_data() -> None:

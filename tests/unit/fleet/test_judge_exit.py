@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tunecheck.errors import UsageError
 from tunecheck.fleet.judge import allowed_missing, exit_code
 from tunecheck.fleet.model import AuditHead, Status
+from tunecheck.fleet.outputs.document import document
+from tunecheck.fleet.outputs.terminal import verdict
 from tunecheck.fleet.verdict import Cause, FleetReport, HostRow, Waived
 
 
@@ -27,11 +31,31 @@ def _cause(authority: Any = "majority", **more: Any) -> Cause:
     (_cause(), "", 0), (_cause(), "drift", 1), (_cause("previous"), "drift", 1), (_cause("identity"), "drift", 1),
     (_cause("reference"), "drift", 1), (_cause("previous", intended=True), "drift", 0),
     (_cause(state="resolved"), "drift", 0), (_cause(waived=Waived(1, 2.0, "a", "b")), "drift", 0),
-    (_cause("desired", outcome="fail"), "fail", 1), (_cause("desired", outcome="fail"), "drift", 0),
+    (_cause("desired", outcome="fail"), "fail", 1), (_cause("desired", outcome="fail"), "drift", 1),
+    (_cause("desired", outcome="warn"), "drift", 1), (_cause("desired", outcome="unknown"), "drift", 1),
     (_cause("desired", outcome="warn"), "fail", 0), (_cause("desired", outcome="unknown"), "fail", 0),
     (_cause("desired", outcome="unknown"), "unknown", 1), (_cause("role", outcome="fail"), "fail", 1)])
 def test_what_is_asked_for_is_a_one(cause: Cause, fail_on: str, code: int) -> None:
     assert exit_code(_report(cause), {fail_on} - {""}) == code
+
+
+_CAUSES = st.builds(
+    _cause, st.sampled_from(["desired", "previous", "majority", "role", "identity", "reference"]),
+    outcome=st.sampled_from(["", "fail", "warn", "unknown"]), state=st.sampled_from(["new", "known", "resolved"]),
+    intended=st.booleans(), rollout=st.booleans(), severity=st.sampled_from(["low", "medium", "high"]),
+    waived=st.sampled_from([None, Waived(1, 2.0, "a", "b")]))
+
+
+@given(st.lists(_CAUSES, max_size=4), st.lists(st.sampled_from(["ok", "partial", "timeout"]), max_size=4))
+def test_last_line_summary_and_exit_code_say_the_same(causes: list[Cause], states: list[Status]) -> None:
+    report = _report(*causes, states=tuple(states))
+    word, summary = verdict(report).partition(":")[0], document(report)["summary"]
+    assert word == summary["outcome"].upper()
+    assert exit_code(report, {"drift"}, "100%") == {"DRIFT": 1, "CLEAN": 0, "UNKNOWN": 2}[word]
+    assert (summary["drift"] > 0) == any(cause["counts"] for cause in document(report)["causes"])
+    assert word == "UNKNOWN" or (summary["drift"] > 0) == (word == "DRIFT")
+    if exit_code(report, {"fail", "unknown"}, "100%") == 1:
+        assert word == "DRIFT", "what fails is drift, too"
 
 
 def test_coverage() -> None:

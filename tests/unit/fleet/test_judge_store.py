@@ -161,6 +161,78 @@ def test_what_our_roles_changed_was_intended_and_an_open_run_is_told(steps: _Ste
     assert {row.host: row.in_change for row in found.hosts} == {"a": True, "b": False}
 
 
+def _young(steps: _Steps, *nights: dict[str, Any]) -> None:
+    """Twelve boxes night by night: fact -> its value everywhere, or host -> value for those that have another."""
+    for night in nights:
+        usual = {"driver__loaded": "580.2", "gpu__vbios": {"96.1": 8}}
+        steps.audit(*(_seen(f"h{number}", **{fact: night.get(fact, {}).get(number, value)
+                                             for fact, value in usual.items()}) for number in range(12)))
+
+
+def test_what_comes_and_goes_on_a_young_fleet_is_drift_and_not_volatile(steps: _Steps) -> None:
+    lost: dict[str, Any] = {"gpu__vbios": {3: {"96.1": 7}}}
+    downgraded = {"driver__loaded": dict.fromkeys(range(12), "580.1")}
+    _young(steps, {}, lost, {}, lost, {}, lost)
+    [cause] = steps.said().causes
+    assert (cause.fact, cause.hosts, cause.flapping, cause.counts) == ("gpu.vbios", ("h3",), ("h3",), True)
+    _young(steps, {}, downgraded)
+    assert [(cause.fact, len(cause.hosts), cause.counts) for cause in steps.said().causes] == [
+        ("driver.loaded", 12, True)]
+    _young(steps, {}, downgraded, {}, downgraded, {}, downgraded)
+    assert [(cause.fact, len(cause.hosts)) for cause in steps.said().causes] == [("driver.loaded", 12)]
+    assert not [note for note in steps.said().notes if "volatile" in note]
+
+
+def test_a_fact_is_left_out_only_after_many_audits_and_an_old_report_stays_as_it_was(steps: _Steps) -> None:
+    said = []
+    for number in range(1, 9):
+        steps.audit(*(_seen(f"h{host}", driver__loaded="580.2", kernel__noise=1000 * number + host)
+                      for host in range(12)))
+        said.append(report(steps.store, None, JudgeOptions(now=9e9)))
+    hidden = ["kernel.noise" not in {cause.fact for cause in each.causes} for each in said]
+    assert hidden == [True, False, False, False, False, True, True, True], "the first has nothing to compare with"
+    notes = [[note for note in each.notes if "kernel.noise looks volatile" in note] for each in said]
+    assert [len(each) for each in notes] == [0, 0, 0, 1, 1, 1, 1, 1]
+    assert "it counts as drift all the same; proposed class: counter" in notes[4][0]
+    assert "left out of drift, 12 changes since the previous audit" in notes[7][0]
+    for number, then in enumerate(said, 1):
+        assert report(steps.store, number, JudgeOptions(now=9e9)) == then, f"of audit {number}"
+
+
+def _gpus(host: str, count: int, memory: int = 2048) -> Seen:
+    return replace(_seen(host, gpu__count=count, pcie__accelerators={GPU: count}, platform__memory=memory),
+                   hardware=f"SYS, Xeon, x86_64: {count} x H200, {memory} GiB")
+
+
+@pytest.mark.parametrize("from_the_start", [True, False])
+def test_a_lost_gpu_and_a_lost_module_are_told_every_night(steps: _Steps, from_the_start: bool) -> None:
+    usual, lost = [_gpus(f"h{number}", 8) for number in range(2, 9)], [_gpus("h0", 7), _gpus("h1", 8, 1920)]
+    if not from_the_start:
+        steps.audit(_gpus("h0", 8), _gpus("h1", 8), *usual)
+        assert steps.said().causes == ()
+    for _ in range(4):
+        steps.audit(*lost, *usual)
+        told = {cause.fact: cause for cause in steps.said().causes if cause.counts}
+        assert {fact: (cause.authority, cause.hosts, cause.expected) for fact, cause in told.items()} == {
+            fact: ("majority", (host,), "differs from 8 of 9 in g") for fact, host in (
+                ("gpu.count", "h0"), ("pcie.accelerators", "h0"), ("platform.memory", "h1"))}
+    assert told["gpu.count"].state == "known" and told["gpu.count"].value == 7
+    assert {row.host: row.hardware for row in steps.said().hosts}["h0"].endswith("7 x H200, 2048 GiB")
+    steps.audit(_gpus("h0", 8), _gpus("h1", 8), *usual)
+    assert {cause.state for cause in steps.said().causes} == {"resolved"}
+
+
+def test_boxes_of_two_sizes_in_one_group_do_not_drift(steps: _Steps) -> None:
+    boxes = [*(_gpus(f"a{number}", 8) for number in range(9)), *(_gpus(f"b{number}", 4) for number in range(6))]
+    steps.audit(*boxes)
+    assert steps.said().causes == () and steps.said().splits == ()
+    steps.audit(_gpus("a0", 4), *boxes[1:])
+    for _ in range(2):
+        steps.audit(_gpus("a0", 4), *boxes[1:])
+        assert {(cause.fact, cause.hosts, cause.expected) for cause in steps.said().causes} == {
+            (fact, ("a0",), "differs from 8 of 9 in g") for fact in ("gpu.count", "pcie.accelerators")}
+
+
 def test_replaced_cloned_and_renamed_boxes(steps: _Steps) -> None:
     facts = {f"package__p{number}": "1" for number in range(50)}
     other = {name: "2" for name in facts}

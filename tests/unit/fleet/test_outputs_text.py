@@ -67,6 +67,22 @@ def test_values_and_times() -> None:
     assert interval(since()) == "#364..#365 (2026-11-20 05:00 UTC .. 2026-11-21 05:00 UTC)"
 
 
+def test_a_lost_gpu_is_one_entry_and_whole_with_v() -> None:
+    one = {"authority": "majority", "hosts": ("gpu001",), "expected": "differs from 8 of 9 in h100-a"}
+    lost = [cause(**one, fact=fact, before=before, value=value) for fact, before, value in (
+        ("gpu.bar1", {"65536": 8}, {"65536": 7}), ("gpu.count", 8, 7), ("gpu.mixed", {"a": 4, "b": 4},
+         {"a": 4, "b": 3}),
+        ("p2p.read", {"ok": 56}, {"ok": 42}), ("pcie.width", {"16": 8}, {"16": 6, "8": 1}))]
+    other = cause(**{**one, "hosts": ("gpu002",)}, fact="gpu.vbios", before={"96": 8}, value={"96": 7})
+    brief = terminal(report(causes=(*lost, other)), Style(0), now=NOW)
+    entries = [line for line in brief.splitlines() if line.startswith("HIGH")]
+    assert [line.split(":")[0].split()[-1] for line in entries] == ["gpu.count", "p2p.read", "pcie.width", "gpu.vbios"]
+    assert "2 more facts of the same audit: 1 GPU fewer (-v lists them)" in entries[0]
+    assert "DRIFT: 6 causes on 2 hosts" in brief, "folded in the listing, not in the count"
+    assert sum(line.startswith("HIGH") for line in terminal(report(causes=(*lost, other)), Style(0), True,
+                                                            now=NOW).splitlines()) == 6
+
+
 def test_everything_is_said_at_80_columns() -> None:
     text = terminal(example(), Style(80), now=NOW)
     assert max(map(len, text.splitlines())) <= 80

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from ...spec.boards import board
@@ -11,20 +12,41 @@ from ..stored import Stored
 from .flatten import clean
 from .picks import tallied
 
-__all__ = ["hardware", "key"]
+__all__ = ["Parts", "hardware", "key", "parts"]
+
+#: Between what a box is and what of it can be lost.
+_BETWEEN = ": "
 
 
 def hardware(stored: Stored) -> str:
-    """The class of a box: product, accelerators x count, processor, memory, architecture. By PCI ids, which are there
-    also without a driver; what is not known is "?". Never raises."""
+    """What a box is: product, processor, architecture; and, after a colon, what of it can be lost: accelerators x
+    count, memory. By PCI ids, which are there also without a driver; what is not known is "?". Never raises."""
     host = stored.snapshot.host
     own = host.identity.value if host else None
     found = stored.snapshot.topology.accelerators
     boards = "no accelerator" if not found.value else " + ".join(
         f"{count} x {name}" for name, count in tallied(_name(device.ids) for device in found.value).items())
-    parts = [_text(own.product if own else None), boards if found.known else "?", _text(own.cpu_model if own else None),
-             _text(own.memory_gib if own else None, " GiB"), _text(own.arch if own else None)]
-    return str(clean(", ".join(parts)))
+    core = [_text(fact) for fact in ((own.product, own.cpu_model, own.arch) if own else (None,) * 3)]
+    size = [boards if found.known else "?", _text(own.memory_gib if own else None, " GiB")]
+    return str(clean(f"{', '.join(core)}{_BETWEEN}{', '.join(size)}"))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """``models``: of accelerators; None where they are not known."""
+
+    core: str
+    models: frozenset[str] | None
+
+
+def parts(text: str) -> Parts:
+    """Of what ``hardware`` gives; any other text is all core."""
+    core, found, size = text.rpartition(_BETWEEN)
+    if not found:
+        return Parts(text, frozenset())
+    boards = size.rpartition(", ")[0]
+    return Parts(core, None if boards == "?" else frozenset(
+        name for each in boards.split(" + ") if (name := each.partition(" x ")[2])))
 
 
 def _name(ids: str) -> str:

@@ -23,13 +23,13 @@ def approved(store: Store, hosts: Iterable[Host], odd: Iterable[Odd]) -> frozens
     by_name = {host.host: host for host in hosts if host.answered}
     specs: dict[tuple[str, str], Counter[str | None]] = defaultdict(Counter)
     for host in by_name.values():
-        specs[host.group, host.hardware][host.spec] += 1
+        specs[host.group, host.cohort][host.spec] += 1
     facts: dict[str, list[str]] = defaultdict(list)
     for each in odd:
         there = by_name.get(each.host)
         if there is None or there.spec is None:
             continue
-        counts = specs[there.group, there.hardware]
+        counts = specs[there.group, there.cohort]
         if there.spec != min(counts, key=lambda spec: (-counts[spec], spec or "")):
             facts[each.host].append(each.fact)
     found: set[tuple[str, str]] = set()

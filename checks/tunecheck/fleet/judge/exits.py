@@ -25,8 +25,8 @@ def exit_code(report: FleetReport, fail_on: Collection[str] = (), max_missing: s
     """0 audited, nothing of ``fail_on``; 1 something of it; 2 no host answered; 3 more than ``max_missing`` hosts did
     not answer, or only in part. What is waived, resolved or came from our own roles is no reason.
 
-    drift: something changed, differs from the fleet, or is another machine. fail and unknown: a check of the desired
-    state, or a role's dry run beside it. coverage: what would be a 3 is a 1. Raises UsageError."""
+    drift: whatever makes the last line say DRIFT. fail and unknown: of that only what a check of the desired state
+    calls so, or a role's dry run beside it. coverage: what would be a 3 is a 1. Raises UsageError."""
     wrong = sorted(set(fail_on) - set(FAIL_ON))
     if wrong:
         raise UsageError(f"--fail-on {wrong[0][:40]!r} is not one of {', '.join(FAIL_ON)}")
@@ -34,9 +34,9 @@ def exit_code(report: FleetReport, fail_on: Collection[str] = (), max_missing: s
     if not report.answered:
         return 2
     short = len(report.hosts) - report.count("ok") > allowed
-    counted = [cause for cause in report.causes if cause.counts]
+    counted = report.drift
     hit = {
-        "drift": any(cause.authority in ("previous", "majority", "identity", "reference") for cause in counted),
+        "drift": report.outcome == "drift",
         "fail": any(cause.authority == "role" or (cause.authority == "desired" and cause.outcome == "fail")
                     for cause in counted),
         "unknown": any(cause.authority == "desired" and cause.outcome == "unknown" for cause in counted),

@@ -38,13 +38,15 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     for row in open_problems:
         of_host.setdefault(row.host, []).append(row)
     states = store.hosts(audit.id)
-    said = [_host(state, _told(state, audit, of_host.get(state.host, ()))) for state in states]
+    classes = store.classes(audit.id)
+    said = [replace(_host(state, _told(state, audit, of_host.get(state.host, ()))), kin=classes.get(state.host, ""))
+            for state in states]
     hosts = tuple(sorted((*said, *_missing(store, audit, {host.host for host in said})), key=lambda host: host.host))
     after = previous.id if previous else None
     # Audits of other limits lie between the two: what they saw is theirs.
     asked = {host.host for host in hosts}
     changes = [row for row in store.changes(after, audit.id) if row.host in asked] if previous else []
-    volatile = [row for row in store.volatility(_RECENT) if row.suspicious]
+    volatile = [row for row in store.volatility(_RECENT, audit.id) if row.suspicious]
     names = {row.fact for row in volatile}
     last = done[-3:]
     recent = [row for row in store.changes(last[0].id - 1, audit.id) if row.fact in names] if volatile and last else []
@@ -65,7 +67,8 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         gone=_gone(store.problems_resolved(previous.id, audit.id)) if previous else (),
         in_change=frozenset(state.host for state in states
                             if state.newest == audit.id and state.volatile.get(_STATE) in _OPEN),
-        waivers=tuple(store.waivers()), flaps={(row.host, row.fact): row.times for row in store.flaps(_FLAP_DAYS)},
+        waivers=tuple(store.waivers()),
+        flaps={(row.host, row.fact): row.times for row in store.flaps(_FLAP_DAYS, audit.id)},
         meta=_meta(facts, options.entries),
         timeline=tuple((row.audit, row.at, row.changed, row.answered) for row in store.timeline(_TIMELINE)
                        if row.audit <= audit.id),

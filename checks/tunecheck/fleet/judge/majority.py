@@ -52,7 +52,7 @@ def votes(view: View, moves: Net, options: JudgeOptions) -> dict[Key, Vote]:
             text = canon(tally.value)
             values[text] = tally.value
             now[tally.group, tally.hardware, tally.fact][text] += tally.hosts
-    hardware = {host.host: host.hardware for host in view.hosts}
+    hardware = {host.host: host.cohort for host in view.hosts}
     earlier: dict[Key, Counter[str]] = {}
     for host, facts in moves.moves.items():
         for fact, move in facts.items():
@@ -112,7 +112,7 @@ def _back(view: View, moves: Net, found: Mapping[Key, Vote], not_of: Collection[
           options: JudgeOptions) -> tuple[list[Row], set[tuple[str, str]]]:
     """Hosts that differed at the previous audit and do not any more."""
     rows, settled = [], set()
-    hardware = {host.host: host.hardware for host in view.hosts}
+    hardware = {host.host: host.cohort for host in view.hosts}
     for host, facts in sorted(moves.moves.items()):
         for fact, move in sorted(facts.items()):
             vote = found.get((move.group, hardware.get(host, ""), fact))

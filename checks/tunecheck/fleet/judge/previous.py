@@ -29,7 +29,7 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
                 continue
             meta = view.of(fact)
             where = hosts.get(host)
-            vote = found.get((move.group, where.hardware if where else "", fact))
+            vote = found.get((move.group, where.cohort if where else "", fact))
             roll = rolled.get((move.group, fact, canon(move.value)))
             rows.append(Row(
                 "previous", meta.severity, fact, move.group, host, expected="changed", fix=meta.fix, value=move.value,

@@ -47,8 +47,8 @@ def judge(view: View, options: JudgeOptions) -> tuple[FleetReport, list[int]]:
     """The report, and which waivers covered something. Pure: equal views give equal reports."""
     another = replaced(view)
     moves = net(move for move in view.moves if move.host not in another)
-    volatile = restless(view)
-    skip = {fact.fact for fact in volatile}
+    volatile = restless(view, moves.moves)
+    skip = {fact.fact for fact in volatile if fact.left_out}
     wanted, settled = desired(view, moves.moves)
     rolled = rollouts(view, moves, options.rollout)
     found = votes(view, moves, options)
@@ -56,10 +56,8 @@ def judge(view: View, options: JudgeOptions) -> tuple[FleetReport, list[int]]:
     odd, voted = majority(view, moves, found, rolled, ruled, skip, options)
     # Where only the previous audit is asked for, the majority has not said anything yet.
     done = settled | voted if options.judges("majority") and options.judges("previous") else settled
-    if not options.judges("desired"):
-        done -= settled
     changed = previous(view, moves, found, rolled, done, skip, another)
-    rows = [*wanted, *odd, *changed, *identity(view), *roles(view, options.claims), *reference(view, skip)]
+    rows = [*wanted, *odd, *changed, *identity(view), *roles(view, options.claims), *reference(view, settled, skip)]
     rows, waived, matched = waive(view, _flapping(view, rows))
     told = causes(row for row in rows if options.judges(row.authority))
     undecided = splits(view, moves, found, {(host.group, fact) for host in view.hosts for name, fact in settled
@@ -67,7 +65,7 @@ def judge(view: View, options: JudgeOptions) -> tuple[FleetReport, list[int]]:
     return FleetReport(
         audit=view.audit, previous=view.previous, hosts=_hosts(view, told), causes=told,
         splits=undecided if options.judges("majority") else (), timeline=view.timeline,
-        judged=_judged(view, found, told),
+        judged=_judged(view, found, told), baseline=options.baseline,
         notes=(*waived, *notes(view, volatile, moves.back))), matched
 
 

@@ -26,7 +26,8 @@ class Meta:
 
 @dataclass(frozen=True)
 class Host:
-    """One host in one audit. ``outcomes``: check family -> its worst outcome. ``unknown``: fact or family -> reason."""
+    """One host in one audit. ``outcomes``: check family -> its worst outcome. ``unknown``: fact or family -> reason.
+    ``kin``: the hardware of those it is compared with, where that is not its own (it lost a GPU)."""
 
     host: str
     group: str
@@ -42,6 +43,11 @@ class Host:
     problems: tuple[Problem, ...] = ()
     outcomes: Mapping[str, str] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
+    kin: str = ""
+
+    @property
+    def cohort(self) -> str:
+        return self.kin or self.hardware
 
     @property
     def answered(self) -> bool:

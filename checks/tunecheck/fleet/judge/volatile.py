@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .view import Move, View, canon
 
-__all__ = ["Restless", "restless"]
+__all__ = ["LEFT_OUT", "Restless", "restless"]
+
+#: Said wherever a report is silent about changes; it stays where only a part of the report is shown.
+LEFT_OUT = "it is left out of drift"
 
 #: A date, a time of day, a random id.
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}|\d{1,2}:\d{2}:\d{2}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|"
@@ -20,24 +23,30 @@ _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 
 @dataclass(frozen=True)
 class Restless:
-    """``rate``: changes per host and audit; ``proposed``: the class to give."""
+    """``rate``: changes per host and audit; ``proposed``: the class to give. ``left_out``: of drift, which nothing but
+    the registry and long evidence may do; ``hidden``: hosts on which it changed since the previous audit."""
 
     fact: str
     rate: float
     proposed: str
+    left_out: bool = False
+    hidden: int = 0
 
     @property
     def note(self) -> str:
-        return (f"{self.fact} looks volatile: {self.rate:.2f} changes per host and audit; it is left out of drift; "
-                f"proposed class: {self.proposed}")
+        what = (f"{LEFT_OUT}, {self.hidden} change{'s' * (self.hidden != 1)} since the previous audit"
+                if self.left_out else "it counts as drift all the same")
+        return f"{self.fact} looks volatile: {self.rate:.2f} changes per host and audit; {what}; proposed class: " \
+               f"{self.proposed}"
 
 
-def restless(view: View) -> list[Restless]:
-    """Facts of class config that look volatile to the store, by name."""
+def restless(view: View, changed: Mapping[str, Mapping[str, Move]]) -> list[Restless]:
+    """Facts of class config that look volatile to the store, by name. ``changed``: host -> fact -> how."""
     moves: dict[str, list[Move]] = defaultdict(list)
     for move in view.recent:
         moves[move.fact].append(move)
-    return [Restless(row.fact, row.change_rate, proposed(moves[row.fact]))
+    hidden = Counter(fact for facts in changed.values() for fact in facts)
+    return [Restless(row.fact, row.change_rate, proposed(moves[row.fact]), row.sure, hidden[row.fact])
             for row in sorted(view.volatile, key=lambda row: row.fact)
             if row.suspicious and view.of(row.fact).kind == "config"]
 

@@ -18,10 +18,12 @@ def document(report: FleetReport) -> dict[str, Any]:
     says whether it is drift: not resolved, not waived, not merely what our own roles did."""
     return {
         "schema": "tunecheck/fleet/1", "tunecheck": __version__, "audit": audit_of(report.audit),
-        "previous": audit_of(report.previous) if report.previous else None,
+        "previous": audit_of(report.previous) if report.previous else None, "baseline": report.baseline,
+        "fact": report.fact,
         "summary": {
             "verdict": verdict(report), "asked": max(report.audit.asked, len(report.hosts)),
-            "answered": report.answered, "drift": sum(cause.counts for cause in report.causes),
+            "answered": report.answered, "drift": len(report.drift),
+            "outcome": report.outcome,
             "hosts": {status: report.count(status) for status in STATUSES},     # type: ignore[arg-type]
             "causes": {word: sum(kind(cause) == word for cause in report.causes)
                        for word in ("new", "known", "resolved", "waived", "intended")},

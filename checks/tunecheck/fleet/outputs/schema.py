@@ -57,13 +57,14 @@ _HOST = _object(
     host=_TEXT, group=_TEXT, hardware=_TEXT, status=_STATUS, reason=_TEXT, outcomes=_map(_TEXT), drifted=_COUNT,
     unknown=_map(_TEXT), problems=_list(_PROBLEM), last_ok=_MAYBE_COUNT, last_ok_at=_MAYBE_TIME, in_change=_FLAG)
 _SUMMARY = _object(
-    verdict=_TEXT, asked=_COUNT, answered=_COUNT, drift=_COUNT,
+    verdict=_TEXT, outcome={"enum": ["drift", "clean", "unknown"]}, asked=_COUNT, answered=_COUNT, drift=_COUNT,
     hosts=_object(**{status: _COUNT for status in STATUSES}),
     causes=_object(new=_COUNT, known=_COUNT, resolved=_COUNT, waived=_COUNT, intended=_COUNT))
 _SPLIT = _object(group=_TEXT, fact=_TEXT, note=_TEXT, shares=_list(_object(value=_VALUE, hosts=_COUNT)))
 _FLEET = _document(
     "tunecheck audit, drift and fleet --json", schema={"const": "tunecheck/fleet/1"}, tunecheck=_TEXT, audit=_AUDIT,
-    previous=_maybe(_AUDIT), summary=_SUMMARY, causes=_list(_CAUSE), splits=_list(_SPLIT), hosts=_list(_HOST),
+    previous=_maybe(_AUDIT), baseline=_TEXT, fact=_TEXT, summary=_SUMMARY, causes=_list(_CAUSE),
+    splits=_list(_SPLIT), hosts=_list(_HOST),
     timeline=_list(_object(audit=_COUNT, at=_TIME, changes=_COUNT, answered=_COUNT)),
     judged=_list(_object(group=_TEXT, fact=_TEXT)), notes=_list(_TEXT))
 _ROWS = {

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...report.terminal import Style, safe, wrap
 from ..verdict import Cause, FleetReport, HostRow, Split
-from .words import ago, change, clock, coverage, fold, gaps, interval, kind, shown_apart, titled
+from .losses import losses
+from .words import ago, change, clock, compared, coverage, fold, gaps, interval, kind, shown_apart, titled
 
 __all__ = ["entry", "marked", "terminal", "verdict"]
 
@@ -27,8 +28,7 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
     audit = report.audit
     lines = entry("", [f"tunecheck audit #{audit.id}, {clock(audit.started)} ({ago(audit.started, now)}), {audit.scope}"
                        + (f": {audit.note}" if audit.note else "")], style)
-    before = f"compared with #{report.previous.id}" if report.previous else "the first audit of these hosts"
-    lines += entry("", [f"{coverage(report)}; {before}"], style)
+    lines += entry("", [f"{coverage(report)}; {compared(report)}"], style)
     if audit.finished is None:
         lines += entry("", ["This audit is not finished: what it has not heard yet stands as INCOMPLETE."], style)
     kinds: dict[str, list[Cause]] = {}
@@ -36,10 +36,10 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
         kinds.setdefault("counts" if cause.counts else kind(cause), []).append(cause)
     open_ones = kinds.get("counts", [])
     lines += ["", *entry("", [f"CAUSES  {_summary(report)}"], style)]
-    for section, most in (([_cause(cause, style, verbose, now) for cause in open_ones], _ENTRIES),
+    for section, most in ((_causes(open_ones, style, verbose, now), _ENTRIES),
                           ([_split(each, style) for each in report.splits], _SPLITS),
                           (list(_incomplete(report, style, verbose)), _ENTRIES),
-                          *(([_cause(cause, style, verbose, now) for cause in kinds.get(word, [])], _ENTRIES)
+                          *((_causes(kinds.get(word, []), style, verbose, now), _ENTRIES)
                             for word in ("intended", "waived", "resolved")),
                           ([entry("NOTE", [note], style) for note in report.notes], _ENTRIES)):
         if section:
@@ -55,17 +55,19 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
 
 def verdict(report: FleetReport) -> str:
     """The last line: DRIFT, CLEAN or UNKNOWN, on how many hosts, and how many were not heard."""
-    counted = [cause for cause in report.causes if cause.counts]
+    counted = report.drift
     hosts = {host for cause in counted for host in cause.hosts}
     silent = max(report.audit.asked, len(report.hosts)) - report.answered
     partial = report.count("partial")
     gaps = [f"{silent} did not answer"] * bool(silent) + [f"{partial} answered in part"] * bool(partial)
     tail = f"; {' and '.join(gaps)}" if gaps else ""
-    if not report.answered and not counted:
-        return f"UNKNOWN: no host answered, nothing was judged{tail}"
-    if not counted:
-        return f"CLEAN: no drift on the {report.answered} host{'s' * (report.answered != 1)} that answered{tail}"
-    return f"DRIFT: {_plural(len(counted), 'cause')} on {_plural(len(hosts), 'host')}{tail}"
+    of = f" of {report.fact}" if report.fact else ""
+    if report.outcome == "unknown":
+        earlier = f"; {_plural(len(counted), 'cause')}{of} from earlier audits" if counted else ""
+        return f"UNKNOWN: no host answered, nothing was judged{earlier}{tail}"
+    if report.outcome == "clean":
+        return f"CLEAN: no drift{of} on the {_plural(report.answered, 'host')} that answered{tail}"
+    return f"DRIFT: {_plural(len(counted), 'cause')}{of} on {_plural(len(hosts), 'host')}{tail}"
 
 
 def entry(mark: str, parts: list[str], style: Style, first: str = "") -> list[str]:
@@ -99,7 +101,15 @@ def _summary(report: FleetReport) -> str:
     return "; ".join([open_ones or "none", *([", ".join(rest)] if rest else [])])
 
 
-def _cause(cause: Cause, style: Style, verbose: bool, now: float) -> list[str]:
+def _causes(causes: list[Cause], style: Style, verbose: bool, now: float) -> list[list[str]]:
+    if verbose:
+        return [_cause(cause, style, verbose, now) for cause in causes]
+    return [_cause(cause, style, verbose, now, f"{_plural(others, 'more fact')} of the same audit: "
+                   f"{_plural(lost, 'GPU')} fewer (-v lists them)" if others else "")
+            for cause, lost, others in losses(causes)]
+
+
+def _cause(cause: Cause, style: Style, verbose: bool, now: float, more: str = "") -> list[str]:
     word = kind(cause)
     mark = word.upper() if word in ("waived", "resolved") else cause.severity.upper()
     remarks = [word] if mark == cause.severity.upper() else []
@@ -112,6 +122,8 @@ def _cause(cause: Cause, style: Style, verbose: bool, now: float) -> list[str]:
                                          _needs(cause) if word not in ("waived", "resolved") else "") if part)]
     if cause.text and cause.text not in first and word != "resolved":
         parts.append(cause.text)
+    if more:
+        parts.append(more)
     if cause.waived:
         waived = cause.waived
         parts.append(f"waiver {waived.id} until {clock(waived.until)} by {waived.author}: {waived.reason}")

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..verdict import Cause, FleetReport, HostRow, Since
 
-__all__ = ["SEVERITIES", "STATUSES", "ago", "change", "clock", "coverage", "days", "fold", "gaps", "groups", "interval",
-           "kind", "natural", "shown", "shown_apart", "titled"]
+__all__ = ["SEVERITIES", "STATUSES", "ago", "change", "clock", "compared", "coverage", "days", "fold", "gaps", "groups",
+           "interval", "kind", "natural", "shown", "shown_apart", "titled"]
 
 SEVERITIES = ("high", "medium", "low")
 #: As in model.Status, what answered first.
@@ -140,6 +140,16 @@ def coverage(report: FleetReport) -> str:
     asked = max(report.audit.asked, len(report.hosts))
     return f"{asked} host{'s' if asked != 1 else ''}: {', '.join(parts) or 'none answered'}" + (
         f"; {some} that {'is' if some == 1 else 'are'} ok do{'es' * (some == 1)} not know some facts" if some else "")
+
+
+def compared(report: FleetReport) -> str:
+    """"compared with #364", or with whatever was asked for instead."""
+    what, _, name = report.baseline.partition(":")
+    beside = {"host": f"compared with host {name} in this audit, and with the desired state",
+              "majority": "compared with the majority of each group, and with the desired state",
+              "desired": "compared with the desired state alone"}
+    return beside.get(what) or (f"compared with #{report.previous.id}" if report.previous else
+                                "the first audit of these hosts")
 
 
 def gaps(hosts: Iterable[HostRow]) -> list[tuple[str, str, list[HostRow]]]:

@@ -14,18 +14,16 @@ from ..verdict import Since
 from . import audits
 from .hot import Hot, uncollected
 from .moments import ANSWERED, SNAP_END, during, since, times
-from .rows import CensusRow, Flap, Outlier, Volatile
+from .peers import peers
+from .rows import CensusRow, Flap, Outlier
 from .schema import host, snap, span
 from .spans import covered
 
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["census", "flaps", "outliers", "volatility"]
+__all__ = ["census", "classes", "flaps", "outliers"]
 
-#: A fact that moves on more than this share of the hosts, in half of the audits or more, and again and again on the
-#: same ones, is no setting. A rollout moves every host once.
-MOVING, AGAIN = 0.05, 1.25
 #: No value: the host does not have the fact.
 ABSENT = 0
 
@@ -68,22 +66,45 @@ class Fleet:
     values: dict[int | None, Any]
 
 
-def _fleet(store: Store, connection: Connection, number: int) -> Fleet:
+def _members(store: Store, connection: Connection,
+             number: int) -> tuple[dict[int, tuple[str, Cohort]], dict[int, Unknown]]:
+    """Every host that answered, with its name and its cohort; and what those that answered in part do not know."""
     rows = connection.execute(
         select(host.c.id, host.c.name, snap.c.about_id).join(snap, snap.c.host_id == host.c.id)
         .where(snap.c.from_audit <= number, number <= SNAP_END, snap.c.status.in_(ANSWERED))).all()
     abouts = store.interned.decoded(connection, {row.about_id for row in rows})
+    came: dict[int, int] = {}
+    if len({abouts[about]["hardware"] for _, _, about in rows}) > 1:
+        first = select(snap.c.host_id, func.min(snap.c.from_audit).label("begun")).where(
+            snap.c.status.in_(ANSWERED)).group_by(snap.c.host_id).subquery()
+        came = dict(iter(connection.execute(select(snap.c.host_id, snap.c.about_id).join(
+            first, (first.c.host_id == snap.c.host_id) & (first.c.begun == snap.c.from_audit)))))
+    then = store.interned.decoded(connection, set(came.values()))
+    classes = peers({host_id: (abouts[about]["group"], abouts[about]["hardware"],
+                               then[came[host_id]]["hardware"] if host_id in came else abouts[about]["hardware"])
+                     for host_id, _, about in rows})
+    cohorts: dict[Cohort, Cohort] = {}      # one object each: hashing a hundred thousand equal ones is not free
     members: dict[int, tuple[str, Cohort]] = {}
     unknown: dict[int, Unknown] = {}
-    cohorts: dict[int, Cohort] = {}
     for host_id, name, about in rows:
-        cohort = cohorts.setdefault(about, (abouts[about]["group"], abouts[about]["hardware"]))
-        members[host_id] = (name, cohort)
+        cohort = (abouts[about]["group"], classes[host_id])
+        members[host_id] = (name, cohorts.setdefault(cohort, cohort))
         if abouts[about]["unknown"]:
             unknown[host_id] = Unknown(tuple(abouts[about]["unknown"]), frozenset(abouts[about].get("told", ())))
+    return members, unknown
+
+
+def classes(store: Store, audit_id: int | None) -> dict[str, str]:
+    number = audits.head(store, audit_id).id
+    with store.db.read() as connection:
+        return {name: hardware for name, (_, hardware) in _members(store, connection, number)[0].values()}
+
+
+def _fleet(store: Store, connection: Connection, number: int) -> Fleet:
+    members, unknown = _members(store, connection, number)
     names = store.interned.facts(connection)
     newest = connection.execute(select(func.max(span.c.from_audit))).scalar() or 0
-    by_cohort: dict[Cohort, dict[int, Tally]] = {cohort: {} for cohort in cohorts.values()}
+    by_cohort: dict[Cohort, dict[int, Tally]] = {cohort: {} for _, cohort in members.values()}
     of_host = {host_id: by_cohort[cohort] for host_id, (_, cohort) in members.items()}
     for part in (_NOW if number >= newest else _THEN).parts(connection, {"then": number}):
         for row in part:
@@ -167,17 +188,19 @@ def _others(fleet: Fleet, cohort: Cohort, fact_id: int, tally: Tally, majority: 
             yield host_id, ABSENT, None, None
 
 
-def flaps(store: Store, days: float) -> list[Flap]:
+def flaps(store: Store, days: float, audit_id: int | None = None) -> list[Flap]:
     with store.db.read() as connection:
         when = times(store, connection)
-        start = store.clock() - days * 86_400
+        last = max(when, default=0) if audit_id is None else audit_id
+        start = (store.clock() if audit_id is None else when.get(last, 0.0)) - days * 86_400
         first = min((number for number, at in when.items() if at >= start), default=None)
         if first is None:
             return []
         seen: dict[tuple[int, int], list[int | None]] = {}
         for host_id, fact_id, before, value in connection.execute(
                 select(span.c.host_id, span.c.fact_id, span.c.before_id, span.c.value_id)
-                .where(span.c.from_audit >= first, span.c.baseline == false()).order_by(span.c.from_audit)):
+                .where(span.c.from_audit >= first, span.c.from_audit <= last, span.c.baseline == false())
+                .order_by(span.c.from_audit)):
             seen.setdefault((host_id, fact_id), [before]).append(value)
         null = store.interned.null(connection)
         hosts = dict(iter(connection.execute(select(host.c.id, host.c.name))))
@@ -188,35 +211,3 @@ def flaps(store: Store, days: float) -> list[Flap]:
         if distinct < len(values):
             found.append(Flap(hosts[host_id], names[fact_id], len(values) - 1, distinct))
     return sorted(found, key=lambda flap: (-flap.times, flap.host, flap.fact))
-
-
-def volatility(store: Store, last: int) -> list[Volatile]:
-    heads = audits.listed(store, last)
-    if len(heads) < 2:
-        return []
-    window = {head.id for head in heads[1:]}
-    with store.db.read() as connection:
-        changed: dict[int, Counter[int]] = defaultdict(Counter)     # fact -> audit -> changes
-        touched: dict[int, set[int]] = defaultdict(set)
-        for fact_id, host_id, number in connection.execute(
-                select(span.c.fact_id, span.c.host_id, span.c.from_audit)
-                .where(span.c.from_audit >= min(window), span.c.baseline == false())):
-            if number in window:
-                changed[fact_id][number] += 1
-                touched[fact_id].add(host_id)
-        held = {fact_id: (hosts, distinct) for fact_id, hosts, distinct in connection.execute(
-            select(span.c.fact_id, func.count(), func.count(span.c.value_id.distinct()))
-            .where(span.c.until_audit.is_(None)).group_by(span.c.fact_id))} if changed else {}
-        names = store.interned.facts(connection)
-    found = [_restless(names[fact_id], *held.get(fact_id, (len(touched[fact_id]), 1)), audits_, len(touched[fact_id]),
-                       len(window)) for fact_id, audits_ in changed.items()]
-    return sorted(found, key=lambda row: (not row.suspicious, -row.change_rate, row.fact))
-
-
-def _restless(name: str, hosts: int, distinct: int, changed: Counter[int], touched: int, steps: int) -> Volatile:
-    total = sum(changed.values())
-    moved = sum(count > MOVING * hosts for count in changed.values())
-    suspicious = steps >= 3 and 2 * moved >= steps and total >= AGAIN * touched
-    return Volatile(name, hosts, distinct / hosts, total / (hosts * steps), suspicious, "" if not suspicious else
-                    f"{name}: changed {total} times on {touched} of {hosts} hosts in {steps + 1} audits; it moves like "
-                    "a reading, not like a setting, and does not belong in the history")

@@ -163,7 +163,7 @@ class Flap:
 class Volatile:
     """How restless a fact is. ``distinct_share``: different values per host that has it. ``change_rate``: changes per
     host and audit. ``suspicious``: it moves like a gauge or counter and does not belong in the history; ``why`` says
-    so in one line."""
+    so in one line. ``sure``: so long, on so many hosts, each to other values, that it can be nothing else."""
 
     fact: str
     hosts: int
@@ -171,6 +171,7 @@ class Volatile:
     change_rate: float
     suspicious: bool = False
     why: str = ""
+    sure: bool = False
 
 
 @dataclass(frozen=True)

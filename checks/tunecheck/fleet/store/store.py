@@ -13,7 +13,7 @@ import zstandard
 
 from ..model import AuditHead, Seen
 from ..verdict import Since
-from . import audits, census, changes, database, findings, history, hosts, keep, parquet, put, waivers
+from . import audits, census, changes, database, findings, history, hosts, keep, parquet, put, volatility, waivers
 from .interned import Interned
 from .rows import (
     CensusRow,
@@ -194,19 +194,24 @@ class Store:
         """How many hosts have which value, per group, hardware and fact, as of that audit."""
         return census.census(self, audit_id)
 
+    def classes(self, audit_id: int | None = None) -> dict[str, str]:
+        """Host -> the hardware that the hosts it is compared with have, of every host that answered that audit."""
+        return census.classes(self, audit_id)
+
     def outliers(self, share: float = 0.8, at_least: int = 5, audit_id: int | None = None) -> list[Outlier]:
         """Every host that differs from at least ``share`` of the at least ``at_least`` hosts of its group and
         hardware that know the fact."""
         return census.outliers(self, share, at_least, audit_id)
 
-    def flaps(self, days: float = 30) -> list[Flap]:
-        """Facts that went back to a value they had left, in the last ``days``; most changes first."""
-        return census.flaps(self, days)
+    def flaps(self, days: float = 30, audit_id: int | None = None) -> list[Flap]:
+        """Facts that went back to a value they had left, in the last ``days`` (before that audit); most changes
+        first."""
+        return census.flaps(self, days, audit_id)
 
-    def volatility(self, last: int = 10) -> list[Volatile]:
-        """The facts that changed in the last audits, most restless first; ``suspicious`` ones are wrongly kept as
-        history."""
-        return census.volatility(self, last)
+    def volatility(self, last: int = 10, audit_id: int | None = None) -> list[Volatile]:
+        """The facts that changed in the last audits (up to that one), most restless first; ``suspicious`` ones are
+        wrongly kept as history."""
+        return volatility.volatility(self, last, audit_id)
 
     # -- waivers ------------------------------------------------------------------------------------------------------
 

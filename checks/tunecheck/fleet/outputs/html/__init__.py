@@ -49,7 +49,8 @@ def html(report: FleetReport) -> str:
     told = [_cause(index, cause) for index, cause in enumerate([*causes, *rest][:_CAUSES])]
     word = verdict(report).partition(":")[0]
     text = environment.get_template("fleet.html.j2").render(
-        report=report, version=__version__, policy=policy(style, script), style=style, script=script, word=word,
+        report=report, version=__version__, policy=policy(style, script), style=style, script=script,
+        word=word, compared=words.compared(report),
         outcome={"DRIFT": "fail", "UNKNOWN": "unknown"}.get(word, "warn" if _gaps(report) else "pass"),
         says=verdict(report).partition(": ")[2], coverage=words.coverage(report), clock=clock, shown=words.shown,
         severities=[(severity, sum(cause.severity == severity for cause in causes)) for severity in SEVERITIES],
