@@ -101,6 +101,13 @@ def test_a_digest_has_ten_lines_at_most(make: Callable[..., dict[str, Any]]) -> 
     assert HOSTILE not in slack(hostile())["text"] if make is slack else True
 
 
+def test_a_lost_gpu_is_one_line() -> None:
+    lost = tuple(cause(authority="majority", hosts=("gpu001",), fact=fact, before=before, value=value)
+                 for fact, before, value in (("gpu.bar1", {"65536": 8}, {"65536": 7}), ("gpu.count", 8, 7)))
+    [_, line] = event(report(causes=lost), "")["text"].splitlines()
+    assert line == "NEW HIGH h100-a gpu.count: 8 -> 7 on gpu001, and 1 more of it"
+
+
 def test_an_overloaded_server_is_asked_again(server: _Server) -> None:
     server.answers = [503, 429, 204]
     assert post(Hook(server.url, waits=(0.01, 0.01)), example()) and len(server.got) == 3
