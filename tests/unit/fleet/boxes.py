@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 SSHD = shutil.which("sshd", path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin")))
 STAND_IN = """#!/bin/sh
 [ "$1" = snapshot ] || exit 2
@@ -134,6 +136,11 @@ class Boxes:
             assert box.process is not None
             box.process.wait()
             box.process = None
+        # What a session ran and its sshd, ended before it, no longer has among its children.
+        for process in psutil.process_iter(["cmdline"]):
+            if any(word.startswith(f"{self.folder}/") for word in process.info["cmdline"] or ()):
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
 
 
 def _public(key: Path) -> str:

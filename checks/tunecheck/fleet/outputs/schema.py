@@ -80,7 +80,7 @@ _ROWS = {
         id=_COUNT, fact=_TEXT, host=_MAYBE_TEXT, group=_MAYBE_TEXT, value=_MAYBE_TEXT, until=_MAYBE_TIME, reason=_TEXT,
         author=_TEXT, created=_TIME, last_matched=_MAYBE_COUNT, kind={"enum": ["waive", "accept"]}),
     "Volatile": _object(fact=_TEXT, hosts=_COUNT, distinct_share={"type": "number"}, change_rate={"type": "number"},
-                        suspicious=_FLAG, why=_TEXT),
+                        suspicious=_FLAG, why=_TEXT, sure=_FLAG),
 }
 _LIST = {**_document(
     "tunecheck fleet, drift, history, blame and waive --json: lists", schema={"const": "tunecheck/fleet-list/1"},
