@@ -2,7 +2,7 @@
 #   make demo       set up, build and boot the lab box, provision it, print its preflight report
 #   make demo-down  end the lab box
 #   make test       set up and run every test this machine can run     (TESTS="-k grub" narrows; LONG=1: and
-#                   what takes another half an hour: a driver's VM session, Debian's own driver)
+#                   what takes another hour: VM sessions of drivers, serving and the fleet)
 #   make ptx        compile the GPU kernels after a change of tunecheck.cu (needs nvcc)
 #   make setup | lint | lock | clean
 PYTHON ?= python3

@@ -15,6 +15,7 @@ from tests.lab.conftest import MakeBox
 
 from lab import engine, layer, recipe
 
+pytestmark = pytest.mark.long
 UNIT = "tunecheck-inference"
 _ASK = ("curl -sS -m 60 -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' "
         "-d '{\"model\": \"tiny\", \"max_tokens\": 8, \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}' "
