@@ -1,5 +1,5 @@
 # The front door. Everything below needs Python >= 3.11 and, for the lab, an x86-64 Debian or Ubuntu.
-#   make demo       set up, build and boot the lab box, provision it, print its preflight report
+#   make demo       set up, build and boot the lab box, provision it, prove it, let it serve and ask it
 #   make demo-down  end the lab box
 #   make test       set up and run every test this machine can run     (TESTS="-k grub" narrows; LONG=1: and
 #                   what takes another hour: VM sessions of drivers, serving and the fleet)
