@@ -109,8 +109,9 @@ def live(modules):
 def refuse_unknown(module, modules):
     """Fail where an installed module does not know a parameter: the kernel would only log it."""
     for name in sorted(modules):
-        code, out, _err = module.run_command(["/sbin/modinfo", "-F", "parm", name])
-        if code != 0:
+        asked = (module.run_command(["/sbin/modinfo", "-F", "parm", file]) for file in modprobe.file_names(name))
+        out = next((out for code, out, _err in asked if code == 0), None)
+        if out is None:
             continue    # not installed (yet): the driver role brings it
         known = {line.split(":", 1)[0] for line in out.splitlines()}
         for parameter in sorted(modules[name]):

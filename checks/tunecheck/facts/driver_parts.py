@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ..formats.modprobe import file_names
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known
 
@@ -73,7 +74,14 @@ def _library(host: Host, name: str) -> Fact[str]:
 
 
 def _module(host: Host, release: str) -> Fact[ModuleFile]:
-    argv = ("modinfo", "-k", release, "nvidia")
+    """Under each of the names that its file may have; where none is, what was said of the first."""
+    asked = (_named(host, release, name) for name in file_names("nvidia"))
+    first = next(asked)
+    return next((fact for fact in asked if fact.known), first) if first.missing else first
+
+
+def _named(host: Host, release: str, name: str) -> Fact[ModuleFile]:
+    argv = ("modinfo", "-k", release, name)
     source = " ".join(argv)
     try:
         done = host.run(argv, 5.0)

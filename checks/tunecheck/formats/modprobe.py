@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Iterable, Optional
 
-__all__ = ["CONF", "NOUVEAU_CONF", "NVIDIA_PARAMS", "blacklisted", "normalise_module", "nvidia_shows", "parse_options",
-           "render_blacklist", "render_options", "same_value"]
+__all__ = ["CONF", "NOUVEAU_CONF", "NVIDIA_PARAMS", "blacklisted", "file_names", "normalise_module", "nvidia_shows",
+           "parse_options", "render_blacklist", "render_options", "same_value"]
 
 #: Sorts after what distributions and drivers install; a later value of the same parameter wins.
 CONF = "/etc/modprobe.d/zz-tunecheck.conf"
@@ -88,3 +88,12 @@ def nvidia_shows(listing: str, parameter: str) -> Optional[str]:
     name = parameter[len("NVreg_"):] if parameter.startswith("NVreg_") else parameter
     found = re.search(r"^%s:[ \t]*(.*)$" % re.escape(_SHOWN_AS.get(name, name)), listing, re.MULTILINE)
     return found.group(1).strip().strip('"') if found else None
+
+
+def file_names(name: str) -> tuple[str, ...]:
+    """The names that a module's file may have. Debian's packages have nvidia-current-open-uvm.ko (and without "open")
+    for nvidia-uvm, which an install line of modprobe.d knows and modinfo does not."""
+    start, line, rest = name.replace("_", "-").partition("-")
+    if start != "nvidia":
+        return (name,)
+    return (name, "nvidia-current-open" + line + rest, "nvidia-current" + line + rest)

@@ -6,7 +6,7 @@ import os
 import platform
 
 from ansible.module_utils.bootloader import BootloaderError, detect
-from ansible.module_utils.tunecheck.formats import bls
+from ansible.module_utils.tunecheck.formats import bls, modprobe
 
 __all__ = ["loaded_version", "module_version", "next_kernel", "with_headers"]
 
@@ -33,13 +33,13 @@ def with_headers(releases):
 
 def module_version(module, release, name="nvidia"):
     """The version of a module installed for a kernel, empty where there is none; "unknown" where it states none."""
-    code, out, _err = module.run_command(
-        [module.get_bin_path("modinfo", True, ["/sbin", "/usr/sbin"]), "-k", release, name],
-        environ_update={"LC_ALL": "C"})
-    if code != 0:
-        return ""
-    fields = dict(line.split(":", 1) for line in out.splitlines() if ":" in line)
-    return fields.get("version", "unknown").strip()
+    modinfo = module.get_bin_path("modinfo", True, ["/sbin", "/usr/sbin"])
+    for file in modprobe.file_names(name):
+        code, out, _err = module.run_command([modinfo, "-k", release, file], environ_update={"LC_ALL": "C"})
+        if code == 0:
+            fields = dict(line.split(":", 1) for line in out.splitlines() if ":" in line)
+            return fields.get("version", "unknown").strip()
+    return ""
 
 
 def loaded_version(read_text):

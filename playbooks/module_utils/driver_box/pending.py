@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ansible.module_utils.box_io import read_text
+from ansible.module_utils.tunecheck.formats import modprobe
 
 from .kernels import loaded_version, module_version
 from .reads import nvidia_functions
@@ -19,10 +20,13 @@ def nouveau_there(module, releases):
 
 def _newer_than_boot(module, release):
     """Whether the module file was put there after this boot."""
-    code, out, _err = module.run_command(["modinfo", "-k", release, "-F", "filename", "nvidia"])
     boot = [int(line.split()[1]) for line in read_text("/proc/stat").splitlines() if line.startswith("btime ")]
-    path = out.strip()
-    return bool(code == 0 and boot and os.path.exists(path) and os.stat(path).st_ctime > boot[0])
+    for name in modprobe.file_names("nvidia"):
+        code, out, _err = module.run_command(["modinfo", "-k", release, "-F", "filename", name])
+        path = out.strip()
+        if code == 0:
+            return bool(boot and os.path.exists(path) and os.stat(path).st_ctime > boot[0])
+    return False
 
 
 def waiting(module, release, version, to_come=False):

@@ -104,3 +104,17 @@ def test_garbage_from_every_command_and_file(garbage: str) -> None:
     findings = judge(Case(gather(machine.host(), None, True)), "host")
     assert {each.outcome for each in findings if each.id == "driver-pending"} == {"unknown"}
     assert {each.outcome for each in findings if each.id == "driver-stuck"} == {"unknown"}
+
+
+def test_debians_own_module_is_found_under_its_files_name() -> None:
+    machine = trees.driver(trees.full(trees.switch(0)))
+    asked = ("modinfo", "-k", "6.12.1", "nvidia")
+    found = machine.runs.pop(asked)
+    machine.runs[asked] = Completed(asked, 1, "", "modinfo: ERROR: Module nvidia not found.\n")
+    open_one = (*asked[:3], "nvidia-current-open")
+    machine.runs[open_one] = Completed(open_one, 0, found.stdout, "")
+    fact = driver_parts.driver_parts(machine.host(), True, ("6.12.1", "6.12.1")).modules["6.12.1"]
+    assert fact.value is not None and fact.source.endswith("nvidia-current-open")
+    del machine.runs[open_one]
+    fact = driver_parts.driver_parts(machine.host(), True, ("6.12.1", "6.12.1")).modules["6.12.1"]
+    assert fact.missing and fact.source.endswith(" nvidia")

@@ -279,7 +279,8 @@ def test_the_verbs_for_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "new/hosts.json").stat().st_mode & 0o777 == 0o600
     assert run("token", "gpu2", "--certificate") == ""
-    assert [line.split("\t")[:3] for line in run("hosts").splitlines()] == [["gpu1", "h100", "1"], ["gpu2", "all", "0"]]
+    assert [line.split("\t")[:3] for line in run("hosts").splitlines()] == [
+        ["host", "group", "tokens"], ["gpu1", "h100", "1"], ["gpu2", "all", "0"]]
     # The receiver's own libraries are an extra: only to listen needs them.
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     done = CliRunner().invoke(ingest, ["--state", str(tmp_path / "new")])

@@ -40,7 +40,7 @@ def test_an_answer() -> None:
     found = seen(answer(box()))
     assert (found.host, found.group, found.tunecheck, found.spec) == ("gpu01", "h100", __version__, frozen().digest)
     assert found.boot_id == "11111111-2222-3333-4444-555555555555" and found.key and len(found.key) == 32
-    assert found.hardware.startswith("SYS-521GE-TNRT, 2 x RTX PRO 6000")
+    assert found.hardware.startswith("SYS-521GE-TNRT, AMD EPYC 9575F") and "2 x RTX PRO 6000" in found.hardware
     assert found.known["driver.loaded"] == "595.71.05" and found.known["package.nvidia-container-toolkit"] == "1.18.0-1"
     assert found.known["identity.hostname"] == "box1"
     assert found.volatile["boot.id"] == found.boot_id and "events.xids" in found.volatile

@@ -41,3 +41,9 @@ def test_bls_entry_gets_another_command_line_and_title() -> None:
     entry = "title Debian\nversion 6.12\nlinux /6.12/linux\noptions root=/dev/vda ro\noptions quiet\n"
     assert bls.options(entry) == "root=/dev/vda ro quiet"
     assert bls.retitle(bls.with_options(entry, "ro x"), "trial") == "title trial\nlinux /6.12/linux\noptions ro x\n"
+
+
+def test_a_module_of_debians_packages_has_a_file_of_another_name() -> None:
+    assert modprobe.file_names("nvidia") == ("nvidia", "nvidia-current-open", "nvidia-current")
+    assert modprobe.file_names("nvidia_uvm")[1:] == ("nvidia-current-open-uvm", "nvidia-current-uvm")
+    assert modprobe.file_names("nouveau") == ("nouveau",)
