@@ -86,7 +86,7 @@ def finish(report: FleetReport, wanted: dict[str, str | None], verbose: bool, fa
     from ..report.outputs import to_standard_output
     from ..report.terminal import style_for
     from .judge.exits import exit_code
-    from .reports import rendered, write_all
+    from .outputs import rendered, write_outputs
 
     code = exit_code(report, fail_on, max_missing)
     alone = to_standard_output(wanted)
@@ -96,7 +96,7 @@ def finish(report: FleetReport, wanted: dict[str, str | None], verbose: bool, fa
         from .outputs.terminal import terminal
 
         text = terminal(report, style_for(sys.stdout), verbose)
-    say(text, lambda: [*write_all(wanted, report), *then()], alone is not None)
+    say(text, lambda: [*write_outputs(wanted, report), *then()], alone is not None)
     raise SystemExit(code)
 
 

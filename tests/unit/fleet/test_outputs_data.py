@@ -207,8 +207,8 @@ def test_files_that_name_hosts_are_private(tmp_path: Path) -> None:
     wanted["prometheus"] = str(tmp_path / "audit.prom")
     kept = tmp_path / "audit.html"
     kept.write_text("old")
-    kept.chmod(0o640)
+    kept.chmod(0o644)      # whatever was there before
     notes = write_outputs({**wanted, "webhook": None}, example())
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
-    assert modes == {"audit.json": 0o600, "audit.junit": 0o600, "audit.html": 0o640, "audit.prom": 0o644}
+    assert modes == {"audit.json": 0o600, "audit.junit": 0o600, "audit.html": 0o600, "audit.prom": 0o644}
     assert notes[0] == f"JSON: {wanted['json']}" and "old" not in kept.read_text()[:10]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from ...report.output import PRIVATE, write_file
 from ...report.outputs import KINDS
@@ -34,12 +33,11 @@ def rendered(kind: str, report: FleetReport) -> str:
 
 def write_outputs(wanted: Mapping[str, str | None], report: FleetReport) -> list[str]:
     """Write every document that goes to a file (kind -> place, "-" and None are not written), once all of them are
-    ready; returns a note about each. What names hosts and their faults is readable for its owner alone, until somebody
-    gives the file another mode; node_exporter runs as a user of its own and must be able to read its file. The places
-    are those that report.outputs.check_outputs() let pass."""
+    ready; returns a note about each. What names hosts and their faults is readable for its owner alone; node_exporter
+    runs as a user of its own and must be able to read its file. The places are those that
+    report.outputs.check_outputs() let pass."""
     places = [(kind, place) for kind in KINDS if (place := wanted.get(kind)) is not None and place != "-"]
     ready = [(kind, place, rendered(kind, report).encode("utf-8", "replace")) for kind, place in places]
     for kind, place, content in ready:
-        mode = 0o644 if kind == "prometheus" else None if Path(place).exists() else PRIVATE
-        write_file(place, content, mode, f"{KINDS[kind]} report")
+        write_file(place, content, 0o644 if kind == "prometheus" else PRIVATE, f"{KINDS[kind]} report")
     return [f"{KINDS[kind]}: {place}" for kind, place, _ in ready]
