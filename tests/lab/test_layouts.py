@@ -37,6 +37,7 @@ def freeze(box: Box, **accelerators: Any) -> None:
     subprocess.run(argv, input=text.encode(), check=True, timeout=60)
 
 
+@pytest.mark.long
 def test_direct_attach_with_acs_left_on_fails_and_names_the_ports(box: MakeBox) -> None:
     lab = box(layout="direct", spec_overrides={"accelerators": {"relation": "PHB"}, "acs": {"peer_redirect": "leave"}})
     assert_tree(lab, "direct")
@@ -63,7 +64,6 @@ def assert_tree(box: Box, layout: str) -> None:
     assert "password is required" in box.ssh("sudo -n true 2>&1", user="nosudo", check=False)
 
 
-@pytest.mark.long
 def test_two_numa_nodes_are_sys(box: MakeBox) -> None:
     lab = box(layout="numa")
     assert_tree(lab, "numa")
@@ -73,7 +73,6 @@ def test_two_numa_nodes_are_sys(box: MakeBox) -> None:
     assert any(finding["id"] == "topo-relation" and finding["outcome"] == "fail" for finding in found["findings"])
 
 
-@pytest.mark.long
 def test_an_amd_iommu_turns_acs_on_too(box: MakeBox) -> None:
     lab = box(layout="switch", iommu="amd")
     assert_tree(lab, "switch")
