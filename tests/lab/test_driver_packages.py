@@ -21,6 +21,8 @@ from lab import needs, standin_packages
 OLD, NEW = "595.71.05", "600.10.01"
 MakeBox = Callable[..., DriverBox]
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -115,7 +117,6 @@ def _gone(box: DriverBox, name: str) -> bool:
     return not (box.upper / name).is_file()
 
 
-@pytest.mark.long
 def test_the_versions_of_the_receipt_come_back(make_box: MakeBox) -> None:
     box = make_box(OLD, NEW)
     source = box.upper / "etc/apt/sources.list.d/own.list"
@@ -232,7 +233,6 @@ def _unshared(box: DriverBox) -> list[int]:
     return found
 
 
-@pytest.mark.long
 def test_a_library_moved_by_hand_is_named(make_box: MakeBox) -> None:
     box = make_box(OLD)
     assert box.module(version=OLD)["changed"]
@@ -242,7 +242,6 @@ def test_a_library_moved_by_hand_is_named(make_box: MakeBox) -> None:
     assert f"library: libnvidia-ml.so.1 is 580.65.06; expected {OLD}" in failed["msg"], failed
 
 
-@pytest.mark.long
 def test_a_hold_that_was_taken_away_and_a_module_that_is_gone_come_back(make_box: MakeBox) -> None:
     box = make_box(OLD)
     assert box.module(version=OLD)["changed"]
@@ -256,7 +255,6 @@ def test_a_hold_that_was_taken_away_and_a_module_that_is_gone_come_back(make_box
     assert free["changed"] and box.held() == [] and not box.module(version=OLD, hold=False)["changed"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("source", ["leave", "mirror"])
 def test_the_role(make_box: MakeBox, tmp_path: Path, source: str) -> None:
     box = make_box(OLD)
