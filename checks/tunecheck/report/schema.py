@@ -16,76 +16,61 @@ from ..recipes.schema import SCHEMAS as RECIPES
 from ..rules import RULES
 from ..rules.finding import OUTCOMES
 from ..serving.schema import SCHEMAS as SERVING
+from .schema_words import COUNT, MAYBE_NUMBER, MAYBE_TEXT, TEXT, listed, mapped, maybe, object_
 
 __all__ = ["MEASURED", "SCHEMAS", "write"]
 
-_TEXT: dict[str, Any] = {"type": "string"}
-_MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
 _MAYBE_INT: dict[str, Any] = {"type": ["integer", "null"]}
 _MAYBE_BOOL: dict[str, Any] = {"type": ["boolean", "null"]}
 _BDF: dict[str, Any] = {"type": "string", "pattern": "^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]$"}
 _REGISTER: dict[str, Any] = {"type": ["string", "null"], "pattern": "^0x[0-9a-f]{4}$"}
 
 
-def _object(**properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "additionalProperties": False, "required": list(properties), "properties": properties}
-
-
-def _list(items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items}
-
-
-def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    return {**schema, "type": [schema["type"], "null"]}
-
-
-_LINK = _object(width=_MAYBE_INT, max_width=_MAYBE_INT, speed=_MAYBE_TEXT, max_speed=_MAYBE_TEXT)
-_ACCELERATOR = _object(bdf=_BDF, index={"type": "integer", "minimum": 0}, name=_TEXT, ids=_TEXT,
-                       **{"class": _TEXT}, driver=_MAYBE_TEXT, numa_node=_MAYBE_INT, path=_list(_BDF),
+_LINK = object_(width=_MAYBE_INT, max_width=_MAYBE_INT, speed=MAYBE_TEXT, max_speed=MAYBE_TEXT)
+_ACCELERATOR = object_(bdf=_BDF, index={"type": "integer", "minimum": 0}, name=TEXT, ids=TEXT,
+                       **{"class": TEXT}, driver=MAYBE_TEXT, numa_node=_MAYBE_INT, path=listed(_BDF),
                        answers=_MAYBE_BOOL, link=_LINK)
 _MAYBE_RATE: dict[str, Any] = {"type": ["number", "null"], "description": "GB/s of payload"}
-_HOP = _object(bdf=_BDF, link=_or_null(_object(gen=_MAYBE_INT, width=_MAYBE_INT)), aspm=_MAYBE_TEXT, mps=_MAYBE_INT,
+_HOP = object_(bdf=_BDF, link=maybe(object_(gen=_MAYBE_INT, width=_MAYBE_INT)), aspm=MAYBE_TEXT, mps=_MAYBE_INT,
                mrrs=_MAYBE_INT)
-_PATH = _object(hops=_list(_HOP), slowest=_or_null(_object(link=_TEXT, gen=_MAYBE_INT, width=_MAYBE_INT)),
-                redirectors=_list(_BDF), mps=_MAYBE_INT, one_way_gb_s=_MAYBE_RATE, two_way_gb_s=_MAYBE_RATE,
+_PATH = object_(hops=listed(_HOP), slowest=maybe(object_(link=TEXT, gen=_MAYBE_INT, width=_MAYBE_INT)),
+                redirectors=listed(_BDF), mps=_MAYBE_INT, one_way_gb_s=_MAYBE_RATE, two_way_gb_s=_MAYBE_RATE,
                 latency_class={"enum": ["switch", "cascade", "root-complex", "cross-socket", "nvlink", None]},
-                reason=_MAYBE_TEXT)
-_PAIR = _object(a=_BDF, b=_BDF, relation={"enum": [*RELATIONS, None]}, reason=_MAYBE_TEXT,
-                common=_or_null(_BDF), bridges=_list(_BDF), path=_PATH)
-_ACS = _object(state={"enum": ["present", "absent", "unknown"]}, reason=_MAYBE_TEXT, cap=_REGISTER, ctl=_REGISTER,
-               bits=_MAYBE_TEXT, redirects=_MAYBE_BOOL)
-_BRIDGE = _object(bdf=_BDF, ids=_TEXT, driver=_MAYBE_TEXT, path=_list(_BDF), link=_LINK, acs=_ACS, pairs=_list(_TEXT))
-_REMEDY = _or_null(_object(text=_TEXT, ansible_tags=_list(_TEXT), needs_reboot={"type": "boolean"}))
-_FINDING = _object(id={"enum": [rule.id for rule in RULES]}, subject=_TEXT, outcome={"enum": list(OUTCOMES)},
-                   layer={"enum": ["declared", "configured", "generated", "effective", "behaviour"]}, message=_TEXT,
-                   observed=_TEXT, expected=_TEXT, evidence=_list(_TEXT), remedy=_REMEDY)
-_NUMBER: dict[str, Any] = {"type": ["number", "null"]}
-_COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
-_MEASUREMENT = _object(
-    trial={"enum": ["control", "one way", "both ways", "latency", "flows", "allreduce", "soak"]}, what=_TEXT,
-    value=_NUMBER, unit={"enum": ["GB/s", "ns", "us", "steps"]}, method={"type": "string", "minLength": 1},
-    samples=_COUNT, median=_NUMBER, p99=_NUMBER, spread=_NUMBER, verified={"type": "boolean"}, a=_MAYBE_INT,
-    b=_MAYBE_INT, size=_MAYBE_INT, ranks=_MAYBE_INT, more={"type": "object", "additionalProperties": _NUMBER})
-_AFTERMATH = _object(verdict={"enum": ["recovered", "ghost latch", "wedged"]}, text=_TEXT, seconds=_NUMBER)
-_HANG = _object(trial=_TEXT, phase=_TEXT, after=_NUMBER, culprits=_list(_TEXT), victims=_list(_TEXT),
+                reason=MAYBE_TEXT)
+_PAIR = object_(a=_BDF, b=_BDF, relation={"enum": [*RELATIONS, None]}, reason=MAYBE_TEXT,
+                common=maybe(_BDF), bridges=listed(_BDF), path=_PATH)
+_ACS = object_(state={"enum": ["present", "absent", "unknown"]}, reason=MAYBE_TEXT, cap=_REGISTER, ctl=_REGISTER,
+               bits=MAYBE_TEXT, redirects=_MAYBE_BOOL)
+_BRIDGE = object_(bdf=_BDF, ids=TEXT, driver=MAYBE_TEXT, path=listed(_BDF), link=_LINK, acs=_ACS, pairs=listed(TEXT))
+_REMEDY = maybe(object_(text=TEXT, ansible_tags=listed(TEXT), needs_reboot={"type": "boolean"}))
+_FINDING = object_(id={"enum": [rule.id for rule in RULES]}, subject=TEXT, outcome={"enum": list(OUTCOMES)},
+                   layer={"enum": ["declared", "configured", "generated", "effective", "behaviour"]}, message=TEXT,
+                   observed=TEXT, expected=TEXT, evidence=listed(TEXT), remedy=_REMEDY)
+_MEASUREMENT = object_(
+    trial={"enum": ["control", "one way", "both ways", "latency", "flows", "allreduce", "soak"]}, what=TEXT,
+    value=MAYBE_NUMBER, unit={"enum": ["GB/s", "ns", "us", "steps"]}, method={"type": "string", "minLength": 1},
+    samples=COUNT, median=MAYBE_NUMBER, p99=MAYBE_NUMBER, spread=MAYBE_NUMBER, verified={"type": "boolean"},
+    a=_MAYBE_INT, b=_MAYBE_INT, size=_MAYBE_INT, ranks=_MAYBE_INT, more=mapped(MAYBE_NUMBER))
+_AFTERMATH = object_(verdict={"enum": ["recovered", "ghost latch", "wedged"]}, text=TEXT, seconds=MAYBE_NUMBER)
+_HANG = object_(trial=TEXT, phase=TEXT, after=MAYBE_NUMBER, culprits=listed(TEXT), victims=listed(TEXT),
                 arm={"enum": ["p2p", "staged"]}, ranks=_MAYBE_INT,
-                ran={"type": "boolean"}, bundle=_MAYBE_TEXT, remarks=_list(_TEXT), aftermath=_AFTERMATH)
+                ran={"type": "boolean"}, bundle=MAYBE_TEXT, remarks=listed(TEXT), aftermath=_AFTERMATH)
 #: What the trials measured: measured_document().
-MEASURED = _object(figures=_list(_MEASUREMENT), wrong=_list({"type": "object", "required": ["trial", "way"]}),
-                   hangs=_list(_HANG), failures={"type": "object", "additionalProperties": _TEXT},
+MEASURED = object_(figures=listed(_MEASUREMENT), wrong=listed({"type": "object", "required": ["trial", "way"]}),
+                   hangs=listed(_HANG), failures={"type": "object", "additionalProperties": TEXT},
                    notes={"type": "object"})
-_SPEC = _or_null(_object(host=_TEXT, profile=_TEXT, digest=_TEXT))
+_SPEC = maybe(object_(host=TEXT, profile=TEXT, digest=TEXT))
 
 
 def _document(kind: str, title: str, verbs: list[str], **more: dict[str, Any]) -> dict[str, Any]:
-    head = {"schema": {"const": kind}, "tunecheck": _TEXT, "verb": {"enum": verbs}, "host": _MAYBE_TEXT,
-            "boot_id": _MAYBE_TEXT, "spec": _SPEC, "outcome": {"enum": list(OUTCOMES)},
+    head = {"schema": {"const": kind}, "tunecheck": TEXT, "verb": {"enum": verbs}, "host": MAYBE_TEXT,
+            "boot_id": MAYBE_TEXT, "spec": _SPEC, "outcome": {"enum": list(OUTCOMES)},
             "exit_code": {"enum": [0, 1, 3, 4]}}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title,
-            **_object(**head, **more, findings=_list(_FINDING))}
+            **object_(**head, **more, findings=listed(_FINDING))}
 
 
-_TREE = {"accelerators": _list(_ACCELERATOR), "pairs": _list(_PAIR), "bridges": _list(_BRIDGE)}
+_TREE = {"accelerators": listed(_ACCELERATOR), "pairs": listed(_PAIR), "bridges": listed(_BRIDGE)}
 
 
 def _report() -> dict[str, Any]:
@@ -101,14 +86,14 @@ def _report() -> dict[str, Any]:
 def _snapshot() -> dict[str, Any]:
     """Made of the facts' own types."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "tunecheck snapshot",
-            **_object(schema={"const": "tunecheck/snapshot/1"}, tunecheck=_TEXT, created=_TEXT,
+            **object_(schema={"const": "tunecheck/snapshot/1"}, tunecheck=TEXT, created=TEXT,
                       spec={"type": ["object", "null"]}, snapshot={"$ref": "#/$defs/snapshot.Snapshot"}),
             "$defs": used(Snapshot)}
 
 
-_PINS = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "tunecheck pins", **_object(
-    schema={"const": pins.SCHEMA}, pins={"type": "object", "additionalProperties": _MAYBE_TEXT},
-    unknown={"type": "object", "additionalProperties": _TEXT})}
+_PINS = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "tunecheck pins", **object_(
+    schema={"const": pins.SCHEMA}, pins={"type": "object", "additionalProperties": MAYBE_TEXT},
+    unknown={"type": "object", "additionalProperties": TEXT})}
 #: File name -> schema.
 SCHEMAS = {
     "topo-1.json": _document("tunecheck/topo/1", "tunecheck topo --json", ["topo"], **_TREE),

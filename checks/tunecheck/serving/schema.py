@@ -4,83 +4,73 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..report.schema_words import (
+    COUNT,
+    FLAG,
+    MAYBE_COUNT,
+    MAYBE_NUMBER,
+    MAYBE_TEXT,
+    NUMBER,
+    TEXT,
+    listed,
+    mapped,
+    maybe,
+    object_,
+)
 from ..rules.finding import OUTCOMES
 from . import document, golden
 from .verdict import IDS
 
 __all__ = ["SCHEMAS"]
 
-_TEXT: dict[str, Any] = {"type": "string"}
-_MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
-_NUMBER: dict[str, Any] = {"type": "number"}
-_MAYBE_NUMBER: dict[str, Any] = {"type": ["number", "null"]}
-_COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
-_MAYBE_COUNT: dict[str, Any] = {"type": ["integer", "null"], "minimum": 0}
-_FLAG: dict[str, Any] = {"type": "boolean"}
 
 
-def _object(**properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "additionalProperties": False, "required": list(properties), "properties": properties}
-
-
-def _list(items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items}
-
-
-def _map(items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "additionalProperties": items}
-
-
-def _maybe(schema: dict[str, Any]) -> dict[str, Any]:
-    return {**schema, "type": [schema["type"], "null"]}
-
-
-_USAGE = _object(prompt=_COUNT, completion=_COUNT, cached=_MAYBE_COUNT, fell=_FLAG)
-_RUN = _object(
+_USAGE = object_(prompt=COUNT, completion=COUNT, cached=MAYBE_COUNT, fell=FLAG)
+_RUN = object_(
     kind={"enum": ["calibration", "warm-up", "canary", "logprobs", "timed", "ladder", "concurrent", "published"]},
-    asked=_COUNT, usage=_maybe(_USAGE), text=_TEXT, characters=_COUNT, unseen=_COUNT, first_s=_MAYBE_NUMBER,
-    last_s=_MAYBE_NUMBER, reads=_COUNT, first_tokens=_MAYBE_COUNT, tok_s=_MAYBE_NUMBER, decode_tok_s=_MAYBE_NUMBER,
-    gaps_ms=_list(_NUMBER), gap_p99_ms=_MAYBE_NUMBER, gap_bins=_map(_COUNT), finish=_MAYBE_TEXT,
-    logprobs=_maybe(_list(_MAYBE_NUMBER)), error=_TEXT,
-    broken={"enum": ["", "deadline", "stream", "status", "engine"]}, target=_COUNT, expect=_TEXT, group=_COUNT,
+    asked=COUNT, usage=maybe(_USAGE), text=TEXT, characters=COUNT, unseen=COUNT, first_s=MAYBE_NUMBER,
+    last_s=MAYBE_NUMBER, reads=COUNT, first_tokens=MAYBE_COUNT, tok_s=MAYBE_NUMBER, decode_tok_s=MAYBE_NUMBER,
+    gaps_ms=listed(NUMBER), gap_p99_ms=MAYBE_NUMBER, gap_bins=mapped(COUNT), finish=MAYBE_TEXT,
+    logprobs=maybe(listed(MAYBE_NUMBER)), error=TEXT,
+    broken={"enum": ["", "deadline", "stream", "status", "engine"]}, target=COUNT, expect=TEXT, group=COUNT,
     counted_by={"enum": ["usage", "characters", "gauge", "unknown"]})
-_MEASURED = _object(counted=_COUNT, generated=_MAYBE_NUMBER, no_counter=_TEXT, other=_map(_NUMBER), template=_COUNT,
-                    limit=_MAYBE_COUNT, notes=_map(_TEXT), groups=_map(_NUMBER), stopped=_TEXT, runs=_list(_RUN))
-_FIGURES = _object(
-    tok_s=_MAYBE_NUMBER, counted_by={"const": "usage_wallclock"}, runs=_list(_NUMBER), spread_pct=_MAYBE_NUMBER,
-    decode_tok_s=_MAYBE_NUMBER, ttft_s=_MAYBE_NUMBER,
-    gaps_ms=_maybe(_object(p50=_NUMBER, p99=_NUMBER, most=_NUMBER)),
-    ladder=_list(_object(prompt=_COUNT, ttft_s=_NUMBER)),
-    streams=_list(_object(streams=_COUNT, seconds=_NUMBER, tok_s=_NUMBER)))
-_EXPECTED = _object(metric=_TEXT, value=_MAYBE_NUMBER, tol_pct=_NUMBER, spread_pct=_NUMBER, counted_by=_TEXT,
-                    ttft_s=_map(_NUMBER))
-_RECIPE = _object(id=_TEXT, status=_TEXT, digest=_MAYBE_TEXT)
-_ENGINE = _object(name=_TEXT, version=_TEXT)
-_GPU = {"type": "object", "required": ["bdf"], "properties": {"bdf": _TEXT}}
-_PROVENANCE = _object(
-    host=_MAYBE_TEXT, boot_id=_MAYBE_TEXT, kernel=_MAYBE_TEXT, cmdline=_MAYBE_TEXT, driver=_MAYBE_TEXT,
-    driver_why_not=_MAYBE_TEXT, spec_digest=_MAYBE_TEXT, acs=_map(_MAYBE_TEXT), gpus=_list(_GPU),
-    gpus_why_not=_MAYBE_TEXT, image_id=_MAYBE_TEXT, image_digest=_MAYBE_TEXT, model=_MAYBE_TEXT, revision=_MAYBE_TEXT,
-    args=_maybe(_list(_TEXT)), env=_maybe(_map(_TEXT)))
-_FINDING = _object(id={"enum": list(IDS)}, subject=_TEXT, outcome={"enum": list(OUTCOMES)}, message=_TEXT,
-                   observed=_TEXT, expected=_TEXT, remedy=_MAYBE_TEXT)
+_MEASURED = object_(counted=COUNT, generated=MAYBE_NUMBER, no_counter=TEXT, other=mapped(NUMBER), template=COUNT,
+                    limit=MAYBE_COUNT, notes=mapped(TEXT), groups=mapped(NUMBER), stopped=TEXT, runs=listed(_RUN))
+_FIGURES = object_(
+    tok_s=MAYBE_NUMBER, counted_by={"const": "usage_wallclock"}, runs=listed(NUMBER), spread_pct=MAYBE_NUMBER,
+    decode_tok_s=MAYBE_NUMBER, ttft_s=MAYBE_NUMBER,
+    gaps_ms=maybe(object_(p50=NUMBER, p99=NUMBER, most=NUMBER)),
+    ladder=listed(object_(prompt=COUNT, ttft_s=NUMBER)),
+    streams=listed(object_(streams=COUNT, seconds=NUMBER, tok_s=NUMBER)))
+_EXPECTED = object_(metric=TEXT, value=MAYBE_NUMBER, tol_pct=NUMBER, spread_pct=NUMBER, counted_by=TEXT,
+                    ttft_s=mapped(NUMBER))
+_RECIPE = object_(id=TEXT, status=TEXT, digest=MAYBE_TEXT)
+_ENGINE = object_(name=TEXT, version=TEXT)
+_GPU = {"type": "object", "required": ["bdf"], "properties": {"bdf": TEXT}}
+_PROVENANCE = object_(
+    host=MAYBE_TEXT, boot_id=MAYBE_TEXT, kernel=MAYBE_TEXT, cmdline=MAYBE_TEXT, driver=MAYBE_TEXT,
+    driver_why_not=MAYBE_TEXT, spec_digest=MAYBE_TEXT, acs=mapped(MAYBE_TEXT), gpus=listed(_GPU),
+    gpus_why_not=MAYBE_TEXT, image_id=MAYBE_TEXT, image_digest=MAYBE_TEXT, model=MAYBE_TEXT, revision=MAYBE_TEXT,
+    args=maybe(listed(TEXT)), env=maybe(mapped(TEXT)))
+_FINDING = object_(id={"enum": list(IDS)}, subject=TEXT, outcome={"enum": list(OUTCOMES)}, message=TEXT,
+                   observed=TEXT, expected=TEXT, remedy=MAYBE_TEXT)
 
 
 def _document(title: str, **properties: dict[str, Any]) -> dict[str, Any]:
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **_object(**properties)}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **object_(**properties)}
 
 
 #: File name -> schema.
 SCHEMAS = {
     "acceptance-1.json": _document(
-        "tunecheck accept --json", schema={"const": document.SCHEMA}, tunecheck=_TEXT, verb={"const": "accept"},
-        created=_TEXT, host=_MAYBE_TEXT, boot_id=_MAYBE_TEXT, source=_MAYBE_TEXT,
-        profile={"enum": ["full", "boot", "published"]}, base=_TEXT, model=_TEXT, engine=_ENGINE,
-        recipe=_maybe(_RECIPE), expected=_maybe(_EXPECTED), outcome={"enum": list(OUTCOMES)},
-        exit_code={"enum": [0, 1, 3]}, figures=_FIGURES, provenance=_maybe(_PROVENANCE), measured=_MEASURED,
-        findings=_list(_FINDING)),
+        "tunecheck accept --json", schema={"const": document.SCHEMA}, tunecheck=TEXT, verb={"const": "accept"},
+        created=TEXT, host=MAYBE_TEXT, boot_id=MAYBE_TEXT, source=MAYBE_TEXT,
+        profile={"enum": ["full", "boot", "published"]}, base=TEXT, model=TEXT, engine=_ENGINE,
+        recipe=maybe(_RECIPE), expected=maybe(_EXPECTED), outcome={"enum": list(OUTCOMES)},
+        exit_code={"enum": [0, 1, 3]}, figures=_FIGURES, provenance=maybe(_PROVENANCE), measured=_MEASURED,
+        findings=listed(_FINDING)),
     "golden-1.json": _document(
-        "tunecheck accept --golden", schema={"const": golden.SCHEMA}, tunecheck=_TEXT, created=_TEXT,
-        recipe=_maybe(_RECIPE), engine=_ENGINE, expected=_EXPECTED, runs=_list(_NUMBER), provenance=_PROVENANCE,
-        note=_TEXT),
+        "tunecheck accept --golden", schema={"const": golden.SCHEMA}, tunecheck=TEXT, created=TEXT,
+        recipe=maybe(_RECIPE), engine=_ENGINE, expected=_EXPECTED, runs=listed(NUMBER), provenance=_PROVENANCE,
+        note=TEXT),
 }

@@ -20,7 +20,7 @@ __all__ = ["policy", "render"]
 _HERE = Path(__file__).resolve().parent
 _HEADINGS = {"fail": "Failed", "unknown": "Could not be determined", "warn": "Warnings", "pass": "Passed",
              "skip": "Not judged"}
-_SCRIPTS = ("grid.js", "page.js")
+_SCRIPTS = ("grid.js", "page.js", "common.js")
 
 
 def render(name: str, styles: Sequence[str], findings: Sequence[Finding], **given: Any) -> str:

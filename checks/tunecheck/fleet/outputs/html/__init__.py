@@ -26,7 +26,7 @@ from .timeline import timeline
 __all__ = ["html"]
 
 _HERE = Path(__file__).resolve().parent
-_BASE = _HERE.parents[2] / "report" / "html" / "page.css"
+_BASE = _HERE.parents[2] / "report" / "html"
 #: Bounds of the page. Characters: of one text, and of all findings together.
 _CAUSES, _FAMILIES, _PROBLEMS, _UNKNOWN, _LONGEST, _BUDGET = 500, 40, 100, 100, 400, 4_000_000
 #: Causes that stand above the fold; the others are behind one click, or the filter.
@@ -37,8 +37,8 @@ _LETTERS = {"pass": "p", "fail": "f", "warn": "w", "skip": "s", "unknown": "u"}
 
 def html(report: FleetReport) -> str:
     """The whole page."""
-    style = _BASE.read_text(encoding="utf-8") + (_HERE / "fleet.css").read_text(encoding="utf-8")
-    script = (_HERE / "fleet.js").read_text(encoding="utf-8")
+    style = (_BASE / "page.css").read_text(encoding="utf-8") + (_HERE / "fleet.css").read_text(encoding="utf-8")
+    script = (_HERE / "fleet.js").read_text(encoding="utf-8") + (_BASE / "common.js").read_text(encoding="utf-8")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True,
                                      undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE),
                                      finalize=_visible)
