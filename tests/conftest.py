@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+# pytest-xdist's workers have COLUMNS: the terminal of whoever started the tests would fold the tool's lines.
+for _name in ("COLUMNS", "NO_COLOR"):
+    os.environ.pop(_name, None)
+
 
 @pytest.fixture(scope="session")
 def repo() -> Path:

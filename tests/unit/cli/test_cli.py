@@ -20,8 +20,7 @@ from tunecheck.rules import RULES
 from tunecheck.spec.frozen import Acs, Frozen
 
 _CHECKS = Path(__file__).resolve().parents[3] / "checks"
-_ENV = {**{key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")},
-        "PYTHONPATH": str(_CHECKS), "LC_ALL": "C.UTF-8"}
+_ENV = {**os.environ, "PYTHONPATH": str(_CHECKS), "LC_ALL": "C.UTF-8"}
 
 
 def _run(*args: str, **more: object) -> subprocess.CompletedProcess[str]:

@@ -181,9 +181,8 @@ def _on_a_terminal(*args: str, columns: int) -> tuple[int, list[str]]:
     """Exit code and the lines that a terminal of so many columns got; standard output is none."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    env = {key: value for key, value in _ENV.items() if key != "COLUMNS"}
     try:
-        done = subprocess.run([sys.executable, "-m", "tunecheck", *args], env=env, stdout=subprocess.DEVNULL,
+        done = subprocess.run([sys.executable, "-m", "tunecheck", *args], env=_ENV, stdout=subprocess.DEVNULL,
                               stderr=theirs, timeout=60, check=False)
         os.set_blocking(ours, False)
         return done.returncode, os.read(ours, 65536).decode().replace("\r\n", "\n").splitlines()

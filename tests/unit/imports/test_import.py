@@ -47,9 +47,7 @@ def judged(door: Host, check: str, verb: str = "topo") -> list[Finding]:
 
 
 def run(*args: str) -> subprocess.CompletedProcess[str]:
-    # COLUMNS would fold the report's lines.
-    inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
-    env = {**inherited, "PYTHONPATH": str(Path(__file__).resolve().parents[3] / "checks"), "LC_ALL": "C.UTF-8"}
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3] / "checks"), "LC_ALL": "C.UTF-8"}
     return subprocess.run([sys.executable, "-m", "tunecheck", *args], env=env, capture_output=True, text=True,
                           timeout=60, check=False)
 

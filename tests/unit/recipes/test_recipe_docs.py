@@ -73,8 +73,7 @@ def test_files_of_keys_are_documented() -> None:
     (["list"], 0, "198 tok/s           chars_div_4"),
     (["show", "qwen35-122b-sglang-b12x-nextn-2x"], 0, "157.5 tok/s"),
 ])
-def test_verbs(argv: list[str], code: int, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)    # pytest-xdist's workers have it
+def test_verbs(argv: list[str], code: int, says: str) -> None:
     done = CliRunner().invoke(cli, ["recipe", *argv])
     assert done.exit_code == code and says in done.output
 
