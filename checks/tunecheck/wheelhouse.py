@@ -1,7 +1,8 @@
 """Build, on the control node, the one file from which a box without internet installs the checker.
 
 The archive is a flat tar: the wheels named in requirements/box.lock for the box's Python and CPU (hashes checked by
-pip), pip's own wheel to install them with, the lock, and this project's wheel.
+pip), pip's own wheel to install them with, this project's wheel, and the lock with this project's wheel in it: one
+call of pip, every hash checked.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -76,7 +76,9 @@ def _collect(root: Path, work: Path, python: str, machine: str) -> None:
     # pip itself is not in the lock: it only carries the wheels in, from the control node's own environment.
     _pip("download", "--quiet", "--no-deps", "-d", str(work), f"pip=={_pip_version()}")
     _pip("wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(work), str(root))
-    shutil.copyfile(lock, work / "box.lock")
+    wheel, = work.glob("tunecheck-*.whl")
+    ours = f"tunecheck=={wheel.name.split('-')[1]} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+    (work / "box.lock").write_text(f"{lock.read_text().rstrip()}\n{ours}")
 
 
 def _pip(*arguments: str) -> None:
