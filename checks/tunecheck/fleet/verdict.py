@@ -53,6 +53,9 @@ class Cause:
     #: fail, warn or unknown, of a desired cause.
     outcome: str = ""
     intended: bool = False
+    #: A warning of the desired state that the box had when it was first heard, or that came when our own roles ran on
+    #: it: it goes with what was asked for.
+    standing: bool = False
     rollout: bool = False
     flapping: tuple[str, ...] = ()
     waived: Waived | None = None
@@ -61,8 +64,10 @@ class Cause:
     def counts(self) -> bool:
         """Whether it is drift: not resolved, not waived, and not merely what our own roles did since the last audit.
         Against the spec, the majority or another box it counts whoever did it. A value that left the desired state is
-        drift whether the check calls it fail or warn. The last line, every output and --fail-on drift go by this."""
-        return self.state != "resolved" and self.waived is None and not (self.intended and self.authority == "previous")
+        drift whether the check calls it fail or warn; a standing warning is not (a stock kernel that rejects
+        pci=noacs would be drift every night). The last line, every output and --fail-on drift go by this."""
+        return (self.state != "resolved" and self.waived is None and not self.standing
+                and not (self.intended and self.authority == "previous"))
 
 
 @dataclass(frozen=True)

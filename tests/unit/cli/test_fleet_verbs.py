@@ -177,6 +177,43 @@ def test_a_power_limit_fails_the_night_also_beside_another_baseline(fleet: Fleet
     assert code == 0 and "CLEAN: no drift of kernel.cmdline.iommu on the 6 hosts" in out and "INCOMPLETE" not in out
 
 
+def test_a_warning_that_always_was_is_no_drift_until_its_value_moves(fleet: Fleet) -> None:
+    for number in range(1, 7):
+        fleet.put(number, watts=300)
+    for _ in range(2):
+        code, out, _ = fleet.audit(*NIGHTLY)
+        assert code == 0 and "STANDING gpu-power-limit" in out and "CAUSES  none; 1 standing" in out and "CLEAN" in out
+    fleet.put(2, watts=350)
+    code, out, _ = fleet.audit(*NIGHTLY)
+    assert code == 1 and "gpu.power_limit" in out and "DRIFT: 1 cause on 1 host" in out
+    for number in (1, 3, 4, 5, 6):
+        fleet.put(number)
+    code, out, _ = fleet.audit(*NIGHTLY)
+    assert "RESOLVED gpu-power-limit" in out
+    for number in (1, 3):
+        fleet.put(number, watts=300)
+    code, out, _ = fleet.audit(*NIGHTLY)
+    assert code == 1 and "gpu1" in next(line for line in out.splitlines() if line.startswith(("HIGH", "MEDIUM"))), out
+
+
+def test_a_warning_that_came_with_our_own_roles_is_no_drift(fleet: Fleet) -> None:
+    for number in (1, 2):
+        fleet.put(number)
+    fleet.audit()
+    fleet.put(1, watts=300, run=time.time())
+    fleet.put(2, watts=300)
+    code, out, _ = fleet.audit(*NIGHTLY)
+    marks = {line.split()[0]: line for line in out.splitlines() if "gpu-power-limit" in line}
+    assert code == 1 and "gpu1" in marks.pop("STANDING") and len(marks) == 1 and "gpu2" in str(marks), out
+
+
+def test_the_one_box_that_came_with_another_limit_is_drift_by_the_others(fleet: Fleet) -> None:
+    for number in range(1, 7):
+        fleet.put(number, watts=300 if number == 2 else 700)
+    code, out, _ = fleet.audit(*NIGHTLY)
+    assert code == 1 and "STANDING gpu-power-limit" in out and "differs from 5 of 6" in out
+
+
 def test_a_lost_gpu_is_reported_until_it_is_back(fleet: Fleet) -> None:
     for number in range(1, 10):
         fleet.put(number, gpus=1 + (number != 9))

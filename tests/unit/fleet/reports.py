@@ -54,8 +54,8 @@ def report(**given: Any) -> FleetReport:
 
 
 def example() -> FleetReport:
-    """Eight hosts in two groups with one of everything: new, known, intended, waived and resolved causes, a rollout,
-    a split, hosts that did not answer or only in part, notes, and a timeline of 40 audits."""
+    """Eight hosts in two groups with one of everything: new, known, standing, intended, waived and resolved causes, a
+    rollout, a split, hosts that did not answer or only in part, notes, and a timeline of 40 audits."""
     failed = {**dict.fromkeys(FAMILIES, "pass"), "acs": "fail", "cmdline": "fail", "cpu": "warn", "runtime": "skip"}
     open_port = problem()
     hosts = (
@@ -91,6 +91,9 @@ def example() -> FleetReport:
         cause(severity="low", fact="smt", hosts=("gpu006",), group="h100-b", state="known", before=None, value="on",
               expected="desired off", since=since(300, None),
               waived=Waived(7, WHEN + 30 * DAY, "mk", "waits for the BIOS window in December")),
+        cause(severity="medium", fact="pci-words", subject="noacs", hosts=("gpu001", "gpu002"), before=None, value=None,
+              expected="desired words that this kernel knows", text="the kernel rejects pci=noacs", outcome="warn",
+              state="known", since=since(300, None), standing=True),
         cause(severity="medium", fact="cpu.governor", hosts=("gpu004",), state="resolved", before="powersave",
               value="performance", expected="desired performance", fix="none", since=since()),
     )

@@ -211,6 +211,19 @@ def test_a_registered_severity_raises_a_warning() -> None:
     assert (cause.severity, cause.fix) == ("high", "reboot")
 
 
+def test_a_standing_warning_is_no_drift_and_lets_the_others_speak() -> None:
+    problem = _fail("acs-persistence", "acs.unit", outcome="warn")
+    key = ("h000", "acs-persistence", "acs.unit")
+    values = _values(6, "acs.unit", True, h000=False)
+    hosts = tuple(_host(name, *([problem] if name == "h000" else [])) for name in values)
+    meta = {"acs.unit": Meta("config", "high", "reload")}
+    first, later = (_said(view(values, hosts=hosts, meta=meta, began={key: since(3, 2)}, standing=frozenset(keys)))
+                    for keys in ({key}, ()))
+    assert {(each.authority, each.counts, each.standing) for each in first.causes} == {
+        ("desired", False, True), ("majority", True, False)}
+    assert [(each.authority, each.counts) for each in later.causes] == [("desired", True)], "it was otherwise once"
+
+
 # -- who is who -------------------------------------------------------------------------------------------------------
 
 def test_a_replaced_box_is_one_finding_and_not_a_hundred_and_fifty() -> None:

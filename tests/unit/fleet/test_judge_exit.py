@@ -32,7 +32,8 @@ def _cause(authority: Any = "majority", **more: Any) -> Cause:
     (_cause("reference"), "drift", 1), (_cause("previous", intended=True), "drift", 0),
     (_cause(state="resolved"), "drift", 0), (_cause(waived=Waived(1, 2.0, "a", "b")), "drift", 0),
     (_cause("desired", outcome="fail"), "fail", 1), (_cause("desired", outcome="fail"), "drift", 1),
-    (_cause("desired", outcome="warn"), "drift", 1), (_cause("desired", outcome="unknown"), "drift", 1),
+    (_cause("desired", outcome="warn", standing=True), "drift", 0), (_cause("desired", outcome="warn"), "drift", 1),
+    (_cause("desired", outcome="unknown"), "drift", 1),
     (_cause("desired", outcome="warn"), "fail", 0), (_cause("desired", outcome="unknown"), "fail", 0),
     (_cause("desired", outcome="unknown"), "unknown", 1), (_cause("role", outcome="fail"), "fail", 1)])
 def test_what_is_asked_for_is_a_one(cause: Cause, fail_on: str, code: int) -> None:
@@ -42,7 +43,8 @@ def test_what_is_asked_for_is_a_one(cause: Cause, fail_on: str, code: int) -> No
 _CAUSES = st.builds(
     _cause, st.sampled_from(["desired", "previous", "majority", "role", "identity", "reference"]),
     outcome=st.sampled_from(["", "fail", "warn", "unknown"]), state=st.sampled_from(["new", "known", "resolved"]),
-    intended=st.booleans(), rollout=st.booleans(), severity=st.sampled_from(["low", "medium", "high"]),
+    intended=st.booleans(), standing=st.booleans(), rollout=st.booleans(),
+    severity=st.sampled_from(["low", "medium", "high"]),
     waived=st.sampled_from([None, Waived(1, 2.0, "a", "b")]))
 
 

@@ -47,7 +47,7 @@ def test_the_document_holds_everything() -> None:
     fields = {field.name for field in dataclasses.fields(FleetReport)}
     assert fields <= set(data), "a field of the report that the document does not have"
     assert data["summary"]["drift"] == 4 and data["summary"]["causes"] == {
-        "new": 3, "known": 1, "resolved": 1, "waived": 1, "intended": 1}
+        "new": 3, "known": 1, "resolved": 1, "waived": 1, "intended": 1, "standing": 1}
     assert data["summary"]["hosts"]["unreachable"] == 1 and data["summary"]["answered"] == 6
     assert [each["counts"] for each in data["causes"]] == [each.counts for each in told.causes]
     for mine, theirs in ((data["causes"][0], told.causes[0]), (data["hosts"][0], told.hosts[0]),
@@ -95,7 +95,8 @@ def test_junit_has_a_case_per_group_and_fact() -> None:
     suites = _suites(told)
     assert _results(suites["h100-a"]) == {
         "coverage": "error", "kernel.cmdline.iommu": "failure", "link-width": "passed", "gpu.driver": "failure",
-        "package.containerd": "passed", "kernel.release": "failure", "cpu.governor": "passed"}
+        "package.containerd": "passed", "kernel.release": "failure", "cpu.governor": "passed",
+        "pci-words": "passed"}
     assert _results(suites["h100-b"]) == {"coverage": "error", "gpu.pcie_width": "failure", "nic.fw": "skipped",
                                           "smt": "skipped"}
     (failure,) = [case.find("failure") for case in suites["h100-a"] if case.get("name") == "kernel.cmdline.iommu"]

@@ -22,7 +22,8 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def desired(view: View, moved: Mapping[str, Mapping[str, Move]]) -> tuple[list[Row], set[tuple[str, str]]]:
-    """The rows, and which (host, fact) they have judged. ``moved``: host -> fact -> what changed of it."""
+    """The rows, and which (host, fact) they have judged. ``moved``: host -> fact -> what changed of it. A
+    standing warning has judged nothing: of its facts the others may still speak."""
     rows: list[Row] = []
     settled: set[tuple[str, str]] = set()
     names = sorted({tally.fact for tally in view.tallies} | {fact for facts in moved.values() for fact in facts})
@@ -38,9 +39,10 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]]) -> tuple[list[R
     for host in view.hosts:
         for problem in host.problems if host.answered else ():
             about = facts(problem)
-            settled.update((host.host, fact) for fact in about)
             changed = [moved[host.host][fact] for fact in about if fact in moved.get(host.host, {})]
             rows.append(_row(view, host, problem, about, changed, _state(view, host, problem)))
+            if not rows[-1].standing:
+                settled.update((host.host, fact) for fact in about)
     for gone in view.gone:
         there = hosts.get(gone.host)
         # A check that does not know any more has not resolved anything, and a box that is silent neither.
@@ -78,6 +80,8 @@ def _row(view: View, host: Host, problem: Problem, about: list[str], changed: li
         "desired", severity, problem.check, host.group, host.host,
         expected=f"desired {problem.expected}" if problem.expected else "desired state", fix=fix,
         value=one.value if one else None, before=one.before if one else None, since=since, state=state,
+        standing=state != "resolved" and problem.outcome == "warn"
+        and (host.host, problem.check, problem.subject) in view.standing,
         subject=problem.subject, text=problem.text, remedy=problem.remedy, outcome=problem.outcome,
         same=f"{plain(problem.subject)}\0{plain(problem.text)}")
 

@@ -64,6 +64,8 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
                                                                           if head.id <= audit.id])
                      if event.host in asked),
         began={(row.host, row.check, row.subject): row.since for row in open_problems},
+        standing=frozenset((row.host, row.check, row.subject) for row in open_problems
+                           if row.outcome == "warn" and (row.since.after is None or row.ours)),
         gone=_gone(store.problems_resolved(previous.id, audit.id)) if previous else (),
         in_change=frozenset(state.host for state in states
                             if state.newest == audit.id and state.volatile.get(_STATE) in _OPEN),

@@ -94,8 +94,7 @@ def _flapping(view: View, rows: list[Row]) -> list[Row]:
 
 
 def _hosts(view: View, found: tuple[Cause, ...]) -> tuple[HostRow, ...]:
-    drifted = Counter(host for cause in found if cause.waived is None and cause.state != "resolved"
-                      for host in cause.hosts)
+    drifted = Counter(host for cause in found if cause.counts for host in cause.hosts)
     return tuple(HostRow(
         host=host.host, group=host.group, hardware=host.hardware, status=host.status, reason=host.reason,
         outcomes=dict(host.outcomes), drifted=drifted[host.host], unknown=dict(host.unknown), problems=host.problems,

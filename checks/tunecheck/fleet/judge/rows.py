@@ -55,6 +55,7 @@ class Row:
     outcome: str = ""
     same: str = ""
     intended: bool = False
+    standing: bool = False
     rollout: bool = False
     flapping: bool = False
     waived: Waived | None = None
@@ -62,7 +63,8 @@ class Row:
     @property
     def identity(self) -> tuple[str, ...]:
         return (self.authority, self.group, self.fact, self.outcome, self.same,
-                str(self.state == "resolved"), str(self.intended), str(self.waived and self.waived.id))
+                str(self.state == "resolved"), str(self.intended), str(self.standing),
+                str(self.waived and self.waived.id))
 
 
 def causes(rows: Iterable[Row]) -> tuple[Cause, ...]:
@@ -96,7 +98,7 @@ def _cause(pile: list[Row]) -> Cause:
         subject=first.subject if len({row.subject for row in pile}) == 1 else plain(first.subject), text=text,
         remedy=_for(first.remedy, hosts), intended=first.intended, rollout=any(row.rollout for row in pile),
         flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
-        outcome=first.outcome)
+        outcome=first.outcome, standing=first.standing)
 
 
 def _for(remedy: str, hosts: tuple[str, ...]) -> str:

@@ -126,7 +126,8 @@ class View:
     """An audit beside the one it is compared with. ``hosts`` of the audit, by name; ``missing`` were asked, and of them
     is not even a row; ``before``: the previous audit's. ``moves``: what changed after the previous audit. ``volatile``:
     facts that never rest, and ``recent``: how they moved in the last audits. ``began``: since when a problem
-    of (host, check, subject) is there. ``flaps``: (host, fact) that changed back and forth, with how often.
+    of (host, check, subject) is there; ``standing``: the warnings among them that were there from the start or came
+    with our own roles. ``flaps``: (host, fact) that changed back and forth, with how often.
     ``known``: every host of the store by name.
     ``approved``: (host, fact) that a spec of the host's own asks for.
     ``reference``: the host to compare with, where one was asked for, and ``values`` everybody's."""
@@ -146,6 +147,7 @@ class View:
     waivers: tuple[Waiver, ...] = ()
     flaps: Mapping[tuple[str, str], int] = field(default_factory=dict)
     began: Mapping[tuple[str, str, str], Since] = field(default_factory=dict)
+    standing: frozenset[tuple[str, str, str]] = frozenset()
     volatile: tuple[Volatile, ...] = ()
     recent: tuple[Move, ...] = ()
     meta: Mapping[str, Meta] = field(default_factory=dict)

@@ -8,14 +8,14 @@ from ... import __version__
 from ..model import AuditHead, Problem
 from ..verdict import Cause, FleetReport, HostRow, Since
 from .terminal import verdict
-from .words import STATUSES, kind
+from .words import KINDS, STATUSES, kind
 
 __all__ = ["audit_of", "document", "since_of"]
 
 
 def document(report: FleetReport) -> dict[str, Any]:
     """The whole report as plain data. Times are seconds since 1970 by the control node's clock. ``counts`` of a cause
-    says whether it is drift: not resolved, not waived, not merely what our own roles did."""
+    says whether it is drift: not resolved, not waived, not standing, not merely what our own roles did."""
     return {
         "schema": "tunecheck/fleet/1", "tunecheck": __version__, "audit": audit_of(report.audit),
         "previous": audit_of(report.previous) if report.previous else None, "baseline": report.baseline,
@@ -26,7 +26,7 @@ def document(report: FleetReport) -> dict[str, Any]:
             "outcome": report.outcome,
             "hosts": {status: report.count(status) for status in STATUSES},     # type: ignore[arg-type]
             "causes": {word: sum(kind(cause) == word for cause in report.causes)
-                       for word in ("new", "known", "resolved", "waived", "intended")},
+                       for word in KINDS},
         },
         "causes": [_cause(each) for each in report.causes],
         "splits": [{"group": each.group, "fact": each.fact, "note": each.note,
@@ -60,7 +60,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "before": cause.before, "value": cause.value, "expected": cause.expected, "text": cause.text,
         "hosts": list(cause.hosts),
         "since": since_of(cause.since), "fix": cause.fix, "remedy": cause.remedy, "intended": cause.intended,
-        "rollout": cause.rollout, "flapping": list(cause.flapping),
+        "standing": cause.standing, "rollout": cause.rollout, "flapping": list(cause.flapping),
         "waived": None if waived is None else {"id": waived.id, "until": waived.until, "author": waived.author,
                                                "reason": waived.reason},
     }

@@ -10,7 +10,7 @@ from collections import Counter
 
 from ...report.prometheus import exposition
 from ..verdict import FleetReport
-from .words import SEVERITIES, STATUSES, groups, kind
+from .words import KINDS, SEVERITIES, STATUSES, groups, kind
 
 __all__ = ["METRICS", "prometheus"]
 
@@ -22,7 +22,7 @@ METRICS = {
     "tunecheck_audit_duration_seconds": "How long the last audit took; no sample where it was not finished.",
     "tunecheck_audit_hosts_asked": "Hosts that the inventory of the last audit named.",
     "tunecheck_hosts": "Hosts of the last audit by how they answered.",
-    "tunecheck_causes": "Causes of the last audit by state; waived, resolved and intended ones are no drift.",
+    "tunecheck_causes": "Causes of the last audit by state; only new and known ones are drift.",
     "tunecheck_drift": "Causes that count as drift.",
     "tunecheck_drift_hosts": "Hosts with at least one cause that counts as drift.",
     "tunecheck_host_drift": "Causes that count as drift on one host.",
@@ -58,7 +58,7 @@ def prometheus(report: FleetReport) -> str:
         "tunecheck_audit_hosts_asked": [({}, audit.asked)],
         "tunecheck_hosts": [({"status": status}, report.count(status)) for status in STATUSES],  # type: ignore[arg-type]
         "tunecheck_causes": [({"state": state}, states[state])
-                             for state in ("new", "known", "resolved", "waived", "intended")],
+                             for state in KINDS],
         "tunecheck_drift": [({"group": group, "severity": severity}, drift[group, severity])
                             for group in named for severity in SEVERITIES],
         "tunecheck_drift_hosts": [({"group": group, "severity": severity}, len(struck.get((group, severity), ())))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...report.schema_words import COUNT, FLAG, MAYBE_COUNT, MAYBE_TEXT, TEXT, listed, mapped, maybe, object_
-from .words import STATUSES
+from .words import KINDS, STATUSES
 
 __all__ = ["SCHEMAS"]
 
@@ -29,7 +29,7 @@ _CAUSE = object_(
     severity={"enum": ["low", "medium", "high"]}, state={"enum": ["new", "known", "resolved"]}, counts=FLAG,
     group=TEXT, fact=TEXT, subject=TEXT, outcome={"enum": ["", "fail", "warn", "unknown"]},
     before=_VALUE, value=_VALUE, expected=TEXT, text=TEXT,
-    hosts=listed(TEXT), since=maybe(_SINCE), fix=TEXT, remedy=TEXT, intended=FLAG, rollout=FLAG,
+    hosts=listed(TEXT), since=maybe(_SINCE), fix=TEXT, remedy=TEXT, intended=FLAG, standing=FLAG, rollout=FLAG,
     flapping=listed(TEXT), waived=maybe(_WAIVED))
 _PROBLEM = object_(check=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "unknown"]}, text=TEXT,
                    expected=TEXT, remedy=TEXT, tags=listed(TEXT), needs_reboot=FLAG)
@@ -39,7 +39,7 @@ _HOST = object_(
 _SUMMARY = object_(
     verdict=TEXT, outcome={"enum": ["drift", "clean", "unknown"]}, asked=COUNT, answered=COUNT, drift=COUNT,
     hosts=object_(**{status: COUNT for status in STATUSES}),
-    causes=object_(new=COUNT, known=COUNT, resolved=COUNT, waived=COUNT, intended=COUNT))
+    causes=object_(**dict.fromkeys(KINDS, COUNT)))
 _SPLIT = object_(group=TEXT, fact=TEXT, note=TEXT, shares=listed(object_(value=_VALUE, hosts=COUNT)))
 _FLEET = _document(
     "tunecheck audit, drift and fleet --json", schema={"const": "tunecheck/fleet/1"}, tunecheck=TEXT, audit=_AUDIT,

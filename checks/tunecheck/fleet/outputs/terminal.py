@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...report.terminal import Style, safe, wrap
 from ..verdict import Cause, FleetReport, HostRow, Split
 from .losses import losses
-from .words import ago, change, clock, compared, coverage, fold, gaps, interval, kind, shown_apart, titled
+from .words import NOT_DRIFT, ago, change, clock, compared, coverage, fold, gaps, interval, kind, shown_apart, titled
 
 __all__ = ["entry", "marked", "terminal", "verdict"]
 
-_COLOURS = {"HIGH": "31;1", "MEDIUM": "33", "LOW": "36", "SPLIT": "35", "INCOMPLETE": "35", "WAIVED": "2", "NOTE": "36",
-            "RESOLVED": "32", "CLEAN": "32;1", "DRIFT": "31;1", "UNKNOWN": "35;1"}
+_COLOURS = {"HIGH": "31;1", "MEDIUM": "33", "LOW": "36", "SPLIT": "35", "INCOMPLETE": "35", "STANDING": "2",
+            "WAIVED": "2", "NOTE": "36", "RESOLVED": "32", "CLEAN": "32;1", "DRIFT": "31;1", "UNKNOWN": "35;1"}
 _INDENT = 9
 #: Entries of one heading (of splits fewer), and characters of host names in one entry, without -v.
 _ENTRIES, _SPLITS, _NAMES = 40, 10, 120
@@ -40,7 +40,7 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
                           ([_split(each, style) for each in report.splits], _SPLITS),
                           (list(_incomplete(report, style, verbose)), _ENTRIES),
                           *((_causes(kinds.get(word, []), style, verbose, now), _ENTRIES)
-                            for word in ("intended", "waived", "resolved")),
+                            for word in NOT_DRIFT),
                           ([entry("NOTE", [note], style) for note in report.notes], _ENTRIES)):
         if section:
             lines += [""] if style.width else []
@@ -97,7 +97,7 @@ def _summary(report: FleetReport) -> str:
     """"3 new, 2 known; 1 waived"."""
     counts = Counter(kind(cause) for cause in report.causes)
     open_ones = ", ".join(f"{counts[word]} {word}" for word in ("new", "known") if counts[word])
-    rest = [f"{counts[word]} {word}" for word in ("intended", "waived", "resolved") if counts[word]]
+    rest = [f"{counts[word]} {word}" for word in NOT_DRIFT if counts[word]]
     return "; ".join([open_ones or "none", *([", ".join(rest)] if rest else [])])
 
 
@@ -111,7 +111,7 @@ def _causes(causes: list[Cause], style: Style, verbose: bool, now: float) -> lis
 
 def _cause(cause: Cause, style: Style, verbose: bool, now: float, more: str = "") -> list[str]:
     word = kind(cause)
-    mark = word.upper() if word in ("waived", "resolved") else cause.severity.upper()
+    mark = word.upper() if word in ("standing", "waived", "resolved") else cause.severity.upper()
     remarks = [word] if mark == cause.severity.upper() else []
     remarks += ["rollout"] * cause.rollout + ["by our own roles"] * (cause.intended and word != "intended")
     if cause.flapping:

@@ -11,10 +11,14 @@ from typing import Any
 
 from ..verdict import Cause, FleetReport, HostRow, Since
 
-__all__ = ["SEVERITIES", "STATUSES", "ago", "change", "clock", "compared", "coverage", "days", "fold", "gaps", "groups",
-           "interval", "kind", "natural", "shown", "shown_apart", "titled"]
+__all__ = ["KINDS", "NOT_DRIFT", "SEVERITIES", "STATUSES", "ago", "change", "clock", "compared", "coverage", "days",
+           "fold",
+           "gaps", "groups", "interval", "kind", "natural", "shown", "shown_apart", "titled"]
 
 SEVERITIES = ("high", "medium", "low")
+#: What a cause can be, in a word; those of NOT_DRIFT do not count.
+NOT_DRIFT = ("standing", "intended", "waived", "resolved")
+KINDS = ("new", "known", *NOT_DRIFT)
 #: As in model.Status, what answered first.
 STATUSES = ("ok", "partial", "unreachable", "refused", "timeout", "missing", "garbled")
 _LONGEST_VALUE = 160
@@ -85,10 +89,13 @@ def titled(cause: Cause) -> str:
 
 
 def kind(cause: Cause) -> str:
-    """In a word, what a cause is: new, known, resolved, waived, or intended (our own roles changed it)."""
+    """In a word, what a cause is: new, known, resolved, waived, standing (a warning that was there from the start, or
+    came with our own roles), or intended (our own roles changed it)."""
     if cause.waived:
         return "waived"
-    return "intended" if cause.state != "resolved" and not cause.counts else cause.state
+    if cause.state == "resolved" or cause.counts:
+        return cause.state
+    return "standing" if cause.standing else "intended"
 
 
 def clock(seconds: float | None) -> str:

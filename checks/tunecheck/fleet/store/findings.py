@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Select, bindparam, insert, or_, select, updat
 
 from ..model import Change, Problem
 from . import audits, moments
+from .history import receipt, runs
 from .hot import Hot
 from .identify import Box
 from .plain import plain
@@ -33,8 +34,8 @@ _RUN = insert(journal)
 _RAN = update(journal).where(journal.c.host_id == bindparam("number"), journal.c.run == bindparam("called")).values(
     at=bindparam("when"), state=bindparam("how"), last_audit=bindparam("seen"))
 _PROBLEM = select(
-    host.c.name, host.c.grp, finding.c.check, finding.c.subject, finding_span.c.outcome, finding_span.c.from_audit,
-    finding_span.c.after_audit, finding_span.c.until_audit
+    host.c.id, host.c.name, host.c.grp, finding.c.check, finding.c.subject, finding_span.c.outcome,
+    finding_span.c.from_audit, finding_span.c.after_audit, finding_span.c.until_audit
 ).join(finding, finding.c.id == finding_span.c.finding_id).join(host, host.c.id == finding_span.c.host_id).order_by(
     host.c.name, finding.c.check, finding.c.subject)
 
@@ -99,5 +100,8 @@ def resolved(store: Store, after_audit: int | None, upto_audit: int | None) -> l
 def _listed(store: Store, wanted: Select[Any]) -> list[ProblemSince]:
     with store.db.read() as connection:
         when = moments.times(store, connection)
-        return [ProblemSince(name, group, check, subject, outcome, moments.since(when, begun, after), until)
-                for name, group, check, subject, outcome, begun, after, until in connection.execute(wanted)]
+        rows = connection.execute(wanted).all()
+        ran = runs(connection, {row.id for row in rows if row.after_audit is not None})
+        return [ProblemSince(name, group, check, subject, outcome, moments.since(when, begun, after), until,
+                             after is not None and receipt(ran, number, begun) is not None)
+                for number, name, group, check, subject, outcome, begun, after, until in rows]

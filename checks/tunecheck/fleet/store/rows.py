@@ -206,7 +206,8 @@ class IdentityEvent:
 
 @dataclass(frozen=True)
 class ProblemSince:
-    """A finding on a host and since when. ``until`` (audit) where it is resolved."""
+    """A finding on a host and since when. ``until`` (audit) where it is resolved. ``ours``: our own roles ran on the
+    box when it came."""
 
     host: str
     group: str
@@ -215,6 +216,7 @@ class ProblemSince:
     outcome: str
     since: Since
     until: int | None = None
+    ours: bool = False
 
 
 class TimelineRow(NamedTuple):

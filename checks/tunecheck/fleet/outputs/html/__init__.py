@@ -55,8 +55,8 @@ def html(report: FleetReport) -> str:
         says=verdict(report).partition(": ")[2], coverage=words.coverage(report), clock=clock, shown=words.shown,
         severities=[(severity, sum(cause.severity == severity for cause in causes)) for severity in SEVERITIES],
         open_causes=told[:len(causes)], first=_FIRST, rest=told[len(causes):], counted=len(causes),
-        left_out=len(report.causes) - len(told), incomplete=_incomplete(hosts), families=families,
-        by_group=_by_group(report, families), timeline=timeline(report.timeline),
+        not_drift=words.NOT_DRIFT, left_out=len(report.causes) - len(told), incomplete=_incomplete(hosts),
+        families=families, by_group=_by_group(report, families), timeline=timeline(report.timeline),
         page=_Data(hosts, families, [*causes, *rest][:_CAUSES]).plain())
     return text + "\n"
 
