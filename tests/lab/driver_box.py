@@ -124,9 +124,12 @@ class DriverBox:
         return self.run("apt-mark", "showhold").split()
 
     def modinfo(self) -> str:
-        """The version of the module for the box's kernel, empty where there is none."""
-        text = self.run("modinfo", "-k", self.kernel, "-F", "version", "nvidia", check=False).strip()
-        return text if "not found" not in text else ""
+        """The version of the module for the box's kernel, empty where there is none. Debian has a name of its own."""
+        for name in ("nvidia", "nvidia-current-open"):
+            text = self.run("modinfo", "-k", self.kernel, "-F", "version", name, check=False).strip()
+            if "not found" not in text:
+                return text
+        return ""
 
     def publish(self, *packages: Package) -> None:
         """Add packages to the mirror."""
