@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.fleet.reports import HOSTILE, example, fleet, hostile, report, row
+from tests.unit.fleet.reports import HOSTILE, cause, example, fleet, hostile, report, row
 from tests.web.conftest import Watched
 
 from tunecheck.fleet.outputs.html import html
@@ -35,6 +35,26 @@ def test_it_opens_offline_and_in_silence(show: Show, screenshots: Path, scheme: 
     assert page.locator("#causes > .cause").count() == 4 and page.locator("#rest .cause").count() == 4
     assert page.locator(".bar").count() == 40
     page.screenshot(path=screenshots / f"fleet-{scheme}.png", full_page=True)
+    assert shown.quiet()
+
+
+def test_a_lost_gpu_is_one_entry_and_every_fact_of_it_is_found(show: Show) -> None:
+    facts = {"gpu.count": (8, 7), "gpu.name": ({"H200": 8}, {"H200": 7}), "pcie.gpu_width": ({"16": 8}, {"16": 7})}
+    lost = [cause(authority="majority", fact=fact, hosts=("gpu001",), before=before, value=value)
+            for fact, (before, value) in facts.items()]
+    shown = show(html(report(hosts=(row(), row("gpu002")), causes=(*lost, cause()))))
+    page = shown.page
+    assert page.locator("#causes > .cause > summary .what b").all_inner_texts() == ["gpu.count", "kernel.cmdline.iommu"]
+    assert page.locator("#verdict").inner_text().split()[:3] == ["DRIFT", "4", "causes"]
+    page.fill("#text", "gpu_width")
+    page.locator("#cause-0 > summary").click()
+    inner = page.locator("#cause-0 details.list")
+    assert inner.locator("> summary").inner_text() == "2 more facts of the same audit: 1 GPU fewer"
+    inner.locator("> summary").click()
+    assert inner.locator(".cause:visible .what b").all_inner_texts() == ["pcie.gpu_width"]
+    page.goto(shown.url + "#cause-1")
+    page.wait_for_selector("#cause-1[open]")
+    assert page.locator("#cause-1 .says").is_visible()
     assert shown.quiet()
 
 
@@ -155,8 +175,8 @@ def test_the_order_can_be_chosen(show: Show) -> None:
 def test_what_a_hostile_host_says_is_inert(show: Show) -> None:
     shown = show(html(hostile()))
     page = shown.page
-    for cause in page.locator("summary").all():
-        cause.evaluate("summary => summary.parentElement.open = true")
+    for each in page.locator("summary").all():
+        each.evaluate("summary => summary.parentElement.open = true")
     page.fill("#text", HOSTILE)
     page.fill("#text", "")
     page.locator("#grid a").first.click()

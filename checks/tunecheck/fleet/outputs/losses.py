@@ -13,29 +13,30 @@ __all__ = ["losses"]
 _LEADS = ("gpu.count", "pcie.accelerators", "gpu.name")
 
 
-def losses(causes: Iterable[Cause]) -> list[tuple[Cause, int, int]]:
-    """(cause, how many GPUs it says are lost, how many other causes say only that), as ranked; those others are left
-    out. They are of the same hosts, since the same audits, and count exactly so many members fewer: {x:8} -> {x:7}.
-    Where another value came ({x:7, y:1}) it stays an entry of its own."""
+def losses(causes: Iterable[Cause]) -> list[tuple[Cause, int, list[Cause]]]:
+    """(cause, how many GPUs it says are lost, the other causes that say only that), as ranked; those others have no
+    entry of their own. They are of the same hosts, since the same audits, and count exactly so many members fewer:
+    {x:8} -> {x:7}. Where another value came ({x:7, y:1}) it stays an entry of its own."""
     ranked = list(causes)
     leads: dict[tuple[Any, ...], tuple[Cause, int]] = {}
     for fact in reversed(_LEADS):
         for cause in ranked:
             if cause.fact == fact and (lost := _lost(cause)):
                 leads[_key(cause)] = (cause, lost)
-    found: list[list[Any]] = []
-    place: dict[int, list[Any]] = {}
+    found: list[tuple[Cause, int, list[Cause]]] = []
+    place: dict[int, list[Cause]] = {}
     for cause in ranked:
         lead, lost = leads.get(_key(cause), (None, 0))
         if lead is None or (cause is not lead and _lost(cause) != lost):
-            found.append([cause, 0, 0])
+            found.append((cause, 0, []))
             continue
         # The first of them holds the place: it may be ranked before the one that leads.
         if id(lead) not in place:
-            place[id(lead)] = [lead, lost, 0]
-            found.append(place[id(lead)])
-        place[id(lead)][2] += cause is not lead
-    return [(cause, lost, others) for cause, lost, others in found]
+            place[id(lead)] = []
+            found.append((lead, lost, place[id(lead)]))
+        if cause is not lead:
+            place[id(lead)].append(cause)
+    return found
 
 
 def _key(cause: Cause) -> tuple[Any, ...]:

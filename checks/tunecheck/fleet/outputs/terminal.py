@@ -104,7 +104,7 @@ def _summary(report: FleetReport) -> str:
 def _causes(causes: list[Cause], style: Style, verbose: bool, now: float) -> list[list[str]]:
     if verbose:
         return [_cause(cause, style, verbose, now) for cause in causes]
-    return [_cause(cause, style, verbose, now, f"{_plural(others, 'more fact')} of the same audit: "
+    return [_cause(cause, style, verbose, now, f"{_plural(len(others), 'more fact')} of the same audit: "
                    f"{_plural(lost, 'GPU')} fewer (-v lists them)" if others else "")
             for cause, lost, others in losses(causes)]
 

@@ -192,7 +192,7 @@ def _news(report: FleetReport) -> tuple[list[Cause], list[Cause]]:
 def _digest(report: FleetReport, new: list[Cause], resolved: list[Cause], link: str) -> str:
     """At most ten lines: the verdict, the causes, how many more there are, the link."""
     lines = [f"{'NEW ' + cause.severity.upper() if cause.state == 'new' else 'RESOLVED'} {cause.group} {cause.fact}: "
-             f"{change(cause)} on {fold(cause.hosts, 60)}" + (f", and {others} more of it" if others else "")
+             f"{change(cause)} on {fold(cause.hosts, 60)}" + (f", and {len(others)} more of it" if others else "")
              for cause, _, others in [*losses(new), *losses(resolved)]]
     room = _LINES - 1 - bool(link)
     if len(lines) > room:

@@ -19,6 +19,7 @@ from ....report.terminal import safe
 from ...model import Problem
 from ...verdict import Cause, FleetReport, HostRow
 from .. import words
+from ..losses import losses
 from ..terminal import verdict
 from ..words import SEVERITIES, STATUSES, change, clock, fold, interval, kind, natural, titled
 from .timeline import timeline
@@ -46,7 +47,9 @@ def html(report: FleetReport) -> str:
     families = sorted({family for row in hosts for family in row.outcomes})[:_FAMILIES]
     causes = [cause for cause in report.causes if cause.counts]
     rest = [cause for cause in report.causes if not cause.counts]
-    told = [_cause(index, cause) for index, cause in enumerate([*causes, *rest][:_CAUSES])]
+    listed = [*causes, *rest][:_CAUSES]
+    told = _told(listed)
+    counted = sum(each["cause"].counts for each in told)
     word = verdict(report).partition(":")[0]
     text = environment.get_template("fleet.html.j2").render(
         report=report, version=__version__, policy=policy(style, script), style=style, script=script,
@@ -54,10 +57,12 @@ def html(report: FleetReport) -> str:
         outcome={"DRIFT": "fail", "UNKNOWN": "unknown"}.get(word, "warn" if _gaps(report) else "pass"),
         says=verdict(report).partition(": ")[2], coverage=words.coverage(report), clock=clock, shown=words.shown,
         severities=[(severity, sum(cause.severity == severity for cause in causes)) for severity in SEVERITIES],
-        open_causes=told[:len(causes)], first=_FIRST, rest=told[len(causes):], counted=len(causes),
-        not_drift=words.NOT_DRIFT, left_out=len(report.causes) - len(told), incomplete=_incomplete(hosts),
+        open_causes=told[:counted], first=_FIRST, rest=told[counted:], counted=len(causes), uncounted=len(rest),
+        not_drift=[(word, number) for word in words.NOT_DRIFT
+                   if (number := sum(kind(cause) == word for cause in rest))],
+        left_out=len(report.causes) - len(listed), incomplete=_incomplete(hosts),
         families=families, by_group=_by_group(report, families), timeline=timeline(report.timeline),
-        page=_Data(hosts, families, [*causes, *rest][:_CAUSES]).plain())
+        page=_Data(hosts, families, listed).plain())
     return text + "\n"
 
 
@@ -70,12 +75,19 @@ def _gaps(report: FleetReport) -> bool:
     return any(row.status != "ok" or row.unknown for row in report.hosts) or len(report.hosts) < report.audit.asked
 
 
-def _cause(index: int, cause: Cause) -> dict[str, Any]:
+def _told(listed: Sequence[Cause]) -> list[dict[str, Any]]:
+    """The entries, in order; what a lost GPU says once more in another fact stands within its entry."""
+    index = {id(cause): place for place, cause in enumerate(listed)}
+    return [_cause(index[id(cause)], cause, lost, [_cause(index[id(other)], other) for other in others])
+            for cause, lost, others in losses(listed)]
+
+
+def _cause(index: int, cause: Cause, lost: int = 0, others: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """What the template shows of a cause."""
     remarks = (["rollout"] * cause.rollout + ["by our own roles"] * cause.intended
                + ([f"flapping on {fold(cause.flapping, 80)}"] if cause.flapping else []))
     return {"index": index, "cause": cause, "kind": kind(cause), "change": _cut(change(cause)), "remarks": remarks,
-            "title": titled(cause),
+            "title": titled(cause), "lost": lost, "others": others,
             "since": interval(cause.since), "short": _short(cause), "names": fold(cause.hosts, 4000),
             "until": clock(cause.waived.until) if cause.waived else ""}
 

@@ -123,7 +123,9 @@
       hosts: page.hosts.map((host, index) => [host[NAME], text(host[GROUP]), text(host[HARDWARE]), STATUSES[host[STATUS]],
         text(host[REASON]), ...host[PROBLEMS].map((at) => told[at]), ...struck[index].map((at) => text(page.causes[at][0])),
       ].join(" ").toLowerCase()),
-      causes: causes.map((cause) => [cause.querySelector("summary").textContent, ...hostsOf(cause)].join(" ").toLowerCase()),
+      // With what stands within it: a lost GPU is found by each fact that tells of it.
+      causes: causes.map((cause) => [...[...cause.querySelectorAll("summary")].map((line) => line.textContent), ...hostsOf(cause)]
+        .join(" ").toLowerCase()),
     };
   };
   const form = by("filter"), wantedText = by("text"), attention = by("attention");
@@ -278,9 +280,7 @@
       }
       const cause = /^#cause-\d+$/.test(location.hash) ? document.querySelector(location.hash) : null;
       if (cause) {
-        const folded = cause.parentElement.closest("details");
-        if (folded) folded.open = true;
-        cause.hidden = false, cause.open = true;
+        for (let at = cause; at; at = at.parentElement.closest("details")) at.hidden = false, at.open = true;
         cause.scrollIntoView({ block: "center" });
         cause.querySelector("summary").focus({ preventScroll: true });
       }
