@@ -224,6 +224,16 @@ def test_a_standing_warning_is_no_drift_and_lets_the_others_speak() -> None:
     assert [(each.authority, each.counts) for each in later.causes] == [("desired", True)], "it was otherwise once"
 
 
+def test_a_check_that_two_changes_led_to_names_neither_as_the_change_of_all() -> None:
+    hosts = tuple(_host(name, _fail("cpu-governor", "governor")) for name in ("h1", "h2"))
+    values = {name: {"cpu.governor": "powersave"} for name in ("h1", "h2")}
+    cause = next(each for each in _said(view(
+        values, hosts=hosts, moves=(move("h2", "cpu.governor", "performance", "powersave"),))).causes
+        if each.authority == "desired")
+    assert (cause.hosts, cause.before, cause.value) == (("h1", "h2"), None, None)
+    assert cause.text == "governor is not performance"
+
+
 # -- who is who -------------------------------------------------------------------------------------------------------
 
 def test_a_replaced_box_is_one_finding_and_not_a_hundred_and_fifty() -> None:

@@ -28,7 +28,8 @@ def notes(view: View, volatile: Iterable[Restless], back: Iterable[tuple[str, st
         yield f"#{audit.id} is not finished: hosts may follow"
     gone = [host.host for host in view.hosts if not host.answered and host.last_ok is not None]
     if gone:
-        yield f"{_listed(gone)} did not answer: what is known of them is of earlier audits, neither drifted nor clean"
+        yield (f"{_listed(gone)} did not answer: what is known of {'it' if len(gone) == 1 else 'them'} is of earlier "
+               "audits, neither drifted nor clean")
     for event in sorted(view.events, key=lambda event: event.host):
         if event.kind == "renamed":
             yield f"{event.host} is the machine that was {event.other}"

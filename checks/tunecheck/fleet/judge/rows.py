@@ -80,6 +80,8 @@ def _cause(pile: list[Row]) -> Cause:
     first = pile[0]
     hosts = tuple(sorted({row.host for row in pile}))
     # Ties go to the value that sorts first, so that two runs over one store say the same.
+    # A check is one cause whatever it was that moved: of several values none is that of all.
+    moved = first.authority != "desired" or len({(canon(row.before), canon(row.value)) for row in pile}) == 1
     befores = Counter(canon(row.before) for row in pile)
     before = min(befores, key=lambda text: (-befores[text], text))
     texts = Counter(row.text for row in pile)
@@ -92,9 +94,10 @@ def _cause(pile: list[Row]) -> Cause:
         text += f"{'; ' if text else ''}{len(befores)} different values before"
     return Cause(
         authority=first.authority, severity=min((row.severity for row in pile), key=RANK.__getitem__), fact=first.fact,
-        group=first.group, hosts=hosts, value=first.value,
-        before=next(row.before for row in pile if canon(row.before) == before), expected=first.expected,
-        fix=first.fix, since=widest(row.since for row in pile), state=old[0].state if old else first.state,
+        group=first.group, hosts=hosts, value=first.value if moved else None,
+        before=next(row.before for row in pile if canon(row.before) == before) if moved else None,
+        expected=first.expected, fix=first.fix, since=widest(row.since for row in pile),
+        state=old[0].state if old else first.state,
         subject=first.subject if len({row.subject for row in pile}) == 1 else plain(first.subject), text=text,
         remedy=_for(first.remedy, hosts), intended=first.intended, rollout=any(row.rollout for row in pile),
         flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
