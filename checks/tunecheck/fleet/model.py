@@ -49,6 +49,12 @@ class Problem:
     tags: tuple[str, ...] = ()
     needs_reboot: bool = False
 
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """What it is about, one by one: a finding on "GPU0 0000:01:00.0, GPU1 0000:02:00.0" is one on each, and since
+        when is a matter of each."""
+        return tuple(dict.fromkeys(self.subject.split(", ")))
+
 
 @dataclass(frozen=True)
 class Seen:

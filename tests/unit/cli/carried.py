@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from tunecheck.cli import cli
 from tunecheck.cli_check import look
 from tunecheck.errors import TunecheckError
-from tunecheck.facts.fact import known
+from tunecheck.facts.fact import absent, known
 from tunecheck.facts.identity import Identity
 from tunecheck.facts.modules import Module
 from tunecheck.facts.receipt import Receipt, Run
@@ -38,11 +38,12 @@ def _recorded() -> Stored:
 
 def box(number: int, *, iommu: str | None = "pt", hmm: str = "1", held: bool = True, word: str = "",
         spec: dict[str, Any] | None = None, run: float | None = None, created: float | None = None, watts: int = 700,
-        gpus: int = 2) -> bytes:
+        gpus: int = 2, limited: int = 1, errors: int = 0, silent: str = "") -> bytes:
     """A snapshot of box ``number``. ``iommu``: of the kernel's command line. ``word``: another one in it. ``hmm``:
     nvidia_uvm's uvm_disable_hmm. ``held``: whether the driver's package is. ``spec``: box_spec, that the box was
-    provisioned with; ``run``: and when (by its receipt). ``created``: the snapshot's time. ``watts``: GPU0's power
-    limit. ``gpus``: that are left."""
+    provisioned with; ``run``: and when (by its receipt). ``created``: the snapshot's time. ``watts``: the power limit
+    of the first ``limited`` GPUs. ``gpus``: that are left. ``errors``: that GPU0's memory ever had. ``silent``: why
+    NVML does not answer."""
     stored = _recorded()
     host = stored.snapshot.host
     assert host is not None and host.kernel.cmdline.value is not None
@@ -58,10 +59,12 @@ def box(number: int, *, iommu: str | None = "pt", hmm: str = "1", held: bool = T
     snapshot = replace(stored.snapshot, host=host, hostname=known(f"gpu{number}", "hostname"))
     nvml, topology = snapshot.nvml, snapshot.topology
     assert nvml is not None and nvml.value is not None and topology.accelerators.value is not None
-    first, *others = nvml.value.gpus
-    first = replace(first, values={**first.values, "power_limit_mw": watts * 1000})
+    first, *others = (replace(gpu, values={**gpu.values, "power_limit_mw": watts * 1000}) if place < limited else gpu
+                      for place, gpu in enumerate(nvml.value.gpus))
+    first = replace(first, values={**first.values, "ecc_aggregate_uncorrected": errors})
     snapshot = replace(
-        snapshot, nvml=replace(nvml, value=replace(nvml.value, gpus=(first, *others)[:gpus])),
+        snapshot, nvml=absent("NVML", silent) if silent else replace(
+            nvml, value=replace(nvml.value, gpus=(first, *others)[:gpus])),
         topology=topology if gpus == 2 else replace(
             topology, names=topology.names[:gpus], pairs=(),
             accelerators=replace(topology.accelerators, value=topology.accelerators.value[:gpus])))

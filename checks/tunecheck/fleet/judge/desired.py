@@ -10,7 +10,7 @@ from typing import Literal
 
 from ..model import Problem
 from .authority import judged
-from .rows import RANK, Row, plain
+from .rows import RANK, Row, plain, widest
 from .view import Host, Move, View
 
 __all__ = ["desired"]
@@ -47,10 +47,11 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]]) -> tuple[list[R
         there = hosts.get(gone.host)
         # A check that does not know any more has not resolved anything, and a box that is silent neither.
         if there is None or not there.answered or any(
-                problem.check == gone.check and (problem.subject == gone.subject or problem.outcome == "unknown")
+                problem.check == gone.check and (gone.subject in problem.subjects or problem.outcome == "unknown")
                 for problem in there.problems):
             continue
-        problem = Problem(gone.check, gone.subject, gone.outcome, "does not find it any more")
+        problem = Problem(gone.check, gone.subject, gone.outcome,
+                          "is known again" if gone.outcome == "unknown" else "does not find it any more")
         about = facts(problem)
         settled.update((gone.host, fact) for fact in about if fact in moved.get(gone.host, {}))
         rows.append(replace(_row(view, there, problem, about, [], "resolved"), since=gone.since))
@@ -58,12 +59,14 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]]) -> tuple[list[R
 
 
 def _state(view: View, host: Host, problem: Problem) -> Literal["new", "known"]:
-    since = view.began.get((host.host, problem.check, problem.subject))
-    if since is not None:
-        return "new" if view.previous is None or since.seen > view.previous.id else "known"
-    # Of what a check could not tell there is no history; but the host was already partial.
-    before = view.before.get(host.host)
-    return "known" if before is not None and before.unknown and problem.outcome == "unknown" else "new"
+    """New where it is so of any of its subjects."""
+    begun = [view.began.get(key) for key in _keys(host, problem)]
+    return "known" if view.previous is not None and all(
+        since is not None and since.seen <= view.previous.id for since in begun) else "new"
+
+
+def _keys(host: Host, problem: Problem) -> list[tuple[str, str, str]]:
+    return [(host.host, problem.check, subject) for subject in problem.subjects]
 
 
 def _row(view: View, host: Host, problem: Problem, about: list[str], changed: list[Move],
@@ -75,14 +78,14 @@ def _row(view: View, host: Host, problem: Problem, about: list[str], changed: li
     fixes = [meta.fix for meta in metas if meta.fix != "none"]
     fix = "reboot" if problem.needs_reboot else fixes[0] if fixes else "reload" if problem.tags else "none"
     one = changed[0] if len(changed) == 1 else None
-    since = view.began.get((host.host, problem.check, problem.subject)) or (one.since if one else None)
+    keys = _keys(host, problem)
+    since = widest(view.began.get(key) for key in keys) or (one.since if one else None)
     return Row(
         "desired", severity, problem.check, host.group, host.host,
         expected=f"desired {problem.expected}" if problem.expected else "desired state", fix=fix,
         value=one.value if one else None, before=one.before if one else None, since=since, state=state,
-        standing=state != "resolved" and problem.outcome == "warn"
-        and (host.host, problem.check, problem.subject) in view.standing,
-        subject=problem.subject, text=problem.text, remedy=problem.remedy, outcome=problem.outcome,
+        standing=state != "resolved" and problem.outcome == "warn" and view.standing.issuperset(keys),
+        about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy, outcome=problem.outcome,
         same=f"{plain(problem.subject)}\0{plain(problem.text)}")
 
 

@@ -11,6 +11,7 @@ from ...errors import UsageError
 from ...facts.registry.entry import Entry
 from ..model import AuditHead, Problem
 from .approved import approved
+from .authority import HAPPENING
 from .options import JudgeOptions
 from .view import Event, Gone, Host, Kept, Meta, Move, Odd, Tally, View, canon
 
@@ -65,7 +66,8 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
                      if event.host in asked),
         began={(row.host, row.check, row.subject): row.since for row in open_problems},
         standing=frozenset((row.host, row.check, row.subject) for row in open_problems
-                           if row.outcome == "warn" and (row.since.after is None or row.ours)),
+                           if row.outcome == "warn" and row.check not in HAPPENING
+                           and (row.since.after is None or row.ours)),
         gone=_gone(store.problems_resolved(previous.id, audit.id)) if previous else (),
         in_change=frozenset(state.host for state in states
                             if state.newest == audit.id and state.volatile.get(_STATE) in _OPEN),
@@ -111,10 +113,13 @@ def _told(state: HostState, audit: AuditHead, still: Iterable[ProblemSince]) -> 
     knows that a check failed, and not with which words."""
     if state.newest is None or state.newest <= audit.id:
         return state.problems
-    words = {(problem.check, problem.subject, str(problem.outcome)): problem for problem in state.problems}
-    return tuple(words.get((row.check, row.subject, row.outcome),
-                           Problem(row.check, row.subject, _outcome(row.outcome), "its words of then are not kept"))
-                 for row in still)
+    words = {(problem.check, subject, str(problem.outcome)): problem
+             for problem in state.problems for subject in problem.subjects}
+    # A finding on two of them is told once.
+    return tuple(dict.fromkeys(
+        words.get((row.check, row.subject, row.outcome),
+                  Problem(row.check, row.subject, _outcome(row.outcome), "its words of then are not kept"))
+        for row in still))
 
 
 def _missing(store: Store, audit: AuditHead, there: set[str]) -> tuple[Host, ...]:

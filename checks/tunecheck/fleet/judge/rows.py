@@ -59,6 +59,8 @@ class Row:
     rollout: bool = False
     flapping: bool = False
     waived: Waived | None = None
+    #: Of a desired row the one fact that its check judges, where it is one: a waiver may name either.
+    about: str = ""
 
     @property
     def identity(self) -> tuple[str, ...]:

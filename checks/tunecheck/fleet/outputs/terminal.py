@@ -112,7 +112,7 @@ def _causes(causes: list[Cause], style: Style, verbose: bool, now: float) -> lis
 def _cause(cause: Cause, style: Style, verbose: bool, now: float, more: str = "") -> list[str]:
     word = kind(cause)
     mark = word.upper() if word in ("standing", "waived", "resolved") else cause.severity.upper()
-    remarks = [word] if mark == cause.severity.upper() else []
+    remarks = [word] if mark == cause.severity.upper() else [cause.severity] if word == "standing" else []
     remarks += ["rollout"] * cause.rollout + ["by our own roles"] * (cause.intended and word != "intended")
     if cause.flapping:
         remarks.append(f"flapping on {fold(cause.flapping, 60)}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Select, bindparam, insert, or_, select, update
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["receipts", "resolved", "since", "write"]
 
+_WORST = ("fail", "warn", "unknown")
+#: Findings of one host: it cannot make the history larger.
+_MOST = 2_000
 _OPEN = Hot(select(finding_span.c.finding_id, finding.c.check, finding.c.subject, finding_span.c.outcome,
                finding_span.c.from_audit).join(finding, finding.c.id == finding_span.c.finding_id).where(
     finding_span.c.host_id == bindparam("number"), finding_span.c.until_audit.is_(None)))
@@ -42,22 +46,22 @@ _PROBLEM = select(
 
 def write(store: Store, connection: Connection, row: Box, audit_id: int, problems: Sequence[Problem],
           unknown_checks: Sequence[str]) -> None:
-    """A check that could not be judged ends no finding: it may well still fail."""
+    """A check that could not be judged ends no finding: it may well still fail. Where there was none, that nothing is
+    known has a since and an end of its own."""
     now: dict[tuple[str, str], str] = {}
-    for problem in problems[:2_000]:
-        if problem.outcome != "unknown":
-            name = plain(problem.check, 200), plain(problem.subject, 500)
-            now[name] = "fail" if now.get(name) == "fail" else problem.outcome
+    for check, subject, outcome in islice(_each(problems), _MOST):
+        name = plain(check, 200), plain(subject, 500)
+        now[name] = min(outcome, now.get(name, outcome), key=_WORST.index)
     held = {(check, subject): (number, outcome, begun)
             for number, check, subject, outcome, begun in _OPEN(connection, {"number": row.id})}
     ends = [{"number": row.id, "found": number, "begun": begun, "ended": audit_id}
             for name, (number, outcome, begun) in held.items()
-            if now.get(name) != outcome and (name in now or name[0] not in unknown_checks)]
+            if now.get(name) != outcome and _over(outcome, now.get(name), name[0] in unknown_checks)]
     past = Past(store, connection, row)
     first = row.state is None       # never looked at before, so not known to be new
     begins = []
     for name, outcome in now.items():
-        if name not in held or held[name][1] != outcome:
+        if name not in held or (held[name][1] != outcome and outcome != "unknown"):
             heard = None if first else past.check(name[0])
             begins.append({"host_id": row.id, "finding_id": held[name][0] if name in held
                            else store.interned.finding(connection, *name), "from_audit": audit_id,
@@ -66,6 +70,15 @@ def write(store: Store, connection: Connection, row: Box, audit_id: int, problem
         connection.execute(_END, ends)
     if begins:
         connection.execute(_BEGIN, begins)
+
+
+def _each(problems: Sequence[Problem]) -> Iterator[tuple[str, str, str]]:
+    return ((problem.check, subject, problem.outcome) for problem in problems for subject in problem.subjects)
+
+
+def _over(held: str, now: str | None, unknown: bool) -> bool:
+    """Whether what was found is not so any more, where now something else is said (None: nothing)."""
+    return held == "unknown" or (now != "unknown" if now is not None else not unknown)
 
 
 def receipts(connection: Connection, host_id: int, audit_id: int, changes: Sequence[Change]) -> None:

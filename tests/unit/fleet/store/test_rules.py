@@ -189,6 +189,30 @@ def test_findings_have_a_since_and_an_end(makes: Makes) -> None:
     assert [row.check for row in store.problems_since(2)] == ["c", "old"]
 
 
+def test_what_is_not_known_has_a_since_and_an_end_too(makes: Makes) -> None:
+    store = makes.fresh()
+
+    def told(*outcomes: str, subject: str = "GPU0 a, GPU1 b") -> None:
+        one(store, seen("a", {}, problems=[Problem("c", subject, each, "text") for each in outcomes]))  # type: ignore[arg-type]
+
+    def now() -> list[tuple[str, str, int, int | None]]:
+        return [(row.subject, row.outcome, row.since.seen, row.since.after) for row in store.problems_since()]
+
+    told()
+    told("unknown")
+    told("unknown")
+    assert now() == [("GPU0 a", "unknown", 2, 1), ("GPU1 b", "unknown", 2, 1)]
+    told("warn", subject="GPU1 b")
+    assert now() == [("GPU1 b", "warn", 4, 1)]
+    assert [(row.subject, row.outcome, row.until) for row in store.problems_resolved(3)] == [("GPU0 a", "unknown", 4)]
+    told("unknown")      # of GPU1 it may still be so
+    assert now() == [("GPU0 a", "unknown", 5, 4), ("GPU1 b", "warn", 4, 1)]
+    told("warn", "fail", "unknown")
+    assert [row.outcome for row in store.problems_since()] == ["fail", "fail"], "the worst of one and the same"
+    told()
+    assert not now() and len(store.problems_resolved(6)) == 2
+
+
 def test_one_host_is_put_once_an_audit(makes: Makes) -> None:
     store = makes.fresh()
     head = store.begin("all", [("a", "g"), ("b", "g")])
