@@ -100,6 +100,7 @@ RULES = (
     Rule("kernel-held", "the kernel waits for precompiled driver modules", _later("kernel-held"), _DRIVER),
     Rule("dkms-build", "DKMS can build the module for the next kernel", _later("dkms-build"), _DRIVER),
     Rule("secure-boot-key", "the kernel trusts whoever signed the module", _later("secure-boot-key"), _DRIVER),
+    Rule("driver-bound", "every GPU of NVIDIA's has a driver", _later("driver-bound"), _DRIVER),
     Rule("nouveau-loaded", "nouveau drives no GPU of NVIDIA's", _later("nouveau-loaded"), _DRIVER),
     Rule("module-flavour", "the open kernel modules are loaded", _later("module-flavour"), _DRIVER),
     Rule("registry-dwords", "every word of RegistryDwords does what it seems to", _later("registry-dwords"), _DRIVER),

@@ -28,6 +28,7 @@ JUDGED: dict[str, tuple[str, ...]] = {
     "cmdline-token": ("kernel.cmdline.{subject}",),
     "cpu-governor": ("cpu.governor", "cpu.epp"),
     "cpu-lost": ("cpu.lost", "cpu.online"),
+    "driver-bound": ("pcie.driver",),
     "driver-coherence": ("driver.library.*", "driver.nvml"),
     "driver-held": ("held.*",),
     "driver-version": ("driver.loaded",),
