@@ -95,7 +95,8 @@ def volatility(outer: str | None, store_url: str | None, last: int, as_json: boo
         emit(to_text(list_document("fleet volatility", found, last=last)))
         return
     emit("".join(f"{each.fact}: {each.change_rate:.1%} of hosts change it in an audit, "
-                 f"{round(each.distinct_share * each.hosts)} values on {each.hosts} hosts{f'; SUSPICIOUS: {each.why}' if each.suspicious else ''}\n"
+                 f"{round(each.distinct_share * each.hosts)} values on {each.hosts} hosts"
+                 f"{f'; SUSPICIOUS: {each.why}' if each.suspicious else ''}\n"
                  for each in found) or f"no fact changed in the last {last} audits\n")
 
 
