@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -291,23 +292,30 @@ def test_boxes_that_say_nothing_are_never_clean(fleet: Fleet) -> None:
     assert code == 2 and "UNKNOWN" in out
 
 
-def waiting(fleet: Fleet) -> subprocess.Popen[str]:
+@contextlib.contextmanager
+def waiting(fleet: Fleet) -> Iterator[subprocess.Popen[str]]:
     """An audit whose fifth box does not come: its file is a pipe that nobody writes."""
     for number in range(1, 5):
         fleet.put(number)
     os.mkfifo(fleet.files / "gpu5.json")
     process = fleet.popen("audit", "--from", "boxes", "--json", "-")
-    deadline = time.monotonic() + 60
-    # Opening it for writing succeeds once the other side reads.
-    while True:
-        try:
-            handle = os.open(fleet.files / "gpu5.json", os.O_WRONLY | os.O_NONBLOCK)
-            break
-        except OSError:
-            assert process.poll() is None and time.monotonic() < deadline, process.communicate()
-            time.sleep(0.02)
-    process.pipe = handle       # type: ignore[attr-defined]
-    return process
+    handle, end = -1, time.monotonic() + 60
+    try:
+        # Opening it for writing succeeds once the other side opens it.
+        while handle < 0:
+            try:
+                handle = os.open(fleet.files / "gpu5.json", os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:
+                assert process.poll() is None and time.monotonic() < end, process.communicate()
+                time.sleep(0.02)
+        # Python looks for signals before it reads: one that comes between the look and the read waits for the next.
+        time.sleep(0.3)
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
+        if handle >= 0:
+            os.close(handle)
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -315,7 +323,6 @@ def test_what_arrived_is_kept_and_the_next_run_asks_the_rest(fleet: Fleet, end: 
     with waiting(fleet) as process:
         process.send_signal(end)
         out, err = process.communicate(timeout=60)
-        os.close(process.pipe)      # type: ignore[attr-defined]
     if end != signal.SIGKILL:
         assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[end] and out == ""
         assert "4 of 5 hosts are kept in audit #1" in one_line(err)
@@ -330,8 +337,6 @@ def test_what_arrived_is_kept_and_the_next_run_asks_the_rest(fleet: Fleet, end: 
 def test_new_begins_anew(fleet: Fleet) -> None:
     with waiting(fleet) as process:
         process.kill()
-        process.communicate(timeout=60)
-        os.close(process.pipe)      # type: ignore[attr-defined]
     (fleet.files / "gpu5.json").unlink()
     code, out, _ = fleet.audit("--new")
     assert code == 0 and "audit #2" in out and "4 ok" in out
@@ -525,8 +530,6 @@ def test_while_an_audit_runs_the_others_are_not_called_unreachable_for_good(flee
     with waiting(fleet) as process:
         _, out, _ = fleet.run("fleet")
         process.kill()
-        process.communicate(timeout=60)
-        os.close(process.pipe)      # type: ignore[attr-defined]
     assert "not asked yet (the audit is running since 20" in one_line(out) and "ended before" not in out
     assert "the audit ended before it was asked" in one_line(fleet.run("fleet")[1])
 

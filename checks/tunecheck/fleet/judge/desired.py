@@ -72,14 +72,16 @@ def _keys(host: Host, problem: Problem) -> list[tuple[str, str, str]]:
 def _row(view: View, host: Host, problem: Problem, about: list[str], changed: list[Move],
          state: Literal["new", "known", "resolved"]) -> Row:
     metas = [view.of(fact) for fact in about]
-    severity = _SEVERITY[problem.outcome]
-    if problem.outcome != "unknown":
-        severity = min([severity, *(meta.severity for meta in metas)], key=RANK.__getitem__)
     fixes = [meta.fix for meta in metas if meta.fix != "none"]
     fix = "reboot" if problem.needs_reboot else fixes[0] if fixes else "reload" if problem.tags else "none"
     one = changed[0] if len(changed) == 1 else None
     keys = _keys(host, problem)
     since = widest(view.began.get(key) for key in keys) or (one.since if one else None)
+    severity = _SEVERITY[problem.outcome]
+    if problem.outcome != "unknown":
+        severity = min([severity, *(meta.severity for meta in metas)], key=RANK.__getitem__)
+    elif since is not None and since.after is not None:
+        severity = "medium"     # it was known once: something stopped answering
     return Row(
         "desired", severity, problem.check, host.group, host.host,
         expected=f"desired {problem.expected}" if problem.expected else "desired state", fix=fix,
