@@ -27,15 +27,17 @@ def identity(view: View) -> list[Row]:
     for host in view.hosts:
         if host.key and host.host in answered:
             keys[host.key].add(host.host)
-    fresh = set()
+    fresh, old = set(), set()
     began: dict[str, list[Since]] = defaultdict(list)
     for claim in view.claims:
-        if claim.since is not None and claim.asked and answered & {claim.host, claim.owner}:
-            keys[claim.key] |= {claim.host, claim.owner}
-        if view.previous is None or claim.since is None or claim.since.seen > view.previous.id:
-            fresh.add(claim.host)
-        # Where the audit is not finished yet, nobody has put down that both told it.
-        began[claim.key].append(claim.since or Since(view.audit.id, view.audit.started))
+        if claim.since is not None and claim.asked and answered & {claim.host, claim.other}:
+            keys[claim.key] |= {claim.host, claim.other}
+        if claim.since is not None and view.previous is not None and claim.since.seen <= view.previous.id:
+            old |= {claim.host, claim.other}
+        fresh.add(claim.host)
+        if claim.since is not None:
+            began[claim.key].append(claim.since)
+    fresh -= old
     groups = {host.host: host.group for host in view.hosts}
     rows = [Row("identity", "medium", KEY, groups.get(event.host, ""), event.host, expected="the machine of before",
                 fix="none", value=event.key, before=event.before, since=event.since,
@@ -62,12 +64,17 @@ def identity(view: View) -> list[Row]:
             rows.append(Row(
                 "identity", severity, kept.fact, group, name,
                 expected="one host", fix="hands-on", value=kept.value, before=kept.value,
-                since=widest(began[kept.value]) if kept.fact == KEY else None,
+                since=_since(view, began[kept.value]) if kept.fact == KEY else None,
                 remedy=_REMEDY if kept.fact == KEY else "",
                 state="known" if known else "new",
                 text=f"{len(kept.hosts)} hosts have what only one can have: {_names(kept.hosts)}{alike}",
                 same=canon(kept.value)))
     return rows
+
+
+def _since(view: View, began: list[Since]) -> Since:
+    """While an audit is not finished yet, nobody has put down that both told it there."""
+    return widest(began) or Since(view.audit.id, view.audit.started)
 
 
 def _names(names: tuple[str, ...]) -> str:

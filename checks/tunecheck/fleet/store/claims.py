@@ -39,13 +39,16 @@ def kinds(connection: Connection, host_id: int, other: str) -> set[str]:
 def settle(connection: Connection, audit_id: int) -> None:
     """When everybody has answered: whose claim is a clone's, and who is the machine that another name had."""
     rows = connection.execute(
-        select(host.c.id, _FIRST.c.name, _FIRST.c.retired_audit, _FIRST.c.answered_audit)
+        select(host.c.id, host.c.name, host.c.claimed, _FIRST.c.name, _FIRST.c.retired_audit, _FIRST.c.answered_audit)
         .select_from(host).join(_FIRST, _FIRST.c.key == host.c.claimed)
-        .where(host.c.retired_audit.is_(None), host.c.answered_audit == audit_id)).all()
+        .where(host.c.retired_audit.is_(None), host.c.answered_audit == audit_id).order_by(host.c.id)).all()
     said = set(map(tuple, connection.execute(select(identity.c.host_id, identity.c.other).join(
         host, host.c.id == identity.c.host_id).where(host.c.claimed.is_not(None))))) if rows else set()
-    for host_id, other, retired, answered in rows:
-        kind = "renamed" if retired is not None else "duplicate" if answered == audit_id else ""
+    told: dict[str, str] = {}       # key -> who told it in this audit: the owner, else the first that claims it
+    for host_id, name, key, owner, retired, answered in rows:
+        there = retired is None and answered == audit_id
+        other = told.setdefault(key, owner if there else name)
+        kind, other = ("duplicate", other) if other != name else ("renamed" if retired is not None else "", owner)
         if kind and (host_id, other) not in said:
             note(connection, audit_id, host_id, kind, other)
 
@@ -60,19 +63,28 @@ def claims(store: Store, number: int) -> list[Claim]:
             .order_by(host.c.name)).all()
         if not rows:
             return []
-        both = {(host_id, other): begun for host_id, other, begun in connection.execute(
-            select(identity.c.host_id, identity.c.other, func.min(identity.c.audit_id)).where(
-                identity.c.kind == "duplicate", identity.c.audit_id <= number)
-            .group_by(identity.c.host_id, identity.c.other))}
+        # Clones, each with the hosts that told its key in one audit with it.
+        both: dict[int, dict[str, int]] = {}
+        for host_id, other, begun in connection.execute(
+                select(identity.c.host_id, identity.c.other, func.min(identity.c.audit_id))
+                .where(identity.c.kind == "duplicate", identity.c.audit_id <= number)
+                .group_by(identity.c.host_id, identity.c.other)):
+            both.setdefault(host_id, {})[other] = begun
         here = set(connection.execute(select(snap.c.host_id).join(host, host.c.id == snap.c.host_id).where(
             snap.c.from_audit <= number, number <= SNAP_END)).scalars())
-        found = []
+        tell: dict[str, dict[str, int]] = {}        # key -> name -> host
         for host_id, name, key, first_id, owner in rows:
-            begun = both.get((host_id, owner))
-            told = since(when, begun, last_heard(connection, (host_id, first_id), begun)) if begun else None
-            asked = all(each in here or _asked_for(connection, each, number) for each in (host_id, first_id))
-            found.append(Claim(name, key, owner, told, asked))
-    return found
+            tell.setdefault(key, {owner: first_id})[name] = host_id
+        found = []
+        for host_id, name, key, first_id, _ in rows:
+            for other, other_id in tell[key].items():
+                begun = both.get(host_id, {}).get(other)
+                if begun is None and other_id != first_id:
+                    continue
+                told = since(when, begun, last_heard(connection, (host_id, other_id), begun)) if begun else None
+                asked = all(each in here or _asked_for(connection, each, number) for each in (host_id, other_id))
+                found.append(Claim(name, key, other, told, asked))
+        return found
 
 
 def last_heard(connection: Connection, host_ids: Collection[int], before: int) -> int | None:

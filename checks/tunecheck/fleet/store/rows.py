@@ -213,12 +213,13 @@ class IdentityEvent:
 
 @dataclass(frozen=True)
 class Claim:
-    """``host`` told a key that ``owner`` had first. ``since``: when both told it in one audit, which makes
-    them clones; None: they never did. ``asked``: whether both are still asked for."""
+    """``host`` tells a key that ``other`` has too: who had it first, and of clones each that told it in one audit with
+    ``host``. ``since``: when that was, which makes them clones; None: it never was. ``asked``: whether both are still
+    asked for."""
 
     host: str
     key: str
-    owner: str
+    other: str
     since: Since | None
     asked: bool
 

@@ -93,7 +93,7 @@ def test_pending_goes_by_names(makes: Makes) -> None:
 # -- renamed, swapped, or a clone: hosts answer one after the other ---------------------------------------------------
 
 def claims(store: Store, audit: int) -> list[tuple[str, str, int | None, bool]]:
-    return [(claim.host, claim.owner, claim.since.seen if claim.since else None, claim.asked)
+    return [(claim.host, claim.other, claim.since.seen if claim.since else None, claim.asked)
             for claim in store.claims(audit)]
 
 
@@ -190,3 +190,14 @@ def test_a_replaced_box_says_which_keys_and_since_when(makes: Makes) -> None:
     [event] = store.identity_events(3)
     assert (event.kind, event.before, event.key) == ("replaced", "k1", "k2")
     assert event.since is not None and (event.since.after, event.since.seen) == (1, 3)
+
+
+def test_two_new_names_with_the_key_of_a_silent_one_are_clones_of_each_other(makes: Makes) -> None:
+    store = makes.fresh()
+    one(store, seen("b", key="k"))
+    for number in (2, 3):
+        one(store, seen("b", status="timeout"), seen("c", key="k"), seen("d", key="k"))
+        assert claims(store, number) == [("c", "b", None, True), ("d", "b", None, True), ("d", "c", 2, True)]
+    one(store, seen("c", key="k"), seen("d", key="k"))
+    assert events(store, 4) == [("c", "renamed", "b")]
+    assert claims(store, 4) == [("d", "c", 2, True)], "c has the history, d stays its clone"
