@@ -27,4 +27,5 @@ def blame(fact: str, host: str, json_to: str | None, store_url: str | None) -> N
         names.fact(store, fact, host)
         rows = [BlameRow(span.value, span.since, span.before, span.receipt, span.fact if fact.endswith(".") else "")
                 for span in store.blame(fact, host)]
-    history(f"{host}  {fact}, newest first", list(rows), json_to, "blame", host=host, fact=fact)
+    history(f"{host}  {fact}, newest first", list(rows), json_to, "blame",
+            names.no_values(fact, host), host=host, fact=fact)

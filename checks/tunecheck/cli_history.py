@@ -38,5 +38,6 @@ def history(host: str, fact: str | None, since: str | None, everything: bool, js
                  if everything or fact is not None or not span.baseline]
     rows = [HistoryRow(span.fact, span.value, span.since, span.before, span.until, span.until_at) for span in spans]
     show(f"{host}{f'  {fact}' if fact else ''}, oldest first", list(rows), json_to, "history",
-         "nothing changed" + ("" if everything else " (--all shows what it had from the beginning)"),
+         names.no_values(fact or "", host, "nothing changed" + (
+             "" if everything else " (--all shows what it had from the beginning)")),
          host=host, fact=fact, since=since)

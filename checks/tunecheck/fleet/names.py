@@ -11,9 +11,11 @@ from ..errors import UsageError
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["check", "fact", "group", "host", "near"]
+__all__ = ["KEY", "check", "fact", "group", "host", "near", "no_values"]
 
 _LISTED = 10
+#: What reports call who a box is. No box tells it as a fact, so no history of values has it.
+KEY = "host.key"
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -39,8 +41,8 @@ def host(store: Store, name: str) -> str:
 
 
 def fact(store: Store, name: str, on: str | None = None, also: Iterable[str] = ()) -> str:
-    """The name of a fact that the history knows, of host ``on`` or of any; a family ends in a dot."""
-    known = set(also)
+    """The name of a fact that the history knows, of host ``on`` or of any, or KEY; a family ends in a dot."""
+    known = {KEY, *also}
     for each in [on] if on is not None else store.known_hosts():
         known |= set(store.current(each))
         if name in known:       # a fleet has the same facts everywhere: mostly the first host knows
@@ -49,6 +51,14 @@ def fact(store: Store, name: str, on: str | None = None, also: Iterable[str] = (
         return name
     where = f" of {on}" if on is not None else ""
     raise UsageError(f"the history ({store.where}) has no fact {name!r}{where}; {near(name, known)}")
+
+
+def no_values(name: str, on: str, otherwise: str = "nothing") -> str:
+    """What a list of the fact's values says where there is none."""
+    if name != KEY:
+        return otherwise
+    return (f"{KEY} says who the box is; it is no fact that a box tells, so no values of it are kept.\nWhat is said of "
+            f"it, and since when: tunecheck drift --host {on} --fact {KEY}; what it means: tunecheck explain {KEY}")
 
 
 def group(store: Store, name: str) -> str:

@@ -12,7 +12,7 @@ from tests.unit.fleet.rows import DAY, head, move, since, view
 from tunecheck.errors import UsageError
 from tunecheck.fleet.focus import focus
 from tunecheck.fleet.judge import JudgeOptions, judge
-from tunecheck.fleet.judge.view import Event, Gone, Host, Kept, Meta, Tally, View
+from tunecheck.fleet.judge.view import Claim, Event, Gone, Host, Kept, Meta, Tally, View
 from tunecheck.fleet.model import Problem
 from tunecheck.fleet.outputs.terminal import terminal
 from tunecheck.fleet.outputs.words import compared
@@ -246,11 +246,35 @@ def test_a_replaced_box_is_one_finding_and_not_a_hundred_and_fifty() -> None:
 def test_two_boxes_that_say_they_are_one_are_found() -> None:
     hosts = (_host("h1", key="k"), _host("h2", key="k"), _host("h3", key="other"))
     shared = (Kept("serial", "s", ("h1", "h2")), Kept("mac", "m", ("h2", "h3")))
-    report = _said(view({}, hosts=hosts, shared=shared, events=(Event("h2", "duplicate", "h1"),),
+    report = _said(view({}, hosts=hosts, shared=shared, claims=(Claim("h2", "k", "h1", since(5, 4), True),),
                         meta={"mac": Meta("identity", "high", "hands-on")}))
-    assert report.causes[0].text.endswith("h1, h2; they share serial too")
-    assert [(cause.fact, cause.hosts, cause.severity) for cause in report.causes] == [
+    mac, clone = report.causes
+    assert clone.text.endswith("h1, h2; they share serial too") and "systemd-machine-id-setup" in clone.remedy
+    assert (clone.value, clone.before, clone.since, clone.state) == ("k", "k", since(5, 4), "new")
+    assert [(cause.fact, cause.hosts, cause.severity) for cause in (clone, mac)] == [
         ("host.key", ("h1", "h2"), "high"), ("mac", ("h2", "h3"), "high")], "the same two are one finding"
+
+
+@pytest.mark.parametrize(("silent", "claim", "told"), [
+    ("h1", Claim("h2", "k", "h1", since(3), True), True), ("h2", Claim("h2", "k", "h1", since(3), True), True),
+    ("h1", Claim("h2", "k", "h1", since(3), False), False), ("h1", Claim("h2", "k", "h1", None, True), False)])
+def test_a_clone_is_one_once_both_told_its_key_and_while_both_are_in_the_fleet(silent: str, claim: Claim,
+                                                                               told: bool) -> None:
+    hosts = tuple(_host(name, key="k", status="timeout" if name == silent else "ok") for name in ("h1", "h2"))
+    report = _said(view({}, hosts=hosts, claims=(claim,)))
+    assert [(cause.hosts, cause.value, cause.state) for cause in report.causes] == (
+        [(("h1", "h2"), "k", "known")] if told else [])
+    note = "h2 tells the machine id and board serial of h1, which did not answer: most likely h1 is called h2 now"
+    assert any(note in each for each in report.notes) == (claim.since is None)
+
+
+def test_two_boxes_replaced_at_once_are_one_cause_that_shows_neither_key_as_that_of_both() -> None:
+    events = tuple(Event(name, "replaced", "", 5, f"old {name}", f"new {name}", since(5, 4)) for name in ("h1", "h2"))
+    seen = view({}, hosts=(_host("h1"), _host("h2")), events=events)
+    cause = _only(_said(seen))
+    assert (cause.hosts, cause.value, cause.before, cause.since) == (("h1", "h2"), None, None, since(5, 4))
+    cause = _only(_said(replace(seen, events=events[:1])))
+    assert (cause.before, cause.value) == ("old h1", "new h1")
 
 
 # -- waivers ----------------------------------------------------------------------------------------------------------

@@ -61,9 +61,9 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
         odd=tuple(sorted((Odd(row.host, row.group, row.hardware, row.fact, row.value, row.since) for row in outliers),
                          key=lambda odd: (odd.fact, odd.group, odd.host))),
-        events=tuple(event for event in _events(store, previous, states, [head.id for head in heads
-                                                                          if head.id <= audit.id])
+        events=tuple(event for event in _events(store, previous, [head.id for head in heads if head.id <= audit.id])
                      if event.host in asked),
+        claims=tuple(store.claims(audit.id)),
         began={(row.host, row.check, row.subject): row.since for row in open_problems},
         standing=frozenset((row.host, row.check, row.subject) for row in open_problems
                            if row.outcome == "warn" and row.check not in HAPPENING
@@ -100,8 +100,9 @@ def _previous(store: Store, audit: AuditHead, options: JudgeOptions) -> AuditHea
 
 
 def _host(state: HostState, problems: tuple[Problem, ...]) -> Host:
-    return Host(state.host, state.group, state.hardware, state.status, state.reason, state.key, state.tunecheck,
-                state.spec, state.boot_id, state.last_ok, state.last_ok_at, problems, state.outcomes, state.unknown)
+    return Host(state.host, state.group, state.hardware, state.status, state.reason,
+                state.key or state.claimed, state.tunecheck, state.spec, state.boot_id, state.last_ok, state.last_ok_at,
+                problems, state.outcomes, state.unknown)
 
 
 def _outcome(text: str) -> Literal["fail", "warn", "unknown"]:
@@ -146,16 +147,12 @@ def _gone(rows: Iterable[ProblemSince]) -> tuple[Gone, ...]:
                          for row in rows), key=lambda gone: (gone.check, gone.host, gone.subject, gone.outcome)))
 
 
-def _events(store: Store, previous: AuditHead | None, states: Iterable[HostState],
-            numbers: list[int]) -> tuple[Event, ...]:
-    """Who was replaced or renamed after the previous audit; and clones, which stay clones until they have a key."""
+def _events(store: Store, previous: AuditHead | None, numbers: list[int]) -> tuple[Event, ...]:
+    """Who was replaced or renamed after the previous audit."""
     begin = previous.id if previous else numbers[-1] - 1
-    keyless = {state.host for state in states if state.answered and state.key is None}
-    found = set()
-    for number in numbers if keyless else [number for number in numbers if number > begin]:
-        for event in store.identity_events(number):
-            if event.host in keyless if event.kind == "duplicate" else number > begin:
-                found.add(Event(event.host, event.kind, event.other, event.audit))
+    found = [Event(row.host, row.kind, row.other, row.audit, row.before, row.key, row.since)
+             for number in numbers if number > begin for row in store.identity_events(number)
+             if row.kind != "duplicate"]
     return tuple(sorted(found, key=lambda event: (event.host, event.kind, event.other, event.audit)))
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from .rows import RANK, Row
+from ..names import KEY
+from ..verdict import Since
+from .rows import RANK, Row, widest
 from .view import Kept, View, canon
 
 __all__ = ["identity", "replaced"]
 
-KEY = "host.key"
+_REMEDY = "on the clone, as root: rm /etc/machine-id; systemd-machine-id-setup"
 
 
 def replaced(view: View) -> frozenset[str]:
@@ -18,21 +20,30 @@ def replaced(view: View) -> frozenset[str]:
 
 
 def identity(view: View) -> list[Row]:
+    """Clones are hosts that told one key in one audit. They stay clones while one of them is silent, or out of this
+    audit (--limit); not any more once it is out of the fleet, or has a key of its own."""
+    answered = {host.host for host in view.hosts if host.answered}
     keys: dict[str, set[str]] = defaultdict(set)
     for host in view.hosts:
-        if host.key:
+        if host.key and host.host in answered:
             keys[host.key].add(host.host)
-    fresh = set()
-    for event in view.events:
-        if event.kind == "duplicate":
-            if view.previous is None or event.audit > view.previous.id:
-                fresh.add(event.host)
-            key = next((host.key for host in view.hosts if host.host == event.other and host.key), event.other)
-            keys[key] |= {event.host, event.other}
+    fresh, old = set(), set()
+    began: dict[str, list[Since]] = defaultdict(list)
+    for claim in view.claims:
+        if claim.since is not None and claim.asked and answered & {claim.host, claim.other}:
+            keys[claim.key] |= {claim.host, claim.other}
+        if claim.since is not None and view.previous is not None and claim.since.seen <= view.previous.id:
+            old |= {claim.host, claim.other}
+        fresh.add(claim.host)
+        if claim.since is not None:
+            began[claim.key].append(claim.since)
+    fresh -= old
     groups = {host.host: host.group for host in view.hosts}
-    rows = [Row("identity", "medium", KEY, groups.get(name, ""), name, expected="the machine of before", fix="none",
-                value=None, text="replaced: another machine has this name now; its values are compared from here on",
-                same="replaced") for name in sorted(replaced(view))]
+    rows = [Row("identity", "medium", KEY, groups.get(event.host, ""), event.host, expected="the machine of before",
+                fix="none", value=event.key, before=event.before, since=event.since,
+                text="replaced: another machine has this name now; its values are compared from here on",
+                same="replaced")
+            for event in {event.host: event for event in view.events if event.kind == "replaced"}.values()]
     shared = [Kept(KEY, key, tuple(sorted(names))) for key, names in sorted(keys.items()) if len(names) > 1]
     # Cloned images share more than one thing: the same hosts are one finding, by the first that gives them away.
     also: dict[tuple[str, ...], list[str]] = {kept.hosts: [] for kept in shared}
@@ -53,10 +64,17 @@ def identity(view: View) -> list[Row]:
             rows.append(Row(
                 "identity", severity, kept.fact, group, name,
                 expected="one host", fix="hands-on", value=kept.value, before=kept.value,
+                since=_since(view, began[kept.value]) if kept.fact == KEY else None,
+                remedy=_REMEDY if kept.fact == KEY else "",
                 state="known" if known else "new",
                 text=f"{len(kept.hosts)} hosts have what only one can have: {_names(kept.hosts)}{alike}",
                 same=canon(kept.value)))
     return rows
+
+
+def _since(view: View, began: list[Since]) -> Since:
+    """While an audit is not finished yet, nobody has put down that both told it there."""
+    return widest(began) or Since(view.audit.id, view.audit.started)
 
 
 def _names(names: tuple[str, ...]) -> str:

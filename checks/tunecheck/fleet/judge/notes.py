@@ -33,6 +33,12 @@ def notes(view: View, volatile: Iterable[Restless], back: Iterable[tuple[str, st
     for event in sorted(view.events, key=lambda event: event.host):
         if event.kind == "renamed":
             yield f"{event.host} is the machine that was {event.other}"
+    answered = {host.host: host.answered for host in view.hosts}
+    for claim in view.claims:
+        if claim.since is None and answered.get(claim.host) and answered.get(claim.other) is False:
+            yield (f"{claim.host} tells the machine id and board serial of {claim.other}, which did not answer: most "
+                   f"likely {claim.other} is called {claim.host} now (then ask for {claim.other} no more: take it out "
+                   f"of the inventory; of a folder, --gone {claim.other}). They are a clone if both answer")
     if view.in_change:
         yield f"in change: our own roles are at work on {_listed(sorted(view.in_change))}"
     for restless in volatile:

@@ -82,8 +82,9 @@ def _cause(pile: list[Row]) -> Cause:
     first = pile[0]
     hosts = tuple(sorted({row.host for row in pile}))
     # Ties go to the value that sorts first, so that two runs over one store say the same.
-    # A check is one cause whatever it was that moved: of several values none is that of all.
-    moved = first.authority != "desired" or len({(canon(row.before), canon(row.value)) for row in pile}) == 1
+    # A check, or a replaced box, is one cause whatever it was that moved: of several values none is that of all.
+    moved = (first.authority not in ("desired", "identity")
+             or len({(canon(row.before), canon(row.value)) for row in pile}) == 1)
     befores = Counter(canon(row.before) for row in pile)
     before = min(befores, key=lambda text: (-befores[text], text))
     texts = Counter(row.text for row in pile)

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from ...facts.registry.entry import Fix, Kind, Severity
 from ..model import AuditHead, Problem, Status
-from ..store.rows import Volatile, Waiver
+from ..store.rows import Claim, Volatile, Waiver
 from ..store.rows import canonical as canon
 from ..verdict import Since
 
-__all__ = ["Event", "Gone", "Host", "Kept", "Meta", "Move", "Odd", "Tally", "View", "Waiver", "canon"]
+__all__ = ["Claim", "Event", "Gone", "Host", "Kept", "Meta", "Move", "Odd", "Tally", "View", "Waiver", "canon"]
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,9 @@ class Meta:
 
 @dataclass(frozen=True)
 class Host:
-    """One host in one audit. ``outcomes``: check family -> its worst outcome. ``unknown``: fact or family -> reason.
-    ``kin``: the hardware of those it is compared with, where that is not its own (it lost a GPU)."""
+    """One host in one audit. ``key``: that it tells. ``outcomes``: check family -> its worst outcome. ``unknown``: fact
+    or family -> reason. ``kin``: the hardware of those it is compared with, where that is not its own (it lost a
+    GPU)."""
 
     host: str
     group: str
@@ -113,12 +114,16 @@ class Gone:
 
 @dataclass(frozen=True)
 class Event:
-    """A host is not who it was since ``audit``; ``other`` is the host it was, or says it is."""
+    """A host is not who it was since ``audit``; ``other`` is the host it was. Of one that was replaced also both keys
+    and since when."""
 
     host: str
-    kind: Literal["replaced", "renamed", "duplicate"]
+    kind: Literal["replaced", "renamed"]
     other: str = ""
     audit: int = 0
+    before: str | None = None
+    key: str | None = None
+    since: Since | None = None
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,7 @@ class View:
     facts that never rest, and ``recent``: how they moved in the last audits. ``began``: since when a problem
     of (host, check, subject) is there; ``standing``: the warnings among them that were there from the start or came
     with our own roles. ``flaps``: (host, fact) that changed back and forth, with how often.
-    ``known``: every host of the store by name.
+    ``claims``: hosts that tell a key which another one had first. ``known``: every host of the store by name.
     ``approved``: (host, fact) that a spec of the host's own asks for.
     ``reference``: the host to compare with, where one was asked for, and ``values`` everybody's."""
 
@@ -142,6 +147,7 @@ class View:
     odd: tuple[Odd, ...] = ()
     shared: tuple[Kept, ...] = ()
     events: tuple[Event, ...] = ()
+    claims: tuple[Claim, ...] = ()
     gone: tuple[Gone, ...] = ()
     in_change: frozenset[str] = frozenset()
     waivers: tuple[Waiver, ...] = ()

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select,
 from ... import __version__
 from ...errors import UsageError
 from ..model import AuditHead
+from .claims import settle
 from .plain import plain
 from .rows import canonical
 from .schema import audit, host, snap, turn, value
@@ -86,6 +87,7 @@ def finish(store: Store, audit_id: int) -> None:
         connection.execute(update(audit).where(audit.c.id == audit_id, audit.c.finished.is_(None)),
                            {"finished": store.clock()})
         connection.execute(delete(turn).where(turn.c.audit_id == audit_id))
+        settle(connection, audit_id)
         store.open.pop(audit_id, None)
 
 

@@ -13,7 +13,8 @@ from sqlalchemy import Connection, Row, select
 from ...errors import UsageError
 from ..model import Problem
 from . import audits
-from .moments import ANSWERED, SNAP_END, times
+from .claims import last_heard
+from .moments import ANSWERED, SNAP_END, since, times
 from .rows import HostState, IdentityEvent
 from .schema import host, identity, newest, snap
 
@@ -60,7 +61,8 @@ def _state(row: Row[Any], about: dict[str, Any], number: int, earlier: Sequence[
         row.name, about["group"], told["hardware"], row.key, row.said, about["reason"], last,
         None if last is None else when.get(last), tuple(_problem(problem) for problem in problems),
         json.loads(row.outcomes or "{}"), json.loads(row.volatile or "{}"), about["unknown"], told["spec"],
-        told["tunecheck"], row.boot_id, row.heard, row.first_audit)
+        told["tunecheck"], row.boot_id, row.heard, row.first_audit,
+        row.claimed)
 
 
 def _problem(stored: dict[str, Any]) -> Problem:
@@ -100,6 +102,21 @@ def newest_document(store: Store, name: str) -> bytes:
 
 def identity_events(store: Store, audit_id: int) -> list[IdentityEvent]:
     with store.db.read() as connection:
-        return [IdentityEvent(audit_id, name, kind, other) for name, kind, other in connection.execute(
-            select(host.c.name, identity.c.kind, identity.c.other).join(host, host.c.id == identity.c.host_id)
-            .where(identity.c.audit_id == audit_id).order_by(host.c.name))]
+        when = times(store, connection)
+        rows = connection.execute(
+            select(host.c.name, host.c.key, identity.c.kind, identity.c.other)
+            .join(host, host.c.id == identity.c.host_id).where(identity.c.audit_id == audit_id)
+            .order_by(host.c.name)).all()
+        return [_replaced(connection, when, audit_id, name, key) if kind == "replaced"
+                else IdentityEvent(audit_id, name, kind, other) for name, key, kind, other in rows]
+
+
+def _replaced(connection: Connection, when: dict[int, float], audit_id: int, name: str,
+              key: str | None) -> IdentityEvent:
+    """With the machine that had the name until then."""
+    before = connection.execute(select(host.c.id, host.c.key).where(
+        host.c.name == name, host.c.retired_audit == audit_id, host.c.key.is_not(None)).limit(1)).first()
+    if before is None:
+        return IdentityEvent(audit_id, name, "replaced")
+    return IdentityEvent(audit_id, name, "replaced", "", before.key, key,
+                         since(when, audit_id, last_heard(connection, [before.id], audit_id)))

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
 from .audits import Open
+from .claims import kinds, note
 from .hot import Hot
-from .schema import host, identity
+from .schema import host
 
 __all__ = ["Box", "identify"]
 
@@ -36,14 +37,17 @@ _COLUMNS = [host.c[name] for name in Box._fields]
 _CANDIDATES = Hot(select(*_COLUMNS).where(or_(
     (host.c.name == bindparam("called")) & host.c.retired_audit.is_(None), host.c.key == bindparam("told"))))
 _NEW = insert(host).returning(*_COLUMNS)
-_EVENT = insert(identity)
 
 
 def identify(connection: Connection, opened: Open, name: str, group: str, key: str | None) -> tuple[Box, str]:
     """The host's row, made where it is new, and a note where it is not who it was.
 
-    - key known, same name: it. Key known under another name: renamed, unless that other name is asked in this audit
-      too or has answered it: then one of the two is a clone, and keeps its own name and history.
+    - key known, same name: it. Key known under another name: renamed, with its history; unless that other name is asked
+      in this audit too, or has answered it. Hosts answer one after the other, so what that means is not known yet: the
+      name claims the key, with a history of its own, until the other has told its key as well (claims.settle).
+    - a claim whose other name has not told that key: it is the machine that had the other name, as soon as that name is
+      not asked any more (or tells another key), and takes its key and history. A claim of which both told the key in
+      one audit is a clone: it keeps its own history for good.
     - key new, the name's host never told one: it (hosts without a key go by name until they tell one).
     - key new, the name's host has another: the box was replaced; its history ends, a new one begins.
     - no key: the name's host.
@@ -54,46 +58,53 @@ def identify(connection: Connection, opened: Open, name: str, group: str, key: s
             named = row
         if key is not None and row.key == key:
             keyed = row
-    if key is None or (named is not None and (named.key == key or named.claimed == key)):
+    if key is None or (named is not None and named.key == key):
         if named is not None:
             return named, ""
         return _new(connection, opened, name, group, None), ""
     if keyed is not None:
-        if keyed.retired_audit is None and (keyed.last_audit >= opened.id or keyed.name in opened.asked):
-            return _clone(connection, opened, name, group, key, named, keyed)
-        return _renamed(connection, opened, name, key, named, keyed)
+        claimed = named is not None and named.claimed == key
+        told = kinds(connection, named.id, keyed.name) if named is not None and claimed else set()
+        there = keyed.retired_audit is None and (keyed.last_audit >= opened.id or keyed.name in opened.asked)
+        if named is not None and claimed and (there or "duplicate" in told):
+            return named, ""
+        if there:
+            return _claim(connection, opened, name, group, key, named, keyed)
+        return _renamed(connection, opened, name, named, keyed, "renamed" in told)
     if named is None:
         return _new(connection, opened, name, group, key), ""
     if named.key is None:
         return _change(connection, named, key=key, claimed=None), ""
     _change(connection, named, retired_audit=opened.id)
     fresh = _new(connection, opened, name, group, key)
-    _note(connection, opened, fresh, "replaced", "")
+    note(connection, opened.id, fresh.id, "replaced", "")
     return fresh, f"{name}: another box than before has this name; its history begins anew"
 
 
-def _clone(connection: Connection, opened: Open, name: str, group: str, key: str, named: Box | None,
+def _claim(connection: Connection, opened: Open, name: str, group: str, key: str, named: Box | None,
            keyed: Box) -> tuple[Box, str]:
     if named is not None and named.key is not None:     # it had a key of its own: another box, or a new image on it
         _change(connection, named, retired_audit=opened.id)
         named = None
     if named is None:
         named = _new(connection, opened, name, group, None)
-    row = _change(connection, named, claimed=key)
-    _note(connection, opened, row, "duplicate", keyed.name)
-    return row, (f"{name}: tells the same machine id and serial as {keyed.name} (a cloned image?); "
-                 "both are kept under their names")
+    return _change(connection, named, claimed=key), (
+        f"{name}: tells the same machine id and serial as {keyed.name} (renamed, or a cloned image?); "
+        "both are kept under their names")
 
 
-def _renamed(connection: Connection, opened: Open, name: str, key: str, named: Box | None,
-             keyed: Box) -> tuple[Box, str]:
+def _renamed(connection: Connection, opened: Open, name: str, named: Box | None, keyed: Box,
+             told: bool) -> tuple[Box, str]:
+    """``told``: an audit before has said so already."""
     if named is not None:       # whoever had the name, has it no more
         _change(connection, named, retired_audit=opened.id)
     back = keyed.retired_audit is not None and keyed.name == name
     row = _change(connection, keyed, name=name, retired_audit=None)
     if back:
         return row, f"{name}: the box that had this name before is back"
-    _note(connection, opened, row, "renamed", keyed.name)
+    if told:
+        return row, ""
+    note(connection, opened.id, row.id, "renamed", keyed.name)
     return row, f"{name}: was called {keyed.name} before"
 
 
@@ -105,7 +116,3 @@ def _new(connection: Connection, opened: Open, name: str, group: str, key: str |
 
 def _change(connection: Connection, row: Box, **values: Any) -> Box:
     return Box(*connection.execute(update(host).where(host.c.id == row.id).values(values).returning(*_COLUMNS)).one())
-
-
-def _note(connection: Connection, opened: Open, row: Box, kind: str, other: str) -> None:
-    connection.execute(_EVENT, {"audit_id": opened.id, "host_id": row.id, "kind": kind, "other": other})

@@ -39,13 +39,15 @@ def _prune(connection: Connection, first: int) -> Pruned:
     spans = connection.execute(delete(span).where(span.c.until_audit <= first)).rowcount
     connection.execute(delete(finding_span).where(finding_span.c.until_audit <= first))
     snaps = connection.execute(delete(snap).where(snap.c.to_audit < first)).rowcount
-    connection.execute(delete(identity).where(identity.c.audit_id < first))
+    # That it is a clone counts for as long as it claims another one's key.
+    clones = select(host.c.id).where(host.c.claimed.is_not(None), host.c.retired_audit.is_(None))
+    connection.execute(delete(identity).where(identity.c.audit_id < first, identity.c.host_id.not_in(clones)))
     connection.execute(delete(journal).where(journal.c.last_audit < first))
     old = audit.c.id < first
     used = union(*(select(column) for column in (
         span.c.from_audit, span.c.until_audit, span.c.after_audit, snap.c.from_audit, snap.c.to_audit,
         finding_span.c.from_audit, finding_span.c.until_audit, finding_span.c.after_audit, host.c.first_audit,
-        host.c.last_audit, host.c.answered_audit, newest.c.audit_id)))
+        host.c.last_audit, host.c.answered_audit, newest.c.audit_id, identity.c.audit_id)))
     gone = connection.execute(select(func.count()).select_from(audit).where(old, audit.c.pruned.is_(False))).scalar()
     used_ids = used.subquery()
     connection.execute(delete(audit).where(old, ~exists(select(literal_column("1")).select_from(used_ids)

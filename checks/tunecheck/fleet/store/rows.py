@@ -18,6 +18,7 @@ from ..verdict import Since
 __all__ = [
     "CensusRow",
     "ChangeRow",
+    "Claim",
     "DiffRow",
     "Flap",
     "HostState",
@@ -59,7 +60,8 @@ class Stored:
 class HostState:
     """A host in one audit. ``last_ok``: the newest audit up to this one that it answered in. ``problems``,
     ``outcomes``, ``volatile`` and ``boot_id`` are those of its newest answer (``newest`` says of which audit), also
-    where an older audit is asked for. ``unknown`` is that audit's. ``first_audit``: since when the store knows it."""
+    where an older audit is asked for. ``unknown`` is that audit's. ``first_audit``: since when the store knows it.
+    ``claimed``: the key that it tells, where another host had it first."""
 
     host: str
     group: str
@@ -78,6 +80,7 @@ class HostState:
     boot_id: str | None = None
     newest: int | None = None
     first_audit: int = 0
+    claimed: str | None = None
 
     @property
     def answered(self) -> bool:
@@ -196,12 +199,29 @@ class Waiver:
 @dataclass(frozen=True)
 class IdentityEvent:
     """A host is not who it was. replaced: the name has another box behind it. renamed: ``other`` was its name.
-    duplicate: it tells the same key as ``other`` (a cloned image), so both are kept under their names."""
+    duplicate: it and ``other`` told the same key in one audit (a cloned image)."""
 
     audit: int
     host: str
     kind: Literal["replaced", "renamed", "duplicate"]
     other: str = ""
+    #: Of a replaced box: the key of the one before and of the one now, and since when.
+    before: str | None = None
+    key: str | None = None
+    since: Since | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """``host`` tells a key that ``other`` has too: who had it first, and of clones each that told it in one audit with
+    ``host``. ``since``: when that was, which makes them clones; None: it never was. ``asked``: whether both are still
+    asked for."""
+
+    host: str
+    key: str
+    other: str
+    since: Since | None
+    asked: bool
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,26 @@ import zstandard
 
 from ..model import AuditHead, Seen
 from ..verdict import Since
-from . import audits, census, changes, database, findings, history, hosts, keep, parquet, put, volatility, waivers
+from . import (
+    audits,
+    census,
+    changes,
+    claims,
+    database,
+    findings,
+    history,
+    hosts,
+    keep,
+    parquet,
+    put,
+    volatility,
+    waivers,
+)
 from .interned import Interned
 from .rows import (
     CensusRow,
     ChangeRow,
+    Claim,
     DiffRow,
     Flap,
     HostState,
@@ -146,6 +161,10 @@ class Store:
     def identity_events(self, audit_id: int) -> list[IdentityEvent]:
         """Who was renamed, replaced or cloned in this audit."""
         return hosts.identity_events(self, audit_id)
+
+    def claims(self, audit_id: int) -> list[Claim]:
+        """Who tells a key that another host had first, as of that audit: clones, or renamed."""
+        return claims.claims(self, audit_id)
 
     # -- what is and was ----------------------------------------------------------------------------------------------
 

@@ -88,3 +88,116 @@ def test_pending_goes_by_names(makes: Makes) -> None:
     head = store.begin("all", [("new", "g"), ("z", "g")])
     store.put(head.id, seen("new", {"x": 1}, key="k"))
     assert store.pending(head.id) == [("z", "g")]
+
+
+# -- renamed, swapped, or a clone: hosts answer one after the other ---------------------------------------------------
+
+def claims(store: Store, audit: int) -> list[tuple[str, str, int | None, bool]]:
+    return [(claim.host, claim.other, claim.since.seen if claim.since else None, claim.asked)
+            for claim in store.claims(audit)]
+
+
+def test_a_new_name_beside_a_silent_one_is_no_clone_and_becomes_the_machine_once_that_is_gone(makes: Makes) -> None:
+    store = makes.fresh()
+    one(store, seen("a", {"x": 0}), seen("b", {"x": 1}, key="k"))
+    for number in (2, 3):
+        one(store, seen("a", {"x": 0}), seen("b", status="unreachable"), seen("c", {"x": 1}, key="k"))
+        assert claims(store, number) == [("c", "b", None, True)] and events(store, number) == []
+        assert store.at("b", number) == {"x": 1} and store.known_hosts() == ["a", "b", "c"], "nothing of b is lost"
+    one(store, seen("a", {"x": 0}), seen("c", {"x": 2}, key="k"))
+    assert events(store, 4) == [("c", "renamed", "b")] and store.known_hosts() == ["a", "c"]
+    assert [span.value for span in store.history("c", "x")] == [1, 2] and not store.claims(4)
+    one(store, seen("a", {"x": 0}), seen("c", {"x": 2}, key="k"))
+    assert events(store, 5) == [] and not store.changes(4)
+
+
+def test_who_was_only_down_and_answers_again_is_a_clone_from_then_on(makes: Makes) -> None:
+    store = makes.fresh()
+    one(store, seen("b", {"x": 1}, key="k"))
+    one(store, seen("b", status="unreachable"), seen("c", {"x": 5}, key="k"))
+    one(store, seen("b", {"x": 1}, key="k"), seen("c", {"x": 5}, key="k"))
+    assert events(store, 3) == [("c", "duplicate", "b")] and claims(store, 3) == [("c", "b", 3, True)]
+    [claim] = store.claims(3)
+    assert claim.since is not None and claim.since.after == 2
+    assert not store.changes(None) and store.at("b", 3) == {"x": 1}
+    one(store, seen("b", {"x": 1}, key="k"), seen("c", status="timeout"))
+    one(store, seen("c", {"x": 5}, key="k"), scope="all, limit c")
+    assert claims(store, 5) == [("c", "b", 3, True)], "another limit says nothing of b"
+    one(store, seen("c", {"x": 5}, key="k"))
+    assert claims(store, 6) == [("c", "b", 3, False)], "b is not asked for any more"
+    assert not store.changes(None), "a clone is a machine of its own: it takes nothing"
+    store.prune(store.clock() + 1)
+    one(store, seen("c", {"x": 5}, key="k"), scope="other")
+    assert events(store, 7) == [] and not store.changes(None)
+
+
+def test_who_was_renamed_is_a_clone_when_the_old_name_answers_too(makes: Makes) -> None:
+    store = makes.fresh()
+    one(store, seen("b", {"x": 1}, key="k"))
+    one(store, seen("c", {"x": 1}, key="k"))
+    one(store, seen("b", {"x": 1}, key="k"), seen("c", {"x": 1}, key="k"))
+    assert events(store, 3) == [("b", "duplicate", "c")] and claims(store, 3) == [("b", "c", 3, True)]
+
+
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_two_names_that_exchange_their_machines(makes: Makes, names: str) -> None:
+    store = makes.fresh()
+    one(store, seen("a", {"x": 1}, key="ka"), seen("b", {"x": 2}, key="kb"))
+    swapped = {"a": seen("a", {"x": 2}, key="kb"), "b": seen("b", {"x": 1}, key="ka")}
+    one(store, *(swapped[name] for name in names))
+    assert events(store, 2) == [("a", "renamed", "b"), ("b", "renamed", "a")] and not store.claims(2)
+    for number in (3, 4):
+        one(store, *(swapped[name] for name in names))
+        assert events(store, number) == [] and not store.claims(number) and not store.changes(None)
+    assert {state.host: state.key for state in store.hosts()} == {"a": "kb", "b": "ka"}
+    assert {state.first_audit for state in store.hosts()} == {1}, "each has the history of its machine"
+
+
+def test_three_names_in_a_ring_and_an_audit_that_was_killed_between_them(makes: Makes) -> None:
+    place = makes.place()
+    store = makes.open(place)
+    one(store, *(seen(name, {"x": name}, key=f"k{name}") for name in "abc"))
+    ring = [seen(name, {"x": other}, key=f"k{other}") for name, other in ("ab", "bc", "ca")]
+    head = store.begin("all", [(answer.host, "g") for answer in ring])
+    store.put(head.id, ring[0])
+    store.close()       # let go, as a process that ended
+    store = makes.open(place)
+    again = store.resume("all", 3600)
+    assert again is not None and again.id == head.id and [name for name, _ in store.pending(head.id)] == ["b", "c"]
+    for answer in ring[1:]:
+        store.put(head.id, answer)
+    store.finish(head.id)
+    assert events(store, 2) == [("a", "renamed", "b"), ("b", "renamed", "c"), ("c", "renamed", "a")]
+    one(store, *ring)
+    assert events(store, 3) == [] and not store.changes(None) and not store.claims(3)
+    assert [store.at(name, 3)["x"] for name in "abc"] == ["b", "c", "a"]
+
+
+def test_a_clone_whose_twin_got_a_key_of_its_own_is_none_any_more(makes: Makes) -> None:
+    store = makes.fresh()
+    one(store, seen("a", key="k"), seen("b", key="k"))
+    assert claims(store, 1) == [("b", "a", 1, True)]
+    for number in (2, 3):
+        one(store, seen("a", key="k2"), seen("b", key="k"))
+        assert not store.claims(number) and not [event for event in events(store, number) if event[0] == "b"]
+
+
+def test_a_replaced_box_says_which_keys_and_since_when(makes: Makes) -> None:
+    store = makes.fresh()
+    one(store, seen("a", key="k1"))
+    one(store, seen("a", status="timeout"))
+    one(store, seen("a", key="k2"))
+    [event] = store.identity_events(3)
+    assert (event.kind, event.before, event.key) == ("replaced", "k1", "k2")
+    assert event.since is not None and (event.since.after, event.since.seen) == (1, 3)
+
+
+def test_two_new_names_with_the_key_of_a_silent_one_are_clones_of_each_other(makes: Makes) -> None:
+    store = makes.fresh()
+    one(store, seen("b", key="k"))
+    for number in (2, 3):
+        one(store, seen("b", status="timeout"), seen("c", key="k"), seen("d", key="k"))
+        assert claims(store, number) == [("c", "b", None, True), ("d", "b", None, True), ("d", "c", 2, True)]
+    one(store, seen("c", key="k"), seen("d", key="k"))
+    assert events(store, 4) == [("c", "renamed", "b")]
+    assert claims(store, 4) == [("d", "c", 2, True)], "c has the history, d stays its clone"
