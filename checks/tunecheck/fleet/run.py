@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .model import Answer, AuditHead
+from .store.plain import plain
 
 if TYPE_CHECKING:
     from ..spec.frozen import Frozen
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RESUME_S", "Done", "Source", "audit"]
 
+_FILES = "files of "
 #: An audit that was cut off longer ago is not taken up: its first hosts would be from another day.
 RESUME_S = 6 * 3600.0
 
@@ -32,10 +35,14 @@ class Source:
 
     @property
     def scope(self) -> str:
-        inventory = self.inventory or ""
-        parts = [inventory if "," in inventory else inventory.rstrip("/"), f"limit {self.limit}" if self.limit else "",
-                 f"files of {self.folder.path.rstrip('/') or '/'}" if self.folder else ""]
-        return ", ".join(part for part in parts if part)
+        """Which hosts these are, in words. Of paths the resolved one: who types another spelling, or the same one in
+        another working directory, has to be told what is missing since the last time."""
+        inventory, limit = self.inventory or "", self.limit or ""
+        if limit.startswith("@"):
+            limit = f"@{os.path.realpath(limit[1:])}"
+        parts = [inventory if "," in inventory or not inventory else os.path.realpath(inventory),
+                 f"limit {limit}" if limit else "", f"{_FILES}{self.folder.place}" if self.folder else ""]
+        return plain(", ".join(part for part in parts if part), 2000)
 
     def asked(self) -> tuple[tuple[str, str], ...]:
         """Every (host, group), by name."""
@@ -90,7 +97,7 @@ def audit(store: Store, source: Source, specs: Callable[[Collection[str]], Mappi
     from .key import fleet_key
     from .read import seen
 
-    source = _with_absent(store, source, gone)
+    source, note = _with_absent(store, source, gone)
     asked = source.asked()
     spec_of = specs([host for host, _ in asked])
     key = fleet_key(store)
@@ -98,7 +105,7 @@ def audit(store: Store, source: Source, specs: Callable[[Collection[str]], Mappi
     wanted = dict(store.pending(head.id) if head is not None else asked)
     if head is None:
         head = store.begin(source.scope, asked)
-    done = Done(head, kept=head.asked - len(wanted), notes=source.notes(asked))
+    done = Done(head, kept=head.asked - len(wanted), notes=(*note, *source.notes(asked)))
     if done.kept:
         say(f"audit #{head.id} was cut off: {done.kept} of {head.asked} hosts are in, asking the other {len(wanted)}")
 
@@ -115,14 +122,16 @@ def audit(store: Store, source: Source, specs: Callable[[Collection[str]], Mappi
     return done
 
 
-def _with_absent(store: Store, source: Source, gone: Collection[str]) -> Source:
-    """A folder cannot say who should be in it: who was in the last audit of it should. An inventory says it."""
+def _with_absent(store: Store, source: Source, gone: Collection[str]) -> tuple[Source, tuple[str, ...]]:
+    """A folder cannot say who should be in it: who was in the last audit of it should; a note where there was none. An
+    inventory says it."""
     if source.folder is None or source.inventory is not None:
-        return source
-    last = next((head for head in reversed(store.audits()) if head.scope == source.scope and head.finished is not None),
-                None)
+        return source, ()
+    carried = [head for head in store.audits() if head.finished is not None and head.scope.startswith(_FILES)]
+    last = next((head for head in reversed(carried) if head.scope == source.scope), None)
     if last is None:
-        return source
+        return source, (f"first audit of {source.scope}: who is missing there cannot be told; the last one of a folder "
+                        f"was #{carried[-1].id}, {carried[-1].scope}",) if carried else ()
     before = {state.host: state.group for state in store.hosts(last.id)} | dict(store.pending(last.id))
     return replace(source, folder=source.folder.with_absent(
-        (host, group) for host, group in before.items() if host not in gone))
+        (host, group) for host, group in before.items() if host not in gone)), ()

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.unit.cli.carried import Fleet
+
+from tunecheck.fleet.folder import Folder
 
 
 def one_line(text: str) -> str:
@@ -72,11 +79,94 @@ def test_an_old_snapshot_is_incomplete_and_its_age_is_said(fleet: Fleet) -> None
     assert fleet.audit("--max-age", "5000w")[0] == 0
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_file_that_may_not_be_read_says_so(fleet: Fleet) -> None:
-    (fleet.files / "gpu3.json").chmod(0)
+def test_a_folder_is_the_same_one_however_it_is_spelled(fleet: Fleet) -> None:
+    fleet.audit()
+    (fleet.files / "gpu2.json").unlink()
+    (fleet.folder / "link").symlink_to("boxes")
+    for spelled in ("./boxes", "boxes/", str(fleet.files), f"../{fleet.folder.name}/boxes", "link"):
+        code, out, _ = fleet.run("audit", "--from", spelled)
+        said = one_line(out)
+        assert code == 3 and "3 hosts: 2 ok, 1 unreachable" in said, spelled
+        assert f"1 host of the last audit is not in {spelled}: gpu2" in said
+    (fleet.folder / "hosts.json").write_text(json.dumps({"h200": {"hosts": {"gpu1": {}}}}))
+    scopes = {json.loads(fleet.audit("-i", spelled, "--json")[1])["audit"]["scope"]
+              for spelled in ("hosts.json", "./hosts.json", str(fleet.folder / "hosts.json"))}
+    assert scopes == {f"{fleet.folder}/hosts.json, files of {fleet.files}"}
+
+
+def test_two_folders_of_one_name_are_two(fleet: Fleet) -> None:
+    fleet.audit()
+    other = fleet.folder / "elsewhere/boxes"
+    other.mkdir(parents=True)
+    (fleet.files / "gpu3.json").rename(other / "gpu3.json")
+    fleet.folder = other.parent
     code, out, _ = fleet.audit()
-    assert code == 3 and "1 refused" in out and "Permission denied" in out
+    said = one_line(out)
+    assert code == 0 and "1 host: 1 ok" in said
+    assert f"first audit of files of {other}: who is missing there cannot be told; the last one of a folder was #1, " \
+           f"files of {fleet.files}" in said
+
+
+@pytest.fixture
+def nobody(fleet: Fleet) -> Iterator[Fleet]:
+    """The fleet of a user who may not read everything; pytest's own folders are root's alone."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("needs root, to be another user, and setpriv")
+    closed = [folder for folder in (fleet.folder, *fleet.folder.parents) if not folder.stat().st_mode & 0o001]
+    for folder in closed:
+        folder.chmod(0o711)
+    os.chown(fleet.store.parent, 65534, 65534)
+    yield fleet
+    for folder in closed:
+        folder.chmod(0o700)
+
+
+def as_nobody(fleet: Fleet, *arguments: str) -> tuple[int, str, str]:
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-m",
+                           "tunecheck", *arguments], cwd=fleet.folder, env={**fleet.env, "HOME": "/nonexistent"},
+                          text=True, capture_output=True, timeout=120, check=False)
+    return done.returncode, one_line(done.stdout), one_line(done.stderr)
+
+
+def test_what_may_not_be_read_is_said_and_never_clean(nobody: Fleet) -> None:
+    (nobody.files / "gpu3.json").chmod(0)
+    code, out, err = as_nobody(nobody, "audit", "--from", "boxes")
+    assert code == 3 and "3 hosts: 2 ok, 1 refused" in out, err
+    assert "gpu3.json cannot be read (Permission denied)" in out
+
+
+def test_a_group_folder_that_may_not_be_read_is_said_and_never_clean(nobody: Fleet) -> None:
+    rack = nobody.files / "rack1"
+    rack.mkdir(mode=0o700)
+    (nobody.files / "lost+found").mkdir(mode=0o700)
+    (nobody.files / "gpu3.json").rename(rack / "gpu3.json")
+    for _ in range(2):      # no host of it is known by name
+        code, out, _ = as_nobody(nobody, "audit", "--from", "boxes")
+        assert code == 3 and "3 hosts: 2 ok, 1 refused" in out and "1 host: rack1/*" in out, out
+        assert "1 folder in boxes cannot be read: rack1 (Permission denied)" in out and "lost+found" not in out
+    rack.chmod(0o755)
+    code, out, _ = as_nobody(nobody, "audit", "--from", "boxes")
+    assert code == 0 and "3 hosts: 3 ok" in out and "rack1/*" not in out
+    rack.chmod(0o700)
+    for _ in range(2):
+        code, out, _ = as_nobody(nobody, "audit", "--from", "boxes")
+        assert code == 3 and "1 host: gpu3" in out and "boxes/rack1 cannot be read (Permission denied)" in out, out
+
+
+def test_with_an_inventory_a_host_may_be_in_the_folder_that_may_not_be_read(fleet: Fleet) -> None:
+    folder = replace(Folder.read(str(fleet.files)), closed={"rack1": PermissionError(13, "Permission denied")})
+    said = {answer.host: (answer.status, answer.reason) for answer in folder.answers({"gpu1": "h200", "gpu9": "h200"})}
+    assert said["gpu1"][0] == "ok" and said["gpu9"] == (
+        "refused", f"no file gpu9.json in {fleet.files}, and {fleet.files}/rack1 cannot be read (Permission denied)")
+
+
+def test_a_top_folder_that_may_not_be_read_is_a_usage_error(nobody: Fleet) -> None:
+    nobody.files.chmod(0o700)
+    for folder in ("boxes", "boxes/deeper"):
+        code, out, err = as_nobody(nobody, "audit", "--from", folder)
+        assert code == 2 and f"--from {folder}: cannot be read (Permission denied)" in err and not out, err
+    code, _, err = as_nobody(nobody, "audit", "-i", "boxes/inventory")
+    assert code == 2 and "cannot be read (Permission denied)" in err and "Traceback" not in err
 
 
 def test_a_clone_of_a_host_outside_the_limit_has_its_group(fleet: Fleet) -> None:

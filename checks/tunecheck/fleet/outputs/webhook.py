@@ -31,7 +31,7 @@ __all__ = ["SECRET", "Hook", "check_hook", "event", "post", "secret_of", "slack"
 
 #: The environment variable with the secret.
 SECRET = "TUNECHECK_WEBHOOK_SECRET"
-_LINES, _LINE = 10, 200
+_LINES, _LINE, _SCOPE = 10, 200, 80
 #: Causes that the generic document tells in full, new and resolved each.
 _MOST = 200
 _HEADER = re.compile(r"([A-Za-z0-9-]{1,64}): ?([\x21-\x7e][\x20-\x7e]{0,4095})")
@@ -198,7 +198,10 @@ def _digest(report: FleetReport, new: list[Cause], resolved: list[Cause], link: 
     if len(lines) > room:
         left = len(lines) - room + 1
         lines = [*lines[:room - 1], f"and {left} more"]
-    head = f"tunecheck audit #{report.audit.id}, {report.audit.scope}: {verdict(report)}"
+    # The end of a long path tells it from others; the verdict has to fit into the line behind it.
+    scope = report.audit.scope
+    where = scope if len(scope) <= _SCOPE else f"...{scope[3 - _SCOPE:]}"
+    head = f"tunecheck audit #{report.audit.id}, {where}: {verdict(report)}"
     return "\n".join([*(_cut(safe(line)) for line in [head, *lines]), *([link] if link else [])])
 
 
