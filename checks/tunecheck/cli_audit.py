@@ -17,6 +17,7 @@ from .fleet.verbs import judged
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from .fleet.judge import JudgeOptions
     from .fleet.outputs.webhook import Hook
     from .fleet.run import Done, Source
     from .fleet.store import Store
@@ -80,7 +81,7 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
     where = _source(inventory, limit, source, with_check_diff, gone, asking=asking, max_age=max_age, timeout=timeout,
                     forks=forks, ssh_kex=ssh_kex)
     with open_store(store_url) as store:
-        done = _asked(store, where, desired, resume=not new, gone=gone)
+        done = _asked(store, where, desired, resume=not new, gone=gone, options=options)
         found = report(store, done.audit.id, options)
         if with_check_diff and inventory is not None:
             from .fleet.witness import ask, targets
@@ -117,11 +118,12 @@ def _source(inventory: str | None, limit: str | None, folder: str | None, check_
         ssh_kex=ssh_kex))
 
 
-def _asked(store: Store, source: Source, desired: str, resume: bool, gone: tuple[str, ...]) -> Done:
+def _asked(store: Store, source: Source, desired: str, resume: bool, gone: tuple[str, ...],
+           options: JudgeOptions) -> Done:
     from .fleet.run import audit as run
 
     with _terminable() as ended:
-        done = run(store, source, lambda hosts: _specs(source, desired, hosts), _tell, resume, gone)
+        done = run(store, source, lambda hosts: _specs(source, desired, hosts), _tell, resume, gone, options)
     if not done.whole:
         how = "ended by SIGTERM" if ended else "interrupted"
         _tell(f"{how}; {done.kept + done.new} of {done.audit.asked} hosts are kept in audit #{done.audit.id}; "

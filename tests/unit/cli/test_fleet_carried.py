@@ -16,6 +16,7 @@ import pytest
 from tests.unit.cli.carried import Fleet
 
 from tunecheck.fleet.folder import Folder
+from tunecheck.fleet.store import open_store
 
 
 def one_line(text: str) -> str:
@@ -77,6 +78,50 @@ def test_an_old_snapshot_is_incomplete_and_its_age_is_said(fleet: Fleet) -> None
     assert "3 hosts: 3 partial" in one_line(fleet.audit("--max-age", "20m")[1])
     fleet.put(3)
     assert fleet.audit("--max-age", "5000w")[0] == 0
+
+
+def audits(fleet: Fleet) -> int:
+    with open_store(str(fleet.store), create=False) as store:
+        return len(store.audits())
+
+
+def test_a_mistaken_gone_is_refused_before_anything_is_recorded(fleet: Fleet) -> None:
+    code, _, err = fleet.audit("--gone", "gpu9")
+    assert code == 2 and "--gone gpu9: boxes was not audited yet, so that no host of it is known" in one_line(err)
+    fleet.audit()
+    (fleet.files / "gpu2.json").unlink()
+    code, _, err = fleet.audit("--gone", "gpu22")
+    assert code == 2 and "the last audit of boxes (#1) has no such host; did you mean gpu2" in one_line(err)
+    code, _, err = fleet.audit("--gone", "gpu1")
+    assert code == 2 and "--gone gpu1: its file is there (boxes/gpu1.json)" in one_line(err)
+    assert audits(fleet) == 1 and fleet.audit("--gone", "gpu2")[0] == 0
+    code, _, err = fleet.audit("--gone", "gpu2")
+    assert code == 2 and "(#2) has no such host; where it is gone already, leave --gone out" in one_line(err)
+
+
+def test_a_mistaken_baseline_is_refused_before_the_night_is_recorded(fleet: Fleet) -> None:
+    fleet.audit()
+    fleet.put(2, hmm="0")
+    for baseline, said in (("host:gpu33", "not one of the 3 that are asked; did you mean gpu3"),
+                           ("audit:99", "--baseline audit:99: this history has no such audit; expected #1 to #1"),
+                           ("audit:0", "has no such audit")):
+        code, _, err = fleet.audit("--baseline", baseline)
+        assert code == 2 and said in one_line(err), err
+    assert audits(fleet) == 1
+    code, out, _ = fleet.audit("--baseline", "audit:1", "--fail-on", "drift")
+    assert code == 1 and "uvm_disable_hmm: 1 -> 0" in one_line(out)
+    assert fleet.audit("--baseline", "host:gpu3", "--fail-on", "drift")[0] == 1
+
+
+def test_a_baseline_is_before_the_audit_that_is_taken_up(fleet: Fleet) -> None:
+    with open_store(str(fleet.store)) as store:
+        store.begin(f"files of {fleet.files}", [(f"gpu{number}", "ungrouped") for number in (1, 2, 3)])
+    with open_store(str(fleet.store)) as store:
+        store.begin("another", [("gpu8", "ungrouped")])
+        store.finish(2)
+    code, _, err = fleet.audit("--baseline", "audit:2")
+    assert code == 2 and "it has none to compare with, before #1 that is taken up" in one_line(err)
+    assert fleet.audit()[0] == 0 and audits(fleet) == 2
 
 
 def test_a_folder_is_the_same_one_however_it_is_spelled(fleet: Fleet) -> None:
