@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import calendar
-import json
 import os
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import UsageError
 from ..facts.stored import MAX_BYTES
+from .made import misfit
 from .model import Answer, Status
 
 __all__ = ["MAX_AGE_S", "Folder"]
 
 #: Days: a file that is older says nothing about today's box.
 MAX_AGE_S = 7 * 86400.0
-_DAY = 86400.0
 _NAMED, _LOOKED_AT = 5, 10_000
 #: Of a folder that nobody may look into, no host is known by name; "/" is in no host's.
 _ALL = "/*"
@@ -119,7 +116,7 @@ class Folder:
             except ValueError as error:
                 yield Answer(host, group, "garbled", reason=f"{file}: {error}")
             else:
-                old = _old(content, self.max_age)
+                old = misfit(content, self.max_age)
                 yield Answer(host, group, "partial" if old else "ok", content, old)
 
     def _without(self, host: str, group: str) -> Answer:
@@ -163,25 +160,6 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     """By name, without hidden ones, which are nobody's snapshot."""
     with os.scandir(folder) as entries:
         return sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
-
-
-def _old(content: bytes, max_age: float) -> str:
-    """Why the snapshot's time does not fit; nothing where it does, or where it is no snapshot."""
-    try:
-        said = json.loads(content)["created"]
-        age = time.time() - calendar.timegm(time.strptime(said, "%Y-%m-%dT%H:%M:%SZ"))
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return ""
-    if age > max_age:
-        return f"snapshot of {said[:10]}: {_long(age)} old"
-    return f"snapshot of {said[:10]}: {_long(-age)} ahead of this machine's clock" if age < -_DAY else ""
-
-
-def _long(seconds: float) -> str:
-    for size, unit in ((365.25 * _DAY, "year"), (_DAY, "day"), (3600.0, "hour"), (60.0, "minute")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}s"
-    return f"{seconds:.0f} s"
 
 
 def _ignored(root: Path, read: set[Path]) -> Iterator[str]:

@@ -100,6 +100,7 @@ def audit(store: Store, source: Source, specs: Callable[[Collection[str]], Mappi
     ``options``: what it will be judged with, refused before anything is recorded. When this returns everything that
     came is in the store, also where Ctrl-C cut it short (``whole`` is False then)."""
     from .key import fleet_key
+    from .made import without_older
     from .read import seen
 
     source, note = _with_absent(store, source, gone)
@@ -116,7 +117,10 @@ def audit(store: Store, source: Source, specs: Callable[[Collection[str]], Mappi
     if done.kept:
         say(f"audit #{head.id} was cut off: {done.kept} of {head.asked} hosts are in, asking the other {len(wanted)}")
 
+    newest = without_older(store) if source.folder is not None else None
+
     def keep(answer: Answer) -> None:
+        answer = newest(answer) if newest is not None else answer
         store.put(done.audit.id, seen(answer, spec_of.get(answer.host), key))
         done.new += 1
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.cli.carried import Fleet
@@ -78,6 +79,46 @@ def test_an_old_snapshot_is_incomplete_and_its_age_is_said(fleet: Fleet) -> None
     assert "3 hosts: 3 partial" in one_line(fleet.audit("--max-age", "20m")[1])
     fleet.put(3)
     assert fleet.audit("--max-age", "5000w")[0] == 0
+
+
+@pytest.mark.parametrize(("created", "said"), [
+    (..., "age unknown: it does not say when it was made (created, as 2026-11-21T18:00:00Z)"),
+    (None, "age unknown: it does not say"), ("", "age unknown: it does not say"), (5, "age unknown: created is 5, "),
+    ("yesterday", "age unknown: created is 'yesterday', expected a time as 2026-11-21T18:00:00Z"),
+    ({"x": 1}, "age unknown: created is {'x': 1}")])
+def test_a_snapshot_of_unknown_age_is_incomplete(fleet: Fleet, created: Any, said: str) -> None:
+    file = fleet.files / "gpu2.json"
+    document = json.loads(file.read_bytes())
+    document["created"] = created
+    if created is ...:
+        del document["created"]
+    file.write_text(json.dumps(document))
+    code, out, _ = fleet.audit()
+    assert code == 3 and "3 hosts: 2 ok, 1 partial" in one_line(out) and said in one_line(out)
+
+
+def test_a_file_that_is_older_than_what_the_history_has_is_left_out(fleet: Fleet) -> None:
+    now = int(time.time())
+    fleet.put(2, hmm="0", created=now - 60)
+    fleet.audit()
+    fleet.put(2, created=now - 7200)
+    for _ in range(2):
+        code, out, _ = fleet.audit("--json")
+        row = next(row for row in json.loads(out)["hosts"] if row["host"] == "gpu2")
+        assert code == 3 and row["status"] == "unreachable" and not json.loads(out)["causes"]
+        when = [time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now - ago)) for ago in (7200, 60)]
+        assert row["reason"] == f"its file is of {when[0]}, older than the snapshot of {when[1]} that the " \
+                                "history has of it; left out"
+    fleet.put(2, created=now - 30)
+    code, out, _ = fleet.audit()
+    assert code == 0 and "uvm_disable_hmm: 0 -> 1" in one_line(out)
+
+
+def test_a_clock_that_was_ahead_does_not_keep_the_right_time_out(fleet: Fleet) -> None:
+    fleet.put(2, created=time.time() + 30 * 86400)
+    assert fleet.audit()[0] == 3
+    fleet.put(2)
+    assert fleet.audit()[0] == 0
 
 
 def audits(fleet: Fleet) -> int:
