@@ -95,9 +95,9 @@ def _source(inventory: str | None, limit: str | None, folder: str | None, check_
             asking: Any, max_age: str | None, timeout: str, forks: int | None, ssh_kex: Any) -> Source:
     from .cli_gate import seconds
     from .errors import UsageError
+    from .fleet import when
     from .fleet.folder import MAX_AGE_S, Folder
     from .fleet.run import Source
-    from .fleet.when import duration
 
     if inventory is None and folder is None:
         raise UsageError("audit needs the boxes to ask: -i INVENTORY, or --from FOLDER with their snapshots")
@@ -106,10 +106,12 @@ def _source(inventory: str | None, limit: str | None, folder: str | None, check_
         raise UsageError(f"{option} needs -i INVENTORY, whose hosts it is about")
     if gone and (folder is None or inventory is not None):
         raise UsageError("--gone is for --from FOLDER alone: of an inventory, take the host out of it")
-    age = None
-    if max_age is not None:
-        age = duration(max_age) or seconds(max_age, "--max-age")
+    age = None if max_age is None else when.age(max_age, "--max-age")
     if folder is not None:
+        for option, given in (("--source", asking != "auto"), ("--forks", forks is not None),
+                              ("--ssh-kex", ssh_kex is not None)):
+            if given:
+                raise UsageError(f"{option} is about boxes that are asked, and with --from none is; leave it out")
         return Source(inventory, limit, Folder.read(folder, MAX_AGE_S if age is None else age))
     from .fleet.collect import Options
 
@@ -171,6 +173,10 @@ def _specs(source: Source, desired: str, hosts: Collection[str]) -> dict[str, Fr
 
 def _hook(url: str | None, secret: str | None, manner: str, link: str) -> Hook | None:
     """Refused here, before any box is asked, where it could not be used afterwards."""
+    if link:
+        from .fleet.outputs.webhook import check_link
+
+        check_link(link)
     if url is None:
         return None
     from .fleet.outputs.webhook import Hook, check_hook, secret_of

@@ -165,6 +165,33 @@ def test_a_baseline_is_before_the_audit_that_is_taken_up(fleet: Fleet) -> None:
     assert fleet.audit()[0] == 0 and audits(fleet) == 2
 
 
+def test_options_that_say_nothing_or_nonsense_are_usage_errors(fleet: Fleet) -> None:
+    for given, said in ((("--source", "timer"), "--source is about boxes that are asked, and with --from none is"),
+                        (("--source", "live"), "--source is about boxes that are asked"),
+                        (("--forks", "3"), "--forks is about boxes that are asked"),
+                        (("--link", "foo"), "--link foo: not an address; expected https://host/path"),
+                        (("--link", "javascript://x/y"), "not an address"), (("--link", "https://"), "not an address"),
+                        (("--max-age", "1"), "--max-age 1: expected a number with s, m, h, d or w, as in")):
+        code, out, err = fleet.audit(*given)
+        assert code == 2 and said in one_line(err) and not out, err
+    assert not fleet.store.exists()
+    assert fleet.audit("--source", "auto", "--link", "http://fleet.example.org/fleet.html", "--max-age", "90d")[0] == 0
+
+
+def test_an_accepted_state_is_for_good_in_every_output(fleet: Fleet) -> None:
+    fleet.audit()
+    fleet.put(2, hmm="0")
+    fact = "module.parameter.nvidia-uvm.uvm_disable_hmm"
+    _, out, _ = fleet.run("waive", fact, "--host", "gpu2", "--until", "never", "--reason", "so it is")
+    assert "for good" in out
+    fleet.audit("--junit", "a.xml", "--html", "a.html", "--json", "a.json")
+    _, out, _ = fleet.run("fleet")
+    page, junit = (fleet.folder / "a.html").read_text(), (fleet.folder / "a.xml").read_text()
+    assert "waiver 1 for good by" in one_line(out) and "waiver 1 for good by" in page
+    assert 'message="waived for good: so it is"' in junit and "9999" not in out + page + junit
+    assert "1 host: gpu2" in junit and "1 hosts" not in junit
+
+
 def test_a_folder_is_the_same_one_however_it_is_spelled(fleet: Fleet) -> None:
     fleet.audit()
     (fleet.files / "gpu2.json").unlink()

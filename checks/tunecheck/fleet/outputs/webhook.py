@@ -27,7 +27,7 @@ from .words import change, fold, kind
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["SECRET", "Hook", "check_hook", "event", "post", "secret_of", "slack"]
+__all__ = ["SECRET", "Hook", "check_hook", "check_link", "event", "post", "secret_of", "slack"]
 
 #: The environment variable with the secret.
 SECRET = "TUNECHECK_WEBHOOK_SECRET"
@@ -83,6 +83,18 @@ def check_hook(hook: Hook) -> None:
     if parts.scheme == "http" and not _loopback(name):
         raise UsageError(f"--webhook: http://{safe(name)} is not encrypted; expected https://, or http:// to this "
                          "machine (127.0.0.1, ::1, localhost)")
+
+
+def check_link(link: str) -> None:
+    """It is for readers of the message, so that it may be http:// on their network."""
+    try:
+        parts = urlsplit(link)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and link.isprintable() and " " not in link
+    except ValueError:
+        good = False
+    if not good:
+        raise UsageError(f"--link {safe(link[:80])}: not an address; expected https://host/path, where readers of the "
+                         "webhook find the HTML page")
 
 
 def event(report: FleetReport, link: str = "") -> dict[str, Any] | None:
