@@ -221,17 +221,21 @@ def test_two_folders_of_one_name_are_two(fleet: Fleet) -> None:
 
 
 @pytest.fixture
-def nobody(fleet: Fleet) -> Iterator[Fleet]:
-    """The fleet of a user who may not read everything; pytest's own folders are root's alone."""
+def nobody(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """The fleet of a user who may not read everything. Folders of pytest's own are opened for that, and no others."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("needs root, to be another user, and setpriv")
-    closed = [folder for folder in (fleet.folder, *fleet.folder.parents) if not folder.stat().st_mode & 0o001]
-    for folder in closed:
-        folder.chmod(0o711)
+    base = tmp_path_factory.getbasetemp()
+    closed = {folder: folder.stat().st_mode & 0o7777 for folder in (fleet.folder, *fleet.folder.parents)
+              if not folder.stat().st_mode & 0o001}
+    if not all(folder.is_relative_to(base) for folder in closed):
+        pytest.skip("pytest's folders lie in one that another user may not enter; give --basetemp in /tmp")
+    for folder, mode in closed.items():
+        folder.chmod(mode | 0o011)
     os.chown(fleet.store.parent, 65534, 65534)
     yield fleet
-    for folder in closed:
-        folder.chmod(0o700)
+    for folder, mode in closed.items():
+        folder.chmod(mode)
 
 
 def as_nobody(fleet: Fleet, *arguments: str) -> tuple[int, str, str]:
