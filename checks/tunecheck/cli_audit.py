@@ -17,6 +17,7 @@ from .fleet.verbs import judged
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from .fleet.judge import JudgeOptions
     from .fleet.outputs.webhook import Hook
     from .fleet.run import Done, Source
     from .fleet.store import Store
@@ -80,7 +81,7 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
     where = _source(inventory, limit, source, with_check_diff, gone, asking=asking, max_age=max_age, timeout=timeout,
                     forks=forks, ssh_kex=ssh_kex)
     with open_store(store_url) as store:
-        done = _asked(store, where, desired, resume=not new, gone=gone)
+        done = _asked(store, where, desired, resume=not new, gone=gone, options=options)
         found = report(store, done.audit.id, options)
         if with_check_diff and inventory is not None:
             from .fleet.witness import ask, targets
@@ -94,9 +95,9 @@ def _source(inventory: str | None, limit: str | None, folder: str | None, check_
             asking: Any, max_age: str | None, timeout: str, forks: int | None, ssh_kex: Any) -> Source:
     from .cli_gate import seconds
     from .errors import UsageError
+    from .fleet import when
     from .fleet.folder import MAX_AGE_S, Folder
     from .fleet.run import Source
-    from .fleet.when import duration
 
     if inventory is None and folder is None:
         raise UsageError("audit needs the boxes to ask: -i INVENTORY, or --from FOLDER with their snapshots")
@@ -105,10 +106,12 @@ def _source(inventory: str | None, limit: str | None, folder: str | None, check_
         raise UsageError(f"{option} needs -i INVENTORY, whose hosts it is about")
     if gone and (folder is None or inventory is not None):
         raise UsageError("--gone is for --from FOLDER alone: of an inventory, take the host out of it")
-    age = None
-    if max_age is not None:
-        age = duration(max_age) or seconds(max_age, "--max-age")
+    age = None if max_age is None else when.age(max_age, "--max-age")
     if folder is not None:
+        for option, given in (("--source", asking != "auto"), ("--forks", forks is not None),
+                              ("--ssh-kex", ssh_kex is not None)):
+            if given:
+                raise UsageError(f"{option} is about boxes that are asked, and with --from none is; leave it out")
         return Source(inventory, limit, Folder.read(folder, MAX_AGE_S if age is None else age))
     from .fleet.collect import Options
 
@@ -117,11 +120,12 @@ def _source(inventory: str | None, limit: str | None, folder: str | None, check_
         ssh_kex=ssh_kex))
 
 
-def _asked(store: Store, source: Source, desired: str, resume: bool, gone: tuple[str, ...]) -> Done:
+def _asked(store: Store, source: Source, desired: str, resume: bool, gone: tuple[str, ...],
+           options: JudgeOptions) -> Done:
     from .fleet.run import audit as run
 
     with _terminable() as ended:
-        done = run(store, source, lambda hosts: _specs(source, desired, hosts), _tell, resume, gone)
+        done = run(store, source, lambda hosts: _specs(source, desired, hosts), _tell, resume, gone, options)
     if not done.whole:
         how = "ended by SIGTERM" if ended else "interrupted"
         _tell(f"{how}; {done.kept + done.new} of {done.audit.asked} hosts are kept in audit #{done.audit.id}; "
@@ -169,6 +173,10 @@ def _specs(source: Source, desired: str, hosts: Collection[str]) -> dict[str, Fr
 
 def _hook(url: str | None, secret: str | None, manner: str, link: str) -> Hook | None:
     """Refused here, before any box is asked, where it could not be used afterwards."""
+    if link:
+        from .fleet.outputs.webhook import check_link
+
+        check_link(link)
     if url is None:
         return None
     from .fleet.outputs.webhook import Hook, check_hook, secret_of

@@ -105,11 +105,12 @@ def _say(found: list[Waiver], as_json: bool, before: str) -> None:
 
 
 def _line(waiver: Waiver) -> str:
+    from .fleet.outputs.words import FOR_GOOD
     from .report.terminal import safe
 
     where = " ".join(part for part in (f"group {waiver.group}" if waiver.group else "",
                                        f"host {waiver.host}" if waiver.host else "") if part)
-    end = "for good"
+    end = FOR_GOOD
     if waiver.until is not None:
         end = time.strftime("until %Y-%m-%d %H:%M %Z", time.localtime(waiver.until))
     over = " (expired)" if waiver.until is not None and waiver.until <= time.time() else ""

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import calendar
-import json
 import os
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import UsageError
 from ..facts.stored import MAX_BYTES
-from .model import Answer
+from .made import misfit
+from .model import Answer, Status
 
 __all__ = ["MAX_AGE_S", "Folder"]
 
 #: Days: a file that is older says nothing about today's box.
 MAX_AGE_S = 7 * 86400.0
-_DAY = 86400.0
 _NAMED, _LOOKED_AT = 5, 10_000
+#: Of a folder that nobody may look into, no host is known by name; "/" is in no host's.
+_ALL = "/*"
+#: Every ext4 file system has one, for root alone.
+_NOBODYS = ("lost+found",)
 _HOW = "expected HOST.json or GROUP/HOST.json, each made on its box by: sudo tunecheck snapshot --json HOST.json"
 
 
@@ -27,40 +28,52 @@ _HOW = "expected HOST.json or GROUP/HOST.json, each made on its box by: sudo tun
 class Folder:
     """``files``: host -> (group, its file). A host without a file was asked and said nothing: those of ``absent`` (host
     -> group), which the audit before had. ``ignored``: files that lie there and are no snapshot by their names.
-    ``max_age``: seconds; an older snapshot counts as incomplete."""
+    ``closed``: folder in it that cannot be looked into -> why. ``max_age``: seconds; an older snapshot counts as
+    incomplete."""
 
     path: str
     files: Mapping[str, tuple[str, Path]]
     max_age: float = MAX_AGE_S
     ignored: tuple[str, ...] = ()
     absent: tuple[tuple[str, str], ...] = ()
+    closed: Mapping[str, OSError] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: str, max_age: float = MAX_AGE_S) -> Folder:
         """UsageError where there is nothing to read, or two files are for one host."""
         root = Path(path)
-        if not root.is_dir():
-            raise UsageError(f"--from {path}: is no folder; {_HOW}")
-        found: dict[str, tuple[str, Path]] = {}
         try:
-            for file in sorted([*root.glob("*.json"), *root.glob("*/*.json")]):
-                group = "ungrouped" if file.parent == root else file.parent.name
-                if file.stem in found:
-                    raise UsageError(f"--from {path}: both {found[file.stem][1]} and {file} are for host {file.stem}; "
-                                     "take one away")
-                found[file.stem] = (group, file)
+            listed, closed = _listing(root)
+        except (FileNotFoundError, NotADirectoryError):
+            raise UsageError(f"--from {path}: is no folder; {_HOW}") from None
         except OSError as error:
-            raise UsageError(f"--from {path}: cannot be read ({error.strerror})") from None
-        if not found:
+            raise UsageError(f"--from {path}: cannot be read ({error.strerror}); expected a folder that the "
+                             "user who runs the audit may read") from None
+        found: dict[str, tuple[str, Path]] = {}
+        for group, file in listed:
+            if file.stem in found:
+                raise UsageError(f"--from {path}: both {found[file.stem][1]} and {file} are for host {file.stem}; "
+                                 "take one away")
+            found[file.stem] = (group, file)
+        if not found and not closed:
             raise UsageError(f"--from {path}: holds no snapshot; {_HOW}")
-        return cls(path, found, max_age, tuple(_ignored(root, {file for _, file in found.values()})))
+        return cls(path, found, max_age, tuple(_ignored(root, {file for _, file in found.values()})), closed=closed)
+
+    @property
+    def place(self) -> str:
+        """The folder itself, however it is spelled and whatever the working directory is."""
+        return os.path.realpath(self.path)
 
     def with_absent(self, before: Iterable[tuple[str, str]]) -> Folder:
         """Ask also for those of ``before`` (host, group) that have no file here any more."""
-        return replace(self, absent=tuple(sorted((host, group) for host, group in before if host not in self.files)))
+        return replace(self, absent=tuple(sorted((host, group) for host, group in before
+                                                 if host not in self.files and not host.endswith(_ALL))))
 
     def asked(self) -> tuple[tuple[str, str], ...]:
-        return tuple(sorted([*((host, group) for host, (group, _) in self.files.items()), *self.absent]))
+        """A closed folder of which no host is known by name counts as one host, or nothing would tell of its boxes."""
+        known = {group for _, group in self.absent}
+        unknown = [(f"{name}{_ALL}", name) for name in self.closed if name not in known]
+        return tuple(sorted([*((host, group) for host, (group, _) in self.files.items()), *self.absent, *unknown]))
 
     def notes(self, asked: Collection[str] = ()) -> list[str]:
         """What an operator has to know of the folder beside its snapshots. ``asked``: every host that is asked, to name
@@ -69,6 +82,11 @@ class Folder:
         if asked and (strange := sorted(set(self.files) - set(asked))):
             notes.append(f"{self.path} holds files of {len(strange)} host{'s' * (len(strange) > 1)} that the inventory "
                          f"has not, which are left out: {_listed(strange)}")
+        if self.closed:
+            many = len(self.closed)
+            named = [f"{name} ({error.strerror})" for name, error in sorted(self.closed.items())]
+            notes.append(f"{many} folder{'s' * (many > 1)} in {self.path} cannot be read: {_listed(named)}; which "
+                         f"boxes are in {'them' if many > 1 else 'it'} cannot be told")
         if self.absent:
             many = len(self.absent)
             notes.append(f"{many} host{'s' * (many > 1)} of the last audit {'are' if many > 1 else 'is'} not in "
@@ -85,8 +103,7 @@ class Folder:
         """One for each of the hosts ``wanted`` (host -> group)."""
         for host, group in wanted.items():
             if host not in self.files:
-                before = "; it was in the last audit" if (host, group) in self.absent else ""
-                yield Answer(host, group, "unreachable", reason=f"no file {host}.json in {self.path}{before}")
+                yield self._without(host, group)
                 continue
             file = self.files[host][1]
             try:
@@ -95,38 +112,61 @@ class Folder:
                 content = file.read_bytes()
             except OSError as error:
                 # Nothing is wrong with what it says, only nobody has heard it.
-                yield Answer(host, group, "refused" if isinstance(error, PermissionError) else "unreachable",
-                             reason=f"{file} cannot be read ({error.strerror})")
+                yield Answer(host, group, _status(error), reason=f"{file} cannot be read ({error.strerror})")
             except ValueError as error:
                 yield Answer(host, group, "garbled", reason=f"{file}: {error}")
             else:
-                old = _old(content, self.max_age)
+                old = misfit(content, self.max_age)
                 yield Answer(host, group, "partial" if old else "ok", content, old)
 
+    def _without(self, host: str, group: str) -> Answer:
+        """A host that has no file here; where it may be in a folder that cannot be looked into, that is why."""
+        if self.closed:
+            name = group if group in self.closed else min(self.closed)
+            error = self.closed[name]
+            why = f"{Path(self.path, name)} cannot be read ({error.strerror})"
+            return Answer(host, group, _status(error), reason=why if host.endswith(_ALL) else
+                          f"no file {host}.json in {self.path}, and {why}")
+        if host.endswith(_ALL):
+            return Answer(host, group, "unreachable",
+                          reason=f"{Path(self.path, group)} could not be read when this audit began")
+        before = "; it was in the last audit" if (host, group) in self.absent else ""
+        return Answer(host, group, "unreachable", reason=f"no file {host}.json in {self.path}{before}")
 
-def _old(content: bytes, max_age: float) -> str:
-    """Why the snapshot's time does not fit; nothing where it does, or where it is no snapshot."""
-    try:
-        said = json.loads(content)["created"]
-        age = time.time() - calendar.timegm(time.strptime(said, "%Y-%m-%dT%H:%M:%SZ"))
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return ""
-    if age > max_age:
-        return f"snapshot of {said[:10]}: {_long(age)} old"
-    return f"snapshot of {said[:10]}: {_long(-age)} ahead of this machine's clock" if age < -_DAY else ""
+
+def _status(error: OSError) -> Status:
+    return "refused" if isinstance(error, PermissionError) else "unreachable"
 
 
-def _long(seconds: float) -> str:
-    for size, unit in ((365.25 * _DAY, "year"), (_DAY, "day"), (3600.0, "hour"), (60.0, "minute")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}s"
-    return f"{seconds:.0f} s"
+def _listing(root: Path) -> tuple[list[tuple[str, Path]], dict[str, OSError]]:
+    """(group, file) of everything that is a snapshot by its name, and the folders that cannot be looked into. glob()
+    would pass over those without a word."""
+    files, closed = [], {}
+    for entry in _entries(root):
+        if entry.name.endswith(".json"):
+            files.append(("ungrouped", Path(entry.path)))
+        try:
+            inner = _entries(Path(entry.path)) if entry.is_dir() else []
+        except OSError as error:
+            # What is a snapshot by its name is asked for, and then says itself that it cannot be read.
+            if entry.name not in _NOBODYS and not entry.name.endswith(".json"):
+                closed[entry.name] = error
+        else:
+            files += [(entry.name, Path(each.path)) for each in inner if each.name.endswith(".json")]
+    return sorted(files, key=lambda each: each[1]), closed
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """By name, without hidden ones, which are nobody's snapshot."""
+    with os.scandir(folder) as entries:
+        return sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
 
 
 def _ignored(root: Path, read: set[Path]) -> Iterator[str]:
-    """Files below the folder that are not read; hidden ones are nobody's snapshot."""
+    """Files below the folder that are not read, and deeper folders that could not be; hidden ones are nobody's."""
     seen = 0
-    for folder, folders, names in os.walk(root):
+    unread: list[OSError] = []
+    for folder, folders, names in os.walk(root, onerror=unread.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             seen += 1
@@ -134,6 +174,10 @@ def _ignored(root: Path, read: set[Path]) -> Iterator[str]:
                 return
             if not name.startswith(".") and Path(folder, name) not in read:
                 yield str(Path(folder, name).relative_to(root))
+    for error in unread:
+        place = Path(error.filename).relative_to(root)
+        if len(place.parts) > 1:        # else it is one of those that are closed
+            yield f"{place}/ ({error.strerror})"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import difflib
+import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ..errors import UsageError
 from .model import Answer, AuditHead
+from .store.plain import plain
 
 if TYPE_CHECKING:
     from ..spec.frozen import Frozen
     from .collect import Options
     from .folder import Folder
+    from .judge import JudgeOptions
     from .store import Store
 
 __all__ = ["RESUME_S", "Done", "Source", "audit"]
 
+_FILES = "files of "
 #: An audit that was cut off longer ago is not taken up: its first hosts would be from another day.
 RESUME_S = 6 * 3600.0
 
@@ -32,10 +38,14 @@ class Source:
 
     @property
     def scope(self) -> str:
-        inventory = self.inventory or ""
-        parts = [inventory if "," in inventory else inventory.rstrip("/"), f"limit {self.limit}" if self.limit else "",
-                 f"files of {self.folder.path.rstrip('/') or '/'}" if self.folder else ""]
-        return ", ".join(part for part in parts if part)
+        """Which hosts these are, in words. Of paths the resolved one: who types another spelling, or the same one in
+        another working directory, has to be told what is missing since the last time."""
+        inventory, limit = self.inventory or "", self.limit or ""
+        if limit.startswith("@"):
+            limit = f"@{os.path.realpath(limit[1:])}"
+        parts = [inventory if "," in inventory or not inventory else os.path.realpath(inventory),
+                 f"limit {limit}" if limit else "", f"{_FILES}{self.folder.place}" if self.folder else ""]
+        return plain(", ".join(part for part in parts if part), 2000)
 
     def asked(self) -> tuple[tuple[str, str], ...]:
         """Every (host, group), by name."""
@@ -83,26 +93,34 @@ class Done:
 
 
 def audit(store: Store, source: Source, specs: Callable[[Collection[str]], Mapping[str, Frozen]],
-          say: Callable[[str], None], resume: bool = True, gone: Collection[str] = ()) -> Done:
+          say: Callable[[str], None], resume: bool = True, gone: Collection[str] = (),
+          options: JudgeOptions | None = None) -> Done:
     """Run one, or what is left of one. ``specs`` gives for hosts the specs to judge them with, in place of their own.
-    ``say`` gets one line where an earlier one is taken up. ``gone``: hosts that a folder need not have any more. When
-    this returns everything that came is in the store, also where Ctrl-C cut it short (``whole`` is False then)."""
+    ``say`` gets one line where an earlier one is taken up. ``gone``: hosts that a folder need not have any more.
+    ``options``: what it will be judged with, refused before anything is recorded. When this returns everything that
+    came is in the store, also where Ctrl-C cut it short (``whole`` is False then)."""
     from .key import fleet_key
+    from .made import without_older
     from .read import seen
 
-    source = _with_absent(store, source, gone)
+    source, note = _with_absent(store, source, gone)
     asked = source.asked()
     spec_of = specs([host for host, _ in asked])
     key = fleet_key(store)
     head = store.resume(source.scope, RESUME_S) if resume else None
+    if options is not None:
+        options.check(store, {host for host, _ in asked}, head.id if head is not None else None)
     wanted = dict(store.pending(head.id) if head is not None else asked)
     if head is None:
         head = store.begin(source.scope, asked)
-    done = Done(head, kept=head.asked - len(wanted), notes=source.notes(asked))
+    done = Done(head, kept=head.asked - len(wanted), notes=(*note, *source.notes(asked)))
     if done.kept:
         say(f"audit #{head.id} was cut off: {done.kept} of {head.asked} hosts are in, asking the other {len(wanted)}")
 
+    newest = without_older(store) if source.folder is not None else None
+
     def keep(answer: Answer) -> None:
+        answer = newest(answer) if newest is not None else answer
         store.put(done.audit.id, seen(answer, spec_of.get(answer.host), key))
         done.new += 1
 
@@ -115,14 +133,29 @@ def audit(store: Store, source: Source, specs: Callable[[Collection[str]], Mappi
     return done
 
 
-def _with_absent(store: Store, source: Source, gone: Collection[str]) -> Source:
-    """A folder cannot say who should be in it: who was in the last audit of it should. An inventory says it."""
+def _with_absent(store: Store, source: Source, gone: Collection[str]) -> tuple[Source, tuple[str, ...]]:
+    """A folder cannot say who should be in it: who was in the last audit of it should; a note where there was none. An
+    inventory says it. UsageError where one of ``gone`` is a mistake: somebody else would stay missing, or go unseen."""
     if source.folder is None or source.inventory is not None:
-        return source
-    last = next((head for head in reversed(store.audits()) if head.scope == source.scope and head.finished is not None),
-                None)
+        return source, ()
+    carried = [head for head in store.audits() if head.finished is not None and head.scope.startswith(_FILES)]
+    last = next((head for head in reversed(carried) if head.scope == source.scope), None)
+    before: dict[str, str] = {}
+    if last is not None:
+        before = {state.host: state.group for state in store.hosts(last.id)} | dict(store.pending(last.id))
+    for host in sorted(gone):
+        if host in source.folder.files:
+            raise UsageError(f"--gone {host}: its file is there ({source.folder.files[host][1]}); take the file away, "
+                             "or leave --gone out")
+        if last is None:
+            raise UsageError(f"--gone {host}: {source.folder.path} was not audited yet, so that no host of it is "
+                             "known; leave --gone out")
+        if host not in before:
+            near = ", ".join(difflib.get_close_matches(host, set(before) - set(source.folder.files), 3))
+            raise UsageError(f"--gone {host}: the last audit of {source.folder.path} (#{last.id}) has no such host; "
+                             + (f"did you mean {near}?" if near else "where it is gone already, leave --gone out"))
     if last is None:
-        return source
-    before = {state.host: state.group for state in store.hosts(last.id)} | dict(store.pending(last.id))
+        return source, (f"first audit of {source.scope}: who is missing there cannot be told; the last one of a folder "
+                        f"was #{carried[-1].id}, {carried[-1].scope}",) if carried else ()
     return replace(source, folder=source.folder.with_absent(
-        (host, group) for host, group in before.items() if host not in gone))
+        (host, group) for host, group in before.items() if host not in gone)), ()

@@ -7,7 +7,7 @@ import re
 
 from ..errors import UsageError
 
-__all__ = ["ago", "duration", "later", "since"]
+__all__ = ["age", "ago", "duration", "later", "since"]
 
 _UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _DATES = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d)?)?"
@@ -17,6 +17,15 @@ def duration(text: str) -> float | None:
     """Seconds of ``90m``, ``36h``, ``7d``, ``2w``; None for anything else."""
     found = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", text)
     return int(found[1]) * _UNITS[found[2]] if found else None
+
+
+def age(text: str, option: str) -> float:
+    """Seconds of how old something may be: ``20m``, ``7d``, also ``90s`` and 0. UsageError for anything else."""
+    found = re.fullmatch(r"([0-9]{1,6})([smhdw])", text)
+    if found is None:
+        raise UsageError(f"{option} {text[:60]}: expected a number with s, m, h, d or w, as in {option} 1h or "
+                         f"{option} 7d")
+    return float(int(found[1]) * {"s": 1, **_UNITS}[found[2]])
 
 
 def since(text: str, option: str, now: float) -> int | float:

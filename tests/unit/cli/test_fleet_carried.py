@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.unit.cli.carried import Fleet, box
+
+from tunecheck.fleet.folder import Folder
+from tunecheck.fleet.store import open_store
 
 
 def one_line(text: str) -> str:
@@ -73,11 +81,209 @@ def test_an_old_snapshot_is_incomplete_and_its_age_is_said(fleet: Fleet) -> None
     assert fleet.audit("--max-age", "5000w")[0] == 0
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_file_that_may_not_be_read_says_so(fleet: Fleet) -> None:
-    (fleet.files / "gpu3.json").chmod(0)
+@pytest.mark.parametrize(("created", "said"), [
+    (..., "age unknown: it does not say when it was made (created, as 2026-11-21T18:00:00Z)"),
+    (None, "age unknown: it does not say"), ("", "age unknown: it does not say"), (5, "age unknown: created is 5, "),
+    ("yesterday", "age unknown: created is 'yesterday', expected a time as 2026-11-21T18:00:00Z"),
+    ({"x": 1}, "age unknown: created is {'x': 1}")])
+def test_a_snapshot_of_unknown_age_is_incomplete(fleet: Fleet, created: Any, said: str) -> None:
+    file = fleet.files / "gpu2.json"
+    document = json.loads(file.read_bytes())
+    document["created"] = created
+    if created is ...:
+        del document["created"]
+    file.write_text(json.dumps(document))
     code, out, _ = fleet.audit()
-    assert code == 3 and "1 refused" in out and "Permission denied" in out
+    assert code == 3 and "3 hosts: 2 ok, 1 partial" in one_line(out) and said in one_line(out)
+
+
+def test_a_file_that_is_older_than_what_the_history_has_is_left_out(fleet: Fleet) -> None:
+    now = int(time.time())
+    fleet.put(2, hmm="0", created=now - 60)
+    fleet.audit()
+    fleet.put(2, created=now - 7200)
+    for _ in range(2):
+        code, out, _ = fleet.audit("--json")
+        row = next(row for row in json.loads(out)["hosts"] if row["host"] == "gpu2")
+        assert code == 3 and row["status"] == "unreachable" and not json.loads(out)["causes"]
+        when = [time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now - ago)) for ago in (7200, 60)]
+        assert row["reason"] == f"its file is of {when[0]}, older than the snapshot of {when[1]} that the " \
+                                "history has of it; left out"
+    fleet.put(2, created=now - 30)
+    code, out, _ = fleet.audit()
+    assert code == 0 and "uvm_disable_hmm: 0 -> 1" in one_line(out)
+
+
+def test_a_clock_that_was_ahead_does_not_keep_the_right_time_out(fleet: Fleet) -> None:
+    fleet.put(2, created=time.time() + 30 * 86400)
+    assert fleet.audit()[0] == 3
+    fleet.put(2)
+    assert fleet.audit()[0] == 0
+
+
+def audits(fleet: Fleet) -> int:
+    with open_store(str(fleet.store), create=False) as store:
+        return len(store.audits())
+
+
+def test_a_mistaken_gone_is_refused_before_anything_is_recorded(fleet: Fleet) -> None:
+    code, _, err = fleet.audit("--gone", "gpu9")
+    assert code == 2 and "--gone gpu9: boxes was not audited yet, so that no host of it is known" in one_line(err)
+    fleet.audit()
+    (fleet.files / "gpu2.json").unlink()
+    code, _, err = fleet.audit("--gone", "gpu22")
+    assert code == 2 and "the last audit of boxes (#1) has no such host; did you mean gpu2" in one_line(err)
+    code, _, err = fleet.audit("--gone", "gpu1")
+    assert code == 2 and "--gone gpu1: its file is there (boxes/gpu1.json)" in one_line(err)
+    assert audits(fleet) == 1 and fleet.audit("--gone", "gpu2")[0] == 0
+    code, _, err = fleet.audit("--gone", "gpu2")
+    assert code == 2 and "(#2) has no such host; where it is gone already, leave --gone out" in one_line(err)
+
+
+def test_a_mistaken_baseline_is_refused_before_the_night_is_recorded(fleet: Fleet) -> None:
+    fleet.audit()
+    fleet.put(2, hmm="0")
+    for baseline, said in (("host:gpu33", "not one of the 3 that are asked; did you mean gpu3"),
+                           ("audit:99", "--baseline audit:99: this history has no such audit; expected #1 to #1"),
+                           ("audit:0", "has no such audit")):
+        code, _, err = fleet.audit("--baseline", baseline)
+        assert code == 2 and said in one_line(err), err
+    assert audits(fleet) == 1
+    code, out, _ = fleet.audit("--baseline", "audit:1", "--fail-on", "drift")
+    assert code == 1 and "uvm_disable_hmm: 1 -> 0" in one_line(out)
+    assert fleet.audit("--baseline", "host:gpu3", "--fail-on", "drift")[0] == 1
+
+
+def test_a_baseline_is_before_the_audit_that_is_taken_up(fleet: Fleet) -> None:
+    with open_store(str(fleet.store)) as store:
+        store.begin(f"files of {fleet.files}", [(f"gpu{number}", "ungrouped") for number in (1, 2, 3)])
+    with open_store(str(fleet.store)) as store:
+        store.begin("another", [("gpu8", "ungrouped")])
+        store.finish(2)
+    code, _, err = fleet.audit("--baseline", "audit:2")
+    assert code == 2 and "it has none to compare with, before #1 that is taken up" in one_line(err)
+    assert fleet.audit()[0] == 0 and audits(fleet) == 2
+
+
+def test_options_that_say_nothing_or_nonsense_are_usage_errors(fleet: Fleet) -> None:
+    for given, said in ((("--source", "timer"), "--source is about boxes that are asked, and with --from none is"),
+                        (("--source", "live"), "--source is about boxes that are asked"),
+                        (("--forks", "3"), "--forks is about boxes that are asked"),
+                        (("--link", "foo"), "--link foo: not an address; expected https://host/path"),
+                        (("--link", "javascript://x/y"), "not an address"), (("--link", "https://"), "not an address"),
+                        (("--max-age", "1"), "--max-age 1: expected a number with s, m, h, d or w, as in")):
+        code, out, err = fleet.audit(*given)
+        assert code == 2 and said in one_line(err) and not out, err
+    assert not fleet.store.exists()
+    assert fleet.audit("--source", "auto", "--link", "http://fleet.example.org/fleet.html", "--max-age", "90d")[0] == 0
+
+
+def test_an_accepted_state_is_for_good_in_every_output(fleet: Fleet) -> None:
+    fleet.audit()
+    fleet.put(2, hmm="0")
+    fact = "module.parameter.nvidia-uvm.uvm_disable_hmm"
+    _, out, _ = fleet.run("waive", fact, "--host", "gpu2", "--until", "never", "--reason", "so it is")
+    assert "for good" in out
+    fleet.audit("--junit", "a.xml", "--html", "a.html", "--json", "a.json")
+    _, out, _ = fleet.run("fleet")
+    page, junit = (fleet.folder / "a.html").read_text(), (fleet.folder / "a.xml").read_text()
+    assert "waiver 1 for good by" in one_line(out) and "waiver 1 for good by" in page
+    assert 'message="waived for good: so it is"' in junit and "9999" not in out + page + junit
+    assert "1 host: gpu2" in junit and "1 hosts" not in junit
+
+
+def test_a_folder_is_the_same_one_however_it_is_spelled(fleet: Fleet) -> None:
+    fleet.audit()
+    (fleet.files / "gpu2.json").unlink()
+    (fleet.folder / "link").symlink_to("boxes")
+    for spelled in ("./boxes", "boxes/", str(fleet.files), f"../{fleet.folder.name}/boxes", "link"):
+        code, out, _ = fleet.run("audit", "--from", spelled)
+        said = one_line(out)
+        assert code == 3 and "3 hosts: 2 ok, 1 unreachable" in said, spelled
+        assert f"1 host of the last audit is not in {spelled}: gpu2" in said
+    (fleet.folder / "hosts.json").write_text(json.dumps({"h200": {"hosts": {"gpu1": {}}}}))
+    scopes = {json.loads(fleet.audit("-i", spelled, "--json")[1])["audit"]["scope"]
+              for spelled in ("hosts.json", "./hosts.json", str(fleet.folder / "hosts.json"))}
+    assert scopes == {f"{fleet.folder}/hosts.json, files of {fleet.files}"}
+
+
+def test_two_folders_of_one_name_are_two(fleet: Fleet) -> None:
+    fleet.audit()
+    other = fleet.folder / "elsewhere/boxes"
+    other.mkdir(parents=True)
+    (fleet.files / "gpu3.json").rename(other / "gpu3.json")
+    fleet.folder = other.parent
+    code, out, _ = fleet.audit()
+    said = one_line(out)
+    assert code == 0 and "1 host: 1 ok" in said
+    assert f"first audit of files of {other}: who is missing there cannot be told; the last one of a folder was #1, " \
+           f"files of {fleet.files}" in said
+
+
+@pytest.fixture
+def nobody(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """The fleet of a user who may not read everything. Folders of pytest's own are opened for that, and no others."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("needs root, to be another user, and setpriv")
+    base = tmp_path_factory.getbasetemp()
+    closed = {folder: folder.stat().st_mode & 0o7777 for folder in (fleet.folder, *fleet.folder.parents)
+              if not folder.stat().st_mode & 0o001}
+    if not all(folder.is_relative_to(base) for folder in closed):
+        pytest.skip("pytest's folders lie in one that another user may not enter; give --basetemp in /tmp")
+    for folder, mode in closed.items():
+        folder.chmod(mode | 0o011)
+    os.chown(fleet.store.parent, 65534, 65534)
+    yield fleet
+    for folder, mode in closed.items():
+        folder.chmod(mode)
+
+
+def as_nobody(fleet: Fleet, *arguments: str) -> tuple[int, str, str]:
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-m",
+                           "tunecheck", *arguments], cwd=fleet.folder, env={**fleet.env, "HOME": "/nonexistent"},
+                          text=True, capture_output=True, timeout=120, check=False)
+    return done.returncode, one_line(done.stdout), one_line(done.stderr)
+
+
+def test_what_may_not_be_read_is_said_and_never_clean(nobody: Fleet) -> None:
+    (nobody.files / "gpu3.json").chmod(0)
+    code, out, err = as_nobody(nobody, "audit", "--from", "boxes")
+    assert code == 3 and "3 hosts: 2 ok, 1 refused" in out, err
+    assert "gpu3.json cannot be read (Permission denied)" in out
+
+
+def test_a_group_folder_that_may_not_be_read_is_said_and_never_clean(nobody: Fleet) -> None:
+    rack = nobody.files / "rack1"
+    rack.mkdir(mode=0o700)
+    (nobody.files / "lost+found").mkdir(mode=0o700)
+    (nobody.files / "gpu3.json").rename(rack / "gpu3.json")
+    for _ in range(2):      # no host of it is known by name
+        code, out, _ = as_nobody(nobody, "audit", "--from", "boxes")
+        assert code == 3 and "3 hosts: 2 ok, 1 refused" in out and "1 host: rack1/*" in out, out
+        assert "1 folder in boxes cannot be read: rack1 (Permission denied)" in out and "lost+found" not in out
+    rack.chmod(0o755)
+    code, out, _ = as_nobody(nobody, "audit", "--from", "boxes")
+    assert code == 0 and "3 hosts: 3 ok" in out and "rack1/*" not in out
+    rack.chmod(0o700)
+    for _ in range(2):
+        code, out, _ = as_nobody(nobody, "audit", "--from", "boxes")
+        assert code == 3 and "1 host: gpu3" in out and "boxes/rack1 cannot be read (Permission denied)" in out, out
+
+
+def test_with_an_inventory_a_host_may_be_in_the_folder_that_may_not_be_read(fleet: Fleet) -> None:
+    folder = replace(Folder.read(str(fleet.files)), closed={"rack1": PermissionError(13, "Permission denied")})
+    said = {answer.host: (answer.status, answer.reason) for answer in folder.answers({"gpu1": "h200", "gpu9": "h200"})}
+    assert said["gpu1"][0] == "ok" and said["gpu9"] == (
+        "refused", f"no file gpu9.json in {fleet.files}, and {fleet.files}/rack1 cannot be read (Permission denied)")
+
+
+def test_a_top_folder_that_may_not_be_read_is_a_usage_error(nobody: Fleet) -> None:
+    nobody.files.chmod(0o700)
+    for folder in ("boxes", "boxes/deeper"):
+        code, out, err = as_nobody(nobody, "audit", "--from", folder)
+        assert code == 2 and f"--from {folder}: cannot be read (Permission denied)" in err and not out, err
+    code, _, err = as_nobody(nobody, "audit", "-i", "boxes/inventory")
+    assert code == 2 and "cannot be read (Permission denied)" in err and "Traceback" not in err
 
 
 def test_a_clone_of_a_host_outside_the_limit_has_its_group(fleet: Fleet) -> None:

@@ -503,7 +503,7 @@ def test_a_host_that_a_later_audit_has_heard_is_asked_again_and_never_lost(fleet
         fleet.put(number)
     asked = [(f"gpu{number}", "h200") for number in (1, 2, 3)]
     with open_store(str(fleet.store)) as store:
-        store.begin("hosts.json, files of boxes", asked)        # Ctrl-C before anybody answered
+        store.begin(f"{inventory}, files of {fleet.files}", asked)        # Ctrl-C before anybody answered
     assert fleet.audit("-i", "hosts.json", "--limit", "gpu1")[0] == 0
     code, out, err = fleet.audit("-i", "hosts.json", "--json")
     assert code == 0 and "cut off" not in err, err

@@ -40,7 +40,12 @@ def absolute(inventory: str) -> str:
     """The inventory as any working directory finds it. "a,b," is a list of hosts."""
     if "," in inventory:
         return inventory
-    if not Path(inventory).exists():
+    try:
+        there = Path(inventory).exists()
+    except OSError as error:
+        raise UsageError(f"inventory {inventory!r} cannot be read ({error.strerror}); expected a folder or file that "
+                         "the user who runs this may read") from None
+    if not there:
         raise UsageError(f"inventory {inventory!r} does not exist; expected a folder or file, for example "
                          "inventory/box1")
     return str(Path(inventory).absolute())
@@ -62,6 +67,9 @@ def _listing(inventory: str, limit: str | None) -> dict[str, Any]:
                               timeout=_DEADLINE, check=False)
     except subprocess.TimeoutExpired as error:
         raise UsageError(f"ansible-inventory gave no answer on {inventory} in {_DEADLINE} s") from error
+    except OSError as error:
+        raise UsageError(f"{command[0]} cannot be run ({error.strerror}); install tunecheck[control] for this user"
+                         ) from None
     if done.returncode != 0:
         told = done.stderr.decode(errors="replace").strip()
         if limit and "do not match any hosts" in told:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ...errors import UsageError
 from ...facts.registry.entry import Entry
 from ..witness_model import Claim
+
+if TYPE_CHECKING:
+    from ..store import Store
 
 __all__ = ["BASELINES", "JudgeOptions"]
 
@@ -55,3 +60,20 @@ class JudgeOptions:
             return True
         return authority in {"desired": (), "majority": ("majority",), "host": ("reference",)}.get(
             self.baseline.partition(":")[0], ("previous", "majority"))
+
+    def check(self, store: Store, hosts: Collection[str], taken_up: int | None = None) -> None:
+        """UsageError where the baseline is not there; to be found out before an audit of ``hosts`` is recorded, or what
+        changed until then would be told in no report. ``taken_up``: an audit that was cut off and goes on."""
+        if self.host is not None and self.host not in hosts:
+            near = difflib.get_close_matches(self.host, hosts, 3)
+            meant = f"; did you mean {', '.join(near)}?" if near else ""
+            raise UsageError(f"--baseline {self.baseline[:80]}: that host is not one of the {len(hosts)} that are asked"
+                             f"{meant}; nothing was asked or recorded")
+        if self.number is None:
+            return
+        numbers = [head.id for head in store.audits() if taken_up is None or head.id < taken_up]
+        if self.number not in numbers:
+            there = f"expected #{numbers[0]} to #{numbers[-1]}" if numbers else "it has none to compare with"
+            there += f", before #{taken_up} that is taken up" if taken_up is not None else ""
+            raise UsageError(f"--baseline {self.baseline}: this history has no such audit; {there}; nothing was "
+                             "asked or recorded")

@@ -1,9 +1,10 @@
-"""An audit as JUnit XML, for CI: a suite per group, a case per fact or check that was judged in it, never per host: a
-thousand hosts of 150 facts would be 150,000 cases.
+"""An audit as JUnit XML, for CI: a suite per group, a case per fact that was judged in it and per check that has a
+cause, never per host: a thousand hosts of 150 facts would be 150,000 cases.
 
-A cause that counts is a failure with its hosts; a split and a waived cause are skipped; hosts that did not answer or
-answered in part are an error of the case ``coverage``, which every group has; facts that a host which answered does not
-know are told in its system-out.
+A cause that counts is a failure with its hosts; a split and a waived cause are skipped; a standing, intended or
+resolved one is told in the system-out of a case that passed; hosts that did not answer or answered in part are an error
+of the case ``coverage``, which every group has; facts that a host which answered does not know are told in its
+system-out.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from xml.etree import ElementTree
 from ... import __version__
 from ...report.junit import legal
 from ..verdict import Cause, FleetReport, HostRow, Split
-from .words import change, clock, coverage, fold, groups, interval, kind, natural, shown_apart
+from .words import change, coverage, fold, groups, interval, kind, lasts, natural, shown_apart
 
 __all__ = ["junit"]
 
@@ -102,7 +103,7 @@ def _fact(suite: ElementTree.Element, group: str, fact: str, causes: list[Cause]
                                                           "type": counted[0].authority})
         result.text = legal("\n\n".join(_told(cause) for cause in counted))
     elif waived or splits:
-        message = (f"waived until {clock(waived[0].waived.until)}: {waived[0].waived.reason}"
+        message = (f"waived {lasts(waived[0].waived)}: {waived[0].waived.reason}"
                    if waived and waived[0].waived else f"no verdict: {_divided(splits[0])}")
         ElementTree.SubElement(case, "skipped", {"message": legal(message)})
     if told:
@@ -112,7 +113,7 @@ def _fact(suite: ElementTree.Element, group: str, fact: str, causes: list[Cause]
 def _told(cause: Cause) -> str:
     lines = {kind(cause): f"{cause.subject} {change(cause)}".strip(), "expected": cause.expected, "found": cause.text,
              "severity": cause.severity, "since": interval(cause.since), "fix": cause.fix, "remedy": cause.remedy,
-             f"{len(cause.hosts)} hosts": fold(cause.hosts[:_NAMED])}
+             f"{len(cause.hosts)} host{'s' * (len(cause.hosts) != 1)}": fold(cause.hosts[:_NAMED])}
     return "\n".join(f"{name}: {value}" for name, value in lines.items() if value)
 
 

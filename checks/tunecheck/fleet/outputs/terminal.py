@@ -10,7 +10,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...report.terminal import Style, safe, wrap
 from ..verdict import Cause, FleetReport, HostRow, Split
 from .losses import losses
-from .words import NOT_DRIFT, ago, change, clock, compared, coverage, fold, gaps, interval, kind, shown_apart, titled
+from .words import (
+    NOT_DRIFT,
+    ago,
+    change,
+    clock,
+    compared,
+    coverage,
+    fold,
+    gaps,
+    interval,
+    kind,
+    lasts,
+    shown_apart,
+    titled,
+)
 
 __all__ = ["entry", "marked", "terminal", "verdict"]
 
@@ -126,7 +140,7 @@ def _cause(cause: Cause, style: Style, verbose: bool, now: float, more: str = ""
         parts.append(more)
     if cause.waived:
         waived = cause.waived
-        parts.append(f"waiver {waived.id} until {clock(waived.until)} by {waived.author}: {waived.reason}")
+        parts.append(f"waiver {waived.id} {lasts(waived)} by {waived.author}: {waived.reason}")
     elif word != "resolved" and cause.remedy:
         parts.append(f"fix: {cause.remedy}")
     return entry(mark, parts, style, first)

@@ -27,11 +27,11 @@ from .words import change, fold, kind
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["SECRET", "Hook", "check_hook", "event", "post", "secret_of", "slack"]
+__all__ = ["SECRET", "Hook", "check_hook", "check_link", "event", "post", "secret_of", "slack"]
 
 #: The environment variable with the secret.
 SECRET = "TUNECHECK_WEBHOOK_SECRET"
-_LINES, _LINE = 10, 200
+_LINES, _LINE, _SCOPE = 10, 200, 80
 #: Causes that the generic document tells in full, new and resolved each.
 _MOST = 200
 _HEADER = re.compile(r"([A-Za-z0-9-]{1,64}): ?([\x21-\x7e][\x20-\x7e]{0,4095})")
@@ -83,6 +83,18 @@ def check_hook(hook: Hook) -> None:
     if parts.scheme == "http" and not _loopback(name):
         raise UsageError(f"--webhook: http://{safe(name)} is not encrypted; expected https://, or http:// to this "
                          "machine (127.0.0.1, ::1, localhost)")
+
+
+def check_link(link: str) -> None:
+    """It is for readers of the message, so that it may be http:// on their network."""
+    try:
+        parts = urlsplit(link)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and link.isprintable() and " " not in link
+    except ValueError:
+        good = False
+    if not good:
+        raise UsageError(f"--link {safe(link[:80])}: not an address; expected https://host/path, where readers of the "
+                         "webhook find the HTML page")
 
 
 def event(report: FleetReport, link: str = "") -> dict[str, Any] | None:
@@ -198,7 +210,10 @@ def _digest(report: FleetReport, new: list[Cause], resolved: list[Cause], link: 
     if len(lines) > room:
         left = len(lines) - room + 1
         lines = [*lines[:room - 1], f"and {left} more"]
-    head = f"tunecheck audit #{report.audit.id}, {report.audit.scope}: {verdict(report)}"
+    # The end of a long path tells it from others; the verdict has to fit into the line behind it.
+    scope = report.audit.scope
+    where = scope if len(scope) <= _SCOPE else f"...{scope[3 - _SCOPE:]}"
+    head = f"tunecheck audit #{report.audit.id}, {where}: {verdict(report)}"
     return "\n".join([*(_cut(safe(line)) for line in [head, *lines]), *([link] if link else [])])
 
 

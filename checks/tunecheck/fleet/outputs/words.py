@@ -9,11 +9,10 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..verdict import Cause, FleetReport, HostRow, Since
+from ..verdict import Cause, FleetReport, HostRow, Since, Waived
 
-__all__ = ["KINDS", "NOT_DRIFT", "SEVERITIES", "STATUSES", "ago", "change", "clock", "compared", "coverage", "days",
-           "fold",
-           "gaps", "groups", "interval", "kind", "natural", "shown", "shown_apart", "titled"]
+__all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "SEVERITIES", "STATUSES", "ago", "change", "clock", "compared", "coverage",
+           "days", "fold", "gaps", "groups", "interval", "kind", "lasts", "natural", "shown", "shown_apart", "titled"]
 
 SEVERITIES = ("high", "medium", "low")
 #: What a cause can be, in a word; those of NOT_DRIFT do not count.
@@ -21,6 +20,9 @@ NOT_DRIFT = ("standing", "intended", "waived", "resolved")
 KINDS = ("new", "known", *NOT_DRIFT)
 #: As in model.Status, what answered first.
 STATUSES = ("ok", "partial", "unreachable", "refused", "timeout", "missing", "garbled")
+#: How long an accepted state lasts; in a report that is the end of the year 9999, for JSON has no infinity.
+FOR_GOOD = "for good"
+_NEVER = 253402300799.0
 _LONGEST_VALUE = 160
 #: What may be of a value at all, and of what is alike how much stands beside what differs.
 _WHOLE, _ALIKE = 1 << 20, 20
@@ -106,6 +108,11 @@ def clock(seconds: float | None) -> str:
         return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (OverflowError, OSError, ValueError):
         return "?"
+
+
+def lasts(waived: Waived) -> str:
+    """"until 2027-01-31 23:59 UTC", or "for good"."""
+    return FOR_GOOD if waived.until >= _NEVER else f"until {clock(waived.until)}"
 
 
 def days(seconds: float) -> str:

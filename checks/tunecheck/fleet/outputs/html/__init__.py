@@ -21,7 +21,7 @@ from ...verdict import Cause, FleetReport, HostRow
 from .. import words
 from ..losses import losses
 from ..terminal import verdict
-from ..words import SEVERITIES, STATUSES, change, clock, fold, interval, kind, natural, titled
+from ..words import SEVERITIES, STATUSES, change, clock, fold, interval, kind, lasts, natural, titled
 from .timeline import timeline
 
 __all__ = ["html"]
@@ -89,7 +89,7 @@ def _cause(index: int, cause: Cause, lost: int = 0, others: Sequence[dict[str, A
     return {"index": index, "cause": cause, "kind": kind(cause), "change": _cut(change(cause)), "remarks": remarks,
             "title": titled(cause), "lost": lost, "others": others,
             "since": interval(cause.since), "short": _short(cause), "names": fold(cause.hosts, 4000),
-            "until": clock(cause.waived.until) if cause.waived else ""}
+            "lasts": lasts(cause.waived) if cause.waived else ""}
 
 
 def _short(cause: Cause) -> str:
