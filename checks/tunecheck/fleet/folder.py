@@ -59,11 +59,6 @@ class Folder:
             raise UsageError(f"--from {path}: holds no snapshot; {_HOW}")
         return cls(path, found, max_age, tuple(_ignored(root, {file for _, file in found.values()})), closed=closed)
 
-    @property
-    def place(self) -> str:
-        """The folder itself, however it is spelled and whatever the working directory is."""
-        return os.path.realpath(self.path)
-
     def with_absent(self, before: Iterable[tuple[str, str]]) -> Folder:
         """Ask also for those of ``before`` (host, group) that have no file here any more."""
         return replace(self, absent=tuple(sorted((host, group) for host, group in before

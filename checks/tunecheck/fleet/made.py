@@ -6,6 +6,7 @@ import calendar
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
@@ -33,20 +34,24 @@ def misfit(content: bytes, max_age: float) -> str:
     return f"snapshot of {_day(at)}: {_long(-age)} ahead of this machine's clock" if age < -_DAY else ""
 
 
-def without_older(store: Store) -> Callable[[Answer], Answer]:
+def without_older(store: Store, key_of: Callable[[Answer], str | None]) -> Callable[[Answer], Answer]:
     """A filter of answers: one that is older than what the history has of its host says nothing new. Were it taken,
-    what has changed since would be told as resolved, and an old state as drift."""
+    what has changed since would be told as resolved, and an old state as drift. ``key_of``: which machine tells; of
+    another one that has the name now, the time is compared with nothing."""
     known = set(store.known_hosts())
 
     def newest(answer: Answer) -> Answer:
         if answer.host not in known or not answer.content:
             return answer
         try:
-            at, held = _made(answer.content)[1], _made(store.newest_document(answer.host))[1]
+            before = store.newest_document(answer.host)
+            at, held = _made(answer.content)[1], _made(before)[1]
         except UsageError:      # it never answered
             return answer
         # A time to come is of a wrong clock: it would keep out every right one until then.
         if at is None or held is None or not at < held <= time.time():
+            return answer
+        if key_of(answer) != key_of(replace(answer, content=before)):
             return answer
         return Answer(answer.host, answer.group, "unreachable", reason=(
             f"its file is of {_second(at)}, older than the snapshot of {_second(held)} that the history has of it; "

@@ -6,6 +6,7 @@ import difflib
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
@@ -38,13 +39,14 @@ class Source:
 
     @property
     def scope(self) -> str:
-        """Which hosts these are, in words. Of paths the resolved one: who types another spelling, or the same one in
-        another working directory, has to be told what is missing since the last time."""
+        """Which hosts these are, in words. Of paths the absolute one: who types another spelling, or the same one in
+        another working directory, has to be told what is missing since the last time. A link is a place of its own:
+        `latest` leads elsewhere every night."""
         inventory, limit = self.inventory or "", self.limit or ""
         if limit.startswith("@"):
-            limit = f"@{os.path.realpath(limit[1:])}"
-        parts = [inventory if "," in inventory or not inventory else os.path.realpath(inventory),
-                 f"limit {limit}" if limit else "", f"{_FILES}{self.folder.place}" if self.folder else ""]
+            limit = f"@{_place(limit[1:])}"
+        parts = [inventory if "," in inventory or not inventory else _place(inventory),
+                 f"limit {limit}" if limit else "", f"{_FILES}{_place(self.folder.path)}" if self.folder else ""]
         return plain(", ".join(part for part in parts if part), 2000)
 
     def asked(self) -> tuple[tuple[str, str], ...]:
@@ -117,7 +119,9 @@ def audit(store: Store, source: Source, specs: Callable[[Collection[str]], Mappi
     if done.kept:
         say(f"audit #{head.id} was cut off: {done.kept} of {head.asked} hosts are in, asking the other {len(wanted)}")
 
-    newest = without_older(store) if source.folder is not None else None
+    newest = None
+    if source.folder is not None:
+        newest = without_older(store, lambda answer: seen(answer, spec_of.get(answer.host), key).key)
 
     def keep(answer: Answer) -> None:
         answer = newest(answer) if newest is not None else answer
@@ -131,6 +135,11 @@ def audit(store: Store, source: Source, specs: Callable[[Collection[str]], Mappi
     if done.whole:
         store.finish(head.id)
     return done
+
+
+def _place(path: str) -> str:
+    """The absolute path, however it was spelled; links stay."""
+    return os.path.normpath(Path(path).absolute())
 
 
 def _with_absent(store: Store, source: Source, gone: Collection[str]) -> tuple[Source, tuple[str, ...]]:
