@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -232,21 +233,23 @@ def test_two_folders_of_one_name_are_two(fleet: Fleet) -> None:
 
 
 @pytest.fixture
-def nobody(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """The fleet of a user who may not read everything. Folders of pytest's own are opened for that, and no others."""
+def nobody() -> Iterator[Fleet]:
+    """The fleet of a user who may not read everything. In a folder of its own: pytest's are for their owner alone."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("needs root, to be another user, and setpriv")
-    base = tmp_path_factory.getbasetemp()
-    closed = {folder: folder.stat().st_mode & 0o7777 for folder in (fleet.folder, *fleet.folder.parents)
-              if not folder.stat().st_mode & 0o001}
-    if not all(folder.is_relative_to(base) for folder in closed):
-        pytest.skip("pytest's folders lie in one that another user may not enter; give --basetemp in /tmp")
-    for folder, mode in closed.items():
-        folder.chmod(mode | 0o011)
-    os.chown(fleet.store.parent, 65534, 65534)
-    yield fleet
-    for folder, mode in closed.items():
-        folder.chmod(mode)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o711)
+        fleet = Fleet(Path(folder))
+        for number in (1, 2, 3):
+            fleet.put(number)
+        os.chown(fleet.store.parent, 65534, 65534)
+        try:
+            started = as_nobody(fleet, "--version")[0] == 0
+        except PermissionError:
+            started = False
+        if not started:
+            pytest.skip("another user may not start this Python")
+        yield fleet
 
 
 def as_nobody(fleet: Fleet, *arguments: str) -> tuple[int, str, str]:
