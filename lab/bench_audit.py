@@ -56,11 +56,13 @@ print(json.dumps({"asked": len(done.asked), "seconds": done.seconds, **counts}))
 
 @dataclass(frozen=True)
 class Spent:
-    """Of one controller: seconds, seconds, MiB, and what it printed."""
+    """Of one controller: seconds, seconds, MiB of all its processes (each page once), MiB of the largest of them, and
+    what it printed."""
 
     cpu: float
     wall: float
     memory: float
+    largest: float
     said: str
 
 
@@ -76,11 +78,12 @@ def _spent(argv: list[str]) -> Spent:
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryFile("w+") as output:
-        began, most = time.monotonic(), 0
+        began, most, largest = time.monotonic(), 0, 0
         child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                                  start_new_session=True)
         while child.poll() is None:
-            most = max(most, _pss())
+            together, one = _held()
+            most, largest = max(most, together), max(largest, one)
             with suppress(subprocess.TimeoutExpired):
                 child.wait(_SAMPLE)
         wall = time.monotonic() - began
@@ -98,17 +101,18 @@ def _spent(argv: list[str]) -> Spent:
     if child.returncode not in (0, 2):
         raise SystemExit(f"bench_audit: {argv[0]} ended with {child.returncode}: {said[-500:]}")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Spent(cpu, wall, most / (1 << 20), said)
+    return Spent(cpu, wall, most / 1024, largest / 1024, said)
 
 
-def _pss() -> int:
-    total = 0
+def _held() -> tuple[int, int]:
+    """KiB of all processes together, what they share counted once (PSS), and of the largest alone (RSS)."""
+    total = largest = 0
     for process in psutil.Process().children(recursive=True):
         with suppress(OSError):
-            for line in Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines():
-                if line.startswith("Pss:"):
-                    total += int(line.split()[1]) << 10
-    return total
+            lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()[1:]
+            held = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
+            total, largest = total + held.get("Pss", 0), max(largest, held.get("Rss", 0))
+    return total, largest
 
 
 def measure(inventory: Path, tool: str, forks: int, kex: str, hosts: int) -> Spent:
@@ -159,12 +163,14 @@ def lines(hosts: int, names: int, forks: int, folder: Path) -> Iterator[Line]:
                         "ms", CPU, 1000 * theirs.cpu / hosts, ratio=True),
                 at_most(part, "wall", ours.wall, "s", WALL, theirs.wall, ratio=True),
                 at_most(part, "memory, all processes", ours.memory, "MiB", MEMORY, theirs.memory),
+                Line(part, "memory, the largest process", ours.largest, theirs.largest, "MiB"),
             )
             if names:
                 many = measure(with_names(boxes, names), tool, forks, kex, names)
                 yield from (
                     at_most(part, f"control node's CPU, {names} names", many.cpu, "s", NAMES_CPU),
                     at_most(part, f"memory, {names} names", many.memory, "MiB", NAMES_MEMORY),
+                    Line(part, f"memory, {names} names, the largest process", many.largest, unit="MiB"),
                     Line(part, f"wall, {names} names", many.wall, unit="s"),
                 )
     finally:
