@@ -1,0 +1,128 @@
+"""What fails a nightly audit, on which night, and what stands: one night after the other, on files of a few boxes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.carried import NIGHTLY, Fleet
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    return Fleet(tmp_path)
+
+
+def test_a_power_limit_fails_the_night_also_beside_another_baseline(fleet: Fleet) -> None:
+    for number in range(1, 7):
+        fleet.put(number)
+    assert fleet.audit(*NIGHTLY)[0] == 0
+    fleet.put(2, watts=300)
+    code, out, _ = fleet.audit(*NIGHTLY)
+    assert code == 1 and "DRIFT: 1 cause on 1 host" in out and "gpu-power-limit" in out
+    for baseline, said in (("majority", "the majority of each group"), ("host:gpu4", "host gpu4 in this audit"),
+                           ("desired", "the desired state alone")):
+        code, out, _ = fleet.run("fleet", "--baseline", baseline, *NIGHTLY)
+        assert code == 1 and "gpu-power-limit" in out and f"compared with {said}" in out and "#1\n" not in out
+    code, out, _ = fleet.run("drift", "--fact", "kernel.cmdline.iommu", *NIGHTLY)
+    assert code == 0 and "CLEAN: no drift of kernel.cmdline.iommu on the 6 hosts" in out and "INCOMPLETE" not in out
+
+
+def test_a_warning_that_always_was_is_no_drift_until_its_value_moves(fleet: Fleet) -> None:
+    for number in range(1, 7):
+        fleet.put(number, watts=300)
+    for _ in range(2):
+        code, out, _ = fleet.audit(*NIGHTLY)
+        assert code == 0 and "STANDING high  gpu-power-limit" in out and "CLEAN" in out
+        assert "CAUSES  none; 1 standing" in out
+    fleet.put(2, watts=350)
+    code, out, _ = fleet.audit(*NIGHTLY)
+    assert code == 1 and "gpu.power_limit" in out and "DRIFT: 1 cause on 1 host" in out
+    for number in (1, 3, 4, 5, 6):
+        fleet.put(number)
+    code, out, _ = fleet.audit(*NIGHTLY)
+    assert "RESOLVED gpu-power-limit" in out
+    for number in (1, 3):
+        fleet.put(number, watts=300)
+    code, out, _ = fleet.audit(*NIGHTLY)
+    assert code == 1 and "gpu1" in next(line for line in out.splitlines() if line.startswith(("HIGH", "MEDIUM"))), out
+
+
+def test_a_warning_that_came_with_our_own_roles_is_no_drift(fleet: Fleet) -> None:
+    for number in (1, 2):
+        fleet.put(number)
+    fleet.audit()
+    fleet.put(1, watts=300, run=time.time())
+    fleet.put(2, watts=300)
+    code, out, _ = fleet.audit(*NIGHTLY)
+    marks = {line.split()[0]: line for line in out.splitlines() if "gpu-power-limit" in line}
+    assert code == 1 and "gpu1" in marks.pop("STANDING") and len(marks) == 1 and "gpu2" in str(marks), out
+
+
+def test_errors_that_a_box_came_with_never_stand(fleet: Fleet) -> None:
+    for errors in (1, 9000):
+        for number in (1, 2):
+            fleet.put(number, errors=errors)
+        code, out, _ = fleet.audit(*NIGHTLY)
+        assert code == 1 and "STANDING" not in out and f"{errors} uncorrectable memory error" in out
+
+
+def test_each_gpu_of_a_finding_has_a_since_of_its_own(fleet: Fleet) -> None:
+    fleet.put(1)
+    fleet.audit()
+    for limited in (1, 2):
+        fleet.put(1, watts=300, limited=limited)
+        code, out, _ = fleet.audit(*NIGHTLY)
+        assert code == 1 and "RESOLVED" not in out and "gpu-power-limit" in out
+    fleet.put(1, watts=300)
+    code, out, _ = fleet.audit(*NIGHTLY)
+    resolved = [line for line in out.splitlines() if line.startswith("RESOLVED gpu-power-limit")]
+    assert code == 1 and len(resolved) == 1 and "GPU1" in resolved[0] and "GPU0" not in resolved[0], out
+    assert "known  gpu-power-limit GPU0" in out and "#1..#2" in out
+
+
+def test_gpus_that_go_silent_are_news_and_resolved_when_they_answer(fleet: Fleet) -> None:
+    counts = []
+    for silent in ("", "the driver did not answer within 10 s", "the driver did not answer within 10 s", ""):
+        fleet.put(1, silent=silent)
+        fleet.put(2)
+        code, out, _ = fleet.audit("--json", "--fail-on", "unknown")
+        states = Counter(cause["state"] for cause in json.loads(out)["causes"] if cause["outcome"] == "unknown")
+        counts.append([code, *(states[state] for state in ("new", "known", "resolved"))])
+    assert counts[0] == [0, 0, 0, 0] and counts[1][0] == 1 == counts[2][0] and counts[3][0] == 0, counts
+    assert counts[1][1] > 5 and counts[1][2:] == [0, 0] and counts[2][2] == counts[1][1] and counts[3][3] > 5, counts
+
+
+def test_the_one_box_that_came_with_another_limit_is_drift_by_the_others(fleet: Fleet) -> None:
+    for number in range(1, 7):
+        fleet.put(number, watts=300 if number == 2 else 700)
+    code, out, _ = fleet.audit(*NIGHTLY)
+    assert code == 1 and "STANDING high  gpu-power-limit" in out and "differs from 5 of 6" in out
+
+
+@pytest.mark.parametrize("name", ["gpu.power_limit", "gpu-power-limit", "gpu.", "gpu-power-limit/GPU0*"])
+def test_a_waiver_names_the_check_or_the_fact_that_it_judges(fleet: Fleet, name: str) -> None:
+    for number in (1, 2):
+        fleet.put(number)
+    fleet.audit()
+    fleet.put(2, watts=500)
+    assert fleet.audit(*NIGHTLY)[0] == 1
+    fleet.run("waive", name, "--host", "gpu2", "--until", "30d", "--reason", "agreed")
+    code, out, _ = fleet.run("fleet", *NIGHTLY)
+    assert code == 0 and "WAIVED" in out and "matches nothing" not in out, out
+
+
+def test_a_lost_gpu_is_reported_until_it_is_back(fleet: Fleet) -> None:
+    for number in range(1, 10):
+        fleet.put(number, gpus=1 + (number != 9))
+    for _ in range(3):
+        code, out, _ = fleet.audit(*NIGHTLY)
+        assert code == 1 and "gpu.count: 2 -> 1" in out and "differs from 8 of 9" in out
+        assert "more facts of the same audit: 1 GPU fewer (-v lists them)" in out and out.count("HIGH ") == 1
+    assert "differs from 8 of 9" in fleet.run("fleet", "-v")[1]
+    fleet.put(9)
+    code, out, _ = fleet.audit(*NIGHTLY)
+    assert code == 0 and "CLEAN" in out and "RESOLVED gpu.count" in out
