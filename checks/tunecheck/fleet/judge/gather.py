@@ -56,7 +56,6 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     facts = {row.fact for row in census} | {row.fact for row in changes} | names
     seen = View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
-        before={state.host: _host(state, ()) for state in store.hosts(previous.id)} if previous else {},
         moves=_moves(changes), volatile=tuple(volatile), recent=_moves(recent[-_ENOUGH:]),
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
         odd=tuple(sorted((Odd(row.host, row.group, row.hardware, row.fact, row.value, row.since) for row in outliers),

@@ -129,7 +129,7 @@ class Event:
 @dataclass(frozen=True)
 class View:
     """An audit beside the one it is compared with. ``hosts`` of the audit, by name; ``missing`` were asked, and of them
-    is not even a row; ``before``: the previous audit's. ``moves``: what changed after the previous audit. ``volatile``:
+    is not even a row. ``moves``: what changed after the previous audit. ``volatile``:
     facts that never rest, and ``recent``: how they moved in the last audits. ``began``: since when a problem
     of (host, check, subject) is there; ``standing``: the warnings among them that were there from the start or came
     with our own roles. ``flaps``: (host, fact) that changed back and forth, with how often.
@@ -141,7 +141,6 @@ class View:
     previous: AuditHead | None
     now: float
     hosts: tuple[Host, ...]
-    before: Mapping[str, Host] = field(default_factory=dict)
     moves: tuple[Move, ...] = ()
     tallies: tuple[Tally, ...] = ()
     odd: tuple[Odd, ...] = ()
