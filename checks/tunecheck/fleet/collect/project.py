@@ -13,7 +13,7 @@ from .ship import LOADER, MOST_SHIPPED, collector
 __all__ = ["HERE", "lay_out"]
 
 HERE = Path(__file__).parent
-_SETTINGS, _TOOLS = "      nonce=0 ", "      tools="
+_SETTINGS, _TOOLS = "          nonce=0 ", "          tools="
 #: Of the deadline: left to ssh for connecting, and to the box for packing what tunecheck said.
 _ON_THE_BOX = 0.75
 
