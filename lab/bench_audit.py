@@ -1,6 +1,6 @@
 """What does an audit cost the control node, beside `ansible -m setup` with the same forks?
 
-    .venv/bin/python -m lab.bench_audit [--hosts 200] [--names 1000] [--forks 50]
+    .venv/bin/python -m lab.bench_audit [--hosts 200] [--names 1000] [--forks 6]
 
 Real sshd processes on loopback are the boxes, with a stand-in that prints a recorded snapshot; they share this
 machine's processors, so that wall times are pessimistic for both sides. CPU time is user and system time of the whole
@@ -34,6 +34,7 @@ from tests.unit.fleet.boxes import SSHD, Boxes
 from tests.unit.fleet.snapshots import snapshot_of
 
 from lab.bench_lines import Line, at_most, shown
+from tunecheck.fleet.collect import Options
 from tunecheck.fleet.collect.kex import client
 
 CPU, WALL, MEMORY = 0.4, 0.3, 200.0     # shares of setup's; MiB
@@ -181,7 +182,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=200)
     parser.add_argument("--names", type=int, default=1000, help="0: leave this part out")
-    parser.add_argument("--forks", type=int, default=50, help="of both sides")
+    parser.add_argument("--forks", type=int, default=Options().workers(10_000),
+                        help="of both sides; default: what an audit takes here")
     parser.add_argument("--measure", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:

@@ -20,6 +20,7 @@ from tunecheck.fleet.collect.events import answer_of, event_of
 from tunecheck.fleet.collect.frame import one_line, unframed
 from tunecheck.fleet.collect.kex import Client, advice, client, offered
 from tunecheck.fleet.collect.progress import Progress
+from tunecheck.fleet.collect.project import lay_out
 from tunecheck.fleet.collect.ship import LOADER, collector, with_snapshot
 from tunecheck.fleet.model import Answer
 
@@ -112,6 +113,27 @@ def test_progress() -> None:
 def test_unusable_options(given: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         Options(**given)    # type: ignore[arg-type]
+
+
+def test_how_many_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    for processors, expected in ((1, 6), (2, 6), (8, 24), (128, 50)):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, count=processors: set(range(count)))
+        assert Options().workers(1000) == expected
+        assert Options().workers(4) == 4 and Options(forks=80).workers(1000) == 80
+
+
+@pytest.mark.parametrize("ship", [False, True])
+def test_the_play_as_it_is_run(tmp_path: Path, ship: bool) -> None:
+    """Nothing is left in it that Ansible would fill in for every host, and Ansible finds the callback beside it."""
+    lay_out(tmp_path, "abc", Options(forks=7, deadline=20, tools=("/none/tunecheck",), kept="/none/snapshot"),
+            [f"box{number}" for number in range(9)], ship)
+    text = (tmp_path / "project/play.yml").read_text()
+    assert "{{" not in text and "nonce=abc limit=15 " in text
+    assert "      timeout: 30\n" in text and "      throttle: 7\n" in text
+    loaded = subprocess.run([Path(sys.executable).with_name("ansible-playbook"), "-vvvv", "-i", "box,", "-c", "local",
+                             tmp_path / "project/play.yml"], capture_output=True, text=True, check=True,
+                            env={**os.environ, "ANSIBLE_CALLBACKS_ENABLED": "patience"})
+    assert "callback plugin patience" in loaded.stdout
 
 
 def test_the_collector_runs_from_memory_on_an_old_python(tmp_path: Path) -> None:

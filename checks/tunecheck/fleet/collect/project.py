@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from .frame import CAP
@@ -18,23 +18,25 @@ _SETTINGS, _TOOLS = "          nonce=0 ", "          tools="
 _ON_THE_BOX = 0.75
 
 
-def lay_out(folder: Path, nonce: str, options: Options, hosts: Iterable[str], ship: bool = False) -> None:
-    """Write ``project/play.yml``, ``project/bounded_ssh`` and ``hosts``, the names to ask where not all are; with
-    ``ship`` the second question instead, and ``collector``, which goes along with it."""
+def lay_out(folder: Path, nonce: str, options: Options, hosts: Sequence[str], ship: bool = False) -> None:
+    """Write ``project/play.yml``, ``project/bounded_ssh``, ``project/callback_plugins`` and ``hosts``, the names to ask
+    where not all are; with ``ship`` the second question instead, and ``collector``, which goes along with it."""
     project = folder / "project"
     project.mkdir()
     wrapper = project / "bounded_ssh"
     shutil.copyfile(HERE / "bounded_ssh", wrapper)      # a wheel may have lost its mode
     wrapper.chmod(0o700)
+    shutil.copytree(HERE / "callback_plugins", project / "callback_plugins",
+                    ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "hosts").write_text("".join(f"{host}\n" for host in hosts))
     if ship:
         (folder / "collector").write_bytes(collector())
     lines = (HERE / ("ship.yml" if ship else "play.yml")).read_text(encoding="utf-8").splitlines(keepends=True)
-    text = "".join(_with(line, nonce, options, wrapper, ship) for line in lines)
+    text = "".join(_with(line, nonce, options, options.workers(len(hosts)), wrapper, ship) for line in lines)
     (project / "play.yml").write_text(text, encoding="utf-8")
 
 
-def _with(line: str, nonce: str, options: Options, wrapper: Path, ship: bool) -> str:
+def _with(line: str, nonce: str, options: Options, forks: int, wrapper: Path, ship: bool) -> str:
     """Text for text, without templates: Ansible would fill them in anew for every host."""
     if line.startswith(_SETTINGS):
         return (f"{_SETTINGS.replace('0', nonce)}limit={max(1, int(options.deadline * _ON_THE_BOX))} "
@@ -45,6 +47,8 @@ def _with(line: str, nonce: str, options: Options, wrapper: Path, ship: bool) ->
     if line.startswith("      timeout: "):
         # Behind bounded_ssh's own deadline: for a connection that is not ssh.
         return f"      timeout: {int(options.deadline) + 10}\n"
+    if line.startswith("      throttle: "):
+        return f"      throttle: {forks}\n"
     if "'LOADER'" in line:
         return line.replace("LOADER", LOADER)
     return line.replace('"{{ playbook_dir }}/bounded_ssh"', f'"{wrapper}"')

@@ -131,6 +131,7 @@ class _Run:
             processes.MARK: self._folder, "TUNECHECK_SECONDS": f"{options.deadline:.0f}",
             "TUNECHECK_CONNECT": f"{options.connect:.0f}", "TUNECHECK_KIB": str(options.max_kib * (4 if ship else 1)),
             **({"TUNECHECK_SEND": f"{self._folder}/collector"} if ship else {}),
+            "ANSIBLE_CALLBACKS_ENABLED": "patience",
             "TUNECHECK_KEX": kex.offered(options.ssh_kex, kex.client()),
         })
         # What run_async does; in two steps, because it takes this process's whole environment along and writes it to
