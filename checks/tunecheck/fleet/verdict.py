@@ -82,12 +82,20 @@ class Waived:
 
 @dataclass(frozen=True)
 class Split:
-    """A fact on which a group does not agree: no verdict. ``shares`` is (value, hosts), most first."""
+    """A fact on which a group does not agree: no verdict. ``shares`` is (value, hosts), most first; ``holders`` names
+    the hosts of each in the same order, of one with most hosts none: it is all the others."""
 
     group: str
     fact: str
     shares: tuple[tuple[Any, int], ...]
     note: str = ""
+    holders: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def parts(self) -> list[tuple[Any, int, tuple[str, ...]]]:
+        """(value, hosts, their names)."""
+        names = (*self.holders, *((),) * (len(self.shares) - len(self.holders)))
+        return [(*share, holding) for share, holding in zip(self.shares, names, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,8 @@ def example() -> FleetReport:
         cause(severity="medium", fact="cpu.governor", hosts=("gpu004",), state="resolved", before="powersave",
               value="performance", expected="desired performance", fix="none", since=since()),
     )
-    split = Split("h100-b", "nic.fw", (("28.43.1014", 171), ("28.45.1020", 129)), "looks like a rollout")
+    split = Split("h100-b", "nic.fw", (("28.43.1014", 171), ("28.45.1020", 129)), "looks like a rollout",
+                  ((), tuple(f"node{number:03d}" for number in range(129))))
     timeline = tuple((number, WHEN - (365 - number) * DAY, (number * 7) % 23 + (60 if number == 350 else 0),
                       6 if number % 9 == 0 else 8) for number in range(326, 366))
     return FleetReport(head(), head(364), hosts, causes, (split,), timeline, (
@@ -163,5 +164,6 @@ def hostile() -> FleetReport:
                  expected=HOSTILE, fix=HOSTILE, subject=HOSTILE, text=HOSTILE, remedy=HOSTILE, flapping=(HOSTILE,))
     waived = dataclasses.replace(told, waived=Waived(1, WHEN + DAY, HOSTILE, HOSTILE))
     return report(hosts=(bad, silent), causes=(told, waived, dataclasses.replace(told, state="resolved")),
-                  splits=(Split(HOSTILE, HOSTILE, ((HOSTILE, 3), ({HOSTILE: 1}, 2)), HOSTILE),), notes=(HOSTILE,),
+                  splits=(Split(HOSTILE, HOSTILE, ((HOSTILE, 3), ({HOSTILE: 1}, 2)), HOSTILE,
+                                ((), (HOSTILE, HOSTILE + "2"))),), notes=(HOSTILE,),
                   audit=head(asked=2, scope=HOSTILE, tunecheck=HOSTILE, note=HOSTILE))

@@ -53,6 +53,7 @@ def test_a_majority_has_a_share_of_four_fifths_and_five_hosts(count: int, odd: i
     assert (len(report.causes), len(report.splits)) == (causes, splits)
     if splits:
         assert report.splits[0].shares == (("a", count - odd), ("b", odd))
+        assert report.splits[0].holders == ((), tuple(f"h{number:03d}" for number in range(odd)))
 
 
 def test_without_a_half_there_is_no_line() -> None:

@@ -56,6 +56,10 @@ def test_one_thing_on_many_boxes_is_one_cause_with_its_beginning(kept: tuple[Sto
     split = {(split.group, split.fact): split for split in found.splits}
     assert "looks like a rollout" in split["group2", "grouped.2"].note
     assert ("group0", "vendors.0") in split
+    for each in found.splits:       # of all values but one with most hosts every host is named
+        [rest] = [count for _, count, names in each.parts if not names]
+        assert rest == each.shares[0][1]
+        assert all(len(names) == count for _, count, names in each.parts if names)
 
 
 def test_a_group_that_moved_is_one_line_in_its_audit(kept: tuple[Store, Fleet]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from .authority import JUDGED, judged
-from .view import Host, Odd
+from .view import Host
 
 if TYPE_CHECKING:
     from ..store import Store
@@ -18,20 +18,22 @@ __all__ = ["approved"]
 _MOST = 50
 
 
-def approved(store: Store, hosts: Iterable[Host], odd: Iterable[Odd]) -> frozenset[tuple[str, str]]:
-    """(host, fact) that differ from the majority, and pass a check by a spec that the majority does not have."""
+def approved(store: Store, hosts: Iterable[Host], differing: Iterable[tuple[str, str]]
+             ) -> frozenset[tuple[str, str]]:
+    """Those (host, fact) of ``differing``, which differ from the majority, that pass a check by a spec that the
+    majority does not have."""
     by_name = {host.host: host for host in hosts if host.answered}
     specs: dict[tuple[str, str], Counter[str | None]] = defaultdict(Counter)
     for host in by_name.values():
         specs[host.group, host.cohort][host.spec] += 1
     facts: dict[str, list[str]] = defaultdict(list)
-    for each in odd:
-        there = by_name.get(each.host)
+    for name, fact in differing:
+        there = by_name.get(name)
         if there is None or there.spec is None:
             continue
         counts = specs[there.group, there.cohort]
         if there.spec != min(counts, key=lambda spec: (-counts[spec], spec or "")):
-            facts[each.host].append(each.fact)
+            facts[name].append(fact)
     found: set[tuple[str, str]] = set()
     for name in sorted(facts)[:_MOST]:
         found.update((name, fact) for fact in _passing(store.newest_document(name), facts[name]))

@@ -12,7 +12,7 @@ from ...facts.registry.entry import Entry
 from ..model import AuditHead, Problem
 from .approved import approved
 from .authority import HAPPENING
-from .options import JudgeOptions
+from .options import SPLIT, JudgeOptions
 from .view import Event, Gone, Host, Kept, Meta, Move, Odd, Tally, View, canon
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     last = done[-3:]
     recent = [row for row in store.changes(last[0].id - 1, audit.id) if row.fact in names] if volatile and last else []
     census = store.census(audit.id)
-    outliers = store.outliers(options.share, options.at_least, audit.id)
+    outliers = store.outliers(min(SPLIT, options.share), options.at_least, audit.id)
     facts = {row.fact for row in census} | {row.fact for row in changes} | names
     seen = View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
@@ -81,8 +81,9 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
             raise UsageError(f"baseline host {options.host[:80]!r} is not one of the hosts of audit #{audit.id}")
         seen = replace(seen, values={host.host: store.at(host.host, audit.id) for host in hosts})
     newest = all(state.newest in (None, audit.id) for state in states if state.answered)
+    differing = [(row.host, row.fact) for row in outliers if row.count >= options.share * row.total]
     return replace(seen, shared=_shared(store, seen),
-                   approved=approved(store, hosts, seen.odd) if newest else frozenset())
+                   approved=approved(store, hosts, differing) if newest else frozenset())
 
 
 def _previous(store: Store, audit: AuditHead, options: JudgeOptions) -> AuditHead | None:

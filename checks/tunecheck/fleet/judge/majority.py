@@ -10,7 +10,7 @@ from typing import Any
 from ..verdict import Split
 from .chance import by_chance, usual
 from .moves import Net
-from .options import JudgeOptions
+from .options import SPLIT, JudgeOptions
 from .rows import Row
 from .view import View, canon
 
@@ -134,8 +134,11 @@ def splits(view: View, moves: Net, found: Mapping[Key, Vote], not_groups: Collec
     """Facts on which a group has no majority, but a half. ``not_groups``: (group, fact) with a desired value."""
     rows = []
     several = Counter((group, fact) for group, _, fact in found)
+    holders: dict[tuple[Key, str], list[str]] = {}
+    for odd in view.odd:
+        holders.setdefault(((odd.group, odd.hardware, odd.fact), canon(odd.value)), []).append(odd.host)
     for (group, hardware, fact), vote in found.items():
-        if not 0.5 <= vote.share < options.share or (group, fact) in not_groups or fact in not_facts:
+        if not SPLIT <= vote.share < options.share or (group, fact) in not_groups or fact in not_facts:
             continue
         shares = vote.shares[:_SHARES]
         notes = [hardware] if several[group, fact] > 1 and hardware else []
@@ -148,5 +151,6 @@ def splits(view: View, moves: Net, found: Mapping[Key, Vote], not_groups: Collec
                          f"{sum(moved.values())} changed{here}")
         if len(vote.shares) > len(shares):
             notes.append(f"{len(vote.shares) - len(shares)} more values")
-        rows.append(Split(group, fact, shares, "; ".join(notes)))
+        names = [tuple(holders.get(((group, hardware, fact), canon(value)), ())) for value, _ in shares]
+        rows.append(Split(group, fact, shares, "; ".join(notes), tuple(names)))
     return tuple(sorted(rows, key=lambda split: (split.group, split.fact, split.note)))

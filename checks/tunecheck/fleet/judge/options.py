@@ -15,8 +15,10 @@ from ..witness_model import Claim
 if TYPE_CHECKING:
     from ..store import Store
 
-__all__ = ["BASELINES", "JudgeOptions"]
+__all__ = ["BASELINES", "SPLIT", "JudgeOptions"]
 
+#: From this share on a group that has no majority is split; below it there is nothing to say.
+SPLIT = 0.5
 BASELINES = "previous, audit:N, host:NAME, desired or majority"
 
 

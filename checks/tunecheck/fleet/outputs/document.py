@@ -30,7 +30,8 @@ def document(report: FleetReport) -> dict[str, Any]:
         },
         "causes": [_cause(each) for each in report.causes],
         "splits": [{"group": each.group, "fact": each.fact, "note": each.note,
-                    "shares": [{"value": value, "hosts": count} for value, count in each.shares]}
+                    "shares": [{"value": value, "hosts": count, "names": list(names)}
+                               for value, count, names in each.parts]}
                    for each in report.splits],
         "hosts": [_host(each) for each in report.hosts],
         "timeline": [{"audit": number, "at": at, "changes": changes, "answered": answered}

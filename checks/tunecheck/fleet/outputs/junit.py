@@ -118,6 +118,7 @@ def _told(cause: Cause) -> str:
 
 
 def _divided(split: Split) -> str:
-    told = zip(shown_apart([value for value, _ in split.shares[:10]], 60), split.shares, strict=False)
-    shares = " / ".join(f"{value} on {count}" for value, (_, count) in told)
+    told = zip(shown_apart([value for value, _ in split.shares[:10]], 60), split.parts, strict=False)
+    shares = " / ".join(f"{value} on {count}" + (f" ({fold(names[:_NAMED])})" if names else "")
+                        for value, (_, count, names) in told)
     return f"{shares}{f'; {split.note}' if split.note else ''}"

@@ -40,7 +40,8 @@ _SUMMARY = object_(
     verdict=TEXT, outcome={"enum": ["drift", "clean", "unknown"]}, asked=COUNT, answered=COUNT, drift=COUNT,
     hosts=object_(**{status: COUNT for status in STATUSES}),
     causes=object_(**dict.fromkeys(KINDS, COUNT)))
-_SPLIT = object_(group=TEXT, fact=TEXT, note=TEXT, shares=listed(object_(value=_VALUE, hosts=COUNT)))
+_SPLIT = object_(group=TEXT, fact=TEXT, note=TEXT,
+                 shares=listed(object_(value=_VALUE, hosts=COUNT, names=listed(TEXT))))
 _FLEET = _document(
     "tunecheck audit, drift and fleet --json", schema={"const": "tunecheck/fleet/1"}, tunecheck=TEXT, audit=_AUDIT,
     previous=maybe(_AUDIT), baseline=TEXT, fact=TEXT, summary=_SUMMARY, causes=listed(_CAUSE),

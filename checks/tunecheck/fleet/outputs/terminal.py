@@ -51,7 +51,7 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
     open_ones = kinds.get("counts", [])
     lines += ["", *entry("", [f"CAUSES  {_summary(report)}"], style)]
     for section, most in ((_causes(open_ones, style, verbose, now), _ENTRIES),
-                          ([_split(each, style) for each in report.splits], _SPLITS),
+                          ([_split(each, style, verbose) for each in report.splits], _SPLITS),
                           (list(_incomplete(report, style, verbose)), _ENTRIES),
                           *((_causes(kinds.get(word, []), style, verbose, now), _ENTRIES)
                             for word in NOT_DRIFT),
@@ -155,11 +155,13 @@ def _needs(cause: Cause) -> str:
     return "" if cause.fix in ("none", "") else f"needs {'a ' * (cause.fix in ('reload', 'reboot'))}{cause.fix}"
 
 
-def _split(split: Split, style: Style) -> list[str]:
-    told = zip(shown_apart([value for value, _ in split.shares[:6]], 60), split.shares, strict=False)
-    shares = " / ".join(f"{value} x{count}" for value, (_, count) in told)
+def _split(split: Split, style: Style, verbose: bool) -> list[str]:
+    told = shown_apart([value for value, _ in split.shares[:6]], 60)
+    parts = list(zip(told, split.parts, strict=False))
+    shares = " / ".join(f"{value} x{count}" for value, (_, count, _) in parts)
     more = f" / {len(split.shares) - 6} more values" if len(split.shares) > 6 else ""
-    return entry("SPLIT", [shares + more, split.note], style, f"{split.group}: {split.fact}, no verdict")
+    who = [f"{value}: {fold(names, 0 if verbose else _NAMES)}" for value, (_, _, names) in parts if names]
+    return entry("SPLIT", [shares + more, *who, split.note], style, f"{split.group}: {split.fact}, no verdict")
 
 
 def _incomplete(report: FleetReport, style: Style, verbose: bool) -> Iterator[list[str]]:

@@ -56,6 +56,7 @@ def html(report: FleetReport) -> str:
         word=word, compared=words.compared(report),
         outcome={"DRIFT": "fail", "UNKNOWN": "unknown"}.get(word, "warn" if _gaps(report) else "pass"),
         says=verdict(report).partition(": ")[2], coverage=words.coverage(report), clock=clock, shown=words.shown,
+        fold=fold,
         severities=[(severity, sum(cause.severity == severity for cause in causes)) for severity in SEVERITIES],
         open_causes=told[:counted], first=_FIRST, rest=told[counted:], counted=len(causes), uncounted=len(rest),
         not_drift=[(word, number) for word in words.NOT_DRIFT
