@@ -2,14 +2,14 @@
 
     .venv/bin/python -m lab.bench_audit [--hosts 200] [--names 1000] [--forks 6]
 
-The audit is the whole verb: asked, kept in a new history, judged and shown. Real sshd processes on loopback are the
-boxes, with a stand-in that prints a recorded snapshot; they share this machine's processors, so that wall times are
-pessimistic for both sides. CPU time is user and system time of the whole controller tree, ssh's daemonised masters
-included (this process is their subreaper), the boxes excluded. Each side starts cold. Exit code 1 when a goal is
-missed.
+An audit is the whole verb: asked, kept in a new history, judged and shown; "asking" is its first part alone. Real sshd
+processes on loopback are the boxes, with a stand-in that prints a recorded snapshot; they share this machine's
+processors, so that wall times are pessimistic for both sides. CPU time is user and system time of the whole controller
+tree, ssh's daemonised masters included (this process is their subreaper), the boxes excluded. Each side starts cold.
+Exit code 1 when a goal is missed.
 
-With OpenSSH 9.0 to 9.8 both sides spend about 65 ms per connection on the sntrup761 key exchange; the lines "default
-kex" and "curve25519" show it. The opt-in is the operator's, so that both are judged.
+With OpenSSH 9.0 to 9.8 both sides spend about 65 ms per connection on the sntrup761 key exchange, their default; the
+lines with "curve25519" show it. The opt-in is the operator's, so that both are judged.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 
 import psutil
@@ -45,15 +46,26 @@ VARIABLES = {"ansible_ssh_use_tty": False, "ansible_python_interpreter": "/usr/b
 _SUBREAPER = 36                         # PR_SET_CHILD_SUBREAPER
 _SAMPLE = 0.5
 # `tunecheck audit`, but that the boxes' command lies where this made it.
-PROGRAM = """
+AUDIT = """
 import sys
 from functools import partial
 from tunecheck.fleet import collect
-tool, *arguments = sys.argv[1:]
+tool, store, forks, kex, inventory = sys.argv[1:]
 collect.Options = partial(collect.Options, tools=(tool,), ship=False)
-sys.argv = ["tunecheck", "audit", *arguments]
+sys.argv = ["tunecheck", "audit", "-i", inventory, "--store", store, "--forks", forks]
+sys.argv += ["--ssh-kex", kex] if kex else []
 from tunecheck.__main__ import main
 main()
+"""
+# Of it the asking alone.
+ASKING = """
+import sys
+from tunecheck.fleet.collect import Options, collect
+tool, _, forks, kex, inventory = sys.argv[1:]
+ok = []
+options = Options(forks=int(forks), tools=(tool,), ssh_kex=kex or None, ship=False)
+done = collect(inventory, None, options, lambda answer: ok.append(answer.host) if answer.status == "ok" else None)
+print(f"{len(done.asked)} hosts: {len(ok)} ok;")
 """
 
 
@@ -118,11 +130,11 @@ def _held() -> tuple[int, int]:
     return total, largest
 
 
-def measure(inventory: Path, tool: str, forks: int, kex: str, hosts: int) -> Spent:
-    """One audit with a history of its own; every host has to answer."""
+def measure(program: str, inventory: Path, tool: str, forks: int, kex: str, hosts: int) -> Spent:
+    """One run, with a history of its own; every host has to answer."""
     with tempfile.TemporaryDirectory() as folder:
-        run = spent([sys.executable, "-c", PROGRAM, tool, "-i", str(inventory), "--forks", str(forks), "--store",
-                     f"{folder}/fleet.db", *(["--ssh-kex", kex] if kex else [])], dict(os.environ))
+        run = spent([sys.executable, "-c", program, tool, f"{folder}/fleet.db", str(forks), kex, str(inventory)],
+                    dict(os.environ))
     if f"{hosts} hosts: {hosts} ok;" not in " ".join(run.said.split()):
         raise SystemExit(f"bench_audit: not every box answered: {run.said[:800]}")
     return run
@@ -159,9 +171,9 @@ def lines(hosts: int, names: int, forks: int, folder: Path) -> Iterator[Line]:
         boxes.start()
         inventory, tool = boxes.inventory(**VARIABLES), str(boxes.tool)
         theirs = setup(inventory, forks, hosts)
-        for kex in ("", "curve25519"):
-            ours = measure(inventory, tool, forks, kex, hosts)
-            part = kex or f"default kex ({client().first})"
+        for kex, (doing, program) in product(("", "curve25519"), (("asking", ASKING), ("audit", AUDIT))):
+            ours = measure(program, inventory, tool, forks, kex, hosts)
+            part = f"{doing}, {kex or client().first}"
             yield from (
                 at_most(part, f"control node's CPU, {hosts} hosts, {forks} forks", 1000 * ours.cpu / hosts,
                         "ms", CPU, 1000 * theirs.cpu / hosts, ratio=True),
@@ -170,7 +182,7 @@ def lines(hosts: int, names: int, forks: int, folder: Path) -> Iterator[Line]:
                 Line(part, "memory, the largest process", ours.largest, theirs.largest, "MiB"),
             )
             if names:
-                many = measure(with_names(boxes, names), tool, forks, kex, names)
+                many = measure(program, with_names(boxes, names), tool, forks, kex, names)
                 yield from (
                     at_most(part, f"control node's CPU, {names} names", many.cpu, "s", NAMES_CPU),
                     at_most(part, f"memory, {names} names", many.memory, "MiB", NAMES_MEMORY),
