@@ -15,7 +15,7 @@ import click
 from .fleet.verbs import judged
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Mapping
 
     from .fleet.judge import JudgeOptions
     from .fleet.outputs.webhook import Hook
@@ -125,7 +125,7 @@ def _asked(store: Store, source: Source, desired: str, resume: bool, gone: tuple
     from .fleet.run import audit as run
 
     with _terminable() as ended:
-        done = run(store, source, lambda hosts: _specs(source, desired, hosts), _tell, resume, gone, options)
+        done = run(store, source, lambda variables: _specs(desired, variables), _tell, resume, gone, options)
     if not done.whole:
         how = "ended by SIGTERM" if ended else "interrupted"
         _tell(f"{how}; {done.kept + done.new} of {done.audit.asked} hosts are kept in audit #{done.audit.id}; "
@@ -163,12 +163,12 @@ def _terminable() -> Iterator[list[int]]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _specs(source: Source, desired: str, hosts: Collection[str]) -> dict[str, Frozen]:
-    if source.inventory is None or desired == "box":
+def _specs(desired: str, variables: Mapping[str, Mapping[str, Any]]) -> dict[str, Frozen]:
+    if desired == "box":
         return {}
     from .fleet.desired import declared
 
-    return declared(source.inventory, hosts)
+    return declared(variables)
 
 
 def _hook(url: str | None, secret: str | None, manner: str, link: str) -> Hook | None:

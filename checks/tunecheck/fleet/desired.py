@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from ..errors import SpecError
 from ..spec.frozen import Frozen
@@ -14,17 +15,17 @@ __all__ = ["declared"]
 _SHOWN = 10
 
 
-def declared(inventory: str, hosts: Collection[str]) -> dict[str, Frozen]:
-    """Host -> spec, of those that have a ``box_spec``. SpecError names every host whose own cannot be used."""
+def declared(variables: Mapping[str, Mapping[str, Any]]) -> dict[str, Frozen]:
+    """Host -> spec, of those whose variables have a ``box_spec``. SpecError names every host whose own cannot be
+    used."""
     from ..spec import build
-    from ..spec.inventory import hosts_of
 
     found: dict[str, Frozen] = {}
     same: dict[str, Frozen] = {}        # a fleet has few different ones
     problems = []
-    for host, variables in hosts_of(inventory).items():
-        group, own = variables.get("box_spec"), variables.get("box_spec_host")
-        if host not in hosts or group is None:
+    for host, own_variables in sorted(variables.items()):
+        group, own = own_variables.get("box_spec"), own_variables.get("box_spec_host")
+        if group is None:
             continue
         text = json.dumps([group, own], sort_keys=True, default=str)
         try:

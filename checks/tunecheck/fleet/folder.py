@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -103,7 +102,9 @@ class Folder:
                 continue
             file = self.files[host][1]
             try:
-                content = _content(file)
+                if file.stat().st_size > MAX_BYTES:
+                    raise ValueError(f"larger than {MAX_BYTES >> 20} MiB")
+                content = file.read_bytes()
             except OSError as error:
                 # Nothing is wrong with what it says, only nobody has heard it.
                 yield Answer(host, group, _status(error), reason=f"{file} cannot be read ({error.strerror})")
@@ -126,18 +127,6 @@ class Folder:
                           reason=f"{Path(self.path, group)} could not be read when this audit began")
         before = "; it was in the last audit" if (host, group) in self.absent else ""
         return Answer(host, group, "unreachable", reason=f"no file {host}.json in {self.path}{before}")
-
-
-def _content(file: Path) -> bytes:
-    """ValueError where it is no file, or too large for a snapshot."""
-    # Without O_NONBLOCK a FIFO would make us wait for ever.
-    with open(file, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as opened:
-        found = os.fstat(opened.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise ValueError("is no regular file")
-        if found.st_size > MAX_BYTES:
-            raise ValueError(f"larger than {MAX_BYTES >> 20} MiB")
-        return opened.read()
 
 
 def _status(error: OSError) -> Status:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from .model import Answer, AuditHead
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RESUME_S", "Done", "Source", "audit"]
 
-_FILES = "files of "
+_FILES, _SPEC = "files of ", ("box_spec", "box_spec_host")
 #: An audit that was cut off longer ago is not taken up: its first hosts would be from another day.
 RESUME_S = 6 * 3600.0
 
@@ -49,14 +49,20 @@ class Source:
                  f"limit {limit}" if limit else "", f"{_FILES}{_place(self.folder.path)}" if self.folder else ""]
         return plain(", ".join(part for part in parts if part), 2000)
 
-    def asked(self) -> tuple[tuple[str, str], ...]:
-        """Every (host, group), by name."""
+    def asked(self) -> tuple[tuple[tuple[str, str], ...], dict[str, dict[str, Any]]]:
+        """Every (host, group), by name; and what the inventory, where there is one, declares of each host's spec: its
+        variables of those names."""
         if self.inventory is None:
             assert self.folder is not None
-            return self.folder.asked()
-        from .collect.inventory import asked_hosts
+            return self.folder.asked(), {}
+        from ..spec.inventory import listing, variables_of
+        from .collect.inventory import absolute, asked_of, limit_of
 
-        return asked_hosts(self.inventory, self.limit)
+        listed = listing(absolute(self.inventory), limit_of(self.limit))
+        asked = asked_of(listed, self.inventory, self.limit)
+        variables = variables_of(listed)
+        return asked, {host: {name: variables[host][name] for name in _SPEC if name in variables[host]}
+                       for host, _ in asked}
 
     def notes(self, asked: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
         """What is to be said of the source itself; ``asked`` as of ``asked()``."""
@@ -94,20 +100,20 @@ class Done:
     notes: tuple[str, ...] = ()
 
 
-def audit(store: Store, source: Source, specs: Callable[[Collection[str]], Mapping[str, Frozen]],
+def audit(store: Store, source: Source, specs: Callable[[Mapping[str, Mapping[str, Any]]], Mapping[str, Frozen]],
           say: Callable[[str], None], resume: bool = True, gone: Collection[str] = (),
           options: JudgeOptions | None = None) -> Done:
-    """Run one, or what is left of one. ``specs`` gives for hosts the specs to judge them with, in place of their own.
-    ``say`` gets one line where an earlier one is taken up. ``gone``: hosts that a folder need not have any more.
-    ``options``: what it will be judged with, refused before anything is recorded. When this returns everything that
-    came is in the store, also where Ctrl-C cut it short (``whole`` is False then)."""
+    """Run one, or what is left of one. ``specs`` gives the specs to judge hosts with, in place of their own; it is told
+    what the inventory declares of each. ``say`` gets one line where an earlier one is taken up. ``gone``: hosts that a
+    folder need not have any more. ``options``: what it will be judged with, refused before anything is recorded. When
+    this returns everything that came is in the store, also where Ctrl-C cut it short (``whole`` is False then)."""
     from .key import fleet_key
     from .made import without_older
     from .read import seen
 
     source, note = _with_absent(store, source, gone)
-    asked = source.asked()
-    spec_of = specs([host for host, _ in asked])
+    asked, variables = source.asked()
+    spec_of = specs(variables)
     key = fleet_key(store)
     head = store.resume(source.scope, RESUME_S) if resume else None
     if options is not None:

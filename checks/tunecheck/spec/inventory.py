@@ -13,10 +13,10 @@ from typing import Any
 
 from tunecheck.errors import UsageError
 
-__all__ = ["hosts_of"]
+__all__ = ["hosts_of", "listing", "variables_of"]
 
 # A dynamic inventory may ask a slow API; a hung one must not hang the operator.
-_DEADLINE = 120
+_DEADLINE = 300
 
 
 def hosts_of(inventory: str, only: str | None = None) -> dict[str, dict[str, Any]]:
@@ -25,7 +25,7 @@ def hosts_of(inventory: str, only: str | None = None) -> dict[str, dict[str, Any
         raise UsageError(
             f"inventory {inventory!r} does not exist; expected a folder or file, for example inventory/box1"
         )
-    hosts = _all_hosts(_listing(inventory))
+    hosts = variables_of(listing(inventory))
     if not hosts:
         raise UsageError(f"inventory {inventory} has no hosts; add one to its hosts.yml")
     if only is None:
@@ -38,7 +38,9 @@ def hosts_of(inventory: str, only: str | None = None) -> dict[str, dict[str, Any
     return {only: hosts[only]}
 
 
-def _listing(inventory: str) -> dict[str, Any]:
+def listing(inventory: str, limit: str | None = None) -> dict[str, Any]:
+    """What ``ansible-inventory --list`` says: groups, and ``_meta`` with every host's variables. Empty where ``limit``
+    matches no host. UsageError where Ansible cannot read it."""
     beside = Path(sys.executable).with_name("ansible-inventory")
     command = str(beside) if beside.exists() else shutil.which("ansible-inventory")
     if command is None:
@@ -49,21 +51,26 @@ def _listing(inventory: str) -> dict[str, Any]:
     strict = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true", "ANSIBLE_NOCOLOR": "true"}
     try:
         done = subprocess.run(
-            [command, "-i", inventory, "--list"],
-            env=os.environ | strict, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=_DEADLINE, check=False,
+            [command, "-i", inventory, "--list", *(["--limit", limit] if limit else [])],
+            env=os.environ | strict, stdin=subprocess.DEVNULL, capture_output=True, timeout=_DEADLINE, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise UsageError(f"ansible-inventory gave no answer on {inventory} in {_DEADLINE} s") from error
+    except OSError as error:
+        raise UsageError(f"{command} cannot be run ({error.strerror}); install tunecheck[control] for this user"
+                         ) from None
     if done.returncode != 0:
-        told = [*_broken_files(inventory), done.stderr.strip()]
-        raise UsageError("\n".join([f"Ansible cannot read inventory {inventory}; it says:", *told]))
-    listing: dict[str, Any] = json.loads(done.stdout)
-    return listing
+        told = done.stderr.decode(errors="replace").strip()
+        if limit and "do not match any hosts" in told:
+            return {}
+        raise UsageError("\n".join([f"Ansible cannot read inventory {inventory}; it says:", *_broken_files(inventory),
+                                    told]))
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
-def _all_hosts(listing: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Hosts without any variable are missing from ``hostvars`` and only stand in their group."""
+def variables_of(listing: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Every host's variables. Hosts without any are missing from ``hostvars`` and only stand in their group."""
     hosts: dict[str, dict[str, Any]] = {}
     for name, group in listing.items():
         if name != "_meta":

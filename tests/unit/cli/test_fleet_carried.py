@@ -284,16 +284,6 @@ def test_a_group_folder_that_may_not_be_read_is_said_and_never_clean(nobody: Fle
         assert code == 3 and "1 host: gpu3" in out and "boxes/rack1 cannot be read (Permission denied)" in out, out
 
 
-def test_what_is_no_file_is_said_and_not_waited_for(fleet: Fleet) -> None:
-    (fleet.files / "gpu3.json").unlink()
-    os.mkfifo(fleet.files / "gpu3.json")
-    (fleet.files / "gpu4.json").mkdir()
-    found = {answer.host: (answer.status, answer.reason)
-             for answer in Folder.read(str(fleet.files)).answers({"gpu3": "h200", "gpu4": "h200"})}
-    assert found["gpu3"] == ("garbled", f"{fleet.files}/gpu3.json: is no regular file")
-    assert found["gpu4"][0] == "unreachable" and "cannot be read (Is a directory)" in found["gpu4"][1]
-
-
 def test_with_an_inventory_a_host_may_be_in_the_folder_that_may_not_be_read(fleet: Fleet) -> None:
     folder = replace(Folder.read(str(fleet.files)), closed={"rack1": PermissionError(13, "Permission denied")})
     said = {answer.host: (answer.status, answer.reason) for answer in folder.answers({"gpu1": "h200", "gpu9": "h200"})}

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 from tunecheck.errors import UsageError
+from tunecheck.spec.inventory import listing
 
-from .programs import beside
-
-__all__ = ["absolute", "asked_hosts", "limit_of"]
-
-# A dynamic inventory may ask a slow API; a hung one must not hang the operator.
-_DEADLINE = 300
+__all__ = ["absolute", "asked_hosts", "asked_of", "limit_of"]
 
 
 def asked_hosts(inventory: str, limit: str | None = None) -> tuple[tuple[str, str], ...]:
     """(host, its most specific group), by name. UsageError where there is none, or Ansible cannot read it."""
-    listing = _listing(absolute(inventory), limit_of(limit))
-    groups: dict[str, Any] = {name: group for name, group in listing.items() if name != "_meta"}
+    return asked_of(listing(absolute(inventory), limit_of(limit)), inventory, limit)
+
+
+def asked_of(listed: dict[str, Any], inventory: str, limit: str | None) -> tuple[tuple[str, str], ...]:
+    """The same of what ``ansible-inventory`` said."""
+    groups: dict[str, Any] = {name: group for name, group in listed.items() if name != "_meta"}
     depth = _depths(groups)
     found: dict[str, tuple[int, int, str]] = {}
     for name, group in groups.items():
@@ -56,27 +53,6 @@ def limit_of(limit: str | None) -> str | None:
     if not limit or not limit.strip():
         return None
     return f"@{Path(limit[1:]).absolute()}" if limit.startswith("@") else limit
-
-
-def _listing(inventory: str, limit: str | None) -> dict[str, Any]:
-    command = [beside("ansible-inventory"), "-i", inventory, "--list", *(["--limit", limit] if limit else [])]
-    # Ansible would only warn about a file that it cannot parse, and go on without its hosts.
-    strict = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true", "ANSIBLE_NOCOLOR": "true"}
-    try:
-        done = subprocess.run(command, env=os.environ | strict, stdin=subprocess.DEVNULL, capture_output=True,
-                              timeout=_DEADLINE, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise UsageError(f"ansible-inventory gave no answer on {inventory} in {_DEADLINE} s") from error
-    except OSError as error:
-        raise UsageError(f"{command[0]} cannot be run ({error.strerror}); install tunecheck[control] for this user"
-                         ) from None
-    if done.returncode != 0:
-        told = done.stderr.decode(errors="replace").strip()
-        if limit and "do not match any hosts" in told:
-            return {}
-        raise UsageError(f"Ansible cannot read inventory {inventory}; it says:\n{told}")
-    listing: dict[str, Any] = json.loads(done.stdout)
-    return listing
 
 
 def _depths(groups: dict[str, Any]) -> dict[str, int]:
