@@ -10,6 +10,7 @@ refuses such words, and for the checks, which find them running.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import FrozenSet, Iterable, Mapping, Sequence, Tuple
 
 __all__ = ["INEFFECTIVE", "MULTI_VALUE", "PCI_WORDS", "VALUES", "hint", "name_of", "rejected_values", "release_of",
@@ -172,11 +173,17 @@ def _near(word: str, known: Iterable[str], cutoff: float) -> Sequence[str]:
     return difflib.get_close_matches(word[:64], sorted(known), 1, cutoff)
 
 
+@lru_cache(maxsize=1024)
+def _meant(key: str) -> Sequence[str]:
+    """Looked for once: a fleet's boxes have the same words, and every one is compared with a thousand parameters."""
+    return _near(key, _REAL, 0.87)
+
+
 def _stranger(name: str, key: str, equals: str, value: str) -> str:
     if "." in key or key in _REAL or len(key) > 40:
         return ""
     if name + equals in _LONE:
         return f"{name} is a word of pci=: write pci={name}{equals}{value}" if name != "noacs" else \
             f"no kernel knows it, nor pci=noacs; {_ACS}"
-    near = _near(key, _REAL, 0.87)
+    near = _meant(key)
     return f"no mainline kernel knows {name}; did you mean {near[0]}{equals}{value}?" if near else ""

@@ -17,7 +17,7 @@ from .moments import ANSWERED, SNAP_END, during, since, times
 from .peers import peers
 from .rows import CensusRow, Flap, Outlier
 from .schema import host, snap, span
-from .spans import covered
+from .spans import families
 
 if TYPE_CHECKING:
     from .store import Store
@@ -35,13 +35,15 @@ _THEN = Hot(_SPAN.where(during(bindparam("then"))))
 
 
 class Unknown(NamedTuple):
-    """What a host does not know: ``names`` of facts and families, but not those that it ``told`` all the same."""
+    """What a host does not know, as spans.covered has it, for many names: facts by their ``names`` or ``families``, but
+    not those that it ``told`` all the same."""
 
-    names: tuple[str, ...]
+    names: frozenset[str]
+    families: tuple[str, ...]
     told: frozenset[str]
 
     def of(self, name: str) -> bool:
-        return name not in self.told and covered(name, self.names)
+        return name not in self.told and (name in self.names or name.startswith(self.families))
 
 
 @dataclass
@@ -89,8 +91,8 @@ def _members(store: Store, connection: Connection,
     for host_id, name, about in rows:
         cohort = (abouts[about]["group"], classes[host_id])
         members[host_id] = (name, cohorts.setdefault(cohort, cohort))
-        if abouts[about]["unknown"]:
-            unknown[host_id] = Unknown(tuple(abouts[about]["unknown"]), frozenset(abouts[about].get("told", ())))
+        if names := abouts[about]["unknown"]:
+            unknown[host_id] = Unknown(frozenset(names), families(names), frozenset(abouts[about].get("told", ())))
     return members, unknown
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .put import Said
     from .store import Store
 
-__all__ = ["Past", "covered", "write"]
+__all__ = ["Past", "covered", "families", "write"]
 
 _OPEN = Hot(select(span.c.fact_id, span.c.value_id, span.c.from_audit).where(
     span.c.host_id == bindparam("number"), span.c.until_audit.is_(None)))
@@ -80,7 +80,12 @@ class Past:
 
 def covered(name: str, unknown: Iterable[str]) -> bool:
     """Nothing is known of the fact: by its name, or by the family that it is of."""
-    return name in unknown or any(start.endswith(".") and name.startswith(start) for start in unknown)
+    return name in unknown or name.startswith(families(unknown))
+
+
+def families(unknown: Iterable[str]) -> tuple[str, ...]:
+    """Those of the names that stand for every fact that begins so."""
+    return tuple(name for name in unknown if name.endswith("."))
 
 
 def write(store: Store, connection: Connection, row: Box, opened: Open, tunecheck: str,
