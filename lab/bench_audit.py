@@ -206,6 +206,7 @@ def main() -> int:
         return 0
     if SSHD is None:
         raise SystemExit("bench_audit: no sshd; apt-get install openssh-server")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))     # so that the boxes end with it
     folder, missed = Path(tempfile.mkdtemp(prefix="bench-audit-")), False
     try:
         for line in lines(args.hosts, args.names, args.forks, folder):

@@ -84,7 +84,8 @@ class Source:
         only = frozenset(wanted) & {host for host, _ in asked}
         if not only:
             return True
-        options = replace(self.options or Options(), only=only)
+        # Ansible compares every name of a list with every host: 14 s of CPU time for all names of 1,000 hosts.
+        options = replace(self.options or Options(), only=only if len(only) < len(asked) else None)
         return not collect(self.inventory, self.limit, options, sink, asked).interrupted
 
 
