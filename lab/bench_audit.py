@@ -1,6 +1,6 @@
 """What does an audit cost the control node, beside `ansible -m setup` with the same forks?
 
-    .venv/bin/python -m lab.bench_audit [--hosts 200] [--names 1000] [--forks 6]
+    .venv/bin/python -m lab.bench_audit [--hosts 200] [--names 1000] [--forks 6] [--kex both]
 
 An audit is the whole verb: asked, kept in a new history, judged and shown; "asking" is its first part alone. Real sshd
 processes on loopback are the boxes, with a stand-in that prints a recorded snapshot; they share this machine's
@@ -45,6 +45,7 @@ NAMES_CPU, NAMES_MEMORY = 60.0, 150.0   # seconds; MiB
 VARIABLES = {"ansible_ssh_use_tty": False, "ansible_python_interpreter": "/usr/bin/python3"}
 _SUBREAPER = 36                         # PR_SET_CHILD_SUBREAPER
 _SAMPLE = 0.5
+KEXES = {"both": ("", "curve25519"), "default": ("",), "curve25519": ("curve25519",)}
 # `tunecheck audit`, but that the boxes' command lies where this made it.
 AUDIT = """
 import sys
@@ -162,8 +163,8 @@ def with_names(boxes: Boxes, names: int) -> Path:
     return path
 
 
-def lines(hosts: int, names: int, forks: int, folder: Path) -> Iterator[Line]:
-    """Each when it is measured."""
+def lines(hosts: int, names: int, forks: int, kexes: tuple[str, ...], folder: Path) -> Iterator[Line]:
+    """Each when it is measured. ``kexes``: the key exchanges to ask for, "" for ssh's own choice."""
     boxes = Boxes(folder)
     try:
         for number in range(hosts):
@@ -171,7 +172,7 @@ def lines(hosts: int, names: int, forks: int, folder: Path) -> Iterator[Line]:
         boxes.start()
         inventory, tool = boxes.inventory(**VARIABLES), str(boxes.tool)
         theirs = setup(inventory, forks, hosts)
-        for kex, (doing, program) in product(("", "curve25519"), (("asking", ASKING), ("audit", AUDIT))):
+        for kex, (doing, program) in product(kexes, (("asking", ASKING), ("audit", AUDIT))):
             ours = measure(program, inventory, tool, forks, kex, hosts)
             part = f"{doing}, {kex or client().first}"
             yield from (
@@ -199,6 +200,7 @@ def main() -> int:
     parser.add_argument("--names", type=int, default=1000, help="0: leave this part out")
     parser.add_argument("--forks", type=int, default=Options().workers(10_000),
                         help="of both sides; default: what an audit takes here")
+    parser.add_argument("--kex", choices=list(KEXES), default="both", help="which key exchange is asked for")
     parser.add_argument("--measure", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:
@@ -209,7 +211,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))     # so that the boxes end with it
     folder, missed = Path(tempfile.mkdtemp(prefix="bench-audit-")), False
     try:
-        for line in lines(args.hosts, args.names, args.forks, folder):
+        for line in lines(args.hosts, args.names, args.forks, KEXES[args.kex], folder):
             print(shown(line), flush=True)
             missed = missed or line.good is False
     finally:
