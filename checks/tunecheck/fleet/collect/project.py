@@ -13,7 +13,8 @@ from .ship import LOADER, MOST_SHIPPED, collector
 __all__ = ["HERE", "lay_out"]
 
 HERE = Path(__file__).parent
-_SETTINGS, _TOOLS = "          nonce=0 ", "          tools="
+_SETTINGS, _TOOLS = "        nonce=0 ", "        tools="
+_CALLBACK = "callback_plugins/patience.py"
 #: Of the deadline: left to ssh for connecting, and to the box for packing what tunecheck said.
 _ON_THE_BOX = 0.75
 
@@ -26,8 +27,8 @@ def lay_out(folder: Path, nonce: str, options: Options, hosts: Sequence[str], sh
     wrapper = project / "bounded_ssh"
     shutil.copyfile(HERE / "bounded_ssh", wrapper)      # a wheel may have lost its mode
     wrapper.chmod(0o700)
-    shutil.copytree(HERE / "callback_plugins", project / "callback_plugins",
-                    ignore=shutil.ignore_patterns("__pycache__"))
+    (project / _CALLBACK).parent.mkdir()
+    shutil.copyfile(HERE / _CALLBACK, project / _CALLBACK)
     (folder / "hosts").write_text("".join(f"{host}\n" for host in hosts))
     if ship:
         (folder / "collector").write_bytes(collector())
