@@ -69,13 +69,13 @@ def listing(inventory: str, limit: str | None = None) -> dict[str, Any]:
     return found
 
 
-def variables_of(listing: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def variables_of(listed: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Every host's variables. Hosts without any are missing from ``hostvars`` and only stand in their group."""
     hosts: dict[str, dict[str, Any]] = {}
-    for name, group in listing.items():
+    for name, group in listed.items():
         if name != "_meta":
             hosts.update({host: {} for host in group.get("hosts", [])})
-    hosts.update(listing.get("_meta", {}).get("hostvars", {}))
+    hosts.update(listed.get("_meta", {}).get("hostvars", {}))
     return hosts
 
 
