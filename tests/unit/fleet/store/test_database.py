@@ -26,8 +26,50 @@ from tunecheck.fleet.store.hot import Hot
 from .stores import Makes, PostgresMakes, SqliteMakes, one, seen
 
 
+def _bare(makes: Makes) -> database.Database:
+    """A database without any table."""
+    place = makes.bare()
+    bare = database.Database.__new__(database.Database)
+    if isinstance(makes, SqliteMakes):
+        database._place(Path(place), True)
+    bare.sqlite, bare.where = isinstance(makes, SqliteMakes), place
+    bare.engine = database._engine(database._url(place))
+    return bare
+
+
+def _definitions(made: database.Database) -> list[tuple[str, ...]]:
+    """Everything that the database itself says of its tables and indexes, conditions and storage included."""
+    asked = (("SELECT type, name, sql FROM sqlite_master",) if made.sqlite else (
+        "SELECT table_name, ordinal_position, column_name, data_type, character_maximum_length, is_nullable, "
+        "column_default FROM information_schema.columns WHERE table_schema = 'public'",
+        "SELECT conrelid::regclass, conname, pg_get_constraintdef(oid) FROM pg_constraint "
+        "WHERE connamespace = 'public'::regnamespace",
+        "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'"))
+    with made.read() as connection:
+        return sorted(tuple("".join(str(part).split()) for part in row)
+                      for question in asked for row in connection.execute(text(question)))
+
+
+def test_a_new_history_is_what_the_migrations_make(makes: Makes) -> None:
+    made, migrated = _bare(makes), _bare(makes)
+    with made.write() as connection:
+        schema.make(connection, database.HEAD)
+    with migrated.write() as connection:
+        database.migrate(connection, database.HEAD)
+    assert _definitions(made) == _definitions(migrated)
+    with made.read() as one_way, migrated.read() as other_way:
+        asked = text("SELECT version_num FROM tunecheck_version")
+        assert one_way.execute(asked).all() == other_way.execute(asked).all() == [(database.HEAD,)]
+    made.close()
+    migrated.close()
+
+
 def test_the_migrations_make_the_tables_of_the_schema(makes: Makes) -> None:
-    store = makes.open(makes.bare())
+    bare = _bare(makes)
+    with bare.write() as connection:
+        database.migrate(connection, database.HEAD)
+    bare.close()
+    store = makes.open(bare.where)
     with store.db.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={
             "version_table": "tunecheck_version", "compare_type": True, "target_metadata": schema.metadata})
@@ -39,12 +81,8 @@ def test_the_migrations_make_the_tables_of_the_schema(makes: Makes) -> None:
 
 
 def test_an_older_history_is_brought_up_to_date_and_keeps_what_it_holds(makes: Makes) -> None:
-    place = makes.bare()
-    old = database.Database.__new__(database.Database)
-    url = database._url(place)
-    if isinstance(makes, SqliteMakes):
-        database._place(Path(place), True)
-    old.sqlite, old.where, old.engine = isinstance(makes, SqliteMakes), place, database._engine(url)
+    old = _bare(makes)
+    place = old.where
     about = canonical({"checks": [], "group": "g", "hardware": "hw", "reason": "", "spec": None, "tunecheck": "1",
                        "unknown": {}})
     with old.write() as connection:
