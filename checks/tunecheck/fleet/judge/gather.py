@@ -181,9 +181,10 @@ def _shared(store: Store, seen: View) -> tuple[Kept, ...]:
     if not facts:
         return ()
     holders: dict[tuple[str, str], list[str]] = {}
+    held = store.held(facts, seen.audit.id)
     for host in seen.hosts:
-        for fact, value in store.at(host.host, seen.audit.id).items() if host.last_ok is not None else ():
-            for each in _each(value) if fact in facts else ():
+        for fact, value in held.get(host.host, {}).items() if host.last_ok is not None else ():
+            for each in _each(value):
                 if counts.get((fact, canon(each)), 0) > 1:
                     holders.setdefault((fact, canon(each)), []).append(host.host)
     return tuple(Kept(fact, twice[fact, text], tuple(sorted({*names})))

@@ -12,12 +12,12 @@ from ..verdict import Since
 from .hosts import find
 from .moments import during, since, times
 from .rows import Span
-from .schema import audit, fact, journal, span
+from .schema import audit, fact, host, journal, span
 
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["at", "current", "receipt", "runs", "spans", "words"]
+__all__ = ["at", "current", "held", "receipt", "runs", "spans", "words"]
 
 
 def current(store: Store, name: str) -> dict[str, tuple[Any, Since]]:
@@ -37,6 +37,23 @@ def at(store: Store, name: str, audit_id: int) -> dict[str, Any]:
                                   .where(span.c.host_id == row.id, during(audit_id))).all()
         named, told = words(store, connection, rows)
     return {named[number]: told[held] for number, held in rows if told[held] is not None}
+
+
+def held(store: Store, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, Any]]:
+    with store.db.read() as connection:
+        # Of several hosts that had one name, the one that ``find`` takes: the last here.
+        hosts = dict(iter(connection.execute(select(host.c.name, host.c.id).order_by(
+            host.c.retired_audit.is_(None), host.c.last_audit))))
+        named = {number: name for name, number in hosts.items()}
+        rows = connection.execute(
+            select(span.c.fact_id, span.c.value_id, span.c.host_id).join(fact, fact.c.id == span.c.fact_id)
+            .where(fact.c.name.in_(list(facts)), during(audit_id))).all()
+        facts_of, told = words(store, connection, rows)
+    found: dict[str, dict[str, Any]] = {}
+    for fact_id, value_id, host_id in rows:
+        if host_id in named and told[value_id] is not None:
+            found.setdefault(named[host_id], {})[facts_of[fact_id]] = told[value_id]
+    return found
 
 
 def spans(store: Store, name: str, fact_name: str | None, from_time: float | None) -> list[Span]:

@@ -176,6 +176,10 @@ class Store:
         """fact -> value as it was known at that audit; absent facts are left out."""
         return history.at(self, host, audit_id)
 
+    def held(self, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, Any]]:
+        """host -> fact -> value, of these facts alone and of every host that has one: as ``at`` says of each."""
+        return history.held(self, facts, audit_id)
+
     def history(self, host: str, fact: str | None = None, since: float | None = None) -> list[Span]:
         """The host's spans, oldest first; of one fact, or of a family where ``fact`` ends in a dot; with ``since``
         (time) those that began then or later."""
