@@ -9,8 +9,6 @@ from contextlib import suppress
 from os import geteuid, getpid
 from pathlib import Path
 
-import psutil
-
 from . import processes
 
 __all__ = ["folder", "sweep"]
@@ -31,6 +29,6 @@ def sweep() -> None:
         with suppress(OSError):
             about = path.lstat()
             if name and about.st_uid == geteuid() and path.is_dir() and not path.is_symlink() \
-                    and not psutil.pid_exists(int(name[1])):
+                    and not processes.alive(int(name[1])):
                 processes.end(str(path))
                 shutil.rmtree(path, ignore_errors=True)

@@ -7,17 +7,27 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-import psutil
+if TYPE_CHECKING:
+    import psutil  # 5 MiB, so only when there is something to end: an audit's peak is while it asks
 
-__all__ = ["MARK", "end"]
+__all__ = ["MARK", "alive", "end"]
 
 #: The variable whose value is the run's folder.
 MARK = "TUNECHECK_RUN"
 
 
+def alive(pid: int) -> bool:
+    import psutil
+
+    return psutil.pid_exists(pid)
+
+
 def end(run: str, within: float = 5.0) -> int:
     """Kill every process of that run; how many are left after ``within`` seconds (in state D)."""
+    import psutil
+
     until = time.monotonic() + within
     while found := _of(run):
         for process in found:
@@ -30,6 +40,8 @@ def end(run: str, within: float = 5.0) -> int:
 
 
 def _of(run: str) -> list[psutil.Process]:
+    import psutil
+
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
