@@ -9,14 +9,16 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.stored import unpack
-from tunecheck.fleet.collect import Options
-from tunecheck.fleet.collect.events import answer_of, event_of
+from tunecheck.fleet.collect import Options, collect
+from tunecheck.fleet.collect.events import Event, answer_of, event_of
 from tunecheck.fleet.collect.frame import one_line, unframed
 from tunecheck.fleet.collect.kex import Client, advice, client, offered
 from tunecheck.fleet.collect.progress import Progress
@@ -124,16 +126,33 @@ def test_how_many_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("ship", [False, True])
 def test_the_play_as_it_is_run(tmp_path: Path, ship: bool) -> None:
-    """Nothing is left in it that Ansible would fill in for every host, and Ansible finds the callback beside it."""
+    """Nothing is left in it that Ansible would fill in for every host."""
     lay_out(tmp_path, "abc", Options(forks=7, deadline=20, tools=("/none/tunecheck",), kept="/none/snapshot"),
             [f"box{number}" for number in range(9)], ship)
     text = (tmp_path / "project/play.yml").read_text()
     assert "{{" not in text and "nonce=abc limit=15 " in text
     assert "      timeout: 30\n" in text and "      throttle: 7\n" in text
-    loaded = subprocess.run([Path(sys.executable).with_name("ansible-playbook"), "-vvvv", "-i", "box,", "-c", "local",
-                             tmp_path / "project/play.yml"], capture_output=True, text=True, check=True,
-                            env={**os.environ, "ANSIBLE_CALLBACKS_ENABLED": "patience"})
-    assert "callback plugin patience" in loaded.stdout
+    assert (tmp_path / "project/callback_plugins/answers.py").exists()
+
+
+def test_nothing_but_answers_goes_through_ansible_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each event is a file and a part of standard output; awx_display has two more for every box."""
+    told: list[tuple[str, float | None]] = []
+
+    def spied(data: Mapping[str, Any]) -> Event | None:
+        told.append((data["event"], (data.get("event_data") or {}).get("duration")))
+        return event_of(data)
+
+    monkeypatch.setattr("tunecheck.fleet.collect.run.event_of", spied)
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text("all: {hosts: {a: , b: }, vars: {ansible_connection: local}}\n")
+    answers: list[Answer] = []
+    collect(str(inventory), None, Options(tools=("/none/tunecheck",), kept="/none/snapshot", ship=False),
+            answers.append)
+    assert [answer.status for answer in answers] == ["missing", "missing"]
+    assert sorted({kind for kind, _ in told} - {"verbose"}) == [
+        "playbook_on_play_start", "playbook_on_start", "playbook_on_stats", "runner_on_ok"]
+    assert all(duration and duration > 0 for kind, duration in told if kind == "runner_on_ok")
 
 
 def test_the_collector_runs_from_memory_on_an_old_python(tmp_path: Path) -> None:

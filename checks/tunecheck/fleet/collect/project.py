@@ -14,7 +14,7 @@ __all__ = ["HERE", "lay_out"]
 
 HERE = Path(__file__).parent
 _SETTINGS, _TOOLS = "        nonce=0 ", "        tools="
-_CALLBACK = "callback_plugins/patience.py"
+_CALLBACK = "callback_plugins/answers.py"
 #: Of the deadline: left to ssh for connecting, and to the box for packing what tunecheck said.
 _ON_THE_BOX = 0.75
 

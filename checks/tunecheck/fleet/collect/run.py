@@ -131,7 +131,7 @@ class _Run:
             processes.MARK: self._folder, "TUNECHECK_SECONDS": f"{options.deadline:.0f}",
             "TUNECHECK_CONNECT": f"{options.connect:.0f}", "TUNECHECK_KIB": str(options.max_kib * (4 if ship else 1)),
             **({"TUNECHECK_SEND": f"{self._folder}/collector"} if ship else {}),
-            "ANSIBLE_CALLBACKS_ENABLED": "patience",
+            "ANSIBLE_STDOUT_CALLBACK": "answers",
             "TUNECHECK_KEX": kex.offered(options.ssh_kex, kex.client()),
         })
         # What run_async does; in two steps, because it takes this process's whole environment along and writes it to
@@ -140,10 +140,11 @@ class _Run:
             private_data_dir=self._folder, ident="audit", playbook="play.yml", inventory=inventory, limit=limit,
             forks=options.workers(hosts), event_handler=self._take, cancel_callback=lambda: self._stopped, quiet=True,
             suppress_env_files=True, timeout=max(1, int(self._until - time.monotonic())) + 5)
-        # What ansible-runner adds is kept, but for the operator's own callback, which it would write through, and for
-        # HOST_KEY_CHECKING=False: whether a box has to prove that it is the one stays a matter of the ansible.cfg.
+        # What ansible-runner adds is kept, but for its callback (ours is made of it), for the operator's own, which it
+        # would write through, and for HOST_KEY_CHECKING=False: whether a box has to prove that it is the one stays a
+        # matter of the ansible.cfg.
         added = {name: value for name, value in runner.config.env.items() if os.environ.get(name) != value}
-        for name in ("ORIGINAL_STDOUT_CALLBACK", "ANSIBLE_HOST_KEY_CHECKING"):
+        for name in ("ANSIBLE_STDOUT_CALLBACK", "ORIGINAL_STDOUT_CALLBACK", "ANSIBLE_HOST_KEY_CHECKING"):
             added.pop(name, None)
         runner.config.env = env | added
         return runner
