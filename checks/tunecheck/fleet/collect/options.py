@@ -14,8 +14,8 @@ __all__ = ["KEPT", "TOOLS", "Collected", "Options"]
 TOOLS = ("/usr/local/sbin/tunecheck", "/opt/tunecheck/bin/tunecheck")
 #: What the box's own timer leaves, replaced as a whole.
 KEPT = "/var/lib/tunecheck/snapshot.json"
-#: Boxes asked at a time: so many for each processor of the control node, but at least and at most. Each costs 17 MiB
-#: while it is asked: 15 of an Ansible worker, the rest of its ssh. More do not make short snapshots faster, for the
+#: Boxes asked at a time: so many for each processor of the control node, but at least and at most. Each costs 11 MiB
+#: while it is asked: 10 of an Ansible worker, the rest of its ssh. More do not make short snapshots faster, for the
 #: processors are busy with ssh and the workers (1,000 boxes on two of them: 52 s with 6, 48 s with 50).
 _PER_PROCESSOR, _FEWEST_FORKS, _MOST_FORKS = 3, 6, 50
 
