@@ -132,7 +132,11 @@ def test_the_play_as_it_is_run(tmp_path: Path, ship: bool) -> None:
     text = (tmp_path / "project/play.yml").read_text()
     assert "{{" not in text and "nonce=abc limit=15 " in text
     assert "      timeout: 30\n" in text and "      throttle: 7\n" in text
-    assert (tmp_path / "project/callback_plugins/answers.py").exists()
+    # By itself, as from AWX: Ansible has nothing to say against it.
+    alone = subprocess.run([Path(sys.executable).with_name("ansible-playbook"), "-i", "box,", "-c", "local",
+                            tmp_path / "project/play.yml"], capture_output=True, text=True, check=True,
+                           env={**os.environ, "TUNECHECK_SECONDS": "20"})
+    assert "WARNING" not in alone.stdout + alone.stderr
 
 
 def test_nothing_but_answers_goes_through_ansible_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,21 +14,22 @@ __all__ = ["HERE", "lay_out"]
 
 HERE = Path(__file__).parent
 _SETTINGS, _TOOLS = "        nonce=0 ", "        tools="
-_CALLBACK = "callback_plugins/answers.py"
+#: Not beside the play: Ansible would load it in any run of it, also where ansible-runner's own is not there.
+_CALLBACK = "callbacks/answers.py"
 #: Of the deadline: left to ssh for connecting, and to the box for packing what tunecheck said.
 _ON_THE_BOX = 0.75
 
 
 def lay_out(folder: Path, nonce: str, options: Options, hosts: Sequence[str], ship: bool = False) -> None:
-    """Write ``project/play.yml``, ``project/bounded_ssh``, ``project/callback_plugins`` and ``hosts``, the names to ask
-    where not all are; with ``ship`` the second question instead, and ``collector``, which goes along with it."""
+    """Write ``project/play.yml``, ``project/bounded_ssh``, ``callbacks`` and ``hosts``, the names to ask where not all
+    are; with ``ship`` the second question instead, and ``collector``, which goes along with it."""
     project = folder / "project"
     project.mkdir()
     wrapper = project / "bounded_ssh"
     shutil.copyfile(HERE / "bounded_ssh", wrapper)      # a wheel may have lost its mode
     wrapper.chmod(0o700)
-    (project / _CALLBACK).parent.mkdir()
-    shutil.copyfile(HERE / _CALLBACK, project / _CALLBACK)
+    (folder / _CALLBACK).parent.mkdir()
+    shutil.copyfile(HERE / _CALLBACK, folder / _CALLBACK)
     (folder / "hosts").write_text("".join(f"{host}\n" for host in hosts))
     if ship:
         (folder / "collector").write_bytes(collector())

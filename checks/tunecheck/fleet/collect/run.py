@@ -146,6 +146,8 @@ class _Run:
         added = {name: value for name, value in runner.config.env.items() if os.environ.get(name) != value}
         for name in ("ANSIBLE_STDOUT_CALLBACK", "ORIGINAL_STDOUT_CALLBACK", "ANSIBLE_HOST_KEY_CHECKING"):
             added.pop(name, None)
+        theirs = runner.config.env["ANSIBLE_CALLBACK_PLUGINS"]
+        added["ANSIBLE_CALLBACK_PLUGINS"] = f"{theirs}{os.pathsep}{self._folder}/callbacks"
         runner.config.env = env | added
         return runner
 
