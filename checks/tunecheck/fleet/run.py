@@ -84,7 +84,7 @@ class Source:
         only = frozenset(wanted) & {host for host, _ in asked}
         if not only:
             return True
-        # A list of all hosts would say nothing, and Ansible compares every name of one with every host.
+        # A list of all hosts would say nothing.
         options = replace(self.options or Options(), only=only if len(only) < len(asked) else None)
         return not collect(self.inventory, self.limit, options, sink, asked).interrupted
 
