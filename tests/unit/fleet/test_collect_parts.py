@@ -148,6 +148,9 @@ def test_nothing_but_answers_goes_through_ansible_runner(tmp_path: Path, monkeyp
         return event_of(data)
 
     monkeypatch.setattr("tunecheck.fleet.collect.run.event_of", spied)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/tunecheck_answers.py").write_text("raise ValueError('an operator\'s own of that name')\n")
+    monkeypatch.setenv("ANSIBLE_CALLBACK_PLUGINS", str(tmp_path / "own"))
     inventory = tmp_path / "hosts.yml"
     inventory.write_text("all: {hosts: {a: , b: }, vars: {ansible_connection: local}}\n")
     answers: list[Answer] = []

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import psutil  # 5 MiB, so only when there is something to end: an audit's peak is while it asks
+    import psutil  # 5 MiB, so not before the asking is over: an audit takes most memory while it asks
 
 __all__ = ["MARK", "alive", "end"]
 

@@ -15,7 +15,7 @@ __all__ = ["HERE", "lay_out"]
 HERE = Path(__file__).parent
 _SETTINGS, _TOOLS = "        nonce=0 ", "        tools="
 #: Not beside the play: Ansible would load it in any run of it, also where ansible-runner's own is not there.
-_CALLBACK = "callbacks/answers.py"
+_CALLBACK = "callbacks/tunecheck_answers.py"
 #: Of the deadline: left to ssh for connecting, and to the box for packing what tunecheck said.
 _ON_THE_BOX = 0.75
 

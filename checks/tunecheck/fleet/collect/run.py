@@ -131,7 +131,7 @@ class _Run:
             processes.MARK: self._folder, "TUNECHECK_SECONDS": f"{options.deadline:.0f}",
             "TUNECHECK_CONNECT": f"{options.connect:.0f}", "TUNECHECK_KIB": str(options.max_kib * (4 if ship else 1)),
             **({"TUNECHECK_SEND": f"{self._folder}/collector"} if ship else {}),
-            "ANSIBLE_STDOUT_CALLBACK": "answers",
+            "ANSIBLE_STDOUT_CALLBACK": "tunecheck_answers",
             "TUNECHECK_KEX": kex.offered(options.ssh_kex, kex.client()),
         })
         # What run_async does; in two steps, because it takes this process's whole environment along and writes it to
@@ -146,8 +146,8 @@ class _Run:
         added = {name: value for name, value in runner.config.env.items() if os.environ.get(name) != value}
         for name in ("ANSIBLE_STDOUT_CALLBACK", "ORIGINAL_STDOUT_CALLBACK", "ANSIBLE_HOST_KEY_CHECKING"):
             added.pop(name, None)
-        theirs = runner.config.env["ANSIBLE_CALLBACK_PLUGINS"]
-        added["ANSIBLE_CALLBACK_PLUGINS"] = f"{theirs}{os.pathsep}{self._folder}/callbacks"
+        theirs = runner.config.env["ANSIBLE_CALLBACK_PLUGINS"]    # the operator's too; the first of a name wins
+        added["ANSIBLE_CALLBACK_PLUGINS"] = f"{self._folder}/callbacks{os.pathsep}{theirs}"
         runner.config.env = env | added
         return runner
 

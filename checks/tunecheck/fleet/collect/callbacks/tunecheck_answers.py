@@ -14,7 +14,7 @@ from ansible import constants  # type: ignore[import-untyped]
 from ansible.plugins.loader import callback_loader  # type: ignore[import-untyped]
 
 DOCUMENTATION = """
-name: answers
+name: tunecheck_answers
 type: stdout
 short_description: The events of an audit
 description: Part of tunecheck's audit. Sets internal_poll_interval for this run.
@@ -25,7 +25,7 @@ _SECONDS = 0.02
 
 
 class CallbackModule(callback_loader.get("awx_display", class_only=True)):  # type: ignore[misc]
-    CALLBACK_NAME = "answers"
+    CALLBACK_NAME = "tunecheck_answers"
 
     def v2_playbook_on_play_start(self, play: object) -> None:
         constants.DEFAULT_INTERNAL_POLL_INTERVAL = max(_SECONDS, constants.DEFAULT_INTERNAL_POLL_INTERVAL)
