@@ -136,10 +136,10 @@ class Boxes:
             assert box.process is not None
             box.process.wait()
             box.process = None
-        # What a session ran and its sshd, ended before it, no longer has among its children.
-        for process in psutil.process_iter(["cmdline"]):
-            if any(word.startswith(f"{self.folder}/") for word in process.info["cmdline"] or ()):
-                with suppress(psutil.NoSuchProcess):
+        # What a session ran and its sshd, ended before it, no longer has among its children: its environment tells it.
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                if process.environ().get("BOX", "").startswith(f"{self.folder}/"):
                     process.kill()
 
 
