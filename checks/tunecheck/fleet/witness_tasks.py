@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UsageError
+from ..spec.programs import beside
 from .collect.frame import one_line
-from .collect.programs import beside
 from .witness_model import Claim
 
 __all__ = ["Done", "claim", "roles_by_tag"]

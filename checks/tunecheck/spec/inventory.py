@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from tunecheck.errors import UsageError
+
+from .programs import beside
 
 __all__ = ["hosts_of", "listing", "variables_of"]
 
@@ -41,12 +41,7 @@ def hosts_of(inventory: str, only: str | None = None) -> dict[str, dict[str, Any
 def listing(inventory: str, limit: str | None = None) -> dict[str, Any]:
     """What ``ansible-inventory --list`` says: groups, and ``_meta`` with every host's variables. Empty where ``limit``
     matches no host. UsageError where Ansible cannot read it."""
-    beside = Path(sys.executable).with_name("ansible-inventory")
-    command = str(beside) if beside.exists() else shutil.which("ansible-inventory")
-    if command is None:
-        raise UsageError(
-            "ansible-inventory is not installed here; on the control node: pip install 'tunecheck[control]'"
-        )
+    command = beside("ansible-inventory")
     # Ansible would only warn about a file that it cannot parse, and go on without its hosts.
     strict = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true", "ANSIBLE_NOCOLOR": "true"}
     try:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from tunecheck.cli_spec import spec
-from tunecheck.spec import inventory as inventory_reader
 from tunecheck.spec.frozen import load_frozen
 
 REPOSITORY = Path(__file__).parents[3]
@@ -98,7 +98,7 @@ def test_inventory_empty(tmp_path: Path) -> None:
 
 
 def test_ansible_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(inventory_reader.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     refused(run("show", "-i", BOX1), "ansible-inventory is not installed here", "tunecheck[control]")
 

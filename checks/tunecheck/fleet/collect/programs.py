@@ -1,15 +1,13 @@
-"""Ansible's programs: those of this Python's environment before any others."""
+"""The environment that Ansible gets."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from pathlib import Path
 
-from tunecheck.errors import UsageError
+from tunecheck.spec.programs import beside
 
-__all__ = ["beside", "environment"]
+__all__ = ["environment"]
 
 #: Of the operator's environment only this goes on: tokens in the rest would land in ansible-runner's `command` file.
 _KEPT = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SSH_AUTH_SOCK",
@@ -25,15 +23,6 @@ _QUIET = {
     "ANSIBLE_DEPRECATION_WARNINGS": "false", "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
     "ANSIBLE_DEVEL_WARNING": "false", "ANSIBLE_SYSTEM_WARNINGS": "false",
 }
-
-
-def beside(program: str) -> str:
-    """The program's path. UsageError where it is not installed."""
-    here = Path(sys.executable).with_name(program)
-    command = str(here) if here.exists() else shutil.which(program)
-    if command is None:
-        raise UsageError(f"{program} is not installed here; on the control node: pip install 'tunecheck[control]'")
-    return command
 
 
 def environment(run: str, extra: dict[str, str]) -> dict[str, str]:
