@@ -1,6 +1,6 @@
 """What does an audit cost the control node, beside `ansible -m setup` with the same forks?
 
-    .venv/bin/python -m lab.bench_audit [--hosts 200] [--names 1000] [--forks 6] [--kex both]
+    .venv/bin/python -m lab.bench_audit [--hosts 200] [--forks 5] [--names 1000] [--slow 60] [--kex both]
 
 An audit is the whole verb: asked, kept in a new history, judged and shown; "asking" is its first part alone. Real sshd
 processes on loopback are the boxes, with a stand-in that prints a recorded snapshot; they share this machine's
@@ -8,8 +8,10 @@ processors, so that wall times are pessimistic for both sides. CPU time is user 
 tree, ssh's daemonised masters included (this process is their subreaper), the boxes excluded. Each side starts cold.
 Exit code 1 when a goal is missed.
 
-Memory is of all processes together, what they share counted once (PSS), and of the largest alone (RSS); at more names
-than boxes both are held against the same goal.
+Memory is of all processes together, what they share counted once (PSS), and of the largest alone (RSS).
+
+More names than boxes, and boxes that take three seconds, are asked as an audit does by itself: a few at a time, more
+while boxes only wait. The slow ones also with --forks, to compare.
 
 With OpenSSH 9.0 to 9.8 both sides spend about 65 ms per connection on the sntrup761 key exchange, their default; the
 lines with "curve25519" show it. The opt-in is the operator's, so that both are judged.
@@ -35,11 +37,10 @@ from itertools import product
 from pathlib import Path
 
 import psutil
-from tests.unit.fleet.boxes import SSHD, Boxes
+from tests.unit.fleet.boxes import SSHD, STAND_IN, Boxes
 from tests.unit.fleet.snapshots import snapshot_of
 
 from lab.bench_lines import Line, at_most, shown
-from tunecheck.fleet.collect import Options
 from tunecheck.fleet.collect.kex import client
 
 CPU, WALL, MEMORY = 0.4, 0.3, 200.0     # shares of setup's; MiB
@@ -48,6 +49,7 @@ NAMES_CPU, NAMES_MEMORY = 60.0, 150.0   # seconds; MiB
 VARIABLES = {"ansible_ssh_use_tty": False, "ansible_python_interpreter": "/usr/bin/python3"}
 _SUBREAPER = 36                         # PR_SET_CHILD_SUBREAPER
 _SAMPLE = 0.5
+SLOW = 3                                # seconds
 KEXES = {"both": ("", "curve25519"), "default": ("",), "curve25519": ("curve25519",)}
 # `tunecheck audit`, but that the boxes' command lies where this made it.
 AUDIT = """
@@ -56,7 +58,8 @@ from functools import partial
 from tunecheck.fleet import collect
 tool, store, forks, kex, inventory = sys.argv[1:]
 collect.Options = partial(collect.Options, tools=(tool,), ship=False)
-sys.argv = ["tunecheck", "audit", "-i", inventory, "--store", store, "--forks", forks]
+sys.argv = ["tunecheck", "audit", "-i", inventory, "--store", store]
+sys.argv += ["--forks", forks] if forks else []
 sys.argv += ["--ssh-kex", kex] if kex else []
 from tunecheck.__main__ import main
 main()
@@ -67,7 +70,7 @@ import sys
 from tunecheck.fleet.collect import Options, collect
 tool, _, forks, kex, inventory = sys.argv[1:]
 ok = []
-options = Options(forks=int(forks), tools=(tool,), ssh_kex=kex or None, ship=False)
+options = Options(forks=int(forks) if forks else None, tools=(tool,), ssh_kex=kex or None, ship=False)
 done = collect(inventory, None, options, lambda answer: ok.append(answer.host) if answer.status == "ok" else None)
 print(f"{len(done.asked)} hosts: {len(ok)} ok;")
 """
@@ -134,10 +137,10 @@ def _held() -> tuple[int, int]:
     return total, largest
 
 
-def measure(program: str, inventory: Path, tool: str, forks: int, kex: str, hosts: int) -> Spent:
-    """One run, with a history of its own; every host has to answer."""
+def measure(program: str, inventory: Path, tool: str, forks: int | None, kex: str, hosts: int) -> Spent:
+    """One run, with a history of its own; every host has to answer. ``forks``: None leaves it to the audit."""
     with tempfile.TemporaryDirectory() as folder:
-        run = spent([sys.executable, "-c", program, tool, f"{folder}/fleet.db", str(forks), kex, str(inventory)],
+        run = spent([sys.executable, "-c", program, tool, f"{folder}/fleet.db", str(forks or ""), kex, str(inventory)],
                     dict(os.environ))
     if f"{hosts} hosts: {hosts} ok;" not in " ".join(run.said.split()):
         raise SystemExit(f"bench_audit: not every box answered: {run.said[:800]}")
@@ -156,8 +159,20 @@ def setup(inventory: Path, forks: int, hosts: int) -> Spent:
     return run
 
 
+def slow(boxes: Boxes, count: int, forks: int, kex: str) -> Iterator[Line]:
+    """Boxes that take their time, as a snapshot with eight GPUs does: as an audit asks them, and with ``forks``."""
+    tool = boxes.tool.with_name("slow")
+    tool.write_text(STAND_IN.replace("exec", f"sleep {SLOW}; exec"))
+    tool.chmod(0o755)
+    for given in (None, forks):
+        run = measure(AUDIT, with_names(boxes, count), str(tool), given, kex, count)
+        part = f"audit, {count} boxes that take {SLOW} s, {f'{given} forks' if given else 'own choice'}"
+        yield from (Line(part, "wall", run.wall, unit="s"), Line(part, "control node's CPU", run.cpu, unit="s"),
+                    Line(part, "memory, all processes", run.memory, unit="MiB"))
+
+
 def with_names(boxes: Boxes, names: int) -> Path:
-    """The same boxes under more names."""
+    """The same boxes under other names, also more of them."""
     document = json.loads(boxes.inventory(**VARIABLES).read_text())
     hosts = list(document["all"]["hosts"].values())
     document["all"]["hosts"] = {f"name{number:04}": hosts[number % len(hosts)] for number in range(names)}
@@ -166,7 +181,7 @@ def with_names(boxes: Boxes, names: int) -> Path:
     return path
 
 
-def lines(hosts: int, names: int, forks: int, kexes: tuple[str, ...], folder: Path) -> Iterator[Line]:
+def lines(hosts: int, names: int, slow_ones: int, forks: int, kexes: tuple[str, ...], folder: Path) -> Iterator[Line]:
     """Each when it is measured. ``kexes``: the key exchanges to ask for, "" for ssh's own choice."""
     boxes = Boxes(folder)
     try:
@@ -186,13 +201,15 @@ def lines(hosts: int, names: int, forks: int, kexes: tuple[str, ...], folder: Pa
                 Line(part, "memory, the largest process", ours.largest, theirs.largest, "MiB"),
             )
             if names:
-                many = measure(program, with_names(boxes, names), tool, forks, kex, names)
+                many = measure(program, with_names(boxes, names), tool, None, kex, names)
                 yield from (
                     at_most(part, f"control node's CPU, {names} names", many.cpu, "s", NAMES_CPU),
                     at_most(part, f"memory, {names} names, all processes", many.memory, "MiB", NAMES_MEMORY),
                     at_most(part, f"memory, {names} names, the largest process", many.largest, "MiB", NAMES_MEMORY),
                     Line(part, f"wall, {names} names", many.wall, unit="s"),
                 )
+        if slow_ones:
+            yield from slow(boxes, slow_ones, forks, kexes[-1])
     finally:
         boxes.stop()
 
@@ -201,8 +218,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=200)
     parser.add_argument("--names", type=int, default=1000, help="0: leave this part out")
-    parser.add_argument("--forks", type=int, default=Options().workers(10_000),
-                        help="of both sides; default: what an audit takes here")
+    parser.add_argument("--slow", type=int, default=60, help="boxes that take their time; 0: leave this part out")
+    parser.add_argument("--forks", type=int, default=5, help="of both sides; default: Ansible's own")
     parser.add_argument("--kex", choices=list(KEXES), default="both", help="which key exchange is asked for")
     parser.add_argument("--measure", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -214,7 +231,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))     # so that the boxes end with it
     folder, missed = Path(tempfile.mkdtemp(prefix="bench-audit-")), False
     try:
-        for line in lines(args.hosts, args.names, args.forks, KEXES[args.kex], folder):
+        for line in lines(args.hosts, args.names, args.slow, args.forks, KEXES[args.kex], folder):
             print(shown(line), flush=True)
             missed = missed or line.good is False
     finally:

@@ -118,10 +118,10 @@ def test_unusable_options(given: dict[str, object]) -> None:
 
 
 def test_how_many_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    for processors, expected in ((1, 6), (2, 6), (8, 24), (128, 50)):
+    for processors, expected in ((1, (2, 8)), (2, (3, 16)), (8, (9, 50)), (128, (50, 50))):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, count=processors: set(range(count)))
-        assert Options().workers(1000) == expected
-        assert Options().workers(4) == 4 and Options(forks=80).workers(1000) == 80
+        assert Options().turns(1000) == expected
+        assert Options().turns(2) == (2, 2) and Options(forks=80).turns(1000) == (80, 80)
 
 
 @pytest.mark.parametrize("ship", [False, True])

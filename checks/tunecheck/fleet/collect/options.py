@@ -14,10 +14,10 @@ __all__ = ["KEPT", "TOOLS", "Collected", "Options"]
 TOOLS = ("/usr/local/sbin/tunecheck", "/opt/tunecheck/bin/tunecheck")
 #: What the box's own timer leaves, replaced as a whole.
 KEPT = "/var/lib/tunecheck/snapshot.json"
-#: Boxes asked at a time: so many for each processor of the control node, but at least and at most. Each costs 11 MiB
-#: while it is asked: 10 of an Ansible worker, the rest of its ssh. More do not make short snapshots faster, for the
-#: processors are busy with ssh and the workers (1,000 boxes on two of them: 52 s with 6, 48 s with 50).
-_PER_PROCESSOR, _FEWEST_FORKS, _MOST_FORKS = 3, 6, 50
+#: Boxes asked at a time: one for each processor of the control node and one more, as long as they answer at once; while
+#: boxes only wait (see callbacks/tunecheck_answers.py) so many for each processor, but no more than this. Each costs 11
+#: MiB while it is asked: 10 of an Ansible worker, the rest of its ssh.
+_SPARE, _WAITING_PER_PROCESSOR, _MOST = 1, 8, 50
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,17 @@ class Options:
         if bad:
             raise UsageError(f"{bad[0]!r}: expected an absolute path without blanks and quotes")
 
-    def workers(self, hosts: int) -> int:
-        """How many boxes are asked at a time."""
-        here = _PER_PROCESSOR * len(os.sched_getaffinity(0))
-        return min(hosts, self.forks or min(_MOST_FORKS, max(_FEWEST_FORKS, here)))
+    def turns(self, hosts: int) -> tuple[int, int]:
+        """How many boxes are asked at a time: at least, and at most where they only wait."""
+        here = len(os.sched_getaffinity(0))
+        most = self.forks or min(_MOST, _WAITING_PER_PROCESSOR * here)
+        return min(hosts, self.forks or here + _SPARE, most), min(hosts, most)
 
     def until(self, hosts: int) -> float:
         """Seconds after which stragglers are given up."""
-        rounds = -(-hosts // self.workers(hosts))
-        return self.overall if self.overall is not None else 60 + 0.1 * hosts + rounds * (self.deadline + 10)
+        fewest, most = self.turns(hosts)
+        rounds = -(-hosts // most)
+        return self.overall if self.overall is not None else 60 + 0.5 * hosts / fewest + rounds * (self.deadline + 10)
 
 
 @dataclass(frozen=True)

@@ -34,11 +34,11 @@ def lay_out(folder: Path, nonce: str, options: Options, hosts: Sequence[str], sh
     if ship:
         (folder / "collector").write_bytes(collector())
     lines = (HERE / ("ship.yml" if ship else "play.yml")).read_text(encoding="utf-8").splitlines(keepends=True)
-    text = "".join(_with(line, nonce, options, options.workers(len(hosts)), wrapper, ship) for line in lines)
+    text = "".join(_with(line, nonce, options, options.turns(len(hosts))[0], wrapper, ship) for line in lines)
     (project / "play.yml").write_text(text, encoding="utf-8")
 
 
-def _with(line: str, nonce: str, options: Options, forks: int, wrapper: Path, ship: bool) -> str:
+def _with(line: str, nonce: str, options: Options, turns: int, wrapper: Path, ship: bool) -> str:
     """Text for text, without templates: Ansible would fill them in anew for every host."""
     if line.startswith(_SETTINGS):
         return (f"{_SETTINGS.replace('0', nonce)}limit={max(1, int(options.deadline * _ON_THE_BOX))} "
@@ -50,7 +50,7 @@ def _with(line: str, nonce: str, options: Options, forks: int, wrapper: Path, sh
         # Behind bounded_ssh's own deadline: for a connection that is not ssh.
         return f"      timeout: {int(options.deadline) + 10}\n"
     if line.startswith("      throttle: "):
-        return f"      throttle: {forks}\n"
+        return f"      throttle: {turns}\n"
     if "'LOADER'" in line:
         return line.replace("LOADER", LOADER)
     return line.replace('"{{ playbook_dir }}/bounded_ssh"', f'"{wrapper}"')

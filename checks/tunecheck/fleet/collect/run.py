@@ -127,10 +127,12 @@ class _Run:
         self._thread.start()
 
     def _made(self, inventory: str, limit: str | None, options: Options, hosts: int, ship: bool) -> Any:
+        fewest, most = options.turns(hosts)
         env = environment(self._folder, {
             processes.MARK: self._folder, "TUNECHECK_SECONDS": f"{options.deadline:.0f}",
             "TUNECHECK_CONNECT": f"{options.connect:.0f}", "TUNECHECK_KIB": str(options.max_kib * (4 if ship else 1)),
             **({"TUNECHECK_SEND": f"{self._folder}/collector"} if ship else {}),
+            **({"TUNECHECK_FEWEST": str(fewest)} if fewest < most else {}),
             "ANSIBLE_STDOUT_CALLBACK": "tunecheck_answers",
             "TUNECHECK_KEX": kex.offered(options.ssh_kex, kex.client()),
         })
@@ -138,7 +140,7 @@ class _Run:
         # a file. ``settings`` would be discarded with suppress_env_files, so the deadline is an argument.
         runner = import_module("ansible_runner.interface").init_runner(
             private_data_dir=self._folder, ident="audit", playbook="play.yml", inventory=inventory, limit=limit,
-            forks=options.workers(hosts), event_handler=self._take, cancel_callback=lambda: self._stopped, quiet=True,
+            forks=most, event_handler=self._take, cancel_callback=lambda: self._stopped, quiet=True,
             suppress_env_files=True, timeout=max(1, int(self._until - time.monotonic())) + 5)
         # What ansible-runner adds is kept, but for its callback (ours is made of it), for the operator's own, which it
         # would write through, and for HOST_KEY_CHECKING=False: whether a box has to prove that it is the one stays a
