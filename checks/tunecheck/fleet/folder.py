@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -102,9 +103,7 @@ class Folder:
                 continue
             file = self.files[host][1]
             try:
-                if file.stat().st_size > MAX_BYTES:
-                    raise ValueError(f"larger than {MAX_BYTES >> 20} MiB")
-                content = file.read_bytes()
+                content = _content(file)
             except OSError as error:
                 # Nothing is wrong with what it says, only nobody has heard it.
                 yield Answer(host, group, _status(error), reason=f"{file} cannot be read ({error.strerror})")
@@ -127,6 +126,22 @@ class Folder:
                           reason=f"{Path(self.path, group)} could not be read when this audit began")
         before = "; it was in the last audit" if (host, group) in self.absent else ""
         return Answer(host, group, "unreachable", reason=f"no file {host}.json in {self.path}{before}")
+
+
+def _content(file: Path) -> bytes:
+    """ValueError where it is no snapshot by its size or kind."""
+    # Without O_NONBLOCK a FIFO would make us wait for ever.
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("is no file but a folder, pipe or device")
+        if found.st_size > MAX_BYTES:
+            raise ValueError(f"larger than {MAX_BYTES >> 20} MiB")
+        with open(descriptor, "rb", closefd=False) as stream:
+            return stream.read(MAX_BYTES + 1)
+    finally:
+        os.close(descriptor)
 
 
 def _status(error: OSError) -> Status:

@@ -291,6 +291,17 @@ def test_with_an_inventory_a_host_may_be_in_the_folder_that_may_not_be_read(flee
         "refused", f"no file gpu9.json in {fleet.files}, and {fleet.files}/rack1 cannot be read (Permission denied)")
 
 
+def test_a_pipe_among_the_snapshots_spoils_only_its_own_row(fleet: Fleet) -> None:
+    """It is not waited for, though nobody ever writes into it."""
+    (fleet.files / "gpu3.json").unlink()
+    os.mkfifo(fleet.files / "gpu3.json")
+    (fleet.files / "gpu4.json").mkdir()
+    answers = {answer.host: answer for answer in Folder.read(str(fleet.files)).answers(
+        {f"gpu{number}": "ungrouped" for number in (1, 2, 3, 4)})}
+    assert [answers[f"gpu{number}"].status for number in (1, 2, 3, 4)] == ["ok", "ok", "garbled", "garbled"]
+    assert "gpu3.json: is no file but a folder, pipe or device" in answers["gpu3"].reason
+
+
 def test_a_top_folder_that_may_not_be_read_is_a_usage_error(nobody: Fleet) -> None:
     nobody.files.chmod(0o700)
     for folder in ("boxes", "boxes/deeper"):
