@@ -25,7 +25,7 @@ def blame(fact: str, host: str, json_to: str | None, store_url: str | None) -> N
     with opened(store_url) as store:
         names.host(store, host)
         names.fact(store, fact, host)
-        rows = [BlameRow(span.value, span.since, span.before, span.receipt, span.fact if fact.endswith(".") else "")
+        rows = [BlameRow(span.fact, span.value, span.since, span.before, span.receipt)
                 for span in store.blame(fact, host)]
     history(f"{host}  {fact}, newest first", list(rows), json_to, "blame",
             names.no_values(fact, host), host=host, fact=fact)

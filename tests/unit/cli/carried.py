@@ -101,9 +101,10 @@ class Fleet:
                 "LC_ALL": "C.UTF-8"}
 
     def popen(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
-        """A process of its own."""
-        env = {**self.env, **options.pop("env", {})}
-        return subprocess.Popen([sys.executable, "-m", "tunecheck", *arguments], cwd=self.folder, env=env, text=True,
+        """A process of its own. ``program``: Python in place of the command."""
+        env, program = {**self.env, **options.pop("env", {})}, options.pop("program", "")
+        started = ["-c", program] if program else ["-m", "tunecheck"]
+        return subprocess.Popen([sys.executable, *started, *arguments], cwd=self.folder, env=env, text=True,
                                 **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
                                    **options})
 

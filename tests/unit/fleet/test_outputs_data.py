@@ -57,8 +57,8 @@ def test_the_document_holds_everything() -> None:
 
 def test_lists_keep_to_their_schema() -> None:
     rows = [FleetRow("gpu1", "a", "ok"), DriftRow("gpu1", "a", "smt", None, {"on": 1}, since()),
-            HistoryRow("smt", "on", since(), None, 3, WHEN), BlameRow("on", since(), None, Change("r", WHEN)),
-            BlameRow("on", since())]
+            HistoryRow("smt", "on", since(), None, 3, WHEN), BlameRow("smt", "on", since(), None, Change("r", WHEN)),
+            BlameRow("smt", "on", since())]
     data = list_document("blame", rows, host="gpu1", fact="smt")
     jsonschema.validate(json.loads(json.dumps(data)), SCHEMAS["fleet-list-1.json"])
     kept = Waiver(1, "smt", "gpu1", None, None, None, "why", "kim", WHEN), Volatile("smt", 3, 0.5, 0.1)

@@ -14,7 +14,7 @@ from tests.unit.fleet.reports import DAY, WHEN, cause, example, fleet, head, hos
 from tunecheck.fleet.model import Change
 from tunecheck.fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_text
 from tunecheck.fleet.outputs.terminal import terminal
-from tunecheck.fleet.outputs.words import ago, fold, gaps, interval, shown, shown_apart
+from tunecheck.fleet.outputs.words import ago, fold, gaps, interval, measured, shown, shown_apart
 from tunecheck.fleet.verdict import Since, Split
 from tunecheck.report.terminal import Style
 
@@ -155,10 +155,10 @@ def test_hosts_that_say_the_same_are_together() -> None:
 
 
 def test_lists_say_since_when_and_who() -> None:
-    rows = [BlameRow("off", since(), "on", Change("0a1b", WHEN - 3600, "applied")),
-            BlameRow("on", since(340, 339), "off"), BlameRow("off", since(300, None))]
+    rows = [BlameRow("smt", "off", since(), "on", Change("0a1b", WHEN - 3600, "applied")),
+            BlameRow("smt", "on", since(340, 339), "off"), BlameRow("smt", "off", since(300, None))]
     text = list_text("smt on gpu001", rows, Style(80), NOW)
-    assert text.splitlines()[1] == "on -> off"
+    assert text.splitlines()[1] == "smt: on -> off"
     assert "our own roles: run 0a1b at 2026-11-21 04:00 UTC by the box's clock, applied" in " ".join(text.split())
     assert "out of band" in text and "it was so when the box was first seen" in text
     drift = list_text("drift", [DriftRow("gpu001", "h100-a", "smt", "on", None, since(), True)], Style(0), NOW)
@@ -174,6 +174,18 @@ def test_lists_say_since_when_and_who() -> None:
     assert list_text("drift", [], Style(80), NOW, "no value changed") == "drift\nno value changed\n"
     bad = DriftRow(reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, since())
     assert "\x1b" not in list_text(reports.HOSTILE, [bad], Style(0), NOW)
+
+
+def test_a_number_that_means_nothing_alone_has_its_unit() -> None:
+    """Power as checks say it, in watts; JSON keeps the fact as it is. Not lanes, which the fact's name tells."""
+    limit = "gpu.power_limit"
+    assert [measured(limit, value) for value in ({"600000": 7, "402500": 1}, 450000, None, {}, {"odd": 1}, True)] == [
+        "{600 W:7, 402.5 W:1}", "450 W", None, {}, {"odd": 1}, True]
+    assert measured("memlock.tunecheck", 8388608) == "8388608 bytes" and measured("gpu.bar1", {"131072": 8}) == (
+        "{131072 MiB:8}")
+    assert measured("pcie.width", {"16": 8}) == {"16": 8} and measured("no.such.fact", 5) == 5
+    moved = DriftRow("gpu1", "a", limit, {"600000": 8}, {"600000": 7, "450000": 1}, since())
+    assert "gpu.power_limit: {600 W:8} -> {600 W:7, 450 W:1}" in list_text("drift", [moved], Style(0), NOW)
 
 
 def test_any_time_and_name_is_survived() -> None:

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from ... import __version__
 from ...report.junit import legal
 from ..verdict import Cause, FleetReport, HostRow, Split
-from .words import change, coverage, fold, groups, interval, kind, lasts, natural, shown_apart
+from .words import change, coverage, fold, groups, interval, kind, lasts, measured, natural, shown_apart
 
 __all__ = ["junit"]
 
@@ -118,7 +118,8 @@ def _told(cause: Cause) -> str:
 
 
 def _divided(split: Split) -> str:
-    told = zip(shown_apart([value for value, _ in split.shares[:10]], 60), split.parts, strict=False)
+    values = [measured(split.fact, value) for value, _ in split.shares[:10]]
+    told = zip(shown_apart(values, 60), split.parts, strict=False)
     shares = " / ".join(f"{value} on {count}" + (f" ({fold(names[:_NAMED])})" if names else "")
                         for value, (_, count, names) in told)
     return f"{shares}{f'; {split.note}' if split.note else ''}"

@@ -15,7 +15,7 @@ from ..store.rows import Volatile, Waiver
 from ..verdict import Since
 from .document import since_of
 from .terminal import entry
-from .words import ago, clock, interval, shown, shown_apart
+from .words import ago, clock, interval, measured, shown, shown_apart
 
 __all__ = ["BlameRow", "DriftRow", "FleetRow", "HistoryRow", "Row", "list_document", "list_text"]
 
@@ -66,13 +66,13 @@ class HistoryRow:
 @dataclass(frozen=True)
 class BlameRow:
     """A value of one fact on one box with what changed it: ``change`` is our own run at that time, None: out of band.
-    A value that was there when the box was first seen is blamed on nobody. ``fact``: where a family was asked for."""
+    A value that was there when the box was first seen is blamed on nobody."""
 
+    fact: str
     value: Any
     since: Since
     before: Any = None
     change: Change | None = None
-    fact: str = ""
 
 
 Row = FleetRow | DriftRow | HistoryRow | BlameRow
@@ -89,14 +89,14 @@ def list_text(title: str, rows: Sequence[Row], style: Style, now: float | None =
             lines += _fleet(row, style, now)
         elif isinstance(row, DriftRow):
             lines += entry("", [f"since {interval(row.since, now)}{', by our own roles' * row.intended}"], style,
-                           f"{row.host} ({row.group})  {row.fact}: {' -> '.join(shown_apart((row.before, row.value)))}")
+                           f"{row.host} ({row.group})  {row.fact}: {_from_to(row.fact, row.before, row.value)}")
         elif isinstance(row, HistoryRow):
             until = f", until #{row.gone}" + (f" ({ago(row.gone_at, now)})" if row.gone_at is not None else "")
             lines += entry("", [f"since {interval(row.since, now)}{until if row.gone is not None else ', still so'}"],
                            style, f"{row.fact}: {_moved(row)}")
         else:
             lines += entry("", [f"since {interval(row.since, now)}", _by(row)], style,
-                           f"{f'{row.fact}: ' if row.fact else ''}{_moved(row)}")
+                           f"{row.fact}: {_moved(row)}")
     return "\n".join(lines if rows else [*lines, empty]) + "\n"
 
 
@@ -127,8 +127,12 @@ def _fleet(row: FleetRow, style: Style, now: float) -> list[str]:
 def _moved(row: HistoryRow | BlameRow) -> str:
     """The value, with what it was before; without it where the box was not seen before."""
     if row.since.after is None and row.before is None:
-        return shown(row.value)
-    return " -> ".join(shown_apart((row.before, row.value)))
+        return shown(measured(row.fact, row.value))
+    return _from_to(row.fact, row.before, row.value)
+
+
+def _from_to(fact: str, before: Any, value: Any) -> str:
+    return " -> ".join(shown_apart((measured(fact, before), measured(fact, value))))
 
 
 def _by(row: BlameRow) -> str:

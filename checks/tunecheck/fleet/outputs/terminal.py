@@ -22,6 +22,7 @@ from .words import (
     interval,
     kind,
     lasts,
+    measured,
     shown_apart,
     titled,
 )
@@ -156,7 +157,7 @@ def _needs(cause: Cause) -> str:
 
 
 def _split(split: Split, style: Style, verbose: bool) -> list[str]:
-    told = shown_apart([value for value, _ in split.shares[:6]], 60)
+    told = shown_apart([measured(split.fact, value) for value, _ in split.shares[:6]], 60)
     parts = list(zip(told, split.parts, strict=False))
     shares = " / ".join(f"{value} x{count}" for value, (_, count, _) in parts)
     more = f" / {len(split.shares) - 6} more values" if len(split.shares) > 6 else ""

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from ...facts.registry import entry_of
 from ..verdict import Cause, FleetReport, HostRow, Since, Waived
 
 __all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "SEVERITIES", "STATUSES", "ago", "change", "clock", "compared", "coverage",
-           "days", "fold", "gaps", "groups", "interval", "kind", "lasts", "natural", "shown", "shown_apart", "titled"]
+           "days", "fold", "gaps", "groups", "interval", "kind", "lasts", "measured", "natural", "shown", "shown_apart",
+           "titled"]
 
 SEVERITIES = ("high", "medium", "low")
 #: What a cause can be, in a word; those of NOT_DRIFT do not count.
@@ -29,6 +31,9 @@ _WHOLE, _ALIKE = 1 << 20, 20
 _DIGITS = re.compile(r"\d{1,15}")
 #: Seconds in a unit, the largest first.
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
+#: Of a number that means nothing without it; "16 lanes" or "8 GPUs" a fact's name says itself.
+_WITH_UNIT = ("mW", "MHz", "bytes", "KiB", "MiB", "GiB", "s")
+_NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?")
 _BARE = re.compile(r"[^\s{}\[\]:,\"]{1,160}")
 
 
@@ -61,6 +66,24 @@ def shown_apart(values: Sequence[Any], longest: int = _LONGEST_VALUE) -> list[st
     return found
 
 
+def measured(fact: str, value: Any) -> Any:
+    """The value of that fact; a number with its unit, in which checks give it too, also one that is counted: "450 W",
+    "{600 W:7, 450 W:1}"."""
+    entry = entry_of(fact)
+    unit = entry.unit if entry is not None else ""
+    if unit not in _WITH_UNIT or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return _in(unit, value)
+    if isinstance(value, dict) and value and all(_NUMBER.fullmatch(each) for each in value):
+        return "{" + ", ".join(f"{_in(unit, float(each))}:{_text(count, 1)}" for each, count in value.items()) + "}"
+    return value
+
+
+def _in(unit: str, number: float) -> str:
+    return f"{number / 1000:.10g} W" if unit == "mW" else f"{number:.15g} {unit}"
+
+
 def _alike(texts: Sequence[str]) -> int:
     """How many characters all begin with."""
     first, last = min(texts), max(texts)
@@ -82,7 +105,8 @@ def change(cause: Cause) -> str:
     """"pt -> (absent)"; of a check that knows no values, what it says."""
     if cause.before is None and cause.value is None:
         return cause.text or "(absent)"
-    return " -> ".join(shown_apart((cause.before, cause.value))) if cause.before != cause.value else shown(cause.value)
+    before, value = measured(cause.fact, cause.before), measured(cause.fact, cause.value)
+    return " -> ".join(shown_apart((before, value))) if cause.before != cause.value else shown(value)
 
 
 def titled(cause: Cause) -> str:
