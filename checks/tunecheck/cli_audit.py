@@ -49,7 +49,7 @@ _TERMINATED = 143
               "host counts as incomplete; default: 1h, with --from 7d.")
 @click.option("--timeout", metavar="TIME", default="90s", show_default=True, help="How long one box may take.")
 @click.option("--forks", type=click.IntRange(1, 1000), metavar="N",
-              help="How many boxes at a time; default: one more than processors, up to 8 for each while boxes wait.")
+              help="How many boxes at a time; default: one more than processors, 3 more for each while boxes wait.")
 @click.option("--ssh-kex", type=click.Choice(["curve25519"]),
               help="Ask for this key exchange first; see: tunecheck fleet doctor.")
 @click.option("--new", is_flag=True, help="Begin anew, also where an audit was cut off less than 6 hours ago.")

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,15 +94,15 @@ class Got(dict[str, Answer]):
 
 
 @pytest.fixture(autouse=True)
-def own_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Whatever an audit leaves, running or on disk, is found."""
-    folder = tmp_path / "t"
-    folder.mkdir()
-    monkeypatch.setenv("TMPDIR", str(folder))
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
-    yield folder
-    assert not [path.name for path in folder.glob("tunecheck-audit-*")]
-    assert not _running(folder)
+def own_tmp(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Whatever an audit leaves, running or on disk, is found. As short as an operator's: there are sockets in it."""
+    with tempfile.TemporaryDirectory(prefix="t-") as name:
+        folder = Path(name)
+        monkeypatch.setenv("TMPDIR", name)
+        monkeypatch.setattr("tempfile.tempdir", name)
+        yield folder
+        assert not [path.name for path in folder.glob("tunecheck-audit-*")]
+        assert not _running(folder)
 
 
 def _running(folder: Path) -> list[str]:

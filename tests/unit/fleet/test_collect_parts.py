@@ -118,7 +118,7 @@ def test_unusable_options(given: dict[str, object]) -> None:
 
 
 def test_how_many_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    for processors, expected in ((1, (2, 8)), (2, (3, 16)), (8, (9, 50)), (128, (50, 50))):
+    for processors, expected in ((1, (2, 5)), (2, (3, 9)), (8, (9, 33)), (128, (50, 50))):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, count=processors: set(range(count)))
         assert Options().turns(1000) == expected
         assert Options().turns(2) == (2, 2) and Options(forks=80).turns(1000) == (80, 80)

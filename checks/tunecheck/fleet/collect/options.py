@@ -14,10 +14,10 @@ __all__ = ["KEPT", "TOOLS", "Collected", "Options"]
 TOOLS = ("/usr/local/sbin/tunecheck", "/opt/tunecheck/bin/tunecheck")
 #: What the box's own timer leaves, replaced as a whole.
 KEPT = "/var/lib/tunecheck/snapshot.json"
-#: Boxes asked at a time: one for each processor of the control node and one more, as long as they answer at once; while
-#: boxes only wait (see callbacks/tunecheck_answers.py) so many for each processor, but no more than this. Each costs 11
-#: MiB while it is asked: 10 of an Ansible worker, the rest of its ssh.
-_SPARE, _WAITING_PER_PROCESSOR, _MOST = 1, 8, 50
+#: Boxes asked at a time: one for each processor of the control node and one more, while they answer at once; beside
+#: those that only wait (callbacks/tunecheck_answers.py) three more for each processor, but no more in all than this.
+#: Each costs 11 MiB while it is asked: 10 of an Ansible worker, the rest of its ssh.
+_SPARE, _MORE_PER_PROCESSOR, _MOST = 1, 3, 50
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,11 @@ class Options:
 
     def turns(self, hosts: int) -> tuple[int, int]:
         """How many boxes are asked at a time: at least, and at most where they only wait."""
+        if self.forks:
+            return min(hosts, self.forks), min(hosts, self.forks)
         here = len(os.sched_getaffinity(0))
-        most = self.forks or min(_MOST, _WAITING_PER_PROCESSOR * here)
-        return min(hosts, self.forks or here + _SPARE, most), min(hosts, most)
+        fewest = min(_MOST, here + _SPARE)
+        return min(hosts, fewest), min(hosts, _MOST, fewest + _MORE_PER_PROCESSOR * here)
 
     def until(self, hosts: int) -> float:
         """Seconds after which stragglers are given up."""

@@ -23,6 +23,8 @@ _QUIET = {
     "ANSIBLE_DEPRECATION_WARNINGS": "false", "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
     "ANSIBLE_DEVEL_WARNING": "false", "ANSIBLE_SYSTEM_WARNINGS": "false",
 }
+#: ansible-core 2.21 listens there on a socket, at "pymp-12345678/listener-12345678"; its whole path has 107 bytes.
+_SHORT = 70
 
 
 def environment(run: str, extra: dict[str, str]) -> dict[str, str]:
@@ -33,5 +35,7 @@ def environment(run: str, extra: dict[str, str]) -> dict[str, str]:
         kept["ANSIBLE_CONFIG"] = str(Path(kept["ANSIBLE_CONFIG"]).expanduser().absolute())
     elif Path("ansible.cfg").is_file():
         kept["ANSIBLE_CONFIG"] = str(Path("ansible.cfg").absolute())
+    if len(run) <= _SHORT:
+        kept["TMPDIR"] = run        # what a killed Ansible leaves goes with its folder
     path = os.pathsep.join((str(Path(beside("ansible-playbook")).parent), os.environ.get("PATH", os.defpath)))
     return {**kept, "PATH": path, "ANSIBLE_LOCAL_TEMP": f"{run}/tmp", **_QUIET, **extra}

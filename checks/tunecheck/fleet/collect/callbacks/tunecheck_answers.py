@@ -11,7 +11,7 @@ And how many boxes are asked at a time (see Turns), which Ansible takes for a co
 from __future__ import annotations
 
 import os
-import signal
+import threading
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -28,85 +28,103 @@ extends_documentation_fragment:
   - default_callback
 """
 _SECONDS = 0.02
-#: A box that has been asked for so long (seconds) has been connected to, and now only waits for itself. On a processor
-#: with nothing else to do an answer that lies ready takes 0.1 s.
-_WAITS, _TICK = 0.5, 0.25
+#: A box that has been asked for so long (seconds) only waits for itself, or for the network.
+_WAITS = 1.0
+#: How often it is looked (seconds), what share of the processors then has nothing to do (a mean in which this look has
+#: that weight), and between which shares nothing is changed.
+_TICK, _WEIGHT, _BUSY, _IDLE = 0.25, 0.2, 0.25, 0.5
 
 
 class Turns:
-    """A box that only waits costs this machine memory and no processor, and another is asked beside it: so that slow
-    boxes do not hold up the rest, nor one that never answers. Boxes that answer at once keep the processors busy with
-    a few, and the memory small. Between the ``fewest`` and the play's own forks."""
+    """How many boxes are asked at a time: ``fewest``, and up to ``more`` beside them, one for each box that has only
+    waited for longer than _WAITS, and some while processors idle. Each costs 11 MiB. Boxes that answer at once keep the
+    processors busy with few; slow ones are asked side by side, and one that never answers takes nobody's turn. After
+    ``longest`` seconds it is no box that waits but a worker that somebody has killed."""
 
-    def __init__(self, fewest: int) -> None:
-        self._fewest = fewest
+    def __init__(self, fewest: int, more: int, longest: float) -> None:
+        self._fewest, self._more, self._longest = fewest, more, longest
         self._began: dict[str, float] = {}
-        self._task: Any = None
+        self._idle, self._extra = 0.0, 0
 
-    def task(self, task: Any) -> None:
-        """What Ansible is about to ask a box; of all boxes it is the same object. It reads ``throttle`` of it whenever
-        it looks whether there is room for one more."""
-        if self._task is None:
-            # Where nobody answers there are no events either. Ansible's workers do not inherit the timer, and refuse a
-            # task with a timeout where they find a handler.
-            os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGALRM, signal.SIG_DFL))
-            signal.signal(signal.SIGALRM, lambda *_: self._set())
-            signal.setitimer(signal.ITIMER_REAL, _TICK, _TICK)
-        self._task = task
-        self._set()
-
-    def began(self, host: str) -> None:
-        self._began[host] = time.monotonic()
+    def began(self, host: str, now: float) -> None:
+        self._began[host] = now
 
     def ended(self, host: str) -> None:
         self._began.pop(host, None)
-        self._set()
 
-    def over(self) -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+    def looked(self, idle: float) -> None:
+        """``idle``: the share of the processors' time since the last look in which they had nothing to do."""
+        self._idle += _WEIGHT * (idle - self._idle)
+        self._extra += (self._idle > _IDLE) - (self._idle < _BUSY)
+        self._extra = max(0, min(self._more, self._extra))
 
-    def _set(self) -> None:
-        now = time.monotonic()
-        waiting = sum(now - began > _WAITS for began in tuple(self._began.values()))
-        self._task.throttle = min(self._fewest + waiting, context.CLIARGS["forks"])
+    def now(self, now: float) -> int:
+        waiting = sum(_WAITS < now - began < self._longest for began in tuple(self._began.values()))
+        return self._fewest + min(self._more, waiting + self._extra)
+
+
+def _processors() -> tuple[int, int]:
+    """Of those that we may use, in ticks since boot: with nothing to do, and in all; see proc_stat(5). (0, 0) where
+    that cannot be told."""
+    ours = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    try:
+        with open("/proc/stat", encoding="ascii") as stat:
+            ticks = [list(map(int, words[1:9])) for words in map(str.split, stat) if words[0] in ours]
+    except (OSError, ValueError):
+        return 0, 0
+    return sum(each[3] + each[4] for each in ticks), sum(map(sum, ticks))
 
 
 class CallbackModule(callback_loader.get("awx_display", class_only=True)):  # type: ignore[misc]
     CALLBACK_NAME = "tunecheck_answers"
     #: None where the operator says how many.
-    _turns = Turns(int(os.environ["TUNECHECK_FEWEST"])) if "TUNECHECK_FEWEST" in os.environ else None
+    _turns: Turns | None = None
 
     def v2_playbook_on_play_start(self, play: object) -> None:
         constants.DEFAULT_INTERNAL_POLL_INTERVAL = max(_SECONDS, constants.DEFAULT_INTERNAL_POLL_INTERVAL)
         super().v2_playbook_on_play_start(play)
 
-    def v2_playbook_on_task_start(self, task: object, is_conditional: bool) -> None:
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+        """Of all boxes it is the same object, whose ``throttle`` Ansible reads whenever it looks whether there is room
+        for one more."""
         self.set_task(task)
-        if self._turns:
-            self._turns.task(task)
+        if self._turns is None and "TUNECHECK_FEWEST" in os.environ:
+            fewest = int(os.environ["TUNECHECK_FEWEST"])
+            self._turns = Turns(fewest, context.CLIARGS["forks"] - fewest, float(os.environ["TUNECHECK_SECONDS"]) + 20)
+            threading.Thread(target=self._watch, args=(task, self._turns), daemon=True).start()
 
     def v2_runner_on_start(self, host: Any, task: object) -> None:
         self._host_start[host.get_name()] = datetime.now(UTC)
         if self._turns:
-            self._turns.began(host.get_name())
+            self._turns.began(host.get_name(), time.monotonic())
 
     def v2_runner_on_ok(self, result: Any) -> None:
-        self._answered(result)
+        self._ended(result)
         super().v2_runner_on_ok(result)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        self._answered(result)
+        self._ended(result)
         super().v2_runner_on_failed(result, ignore_errors)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
-        self._answered(result)
+        self._ended(result)
         super().v2_runner_on_unreachable(result)
 
-    def v2_playbook_on_stats(self, stats: object) -> None:
-        if self._turns:
-            self._turns.over()
-        super().v2_playbook_on_stats(stats)
+    def v2_runner_on_skipped(self, result: Any) -> None:
+        self._ended(result)
+        super().v2_runner_on_skipped(result)
 
-    def _answered(self, result: Any) -> None:
+    def _ended(self, result: Any) -> None:
         if self._turns:
             self._turns.ended(result.host.get_name())
+
+    @staticmethod
+    def _watch(task: Any, turns: Turns) -> None:
+        """In a thread, for where no box answers there are no events either. Ansible's workers do not inherit it."""
+        idle, total = _processors()
+        while True:
+            time.sleep(_TICK)
+            before, (idle, total) = (idle, total), _processors()
+            if total > before[1]:
+                turns.looked((idle - before[0]) / (total - before[1]))
+            task.throttle = turns.now(time.monotonic())
