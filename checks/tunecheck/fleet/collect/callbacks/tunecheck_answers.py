@@ -32,7 +32,7 @@ _SECONDS = 0.02
 _WAITS = 1.0
 #: How often it is looked (seconds), what share of the processors then has nothing to do (a mean in which this look has
 #: that weight), and between which shares nothing is changed.
-_TICK, _WEIGHT, _BUSY, _IDLE = 0.25, 0.2, 0.25, 0.5
+_TICK, _WEIGHT, _BUSY, _IDLE = 0.25, 0.1, 0.25, 0.55
 
 
 class Turns:
