@@ -21,7 +21,7 @@ __all__ = ["waive"]
 @click.argument("fact", metavar="FACT", required=False)
 @click.option("--host", metavar="HOST", help="On this host; * and ? as in the shell.")
 @click.option("--group", metavar="GROUP", help="In this group.")
-@click.option("--value", metavar="VALUE", help="Only while it has this value (text or JSON); default: any.")
+@click.option("--value", metavar="VALUE", help="Only while it has this value, as in history --json; default: any.")
 @click.option("--until", metavar="TIME", help="30d, 2027-01-31, or never: an accepted state.")
 @click.option("--reason", metavar="TEXT", help="Why it may be so.")
 @click.option("--author", metavar="NAME", help="Who says so; default: you.")

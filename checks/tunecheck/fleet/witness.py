@@ -64,7 +64,8 @@ def ask(inventory: str | Path, failing: Mapping[str, Sequence[Problem]], playboo
         raise UsageError(f"no play {playbook} to compare with: run it in the folder that has site.yml")
     if not failing:
         return ()
-    tagged = roles_by_tag(str(play), hosts, environment(tempfile.gettempdir(), {}))
+    with tempfile.TemporaryDirectory(prefix="tunecheck-witness-") as folder:
+        tagged = roles_by_tag(str(play), hosts, environment(folder, {}))
     claims: list[Claim] = []
     with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
         asked = [(host, problems, pool.submit(_Dry(hosts, play, host, problems, deadline, extra or {}).run))

@@ -65,7 +65,7 @@ class Turns:
 
 def _processors() -> tuple[int, int]:
     """Of those that we may use, in ticks since boot: with nothing to do, and in all; see proc_stat(5). (0, 0) where
-    that cannot be told."""
+    that cannot be told. Without psutil, which Ansible's Python may lack."""
     ours = {f"cpu{number}" for number in os.sched_getaffinity(0)}
     try:
         with open("/proc/stat", encoding="ascii") as stat:
