@@ -16,6 +16,7 @@ from .fact import Fact
 from .gpu_locks import Locks, gpu_locks
 from .iommu import modes
 from .kernel import Kernel, identity, kernel
+from .measured_pass import ABSENT, MeasuredPass, measured_pass
 from .modules import Module, modules, registry_dwords
 from .neighbours import Neighbour, neighbours
 from .nvml import Nvml, nvml
@@ -67,6 +68,7 @@ class HostFacts:
     gpu_locks: Fact[Locks]
     identity: Fact[Identity]
     serving: Fact[Serving]
+    measured_pass: Fact[MeasuredPass] = ABSENT
 
 
 @dataclass(frozen=True)
@@ -151,4 +153,5 @@ def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact
         runtime=runtime(host, asked, spec.runtime),
         identity=identity_of(host),
         serving=serving(host),
+        measured_pass=measured_pass(host),
     )

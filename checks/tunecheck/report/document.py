@@ -31,7 +31,8 @@ def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
         "spec": {"host": frozen.host, "profile": frozen.profile, "digest": frozen.digest} if frozen else None,
         "outcome": outcome,
         # A trial that hung: a server would have hung there, whatever became of the GPUs.
-        "exit_code": HUNG if case.measured and case.measured.hangs else exit_code(outcome),
+        "exit_code": HUNG if case.measured and (case.measured.hangs or case.measured.notes.get("wedged"))
+        else exit_code(outcome),
     }
     if verb != "topo":
         result["trial"] = case.trial

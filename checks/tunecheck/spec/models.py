@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-__all__ = ["Accelerators", "Acs", "Boot", "Cpu", "Driver", "Gpu", "Kernel", "Runtime", "Spec", "schema"]
+__all__ = ["Accelerators", "Acs", "Boot", "Cpu", "Driver", "Gate", "Gpu", "Kernel", "Runtime", "Spec", "schema"]
 
 PciId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{4}:[0-9a-f]{4}$")]
 ModuleName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
@@ -110,6 +110,14 @@ class Gpu(_Part):
     )
 
 
+class Gate(_Part):
+    measured: Literal["each-boot", "on-change", "never"] = Field(
+        default="each-boot",
+        description="when the GPUs are measured before a container starts: at each start; only where no earlier "
+        "measurement of this box as it is holds; or never, which every report warns of",
+    )
+
+
 class Boot(_Part):
     trial: bool = Field(default=True, description="boot a changed configuration once before it becomes the default")
     # 0 would mean "never reboot after a panic": the trial could not come back by itself.
@@ -136,6 +144,7 @@ class Spec(_Part):
     driver: Driver = Driver()
     gpu: Gpu = Gpu()
     runtime: Runtime = Runtime()
+    gate: Gate = Gate()
     boot: Boot = Boot()
 
 

@@ -29,8 +29,8 @@ _GB = 1e6                           # bytes per millisecond -> GB/s
 
 def run(context: Context) -> None:
     """The whole trial on ``ordinals`` (CUDA's numbers), with buffers of ``size`` bytes. Order: data first, because what
-    lies must not be timed. ``quick``: every pair all the same, but fewer sizes and samples, and neither SM copies,
-    ping-pong nor several flows at once: what is proven at every start of a service."""
+    lies must not be timed. ``quick``: every pair all the same, but fewer sizes and samples, and neither SM copies nor
+    several flows at once: what is proven at every start of a service."""
     quick = bool(context.parameters.get("quick"))
     context.beat.phase("driver")
     peers = Peers(Cuda(), context.parameters["ordinals"], context.beat.step, context.parameters.get("size", SIZE))
@@ -54,8 +54,7 @@ def run(context: Context) -> None:
     for a, b in pairs:
         if a < b:
             _both_ways(context, peers, a, b, quick)
-            if not quick:
-                _ping_pong(context, peers, a, b)
+            _ping_pong(context, peers, a, b)
     if len(peers.gpus) > 2 and not quick:
         _flows(context, peers)
 
