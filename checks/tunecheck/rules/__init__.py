@@ -17,6 +17,7 @@ from . import (
     driver_version,
     iommu_mode,
     link_width,
+    measured_pass,
     module_parameter,
     topo_agreement,
     topo_relation,
@@ -53,7 +54,7 @@ _TRIALS = ("p2p", "allreduce")
 #: In the order of a report: what is there, how it hangs together, what is set, what it does.
 RULES = (
     Rule("spec-present", "there is a desired state to judge against", _later("spec-present"), _ALL),
-    Rule("measured-pass", "the GPUs are measured before a container starts", _later("measured-pass"), _ALL),
+    Rule("measured-pass", "the GPUs are measured before a container starts", measured_pass.judge, _ALL),
     Rule("accelerator-count", "as many accelerators as declared, each answering", accelerator_count.judge, _EVERY,
          in_trial=True),
     Rule("topo-relation", "every pair of accelerators is as close as declared", topo_relation.judge, _TOPO),

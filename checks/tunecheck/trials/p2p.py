@@ -72,7 +72,7 @@ def _figures(results: Iterable[Mapping[str, Any]]) -> Iterable[Measurement]:
             method = _METHODS[kind][result["way"].partition(" ")[0]].format(n=len(samples), copies=result["copies"])
             yield measurement(kind, result["way"], "GB/s", method, samples, verified=verified, **where)
         elif kind == "latency" and result["way"] == "pointer chase":
-            yield measurement("latency", "pointer chase", "ns", "7000 dependent loads, 2 MiB, stride 128 B, 1 warm-up, "
+            yield measurement("latency", "pointer chase", "ns", "3000 dependent loads, 2 MiB, stride 128 B, 1 warm-up, "
                               f"mean over {len(samples)} SMs", samples, mean=True, **where)
         elif kind == "latency":
             yield measurement("latency", "ping-pong", "ns", "1000 round trips of a flag, 5 addresses", samples,

@@ -53,7 +53,7 @@ def test_a_healthy_box_is_measured_and_opens(box: Box, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("cuda", "nccl", "code", "says"), [
     ("wrong=0,1,4096", "", 1, "p2p-integrity: GPU0->GPU1"),
-    ("lost=1,0", "", 1, "p2p-integrity: GPU0->GPU1: a flag never arrived"),
+    ("lost=1,0 mhz=20000", "", 1, "p2p-integrity: GPU0->GPU1: a flag never arrived"),
     ("host=0,1", "", 1, "p2p-staged: P2P silently unused: GPU0->GPU1"),
     ("link=0,1,37 link=1,0,37", "", 1, "p2p-bandwidth: switch: GPU0->GPU1 37.0"),
     ("hairpin=1", "", 1, "p2p-duplex: "),
