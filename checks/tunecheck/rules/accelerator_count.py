@@ -1,9 +1,10 @@
-"""accelerator-count: as many accelerators as declared, each of them answers, and the driver has no other GPU."""
+"""accelerator-count: as many accelerators as declared, each of them answers, and the driver has them and no other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from . import wanted_driver
 from .finding import Case, Finding, Remedy
 
 _ID = "accelerator-count"
@@ -41,12 +42,39 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, ", ".join(missing), "fail", "effective", f"the driver has {len(told)} GPUs, of which the "
                       f"PCI tree lacks {len(missing)}: {', '.join(missing)}; {text}", str(count),
                       "every GPU of the driver in the PCI tree", (found.source, "NVML"), _GONE)
+    yield from _without_the_driver(case)
     for index, device in enumerate(found.value):
         if device.answers.value is False:
             yield Finding(_ID, device.bdf, "fail", "effective",
                           f"GPU{index} {device.bdf} is listed but does not answer (its configuration space reads ff): "
                           "it fell off the bus", "ffffffff", "an answering device", (device.answers.source,),
                           Remedy("look for Xid 79 or AER lines in the kernel log; power-cycle the host", (), True))
+
+
+def _without_the_driver(case: Case) -> Iterator[Finding]:
+    """GPUs of the PCI tree that the driver has not, where the specification wants NVIDIA's. A boot on trial need not
+    have a driver yet: the play may install it afterwards."""
+    gpus, said = wanted_driver.gpus(case), case.snapshot.nvml
+    if case.trial or not gpus or not wanted_driver.needs_nvidia(case):
+        return
+    # A board without an address ("gpu 1": lost) may be any of them.
+    whole = said.value is not None and not any(key == "gpus" or key.startswith("gpu ") for key in said.value.errors)
+    lacking, unsure = [], []
+    for gpu in gpus:
+        if said.value is not None and said.value.gpu(gpu.bdf) is not None:
+            continue
+        if whole or gpu.driver.missing or gpu.driver.value not in (None, wanted_driver.NVIDIA):
+            lacking.append(gpu.bdf)
+        elif gpu.driver.value is None:
+            unsure.append(gpu)
+    if lacking:
+        yield Finding(_ID, ", ".join(lacking), "fail", "effective", f"the driver has {len(gpus) - len(lacking)} of the "
+                      f"{len(gpus)} GPUs in the PCI tree, not {', '.join(lacking)}", str(len(gpus) - len(lacking)),
+                      str(len(gpus)), ("/sys/bus/pci/devices", said.source), wanted_driver.install(case))
+    if unsure:
+        yield Finding(_ID, ", ".join(gpu.bdf for gpu in unsure), "unknown", "effective", "whether the driver has "
+                      f"{', '.join(gpu.bdf for gpu in unsure)} is not known: {unsure[0].driver.why()}", "?", "",
+                      (unsure[0].driver.source,))
 
 
 def _told(case: Case) -> list[str]:

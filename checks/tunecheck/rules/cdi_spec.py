@@ -20,9 +20,10 @@ def judge(case: Case) -> Iterator[Finding]:
     wanted = from_runtime.declared(case) or toolkit
     if not specs.value:
         loaded = from_driver.loaded(case)
-        if not wanted or loaded.missing:
-            yield Finding(_ID, "nvidia.com/gpu", "skip", "generated", "no container toolkit is installed" if not wanted
-                          else "no NVIDIA driver is loaded, and no CDI specification is needed")
+        if not wanted:
+            yield Finding(_ID, "nvidia.com/gpu", "skip", "generated", "no container toolkit is installed")
+        elif loaded.missing:
+            yield from_driver.without(case, _ID, "nvidia.com/gpu", loaded.source, "generated")
         elif specs.value is None:
             yield from_driver.unread(_ID, "nvidia.com/gpu", "the CDI specifications", specs)
         else:

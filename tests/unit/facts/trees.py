@@ -89,6 +89,15 @@ class Machine:
         return RecordedHost(self.reads, self.lists, self.realpaths, self.errors, self.runs, self.nvml)
 
 
+def bound(machine: Machine, name: str = "nvidia") -> Machine:
+    """The same machine with that driver on every accelerator."""
+    for bdf in machine.lists[PCI]:
+        if machine.reads[f"{PCI}/{bdf}/class"].startswith(b"0x0302"):
+            machine.errors.pop(f"realpath {PCI}/{bdf}/driver", None)
+            machine.realpaths[f"{PCI}/{bdf}/driver"] = f"/sys/bus/pci/drivers/{name}"
+    return machine
+
+
 def switch(ctl: int | None = 0x001D) -> Machine:
     """PIX: one switch, two downstream ports, an accelerator below each. The root port redirects always."""
     up = "pci0000:00/0000:00:04.0/0000:01:00.0"
