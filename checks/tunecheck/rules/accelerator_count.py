@@ -31,13 +31,20 @@ def judge(case: Case) -> Iterator[Finding]:
     good = count == wanted if wanted is not None else count > 0
     names = ", ".join(device.bdf for device in found.value) or "none"
     text = f"{count} accelerator{'' if count == 1 else 's'} found ({names})"
+    maybe = topology.unidentified
+    # However many of those are accelerators: too many stay too many, too few too few.
+    open_question = maybe and (not count if wanted is None else count <= wanted <= count + len(maybe))
     missing = [bdf for bdf in told if topology.listed is not None and bdf not in topology.listed]
     if topology.doubt:
         yield Finding(_ID, "accelerators", "unknown", "effective", f"{topology.doubt}; {text}", str(count), expected,
                       (f"{found.source}: {names}",))
-    elif not missing or not good:
+    elif not open_question and (not missing or not good):
         yield Finding(_ID, "accelerators", "pass" if good else "fail", "effective", text, str(count), expected,
                       (f"{found.source}: {names}",), None if good else _LOOK if case.frozen else _LOOK_WITHOUT)
+    if maybe:
+        names = ", ".join(each.bdf for each in maybe)
+        yield Finding(_ID, names, "unknown", "effective", f"whether {names} is an accelerator is not known: "
+                      f"{maybe[0].why}; {text}", str(count), expected, tuple(each.why for each in maybe[:8]))
     if missing and not topology.doubt:
         yield Finding(_ID, ", ".join(missing), "fail", "effective", f"the driver has {len(told)} GPUs, of which the "
                       f"PCI tree lacks {len(missing)}: {', '.join(missing)}; {text}", str(count),
