@@ -47,7 +47,8 @@ _FINDING = object_(id={"enum": [rule.id for rule in RULES]}, subject=TEXT, outco
                    layer={"enum": ["declared", "configured", "generated", "effective", "behaviour"]}, message=TEXT,
                    observed=TEXT, expected=TEXT, evidence=listed(TEXT), remedy=_REMEDY)
 _MEASUREMENT = object_(
-    trial={"enum": ["control", "one way", "both ways", "latency", "flows", "allreduce", "soak"]}, what=TEXT,
+    trial={"enum": ["host copy", "own memory", "control", "one way", "both ways", "latency", "flows", "allreduce",
+                    "soak"]}, what=TEXT,
     value=MAYBE_NUMBER, unit={"enum": ["GB/s", "ns", "us", "steps"]}, method={"type": "string", "minLength": 1},
     samples=COUNT, median=MAYBE_NUMBER, p99=MAYBE_NUMBER, spread=MAYBE_NUMBER, verified={"type": "boolean"},
     a=_MAYBE_INT, b=_MAYBE_INT, size=_MAYBE_INT, ranks=_MAYBE_INT, more=mapped(MAYBE_NUMBER))

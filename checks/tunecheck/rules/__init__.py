@@ -47,9 +47,12 @@ _DRIVER = ("host", "preflight", "driver")
 _RUNTIME = ("host", "preflight", "runtime")
 _ALL = (*_EVERY, "driver", "runtime")
 _TOPO = ("topo", "preflight")
+_ALONE = ("alone",)
 _P2P = ("p2p",)
 _REDUCE = ("allreduce",)
 _TRIALS = ("p2p", "allreduce")
+#: What a trial boot and `preflight --full` judge together.
+_MEASURED = (*_ALONE, *_TRIALS)
 
 #: In the order of a report: what is there, how it hangs together, what is set, what it does.
 RULES = (
@@ -144,7 +147,9 @@ RULES = (
     Rule("kernel-taint", "the kernel has not marked itself as damaged", _later("kernel-taint")),
     Rule("kernel-pending", "the next boot starts the running kernel", _later("kernel-pending"), _DRIVER),
     Rule("clocksource", "the kernel reads the time from the CPU's own counter", _later("clocksource")),
-    Rule("trial-hang", "every trial got to its end", _later("trial-hang"), _TRIALS),
+    Rule("trial-hang", "every trial got to its end", _later("trial-hang"), (*_ALONE, *_TRIALS)),
+    Rule("host-copy", "each GPU and the host exchange data, as fast as its links carry", _later("host-copy"), _ALONE),
+    Rule("own-memory", "each GPU's memory holds what is written, at the board's speed", _later("own-memory"), _ALONE),
     Rule("p2p-access", "the driver lets every GPU reach every other one's memory", _later("p2p-access"), _P2P),
     Rule("p2p-integrity", "what a GPU writes to another one arrives, every word", _later("p2p-integrity"), _P2P),
     Rule("p2p-bandwidth", "each pair moves what its way can carry", _later("p2p-bandwidth"), _P2P),
@@ -164,6 +169,6 @@ RULES = (
 def judge(case: Case, verb: str) -> list[Finding]:
     """Every finding of a verb ("topo", "host", "preflight", ...), in the order of RULES."""
     both = verb == "trial" or (verb == "preflight" and case.measured is not None)
-    verbs = {verb, *(_TRIALS if both else ())}
+    verbs = {verb, *(_MEASURED if both else ())}
     chosen = [rule for rule in RULES if verbs & set(rule.verbs) and (rule.in_trial or not case.trial)]
     return [finding for rule in chosen for finding in limited(case, rule.judge(case))]

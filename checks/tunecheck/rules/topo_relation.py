@@ -15,6 +15,13 @@ _MOVE = Remedy("move the boards below one switch, or state the relation this mac
 def judge(case: Case) -> Iterator[Finding]:
     wanted = case.spec.accelerators.relation
     pairs = case.snapshot.topology.pairs
+    maybe = case.snapshot.topology.unidentified
+    if maybe and case.snapshot.topology.devices and wanted is not None:
+        names = ", ".join(each.bdf for each in maybe)
+        yield Finding(_ID, names, "unknown", "effective", f"whether {names} is an accelerator, and how close to the "
+                      f"others, is not known: {maybe[0].why}", "?", wanted)
+        if not pairs:
+            return
     if not pairs:
         yield Finding(_ID, "pairs", "skip", "effective", "fewer than two accelerators: no pair to judge")
         return

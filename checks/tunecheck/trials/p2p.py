@@ -11,7 +11,7 @@ from .evidence import Evidence
 from .measured import Hang, Measured, Measurement, measurement
 from .supervisor import Job, Outcome, Supervisor
 
-__all__ = ["Flows", "hang_of", "p2p", "worker_environment"]
+__all__ = ["Flows", "failures_of", "hang_of", "p2p", "worker_environment"]
 
 #: Sets of transfers (from, to) that run at once.
 Flows = Sequence[Sequence[tuple[int, int]]]
@@ -43,12 +43,7 @@ def p2p(host: Host, ordinals: Sequence[int], collapse: Flows = (), *, supervisor
     outcome = watched.run([job], _SECONDS_FIXED + _SECONDS_PER_PAIR * count * count)
     results = outcome.results[0]
     hangs = (hang_of("p2p", outcome, host, ordinals),) if outcome.stall else ()
-    failures = {}
-    error = next((result for result in results if "error" in result), None)
-    if error is not None:
-        failures["p2p"] = str(error["error"])
-    elif outcome.stall is None and outcome.codes != (0,):
-        failures["p2p"] = f"the worker ended with {outcome.codes[0]}: {outcome.errors[0][-300:] or 'no message'}"
+    failures = failures_of("p2p", outcome)
     refused: list[list[int]] = next((result["no_access"] for result in results if "no_access" in result), [])
     size = next((result["size"] for result in results if "size" in result and "gpus" in result), None)
     return Measured(tuple(_figures(results)), tuple(_wrong(results)), hangs, failures,
@@ -91,6 +86,16 @@ def _wrong(results: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
                    "size": result["size"], **result["wrong"]}
         elif result.get("gave_up"):
             yield {"trial": "ping-pong", "way": "a flag never arrived", "a": result["a"], "b": result["b"]}
+
+
+def failures_of(trial: str, outcome: Outcome) -> dict[str, str]:
+    """Why a trial of one worker did not get to its end, where it did not hang."""
+    error = next((result for result in outcome.results[0] if "error" in result), None)
+    if error is not None:
+        return {trial: str(error["error"])}
+    if outcome.stall is None and outcome.codes != (0,):
+        return {trial: f"the worker ended with {outcome.codes[0]}: {outcome.errors[0][-300:] or 'no message'}"}
+    return {}
 
 
 def hang_of(trial: str, outcome: Outcome, host: Host, ordinals: Sequence[int], arm: str = "p2p") -> Hang:
