@@ -18,7 +18,7 @@ back. Read in source, Linux 5.15 to 6.18:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import List, Mapping, Optional, Sequence, Tuple
 
 from .kernel_params import MULTI_VALUE, name_of
 
