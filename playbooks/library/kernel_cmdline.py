@@ -52,8 +52,8 @@ REFUSED = ("a trial boot is not possible here: %s. Put /boot on a plain ext4, xf
            "box_spec.boot.trial: false knowingly (a bad command line then needs a console to undo). Nothing was "
            "written.")
 
-CONTRADICTED = ("the next boot's command line would hold what contradicts box_spec: %s. Remove it there%s, or state what you "
-                "want in box_spec, then run the play again. Nothing was written.")
+CONTRADICTED = ("the next boot's command line would hold what contradicts box_spec: %s. Remove it there%s, or state "
+                "what you want in box_spec, then run the play again. Nothing was written.")
 
 #: BOOT_IMAGE=..., panic= and the trial's mark, which the boot adds to the tokens counted here.
 ROOM_FOR_TRIAL = 160

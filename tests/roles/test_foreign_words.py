@@ -48,26 +48,23 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
     return found
 
 
-class _Ended(Exception):
-    pass
+class _EndError(Exception):
+    """Where AnsibleModule would end the process."""
 
 
 class _Module:
     """Stands in for AnsibleModule: an end is an exception."""
 
-    check_mode = False
-
     def __init__(self, tokens: list[str], check_mode: bool) -> None:
         self.params = {"state": "staged", "tokens": tokens, "trial": True, "panic_seconds": 30}
         self.check_mode = check_mode
+        self.answers: dict[str, tuple[int, str, str]] = {}
 
     def fail_json(self, msg: str) -> None:
-        raise _Ended(msg)
+        raise _EndError(msg)
 
     def run_command(self, argv: list[str], **_options: Any) -> tuple[int, str, str]:
         return self.answers.get(argv[1], (1, "", "not in this test"))
-
-    answers: dict[str, tuple[int, str, str]] = {}
 
 
 def refused(load_module: Any, box: Box, loader: Any, tokens: list[str], check: bool = False) -> str:
@@ -81,14 +78,15 @@ def refused(load_module: Any, box: Box, loader: Any, tokens: list[str], check: b
     box.monkeypatch.setattr(loader, "trial_refusal", lambda: None)
     try:
         library.run_staged(module, loader, library.Situation(loader, tokens))
-    except _Ended as end:
+    except _EndError as end:
         return str(end)
     return ""
 
 
-def debian(box: Box, line: str = "", default: str = "quiet", ours: list[str] | None = None, generated: str | None = None,
-           **dropins: str) -> Any:
-    box.put("/etc/default/grub", f'GRUB_DEFAULT=0\nGRUB_CMDLINE_LINUX_DEFAULT="{default}"\nGRUB_CMDLINE_LINUX="{line}"\n')
+def debian(box: Box, line: str = "", default: str = "quiet", ours: list[str] | None = None,
+           generated: str | None = None, **dropins: str) -> Any:
+    box.put("/etc/default/grub", "GRUB_DEFAULT=0\n"
+            f'GRUB_CMDLINE_LINUX_DEFAULT="{default}"\nGRUB_CMDLINE_LINUX="{line}"\n')
     for name, text in dropins.items():
         box.put(f"/etc/default/grub.d/{name}.cfg", text)
     if ours:
@@ -111,7 +109,8 @@ def debian(box: Box, line: str = "", default: str = "quiet", ours: list[str] | N
     ("pcie_aspm.policy=powersave", "", {}, ["pcie_aspm.policy=powersave (/etc/default/grub:3)"]),
     ("", "", {"zzz": "GRUB_CMDLINE_LINUX_DEFAULT=\"${GRUB_CMDLINE_LINUX_DEFAULT} \\\n  iommu=nopt\"\n"},
      ["iommu=nopt (/etc/default/grub.d/zzz.cfg:1) against iommu=pt", "last of them"]),
-    ("amd_iommu=off", "pcie_aspm=off", {}, ["amd_iommu=off (/etc/default/grub:3)", "pcie_aspm=off (/etc/default/grub:2)"]),
+    ("amd_iommu=off", "pcie_aspm=off", {},
+     ["amd_iommu=off (/etc/default/grub:3)", "pcie_aspm=off (/etc/default/grub:2)"]),
 ])
 def test_grub_debian(load_module: Any, box: Box, line: str, default: str, dropins: dict[str, str], says: list[str],
                      check: bool) -> None:
@@ -182,6 +181,7 @@ def test_systemd_boot(load_module: Any, box: Box) -> None:
     box.put("/etc/kernel/cmdline", "root=UUID=1 ro iommu=off\n")
     box.put("/proc/cmdline", "root=UUID=1 ro\n")
     loader = systemd_boot.SystemdBoot(None)
-    loader.answers = {"list": (0, json.dumps([{"isDefault": True, "type": "type1", "id": "1.conf", "path": entry}]), "")}
+    listed = [{"isDefault": True, "type": "type1", "id": "1.conf", "path": entry}]
+    loader.answers = {"list": (0, json.dumps(listed), "")}
     message = refused(load_module, box, loader, PT)
     assert f"pcie_aspm=off ({entry}:2)" in message and "iommu=off (/etc/kernel/cmdline:1)" in message

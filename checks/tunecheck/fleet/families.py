@@ -18,7 +18,8 @@ FAMILIES = {
     "measured": "what trials measured",
 }
 _BY_WORD = {
-    "spec": "spec", "accelerator": "gpu", "nvml": "gpu", "gpu": "gpu", "bar1": "gpu", "bar": "pcie", "topo": "pcie", "link": "pcie",
+    "spec": "spec", "accelerator": "gpu", "nvml": "gpu", "gpu": "gpu", "bar1": "gpu", "topo": "pcie", "link": "pcie",
+    "bar": "pcie",
     "switch": "pcie", "uplink": "pcie", "acs": "acs", "cmdline": "boot", "kernel": "boot", "iommu": "iommu",
     "cpu": "cpu", "smt": "cpu", "numa": "cpu", "memlock": "cpu", "swap": "cpu", "clocksource": "cpu",
     "module": "driver", "driver": "driver", "unattended": "driver", "dkms": "driver", "secure": "driver",

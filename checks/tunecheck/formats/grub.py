@@ -12,9 +12,9 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["DEFAULTS", "DROPIN", "GRUB_CFG", "TRIAL_ENTRY", "TRIAL_SCRIPT", "Entry", "default_entry", "entries", "find_entry",
-           "parse_dropin", "parse_grubenv", "parse_retired", "render_dropin", "render_trial_script", "settings",
-           "trial_block"]
+__all__ = ["DEFAULTS", "DROPIN", "GRUB_CFG", "TRIAL_ENTRY", "TRIAL_SCRIPT", "Entry", "default_entry", "entries",
+           "find_entry", "parse_dropin", "parse_grubenv", "parse_retired", "render_dropin", "render_trial_script",
+           "settings", "trial_block"]
 
 #: Sorts after 50-cloudimg-settings.cfg, 99-*.cfg and hetzner.cfg, which overwrite what came before them.
 DROPIN = "/etc/default/grub.d/zz-tunecheck.cfg"

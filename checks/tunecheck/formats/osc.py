@@ -1,8 +1,8 @@
 """What kernel and firmware settle about PCIe features at each ACPI host bridge (_OSC), as the kernel log tells it.
 
-Lines of drivers/acpi/pci_root.c (negotiate_os_control(), os_control_query_checks(), acpi_pci_osc_control_set()), read in
-Linux 5.15 to 6.18; the lines of 5.15 are the same ones. The kernel asks for nothing at all where one of the four kinds
-of support it needs is missing (ACPI_PCIE_REQ_SUPPORT), which is how pcie_aspm=off costs AER.
+Lines of drivers/acpi/pci_root.c (negotiate_os_control(), os_control_query_checks(), acpi_pci_osc_control_set()),
+Linux 5.15 to 6.18. The kernel asks for nothing at all where one of the four kinds of support it needs is missing
+(ACPI_PCIE_REQ_SUPPORT), which is how pcie_aspm=off costs AER.
 """
 
 from __future__ import annotations

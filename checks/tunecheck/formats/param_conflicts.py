@@ -1,10 +1,10 @@
 """Which words of a kernel command line contradict each other, and which of them the kernel obeys.
 
-"The last one wins" holds for some parameters only. Others remember a word wherever it stands, and no later word takes it
-back. Read in source, Linux 5.15 to 6.18:
+"The last one wins" holds for some parameters only. Others remember a word wherever it stands, and no later word takes
+it back. Read in source, Linux 5.15 to 6.18:
 
 - ``arch/x86/kernel/pci-dma.c`` iommu_setup(): ``off`` sets no_iommu, which nothing clears; ``pt`` and ``nopt`` only set
-  the type of the default domain, and the last of them wins (``iommu.passthrough=``, drivers/iommu/iommu.c, is the same).
+  the type of the default domain, and the last of them wins (so does ``iommu.passthrough=``, drivers/iommu/iommu.c).
 - ``drivers/iommu/amd/init.c`` parse_amd_iommu_options(): ``off`` sets amd_iommu_disabled, which nothing clears.
 - ``drivers/iommu/intel/iommu.c`` intel_iommu_setup(): the last of ``on`` and ``off`` wins; detect_intel_iommu() in
   dmar.c looks at no_iommu first, so ``iommu=off`` beats ``intel_iommu=on``.
@@ -12,7 +12,7 @@ back. Read in source, Linux 5.15 to 6.18:
   pcie_aspm_set_policy() then returns -EPERM.
 - ``drivers/pci/pcie/portdrv.c`` pcie_port_setup() and ``drivers/pci/pci.c`` pcie_port_pm_setup(): every word is
   remembered; ``compat`` and ``off`` are looked at first.
-- ``drivers/pci/pci.c`` pci_setup(): words add up; ``realloc``, ``pcie_bus_*`` and every ``key=value`` keep the last one.
+- ``drivers/pci/pci.c`` pci_setup(): words add up; of ``realloc``, ``pcie_bus_*`` and ``key=value`` the last one stays.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _LISTS = frozenset({"pci", "iommu", "amd_iommu", "intel_iommu", "intremap"})
 
 #: Words after which the kernel neither logs nor counts a PCIe error, and why.
 HIDES_ERRORS: Mapping[str, str] = {
-    "pcie_aspm=off": "it takes ASPM from what the kernel says it supports, and without that the kernel asks the firmware "
-                     "for no PCIe feature at all (_OSC): no AER, no DPC, no native hot plug",
+    "pcie_aspm=off": "it takes ASPM from what the kernel says it supports, and without that the kernel asks the "
+                     "firmware for no PCIe feature at all (_OSC): no AER, no DPC, no native hot plug",
     "pcie_ports=compat": "it switches the PCIe port services off: no AER, no DPC, no native hot plug",
     "pci=noaer": "it switches the kernel's PCIe error reporting (AER) off",
     "pci=nomsi": "AER needs message signalled interrupts, and without them the kernel asks the firmware for no PCIe "
@@ -48,7 +48,7 @@ _TAKES_BACK: Sequence[Tuple[str, Sequence[str], str]] = (
     ("intel_iommu=off", (*_DOMAIN, "iommu=force", "intel_iommu=sm_on"),
      "it switches Intel's IOMMU off; only a later intel_iommu=on undoes it"),
     ("pcie_aspm=off", ("pcie_aspm.policy=", "pcie_aspm=force"),
-     "the kernel refuses every ASPM policy after it and leaves the links as the firmware set them; " +
+     "the kernel refuses every ASPM policy beside it and leaves the links as the firmware set them; " +
      HIDES_ERRORS["pcie_aspm=off"]),
     ("pcie_ports=compat", ("pcie_ports=native", "pcie_ports=dpc-native"),
      "the words of pcie_ports= add up, and compat is looked at first"),
@@ -72,7 +72,7 @@ class Conflict:
 
 
 def split(token: str) -> List[str]:
-    """The words of one token: ``iommu=off,pt`` -> ``iommu=off``, ``iommu=pt``. The name is as the kernel compares it."""
+    """The words of one token: ``iommu=off,pt`` -> ``iommu=off``, ``iommu=pt``. Names as the kernel compares them."""
     name, (_, equals, value) = name_of(token), token.partition("=")
     if not equals:
         return [name]

@@ -17,9 +17,9 @@ from .log_lines import Line
 __all__ = ["Assignments", "Unassigned"]
 
 _BDF = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
-_NEW = re.compile(rf"[\w.-]{{1,32}} ({_BDF}): BAR ([0-5]) \[mem ([^\]]{{1,80}})\]: (can't assign; no space|failed to assign"
-                  r"|assigned)")
-_OLD = re.compile(rf"[\w.-]{{1,32}} ({_BDF}): BAR ([0-5]): (no space for|failed to assign|assigned) \[mem ([^\]]{{1,80}})\]")
+_BAR = rf"[\w.-]{{1,32}} ({_BDF}): BAR ([0-5])"
+_NEW = re.compile(_BAR + r" \[mem ([^\]]{1,80})\]: (can't assign; no space|failed to assign|assigned)")
+_OLD = re.compile(_BAR + r": (no space for|failed to assign|assigned) \[mem ([^\]]{1,80})\]")
 _DRIVER = re.compile(rf"NVRM: BAR([0-5]) is 0M @ 0x0 \(PCI:({_BDF})\)")
 _SIZE = re.compile(r"size (0x[0-9a-f]{1,16})")
 _MOST = 512

@@ -1,4 +1,4 @@
-"""Where the kernel does not handle PCIe errors: why, by what the log says of each host bridge, and which word is to blame."""
+"""Where the kernel does not handle PCIe errors: why, by the log of each host bridge, and which word is to blame."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def losses(case: Case, bridges: Mapping[str, Bridge]) -> list[Loss]:
         some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         found[outcome] = _loss(case, text.format(f"{len(names)} of {len(bridges)} host bridges ({some})"), words)
     # Words that the log does not explain: it lost its start, or it is not this boot's.
-    bare = [word for word in ("pci=noaer", "pcie_ports=compat") if word in running and word not in named]
+    bare: list[str] = [word for word in ("pci=noaer", "pcie_ports=compat") if word in running and word not in named]
     if bare and not found:
         found[bare[0]] = _loss(case, f"{bare[0]} turns PCIe error reporting off", bare[:1])
     return list(found.values())
@@ -82,7 +82,8 @@ def _loss(case: Case, text: str, words: list[str]) -> Loss:
     if not words:
         return Loss(text, _BMC)
     declared = declared_tokens(case.spec)
-    against = {conflict.rival for conflict in conflicts(declared, case.host.kernel.cmdline.value or ()) if conflict.wins}
+    line = case.host.kernel.cmdline.value or ()
+    against = {conflict.rival for conflict in conflicts(declared, line) if conflict.wins}
     ours = {word for token in declared for word in split(token)}
     where = "box_spec.kernel.cmdline" if set(words) & ours else "the boot configuration"
     instead = "; pcie_aspm.policy=performance keeps links up without it" if "pcie_aspm=off" in words else ""

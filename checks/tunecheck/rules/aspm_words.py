@@ -8,8 +8,8 @@ __all__ = ["fix"]
 
 _POLICY = "pcie_aspm.policy=performance"
 _BIOS = "switch ASPM off in the BIOS"
-_OFF = (f"remove pcie_aspm=off from the boot configuration and boot with {_POLICY}: pcie_aspm=off only keeps the kernel "
-        "from managing ASPM, so what the firmware switched on stays on, and it takes AER away (aer-ownership)")
+_OFF = (f"remove pcie_aspm=off from the boot configuration and boot with {_POLICY}: pcie_aspm=off only keeps the "
+        "kernel from managing ASPM, so what the firmware switched on stays on, and it takes AER away (aer-ownership)")
 
 
 def fix(asleep: dict[str, str], running: list[str]) -> Remedy:
@@ -22,4 +22,5 @@ def fix(asleep: dict[str, str], running: list[str]) -> Remedy:
     files = [f"/sys/bus/pci/devices/{bdf}/link/{state.lower()}_aspm" for bdf, states in asleep.items()
              for state in states.split()]
     return Remedy(f"{_POLICY} runs and did not reach this link, so the kernel does not manage it (dmesg | grep -E "
-                  f"'_OSC|FADT'): {_BIOS}; until then, where these files are there: echo 0 | sudo tee {' '.join(files)}")
+                  f"'_OSC|FADT'): {_BIOS}; until then, where these files are there: "
+                  f"echo 0 | sudo tee {' '.join(files)}")

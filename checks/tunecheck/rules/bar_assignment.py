@@ -31,7 +31,8 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _named(bar: Unassigned) -> str:
-    return f"BAR {bar.bar}" + (f" ({bar.size >> 20} MiB)" if bar.size >> 20 else f" ({bar.size} bytes)" if bar.size else "")
+    size = f" ({bar.size >> 20} MiB)" if bar.size >> 20 else f" ({bar.size} bytes)"
+    return f"BAR {bar.bar}" + (size if bar.size else "")
 
 
 def _fix(case: Case) -> Remedy:

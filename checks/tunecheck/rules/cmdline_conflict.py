@@ -36,5 +36,5 @@ def _contradictions(declared: tuple[str, ...], running: tuple[str, ...], source:
         yield Finding(_ID, found.declared, "fail" if found.wins else "warn", "effective",
                       f"{found.rival} {text} the declared {found.declared} on the running command line{more} "
                       f"({found.why})", found.rival, f"{found.declared} alone", (source,),
-                      Remedy(f"remove {found.rival} from the boot configuration that sets it (look in /etc/default/grub "
-                             "and /etc/default/grub.d)", ("cmdline",), True))
+                      Remedy(f"remove {found.rival} from the boot configuration that sets it (look in "
+                             "/etc/default/grub and /etc/default/grub.d)", ("cmdline",), True))

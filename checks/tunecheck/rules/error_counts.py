@@ -100,8 +100,10 @@ def uncounted(case: Case) -> tuple[str, str] | None:
     where the kernel does not (booted on 6.12.117); None where they count."""
     log = from_log.events(case)
     if from_log.aer_owners(case) - {"kernel"}:
-        return "skip", "the counters stand at 0 and the kernel does not handle PCIe errors (aer-ownership): no sign of health"
+        return "skip", ("the counters stand at 0 and the kernel does not handle PCIe errors (aer-ownership): no sign "
+                        "of health")
     if log is None:
-        return "unknown", "the counters stand at 0; whether the kernel counts is in the kernel log, which cannot be read"
+        return "unknown", ("the counters stand at 0; whether the kernel counts is in the kernel log, which cannot be "
+                           "read")
     return None if log.complete else ("warn", f"the counters stand at 0; whether the kernel counts is not in what is "
                                               f"left of the kernel log: {from_log.CUT}")

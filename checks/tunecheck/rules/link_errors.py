@@ -33,5 +33,6 @@ def judge(case: Case) -> Iterator[Finding]:
         outcome, text = why
     else:
         outcome, text = "pass", f"no PCIe error in {found.read} counters" + " since then" * found.since
+    fix = _FIX if outcome in ("fail", "warn") and (hard or soft or found.reason) else None
     yield Finding(_ID, "error counters", outcome, "behaviour", found.note + text, hard or soft or "0", "no new error",
-                  ("aer_dev_*", "NVML replay_counter"), _FIX if outcome in ("fail", "warn") and (hard or soft or found.reason) else None)
+                  ("aer_dev_*", "NVML replay_counter"), fix)
