@@ -126,6 +126,7 @@ RULES = (
     Rule("cdi-refresh", "a new driver gets a new specification by itself", _later("cdi-refresh"), _RUNTIME),
     Rule("runtime-log-limit", "no container's log fills the disk", _later("runtime-log-limit"), _RUNTIME),
     Rule("runtime-storage", "images and model have the declared space", _later("runtime-storage"), _RUNTIME),
+    Rule("bar-assignment", "the memory of every PCI device found an address", _later("bar-assignment")),
     Rule("bar1-size", "every GPU shows all of its memory on the bus (Resizable BAR)", _later("bar1-size")),
     Rule("hmm-addressing", "HMM is off where the spec switches it off", _later("hmm-addressing"), _DRIVER),
     Rule("gpu-recovery", "the driver asks for no reset, reboot or drain of a GPU", _later("gpu-recovery")),

@@ -9,7 +9,7 @@ from .finding import Case, Finding
 from .from_nvml import Verdict, board_of, each, maybe, number
 
 _ID = "bar1-size"
-_FIX = ("switch on Above 4G Decoding and Resizable BAR in the BIOS; where dmesg says BAR 1 \"can't assign; no space\", "
+_FIX = ("switch on Above 4G Decoding and Resizable BAR in the BIOS; where bar-assignment says that BAR 1 did not fit, "
         "boot with pci=realloc")
 _MOST = 1 << 24
 
