@@ -68,7 +68,8 @@ def measure(host: Host, snapshot: Snapshot, spec: Spec, kind: str, soak_seconds:
 
     def run(chosen: Callable[..., Measured]) -> Measured:
         try:
-            return session.run(host, snapshot, chosen, bundles=bundles, progress=progress, admitted=admitted)
+            return session.run(host, snapshot, chosen, bundles=bundles, progress=progress, admitted=admitted,
+                               least=1)
         except ImageUnfitError:
             raise
         except TrialError as error:

@@ -37,9 +37,9 @@ _IDLE_MIB = 512
 
 def run(host: Host, snapshot: Snapshot, trial: Trial, chosen: Sequence[int] = (), force: bool = False,
         after_reset: bool = False, bundles: str = ".", progress: Progress | None = None,
-        admitted: Callable[[], None] | None = None) -> Measured:
-    """Run one trial on the ``chosen`` accelerators (numbers of the report; none: all). A hang leaves a bundle with the
-    evidence in the folder ``bundles``. ``admitted`` is called once nothing speaks against it any more, before the first
+        admitted: Callable[[], None] | None = None, least: int = 2) -> Measured:
+    """Run one trial on the ``chosen`` accelerators (numbers of the report; none: all), where there are at ``least`` so
+    many. A hang leaves a bundle with the evidence in the folder ``bundles``. ``admitted`` is called once nothing speaks against it any more, before the first
     GPU is touched. TrialError says why it cannot run; Wedged, that it must not."""
     boot_id = snapshot.boot_id.value or ""
     with Lock():
@@ -47,7 +47,7 @@ def run(host: Host, snapshot: Snapshot, trial: Trial, chosen: Sequence[int] = ()
             clear_wedged()
         refuse_wedged(boot_id)
         numbers = _numbers(snapshot, chosen)
-        if len(numbers) < 2:
+        if len(numbers) < least:
             return Measured(notes={"chosen": numbers})
         gpus = _gpus(snapshot, numbers)
         if not force:
