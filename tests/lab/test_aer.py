@@ -91,6 +91,7 @@ def after_errors(box: Box) -> Booted:
     return Booted(log, counted, check(box), injected)
 
 
+@pytest.mark.long
 def test_errors_are_logged_and_counted_with_the_policy_and_lost_with_aspm_off(
         box: MakeBox, capsys: pytest.CaptureFixture[str]) -> None:
     lab = box(layout="switch")
