@@ -30,6 +30,7 @@ _HEADER = """\
 _APPEND = re.compile(r'^GRUB_CMDLINE_LINUX_DEFAULT="\$GRUB_CMDLINE_LINUX_DEFAULT ?(.*)"$', re.MULTILINE)
 _RETIRED = re.compile(r"^# retired until the next boot: (.*)$", re.MULTILINE)
 _SETS = re.compile(r"^\s*(?:export\s+)?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)(\+?)=(.*)$")
+_MOST = 4096        # tokens of one variable; one that names itself twice doubles every time
 _OWN_NAME = re.compile(r"\$\{?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)\}?$")
 _DEFAULT = re.compile(r'^\s*set default="(.*)"\s*$', re.MULTILINE)
 _OPENS = re.compile(r"^\s*(menuentry|submenu)\s")
@@ -99,7 +100,7 @@ def settings(files: Sequence[tuple[str, str]]) -> list[tuple[str, str, int]]:
                 for token in _assigned(found.group(3)):
                     own = _OWN_NAME.match(token)
                     new += values[own.group(1)] if own else [(token, path, number)]
-                values[found.group(1)] = old + new
+                values[found.group(1)] = (old + new)[:_MOST]
             number += 1 + line.count("\0")
     return values["GRUB_CMDLINE_LINUX"] + values["GRUB_CMDLINE_LINUX_DEFAULT"]
 

@@ -60,7 +60,8 @@ def aer_owners(case: Case) -> set[str]:
     found = events(case)
     if found is None:
         return set()
-    native = any("pcie_ports=native" in split(token) for token in case.host.kernel.cmdline.value or ())
+    words = {word for token in case.host.kernel.cmdline.value or () for word in split(token)}
+    native = "pcie_ports=native" in words and "pci=noaer" not in words
     outcomes = {bridge.outcome for bridge in found.osc.values()} - {""}
     if native and "disabled" not in outcomes:
         return {"kernel"} if outcomes else set()

@@ -69,7 +69,8 @@ def _figures(results: Iterable[Mapping[str, Any]]) -> Iterable[Measurement]:
 
 def _checked(results: Iterable[Mapping[str, Any]], number: int) -> int:
     """Bytes of its memory that were written and read back."""
-    return max(int(result["size"]) for result in results if result.get("kind") == "own memory" and result["a"] == number)
+    return max(int(result["size"]) for result in results
+               if result.get("kind") == "own memory" and result["a"] == number)
 
 
 def _wrong(results: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:

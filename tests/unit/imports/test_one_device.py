@@ -18,8 +18,7 @@ from tunecheck.spec.frozen import Accelerators, Acs, Frozen, Spec
 H100 = ("10de:2330",)
 SPECS = {"none": None, "count": Spec(accelerators=Accelerators(pci_ids=H100, count=2)),
          "relation": Spec(accelerators=Accelerators(pci_ids=H100, count=2, relation="PIX"),
-                          acs=Acs(peer_redirect="off")),
-         "any": Spec(accelerators=Accelerators(pci_ids=H100))}
+                          acs=Acs(peer_redirect="off"))}
 VGA = ("06:00.0 VGA compatible controller [0300]: ASPEED Technology, Inc. ASPEED Graphics Family [1a03:2000] (rev 52) "
        "(prog-if 00 [VGA controller])\n\tCapabilities: [40] Power Management version 3\n{driver}\n")
 
@@ -46,7 +45,7 @@ def _mutated(block: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("layout", ["acs-iommu", "switch1", "phb", "numa2"])
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", ["none", "relation"])
 def test_no_verdict_gets_better(layout: str, name: str, tmp_path: Path) -> None:
     blocks = _blocks(box(layout))
     before = _found(tmp_path / "whole", "".join(blocks), SPECS[name])

@@ -22,5 +22,5 @@ def test_a_machine_that_does_not_run_is_one_sentence(tmp_path: Path) -> None:
 
 def test_what_qemu_refuses_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(qmp, "ask", lambda *_args, **_more: "device 'nobody' not found\r\n")
-    with pytest.raises(LabError, match="QEMU refused .*: device 'nobody' not found"):
+    with pytest.raises(LabError, match=r"QEMU refused .*: device 'nobody' not found"):
         aer.inject(tmp_path, "nobody")
