@@ -39,8 +39,9 @@ def run(host: Host, snapshot: Snapshot, trial: Trial, chosen: Sequence[int] = ()
         after_reset: bool = False, bundles: str = ".", progress: Progress | None = None,
         admitted: Callable[[], None] | None = None, least: int = 2) -> Measured:
     """Run one trial on the ``chosen`` accelerators (numbers of the report; none: all), where there are at ``least`` so
-    many. A hang leaves a bundle with the evidence in the folder ``bundles``. ``admitted`` is called once nothing speaks against it any more, before the first
-    GPU is touched. TrialError says why it cannot run; Wedged, that it must not."""
+    many. A hang leaves a bundle with the evidence in the folder ``bundles``. ``admitted`` is called once nothing speaks
+    against it any more, before the first GPU is touched. TrialError says why it cannot run; Wedged, that it must not.
+    """
     boot_id = snapshot.boot_id.value or ""
     with Lock():
         if after_reset:

@@ -55,7 +55,7 @@ def environment(libraries: Path, folder: Path, cuda: str = "", nccl: str = "", u
     """``used``: a process (pid 4321) is on the GPUs."""
     return {**os.environ, "LD_LIBRARY_PATH": str(libraries), "FAKE_FOLDER": str(folder),
             "FAKE_NVML": "gpus=2" if used else "gpus=2 idle=1",
-            "FAKE_CUDA": f"gpus=2 mib=96 {cuda}", "FAKE_NCCL": nccl, "FAKE_STUCK": str(folder / "stuck"),
+            "FAKE_CUDA": f"gpus=2 mib=96 h2d=55 d2h=55 {cuda}", "FAKE_NCCL": nccl, "FAKE_STUCK": str(folder / "stuck"),
             "PYTHONPATH": os.pathsep.join([str(REPO / "checks"), str(REPO)]), "TERM": "xterm"}
 
 
