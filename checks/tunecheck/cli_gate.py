@@ -82,6 +82,7 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
 
     Preflight must have passed in this boot, and a measurement of its GPUs must still hold. Exit code 1 and one line for
     each reason where it may not; the first begins with "closed:"."""
+    from .facts.measured_pass import measurable
     from .facts.spec_file import read_spec
     from .gate import judge, measured, passed
     from .gate.image import image_id
@@ -103,7 +104,8 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
         spec = frozen.spec if frozen else Spec()
         try:
             reasons = judge.of_pass(passed.read(pass_file), now, frozen.digest if frozen else "", limit)
-            if not reasons and spec.gate.measured != "never":
+            asked = spec.gate.measured != "never" and measurable(spec.accelerators.pci_ids, now.gpus.value)
+            if not reasons and asked:
                 # Asked last: where preflight did not pass, it did not measure either.
                 found = measured.read(measured.path_beside(pass_file))
                 pinned = recipe.image.image_id if recipe is not None else found.key.image

@@ -89,7 +89,9 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
 def _chosen(kind: str | None, if_needed: bool, path: str | None, findings: Sequence[Finding], door: Host,
             snapshot: Snapshot, spec: Spec) -> tuple[str | None, str]:
     """What is measured now ("full", "quick" or None), and a note where nothing is."""
+    from .facts.measured_pass import measurable
     from .gate import measure
+    from .gate.state import state
     from .rules import exit_code, worst
 
     policy = spec.gate.measured
@@ -97,6 +99,8 @@ def _chosen(kind: str | None, if_needed: bool, path: str | None, findings: Seque
         return kind, ""
     if policy == "never":
         return None, "nothing was measured: gate.measured is never"
+    if not measurable(spec.accelerators.pci_ids, state(door).gpus.value):
+        return None, "nothing was measured: there is no GPU of NVIDIA's, and the specification names none"
     # What does not even look right is not loaded: that could wedge a GPU, and the gate stays closed anyway.
     if kind is None and exit_code(worst(findings)) != 0:
         return None, "nothing was measured: what preflight found comes first"

@@ -6,14 +6,14 @@ figures."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..host import Host
 from . import codec
 from .fact import Fact, absent, parsed, text
 
-__all__ = ["ABSENT", "PATH", "SCHEMA", "Key", "MeasuredPass", "measured_pass"]
+__all__ = ["ABSENT", "PATH", "SCHEMA", "Key", "MeasuredPass", "measurable", "measured_pass"]
 
 SCHEMA = "tunecheck/measured/1"
 #: Not in /run: with gate.measured "on-change" it outlives a boot.
@@ -67,6 +67,13 @@ ABSENT: Fact[MeasuredPass] = absent(PATH, "not recorded")
 def measured_pass(host: Host) -> Fact[MeasuredPass]:
     """As it lies there; whether it is genuine is the gate's question."""
     return parsed(text(host, PATH), _parse)
+
+
+def measurable(pci_ids: Sequence[str], gpus: Sequence[str] | None) -> bool:
+    """Whether a trial has anything to measure. Not where the specification names accelerators of which none is
+    NVIDIA's (``pci_ids``), and NVIDIA's driver has no GPU (``gpus``; None: not known): the lab's stand-ins."""
+    foreign = bool(pci_ids) and not any(each.startswith("10de:") for each in pci_ids)
+    return not foreign or gpus is None or len(gpus) > 0
 
 
 def _parse(content: str) -> MeasuredPass:

@@ -73,7 +73,7 @@ def measure(host: Host, snapshot: Snapshot, spec: Spec, kind: str, soak_seconds:
         except ImageUnfitError:
             raise
         except TrialError as error:
-            return Measured(failures={REFUSED: str(error)}, notes={"wedged": True} if isinstance(error, Wedged) else {})
+            return Measured(failures={REFUSED: f"nothing was measured: {error}"}, notes={"wedged": True} if isinstance(error, Wedged) else {})
 
     def inside() -> Measured | None:
         try:
@@ -82,7 +82,7 @@ def measure(host: Host, snapshot: Snapshot, spec: Spec, kind: str, soak_seconds:
         except ImageUnfitError:
             return None         # the engine needs no Python, a trial does: its NCCL cannot be measured, the GPUs can
         except TrialError as error:
-            return Measured(failures={REFUSED: str(error)})
+            return Measured(failures={REFUSED: f"nothing was measured: {error}"})
 
     first = inside() if image and kind == "quick" else None
     on_host = run(trial) if first is None else None

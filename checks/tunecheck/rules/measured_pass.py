@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..facts.measured_pass import PATH, MeasuredPass
+from ..facts.measured_pass import PATH, MeasuredPass, measurable
 from ..trials.measured import REFUSED
 from .finding import Case, Finding, Remedy
 
@@ -38,6 +38,9 @@ def _before(case: Case) -> Finding:
     """What lies on the box. Whether it still holds is the gate's verdict, which compares all that it depends on."""
     fact = case.host.measured_pass
     last = fact.value
+    if last is None and not measurable(case.spec.accelerators.pci_ids, _driven(case)):
+        return Finding(_ID, "GPUs", "skip", "behaviour", "there is no GPU of NVIDIA's, and the specification names "
+                       "none")
     if last is None:
         text = "nothing was measured on this box yet" if fact.missing else f"what was measured last is not known: " \
             f"{fact.why()}"
@@ -51,6 +54,14 @@ def _before(case: Case) -> Finding:
         return Finding(_ID, "GPUs", "warn", "behaviour", f"the last measurement ({when}) did not pass: {what}",
                        evidence=(PATH,), remedy=Remedy("mend that, then run: tunecheck preflight --pass"))
     return Finding(_ID, "GPUs", "pass", "behaviour", f"measured {when}{_weakest(last)}", evidence=(PATH,))
+
+
+def _driven(case: Case) -> tuple[str, ...] | None:
+    """The GPUs that NVIDIA's driver has; None where it does not say."""
+    if case.host.driver.version.missing:
+        return ()
+    told = case.snapshot.nvml.value
+    return None if told is None else tuple(gpu.bdf for gpu in told.gpus)
 
 
 def _weakest(last: MeasuredPass) -> str:

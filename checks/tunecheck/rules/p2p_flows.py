@@ -33,9 +33,8 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _not_measured(case: Case) -> Finding:
-    if len(chosen(case)) == 2:
-        return Finding(_ID, "flows", "skip", "behaviour", "two GPUs: their both-ways figure says it (p2p-duplex)")
-    if measured(case).notes.get("quick"):
-        return Finding(_ID, "flows", "skip", "behaviour", "the quick measurement leaves out several flows at once; "
-                       "tunecheck preflight --full measures them")
-    return Finding(_ID, "flows", "unknown", "behaviour", "several flows at once were not measured")
+    why = "two GPUs: their both-ways figure says it (p2p-duplex)" if len(chosen(case)) == 2 else \
+        "several flows at once are left out when it is quick; tunecheck preflight --full measures them"
+    known = len(chosen(case)) == 2 or measured(case).notes.get("quick")
+    return Finding(_ID, "flows", "skip" if known else "unknown", "behaviour", why if known else "several flows at once "
+                   "were not measured")

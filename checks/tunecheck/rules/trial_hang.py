@@ -31,9 +31,7 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"{hang.aftermath.verdict}: {hang.aftermath.text}{kept}", hang.aftermath.verdict,
                       "progress all the time", (), fix)
     if not found.hangs:
-        ran, failed = bool(found.figures), "; ".join(f"{name}: {text}" for name, text in found.failures.items())
-        if REFUSED in found.failures:
-            yield Finding(_ID, "trials", "unknown", "behaviour", f"nothing was measured: {found.failures[REFUSED]}")
-            return
-        yield Finding(_ID, "trials", "unknown" if failed else "pass" if ran else "skip", "behaviour",
-                      f"not to the end: {failed}" if failed else "no trial hung" if ran else "no trial ran")
+        failed = "; ".join(text if name == REFUSED else f"not to the end: {name}: {text}"
+                           for name, text in found.failures.items())
+        yield Finding(_ID, "trials", "unknown" if failed else "pass" if found.figures else "skip", "behaviour",
+                      failed or ("no trial hung" if found.figures else "no trial ran"))

@@ -11,7 +11,7 @@ import pytest
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.fact import absent, known
-from tunecheck.facts.measured_pass import Key, MeasuredPass
+from tunecheck.facts.measured_pass import Key, MeasuredPass, measurable
 from tunecheck.gate import judge, measured
 from tunecheck.gate.key import differences, key, library
 from tunecheck.gate.state import State
@@ -233,3 +233,13 @@ def test_the_library_is_known_by_size_and_time() -> None:
     assert library(_Box(), path).value == f"{path} 100 200"  # type: ignore[arg-type]
     assert library(_Box(stat=""), path).missing  # type: ignore[arg-type]
     assert library(_Box(stat=None), path).reason == "timed out"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("ids", "gpus", "expected"), [
+    ((), (), True), (("10de:2bb1",), (), True), (("1234:1111", "10de:2bb1"), (), True), (("1234:1111",), None, True),
+    (("1234:1111",), ("0000:03:00.0 GPU-aaaaaaaa",), True), (("1234:1111",), (), False),
+])
+def test_only_the_labs_stand_ins_without_a_driver_cannot_be_measured(ids: tuple[str, ...], gpus: tuple[str, ...] | None,
+                                                                     expected: bool) -> None:
+    """A box whose GPUs are gone is no box without GPUs: what is not known, or asked for, must be measured."""
+    assert measurable(ids, gpus) is expected

@@ -9,7 +9,10 @@ from typing import Any
 from tests.unit.checks.measurements import measured
 from tests.unit.facts.trees import PCI, Machine, frozen, full
 
+from tunecheck.facts.fact import known
+from tunecheck.facts.measured_pass import PATH, SCHEMA, Key, MeasuredPass
 from tunecheck.facts.snapshot import gather
+from tunecheck.facts.typed_file import typed_text
 from tunecheck.report.document import document
 from tunecheck.report.outputs import Run
 from tunecheck.rules import Case, Finding, judge
@@ -17,6 +20,11 @@ from tunecheck.spec.frozen import Accelerators, Frozen
 from tunecheck.trials.measured import Measured
 
 WHEN = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
+
+#: What was measured on the box before.
+_LAST = MeasuredPass(0, (), "quick", "image", Key(*(known((), ""), known("", ""), known("", ""), known("", "")),
+                     *(known((), ""),) * 3), "boot", 61.5, "2026-01-02T03:00:00+00:00", 5.9, "0.1.0",
+                     {"p2p_one_way_gb_s": 22.1})
 
 
 def switches(count: int = 8, redirecting: tuple[int, ...] = (), narrow: tuple[int, ...] = ()) -> Machine:
@@ -79,7 +87,9 @@ def trialled(count: int = 8, verb: str = "preflight", **given: Any) -> Run:
             figures[f"both ways {a}-{b}"] = 54.0 if 3 in (a, b) else 107.0 if near else 88.0
     figures |= {"one way 3-2": 22.1, "latency 1-0": 790, "latency 7-0": 1490} if count > 3 else {"one way 1-0": 52.3}
     found = measured({**given, "figures": {**figures, **given.get("figures", {})}}, count)
-    return judged(switches(count, narrow=(3,)), verb, spec(count), found)[1]
+    machine = switches(count, narrow=(3,))
+    machine.file(PATH, typed_text(SCHEMA, MeasuredPass, _LAST))
+    return judged(machine, verb, spec(count), found)[1]
 
 
 def hostile() -> Run:

@@ -18,8 +18,8 @@ def _last(pick: Callable[[MeasuredPass], Any]) -> Callable[[Any], Fact[Any]]:
 
 
 ENTRIES = (
-    Entry("measured.figure.", "figure", "medium", "none", "weakest figure of its sort that was measured last; the name "
-          "says the unit; it keeps its former value until it moves by more than 5 %",
+    Entry("measured.figure.", "figure", "medium", "none", "weakest figure of its sort measured last, as its name says; "
+          "the former value until it moves by 5 %",
           _last(lambda last: dict(last.steady))),
     Entry("measured.passed", "gauge", "high", "none", "the last measurement passed",
           _last(lambda last: last.exit_code == 0)),
