@@ -82,7 +82,8 @@ def after_errors(box: Box) -> Booted:
     for device in PORTS:
         aer.inject(box.machine.folder, device, "COMP_TIME")
     injected = subprocess.run(
-        ["ssh", "-F", str(box.machine.folder / "ssh_config"), box.machine.name, "sudo modprobe aer_inject && sudo python3 -"],
+        ["ssh", "-F", str(box.machine.folder / "ssh_config"), box.machine.name,
+         "sudo modprobe aer_inject && sudo python3 -"],
         input=_CORRECTED, text=True, capture_output=True, timeout=120).returncode
     box.ssh("sleep 2")
     log = box.ssh("dmesg | grep -E '_OSC|PCIe ASPM|AER: |PCIe Bus Error|error status/mask|\\[ ?[0-9]+\\] [A-Z]'")
