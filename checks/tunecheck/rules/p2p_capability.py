@@ -21,7 +21,7 @@ def judge(case: Case) -> Iterator[Finding]:
     groups: dict[str, list[str]] = {}
     for (a, b, way), fact in said.value.items():
         groups.setdefault(fact.value or fact.reason or "", []).append(f"{label.get(a, a)}->{label.get(b, b)} {way}")
-    wanted = spec.accelerators.relation is not None or spec.acs.peer_redirect == "off"
+    wanted = spec.accelerators.how_close or spec.acs.peer_redirect == "off"
     for word, pairs in groups.items():
         shown = ", ".join(pairs[:4]) + (f", and {len(pairs) - 4} more" if len(pairs) > 4 else "")
         meaning, remedy = WORDS.get(word, ("", ""))

@@ -109,6 +109,25 @@ def below_one_switch(count: int, ctl: int | None = 0) -> Machine:
     return machine
 
 
+def switches(*sizes: int, numa: tuple[int, ...] = (), ctl: int | None = 0) -> Machine:
+    """As many switches as ``sizes``, each below a host bridge of its own, with so many accelerators; ``numa``: the
+    node of each switch (one node without). A size of 1 is an accelerator on a root port."""
+    machine = Machine().file("/sys/devices/system/node/online", f"0-{max(numa)}" if numa else "0")
+    for index, size in enumerate(sizes):
+        bus, node = 0x10 * (index + 1), numa[index] if numa else 0
+        top, root = f"0000:{bus:02x}:01.0", f"pci0000:{bus:02x}"
+        machine.port(top, f"{root}/{top}", ctl)
+        if size == 1:
+            machine.gpu(f"0000:{bus + 1:02x}:00.0", f"{root}/{top}/0000:{bus + 1:02x}:00.0", node)
+            continue
+        up = f"{root}/{top}/0000:{bus + 1:02x}:00.0"
+        machine.port(f"0000:{bus + 1:02x}:00.0", up, None)
+        for number in range(size):
+            port, bdf = f"0000:{bus + 2:02x}:{number:02x}.0", f"0000:{bus + 3 + number:02x}:00.0"
+            machine.port(port, f"{up}/{port}", ctl).gpu(bdf, f"{up}/{port}/{bdf}", node)
+    return machine
+
+
 def cascaded() -> Machine:
     """PXB: the second accelerator sits behind a switch below the switch."""
     up = "pci0000:00/0000:00:04.0/0000:01:00.0"

@@ -35,6 +35,7 @@ def test_names() -> None:
         "rtx-pro-5000-direct",
         "rtx-pro-6000-direct",
         "rtx-pro-6000-switch",
+        "rtx-pro-6000-switches",
     ]
 
 
