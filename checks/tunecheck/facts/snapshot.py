@@ -25,6 +25,7 @@ from .receipt import Receipt, receipt
 from .topo_text import TopoText, topo_text
 from .topology import Topology, topology
 from .units import ACS_UNIT, enabled
+from .virtual import guest_of
 
 if TYPE_CHECKING:
     from .driver_parts import DriverParts
@@ -69,9 +70,14 @@ class HostFacts:
     serving: Fact[Serving]
 
 
+#: Of a snapshot that was stored before it was looked at.
+_NO_DMI: Fact[str] = Fact(None, "/sys/class/dmi/id", "not recorded")
+
+
 @dataclass(frozen=True)
 class Snapshot:
-    """What a host says at one time. ``host`` is None where only the topology was asked for."""
+    """What a host says at one time. ``host`` is None where only the topology was asked for;
+    ``guest``: the hypervisor, "" on bare metal."""
 
     hostname: Fact[str]
     boot_id: Fact[str]
@@ -81,6 +87,7 @@ class Snapshot:
     p2p: Fact[P2p]
     receipt: Fact[Receipt]
     host: HostFacts | None
+    guest: Fact[str] = _NO_DMI
 
 
 def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = True) -> Snapshot:
@@ -102,6 +109,7 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
         p2p=p2p(host, said()),
         receipt=receipt(host),
         host=later,
+        guest=guest_of(host, later.identity.value.hypervisor if later and later.identity.value else None),
     )
 
 

@@ -61,6 +61,7 @@ def _judged_fields(spec: Spec) -> list[tuple[str, bool]]:
         ("cpu.smt", spec.cpu.smt in (None, "on", "off")),
         ("driver.version", _optional(spec.driver.version, str)),
         ("driver.source", spec.driver.source in ("leave", "nvidia", "distribution", "mirror")),
+        ("driver.flavour", spec.driver.flavour in ("stock", "patched-p2p")),
         ("driver.hold", isinstance(spec.driver.hold, bool)),
         ("runtime.engine", spec.runtime.engine in ("leave", "podman", "docker")),
         ("runtime.toolkit", _optional(spec.runtime.toolkit, str)),

@@ -76,6 +76,11 @@ class Case:
             raise RuntimeError("a rule of `tunecheck topo` asked for facts that this verb does not gather")
         return self.snapshot.host
 
+    @property
+    def guest(self) -> bool:
+        """Whether this is known to be a virtual machine: its firmware, slots and ACS are its host's."""
+        return bool(self.snapshot.guest.value)
+
     def play(self, tag: str, needs_reboot: bool = False, first: str = "") -> Remedy:
         """The remedy "run the play": ``first`` is what has to be done before."""
         host = self.frozen.host if self.frozen else "<host>"

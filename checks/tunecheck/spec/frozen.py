@@ -74,6 +74,7 @@ class Driver:
     mirror: str | None = None
     mirror_fingerprint: str | None = None
     modules: str = "dkms"
+    flavour: str = "stock"
     hold: bool = True
     drain: bool = False
 

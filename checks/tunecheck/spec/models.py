@@ -90,6 +90,10 @@ class Driver(_Part):
     mirror: RepositoryUrl | None = Field(default=None, description="of source mirror: https://... or file:///folder")
     mirror_fingerprint: Fingerprint | None = Field(default=None, description="of the key that signs the mirror")
     modules: Literal["dkms", "precompiled"] = Field(default="dkms", description="how the open kernel modules come")
+    flavour: Literal["stock", "patched-p2p"] = Field(
+        default="stock",
+        description="patched-p2p: peer-to-peer was patched in for boards that NVIDIA's own driver refuses; judged only",
+    )
     hold: bool = Field(default=True, description="nothing but this project's roles may move a driver package")
     drain: bool = Field(default=False, description="stop the inference unit before a change of the driver")
 

@@ -40,6 +40,14 @@ def _driver(spec: Spec) -> Iterator[tuple[str, str]]:
                "modules are known from Ubuntu's own repository only; expected driver.source: distribution, or "
                "driver.modules: dkms")
     boards = [board(ids) for ids in spec.accelerators.pci_ids]
+    if driver.flavour != "stock" and driver.source in ("nvidia", "distribution"):
+        yield ("driver.flavour", f"is {driver.flavour}, and driver.source {driver.source} installs NVIDIA's own "
+               "modules over the patched ones; set driver.source: leave, or mirror with a repository that holds the "
+               "patched packages")
+    if driver.flavour != "stock" and boards and all(known is not None and known.p2p in ("stock", "nvlink")
+                                                    for known in boards):
+        yield ("driver.flavour", f"is {driver.flavour}, and NVIDIA's own driver allows peer-to-peer on every board of "
+               "accelerators.pci_ids; remove it")
     blackwell = bool(boards) and all(known is not None and known.architecture == "Blackwell" for known in boards)
     if blackwell and driver.version is not None and int(driver.version.partition(".")[0]) < FIRST_BLACKWELL:
         yield ("driver.version", f"is {driver.version}, which knows no Blackwell GPU, and all of "

@@ -117,7 +117,8 @@ def spec_of(data: dict[str, Any]) -> Frozen | None:
     if given.get("none"):
         return None
     ids = ("10de:2bb1",) if data.get("nvidia", True) else ("1234:1111",)
-    relation = {"cascaded": "PXB", "direct": None, "numa": None, "flat": None, "pairs": None, "quads": None, "strays": None}.get(data.get("machine", "switch"), "PIX")
+    apart = dict.fromkeys(("direct", "numa", "flat", "pairs", "quads", "strays"))
+    relation = {"cascaded": "PXB", **apart}.get(data.get("machine", "switch"), "PIX")
     base = trees.frozen(accelerators=Accelerators(pci_ids=ids, count=2, relation=relation)).spec
     changes: dict[str, Any] = {}
     for part, value in given.items():

@@ -2,7 +2,8 @@
 
 machine:   switch (two GPUs behind one switch; the default), cascaded, direct, numa (two sockets), flat (a VM);
            pairs (eight GPUs behind four switches of two sockets), quads (behind two switches of one socket), strays
-           (four, three, and one on a root port); clear (switch without ACS redirect: the default with measured), one, four, eight (GPUs behind one such)
+           (four, three, and one on a root port); clear (switch without ACS redirect: the default with measured), one,
+           four, eight (GPUs behind one such)
 log:       the kernel log; {no permission: true}: it cannot be read; left out: a healthy one
 files:     {path: content} on top of a healthy machine; null: not present; {reason: no permission}: not readable
 config:    {"address": {mps: 128, aspm: 2, ctl: 0, ...}}: its configuration space, as in trees.config()

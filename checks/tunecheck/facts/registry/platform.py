@@ -52,6 +52,8 @@ ENTRIES = (
     Entry("platform.memory", "config", "high", "hands-on", "installed memory, as near as the kernel tells it",
           _identity(lambda each: each.memory_gib), unit="GiB"),
     Entry("platform.arch", "config", "high", "hands-on", "x86_64 or aarch64", _identity(lambda each: each.arch)),
+    Entry("platform.guest", "config", "low", "hands-on",
+          "hypervisor that this machine is a guest of, empty on bare metal", lambda stored: stored.snapshot.guest),
     Entry("platform.secure_boot", "config", "medium", "firmware", "Secure Boot is on",
           of_host(lambda host: host.platform.secure_boot)),
     Entry("platform.acpi_tables", "config", "low", "firmware", "ACPI tables that the firmware brings",
