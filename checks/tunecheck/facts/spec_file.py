@@ -49,6 +49,7 @@ def _judged_fields(spec: Spec) -> list[tuple[str, bool]]:
         ("accelerators.groups.inside", want.groups.inside is None or want.groups.inside in RELATIONS),
         ("accelerators.groups.across", want.groups.across is None or want.groups.across in RELATIONS),
         ("accelerators.link_width", _optional(want.link_width, int)),
+        ("accelerators.kernel_driver", want.kernel_driver in ("nvidia", "vfio-pci")),
         ("iommu", spec.iommu in ("pt", "off", "translated", "leave")),
         ("acs.peer_redirect", spec.acs.peer_redirect in ("off", "leave")),
         ("acs.mechanism", isinstance(spec.acs.mechanism, str)),

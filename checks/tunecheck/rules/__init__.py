@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 
@@ -21,7 +22,7 @@ from . import (
     topo_agreement,
     topo_relation,
 )
-from .finding import HUNG, Case, Finding, Remedy, Rule, exit_code, worst
+from .finding import HUNG, ON_ITS_HOST, Case, Finding, Remedy, Rule, exit_code, worst
 from .limits import limited
 
 __all__ = ["HUNG", "RULES", "Case", "Finding", "Remedy", "Rule", "exit_code", "judge", "worst"]
@@ -101,6 +102,7 @@ RULES = (
     Rule("dkms-build", "DKMS can build the module for the next kernel", _later("dkms-build"), _DRIVER),
     Rule("secure-boot-key", "the kernel trusts whoever signed the module", _later("secure-boot-key"), _DRIVER),
     Rule("driver-bound", "every GPU of NVIDIA's has a driver", _later("driver-bound"), _DRIVER),
+    Rule("vfio-bound", "vfio-pci has the accelerators that are declared for guests", _later("vfio-bound"), _DRIVER),
     Rule("nouveau-loaded", "nouveau drives no GPU of NVIDIA's", _later("nouveau-loaded"), _DRIVER),
     Rule("module-flavour", "the open kernel modules are loaded", _later("module-flavour"), _DRIVER),
     Rule("registry-dwords", "every word of RegistryDwords does what it seems to", _later("registry-dwords"), _DRIVER),
@@ -164,4 +166,12 @@ def judge(case: Case, verb: str) -> list[Finding]:
     both = verb == "trial" or (verb == "preflight" and case.measured is not None)
     verbs = {verb, *(_TRIALS if both else ())}
     chosen = [rule for rule in RULES if verbs & set(rule.verbs) and (rule.in_trial or not case.trial)]
-    return [finding for rule in chosen for finding in limited(case, rule.judge(case))]
+    return [_for_guest(case, finding) for rule in chosen for finding in limited(case, rule.judge(case))]
+
+
+def _for_guest(case: Case, finding: Finding) -> Finding:
+    """In a virtual machine nobody can reseat a board or change the BIOS: the remedy names who can."""
+    remedy = finding.remedy
+    if remedy is None or not remedy.physical or not case.guest:
+        return finding
+    return replace(finding, remedy=replace(remedy, text=ON_ITS_HOST + remedy.text, needs_reboot=False))

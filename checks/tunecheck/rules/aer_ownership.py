@@ -10,7 +10,8 @@ from .finding import Case, Finding, Remedy
 
 _ID = "aer-ownership"
 _OFF = ("pci=noaer", "pcie_ports=compat")
-_BMC = Remedy("look for PCIe errors in the BMC's event log; some BIOSes have a setting for OS native AER")
+_BMC = Remedy("look for PCIe errors in the BMC's event log; some BIOSes have a setting for OS native AER",
+              physical=True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

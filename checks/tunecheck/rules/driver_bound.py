@@ -12,6 +12,10 @@ _NONE = Remedy("install NVIDIA's driver, or name one in the specification (drive
 
 
 def judge(case: Case) -> Iterator[Finding]:
+    if case.spec.accelerators.kernel_driver == "vfio-pci":
+        yield Finding(_ID, "GPUs", "skip", "effective", "the spec hands the accelerators to virtual machines: "
+                      "see vfio-bound")
+        return
     gpus = [device for device in case.snapshot.topology.accelerators.value or () if device.ids.startswith("10de:")]
     bare = [device.bdf for device in gpus if device.driver.missing]
     unread = [device for device in gpus if not (device.driver.known or device.driver.missing)]

@@ -9,21 +9,25 @@ from ..facts.snapshot import HostFacts, Snapshot
 from ..spec.frozen import Frozen, Spec
 from ..trials.measured import Measured
 
-__all__ = ["HUNG", "OUTCOMES", "Case", "Finding", "Remedy", "Rule", "exit_code", "worst"]
+__all__ = ["HUNG", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Remedy", "Rule", "exit_code", "worst"]
 
 #: Exit code of a trial that hung.
 HUNG = 4
+#: Before a remedy that a virtual machine cannot follow itself.
+ON_ITS_HOST = "this is a virtual machine; what has to be done is for the owner of its host: "
 #: Worst first. Skip and unknown are never shown as pass.
 OUTCOMES = ("fail", "unknown", "warn", "pass", "skip")
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """How to put it right: a sentence or command, the play's tags, and whether the box has to reboot."""
+    """How to put it right: a sentence or command, the play's tags, and whether the box has to reboot. ``physical``: it
+    takes the real machine, its firmware, slots or power, so in a virtual machine only the host's owner can do it."""
 
     text: str
     ansible_tags: tuple[str, ...] = ()
     needs_reboot: bool = False
+    physical: bool = False
 
 
 @dataclass(frozen=True)

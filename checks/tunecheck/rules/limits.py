@@ -16,6 +16,7 @@ NO_PORT = "no port lies between accelerators"
 _TREE = frozenset({
     "topo-agreement", "p2p-capability", "link-width", "link-speed", "link-aspm", "link-payload", "link-errors",
     "switch-chip", "uplink-shared", "uplink-neighbours", "acs-redirect", "iommu-mode", "memlock", "nouveau-loaded",
+    "vfio-bound",
 })
 #: Checks that count what is there, or pass for what is not.
 _COUNTING = frozenset({"switch-chip", "uplink-shared", "uplink-neighbours", "acs-persistence", "iommu-trap"})

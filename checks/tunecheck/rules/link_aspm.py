@@ -10,7 +10,7 @@ from .on_path import each
 
 _ID = "link-aspm"
 _FIX = Remedy("switch ASPM off in the BIOS, or boot with pcie_aspm.policy=performance; pcie_aspm=off only keeps the "
-              "kernel from managing it: what the firmware switched on stays on")
+              "kernel from managing it: what the firmware switched on stays on", physical=True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

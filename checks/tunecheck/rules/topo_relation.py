@@ -10,9 +10,9 @@ from .finding import Case, Finding, Remedy
 
 _ID = "topo-relation"
 _MOVE = Remedy("move the boards below one switch, or state the relation this machine really has in "
-               "box_spec.accelerators.relation")
+               "box_spec.accelerators.relation", physical=True)
 _REGROUP = Remedy("move the boards to the slots of their switch or socket (the board manual shows which), or state the "
-                  "groups this machine really has in box_spec.accelerators.groups")
+                  "groups this machine really has in box_spec.accelerators.groups", physical=True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

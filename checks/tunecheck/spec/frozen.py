@@ -40,6 +40,7 @@ class Accelerators:
     relation: str | None = None
     groups: Groups = field(default_factory=Groups)
     link_width: int | None = None
+    kernel_driver: str = "nvidia"
 
     @property
     def how_close(self) -> bool:

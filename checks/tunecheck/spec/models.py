@@ -54,6 +54,9 @@ class Accelerators(_Part):
     link_width: Literal[1, 2, 4, 8, 12, 16, 32] | None = Field(
         default=None, description="PCIe lanes at the accelerator and at every hop of its path; null: all of its own"
     )
+    kernel_driver: Literal["nvidia", "vfio-pci"] = Field(
+        default="nvidia", description="who has the accelerators; vfio-pci: virtual machines of this host; judged only"
+    )
 
 
 class Acs(_Part):

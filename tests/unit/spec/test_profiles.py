@@ -29,8 +29,11 @@ def test_stands_alone(name: str) -> None:
 def test_names() -> None:
     assert profile_files.names() == [
         "b200-hgx",
+        "b300-hgx",
         "h200-hgx",
         "lab",
+        "passthrough-guest",
+        "passthrough-host",
         "rtx-5090-direct",
         "rtx-pro-5000-direct",
         "rtx-pro-6000-direct",
