@@ -14,6 +14,7 @@ from .cpu import Policy, policies
 from .driver import Driver, driver
 from .fact import Fact
 from .gpu_locks import Locks, gpu_locks
+from .hgx import Hgx, hgx
 from .iommu import modes
 from .kernel import Kernel, identity, kernel
 from .modules import Module, modules, registry_dwords
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
 __all__ = ["HostFacts", "Snapshot", "gather"]
 
 
+#: Of a snapshot that was stored before it was looked at.
+_NO_HGX = Hgx()
+
+
 @dataclass(frozen=True)
 class HostFacts:
     """The part that `tunecheck topo` does without."""
@@ -68,6 +73,7 @@ class HostFacts:
     gpu_locks: Fact[Locks]
     identity: Fact[Identity]
     serving: Fact[Serving]
+    hgx: Hgx = _NO_HGX
 
 
 #: Of a snapshot that was stored before it was looked at.
@@ -109,7 +115,8 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
         p2p=p2p(host, said()),
         receipt=receipt(host),
         host=later,
-        guest=guest_of(host, later.identity.value.hypervisor if later and later.identity.value else None),
+        guest=guest_of(host, later.identity.value.hypervisor if later and later.identity.value else None,
+                       later.kernel.log.value.boot.hypervisor if later and later.kernel.log.value else ""),
     )
 
 
@@ -159,4 +166,5 @@ def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact
         runtime=runtime(host, asked, spec.runtime),
         identity=identity_of(host),
         serving=serving(host),
+        hgx=hgx(host, any(device.ids in ("10de:2901", "10de:3182") for device in found.devices)),
     )

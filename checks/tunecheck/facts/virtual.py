@@ -17,8 +17,9 @@ _NAMES = ("KVM", "OpenStack", "KubeVirt", "Amazon EC2", "QEMU", "VMware", "VMW",
           "Bochs", "Parallels", "BHYVE", "Hyper-V", "Apple Virtualization", "Google Compute Engine")
 
 
-def guest_of(host: Host, flag: Fact[bool] | None) -> Fact[str]:
-    """The hypervisor's name, "" where nothing speaks of one. ``flag``: the CPU's, where it was read."""
+def guest_of(host: Host, flag: Fact[bool] | None, logged: str = "") -> Fact[str]:
+    """The hypervisor's name, "" where nothing speaks of one. ``flag``: the CPU's, where it was read; ``logged``: what
+    the kernel log says was detected."""
     vendor, product = text(host, f"{_DMI}/sys_vendor"), text(host, f"{_DMI}/product_name")
     for fact in (product, vendor):
         value = (fact.value or "").strip()
@@ -27,6 +28,8 @@ def guest_of(host: Host, flag: Fact[bool] | None) -> Fact[str]:
             return known(value[:60], fact.source)
     if (vendor.value or "").startswith("Microsoft") and (product.value or "").startswith("Virtual Machine"):
         return known("Hyper-V", product.source)
+    if logged:
+        return known(logged, "kernel log")
     if flag is not None and flag.value:
         return known("a hypervisor", flag.source)
     if vendor.known or product.known or (flag is not None and flag.known):

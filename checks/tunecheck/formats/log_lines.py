@@ -20,7 +20,7 @@ LEFT_OUT = "[tunecheck: the middle is left out here]"
 _MAX_LINE = 2000
 
 # Only lines that hold one of these are looked at: 100 MB of other messages must cost next to nothing.
-_KEY = re.compile(r"NVRM: |AER|PCIe Bus Error|DPC: | error status/mask=| blocked |_OSC: |Nvlink Core|\[nvidia"
+_KEY = re.compile(r"NVRM: |AER|PCIe Bus Error|DPC: | error status/mask=| blocked |_OSC: |Nvlink Core|\[nvidia| SXid "
                   r"|\[Hardware Error\]:")
 _PREFIX = re.compile(
     r"\s*(?:<\d{1,3}>)?"

@@ -14,8 +14,8 @@ from tests.unit.checks.test_cases import CASES, check_of
 from tunecheck.facts.snapshot import gather
 from tunecheck.rules import ON_ITS_HOST, Case, judge
 
-_DMI = {"/sys/class/dmi/id/sys_vendor": "QEMU\n", "/sys/class/dmi/id/product_name": "Standard PC\n"}
-#: What only the real machine has, and ACS and IOMMU settings that decide there. A guest that declares ACS is on its own.
+_DMI = {"/sys/class/dmi/id/sys_vendor": "QEMU\n"}
+#: What only the real machine has, and the ACS settings that decide there. A guest that declares ACS is on its own.
 _REAL = re.compile(r"BIOS|[Rr]eseat|seating|riser|\bslot|airflow|Resizable BAR|one (?:PCIe )?switch\b|root complex|"
                    r"power supply|BMC|disable_acs_redir|setpci -s", re.ASCII)
 _GUEST_KNOWS = ("x-nv-gpudirect-clique", "tensor parallel groups below one switch")

@@ -19,7 +19,8 @@ PORT = "1000:c030"
 
 
 def config(ctl: int | None = None, cap: int = 0x005F, size: int = 4096, *, port: int = 6, mps: int | None = 256,
-           able: int = 512, mrrs: int = 512, gen: int = 5, width: int = 16, aspm: int = 0, target: int = 5) -> bytes:
+           able: int = 512, mrrs: int = 512, gen: int = 5, width: int = 16, aspm: int = 0, target: int = 5,
+           relaxed: bool = True) -> bytes:
     """Configuration space of a PCI Express port (``port``: 0 endpoint, 4 root port, 5 upstream, 6 downstream); with
     ``ctl`` an ACS capability at 0x148 behind AER at 0x100. ``mps`` None: a code that means nothing."""
     data = bytearray(4096)
@@ -27,7 +28,8 @@ def config(ctl: int | None = None, cap: int = 0x005F, size: int = 4096, *, port:
     data[6] = 0x10
     data[0x34] = 0x54
     codes = {128 << code: code for code in range(6)} | {None: 7}
-    for at, value in ((0, 0x10), (2, 2 | port << 4), (4, codes[able]), (8, codes[mps] << 5 | codes[mrrs] << 12 | 0x10),
+    control = codes[mps] << 5 | codes[mrrs] << 12 | relaxed << 4
+    for at, value in ((0, 0x10), (2, 2 | port << 4), (4, codes[able]), (8, control),
                       (0x0C, gen | width << 4 | 2 << 10), (0x10, aspm), (0x12, gen | width << 4), (0x30, target)):
         data[0x54 + at:0x56 + at] = value.to_bytes(2, "little")
     following = 0x148 if ctl is not None else 0
@@ -216,6 +218,7 @@ kind: nvidia.com/gpu
 def full(machine: Machine, running: str = "", generated: str | None = None, dropin: str | None = None,
          log: str | None = "[    0.000000] Linux version 6.12.1\n") -> Machine:
     """Add everything that `tunecheck host` reads. ``log`` None: not permitted."""
+    machine.gone("realpath", "/etc/dgx-release")
     machine.file("/proc/cmdline", f"root=/dev/vda3 ro {running}\n")
     machine.file("/boot/grub/grub.cfg", GRUB_CFG % (running if generated is None else generated))
     tokens = running if dropin is None else dropin

@@ -54,6 +54,8 @@ ENTRIES = (
     Entry("platform.arch", "config", "high", "hands-on", "x86_64 or aarch64", _identity(lambda each: each.arch)),
     Entry("platform.guest", "config", "low", "hands-on",
           "hypervisor that this machine is a guest of, empty on bare metal", lambda stored: stored.snapshot.guest),
+    Entry("platform.dgx_os", "config", "high", "reboot", "version of DGX OS, null on any other system",
+          of_host(lambda host: host.hgx.dgx_os)),
     Entry("platform.secure_boot", "config", "medium", "firmware", "Secure Boot is on",
           of_host(lambda host: host.platform.secure_boot)),
     Entry("platform.acpi_tables", "config", "low", "firmware", "ACPI tables that the firmware brings",
