@@ -28,7 +28,7 @@ def judge(case: Case) -> Iterator[Finding]:
                       "to prove about it")
         return
     if case.guest and case.spec.acs.peer_redirect == "leave":
-        yield Finding(_ID, "ports", "skip", "behaviour", GUEST_PORTS)
+        yield Finding(_ID, _labels(list(topology.pairs)), "skip", "behaviour", GUEST_PORTS)
         return
     ports = topology.path_ports()
     for port in ports:
