@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lab import access, image, layer, layouts, needs, paths, process, recipe
+from lab import access, aer, image, layer, layouts, needs, paths, process, recipe
 from lab.errors import LabError
 from lab.machine import Machine
 from lab.say import say
@@ -90,6 +90,13 @@ def _status(args: argparse.Namespace) -> None:
         ))  # fmt: skip
 
 
+def _aer(args: argparse.Namespace) -> None:
+    box = Machine(args.name)
+    _running(box)
+    aer.inject(box.folder, args.device, args.error)
+    say(f"lab box `{args.name}`: {args.error} at {args.device}")
+
+
 def _running(box: Machine) -> None:
     if box.state() is None:
         raise LabError(f"lab box `{box.name}` is not running; start it: python3 -m lab up {box.name}")
@@ -128,5 +135,11 @@ def _parser() -> argparse.ArgumentParser:
     down.add_argument("name", nargs="?")
     down.add_argument("--all", action="store_true", help="end every machine of this state folder")
     down.set_defaults(run=_down)
+    error = verbs.add_parser("aer", help="inject a PCIe error at a device of a running machine")
+    error.add_argument("name", help="name of the machine")
+    error.add_argument("device", help="QEMU's name of the port: rp0, and dn0 or dn1 of the layout switch")
+    error.add_argument("error", nargs="?", default="COMP_TIME", choices=(*aer.CORRECTED, *aer.UNCORRECTABLE),
+                       metavar="ERROR", help="QEMU's name of the error (default: COMP_TIME, which is not fatal)")
+    error.set_defaults(run=_aer)
     verbs.add_parser("status", help="what is built and running").set_defaults(run=_status)
     return parser

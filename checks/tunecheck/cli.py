@@ -120,15 +120,25 @@ def runtime(**given: Any) -> None:
 
 @cli.command()
 @options
-@click.option("--full", is_flag=True, help="Also measure, as p2p and allreduce do, with a soak of 60 s.")
+@click.option("--full", is_flag=True, help="Also measure: every pair, all-reduces of every subset size, a soak.")
+@click.option("--quick", is_flag=True, help="Also measure, in short: every pair, all ranks, a soak of 2 s.")
+@click.option("--if-needed", is_flag=True, help="With --full or --quick: only where no measured pass still holds.")
+@click.option("--soak", default="60s", metavar="TIME", show_default=True, help="Of --full: 60s, 10m; 0: none.")
+@click.option("--evidence", metavar="DIR", help="Where a stall leaves its bundle; default: here, with --pass in "
+              "/var/lib/tunecheck/evidence.")
 @click.option("--pass", "pass_file", is_flag=False, flag_value="/run/tunecheck/pass.json", metavar="[FILE]",
-              help="Leave the pass that tunecheck gate asks for; without FILE in /run/tunecheck.")
-def preflight(full: bool, **given: Any) -> None:
+              help="Leave the passes that tunecheck gate asks for; measure where the spec's gate.measured wants it.")
+def preflight(full: bool, quick: bool, if_needed: bool, soak: str, evidence: str | None, pass_file: str | None,
+              **given: Any) -> None:
     """Check everything that topo, host, driver and runtime check."""
-    if full:
-        from .cli_trials import full_preflight
+    if full and quick:
+        raise UsageError("--full and --quick exclude each other: drop one of them")
+    if if_needed and not (full or quick):
+        raise UsageError("--if-needed says when to measure: give --full or --quick with it")
+    if full or quick or pass_file is not None:
+        from .cli_preflight import measuring
 
-        full_preflight(**given)
+        measuring("full" if full else "quick" if quick else None, if_needed, soak, evidence, pass_file, **given)
     check("preflight", **given)
 
 

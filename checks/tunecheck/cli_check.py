@@ -53,16 +53,15 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def check(verb: str, spec_file: str | None, source: str | None, record: str | None, since: str | None,
-          verbose: bool = False, trial: bool = False, pass_file: str | None = None, **outputs: str | None) -> None:
+          verbose: bool = False, trial: bool = False, **outputs: str | None) -> None:
     """Open the host, read, judge, report; leaves through SystemExit with the verdict's code. ``outputs``: json_to,
-    junit_to, prometheus_to, html_to, each a file or "-". ``pass_file``: where the pass for the gate is left."""
+    junit_to, prometheus_to, html_to, each a file or "-"."""
     import datetime
 
     from .report.outputs import Run, check_outputs, rendered, to_standard_output, write_outputs
 
     wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
     check_outputs(wanted, record)
-    leave = passing(pass_file, source)
     recording = _recorder(source) if record is not None else None
     frozen, snapshot = look(verb, spec_file, source, recording, trial)
     from .report.document import document
@@ -82,18 +81,14 @@ def check(verb: str, spec_file: str | None, source: str | None, record: str | No
         packed = None
         if recording is not None and record is not None:
             packed = (record, recording.packed(redact=True, root=os.geteuid() == 0, verb=verb))
-        code = run.document["exit_code"]
-        say(text, lambda: [*write_outputs(wanted, run, packed), *leave(findings, code, frozen)], alone is not None)
+        say(text, lambda: write_outputs(wanted, run, packed), alone is not None)
     raise SystemExit(run.document["exit_code"])
 
 
-def passing(pass_file: str | None, source: str | None = None, full: bool = False
-            ) -> Callable[[Sequence[Finding], int, Frozen | None], list[str]]:
+def passing(pass_file: str | None, full: bool) -> Callable[[Sequence[Finding], int, Frozen | None], list[str]]:
     """Takes away an older pass before anything is looked at; what is returned leaves the new one."""
     if pass_file is None:
         return lambda *_: []
-    if source is not None:
-        raise UsageError("--pass is for this machine: it does not go with --from")
     from .cli_gate import forget_pass, leave_pass
 
     forget_pass(pass_file)

@@ -80,16 +80,19 @@ def forget_pass(path: str) -> None:
 def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spec_file: str | None) -> None:
     """Say whether a container may start on this box.
 
-    Exit code 1 and one line for each reason where it may not; the first begins with "closed:"."""
+    Preflight must have passed in this boot, and a measurement of its GPUs must still hold. Exit code 1 and one line for
+    each reason where it may not; the first begins with "closed:"."""
     from .facts.spec_file import read_spec
-    from .gate import judge, passed
+    from .gate import judge, measured, passed
     from .gate.image import image_id
+    from .gate.measure import key_now
     from .gate.model_files import problems
     from .gate.state import state
     from .host.live import LiveHost
     from .notify import tell
     from .recipes.stored import load_recipe
     from .report.output import emit, fitted
+    from .spec.frozen import Spec
 
     limit = seconds(max_age, "--max-age")
     recipe, digest = load_recipe(recipe_file) if recipe_file else (None, "")
@@ -97,13 +100,20 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
     try:
         frozen = read_spec(door, spec_file, False)
         now = state(door)
+        spec = frozen.spec if frozen else Spec()
         try:
             reasons = judge.of_pass(passed.read(pass_file), now, frozen.digest if frozen else "", limit)
+            if not reasons and spec.gate.measured != "never":
+                # Asked last: where preflight did not pass, it did not measure either.
+                found = measured.read(measured.path_beside(pass_file))
+                pinned = recipe.image.image_id if recipe is not None else found.key.image
+                reasons = judge.of_measured(found, key_now(door, spec, found.key, pinned or ""), now,
+                                            spec.gate.measured == "each-boot")
         except UsageError as error:
             reasons = [str(error)]
         if recipe is not None and not reasons:
-            engine = frozen.spec.runtime.engine if frozen else "leave"
-            image = image_id(door, "podman" if engine == "leave" else engine, recipe.image.image_id or "none")
+            engine = "podman" if spec.runtime.engine == "leave" else spec.runtime.engine
+            image = image_id(door, engine, recipe.image.image_id or "none")
             wrong = tuple(f"{each.file} {each.text}" for model in recipe.models for each in problems(models, model))
             reasons = judge.of_recipe(recipe, now, judge.Offer(image, wrong))
     finally:

@@ -6,18 +6,18 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from .cli_check import REPORTS
-from .errors import TrialError, UsageError
+from .errors import GpusInUseError, TrialError, UsageError
 
 if TYPE_CHECKING:
     from .facts.topology import Topology
     from .trials.session import Trial
 
-__all__ = ["check_library", "full_preflight", "numbers", "trial", "trial_options"]
+__all__ = ["check_folder", "check_library", "numbers", "trial", "trial_options"]
 
 
 def trial_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -43,7 +43,7 @@ def numbers(text: str | None) -> list[int]:
         raise UsageError(f"--gpus {text}: expected numbers separated by commas, as in --gpus 0,1") from None
 
 
-def _check_folder(evidence: str) -> None:
+def check_folder(evidence: str) -> None:
     if not Path(evidence).is_dir():
         raise UsageError(f"--evidence {evidence}: is no folder; expected one that is there, for the bundle of a stall")
     if not os.access(evidence, os.W_OK | os.X_OK):
@@ -73,23 +73,12 @@ def _refuse_none(topology: Topology) -> None:
         raise TrialError("no accelerator found: nothing was measured; see `tunecheck topo`")
 
 
-def full_preflight(source: str | None, since: str | None, record: str | None, prometheus_to: str | None,
-                   **given: Any) -> None:
-    """``tunecheck preflight --full``: everything that is read, and everything that is measured."""
-    from .trials.everything import everything
-
-    if source is not None or since is not None or record is not None:
-        raise UsageError("--full measures this machine: it goes with neither --from nor --since nor --record")
-    trial("preflight", everything, prometheus_to=prometheus_to, **given)
-
-
 def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = None, force: bool = False,
-          after_reset: bool = False, evidence: str = ".", verbose: bool = False, pass_file: str | None = None,
-          **outputs: str | None) -> None:
+          after_reset: bool = False, evidence: str = ".", verbose: bool = False, **outputs: str | None) -> None:
     """Look at the machine, measure, judge, report; leaves through SystemExit with the verdict's code."""
     import datetime
 
-    from .cli_check import look, passing, say
+    from .cli_check import look, say
     from .host.live import LiveHost
     from .report.line import LiveLine
     from .report.outputs import Run, check_outputs, rendered, to_standard_output, write_outputs
@@ -97,13 +86,12 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
     wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
     check_outputs(wanted, None)
     chosen = numbers(gpus)
-    _check_folder(evidence)
-    leave = passing(pass_file, full=True)
+    check_folder(evidence)
     if "CUDA_VISIBLE_DEVICES" in os.environ:
         click.echo("tunecheck: CUDA_VISIBLE_DEVICES is set and not followed: a trial measures all GPUs; choose with "
                    "--gpus", err=True)
     frozen, snapshot = look(verb, spec_file, None)
-    if verb != "preflight" and not chosen:      # preflight says it as a finding, among others
+    if not chosen:
         _refuse_none(snapshot.topology)
     from .report.document import document
     from .rules import Case, judge
@@ -115,6 +103,8 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
     try:
         measured = session.run(door, snapshot, measure, chosen, force, after_reset, evidence,
                                None if alone else Shown(line))
+    except GpusInUseError as error:
+        raise GpusInUseError(f"{error}, or run it all the same with --force") from None
     finally:
         line.erase()
         door.close()
@@ -127,6 +117,5 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
         from .report.terminal import render, style_for
 
         text = render(verb, case, findings, style_for(sys.stdout), verbose)
-    code = run.document["exit_code"]
-    say(text, lambda: [*write_outputs(wanted, run), *leave(findings, code, frozen)], alone is not None)
-    raise SystemExit(code)
+    say(text, lambda: write_outputs(wanted, run), alone is not None)
+    raise SystemExit(run.document["exit_code"])

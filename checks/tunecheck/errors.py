@@ -8,7 +8,7 @@ TunecheckError
 
 from __future__ import annotations
 
-__all__ = ["ProbeError", "SpecError", "TrialError", "TunecheckError", "UsageError"]
+__all__ = ["GpusInUseError", "ImageUnfitError", "ProbeError", "SpecError", "TrialError", "TunecheckError", "UsageError"]
 
 
 class TunecheckError(Exception):
@@ -39,3 +39,11 @@ class TrialError(TunecheckError):
     """A measurement could not be made."""
 
     exit_code = 3
+
+
+class ImageUnfitError(TrialError):
+    """An image in which no trial can run, whatever the GPUs do: it lacks a Python that runs one."""
+
+
+class GpusInUseError(TrialError):
+    """Somebody else's process uses the GPUs: a trial would disturb it and be disturbed."""

@@ -46,10 +46,14 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.bootloader import BootloaderError, detect
 from ansible.module_utils.box_io import BoxIOError, read_text
 from ansible.module_utils.tunecheck.formats import cmdline
+from ansible.module_utils.tunecheck.formats.param_conflicts import conflicts
 
 REFUSED = ("a trial boot is not possible here: %s. Put /boot on a plain ext4, xfs or FAT partition, or set "
            "box_spec.boot.trial: false knowingly (a bad command line then needs a console to undo). Nothing was "
            "written.")
+
+CONTRADICTED = ("the next boot's command line would hold what contradicts box_spec: %s. Remove it there%s, or state "
+                "what you want in box_spec, then run the play again. Nothing was written.")
 
 #: BOOT_IMAGE=..., panic= and the trial's mark, which the boot adds to the tokens counted here.
 ROOM_FOR_TRIAL = 160
@@ -93,8 +97,21 @@ def decide(now, trial):
     return "staged", None if ready else "stage"
 
 
+def contradictions(placed, tokens, harmless):
+    """Sentences on what others set against ``tokens``. ``harmless``: also what the kernel would not obey."""
+    told = {}
+    for found in conflicts(tokens, [each.token for each in placed]):
+        if found.wins or harmless:
+            told.setdefault((placed[found.index].token, placed[found.index].where), found)
+    return ["%s (%s) against %s: %s" % (token, where or "box_spec itself", found.declared, found.why)
+            for (token, where), found in told.items()]
+
+
 def run_staged(module, loader, now):
     phase, step = decide(now, module.params["trial"])
+    against = contradictions(loader.placed(now.tokens), now.tokens, harmless=step in ("stage", "commit"))
+    if against:
+        module.fail_json(msg=CONTRADICTED % ("; ".join(against), loader.after_an_edit))
     if phase == "staged":
         refusal = loader.trial_refusal()
         if refusal:

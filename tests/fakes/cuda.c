@@ -18,6 +18,8 @@
  *   lost=A,B[,N]         what kernels of A store at B never arrives (of tc_reduce: after N times)
  *   nopeer=A,B           the driver says no
  *   alloc_mib=N          an allocation above N MiB fails with "out of memory", whatever cuMemGetInfo says
+ *   cell=A,A,OFFSET      the word at OFFSET of each buffer that a kernel of A fills keeps a wrong bit
+ *   h2d=X d2h=X          GB/s from pinned memory of the host, and to it (host_gbs); GPU -1 in "wrong" is the host
  *   mode=N               compute mode
  *   mhz=N                the clock that kernels count their patience with (200)
  */
@@ -153,21 +155,38 @@ int cuMemAlloc_v2(u64 *address, size_t size)
     return OK;
 }
 
+/* Pinned memory: a block of GPU -1 that every GPU of this process reaches. */
+int cuMemHostAlloc(void **address, size_t size, unsigned flags)
+{
+    (void)flags;
+    HERE();
+    int descriptor;
+    char *at = size ? shared(size, &descriptor) : NULL;
+    if (!at)
+        return size ? NO_MEMORY : INVALID;
+    add_block(at, size, HOST_MEMORY, descriptor, 0);
+    *address = at;
+    return OK;
+}
+
+int cuMemFreeHost(void *address)
+{
+    HERE();
+    block *found = block_of(address);
+    if (!found || found->gpu != HOST_MEMORY || found->at != (char *)address)
+        return INVALID;
+    remove_block(found);
+    return OK;
+}
+
 int cuMemFree_v2(u64 address)
 {
     HERE();
-    block **link = &blocks, *found = block_of((void *)address);
-    if (!found || found->at != (char *)address)
+    block *found = block_of((void *)address);
+    if (!found || found->gpu == HOST_MEMORY || found->at != (char *)address)
         return INVALID;
-    pthread_mutex_lock(&lock);
-    while (*link != found)
-        link = &(*link)->next;
-    *link = found->next;
-    pthread_mutex_unlock(&lock);
     gpus[found->gpu].used -= found->size;
-    munmap(found->at, found->size);
-    close(found->descriptor);
-    free(found);
+    remove_block(found);
     return OK;
 }
 
@@ -246,7 +265,7 @@ int cuMemcpyAsync(u64 to, u64 from, size_t size, stream *on)
         return INVALID;
     int other = target->gpu == on->gpu ? source->gpu : target->gpu;
     operation op = {.kind = COPY, .to = (char *)to, .from = (char *)from, .size = size,
-                    .direct = other == on->gpu || reach[on->gpu][other]};
+                    .direct = other == on->gpu || other == HOST_MEMORY || reach[on->gpu][other]};
     return queue(on, &op);
 }
 

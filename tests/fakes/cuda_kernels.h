@@ -162,8 +162,12 @@ static int run_kernel(const operation *op, int which)
         return code;
     if (!may(op, which))
         return ILLEGAL_ADDRESS;
-    if (op->name == FILL)
+    if (op->name == FILL) {
         fill((u32 *)v[0], v[1], (u32)v[2]);
+        double cell = block_of((void *)v[0])->gpu == which ? between("cell", which, which, -1) : -1;
+        if (cell >= 0 && cell < (double)v[1] * 4)
+            ((u32 *)v[0])[(u64)cell / 4] ^= 1;
+    }
     else if (op->name == CHECK)
         check((u32 *)v[0], v[1], (u32)v[2], (u32 *)v[3]);
     else if (op->name == COPY_BY_SM) {

@@ -6,6 +6,7 @@
 enum { OK, INVALID, NO_MEMORY, NO_CONTEXT = 201, NO_PEER = 217, BAD_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
        ILLEGAL_ADDRESS = 700, PEER_ALREADY = 704, PEER_NOT = 705, UNSUPPORTED_IN_CAPTURE = 900 };
 #define GPUS 8
+#define HOST_MEMORY -1          /* in the place of a block's GPU */
 
 typedef struct event { int gpu; double time; u64 asked; _Atomic u64 reached; } event;
 enum kind { KERNEL, COPY, SET, RECORD, WAIT, HOST, DELAY };
@@ -80,7 +81,7 @@ static int reachable(int which, const void *address, size_t size)
 {
     const block *found = block_of(address);
     return found && (const char *)address + size <= found->at + found->size
-           && (found->gpu == which || found->opened || reach[which][found->gpu]);
+           && (found->gpu == which || found->gpu == HOST_MEMORY || found->opened || reach[which][found->gpu]);
 }
 
 static void add_block(char *at, size_t size, int which, int descriptor, int opened)
@@ -91,6 +92,19 @@ static void add_block(char *at, size_t size, int which, int descriptor, int open
     fresh->next = blocks;
     blocks = fresh;
     pthread_mutex_unlock(&lock);
+}
+
+static void remove_block(block *found)
+{
+    block **link = &blocks;
+    pthread_mutex_lock(&lock);
+    while (*link != found)
+        link = &(*link)->next;
+    *link = found->next;
+    pthread_mutex_unlock(&lock);
+    munmap(found->at, found->size);
+    close(found->descriptor);
+    free(found);
 }
 
 /* Copy, with what the injected faults do to it. */

@@ -7,6 +7,8 @@ static double transfer_ns(int from, int to, double bytes, int direct, double sta
 {
     if (from == to)
         return bytes / 1000;
+    if (from == HOST_MEMORY || to == HOST_MEMORY)
+        return bytes / number(from == HOST_MEMORY ? "h2d" : "d2h", number("host_gbs", 10));
     double rate = direct ? between("link", from, to, number("gbs", 50)) : number("host_gbs", 10);
     if (direct && between("host", from, to, 0) < 0)
         rate /= 10;

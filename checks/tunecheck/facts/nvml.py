@@ -13,13 +13,13 @@ from ..formats.pci import BDF
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known
 
-__all__ = ["Gpu", "Nvml", "nvml"]
+__all__ = ["Gpu", "Nvml", "cut_off", "nvml"]
 
 _SOURCE = "NVML"
 _LOST = ("GPU_IS_LOST", "RESET_REQUIRED")
 
 
-def _cut_off(error: str) -> bool:
+def cut_off(error: str) -> bool:
     """The words of host/nvml_reader.py for the end of its child; NVML's own errors are names in capitals."""
     return error.startswith(("timed out after", "killed by signal", "ended in the middle", "its answers are damaged",
                              "more than "))
@@ -69,7 +69,7 @@ class Nvml:
         """Boards that gave no answer, or not all of it: the address (or "gpu 1"), why, and whether NVML itself says
         that the board is lost; else its process crashed or hung, or the library refused the board."""
         found = [(gpu.bdf, error, error in _LOST) for gpu in self.gpus
-                 if (error := next((each for each in gpu.errors.values() if each in _LOST or _cut_off(each)), None))]
+                 if (error := next((each for each in gpu.errors.values() if each in _LOST or cut_off(each)), None))]
         return found + [(who, error, error in _LOST) for who, error in self.errors.items() if who.startswith("gpu ")]
 
 

@@ -15,13 +15,18 @@ from .fact import Fact, absent, known, parsed, text
 from .pcie import from_config, read_config
 
 __all__ = ["DEVICES", "Device", "Link", "accelerators", "addresses", "bdf_key", "device", "display_name", "driver",
-           "of_nvidia", "of_the_driver"]
+           "of_nvidia", "of_the_driver", "unidentified"]
 
 DEVICES = "/sys/bus/pci/devices"
 
 #: Without a spec: NVIDIA's display (0300) and 3D (0302) controllers.
 _DRIVERS_OWN = "/proc/driver/nvidia/gpus"
 _NVIDIA, _DISPLAY = "10de", ("0300", "0302")
+#: What else a specification may call an accelerator: any display controller, processing accelerators.
+_DISPLAYS_ALL = ("03", "12")
+#: The drivers that may hold a GPU of NVIDIA's. Drivers bind by ids: what another one holds is something else.
+_HOLDERS = frozenset({"nvidia", "nouveau", "nova_core", "NovaCore", "nvidiafb", "vfio-pci", "pci-stub", "pciback"})
+_HEADER_TYPE = 0x0E
 
 _MODEL = re.compile(r"^Model:\s*(\S.*)$", re.MULTILINE)
 
@@ -70,9 +75,6 @@ def addresses(host: Host, wanted: Collection[str]) -> Fact[tuple[str, ...]]:
         names = [name for name in host.list(DEVICES) if BDF.match(name)]
     except Unreadable as error:
         return absent(DEVICES, error.reason)
-    unread = next((fact for name in names if (fact := _id_unread(host, name, wanted))), None)
-    if unread is not None:
-        return absent(unread.source, unread.reason or "")
     found = [name for name in sorted(names, key=bdf_key) if _is_accelerator(host, name, wanted)]
     return known(tuple(found), DEVICES)
 
@@ -100,13 +102,39 @@ def _is_accelerator(host: Host, bdf: str, wanted: Collection[str]) -> bool:
     return _hex(host, bdf, "vendor") == _NVIDIA and _hex(host, bdf, "class")[:4] in _DISPLAY
 
 
-def _id_unread(host: Host, bdf: str, wanted: Collection[str]) -> Fact[str] | None:
-    """The fact why a display controller cannot be compared with ``wanted``: it must not count as none of them."""
-    if not wanted:
-        return None
-    fact = text(host, f"{DEVICES}/{bdf}/device")
-    blind = not fact.known and not fact.missing and _hex(host, bdf, "class")[:4] in _DISPLAY
-    return fact if blind else None
+def unidentified(host: Host, wanted: Collection[str]) -> tuple[Fact[str], ...]:
+    """Why devices cannot be told from accelerators, one fact each (``source`` is the device's file): they must not
+    count as none. What is known of a device (vendor, class, another board's driver) may rule it out."""
+    try:
+        names = [name for name in host.list(DEVICES) if BDF.match(name)]
+    except Unreadable:
+        return ()
+    return tuple(fact for name in sorted(names, key=bdf_key) if (fact := _unread(host, name, wanted)) is not None)
+
+
+def _unread(host: Host, bdf: str, wanted: Collection[str]) -> Fact[str] | None:
+    vendor, number, kind = (text(host, f"{DEVICES}/{bdf}/{leaf}") for leaf in ("vendor", "device", "class"))
+    needed = (vendor, number) if wanted else (vendor, kind)
+    blind = next((fact for fact in needed if not fact.known), None)
+    if blind is None or vendor.missing or number.missing:
+        return None     # its ids decide; a device without these files left while they were read
+    maker, model = (_plain(fact) for fact in (vendor, number))
+    ids = [each.split(":") for each in wanted] or [[_NVIDIA, model]]
+    fits = any((not maker or maker == each[0]) and (not model or model == each[-1]) for each in ids)
+    shows = not kind.known or _plain(kind).startswith(_DISPLAYS_ALL if wanted else _DISPLAY)
+    held = driver(host, bdf).value
+    other = held is not None and held not in _HOLDERS and all(each[0] == _NVIDIA for each in ids)
+    return blind if fits and shows and not other and not _is_bridge(host, bdf) else None
+
+
+def _is_bridge(host: Host, bdf: str) -> bool:
+    """By the header type in its configuration space."""
+    found = read_config(host, bdf)
+    return found.value is not None and len(found.value) > _HEADER_TYPE and found.value[_HEADER_TYPE] & 0x7F == 1
+
+
+def _plain(fact: Fact[str]) -> str:
+    return (fact.value or "").lower().removeprefix("0x")
 
 
 def device(host: Host, bdf: str) -> Device:

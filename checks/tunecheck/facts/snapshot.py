@@ -17,6 +17,7 @@ from .gpu_locks import Locks, gpu_locks
 from .hgx import Hgx, hgx
 from .iommu import modes
 from .kernel import Kernel, identity, kernel
+from .measured_pass import ABSENT, MeasuredPass, measured_pass
 from .modules import Module, modules, registry_dwords
 from .neighbours import Neighbour, neighbours
 from .nvml import Nvml, nvml
@@ -74,6 +75,7 @@ class HostFacts:
     identity: Fact[Identity]
     serving: Fact[Serving]
     hgx: Hgx = _NO_HGX
+    measured_pass: Fact[MeasuredPass] = ABSENT
 
 
 #: Of a snapshot that was stored before it was looked at.
@@ -167,4 +169,5 @@ def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact
         identity=identity_of(host),
         serving=serving(host),
         hgx=hgx(host, any(device.ids in ("10de:2901", "10de:3182") for device in found.devices)),
+        measured_pass=measured_pass(host),
     )

@@ -69,6 +69,7 @@ def _judged_fields(spec: Spec) -> list[tuple[str, bool]]:
         ("runtime.user", _optional(spec.runtime.user, str)),
         ("runtime.storage", _optional(spec.runtime.storage, str)),
         ("runtime.storage_free_gib", _optional(spec.runtime.storage_free_gib, int)),
+        ("gate.measured", spec.gate.measured in ("each-boot", "on-change", "never")),
         ("gpu.clocks_mhz", spec.gpu.clocks_mhz is None or (
             len(spec.gpu.clocks_mhz) == 2 and all(_optional(clock, int) for clock in spec.gpu.clocks_mhz))),
         ("gpu.power_limit_watts", _optional(spec.gpu.power_limit_watts, int)),

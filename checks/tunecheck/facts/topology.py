@@ -17,7 +17,7 @@ from .fact import Fact, absent, known, text
 if TYPE_CHECKING:
     from .wires import Wire
 
-__all__ = ["Pair", "Topology", "topology"]
+__all__ = ["Candidate", "Pair", "Topology", "topology"]
 
 _NODES = "/sys/devices/system/node/online"
 
@@ -38,11 +38,20 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A device whose ids cannot be read, ``why``, and its way up: it may be an accelerator."""
+
+    bdf: str
+    why: str
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Topology:
     """``bridges`` holds every port above an accelerator, in address order of the tree; ``names`` are parallel to
     ``accelerators``. ``listed``: every device of NVIDIA's in the PCI tree, None where that cannot be listed;
     ``unlisted``: GPUs that the driver has and the tree has not. ``doubt``: why the tree may be less than there is, or
-    ""."""
+    ""; ``unidentified``: devices that may be accelerators, or not."""
 
     accelerators: Fact[tuple[pci.Device, ...]]
     names: tuple[str, ...]
@@ -51,6 +60,7 @@ class Topology:
     listed: tuple[str, ...] | None = None
     unlisted: tuple[str, ...] = ()
     doubt: str = ""
+    unidentified: tuple[Candidate, ...] = ()
 
     @property
     def devices(self) -> tuple[pci.Device, ...]:
@@ -104,7 +114,13 @@ def topology(host: Host, wanted: tuple[str, ...]) -> Topology:
     listed = pci.of_nvidia(host)
     return Topology(found, tuple(pci.display_name(host, device) for device in devices), bridges, pairs, listed,
                     tuple(bdf for bdf in pci.of_the_driver(host) if listed is not None and bdf not in listed),
-                    doubt(host, pci.DEVICES))
+                    doubt(host, pci.DEVICES), tuple(_candidate(host, fact) for fact in
+                                                    pci.unidentified(host, wanted)))
+
+
+def _candidate(host: Host, fact: Fact[str]) -> Candidate:
+    bdf = fact.source.split("/")[-2]
+    return Candidate(bdf, fact.why(), pci.device(host, bdf).path)
 
 
 def _pair(a: int, b: int, devices: tuple[pci.Device, ...], nodes: int) -> Pair:

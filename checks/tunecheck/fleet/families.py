@@ -19,6 +19,7 @@ FAMILIES = {
 }
 _BY_WORD = {
     "spec": "spec", "accelerator": "gpu", "nvml": "gpu", "gpu": "gpu", "bar1": "gpu", "topo": "pcie", "link": "pcie",
+    "bar": "pcie",
     "switch": "pcie", "uplink": "pcie", "acs": "acs", "cmdline": "boot", "kernel": "boot", "iommu": "iommu",
     "cpu": "cpu", "smt": "cpu", "numa": "cpu", "memlock": "cpu", "swap": "cpu", "clocksource": "cpu",
     "module": "driver", "driver": "driver", "unattended": "driver", "dkms": "driver", "secure": "driver",

@@ -99,7 +99,7 @@ def _by_class(flat: Flat, fleet_key: bytes | None
     for name, value in flat.known.items():
         entry = entry_of(name)
         kind = entry.kind if entry else "config"
-        if kind in ("config", "identity"):
+        if kind in ("config", "identity", "figure"):
             known[name] = value
         elif kind != "secret":
             volatile[name] = value

@@ -1,6 +1,6 @@
 """PCIe errors in kernel log messages: AER of every era, DPC, errors that the firmware passes on (GHES), AER ownership.
 
-Texts of drivers/pci/pcie/{aer,err,dpc}.c, drivers/acpi/pci_root.c and drivers/firmware/efi/cper.c.
+Texts of drivers/pci/pcie/{aer,err,dpc}.c and drivers/firmware/efi/cper.c; who handles them is in osc.py.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from .log_lines import Line
+from .osc import Negotiations
 
 __all__ = ["PcieError", "PcieErrors"]
 
@@ -22,7 +23,6 @@ _REPORTED = re.compile(r"PCIe Bus Error: severity=((?:Unc|C)orrect[a-z]+(?: \([A
 _STATUS = re.compile(r" *device \[[0-9a-f:]+\] error status/mask=([0-9a-f]{8})/([0-9a-f]{8})")
 _RECOVERY = re.compile(r"(?i:device recovery failed)|can't recover")
 _CONTAINED = re.compile(r"containment event, status:(0x[0-9a-f]+)")
-_OSC = re.compile(r"acpi (\S+): _OSC: (platform does not support|OS now controls) \[([^\]]*)\]")
 _CPER = re.compile(r"\{\d+\}\[Hardware Error\]: *(?:Error \d+, type|event severity|device_id): (\S+)")
 _CPER_WORDS = {"corrected": "correctable", "recoverable": "non-fatal", "fatal": "fatal"}
 
@@ -53,9 +53,9 @@ class PcieError:
 
 @dataclass
 class PcieErrors:
-    """Collects line by line. ``owner`` says per host bridge who handles AER: "kernel" or "firmware"."""
+    """Collects line by line. ``osc`` says per host bridge who handles AER."""
 
-    owner: dict[str, str] = field(default_factory=dict)
+    osc: Negotiations = field(default_factory=Negotiations)
     _found: dict[tuple[str, str], PcieError] = field(default_factory=dict)
     _received: dict[tuple[str, str], int] = field(default_factory=dict)
     _failed: set[str] = field(default_factory=set)
@@ -66,7 +66,7 @@ class PcieErrors:
     def feed(self, line: Line) -> None:
         """Take one message in."""
         if line.text.startswith("acpi "):
-            self._ownership(line.text)
+            self.osc.feed(line.text)
             return
         if line.text.startswith("{"):
             self._firmware(line)
@@ -118,11 +118,6 @@ class PcieErrors:
         if error:
             new = tuple(name for name in names if name and name not in error.names)
             self._found[error.bdf, error.severity] = replace(error, names=(error.names + new)[:8])
-
-    def _ownership(self, text: str) -> None:
-        found = _OSC.match(text)
-        if found and "AER" in found[3].split() and (found[1] in self.owner or len(self.owner) < _MOST):
-            self.owner[found[1]] = "firmware" if found[2].startswith("platform") else "kernel"
 
     def _firmware(self, line: Line) -> None:
         """Generic Hardware Error Source: the severity comes first, the device some lines later."""

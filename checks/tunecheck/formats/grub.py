@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["DROPIN", "GRUB_CFG", "TRIAL_ENTRY", "TRIAL_SCRIPT", "Entry", "default_entry", "entries", "find_entry",
-           "parse_dropin", "parse_grubenv", "parse_retired", "render_dropin", "render_trial_script", "trial_block"]
+__all__ = ["DEFAULTS", "DROPIN", "GRUB_CFG", "TRIAL_ENTRY", "TRIAL_SCRIPT", "Entry", "default_entry", "entries",
+           "find_entry", "parse_dropin", "parse_grubenv", "parse_retired", "render_dropin", "render_trial_script",
+           "settings", "trial_block"]
 
 #: Sorts after 50-cloudimg-settings.cfg, 99-*.cfg and hetzner.cfg, which overwrite what came before them.
 DROPIN = "/etc/default/grub.d/zz-tunecheck.cfg"
+DEFAULTS = "/etc/default/grub"
 GRUB_CFG = "/boot/grub/grub.cfg"
 TRIAL_SCRIPT = "/etc/grub.d/42_tunecheck_trial"
 TRIAL_ENTRY = "tunecheck-trial"
@@ -26,6 +29,8 @@ _HEADER = """\
 """
 _APPEND = re.compile(r'^GRUB_CMDLINE_LINUX_DEFAULT="\$GRUB_CMDLINE_LINUX_DEFAULT ?(.*)"$', re.MULTILINE)
 _RETIRED = re.compile(r"^# retired until the next boot: (.*)$", re.MULTILINE)
+_SETS = re.compile(r"^\s*(?:export\s+)?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)(\+?)=(.*)$")
+_OWN_NAME = re.compile(r"\$\{?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)\}?$")
 _DEFAULT = re.compile(r'^\s*set default="(.*)"\s*$', re.MULTILINE)
 _OPENS = re.compile(r"^\s*(menuentry|submenu)\s")
 _LINUX = re.compile(r"^\s*(linux|linuxefi|linux16)\s")
@@ -75,6 +80,37 @@ def parse_retired(text: str) -> tuple[str, ...]:
     """The words that our drop-in gave up and that may still be on the running command line."""
     found = _RETIRED.search(text)
     return tuple(shlex.split(found.group(1))) if found else ()
+
+
+def settings(files: Sequence[tuple[str, str]]) -> list[tuple[str, str, int]]:
+    """What update-grub will put behind ``linux KERNEL``: (token, path, line number) in the order of the command line.
+
+    ``files`` are (path, text) in the order in which grub-mkconfig sources them. Assignments are followed, with
+    references to the two variables themselves; a condition around one is taken for true."""
+    values: dict[str, list[tuple[str, str, int]]] = {"GRUB_CMDLINE_LINUX": [], "GRUB_CMDLINE_LINUX_DEFAULT": []}
+    for path, text in files:
+        joined = re.sub(r"\\\n", " \0", text)      # a continued line counts as one; \0 keeps the numbers right
+        number = 1
+        for line in joined.split("\n"):
+            found = _SETS.match(line.replace("\0", ""))
+            if found:
+                old = values[found.group(1)] if found.group(2) else []
+                new = []
+                for token in _assigned(found.group(3)):
+                    own = _OWN_NAME.match(token)
+                    new += values[own.group(1)] if own else [(token, path, number)]
+                values[found.group(1)] = old + new
+            number += 1 + line.count("\0")
+    return values["GRUB_CMDLINE_LINUX"] + values["GRUB_CMDLINE_LINUX_DEFAULT"]
+
+
+def _assigned(value: str) -> list[str]:
+    """The tokens of an assignment's right side, without the quotes of shell and GRUB."""
+    try:
+        parts = shlex.split(value, comments=True)
+    except ValueError:                              # a quote that ends on a later line
+        parts = [value.strip("\"' ")]
+    return [token.replace("'", "").replace('"', "") for token in (parts[0].split() if parts else [])]
 
 
 def parse_grubenv(text: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A kernel log as events: Xid, GPUs that fell off the bus, PCIe errors, hung tasks, and how far back it reaches.
+"""A kernel log as events: Xid, lost GPUs, PCIe errors and who handles them, BARs without space, hung tasks, its start.
 
 Pure: text in, events out, for any text. Formats of NVIDIA's open kernel modules 595 (kernel_rc.c, gpu.c, nv.c, osapi.c)
 and of kernel/hung_task.c. Memory and time are bounded whatever the log holds.
@@ -12,6 +12,8 @@ from itertools import islice
 
 from .aer import PcieError, PcieErrors
 from .log_lines import Line, bounded, line, lines
+from .osc import Bridge
+from .pci_space import Assignments, Unassigned
 
 __all__ = ["Fallen", "HungTask", "KernelEvents", "SXid", "Xid", "parse"]
 
@@ -92,7 +94,8 @@ class SXid:
 @dataclass(frozen=True)
 class KernelEvents:
     """``start``: the log reaches back to its first line; ``cut``: its middle is missing. ``loads`` counts how often
-    the NVIDIA driver was loaded; events of an earlier load are history. ``aer_owner`` is per ACPI host bridge."""
+    the NVIDIA driver was loaded; events of an earlier load are history. ``osc`` is per ACPI host bridge: who handles
+    PCIe errors. ``unassigned``: memory of PCI devices that found no place."""
 
     start: bool
     cut: bool
@@ -101,7 +104,8 @@ class KernelEvents:
     fallen: tuple[Fallen, ...]
     hung: tuple[HungTask, ...]
     pcie: tuple[PcieError, ...]
-    aer_owner: dict[str, str]
+    osc: dict[str, Bridge]
+    unassigned: tuple[Unassigned, ...]
     sxids: tuple[SXid, ...] = ()
 
     @property
@@ -117,7 +121,7 @@ def parse(log: str) -> KernelEvents:
         found.feed(entry)
     return KernelEvents(_has_start(text), cut, found.loads, tuple(found.xids.values()),
                         tuple(found.fallen.values()), tuple(found.hung.values()), found.pcie.result(),
-                        found.pcie.owner, tuple(found.sxids.values()))
+                        found.pcie.osc.bridges, found.bars.result(), tuple(found.sxids.values()))
 
 
 def _has_start(log: str) -> bool:
@@ -133,6 +137,7 @@ class _Collector:
     hung: dict[tuple[str, int], HungTask] = field(default_factory=dict)
     sxids: dict[tuple[int, str, int, bool], SXid] = field(default_factory=dict)
     pcie: PcieErrors = field(default_factory=PcieErrors)
+    bars: Assignments = field(default_factory=Assignments)
     _probed: tuple[str, str, int] = ("", "", 0)         # address, time, lines left in which the verdict may stand
     _stack: tuple[tuple[str, int], int] | None = None   # the hung task whose stack may follow, up to this line
 
@@ -149,7 +154,7 @@ class _Collector:
         elif "[nvidia" in text and self._stack and line.number <= self._stack[1]:
             task = self.hung[self._stack[0]]
             self.hung[self._stack[0]] = replace(task, in_driver=True)
-        else:
+        elif not self.bars.feed(line):
             self.pcie.feed(line)
 
     def _driver(self, line: Line) -> None:
@@ -162,6 +167,8 @@ class _Collector:
             self._fell(_address(lost[1]), line.when, at_probe=False)
         elif probed:
             self._probed = (_address(probed[1]), line.when, 3)
+        elif self.bars.feed(line):
+            pass
         elif left > 0 and "fallen off the bus" in line.text:
             self._fell(address, when, at_probe=True)
 

@@ -19,6 +19,10 @@ __all__ = ["HEADER", "LspciDevice", "parse_lspci"]
 
 #: ``0000:01:00.0 VGA compatible controller [0300]: NVIDIA Corporation ...`` with or without domain and -nn.
 HEADER = re.compile(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (\S.*?): (\S.*)$")
+#: ``0000:01:00.0`` and what cannot be read: a device is there, though nothing is known of it.
+_BARE = re.compile(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?:\s|$)")
+#: What only a header has behind its address: ``3D controller [0302]: ... [10de:2bb1]``.
+_LOST = re.compile(r"^\S+ .{1,60} \[[0-9a-f]{4}\]: .*\[[0-9a-f]{4}:[0-9a-f]{4}\]")
 _HEX = re.compile(r"^([0-9a-f]{2,3}):((?: [0-9a-f]{2}){16})$")
 _BUS = re.compile(r"^Bus: primary=([0-9a-f]{2}), secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})\b")
 _EXPRESS = re.compile(r"^Capabilities: \[[0-9a-f]{2}\] Express (?:\(v\d+\) )?([^,(]+)")
@@ -36,7 +40,8 @@ class LspciDevice:
     ``port`` is the Express type ("Root Port", "Endpoint", ...; "" for a conventional device, None where the
     capabilities are not shown), ``codes`` its registers as far as shown. ``extended`` says whether any extended
     capability is listed, ``aer`` whether Advanced Error Reporting is, ``cut`` that the text ends inside this device,
-    ``denied`` that it was made without root."""
+    ``denied`` that it was made without root, ``lost``
+    the header of a device beside it where that cannot be read."""
 
     bdf: str
     vendor: Optional[str] = None
@@ -63,6 +68,7 @@ class LspciDevice:
     denied: bool = False
     cut: bool = False
     gone: bool = False
+    lost: str = ""
     raw: bytes = b""
 
     @property
@@ -88,14 +94,27 @@ def parse_lspci(text: str) -> List[LspciDevice]:
 def _devices(lines: List[str]) -> Iterator[LspciDevice]:
     current: Optional[LspciDevice] = None
     raw = bytearray()
+    lost = first = ""
     for line in lines:
         line = line.rstrip() if len(line) <= _LONGEST else ""
         header = HEADER.match(line)
-        if header:
+        bare = None if header else _BARE.match(line)
+        if header or bare:
             if current:
                 current.raw = bytes(raw)
                 yield current
-            current, raw = _start(header), bytearray()
+            current, raw = _start(header) if header else _nameless(bare), bytearray()
+            current.lost, lost = first, ""
+            first = ""
+        elif _LOST.match(line):
+            # Whose lines follow cannot be told: not the device's before.
+            lost = line[:60]
+            if current:
+                current.lost = lost
+            else:
+                first = lost
+        elif lost:
+            continue
         elif current and line:
             dumped = _HEX.match(line.strip())
             if dumped is None:
@@ -113,6 +132,11 @@ def _start(header: "re.Match[str]") -> LspciDevice:
     # lspci prints four digits at least; -D on some versions prints eight.
     number = "%04x" % int(domain or "0", 16)
     return LspciDevice("%s:%s" % (number, slot), vendor, device, class_code(kind), gone="(rev ff)" in name)
+
+
+def _nameless(found: "Optional[re.Match[str]]") -> LspciDevice:
+    assert found is not None
+    return LspciDevice("%04x:%s" % (int(found.group(1) or "0", 16), found.group(2)))
 
 
 def _read(device: LspciDevice, line: str) -> None:

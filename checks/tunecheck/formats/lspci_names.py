@@ -26,6 +26,7 @@ _VENDORS = {
     "Advanced Micro Devices, Inc. [AMD]": "1022", "Advanced Micro Devices, Inc. [AMD/ATI]": "1002",
     "Intel Corporation": "8086", "PMC-Sierra Inc.": "11f8", "Microchip / SMC": "1055",
     "ASPEED Technology, Inc.": "1a03", "ASMedia Technology Inc.": "1b21", "Mellanox Technologies": "15b3",
+    "Matrox Electronics Systems Ltd.": "102b",
 }
 #: Boards whose name alone decides. 2bb1, 2bb4, 2bb5, 2b85, 2901 and 2335 are those of facts/pci.py.
 _NVIDIA = {

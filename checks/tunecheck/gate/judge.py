@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..facts.fact import Fact
+from ..facts.measured_pass import Key, MeasuredPass
 from ..recipes.box import Box
 from ..recipes.frozen import Recipe
+from . import key
 from .passed import Pass
 from .state import State, differences
 
-__all__ = ["Offer", "of_box", "of_pass", "of_recipe"]
+__all__ = ["Offer", "of_box", "of_measured", "of_pass", "of_recipe"]
 
 _AGAIN = "run: tunecheck preflight --pass"
 
@@ -44,6 +46,22 @@ def of_pass(found: Pass, now: State, spec_digest: str, max_age: float) -> list[s
                        f"{_short(spec_digest)}); {_AGAIN}")
     reasons += [f"{text}; {_AGAIN}" for text in differences(found.state, now)]
     return reasons
+
+
+def of_measured(found: MeasuredPass, now: Key, state: State, this_boot: bool) -> list[str]:
+    """Why the measured pass does not hold, one sentence each; empty when it does. ``this_boot``: one of another boot
+    does not, however alike the box is."""
+    boot = state.boot_id.value
+    same = boot is not None and boot == found.boot_id
+    if this_boot and not same:
+        return [f"the GPUs were measured in another boot ({found.taken}), and gate.measured is each-boot; {_AGAIN}"]
+    if found.exit_code != 0:
+        what = "; ".join(found.reasons) or f"exit code {found.exit_code}"
+        return [f"the GPUs were measured ({found.taken}) and did not pass: {what}"]
+    if same and (state.uptime.value is None or found.uptime > state.uptime.value):
+        return [f"the measured pass is of a later moment of this boot than now: it was not made here; {_AGAIN}"]
+    since = f"since the GPUs were measured ({found.taken})"
+    return [f"{since}, {text}; {_AGAIN}" for text in key.differences(found.key, now)]
 
 
 def of_recipe(recipe: Recipe, now: State, offer: Offer) -> list[str]:

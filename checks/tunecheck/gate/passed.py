@@ -13,7 +13,7 @@ from ..report.output import write_file
 from ..rules.finding import Finding
 from .state import State
 
-__all__ = ["PATH", "SCHEMA", "Pass", "from_findings", "make_own_folder", "read", "write"]
+__all__ = ["PATH", "SCHEMA", "Pass", "from_findings", "make_own_folder", "read", "shortened", "write"]
 
 SCHEMA = "tunecheck/pass/1"
 PATH = "/run/tunecheck/pass.json"
@@ -39,10 +39,14 @@ def from_findings(findings: Sequence[Finding], exit_code: int, spec_digest: str,
                   version: str) -> Pass:
     """The verdict with what it rests on. A pass of a failed preflight is kept too: it names what failed."""
     wanted = {1: ("fail",), 3: ("unknown",)}.get(exit_code, ("fail", "unknown") if exit_code else ())
-    reasons = [each.message for each in findings if each.outcome in wanted]
-    more = [f"and {len(reasons) - _SHOWN} more"] if len(reasons) > _SHOWN else []
+    reasons = shortened([each.message for each in findings if each.outcome in wanted], _SHOWN)
     taken = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return Pass(exit_code, (*reasons[:_SHOWN], *more), spec_digest, state, full, taken, version)
+    return Pass(exit_code, tuple(reasons), spec_digest, state, full, taken, version)
+
+
+def shortened(reasons: Sequence[str], most: int) -> list[str]:
+    """The first ``most``, and how many more there are."""
+    return [*reasons[:most], *([f"and {len(reasons) - most} more"] if len(reasons) > most else [])]
 
 
 def make_own_folder(path: str) -> None:

@@ -50,6 +50,8 @@ class ImportedHost:
         self.origins = origins
         self.unused = unused
         cut = f"lspci is cut short at {texts.cut_at}: what follows is missing" if texts.cut_at else ""
+        if texts.lost_at and not cut:
+            cut = f"the first line of a device beside {texts.lost_at} in lspci cannot be read: that device is missing"
         self.doubts = {"/sys/bus/pci/devices": cut}
 
     def read_bytes(self, path: str) -> bytes:

@@ -47,6 +47,7 @@ def merge(known: dict[str, LspciDevice], found: Iterable[LspciDevice]) -> str | 
         best.aer |= rest.aer
         best.driver_shown |= rest.driver_shown
         best.gone |= rest.gone
+        best.lost = best.lost or rest.lost
         best.raw = max(best.raw, rest.raw, key=len)
         known[device.bdf] = best
     return None
@@ -142,7 +143,10 @@ class BusTree:
                        if device.class_code == "0604" and device.buses is None}
         self._inside: set[tuple[str, int]] = set()
         self._headless: set[tuple[str, int]] = set()
-        self._whole = any(device.class_code == "0600" for device in devices.values())
+        # Bus 0, device 0 is a host bridge, also where its first line cannot be read.
+        self._whole = any(device.class_code == "0600" or (
+            device.bdf.endswith(":00:00.0") and device.class_code is None)
+                          for device in devices.values())
         for device in devices.values():
             domain, bus = _bus(device)
             if device.port in ("Upstream Port", "Downstream Port"):

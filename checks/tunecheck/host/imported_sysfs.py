@@ -29,7 +29,7 @@ _VALUE = re.compile(r"^(/(?:sys|proc/sys)/(?:[\w.-]+/)+[\w.-]+):(.*)$", re.MULTI
 class Texts:
     """``reads``, ``lists``, ``realpaths`` and ``errors`` as in RecordedHost; ``runs`` maps commands to their output.
     The first text of a kind counts, of kernel logs the most complete one. ``cut_at`` is the device in which an lspci
-    text ends, "" for a complete one."""
+    text ends, "" for a complete one; ``lost_at`` the one beside a device whose first line cannot be read."""
 
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
@@ -42,6 +42,7 @@ class Texts:
     cmdlines: list[str] = field(default_factory=list)
     reported: bool = False
     cut_at: str = ""
+    lost_at: str = ""
 
     def file(self, path: str, content: str) -> None:
         self.reads.setdefault(path, content.encode())
@@ -120,6 +121,7 @@ def synthesise(texts: Texts) -> str | None:
     if devices:
         texts.lists[_PCI] = sorted(devices)
         texts.cut_at = next((device.bdf for device in devices.values() if device.cut), "")
+        texts.lost_at = next((device.bdf for device in devices.values() if device.lost), "")
         tree = BusTree(devices)
         for device in devices.values():
             _device(texts, device, tree, devices)

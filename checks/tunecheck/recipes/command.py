@@ -9,7 +9,8 @@ What is decided here, and why:
   API's (ZeroMQ, torch.distributed), on every address and unauthenticated: on the host's network they were open to all.
 - `--ipc=host` or a /dev/shm of its own: podman refuses both together (measured with 4.3), and one is enough.
 - The API key comes from a file: a command line is in every process list.
-- No capability and no new privileges. So root inside reads only files that are its own or readable by everybody.
+- No capability, no new privileges, SELinux' label off, as for a trial (confinement.py). So root inside reads only files
+  that are its own or readable by everybody.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from ..confinement import CONFINEMENT
 from . import engines
 from .frozen import Model, Recipe
 
@@ -110,7 +112,7 @@ def _reach(recipe: Recipe, paths: Paths) -> list[str]:
 def _limits(recipe: Recipe) -> list[str]:
     shared = recipe.serve.shm_gib
     return [f"--shm-size={shared}g" if shared is not None else "--ipc=host", "--ulimit=memlock=-1:-1",
-            "--ulimit=stack=67108864:67108864", "--cap-drop=all", "--security-opt=no-new-privileges"]
+            "--ulimit=stack=67108864:67108864", *CONFINEMENT]
 
 
 def _mounts(recipe: Recipe, paths: Paths, image: str) -> list[str]:

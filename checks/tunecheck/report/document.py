@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from .. import __version__
+from ..facts.measured_pass import MeasuredPass
 from ..facts.paths import PairPath, paths
 from ..facts.pci import Device, Link
 from ..facts.topology import Pair, Topology
@@ -31,7 +32,8 @@ def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
         "spec": {"host": frozen.host, "profile": frozen.profile, "digest": frozen.digest} if frozen else None,
         "outcome": outcome,
         # A trial that hung: a server would have hung there, whatever became of the GPUs.
-        "exit_code": HUNG if case.measured and case.measured.hangs else exit_code(outcome),
+        "exit_code": HUNG if case.measured and (case.measured.hangs or case.measured.notes.get("wedged"))
+        else exit_code(outcome),
     }
     if verb != "topo":
         result["trial"] = case.trial
@@ -41,6 +43,8 @@ def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
                                   in enumerate(zip(topology.names, topology.devices, strict=True))]
         result["pairs"] = [_pair(topology, path.pair) | {"path": _path(path)} for path in paths(snapshot)]
         result["bridges"] = [_bridge(topology, device) for device in topology.bridges.values()]
+    if snapshot.host is not None and snapshot.host.measured_pass.value is not None:
+        result["measured_pass"] = _measured_pass(snapshot.host.measured_pass.value, snapshot.boot_id.value)
     if case.measured is not None:
         result["measured"] = measured_document(case.measured)
     result["findings"] = [_finding(finding) for finding in findings]
@@ -99,6 +103,12 @@ def _acs(device: Device) -> dict[str, Any]:
                 "ctl": None, "bits": None, "redirects": False if device.acs.known else None}
     return {"state": "present", "reason": None, "cap": f"0x{found.cap:04x}", "ctl": f"0x{found.ctl:04x}",
             "bits": found.names(), "redirects": found.redirects}
+
+
+def _measured_pass(last: MeasuredPass, boot_id: str | None) -> dict[str, Any]:
+    """What was measured on the box before this run; the gate decides whether it still holds."""
+    return {"exit_code": last.exit_code, "kind": last.kind, "place": last.place, "taken": last.taken,
+            "this_boot": last.boot_id == boot_id, "seconds": last.seconds, "figures": dict(last.figures)}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -45,6 +45,8 @@ METRICS = {
     "tunecheck_p2p_latency_seconds": "Measured time of a dependent load from another accelerator's memory.",
     "tunecheck_allreduce_seconds": "Measured time of an all-reduce.",
     "tunecheck_allreduce_soak_steps": "Bursts of all-reduces that the soak made.",
+    "tunecheck_measured_pass": "Whether what was measured last on this box passed; no sample where nothing was.",
+    "tunecheck_measured_figure": "Weakest figure of its sort that was measured last, in the unit that its name says.",
     "tunecheck_trial_hung": "Whether a trial hung; no sample where none ran.",
 }
 
@@ -58,8 +60,8 @@ _SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s")
 
 def prometheus(run: Run) -> str:
     """The text exposition format: HELP and TYPE once per metric, samples together."""
-    return exposition({**_of_run(run), **_of_findings(run), **_of_tree(run.document), **_of_trials(run.document)},
-                      METRICS)
+    return exposition({**_of_run(run), **_of_findings(run), **_of_tree(run.document), **_of_trials(run.document),
+                       **_of_measured_pass(run.document)}, METRICS)
 
 
 def exposition(metrics: Mapping[str, Iterable[_Sample]], helps: Mapping[str, str]) -> str:
@@ -113,6 +115,15 @@ def _of_tree(data: dict[str, Any]) -> dict[str, list[_Sample]]:
             _known(devices, lambda device: _speed(device, "max_speed"))),
         "tunecheck_acs_redirects": list(_known(bridges, lambda bridge: bridge["acs"]["redirects"])),
     }
+
+
+def _of_measured_pass(data: dict[str, Any]) -> dict[str, list[_Sample]]:
+    last = data.get("measured_pass")
+    if last is None:
+        return {}
+    labels = {"kind": last["kind"], "place": last["place"], "this_boot": "yes" if last["this_boot"] else "no"}
+    return {"tunecheck_measured_pass": [(labels, last["exit_code"] == 0)],
+            "tunecheck_measured_figure": [({"figure": name}, value) for name, value in sorted(last["figures"].items())]}
 
 
 def _of_trials(data: dict[str, Any]) -> dict[str, list[_Sample]]:

@@ -16,7 +16,7 @@ from ..recipes.schema import SCHEMAS as RECIPES
 from ..rules import RULES
 from ..rules.finding import OUTCOMES
 from ..serving.schema import SCHEMAS as SERVING
-from .schema_words import COUNT, MAYBE_NUMBER, MAYBE_TEXT, TEXT, listed, mapped, maybe, object_
+from .schema_words import COUNT, MAYBE_NUMBER, MAYBE_TEXT, NUMBER, TEXT, listed, mapped, maybe, object_
 
 __all__ = ["MEASURED", "SCHEMAS", "write"]
 
@@ -47,7 +47,8 @@ _FINDING = object_(id={"enum": [rule.id for rule in RULES]}, subject=TEXT, outco
                    layer={"enum": ["declared", "configured", "generated", "effective", "behaviour"]}, message=TEXT,
                    observed=TEXT, expected=TEXT, evidence=listed(TEXT), remedy=_REMEDY)
 _MEASUREMENT = object_(
-    trial={"enum": ["control", "one way", "both ways", "latency", "flows", "allreduce", "soak"]}, what=TEXT,
+    trial={"enum": ["host copy", "own memory", "control", "one way", "both ways", "latency", "flows", "allreduce",
+                    "soak"]}, what=TEXT,
     value=MAYBE_NUMBER, unit={"enum": ["GB/s", "ns", "us", "steps"]}, method={"type": "string", "minLength": 1},
     samples=COUNT, median=MAYBE_NUMBER, p99=MAYBE_NUMBER, spread=MAYBE_NUMBER, verified={"type": "boolean"},
     a=_MAYBE_INT, b=_MAYBE_INT, size=_MAYBE_INT, ranks=_MAYBE_INT, more=mapped(MAYBE_NUMBER))
@@ -59,6 +60,10 @@ _HANG = object_(trial=TEXT, phase=TEXT, after=MAYBE_NUMBER, culprits=listed(TEXT
 MEASURED = object_(figures=listed(_MEASUREMENT), wrong=listed({"type": "object", "required": ["trial", "way"]}),
                    hangs=listed(_HANG), failures={"type": "object", "additionalProperties": TEXT},
                    notes={"type": "object"})
+#: What was measured on the box before this run.
+_MEASURED_PASS = object_(exit_code={"enum": [0, 1, 3, 4]}, kind={"enum": ["full", "quick"]},
+                         place={"enum": ["host", "image"]}, taken=TEXT, this_boot={"type": "boolean"}, seconds=NUMBER,
+                         figures={"type": "object", "additionalProperties": NUMBER})
 _SPEC = maybe(object_(host=TEXT, profile=TEXT, digest=TEXT))
 
 
@@ -74,7 +79,7 @@ _TREE = {"accelerators": listed(_ACCELERATOR), "pairs": listed(_PAIR), "bridges"
 
 
 def _report() -> dict[str, Any]:
-    optional = {**_TREE, "measured": MEASURED}
+    optional = {**_TREE, "measured": MEASURED, "measured_in_image": MEASURED, "measured_pass": _MEASURED_PASS}
     verbs = ["host", "driver", "runtime", "preflight", "p2p", "allreduce", "trial"]
     title = f"tunecheck {', '.join(verbs[:-1])} and {verbs[-1]} --json"
     schema = _document("tunecheck/report/1", title, verbs, trial={"type": "boolean"}, **optional)

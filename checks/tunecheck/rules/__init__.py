@@ -18,6 +18,7 @@ from . import (
     driver_version,
     iommu_mode,
     link_width,
+    measured_pass,
     module_parameter,
     topo_agreement,
     topo_relation,
@@ -47,13 +48,17 @@ _DRIVER = ("host", "preflight", "driver")
 _RUNTIME = ("host", "preflight", "runtime")
 _ALL = (*_EVERY, "driver", "runtime")
 _TOPO = ("topo", "preflight")
+_ALONE = ("alone",)
 _P2P = ("p2p",)
 _REDUCE = ("allreduce",)
 _TRIALS = ("p2p", "allreduce")
+#: What a trial boot and `preflight --full` judge together.
+_MEASURED = (*_ALONE, *_TRIALS)
 
 #: In the order of a report: what is there, how it hangs together, what is set, what it does.
 RULES = (
     Rule("spec-present", "there is a desired state to judge against", _later("spec-present"), _ALL),
+    Rule("measured-pass", "the GPUs are measured before a container starts", measured_pass.judge, _ALL),
     Rule("accelerator-count", "as many accelerators as declared, each answering", accelerator_count.judge, _EVERY,
          in_trial=True),
     Rule("topo-relation", "every pair of accelerators is as close as declared", topo_relation.judge, _TOPO),
@@ -103,7 +108,6 @@ RULES = (
     Rule("dkms-build", "DKMS can build the module for the next kernel", _later("dkms-build"), _DRIVER),
     Rule("secure-boot-key", "the kernel trusts whoever signed the module", _later("secure-boot-key"), _DRIVER),
     Rule("driver-bound", "every GPU of NVIDIA's has a driver", _later("driver-bound"), _DRIVER),
-    Rule("vfio-bound", "vfio-pci has the accelerators that are declared for guests", _later("vfio-bound"), _DRIVER),
     Rule("nouveau-loaded", "nouveau drives no GPU of NVIDIA's", _later("nouveau-loaded"), _DRIVER),
     Rule("module-flavour", "the open kernel modules are loaded", _later("module-flavour"), _DRIVER),
     Rule("relaxed-ordering", "declared relaxed ordering is allowed to the GPUs", _later("relaxed-ordering"), _DRIVER),
@@ -128,6 +132,7 @@ RULES = (
     Rule("cdi-refresh", "a new driver gets a new specification by itself", _later("cdi-refresh"), _RUNTIME),
     Rule("runtime-log-limit", "no container's log fills the disk", _later("runtime-log-limit"), _RUNTIME),
     Rule("runtime-storage", "images and model have the declared space", _later("runtime-storage"), _RUNTIME),
+    Rule("bar-assignment", "the memory of every PCI device found an address", _later("bar-assignment")),
     Rule("bar1-size", "every GPU shows all of its memory on the bus (Resizable BAR)", _later("bar1-size")),
     Rule("hmm-addressing", "HMM is off where the spec switches it off", _later("hmm-addressing"), _DRIVER),
     Rule("gpu-recovery", "the driver asks for no reset, reboot or drain of a GPU", _later("gpu-recovery")),
@@ -150,7 +155,9 @@ RULES = (
     Rule("kernel-taint", "the kernel has not marked itself as damaged", _later("kernel-taint")),
     Rule("kernel-pending", "the next boot starts the running kernel", _later("kernel-pending"), _DRIVER),
     Rule("clocksource", "the kernel reads the time from the CPU's own counter", _later("clocksource")),
-    Rule("trial-hang", "every trial got to its end", _later("trial-hang"), _TRIALS),
+    Rule("trial-hang", "every trial got to its end", _later("trial-hang"), (*_ALONE, *_TRIALS)),
+    Rule("host-copy", "each GPU and the host exchange data, as fast as its links carry", _later("host-copy"), _ALONE),
+    Rule("own-memory", "each GPU's memory holds what is written, at the board's speed", _later("own-memory"), _ALONE),
     Rule("p2p-access", "the driver lets every GPU reach every other one's memory", _later("p2p-access"), _P2P),
     Rule("p2p-integrity", "what a GPU writes to another one arrives, every word", _later("p2p-integrity"), _P2P),
     Rule("p2p-bandwidth", "each pair moves what its way can carry", _later("p2p-bandwidth"), _P2P),
@@ -170,7 +177,7 @@ RULES = (
 def judge(case: Case, verb: str) -> list[Finding]:
     """Every finding of a verb ("topo", "host", "preflight", ...), in the order of RULES."""
     both = verb == "trial" or (verb == "preflight" and case.measured is not None)
-    verbs = {verb, *(_TRIALS if both else ())}
+    verbs = {verb, *(_MEASURED if both else ())}
     chosen = [rule for rule in RULES if verbs & set(rule.verbs) and (rule.in_trial or not case.trial)]
     return [_for_guest(case, finding) for rule in chosen for finding in limited(case, rule.judge(case))]
 

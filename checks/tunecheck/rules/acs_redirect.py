@@ -36,7 +36,9 @@ def judge(case: Case) -> Iterator[Finding]:
     # A pair whose place in the tree is hidden has no ports to look at, which proves nothing about it.
     hidden = [pair for pair in topology.pairs if pair.relation.value is None and not pair.bridges]
     if hidden:
-        asked = case.spec.accelerators.how_close or case.spec.acs.peer_redirect == "off"
+        # A tree that the machine hides (a flat guest) says nothing; one that is not read, whole or in part, is missing.
+        asked = (case.spec.accelerators.how_close or case.spec.acs.peer_redirect == "off"
+                 or any(device.chain.value is None for device in topology.devices))
         outcome = "unknown" if asked else "skip"
         yield Finding(_ID, _labels(hidden), outcome, "behaviour", f"no port of the path {_labels(hidden)} can be seen: "
                       f"{hidden[0].relation.reason}")

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..formats.cmdline import words
 from . import from_log
+from .aer_words import Loss, losses
 from .finding import Case, Finding, Remedy
 
 _ID = "aer-ownership"
-_OFF = ("pci=noaer", "pcie_ports=compat")
-_BMC = Remedy("look for PCIe errors in the BMC's event log; some BIOSes have a setting for OS native AER",
-              physical=True)
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -19,20 +16,22 @@ def judge(case: Case) -> Iterator[Finding]:
     if found is None:
         yield from_log.unread(case, _ID)
         return
-    off = [word for word in words(case.host.kernel.cmdline.value or ()) if word in _OFF]
-    firmware = [bridge for bridge, owner in found.aer_owner.items() if owner == "firmware"]
-    outcome, remedy = "warn", Remedy(f"remove {off[0]} from the boot configuration", (), True) if off else _BMC
-    if off:
-        text = f"{off[0]} turns PCIe error reporting off"
-    elif firmware:
-        some = ", ".join(firmware[:3]) + (f" and {len(firmware) - 3} more" if len(firmware) > 3 else "")
-        named = f"{len(firmware)} of {len(found.aer_owner)} host bridges ({some}) to itself"
-        text = f"the firmware keeps PCIe errors of {named}: no AER line in the log is no proof of health"
-    elif found.aer_owner:
-        outcome, text = "pass", "the kernel handles PCIe errors (AER) of every host bridge"
-    elif found.complete:
+    lost = losses(case, found.osc)
+    outcome, text, remedy = "pass", "the kernel handles PCIe errors (AER) of every host bridge", None
+    if lost:
+        outcome, text, remedy = _lost(case, lost)
+    elif "kernel" not in from_log.aer_owners(case) and found.complete:
         outcome, text = "skip", "no host bridge negotiated AER (a virtual machine, or no ACPI)"
-    else:
-        text, remedy = "who handles PCIe errors is not in what is left of the log", Remedy("see kernel-log-complete")
+    elif not found.complete:
+        outcome, remedy = "warn", Remedy("see kernel-log-complete")
+        text = "who handles PCIe errors of every host bridge is not in what is left of the log"
     yield Finding(_ID, "host bridges", outcome, "effective", text, "", "AER handled by the kernel",
-                  (case.host.kernel.log.source,), remedy if outcome == "warn" else None)
+                  (case.host.kernel.log.source,), remedy)
+
+
+def _lost(case: Case, lost: list[Loss]) -> tuple[str, str, Remedy]:
+    text = "; ".join(loss.text for loss in lost) + ": no AER line in the log is no proof of health"
+    acs = case.spec.acs
+    if acs.peer_redirect == "off" and (acs.at_boot_unit or acs.mechanism == "setpci"):
+        text += ("; nor does an AER recovery start tunecheck-acs.service, which clears ACS redirect again after one")
+    return "fail" if any(loss.against_spec for loss in lost) else "warn", text, lost[0].remedy

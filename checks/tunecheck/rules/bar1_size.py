@@ -10,7 +10,7 @@ from .from_nvml import Verdict, board_of, each, maybe, number
 
 _ID = "bar1-size"
 _FIX = ("switch on Above 4G Decoding and Resizable BAR in the BIOS; a professional board may be in a display mode with "
-        "256 MiB, which NVIDIA's displaymodeselector changes; where dmesg says BAR 1 \"can't assign; no space\", boot "
+        "256 MiB, which NVIDIA's displaymodeselector changes; where bar-assignment says that BAR 1 did not fit, boot "
         "with pci=realloc")
 _MOST = 1 << 24
 

@@ -19,10 +19,10 @@ def judge(case: Case) -> Iterator[Finding]:
     specs, toolkit = from_runtime.gpu_specs(case), bool(case.host.packages.toolkit)
     wanted = from_runtime.declared(case) or toolkit
     if not specs.value:
-        loaded = from_driver.loaded(case)
-        if not wanted or loaded.missing:
-            yield Finding(_ID, "nvidia.com/gpu", "skip", "generated", "no container toolkit is installed" if not wanted
-                          else "no NVIDIA driver is loaded, and no CDI specification is needed")
+        if not wanted:
+            yield Finding(_ID, "nvidia.com/gpu", "skip", "generated", "no container toolkit is installed")
+        elif from_driver.loaded(case).missing:
+            yield from_driver.without(case, _ID, "nvidia.com/gpu", specs.source, "generated")
         elif specs.value is None:
             yield from_driver.unread(_ID, "nvidia.com/gpu", "the CDI specifications", specs)
         else:

@@ -1,20 +1,16 @@
-"""cmdline-conflict: nothing else on the command line takes back what was declared."""
+"""cmdline-conflict: nothing else on the command line takes back what was declared.
+
+Which of two words the kernel obeys is in formats/param_conflicts.py: not of every parameter it is the last one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..formats.kernel_params import MULTI_VALUE, name_of
+from ..formats.param_conflicts import conflicts
 from ..spec.frozen import declared_tokens
 from .finding import Case, Finding, Remedy
 
 _ID = "cmdline-conflict"
-
-#: A declared token and what contradicts it under another name.
-_ALIASES = {
-    "iommu=pt": ("iommu.passthrough=0", "intel_iommu=off", "amd_iommu=off", "iommu.strict=1"),
-    "iommu=off": ("iommu=force", "intel_iommu=on"),
-}
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -34,17 +30,11 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _contradictions(declared: tuple[str, ...], running: tuple[str, ...], source: str) -> Iterator[Finding]:
-    for token in declared:
-        name = name_of(token)
-        rivals = [other for other in running if name_of(other) == name and other != token]
-        if name in MULTI_VALUE:
-            rivals = []
-        # The kernel takes the last one; an earlier rival is only clutter.
-        last = next((other for other in reversed(running) if name_of(other) == name), token)
-        for rival in dict.fromkeys([*rivals, *(other for other in _ALIASES.get(token, ()) if other in running)]):
-            wins = name_of(rival) != name or last != token
-            yield Finding(_ID, token, "fail" if wins else "warn", "effective",
-                          f"{rival} {'takes back' if wins else 'stands before'} the declared {token} on the running "
-                          "command line", rival, f"{token} alone", (source,),
-                          Remedy(f"remove {rival} from the boot configuration that sets it (look in /etc/default/grub "
-                                 "and /etc/default/grub.d)", ("cmdline",), True))
+    for found in conflicts(declared, running):
+        text = "takes back" if found.wins else "stands beside"
+        more = "" if found.wins else ", which the kernel obeys"
+        yield Finding(_ID, found.declared, "fail" if found.wins else "warn", "effective",
+                      f"{found.rival} {text} the declared {found.declared} on the running command line{more} "
+                      f"({found.why})", found.rival, f"{found.declared} alone", (source,),
+                      Remedy(f"remove {found.rival} from the boot configuration that sets it (look in "
+                             "/etc/default/grub and /etc/default/grub.d)", ("cmdline",), True))

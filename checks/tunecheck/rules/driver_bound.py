@@ -1,31 +1,39 @@
-"""driver-bound: every GPU of NVIDIA's has a driver; without one, nothing that the driver tells is proven."""
+"""driver-bound: every GPU of NVIDIA's has the driver that the specification expects; without a specification, any."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .finding import Case, Finding, Remedy
+from ..facts.pci import Device
+from . import wanted_driver
+from .finding import Case, Finding
 
 _ID = "driver-bound"
-_NONE = Remedy("install NVIDIA's driver, or name one in the specification (driver.source) and run the play; where it "
-               "is installed, the kernel's log says why it did not load (dmesg | grep -i nvrm)")
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    if case.spec.accelerators.kernel_driver == "vfio-pci":
-        yield Finding(_ID, "GPUs", "skip", "effective", "the spec hands the accelerators to virtual machines: "
-                      "see vfio-bound")
-        return
-    gpus = [device for device in case.snapshot.topology.accelerators.value or () if device.ids.startswith("10de:")]
-    bare = [device.bdf for device in gpus if device.driver.missing]
-    unread = [device for device in gpus if not (device.driver.known or device.driver.missing)]
+    gpus, wanted = wanted_driver.gpus(case), wanted_driver.by_the_spec(case)
+    bare = [gpu for gpu in gpus if gpu.driver.missing and not wanted_driver.told(case, gpu)]
+    unread = [gpu for gpu in gpus if not (gpu.driver.known or gpu.driver.missing)]
+    others: dict[str, list[Device]] = {}
+    for gpu in gpus:
+        if wanted and gpu.driver.value not in (None, wanted):
+            others.setdefault(str(gpu.driver.value), []).append(gpu)
     if bare:
-        yield Finding(_ID, ", ".join(bare), "warn", "effective", f"no driver has {', '.join(bare)}", "no driver",
-                      "nvidia", ("/sys/bus/pci/devices",), _NONE)
-    elif unread:
+        yield Finding(_ID, _names(bare), "fail" if wanted else "warn", "effective", f"no driver has {_names(bare)}",
+                      "no driver", str(wanted or "nvidia"), ("/sys/bus/pci/devices",), wanted_driver.install(case))
+    for driver, held in others.items():
+        yield Finding(_ID, _names(held), "fail", "effective", f"the driver {driver} has {_names(held)}"
+                      + (", which keeps it for a guest" if driver == "vfio-pci" else ""), driver, str(wanted),
+                      tuple(gpu.driver.source for gpu in held[:8]), wanted_driver.release(held, driver, str(wanted)))
+    if unread:
         yield Finding(_ID, unread[0].bdf, "unknown", "effective",
                       f"the driver of {unread[0].bdf} is not known: {unread[0].driver.why()}")
-    else:
-        names = ", ".join(sorted({str(device.driver.value) for device in gpus}))
+    if not (bare or others or unread):
+        names = ", ".join(sorted({str(gpu.driver.value or wanted_driver.NVIDIA) for gpu in gpus}))
         yield Finding(_ID, "GPUs", "pass" if gpus else "skip", "effective",
                       f"every GPU has a driver: {names}" if gpus else "there is no GPU of NVIDIA's")
+
+
+def _names(gpus: list[Device]) -> str:
+    return ", ".join(gpu.bdf for gpu in gpus)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts.fact import Fact, absent, known
+from . import wanted_driver
 from .finding import Case, Finding, Remedy
 
-__all__ = ["AFTER_REBOOT", "ROOT", "fabric", "loaded", "nothing", "parts", "unread"]
+__all__ = ["AFTER_REBOOT", "ROOT", "fabric", "loaded", "nobody_asked", "nothing", "parts", "unread", "without"]
 
 AFTER_REBOOT = Remedy("reboot; or stop everything on the GPUs, then: systemctl stop nvidia-persistenced; modprobe -r "
                       "nvidia_uvm nvidia_drm nvidia_modeset nvidia; modprobe nvidia_uvm", (), True)
@@ -28,9 +29,24 @@ def nothing(case: Case, check: str, needs_version: bool = False) -> Iterator[Fin
     """The finding that ends a check early: no driver is loaded, or (``needs_version``) its version cannot be read."""
     version = loaded(case)
     if version.missing:
-        yield Finding(check, "nvidia", "skip", "effective", "no NVIDIA driver is loaded", evidence=(version.source,))
+        yield without(case, check, "nvidia", version.source)
     elif needs_version and version.value is None:
         yield unread(check, "nvidia", "the driver's version", version)
+
+
+def without(case: Case, check: str, subject: str, source: str, layer: str = "effective",
+            text: str = "no NVIDIA driver is loaded") -> Finding:
+    """The finding of a check that needs the driver, where there is none: nothing to judge on a box that is not meant to
+    have one, else unknown: driver-bound fails and says how to get it."""
+    if wanted_driver.needs_nvidia(case):
+        return Finding(check, subject, "unknown", layer, f"{text}: not known before driver-bound passes", "?", "",
+                       (source,))
+    return Finding(check, subject, "skip", layer, text, evidence=(source,))
+
+
+def nobody_asked(fact: Fact[Any]) -> bool:
+    """Whether a question to the driver was not asked because there is none, or it has no GPU."""
+    return (fact.reason or "").startswith(("not asked: NVIDIA's driver", "not present: the NVIDIA driver"))
 
 
 def unread(check: str, subject: str, what: str, fact: Fact[Any]) -> Finding:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from ..formats.kernel_log import KernelEvents
+from ..formats.param_conflicts import split
 from .finding import Case, Finding, Remedy
 
-__all__ = ["at", "events", "name", "nothing", "only_cut", "unread"]
+__all__ = ["CUT", "aer_owners", "at", "events", "name", "nothing", "only_cut", "unread"]
 
-_CUT = "earlier ones would not be seen (kernel-log-complete)"
+#: By what formats.osc says; in every other case the firmware has them.
+_OWNER = {"kernel": "kernel", "disabled": "nobody", "unsupported": "nobody", "not asked": "nobody"}
+CUT = "earlier ones would not be seen (kernel-log-complete)"
 
 
 def events(case: Case) -> KernelEvents | None:
@@ -29,13 +32,13 @@ def nothing(case: Case, check: str, what: str) -> Finding:
     log, found = case.host.kernel.log, events(case)
     if found and found.complete:
         return Finding(check, "kernel log", "pass", "behaviour", f"no {what} since boot", evidence=(log.source,))
-    return Finding(check, "kernel log", "warn", "behaviour", f"no {what} in what is left of the kernel log; {_CUT}",
+    return Finding(check, "kernel log", "warn", "behaviour", f"no {what} in what is left of the kernel log; {CUT}",
                    evidence=(log.source,))
 
 
 def only_cut(finding: Finding) -> bool:
     """Whether it says no more than that the log is not whole, which kernel-log-complete says once for all."""
-    return finding.outcome == "warn" and finding.text.endswith(_CUT)
+    return finding.outcome in ("warn", "unknown") and finding.text.endswith(CUT)
 
 
 def name(case: Case, address: str) -> str:
@@ -49,3 +52,16 @@ def name(case: Case, address: str) -> str:
 def at(when: str) -> str:
     """`` at [12.345678]``, or nothing where the log has no times."""
     return f" at [{when}]" if when else ""
+
+
+def aer_owners(case: Case) -> set[str]:
+    """Who handles PCIe errors, over all host bridges of the log: "kernel", "firmware" or "nobody"; empty where no host
+    bridge settled it."""
+    found = events(case)
+    if found is None:
+        return set()
+    native = any("pcie_ports=native" in split(token) for token in case.host.kernel.cmdline.value or ())
+    outcomes = {bridge.outcome for bridge in found.osc.values()} - {""}
+    if native and "disabled" not in outcomes:
+        return {"kernel"} if outcomes else set()
+    return {_OWNER.get(outcome, "firmware") for outcome in outcomes}

@@ -9,6 +9,7 @@ from typing import Any
 from ..facts.nvml import Gpu
 from ..spec.boards import Board, board
 from .finding import Case, Finding, Remedy
+from .from_driver import without
 from .limits import no_tree
 
 __all__ = ["Unread", "Verdict", "board_of", "each", "maybe", "number", "smi", "value", "word"]
@@ -104,11 +105,13 @@ def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdi
     elif not devices:
         yield Finding(check, "GPUs", "skip", "effective", "no NVIDIA GPU among the accelerators")
     elif found.value is None:
-        none, reason = driver.missing, found.reason or "not read"
+        reason = found.reason or "not read"
+        if driver.missing:
+            yield without(case, check, "GPUs", driver.source)
+            return
         asked = not reason.startswith(("not in the import", "not recorded"))
         text = f"NVML does not answer: {reason}" if asked else f"what NVML says of the GPUs is {reason}"
-        yield Finding(check, "GPUs", "skip" if none else "unknown", "effective", "no NVIDIA driver is loaded" if none
-                      else text, "?", "", (found.source,), _SAVE if asked and not none else None)
+        yield Finding(check, "GPUs", "unknown", "effective", text, "?", "", (found.source,), _SAVE if asked else None)
     else:
         groups: dict[Verdict, _Group] = {}
         for index, bdf in devices:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..formats.kernel_params import name_of
+from ..formats.param_conflicts import split
 from .finding import Case
 
 __all__ = ["iommu_table", "switched_off"]
@@ -14,8 +15,7 @@ def switched_off(case: Case) -> list[str] | None:
     running = case.host.kernel.cmdline.value
     if running is None:
         return None
-    off = [word for word in running if name_of(word) in ("iommu", "amd_iommu")
-           and "off" in word.partition("=")[2].split(",")]
+    off = [word for word in running if {"iommu=off", "amd_iommu=off"} & set(split(word))]
     # Linux 6.18 drivers/iommu/amd/init.c: only both together keep detect_ivrs() from running; booted in QEMU.
     remap = [word for word in running if word in ("intremap=off", "nointremap")]
     return off + (remap if any(name_of(word) == "iommu" for word in off) else [])

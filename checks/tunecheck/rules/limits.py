@@ -16,10 +16,15 @@ NO_PORT = "no port lies between accelerators"
 _TREE = frozenset({
     "topo-agreement", "p2p-capability", "link-width", "link-speed", "link-aspm", "link-payload", "link-errors",
     "switch-chip", "uplink-shared", "uplink-neighbours", "acs-redirect", "iommu-mode", "memlock", "nouveau-loaded",
-    "vfio-bound",
+    "driver-bound",
 })
 #: Checks that count what is there, or pass for what is not.
 _COUNTING = frozenset({"switch-chip", "uplink-shared", "uplink-neighbours", "acs-persistence", "iommu-trap"})
+#: Checks that count what is above the accelerators.
+_ABOVE = frozenset({"switch-chip", "uplink-shared", "uplink-neighbours"})
+#: Checks of pairs, and those that count what is below one switch.
+_PAIRS = frozenset({"topo-agreement", "p2p-capability", "acs-redirect", "memlock"})
+_SHARING = frozenset({"uplink-shared", "uplink-neighbours"})
 _NONE_BETWEEN = ("ports", "pairs")
 
 
@@ -32,14 +37,38 @@ def limited(case: Case, findings: Iterable[Finding]) -> Iterator[Finding]:
             yield replace(finding, outcome="skip", remedy=None)
             continue
         good = finding.outcome in ("pass", "skip")
+        if good and (maybe := _could_change(case, finding)):
+            yield replace(finding, outcome="unknown", text=f"whether {maybe} is an accelerator is not known; of those "
+                          f"that are known: {finding.text}")
+            continue
         blind = finding.id in _TREE or finding.text == NO_PORT
         if good and blind and topology.accelerators.value is None:
             yield no_tree(case, finding.id, finding.subject, finding.layer)
         elif good and topology.doubt and (finding.id in _COUNTING or (
                 finding.id == "acs-redirect" and finding.subject in _NONE_BETWEEN)):
             yield replace(finding, outcome="unknown", text=f"{topology.doubt}; of what it shows: {finding.text}")
+        elif good and finding.id in _ABOVE and (hidden := _hidden(case)):
+            yield replace(finding, outcome="unknown", text=f"{hidden}; of what is known: {finding.text}")
         else:
             yield finding
+
+
+def _hidden(case: Case) -> str:
+    """Why the way from the root to an accelerator is not known: what is on it cannot be counted then."""
+    topology = case.snapshot.topology
+    gpu = next((device for device in topology.devices if device.chain.value is None), None)
+    return f"what is above {gpu.bdf} is not known: {gpu.chain.why()}" if gpu else ""
+
+
+def _could_change(case: Case, finding: Finding) -> str:
+    """The device without ids that would change what is said of "none" or "all", were it an accelerator. What is said
+    of a named accelerator, pair or port stays as it is: accelerator-count names the device, once."""
+    topology = case.snapshot.topology
+    if finding.id in _PAIRS and finding.outcome == "skip" and len(topology.devices) < 2:
+        return ", ".join(each.bdf for each in topology.unidentified)
+    if finding.id in _SHARING:
+        return ", ".join(each.bdf for each in topology.unidentified if set(each.path[1:-1]) & set(topology.bridges))
+    return ""
 
 
 def no_tree(case: Case, check: str, subject: str, layer: str = "effective") -> Finding:

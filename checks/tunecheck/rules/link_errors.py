@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .error_counts import errors, latched
+from .error_counts import errors, latched, uncounted
 from .finding import Case, Finding, Remedy
 
 _ID = "link-errors"
@@ -30,7 +30,10 @@ def judge(case: Case) -> Iterator[Finding]:
         outcome, text = "skip", "the kernel keeps no error counters (AER is not built, or the firmware owns it)"
     elif found.soft:
         outcome, text = "skip", f"corrected errors: {soft}; {_AGAIN}"
+    elif (why := uncounted(case)) is not None:
+        outcome, text = why
     else:
         outcome, text = "pass", f"no PCIe error in {found.read} counters" + " since then" * found.since
+    fix = _FIX if outcome in ("fail", "warn") and (hard or soft or found.reason) else None
     yield Finding(_ID, "error counters", outcome, "behaviour", found.note + text, hard or soft or "0", "no new error",
-                  ("aer_dev_*", "NVML replay_counter"), _FIX if outcome in ("fail", "warn") else None)
+                  ("aer_dev_*", "NVML replay_counter"), fix)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..facts.modules import Module
 from ..formats.modprobe import normalise_module, same_value
+from . import from_driver, wanted_driver
 from .finding import Case, Finding
 
 _ID = "module-parameter"
@@ -23,6 +24,8 @@ def judge(case: Case) -> Iterator[Finding]:
 def _judge(case: Case, module: Module, parameter: str, value: int | str) -> Finding:
     subject = f"{module.name} {parameter}"
     expected = f"{parameter}={value}"
+    if _waits_for_the_driver(case, module) and (module.installed.value is False or _ready(module, parameter, value)):
+        return from_driver.without(case, _ID, subject, module.loaded.source)
     if module.installed.value is False:
         return Finding(_ID, subject, "skip", "effective", f"{module.name} is not installed for this kernel", "",
                        expected, (module.installed.source,))
@@ -32,6 +35,18 @@ def _judge(case: Case, module: Module, parameter: str, value: int | str) -> Find
     return (_live if module.loaded.value else _not_loaded)(case, module, parameter, value)
 
 
+def _waits_for_the_driver(case: Case, module: Module) -> bool:
+    """Whether there is no live value because a driver that the box needs is missing. A boot on trial may have none."""
+    return (module.name.startswith("nvidia") and not module.loaded.value and not case.trial
+            and wanted_driver.needs_nvidia(case) and from_driver.loaded(case).missing)
+
+
+def _ready(module: Module, parameter: str, value: int | str) -> bool:
+    """Whether modprobe.d has the declared value for the next time that the module is loaded."""
+    set_to = _configured(module, parameter) if module.configured.value is not None else None
+    return set_to is not None and same_value(value, set_to)
+
+
 def _not_loaded(case: Case, module: Module, parameter: str, value: int | str) -> Finding:
     subject, expected = f"{module.name} {parameter}", f"{parameter}={value}"
     set_to, source = _configured(module, parameter), (module.configured.source,)
@@ -39,7 +54,7 @@ def _not_loaded(case: Case, module: Module, parameter: str, value: int | str) ->
         return Finding(_ID, subject, "unknown", "configured",
                        f"{module.name} is not loaded and modprobe.d cannot be read: {module.configured.why()}",
                        "?", expected, source)
-    if case.trial or (set_to is not None and same_value(value, set_to)):
+    if case.trial or _ready(module, parameter, value):
         ready = "" if case.trial else "; modprobe.d has the declared value ready"
         return Finding(_ID, subject, "skip", "effective",
                        f"{module.name} is not loaded, so no live value exists{ready}", set_to or "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from . import from_driver
 from .finding import Case, Finding, Remedy
 from .p2p_words import DECLARE, UNDECLARED, explained, needs_patch, outcome_of
 
@@ -15,8 +16,11 @@ def judge(case: Case) -> Iterator[Finding]:
     label = {device.bdf: f"GPU{number}" for number, device in enumerate(topology.devices)}
     if len(label) < 2 or said.value is None:
         reason = said.why() if len(label) > 1 else "fewer than two accelerators"
-        skip = len(label) < 2 or (said.reason or "").startswith(("not asked", "not present: the NVIDIA driver"))
-        yield Finding(_ID, "pairs", "skip" if skip else "unknown", "effective", reason, evidence=(said.source,))
+        if len(label) > 1 and from_driver.nobody_asked(said):
+            yield from_driver.without(case, _ID, "pairs", said.source, text=reason)
+        else:
+            skip = len(label) < 2 or (said.reason or "").startswith("not asked")
+            yield Finding(_ID, "pairs", "skip" if skip else "unknown", "effective", reason, evidence=(said.source,))
         return
     groups: dict[tuple[str, bool], list[str]] = {}
     for (a, b, way), fact in said.value.items():

@@ -17,10 +17,8 @@ _FIX = Remedy("known of Broadcom PEX890xx under two root ports: keep tensor para
 def judge(case: Case) -> Iterator[Finding]:
     found = unmeasured(case, _ID)
     flows = measured(case).find("flows")
-    few = len(chosen(case)) == 2
     if found or not flows:
-        yield found or Finding(_ID, "flows", "skip" if few else "unknown", "behaviour", "two GPUs: their both-ways "
-                               "figure says it (p2p-duplex)" if few else "several flows at once were not measured")
+        yield found or _not_measured(case)
         return
     alone = middle([each for each, _ in one_way(case)])
     for each in flows:
@@ -32,3 +30,12 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"{share:.2f} x one alone{': posted writes collapse' if outcome == 'fail' else ''}",
                       f"{share:.2f}", f"{_COLLAPSE if each.what == 'collapse' else _LITTLE} x or more", (each.method,),
                       None if outcome == "pass" else _FIX)
+
+
+def _not_measured(case: Case) -> Finding:
+    if len(chosen(case)) == 2:
+        return Finding(_ID, "flows", "skip", "behaviour", "two GPUs: their both-ways figure says it (p2p-duplex)")
+    if measured(case).notes.get("quick"):
+        return Finding(_ID, "flows", "skip", "behaviour", "the quick measurement leaves out several flows at once; "
+                       "tunecheck preflight --full measures them")
+    return Finding(_ID, "flows", "unknown", "behaviour", "several flows at once were not measured")

@@ -9,7 +9,7 @@ from math import isfinite
 from statistics import median
 
 from ..facts.paths import PairPath, paths
-from ..trials.measured import Measured, Measurement
+from ..trials.measured import REFUSED, Measured, Measurement
 from .finding import Case, Finding
 
 __all__ = ["DIRECT", "ENGINE", "by_pair", "class_of", "figure", "label", "listed", "measured", "middle", "one_way",
@@ -41,7 +41,7 @@ def unmeasured(case: Case, check: str) -> Finding | None:
     count = len(chosen(case))
     if count < 2:
         return Finding(check, "pairs", "skip", "behaviour", "fewer than two accelerators: no pair to measure")
-    if case.measured is None:
+    if case.measured is None or REFUSED in found.failures:
         return Finding(check, "pairs", "skip", "behaviour", "the p2p trial did not run")
     refused = found.notes.get("no_access") or ()
     if len(refused) == count * (count - 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..trials.measured import Measured, Measurement
+from ..trials.measured import REFUSED, Measured, Measurement
 from .finding import Case, Finding
 from .pair_figures import chosen, measured
 
@@ -17,7 +17,7 @@ def unmeasured(case: Case, check: str) -> Finding | None:
     found = measured(case)
     if len(chosen(case)) < 2:
         return Finding(check, "ranks", "skip", "behaviour", "fewer than two accelerators: nothing to reduce")
-    if case.measured is None:
+    if case.measured is None or REFUSED in found.failures:
         return Finding(check, "ranks", "skip", "behaviour", "the all-reduce trial did not run")
     if not ranks_of(found):
         return Finding(check, "ranks", "unknown", "behaviour", "no all-reduce was measured")

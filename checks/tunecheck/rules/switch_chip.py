@@ -20,6 +20,10 @@ def judge(case: Case) -> Iterator[Finding]:
     roots = {device.path[0] for device in topology.devices}
     for ids in sorted({wire.lower.ids for wire, _ in above}):
         same = [(wire.lower.bdf, gpus) for wire, gpus in above if wire.lower.ids == ids]
+        if not all(ids.split(":")):
+            yield Finding(_ID, same[0][0], "unknown", "effective", "which switch it is cannot be read: "
+                          + ", ".join(bdf for bdf, _ in same), "?")
+            continue
         text = f"{chip(ids) or 'a switch that is not in the table'} [{ids}]: {', '.join(bdf for bdf, _ in same)}"
         bad = collapses(ids) and len(roots) > 2 and any(len(gpus) > 1 for _, gpus in same)
         if bad:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.topology import Pair
+from . import from_driver
 from .finding import Case, Finding, Remedy
 
 _ID = "topo-agreement"
@@ -28,6 +29,10 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     told = [(pair.label, _told(case, pair)) for pair in topology.pairs]
     if text.value is None and not any(_NVML in words for _, words in told):
+        if from_driver.nobody_asked(text):
+            yield from_driver.without(case, _ID, "pairs", text.source,
+                                      text=f"no table of the driver to compare with: {text.why()}")
+            return
         # A table that is there and cannot be trusted is no reason to trust the tree; none at all is no evidence.
         yield Finding(_ID, "pairs", "unknown" if _refused(text.reason) else "skip", "effective",
                       f"no table of the driver to compare with: {text.why()}", evidence=(text.source,))

@@ -18,6 +18,13 @@ _REGROUP = Remedy("move the boards to the slots of their switch or socket (the b
 def judge(case: Case) -> Iterator[Finding]:
     wanted, groups = case.spec.accelerators.relation, case.spec.accelerators.groups
     pairs = case.snapshot.topology.pairs
+    maybe = case.snapshot.topology.unidentified
+    if maybe and case.snapshot.topology.devices and (wanted is not None or groups.inside is not None):
+        names = ", ".join(each.bdf for each in maybe)
+        yield Finding(_ID, names, "unknown", "effective", f"whether {names} is an accelerator, and how close to the "
+                      f"others, is not known: {maybe[0].why}", "?", wanted or groups.inside or "")
+        if not pairs:
+            return
     # One accelerator where groups are declared is a group that is too small, not nothing to judge.
     if not pairs and not (groups.inside and case.snapshot.topology.devices):
         yield Finding(_ID, "pairs", "skip", "effective", "fewer than two accelerators: no pair to judge")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..trials.measured import REFUSED
 from .finding import Case, Finding, Remedy
 from .pair_figures import measured
 from .reduce_figures import attributed
@@ -31,5 +32,8 @@ def judge(case: Case) -> Iterator[Finding]:
                       "progress all the time", (), fix)
     if not found.hangs:
         ran, failed = bool(found.figures), "; ".join(f"{name}: {text}" for name, text in found.failures.items())
+        if REFUSED in found.failures:
+            yield Finding(_ID, "trials", "unknown", "behaviour", f"nothing was measured: {found.failures[REFUSED]}")
+            return
         yield Finding(_ID, "trials", "unknown" if failed else "pass" if ran else "skip", "behaviour",
                       f"not to the end: {failed}" if failed else "no trial hung" if ran else "no trial ran")

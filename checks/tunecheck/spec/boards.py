@@ -16,7 +16,8 @@ _FILE = Path(__file__).parent / "boards.toml"
 class Board:
     """None where no source says it. ``bar1_mib`` with Resizable BAR; the powers in watts; ``p2p`` is "stock", "patched
     driver only" or "nvlink". What healthy boards were measured to reach: between two of them over ``nvlinks`` links, in
-    GB/s (``p2p_both_ways_gb_s``: both directions in sum), and the bus bandwidth of an all-reduce over 2 or 8 ranks."""
+    GB/s (``p2p_both_ways_gb_s``: both directions in sum), copies within one (``own_copy_gb_s``), and the bus bandwidth
+    of an all-reduce over 2 or 8 ranks."""
 
     name: str
     architecture: str | None = None
@@ -31,6 +32,7 @@ class Board:
     nvlinks: int | None = None
     p2p_one_way_gb_s: int | None = None
     p2p_both_ways_gb_s: int | None = None
+    own_copy_gb_s: int | None = None
     bus_2_gb_s: int | None = None
     bus_8_gb_s: int | None = None
 

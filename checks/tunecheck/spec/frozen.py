@@ -17,8 +17,8 @@ from typing import Any, TypeGuard
 from tunecheck.errors import SpecError
 
 __all__ = [
-    "SCHEMA", "Accelerators", "Acs", "Boot", "Cpu", "Driver", "Frozen", "Gpu", "Groups", "Kernel", "Runtime", "Spec",
-    "declared_tokens", "digest_of", "from_plain", "load_frozen",
+    "SCHEMA", "Accelerators", "Acs", "Boot", "Cpu", "Driver", "Frozen", "Gate", "Gpu", "Groups", "Kernel", "Runtime",
+    "Spec", "declared_tokens", "digest_of", "from_plain", "load_frozen",
 ]  # fmt: skip
 
 SCHEMA = "tunecheck/spec/1"
@@ -101,6 +101,11 @@ class Gpu:
 
 
 @dataclass(frozen=True)
+class Gate:
+    measured: str = "each-boot"
+
+
+@dataclass(frozen=True)
 class Boot:
     trial: bool = True
     panic_seconds: int = 30
@@ -122,6 +127,7 @@ class Spec:
     driver: Driver = field(default_factory=Driver)
     gpu: Gpu = field(default_factory=Gpu)
     runtime: Runtime = field(default_factory=Runtime)
+    gate: Gate = field(default_factory=Gate)
     boot: Boot = field(default_factory=Boot)
 
 

@@ -17,6 +17,7 @@ from ..formats.kernel_params import (
     name_of,
     rejected_values,
 )
+from ..formats.param_conflicts import clash, split
 
 __all__ = ["INEFFECTIVE", "MULTI_VALUE", "PCI_WORDS", "VALUES", "conflicts", "name_of", "problems"]
 
@@ -89,21 +90,14 @@ def _listed(name: str, value: str) -> list[str]:
 
 
 def conflicts(tokens: Iterable[str]) -> list[tuple[int, str]]:
-    """Tokens that contradict an earlier one: ``(index, sentence)``. Which one wins differs per parameter."""
-    first: dict[str, str] = {}
+    """Tokens that contradict an earlier one: ``(index, sentence)``, with what the kernel makes of the two."""
+    earlier: list[str] = []
     found = []
     for index, token in enumerate(tokens):
-        for key, text in _settings(token):
-            seen = first.setdefault(key, text)
-            if seen != text:
-                found.append((index, f"{text} contradicts {seen}: one parameter, two values; keep one of them"))
+        words = split(token)
+        clashes = ((word, before, why) for word in words for before in earlier if (why := clash(before, word)))
+        word, before, why = next(clashes, ("", "", ""))
+        if why:
+            found.append((index, f"{word} contradicts {before} ({why}); keep one of them"))
+        earlier += words
     return found
-
-
-def _settings(token: str) -> list[tuple[str, str]]:
-    """What a token sets: itself, or for ``pci=`` each of its ``key=value`` words. Multi-value: nothing."""
-    name = name_of(token)
-    if name == "pci":
-        words = [word for word in token.partition("=")[2].split(",") if "=" in word]
-        return [(f"pci={word.partition('=')[0]}", f"pci={word}") for word in words]
-    return [] if name in MULTI_VALUE else [(name, token)]

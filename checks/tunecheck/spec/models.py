@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-__all__ = ["Accelerators", "Acs", "Boot", "Cpu", "Driver", "Gpu", "Groups", "Kernel", "Runtime", "Spec", "schema"]
+__all__ = [
+    "Accelerators", "Acs", "Boot", "Cpu", "Driver", "Gate", "Gpu", "Groups", "Kernel", "Runtime", "Spec", "schema",
+]  # fmt: skip
 
 PciId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{4}:[0-9a-f]{4}$")]
 ModuleName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
@@ -131,6 +133,14 @@ class Gpu(_Part):
     )
 
 
+class Gate(_Part):
+    measured: Literal["each-boot", "on-change", "never"] = Field(
+        default="each-boot",
+        description="when the GPUs are measured before a container starts: at each start; only where no earlier "
+        "measurement of this box as it is holds; or never, which every report warns of",
+    )
+
+
 class Boot(_Part):
     trial: bool = Field(default=True, description="boot a changed configuration once before it becomes the default")
     # 0 would mean "never reboot after a panic": the trial could not come back by itself.
@@ -157,6 +167,7 @@ class Spec(_Part):
     driver: Driver = Driver()
     gpu: Gpu = Gpu()
     runtime: Runtime = Runtime()
+    gate: Gate = Gate()
     boot: Boot = Boot()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..errors import TrialError
@@ -19,6 +20,8 @@ __all__ = ["ARMS", "allreduce", "subsets", "together"]
 #: a hang or wrong sum in the first arm alone is P2P's.
 ARMS: Mapping[str, Mapping[str, str]] = {"p2p": {}, "staged": {"NCCL_P2P_DISABLE": "1"}}
 _STAGED_SIZES = (8192, 65536, 262144)
+#: The ladder of the quick trial: what a decode step, a crossover and a prefill ask for.
+_QUICK_SIZES, _QUICK_LARGE = (8192, 65536, 262144, 1 << 20), (64 << 20,)
 _SECONDS = 120.0
 _GRAPH = "200 all-reduces in one CUDA graph, 10 replays, one process per GPU; "
 _OWN = _GRAPH + "own one-shot kernel over peer memory, f16 sum"
@@ -33,12 +36,16 @@ def subsets(count: int) -> list[list[int]]:
 
 
 def allreduce(host: Host, ordinals: Sequence[int], _: Flows = (), *, soak_seconds: float = 60.0,
-              nccl_path: str | None = None, supervisor: Supervisor | None = None, shortened: bool = False) -> Measured:
+              nccl_path: str | None = None, supervisor: Supervisor | None = None, shortened: bool = False,
+              quick: bool = False, copied: bool = False) -> Measured:
     """Measure every subset of ``ordinals``, the largest with large messages and the soak. Ends at the first hang: what
-    follows would run on GPUs that nobody vouches for. ``shortened``: a few sizes only, for tests."""
-    refused = _peer_copies(host, ordinals, supervisor)
+    follows would run on GPUs that nobody vouches for. ``shortened``: a few sizes only, for tests. ``quick``: all ranks
+    in one ladder of sizes and the soak, with P2P only. ``copied``: p2p has just proven the copies between the GPUs."""
+    refused = None if copied else _peer_copies(host, ordinals, supervisor)
     if refused is not None:
         return refused
+    if quick:
+        return _quick(host, ordinals, soak_seconds, nccl_path, supervisor, shortened)
     found: list[Measured] = []
     groups = subsets(len(ordinals))
     for group in groups:
@@ -60,6 +67,16 @@ def allreduce(host: Host, ordinals: Sequence[int], _: Flows = (), *, soak_second
             if found[-1].hangs or found[-1].failures or any(part.hangs for part in found):
                 return together(found)
     return together(found)
+
+
+def _quick(host: Host, ordinals: Sequence[int], soak_seconds: float, nccl_path: str | None,
+           supervisor: Supervisor | None, shortened: bool) -> Measured:
+    parameters: dict[str, Any] = {"ordinals": list(ordinals), "nccl_path": nccl_path, "own": True,
+                                  "soak_seconds": soak_seconds,
+                                  "sizes": _QUICK_SIZES[:1] if shortened else _QUICK_SIZES,
+                                  "large": [1 << 20] if shortened else list(_QUICK_LARGE)}
+    found = _once(host, ordinals, "p2p", parameters, supervisor)
+    return replace(found, notes={**found.notes, "quick": True})
 
 
 def _peer_copies(host: Host, ordinals: Sequence[int], supervisor: Supervisor | None) -> Measured | None:

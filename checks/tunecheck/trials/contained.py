@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import TrialError
+from ..errors import ImageUnfitError, TrialError
 from ..host import Host, Unreadable
 from .runtimes import Image, Runtime
 from .supervisor import process_state
@@ -67,8 +67,9 @@ class Container:
         try:
             for found in self.answers(_START_SECONDS, _START_SECONDS):
                 if "refused" in found:
-                    raise TrialError(f"{self.image.asked} has Python {found['refused']} as python3, and a trial needs "
-                                     "3.10 or later; measure with another image, or without --in-container")
+                    raise ImageUnfitError(
+                        f"{self.image.asked} has Python {found['refused']} as python3, and a trial needs 3.10 or "
+                        "later; measure with another image, or without --in-container")
                 if "hello" in found:
                     return str(found["hello"])
         except Silent as error:
@@ -120,8 +121,8 @@ class Container:
             return Silent(f"was killed ({said[-1]})" if said else "was killed by somebody, or for memory")
         text = " ".join(said)
         if code in (126, 127) and "python3" in text:
-            return TrialError(f"{self.image.asked} has no python3 in its PATH, which a trial inside it needs; measure "
-                              "with another image, or without --in-container")
+            return ImageUnfitError(f"{self.image.asked} has no python3 in its PATH, which a trial inside it needs; "
+                                   "measure with another image, or without --in-container")
         if code == 0 and not said:
             return Silent("ended")
         return TrialError(f"the container of {self.image.asked} does not start or ended with {code}: "

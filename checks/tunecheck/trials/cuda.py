@@ -19,6 +19,7 @@ __all__ = ["Cuda", "CudaError", "Device", "ptx"]
 
 _LIBRARY = "libcuda.so.1"
 _NOT_READY, _PEER_ALREADY = 600, 704
+_PORTABLE, _MAPPED = 1, 2
 _MULTIPROCESSORS, _MAJOR, _MINOR, _COMPUTE_MODE, _PCI_BUS, _PCI_DEVICE, _PCI_DOMAIN = 16, 75, 76, 20, 33, 34, 50
 
 
@@ -76,6 +77,18 @@ class Device:
     def free(self, address: int) -> None:
         self.use()
         self.cuda.call("cuMemFree_v2", c_ulonglong(address))
+
+    def host_alloc(self, size: int) -> int:
+        """Pinned memory of the host, which the copy engines and the kernels of every GPU reach at the same address. Its
+        pages come from the NUMA node that this thread runs on."""
+        value = c_void_p()
+        self.use()
+        self.cuda.call("cuMemHostAlloc", ctypes.byref(value), c_size_t(size), c_uint(_PORTABLE | _MAPPED))
+        return value.value or 0
+
+    def host_free(self, address: int) -> None:
+        self.use()
+        self.cuda.call("cuMemFreeHost", c_void_p(address))
 
     def event(self) -> int:
         self.use()

@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Aftermath", "Hang", "Measured", "Measurement", "measurement"]
+__all__ = ["REFUSED", "Aftermath", "Hang", "Measured", "Measurement", "measurement"]
+
+#: The key among ``failures`` of trials that were not begun at all.
+REFUSED = "refused"
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ class Nccl:
         self.path = path or next(filter(None, map(os.environ.get, _NAMED_BY)), None) or _of_a_wheel() or "libnccl.so.2"
         try:
             self._library = ctypes.CDLL(self.path)
+            self.path = _loaded(self.path)
         except OSError as error:
             raise NcclMissingError(f"no usable libnccl ({error}); install the extra tunecheck[nccl], or name one with "
                                    "--nccl FILE, or use the inference image's: tunecheck trial --in-container IMAGE"
@@ -72,6 +73,17 @@ class Nccl:
         """Queue a sum of ``count`` halves."""
         self._call("ncclAllReduce", c_void_p(source), c_void_p(to), c_size_t(count), c_int(HALF), c_int(_SUM),
                    communicator, c_void_p(stream))
+
+
+def _loaded(path: str) -> str:
+    """The file that the loader found for a bare name: which version was measured is known by it afterwards."""
+    if "/" in path:
+        return path
+    try:
+        mapped = {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/" in line}
+    except OSError:
+        return path
+    return next((each for each in sorted(mapped) if Path(each).name.startswith("libnccl.so")), path)
 
 
 def _of_a_wheel() -> str | None:

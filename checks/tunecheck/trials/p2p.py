@@ -11,14 +11,14 @@ from .evidence import Evidence
 from .measured import Hang, Measured, Measurement, measurement
 from .supervisor import Job, Outcome, Supervisor
 
-__all__ = ["Flows", "hang_of", "p2p", "worker_environment"]
+__all__ = ["Flows", "failures_of", "hang_of", "p2p", "worker_environment"]
 
 #: Sets of transfers (from, to) that run at once.
 Flows = Sequence[Sequence[tuple[int, int]]]
 
 _SECONDS_FIXED, _SECONDS_PER_PAIR = 90.0, 10.0
-_ENGINE = "512 MiB copies by the copy engine, 1 warm-up, {n} samples of 4, events"
-_KERNEL = "512 MiB by 16-byte loads and stores of all SMs, 1 warm-up, {n} samples of 4, events"
+_ENGINE = "512 MiB copies by the copy engine, 1 warm-up, {n} samples of {copies}, events"
+_KERNEL = "512 MiB by 16-byte loads and stores of all SMs, 1 warm-up, {n} samples of {copies}, events"
 _METHODS = {
     "one way": {"engine": _ENGINE, "kernel": _KERNEL},
     "both ways": {"engine": "sum of both directions, each timed under load of the other; " + _ENGINE,
@@ -31,26 +31,24 @@ def worker_environment() -> dict[str, str | None]:
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": None}
 
 
-def p2p(host: Host, ordinals: Sequence[int], collapse: Flows = (), *, supervisor: Supervisor | None = None) -> Measured:
-    """Measure every ordered pair of ``ordinals``. ``collapse`` are sets of flows for the posted-write probe."""
+def p2p(host: Host, ordinals: Sequence[int], collapse: Flows = (), *, supervisor: Supervisor | None = None,
+        quick: bool = False) -> Measured:
+    """Measure every ordered pair of ``ordinals``. ``collapse`` are sets of flows for the posted-write probe; ``quick``
+    as in copies.py."""
     count = len(ordinals)
-    job = Job("tunecheck.trials.copies:run", {"ordinals": list(ordinals), "collapse": [list(map(list, flows))
-                                                                                     for flows in collapse]},
+    job = Job("tunecheck.trials.copies:run", {"ordinals": list(ordinals), "quick": quick,
+                                              "collapse": [list(map(list, flows)) for flows in collapse]},
               worker_environment())
     watched = supervisor or Supervisor(evidence=Evidence(host))
     outcome = watched.run([job], _SECONDS_FIXED + _SECONDS_PER_PAIR * count * count)
     results = outcome.results[0]
     hangs = (hang_of("p2p", outcome, host, ordinals),) if outcome.stall else ()
-    failures = {}
-    error = next((result for result in results if "error" in result), None)
-    if error is not None:
-        failures["p2p"] = str(error["error"])
-    elif outcome.stall is None and outcome.codes != (0,):
-        failures["p2p"] = f"the worker ended with {outcome.codes[0]}: {outcome.errors[0][-300:] or 'no message'}"
+    failures = failures_of("p2p", outcome)
     refused: list[list[int]] = next((result["no_access"] for result in results if "no_access" in result), [])
     size = next((result["size"] for result in results if "size" in result and "gpus" in result), None)
     return Measured(tuple(_figures(results)), tuple(_wrong(results)), hangs, failures,
-                    {"size": size, "no_access": refused, "seconds": round(outcome.seconds, 3)})
+                    {"size": size, "no_access": refused, "seconds": round(outcome.seconds, 3),
+                     **({"quick": True} if quick else {})})
 
 
 def _figures(results: Iterable[Mapping[str, Any]]) -> Iterable[Measurement]:
@@ -66,11 +64,11 @@ def _figures(results: Iterable[Mapping[str, Any]]) -> Iterable[Measurement]:
             yield measurement("control", "engine write", "GB/s", "64 MiB copies without peer access, through the host",
                               samples, verified=result["wrong"] is None, **where)
         elif kind in _METHODS:
-            method = _METHODS[kind][result["way"].partition(" ")[0]].format(n=len(samples))
+            method = _METHODS[kind][result["way"].partition(" ")[0]].format(n=len(samples), copies=result["copies"])
             yield measurement(kind, result["way"], "GB/s", method, samples, verified=verified, **where)
         elif kind == "latency" and result["way"] == "pointer chase":
-            yield measurement("latency", "pointer chase", "ns", "7000 dependent loads, 2 MiB, stride 128 B, mean over "
-                              f"{len(samples)} SMs", samples, mean=True, **where)
+            yield measurement("latency", "pointer chase", "ns", "3000 dependent loads, 2 MiB, stride 128 B, 1 warm-up, "
+                              f"mean over {len(samples)} SMs", samples, mean=True, **where)
         elif kind == "latency":
             yield measurement("latency", "ping-pong", "ns", "1000 round trips of a flag, 5 addresses", samples,
                               **where)
@@ -88,6 +86,16 @@ def _wrong(results: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
                    "size": result["size"], **result["wrong"]}
         elif result.get("gave_up"):
             yield {"trial": "ping-pong", "way": "a flag never arrived", "a": result["a"], "b": result["b"]}
+
+
+def failures_of(trial: str, outcome: Outcome) -> dict[str, str]:
+    """Why a trial of one worker did not get to its end, where it did not hang."""
+    error = next((result for result in outcome.results[0] if "error" in result), None)
+    if error is not None:
+        return {trial: str(error["error"])}
+    if outcome.stall is None and outcome.codes != (0,):
+        return {trial: f"the worker ended with {outcome.codes[0]}: {outcome.errors[0][-300:] or 'no message'}"}
+    return {}
 
 
 def hang_of(trial: str, outcome: Outcome, host: Host, ordinals: Sequence[int], arm: str = "p2p") -> Hang:

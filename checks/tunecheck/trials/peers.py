@@ -51,26 +51,13 @@ class Peers:
         for ordinal in ordinals:
             devices.append(Device(cuda, ordinal))
             step()
-        self.size = self._fitting(devices, size)
+        self.size = fitting(cuda, devices, size)
         self.gpus = [Gpu(device, device.alloc(self.size), device.alloc(self.size), device.alloc(4096), device.event(),
                          device.event()) for device in devices]
         for number, gpu in enumerate(self.gpus):
             self.fill(gpu, gpu.source, self.size, seed_of(number))
             gpu.device.sync()
             step()
-
-    def _fitting(self, devices: list[Device], size: int) -> int:
-        """As large as the fullest GPU allows: halved until two buffers fit into its free memory."""
-        free = []
-        for device in devices:
-            device.use()
-            free.append(self.cuda.memory()[0])
-        while size * 2 + (64 << 20) > min(free) and size > _SMALLEST:
-            size //= 2
-        if size * 2 + (64 << 20) > min(free):
-            raise TrialError(f"out of memory: {min(free) >> 20} MiB are free on one GPU, a trial needs "
-                             f"{(size * 2 >> 20) + 64} MiB; stop what uses it")
-        return size
 
     def enable(self, on: bool = True) -> None:
         """Let every GPU reach every other one, or take that back."""
@@ -109,6 +96,20 @@ class Peers:
         runs_on.device.use()
         runs_on.device.launch("tc_copy", runs_on.device.multiprocessors, 512, c_ulonglong(to.landing),
                               c_ulonglong(source.source), c_ulonglong((size or self.size) // 16), c_uint(loops))
+
+
+def fitting(cuda: Cuda, devices: list[Device], size: int) -> int:
+    """As large as the fullest GPU allows: halved until two buffers fit into its free memory."""
+    free = []
+    for device in devices:
+        device.use()
+        free.append(cuda.memory()[0])
+    while size * 2 + (64 << 20) > min(free) and size > _SMALLEST:
+        size //= 2
+    if size * 2 + (64 << 20) > min(free):
+        raise TrialError(f"out of memory: {min(free) >> 20} MiB are free on one GPU, a trial needs "
+                         f"{(size * 2 >> 20) + 64} MiB; stop what uses it")
+    return size
 
 
 def seed_of(number: int) -> int:

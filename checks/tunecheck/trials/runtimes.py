@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..confinement import CONFINEMENT
 from ..errors import TrialError, UsageError
 from ..host import Completed, Host, Unreadable
 
@@ -55,15 +56,13 @@ class Runtime:
         No network: NCCL finds its ranks over the loopback. Its own /dev/shm, of a size that NCCL's buffers fit in: the
         engine's 64 MiB would be the next error. Not --read-only: crun remounts before it runs the hooks with which CDI
         passes the driver's libraries, and these then fail (crun issue 1924). Nothing of the host is writable in it, and
-        what it writes goes with it. SELinux keeps an unlabelled folder and /dev/nvidia* from a container; to relabel
-        them would change the host."""
+        what it writes goes with it."""
         package = Path(__file__).resolve().parents[1]
         parts = ("__init__.py", "errors.py", "trials")
         return [
             self.path, "run", "--rm", "--interactive", "--pull=never", f"--name={name}", "--label=io.tunecheck.trial=1",
-            "--log-driver=none", "--network=none", "--ipc=private", "--shm-size=1g", "--cap-drop=ALL",
-            "--security-opt=no-new-privileges", "--security-opt=label=disable", "--tmpfs=/tmp:rw,mode=1777",
-            "--workdir=/tmp", *self._limits(), *self.devices,
+            "--log-driver=none", "--network=none", "--ipc=private", "--shm-size=1g", *CONFINEMENT,
+            "--tmpfs=/tmp:rw,mode=1777", "--workdir=/tmp", *self._limits(), *self.devices,
             *(f"--volume={package / part}:{PACKAGE}/{part}:ro" for part in parts),
             "--env=PYTHONDONTWRITEBYTECODE=1", "--env=CUDA_CACHE_PATH=/tmp/cuda", "--entrypoint=python3",
             image.identity, f"{PACKAGE}/trials/inside.py", token]

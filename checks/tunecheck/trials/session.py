@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from ..errors import TrialError, TunecheckError, UsageError
+from ..errors import GpusInUseError, TrialError, TunecheckError, UsageError
 from ..facts.nvml import Gpu, Nvml
 from ..facts.snapshot import Snapshot
 from ..host import Host, Unreadable
@@ -36,20 +36,24 @@ _IDLE_MIB = 512
 
 
 def run(host: Host, snapshot: Snapshot, trial: Trial, chosen: Sequence[int] = (), force: bool = False,
-        after_reset: bool = False, bundles: str = ".", progress: Progress | None = None) -> Measured:
-    """Run one trial on the ``chosen`` accelerators (numbers of the report; none: all). A hang leaves a bundle with the
-    evidence in the folder ``bundles``. TrialError says why it cannot run; Wedged, that it must not."""
+        after_reset: bool = False, bundles: str = ".", progress: Progress | None = None,
+        admitted: Callable[[], None] | None = None, least: int = 2) -> Measured:
+    """Run one trial on the ``chosen`` accelerators (numbers of the report; none: all), where there are at ``least`` so
+    many. A hang leaves a bundle with the evidence in the folder ``bundles``. ``admitted`` is called once nothing speaks against it any more, before the first
+    GPU is touched. TrialError says why it cannot run; Wedged, that it must not."""
     boot_id = snapshot.boot_id.value or ""
     with Lock():
         if after_reset:
             clear_wedged()
         refuse_wedged(boot_id)
         numbers = _numbers(snapshot, chosen)
-        if len(numbers) < 2:
+        if len(numbers) < least:
             return Measured(notes={"chosen": numbers})
         gpus = _gpus(snapshot, numbers)
         if not force:
             _refuse_busy(host, gpus)
+        if admitted is not None:
+            admitted()
         recorder = RecordingHost(host)
         found = trial(recorder, [gpu.index for gpu in gpus], _collapse(snapshot, numbers),
                       supervisor=Supervisor(evidence=Evidence(recorder, before(snapshot)), progress=progress))
@@ -106,12 +110,12 @@ def _refuse_busy(host: Host, gpus: Sequence[Gpu]) -> None:
             users[process["pid"]] = _name(host, process["pid"])
     if users:
         shown = ", ".join(f"{pid} ({name})" for pid, name in sorted(users.items())[:8])
-        raise TrialError(f"the GPUs are in use by {shown}: a trial would disturb it and be disturbed; stop it first, "
-                         "or run it all the same with --force")
+        raise GpusInUseError(f"the GPUs are in use by {shown}: a trial would disturb it and be disturbed; stop it "
+                             "first")
     full = [gpu for gpu in gpus if (gpu.number("memory_used_mib").value or 0) > _IDLE_MIB]
     if full:
-        raise TrialError(f"{full[0].bdf} has {full[0].number('memory_used_mib').value} MiB in use by a process that "
-                         "cannot be seen from here (a container?); stop it first, or run it all the same with --force")
+        raise GpusInUseError(f"{full[0].bdf} has {full[0].number('memory_used_mib').value} MiB in use by a process "
+                             "that cannot be seen from here (a container?); stop it first")
 
 
 def _collapse(snapshot: Snapshot, numbers: Sequence[int]) -> list[list[tuple[int, int]]]:

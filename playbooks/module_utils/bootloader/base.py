@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 
-__all__ = ["Bootloader", "BootloaderError", "Staged", "mount_problem"]
+from ansible.module_utils.box_io import read_text
+
+__all__ = ["Bootloader", "BootloaderError", "Placed", "Staged", "foreign_of", "mount_problem", "places"]
 
 
 class BootloaderError(Exception):
@@ -19,6 +22,14 @@ class Staged:
         self.armed = armed
 
 
+class Placed:
+    """A token of the command line to come, and where somebody else set it ("/etc/default/grub:10")."""
+
+    def __init__(self, token, where):
+        self.token = token
+        self.where = where
+
+
 class Bootloader:
     """Owned tokens on disk (configured), in what boots by default (generated), and a one-shot trial entry.
 
@@ -27,6 +38,8 @@ class Bootloader:
     name = ""
     #: Files that the writes touch, for messages and for --diff.
     config_path = ""
+    #: What an edit by hand of the files behind it needs to take effect, for messages.
+    after_an_edit = ""
 
     def __init__(self, module):
         self.module = module
@@ -46,6 +59,11 @@ class Bootloader:
 
     def generated(self):
         """The whole command line of the default entry, as tokens."""
+        raise NotImplementedError
+
+    def placed(self, tokens):
+        """The command line as it would be with ``tokens`` for ours: what others set as Placed, ours as Placed without
+        a place, in the kernel's order. Also what is configured and not generated yet."""
         raise NotImplementedError
 
     def kernel(self):
@@ -90,6 +108,23 @@ class Bootloader:
                 "configuration, not from memory." % (" ".join(argv), code, " | ".join(detail) or "no output", what)
             )
         return out
+
+
+def foreign_of(tokens, ours):
+    """``tokens`` without one of each of ``ours``, taken from the right: ours stand last, a foreign equal one stays."""
+    kept = list(tokens)
+    for token in ours:
+        if token in kept:
+            del kept[len(kept) - 1 - kept[::-1].index(token)]
+    return kept
+
+
+def places(token, paths):
+    """Where ``token`` stands in the files ``paths``: "path:line, path:line", or the empty text."""
+    shape = re.compile(r"(?<![\w.,;:/-])%s(?![\w.,;:/=-])" % re.escape(token))
+    return ", ".join("%s:%d" % (path, number) for path in paths
+                     for number, line in enumerate(read_text(path).splitlines(), 1)
+                     if shape.search(line) and not line.lstrip().startswith("#"))
 
 
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"

@@ -8,7 +8,7 @@ import os
 from ansible.module_utils.box_io import read_text, remove, write_text
 from ansible.module_utils.tunecheck.formats import cmdline, grub
 
-from .base import Bootloader, BootloaderError, Staged, block_kind, mount_problem
+from .base import Bootloader, BootloaderError, Placed, Staged, block_kind, foreign_of, mount_problem, places
 
 __all__ = ["GrubDebian"]
 
@@ -22,6 +22,7 @@ class GrubDebian(Bootloader):
 
     name = "GRUB with update-grub"
     config_path = grub.DROPIN
+    after_an_edit = ", run update-grub"
 
     @classmethod
     def absent(cls):
@@ -48,6 +49,20 @@ class GrubDebian(Bootloader):
 
     def generated(self):
         return list(self._default().tokens)
+
+    def placed(self, tokens):
+        # Our own drop-in as it would be, so that a file read behind it keeps its place.
+        files = {path: read_text(path) for path in [grub.DEFAULTS, *_dropins(), grub.DROPIN]}
+        files[grub.DROPIN] = grub.render_dropin(tokens)
+        order = [grub.DEFAULTS, *sorted(path for path in files if path != grub.DEFAULTS)]
+        to_come = grub.settings([(path, files[path]) for path in order])
+        # The trial is a copy of the entry as it is now: a word that is gone from the files is still in there.
+        left = foreign_of(self.generated(), [*(token for token, path, _ in to_come if path != grub.DROPIN),
+                                             *self.configured(), *self.retired()])
+        return [*(Placed(token, places(token, [grub.GRUB_CFG, *sorted(glob.glob("/etc/grub.d/*"))]) or grub.GRUB_CFG)
+                  for token in left),
+                *(Placed(token, "" if path == grub.DROPIN else "%s:%d" % (path, number))
+                  for token, path, number in to_come)]
 
     def kernel(self):
         return self._default().kernel
@@ -118,8 +133,13 @@ class GrubDebian(Bootloader):
         os.sync()
 
 
+def _dropins():
+    """Drop-ins in the order in which update-grub reads them."""
+    return sorted(glob.glob("/etc/default/grub.d/*.cfg"))
+
+
 def _later_files():
     """Drop-ins that update-grub reads after ours and that set our variable."""
-    files = sorted(glob.glob("/etc/default/grub.d/*.cfg"))
+    files = _dropins()
     later = files[files.index(grub.DROPIN) + 1:] if grub.DROPIN in files else files
     return [path for path in later if "GRUB_CMDLINE_LINUX_DEFAULT" in read_text(path)]

@@ -23,6 +23,7 @@ class Grubby(OwnedLine):
     """grubby writes every kernel's entry; the trial is a BLS file of our own, taken once through next_entry."""
 
     name = "GRUB with grubby"
+    after_an_edit = " (grubby --update-kernel=ALL --remove-args=...)"
 
     @classmethod
     def absent(cls):
@@ -43,6 +44,10 @@ class Grubby(OwnedLine):
         # EL keeps shared parameters in grubenv and names them as variables in the entry.
         line = re.sub(r"\$(\w+)", lambda found: environment.get(found.group(1), ""), line)
         return cmdline.tokenize(line)
+
+    def sources(self):
+        entry = os.path.join(_ENTRIES, self._info().get("id", "") + ".conf")
+        return [entry, _ENV, "/etc/default/grub", "/etc/kernel/cmdline"]
 
     def kernel(self):
         return self._info().get("kernel", "")

@@ -7,7 +7,7 @@ import json
 from ansible.module_utils.box_io import read_text, remove, write_text
 from ansible.module_utils.tunecheck.formats import cmdline
 
-from .base import Bootloader, BootloaderError
+from .base import Bootloader, BootloaderError, Placed, foreign_of, places
 
 __all__ = ["OWNED", "OwnedLine", "replaced"]
 
@@ -19,6 +19,21 @@ class OwnedLine(Bootloader):
     """Shared by grubby and systemd-boot: the list of owned tokens in one JSON file."""
 
     config_path = OWNED
+
+    def lines(self):
+        """Command lines that make up the one to come, each a list of tokens: the last one is what ours go behind."""
+        return [self.generated()]
+
+    def sources(self):
+        """Files in which somebody may have set a parameter."""
+        raise NotImplementedError
+
+    def placed(self, tokens):
+        ours, sources, foreign = [*self.configured(), *self.retired()], self.sources(), []
+        for line in self.lines():
+            foreign += [token for token in foreign_of(line, ours) if token not in foreign]
+        return [*(Placed(token, places(token, sources) or "the default boot entry") for token in foreign),
+                *(Placed(token, "") for token in tokens)]
 
     def give_up(self):
         self._disarm()
@@ -69,8 +84,4 @@ class OwnedLine(Bootloader):
 
 def replaced(tokens, remove_tokens, add):
     """``tokens`` without one of each of ``remove_tokens`` (from the right), and ``add`` behind."""
-    kept = list(tokens)
-    for token in remove_tokens:
-        if token in kept:
-            del kept[len(kept) - 1 - kept[::-1].index(token)]
-    return kept + list(add)
+    return foreign_of(tokens, remove_tokens) + list(add)

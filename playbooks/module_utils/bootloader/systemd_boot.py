@@ -64,6 +64,13 @@ class SystemdBoot(OwnedLine):
     def kernel(self):
         return bls.kernel(read_text(self._default()["path"]))
 
+    def lines(self):
+        # kernel-install makes the next entries from the file, where there is one.
+        return [self.generated(), cmdline.tokenize(read_text(_LINE))]
+
+    def sources(self):
+        return [_LINE, *sorted(glob.glob("/etc/cmdline.d/*.conf")), "/usr/lib/kernel/cmdline", self._default()["path"]]
+
     def staged(self):
         text = read_text(self._trial_path())
         if not text:

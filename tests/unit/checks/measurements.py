@@ -6,6 +6,7 @@ ways, 715 ns), and all-reduce figures of the size that 2 x H200 gave for the own
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -18,6 +19,8 @@ _NAMES = {
     "one way": ("one way", "engine write", "GB/s"), "kernel write": ("one way", "kernel write", "GB/s"),
     "both ways": ("both ways", "engine write", "GB/s"), "control": ("control", "engine write", "GB/s"),
     "latency": ("latency", "pointer chase", "ns"), "ping-pong": ("latency", "ping-pong", "ns"),
+    "host to device": ("host copy", "host to device", "GB/s"),
+    "device to host": ("host copy", "device to host", "GB/s"), "own memory": ("own memory", "copy", "GB/s"),
     "own": ("allreduce", "own", "us"), "nccl": ("allreduce", "nccl", "us"),
     "nccl staged": ("allreduce", "nccl staged", "us"), "bus": ("allreduce", "bus", "GB/s"),
     "soak": ("soak", "steps", "steps"),
@@ -49,9 +52,13 @@ def measured(data: dict[str, Any], gpus: int) -> Measured:
     """``data`` is the case's ``measured:``. A figure is a number, [median, p99], or null: it was not measured."""
     given = data.get("figures", {})
     healthy = {} if data.get("only") else figures(gpus)
+    assert set(data) <= {"figures", "only", "wrong", "hangs", "failures", "notes", "unverified"}
     unknown = [name for name in given if given[name] is None and name not in healthy]
     assert not unknown, f"there is no such figure to take away: {unknown}"
+    dark = set(data.get("unverified", ()))
     found = [_figure(name, value, gpus) for name, value in {**healthy, **given}.items() if value is not None]
+    found = [replace(each, verified=False) if each.trial in ("host copy", "own memory") and each.a in dark else each
+             for each in found]
     return Measured(tuple(found), tuple(data.get("wrong", ())), tuple(_hang(each) for each in data.get("hangs", ())),
                     data.get("failures", {}),
                     {"size": 512 << 20, "nccl version": 22809, "nccl path": "libnccl.so.2", **data.get("notes", {})})
@@ -66,7 +73,9 @@ def _figure(name: str, value: Any, gpus: int) -> Measurement:
     trial, what, unit = _NAMES[words]
     rest = name[len(words) + 1:]
     where: dict[str, Any] = {}
-    if "-" in rest:
+    if trial in ("host copy", "own memory"):
+        where["a"], where["size"] = int(rest), 256 << 20
+    elif "-" in rest:
         where["a"], where["b"] = map(int, rest.split("-"))
     else:
         where["ranks"], *size = map(int, rest.split())

@@ -24,7 +24,9 @@ measured:  what a trial found, on top of healthy figures for the machine's GPUs 
            bus 2 268435456: .., soak 2: ..} as a number, [median, p99], or null: not measured; only: true: no others;
            wrong: [{trial: integrity, way: engine write, a: 0, b: 1, size: .., words: .., offset: ..}];
            hangs: [{trial: p2p, phase: measure, aftermath: wedged, culprits: [..], arm: staged, ranks: 2}];
-           failures: {p2p: text}; notes: {no_access: [[0, 1]], nccl missing: text}; null: no trial ran
+           unverified: [1]: GPUs whose own figures (host to device 0: 55.6, device to host 0: .., own memory 0: 800)
+           are of wrong data; failures: {p2p: text};
+           notes: {no_access: [[0, 1]], nccl missing: text}; null: no trial ran
 verb:      topo, host, preflight (the default), p2p or allreduce (the default with measured: what its id begins with)
 find:      the findings of the check, in order: outcome, and what the message says (says) or must not say (not)
 """

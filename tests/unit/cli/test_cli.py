@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.unit.facts.trees import Machine, direct, flat, frozen, full, switch
+from tests.unit.facts.trees import Machine, answering, bound, direct, flat, frozen, full, switch
 
 from tunecheck.cli import _SUBJECTS
 from tunecheck.facts.snapshot import gather
@@ -48,7 +48,8 @@ def failing(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize(("machine", "code"), [
-    (switch(0), 0), (switch(), 1), (direct(), 1), (flat(), 3)])
+    (answering(switch(0)), 0), (answering(switch()), 1), (answering(direct(), 30), 1), (bound(flat()), 3),
+    (switch(0), 1)])
 def test_exit_codes(tmp_path: Path, machine: Machine, code: int) -> None:
     done = _run("topo", "--from", _record(tmp_path / "rec", full(machine), frozen()))
     assert (done.returncode, done.stderr) == (code, "")

@@ -91,6 +91,28 @@ class Machine:
         return RecordedHost(self.reads, self.lists, self.realpaths, self.errors, self.runs, self.nvml)
 
 
+def bound(machine: Machine, name: str = "nvidia") -> Machine:
+    """The same machine with that driver on every accelerator."""
+    for bdf in machine.lists[PCI]:
+        if machine.reads[f"{PCI}/{bdf}/class"].startswith(b"0x0302"):
+            machine.errors.pop(f"realpath {PCI}/{bdf}/driver", None)
+            machine.realpaths[f"{PCI}/{bdf}/driver"] = f"/sys/bus/pci/drivers/{name}"
+    return machine
+
+
+def answering(machine: Machine, ancestor: int = 10) -> Machine:
+    """The same machine with NVIDIA's driver on every accelerator, and NVML that names them and lets them reach each
+    other."""
+    bdfs = [bdf for bdf in bound(machine).lists[PCI] if f"{PCI}/{bdf}/driver" in machine.realpaths]
+    machine.nvml = {"driver": "595.71.05", "library": "13.595.71.05", "errors": {},
+                    "gpus": [{"bdf": bdf, "index": index, "values": {}, "errors": {}}
+                             for index, bdf in enumerate(bdfs)],
+                    "pairs": [{"a": a, "b": b, "errors": {},
+                               "values": {"ancestor": ancestor, "p2p_read": 0, "p2p_write": 0}}
+                              for a in bdfs for b in bdfs if a != b]}
+    return machine
+
+
 def switch(ctl: int | None = 0x001D) -> Machine:
     """PIX: one switch, two downstream ports, an accelerator below each. The root port redirects always."""
     up = "pci0000:00/0000:00:04.0/0000:01:00.0"

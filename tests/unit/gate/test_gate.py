@@ -17,12 +17,16 @@ from tunecheck.cli import cli
 from tunecheck.cli_gate import forget_pass
 from tunecheck.errors import UsageError
 from tunecheck.facts.fact import Fact, absent, known
-from tunecheck.gate import judge, passed
+from tunecheck.facts.measured_pass import MeasuredPass
+from tunecheck.gate import judge, measured, passed
+from tunecheck.gate.measure import key_now
 from tunecheck.gate.model_files import folder_of, problems
 from tunecheck.gate.state import State, state
+from tunecheck.host.live import LiveHost
 from tunecheck.recipes.box import Board, Box
 from tunecheck.recipes.frozen import Engine, Image, Model, Recipe, Requires
 from tunecheck.recipes.stored import to_json
+from tunecheck.spec.frozen import Spec
 
 SPEC = "sha256:" + "5" * 64
 IMAGE = "sha256:" + "1" * 64
@@ -182,8 +186,15 @@ def test_from_preflight_to_the_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     else:
         assert gate.exit_code == 1
         assert found.reasons[0] in gate.output
-    # The same box, as if everything had passed: now only the recipe decides.
+    # The same box, as if everything had passed: now the measurement and the recipe decide.
     passed.write(path, dataclasses.replace(found, exit_code=0, reasons=()))
+    assert "closed: no measured pass" in runner.invoke(cli, ["gate", "--pass", path]).output
+    door = LiveHost()
+    now = state(door)
+    measured.write(str(tmp_path / "measured.json"), MeasuredPass(
+        0, (), "quick", "image", key_now(door, Spec(), image=IMAGE), now.boot_id.value or "", now.uptime.value or 0.0,
+        found.taken, 5.0, found.version))
+    door.close()
     assert runner.invoke(cli, ["gate", "--pass", path]).output == "tunecheck gate: open\n"
     recipe = tmp_path / "recipe.json"
     recipe.write_text(to_json(dataclasses.replace(RECIPE, status="draft")))
@@ -226,7 +237,7 @@ def test_the_usual_folder_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(("argv", "says"), [
     (["gate", "--max-age", "15"], "expected a number with s, m or h"),
-    (["preflight", "--pass", "--from", "x.tar.zst"], "--pass is for this machine"),
+    (["preflight", "--pass", "--from", "x.tar.zst"], "--pass are for this machine"),
     (["gate", "--recipe", "/none"], "cannot be read"),
 ])
 def test_bad_usage(argv: list[str], says: str) -> None:

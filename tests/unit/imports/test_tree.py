@@ -68,9 +68,9 @@ def test_without_numbers_the_names_that_matter_are_known() -> None:
 
 def test_an_unknown_name_is_not_none_of_the_wanted_ones() -> None:
     text = re.sub(r" \[[0-9a-f]{4}(?::[0-9a-f]{4})?\]", "", lab("switch1"))
-    found = topology(host(text), ("10de:2bb1",)).accelerators
-    assert found.value is None
-    assert "add: sudo lspci -nnvvv" in (found.reason or "")
+    found = topology(host(text), ("10de:2bb1",))
+    assert found.accelerators.value == () and len(found.unidentified) == 2
+    assert "add: sudo lspci -nnvvv" in found.unidentified[0].why
 
 
 def ports(text: str) -> dict[str, str]:

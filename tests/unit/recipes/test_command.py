@@ -12,6 +12,8 @@ from tunecheck.gate.model_files import folder_of
 from tunecheck.recipes.command import Paths, argv, folder, secret
 from tunecheck.recipes.frozen import Image, Recipe, Serve
 from tunecheck.recipes.load import load, names
+from tunecheck.trials.runtimes import Image as TrialImage
+from tunecheck.trials.runtimes import Runtime
 
 ID, REVISION, SUM = "sha256:" + "ab" * 32, "c" * 40, "sha256:" + "d" * 64
 EXPECTED = Path(__file__).parent / "commands"
@@ -43,6 +45,19 @@ def test_sglang_reads_every_key_as_text(key: str) -> None:
     yaml = pytest.importorskip("yaml")
     file, content = secret(CASES["sglang-podman"][0], key)
     assert (file, yaml.safe_load(content)) == ("sglang.yaml", {"api-key": key})
+
+
+@pytest.mark.parametrize("engine", ["podman", "docker"])
+def test_the_served_container_is_confined_as_the_one_of_a_trial(engine: str) -> None:
+    """What SELinux (EL9) lets a trial have, serving has: else the trial passes and serving finds no GPU."""
+    def security(words: list[str]) -> list[str]:
+        return sorted(word for word in words if word.startswith(("--security-opt", "--cap-", "--privileged")))
+
+    trial = Runtime(engine, f"/usr/bin/{engine}", ("--device=nvidia.com/gpu=all",)).start(
+        TrialImage(ID, ID.removeprefix("sha256:")), "tunecheck-trial", "token")
+    served = argv(pinned("lab-tiny"), engine)
+    assert security(served) == security(trial)
+    assert "--security-opt=label=disable" in served
 
 
 @pytest.mark.parametrize("what", CASES)

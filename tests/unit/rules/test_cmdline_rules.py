@@ -149,7 +149,10 @@ def test_the_journal_helps_where_the_ring_buffer_does_not_reach() -> None:
 @pytest.mark.parametrize(("running", "outcome", "words"), [
     ("iommu=pt", "pass", "nothing"),
     ("iommu=pt iommu=off", "fail", "iommu=off takes back the declared iommu=pt"),
-    ("iommu=off iommu=pt", "warn", "stands before"),
+    # "off" is remembered: pt behind it does not undo it (arch/x86/kernel/pci-dma.c, iommu_setup()).
+    ("iommu=off iommu=pt", "fail", "iommu=off takes back the declared iommu=pt"),
+    ("iommu=nopt iommu=pt", "warn", "iommu=nopt stands beside the declared iommu=pt"),
+    ("iommu=pt iommu.strict=1", "pass", "nothing"),
     ("iommu=pt intel_iommu=off", "fail", "intel_iommu=off takes back"),
 ])
 def test_cmdline_conflict(running: str, outcome: str, words: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.facts.trees import PCI, Machine, frozen, full, switch
+from tests.unit.facts.trees import PCI, Machine, driver, frozen, full, switch
 from tests.unit.rules.judging import judged, outcomes
 
 from tunecheck.facts.snapshot import gather
@@ -50,10 +50,12 @@ def _module(live: str | None, conf: str | None, installed: bool = True) -> Machi
     (_module("N", None), "fail", "effective", "is N in the loaded module"),
     (_module("Y", "0"), "fail", "configured", "sets 0 at the next load"),
     (_module("Y", None), "pass", "effective", "is Y"),
-    (_module(None, "1"), "skip", "effective", "is not loaded"),
+    (_module(None, "1"), "unknown", "effective", "no NVIDIA driver is loaded"),
+    (driver(_module(None, "1")), "skip", "effective", "is not loaded"),
     (_module(None, None), "fail", "configured", "does not set it"),
     (_module(None, "0"), "fail", "configured", "sets uvm_disable_hmm=0"),
-    (_module(None, None, installed=False), "skip", "effective", "not installed for this kernel"),
+    (_module(None, None, installed=False), "unknown", "effective", "no NVIDIA driver is loaded"),
+    (driver(_module(None, None, installed=False)), "skip", "effective", "not installed for this kernel"),
 ])
 def test_module_parameter(machine: Machine, outcome: str, layer: str, words: str) -> None:
     spec = frozen(modules={"nvidia-uvm": {"uvm_disable_hmm": 1}})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.unit.facts.trees import GPU, PCI, Machine, config, direct, flat, frozen, full, switch
+from tests.unit.facts.trees import GPU, PCI, Machine, bound, config, direct, flat, frozen, full, switch
 from tests.unit.rules.judging import judged, outcomes
 
 from tunecheck.facts.snapshot import gather
@@ -22,11 +22,11 @@ def test_every_rule_judges_under_its_own_id() -> None:
 @pytest.mark.parametrize(("count", "outcome"), [(2, "pass"), (None, "pass"), (3, "fail"), (1, "fail")])
 def test_accelerator_count(count: int | None, outcome: str) -> None:
     spec = frozen(accelerators=Accelerators(pci_ids=(GPU,), count=count))
-    assert outcomes(judged(switch(), "accelerator-count", spec, "topo")) == [outcome]
+    assert outcomes(judged(bound(switch()), "accelerator-count", spec, "topo")) == [outcome]
 
 
 def test_an_accelerator_that_fell_off_the_bus_fails() -> None:
-    machine = switch().file(f"{PCI}/0000:04:00.0/config", b"\xff" * 4096)
+    machine = bound(switch()).file(f"{PCI}/0000:04:00.0/config", b"\xff" * 4096)
     lost = judged(machine, "accelerator-count", frozen(), "topo")[1]
     assert (lost.outcome, lost.subject) == ("fail", "0000:04:00.0")
     assert "fell off the bus" in lost.message

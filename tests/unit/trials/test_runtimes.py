@@ -135,7 +135,7 @@ def test_how_it_is_started(limits: bool, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(runtimes, "_may_raise_limits", lambda: limits)
     argv = PODMAN.start(Image("x", ID), "name", "tc-1")
     assert argv[-3:] == [ID, "/opt/tunecheck/tunecheck/trials/inside.py", "tc-1"]
-    assert {"--rm", "--pull=never", "--network=none", "--cap-drop=ALL", "--security-opt=no-new-privileges"} <= set(argv)
+    assert {"--rm", "--pull=never", "--network=none", "--cap-drop=all", "--security-opt=no-new-privileges"} <= set(argv)
     assert not any("privileged" in word and "no-new" not in word for word in argv)
     assert ("--ulimit=memlock=-1:-1" in argv) is limits or not limits
     assert any(word.startswith("--ulimit=nproc=") for word in argv) is not limits

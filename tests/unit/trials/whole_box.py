@@ -51,26 +51,33 @@ def may_mount() -> str:
     return "" if done.returncode == 0 and os.access("/dev/fuse", os.W_OK) else "needs root and /dev/fuse"
 
 
-def environment(libraries: Path, folder: Path, cuda: str = "", nccl: str = "") -> dict[str, str]:
-    return {**os.environ, "LD_LIBRARY_PATH": str(libraries), "FAKE_FOLDER": str(folder), "FAKE_NVML": "gpus=2",
+def environment(libraries: Path, folder: Path, cuda: str = "", nccl: str = "", used: bool = False) -> dict[str, str]:
+    """``used``: a process (pid 4321) is on the GPUs."""
+    return {**os.environ, "LD_LIBRARY_PATH": str(libraries), "FAKE_FOLDER": str(folder),
+            "FAKE_NVML": "gpus=2" if used else "gpus=2 idle=1",
             "FAKE_CUDA": f"gpus=2 mib=96 {cuda}", "FAKE_NCCL": nccl, "FAKE_STUCK": str(folder / "stuck"),
             "PYTHONPATH": os.pathsep.join([str(REPO / "checks"), str(REPO)]), "TERM": "xterm"}
 
 
 def command(folder: Path, *arguments: str, **given: Any) -> list[str]:
-    """``given``: stuck (mount the silent filesystem; "nvidia-smi": and let one wait there), full (everything is on a
-    disk without a free byte), nvml (words of FAKE_NVML from the trial on), counts (BadTLP of 0000:03:00.0 before the
-    trial, and then), limits."""
+    """``given``: reads ({path: content} on top of the tree), stuck (mount the silent filesystem; "nvidia-smi": and let
+    one wait there), full (everything is on a disk without a free byte), nvml (words of FAKE_NVML from the trial on),
+    counts (BadTLP of 0000:03:00.0 before the trial, and then), limits."""
     words = json.dumps({"folder": str(folder), "stuck": "", **given})
     return [sys.executable, "-m", "tests.unit.trials.whole_box", words, *arguments]
 
 
-def run(libraries: Path, folder: Path, *arguments: str, cuda: str = "", nccl: str = "", **given: Any) -> Done:
+def run(libraries: Path, folder: Path, *arguments: str, cuda: str = "", nccl: str = "", used: bool = False,
+        **given: Any) -> Done:
     """One verb to its end, with --json."""
-    done = subprocess.run([*command(folder, *arguments, "--json", "--force", **given)], text=True, cwd=folder,
-                          env=environment(libraries, folder, cuda, nccl), capture_output=True, check=False, timeout=120)
+    force = () if arguments[0] in ("preflight", "gate") else ("--force",)
+    words = () if arguments[0] == "gate" else ("--json", *force)
+    done = subprocess.run([*command(folder, *arguments, *words, **given)], text=True, cwd=folder,
+                          env=environment(libraries, folder, cuda, nccl, used), capture_output=True, check=False,
+                          timeout=120)
     left = json.loads((folder / "left").read_text())
-    return Done(done.returncode, json.loads(done.stdout or "{}"), done.stderr, tuple(left))
+    report = json.loads(done.stdout) if done.stdout.startswith("{") else {}
+    return Done(done.returncode, report, done.stderr, tuple(left))
 
 
 def _fill(folder: Path) -> None:
@@ -114,6 +121,11 @@ def _main(given: Mapping[str, Any], arguments: list[str]) -> None:
     machine.lists["/proc/driver/nvidia/gpus"] = ["0000:03:00.0", "0000:04:00.0"]
     machine.lists["/sys/bus/pci/drivers/nvidia"] = ["0000:03:00.0", "0000:04:00.0", "bind"]
     then, later = given.get("counts", (0, 0))
+    for number, bdf in enumerate(("0000:03:00.0", "0000:04:00.0")):
+        machine.reads[f"/proc/driver/nvidia/gpus/{bdf}/information"] = (
+            f"Model: \t\t NVIDIA Stand-in\nGPU UUID: \t GPU-0000000{number}-1111-4222-8333-444444444444\n").encode()
+    for path, content in given.get("reads", {}).items():
+        machine.reads[path] = content.encode()
     told = machine.host()
 
     def count(badly: int) -> None:
@@ -138,7 +150,7 @@ def _main(given: Mapping[str, Any], arguments: list[str]) -> None:
 
     def of_the_trial(*args: Any, **options: Any) -> Any:
         count(later)
-        os.environ["FAKE_NVML"] = given.get("nvml", "gpus=2")
+        os.environ["FAKE_NVML"] = given.get("nvml", os.environ["FAKE_NVML"])
         return run_session(*args, **options)
 
     shortened = partial(reduce.allreduce, shortened=True)
@@ -148,7 +160,7 @@ def _main(given: Mapping[str, Any], arguments: list[str]) -> None:
     session.run, reduce.allreduce = of_the_trial, shortened  # type: ignore[assignment]
     lock._NAME, lock._MARK = f"\0tunecheck-box-{os.getpid()}", folder / "run" / "wedged.json"
     PHASES.update(given.get("limits", {"soak": 1.0, "verify": 1.0, "measure": 1.0}))
-    sys.argv = ["tunecheck", *arguments, "--evidence", str(evidence)]
+    sys.argv = ["tunecheck", *arguments, *(() if arguments[0] == "gate" else ("--evidence", str(evidence)))]
     try:
         main()
     finally:

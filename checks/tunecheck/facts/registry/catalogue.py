@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from . import cpu, driver, events, gpu, kernel, modules, packages, pcie, platform, runtime, serving
+from . import cpu, driver, events, gpu, kernel, measured, modules, packages, pcie, platform, runtime, serving
 from .entry import Entry
 
 __all__ = ["CATALOGUE", "ENTRIES", "SUBJECTS", "entry_of"]
@@ -19,7 +19,8 @@ SUBJECTS: dict[str, tuple[Entry, ...]] = {
     "The box and who looked": platform.ENTRIES, "Kernel and boot": kernel.ENTRIES,
     "Processors and memory": cpu.ENTRIES, "PCI Express, ACS, IOMMU": pcie.ENTRIES, "GPUs": gpu.ENTRIES,
     "Driver": driver.ENTRIES, "Modules": modules.ENTRIES, "Packages": packages.ENTRIES,
-    "Containers and services": runtime.ENTRIES, "What is served": serving.ENTRIES, "Events": events.ENTRIES}
+    "Containers and services": runtime.ENTRIES, "What is served": serving.ENTRIES,
+    "What was measured": measured.ENTRIES, "Events": events.ENTRIES}
 ENTRIES: tuple[Entry, ...] = tuple(entry for entries in SUBJECTS.values() for entry in entries)
 
 _SINGLE = {entry.name: entry for entry in ENTRIES if not entry.family}

@@ -11,9 +11,10 @@ from ..stored import Stored
 
 __all__ = ["Entry", "Fix", "Flat", "Kind", "Severity"]
 
-#: config is compared and kept as history; identity is kept, must be unique, and no majority votes on it; of a gauge, a
-#: counter and a time only the newest value is kept; a secret is kept as a keyed digest.
-Kind = Literal["config", "identity", "gauge", "counter", "time", "secret"]
+#: config is compared and kept as history; identity is kept, must be unique, and no majority votes on it; a figure is
+#: kept as history and compared with the box's own past alone; of a gauge, a counter and a time only the newest value is
+#: kept; a secret is kept as a keyed digest.
+Kind = Literal["config", "identity", "figure", "gauge", "counter", "time", "secret"]
 #: What it takes to put a value back.
 Fix = Literal["none", "reload", "reboot", "firmware", "hands-on"]
 Severity = Literal["low", "medium", "high"]

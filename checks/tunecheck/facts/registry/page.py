@@ -27,6 +27,7 @@ pages keep their order, `pci=` adds up, otherwise the last one wins.
 |---|---|
 | config | compared with the previous audit and with the group; kept as history |
 | identity | kept as history; no two boxes may share it |
+| figure | kept as history and compared with the box's own past; no majority votes on it |
 | gauge, counter, time | only the newest value is kept |
 | secret | only an HMAC with the fleet's key is kept; without a key it is unknown |
 

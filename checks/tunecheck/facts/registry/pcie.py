@@ -211,4 +211,10 @@ ENTRIES = (
     Entry("iommu.mode", "config", "high", "reboot", "IOMMU groups of the accelerators by type", of_host(_modes)),
     Entry("iommu.table", "config", "medium", "firmware", "the firmware's IOMMU table: IVRS (AMD), DMAR (Intel)",
           of_host(lambda host: booted(host, lambda log: log.boot.iommu_table or None))),
+    Entry("pcie.aer_owner", "config", "medium", "reboot", "who handles PCIe errors, by host bridge of the ACPI tables",
+          of_host(lambda host: booted(host, lambda log: {
+              name: bridge.outcome for name, bridge in log.events.osc.items() if bridge.outcome}))),
+    Entry("pcie.unassigned", "config", "high", "reboot", "BARs of PCI devices that found no address",
+          of_host(lambda host: booted(host, lambda log: sorted(
+              f"{bar.bdf} BAR {bar.bar}" for bar in log.events.unassigned)))),
 )

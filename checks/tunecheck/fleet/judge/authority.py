@@ -17,6 +17,8 @@ JUDGED: dict[str, tuple[str, ...]] = {
     "accelerator-count": ("pcie.accelerators", "pcie.answers", "gpu.count"),
     "acs-persistence": ("acs.unit",),
     "acs-redirect": ("acs.redirecting", "acs.path_ports"),
+    "aer-ownership": ("pcie.aer_owner",),
+    "bar-assignment": ("pcie.unassigned",),
     "bar1-size": ("gpu.bar1",),
     "cdi-refresh": ("cdi.refresh",),
     "cdi-spec": ("cdi.files", "cdi.devices"),

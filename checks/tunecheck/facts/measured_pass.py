@@ -1,0 +1,80 @@
+"""The measured pass: what was measured on this box last, and what that measurement depends on.
+
+`tunecheck preflight --pass` leaves it (gate/measured.py). The gate asks whether it still holds; audits keep its
+figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..host import Host
+from . import codec
+from .fact import Fact, absent, parsed, text
+
+__all__ = ["ABSENT", "PATH", "SCHEMA", "Key", "MeasuredPass", "measured_pass"]
+
+SCHEMA = "tunecheck/measured/1"
+#: Not in /run: with gate.measured "on-change" it outlives a boot.
+PATH = "/var/lib/tunecheck/measured.json"
+
+
+@dataclass(frozen=True)
+class Key:
+    """Everything that a measurement depends on. ``gpus`` are "<bdf> <uuid>"; ``links`` "<upper>-<lower> x16 Gen5", the
+    lanes of now and the generation that the link reaches under load; ``acs`` "<bdf> 0x001d", or "<bdf> none", of every
+    port above a GPU; ``iommu`` "<bdf> identity"; ``nccl`` the version measured; ``nccl_file`` is "<path> <bytes>
+    <time>" of a library of this machine; ``image`` the recipe's image id, "" where none is here."""
+
+    gpus: Fact[tuple[str, ...]]
+    driver: Fact[str]
+    kernel: Fact[str]
+    cmdline: Fact[str]
+    links: Fact[tuple[str, ...]]
+    acs: Fact[tuple[str, ...]]
+    iommu: Fact[tuple[str, ...]]
+    nccl: str = ""
+    nccl_file: str = ""
+    image: str = ""
+
+
+@dataclass(frozen=True)
+class MeasuredPass:
+    """``kind`` is "full" or "quick", ``place`` "host" or "image". ``exit_code`` is that of the trials' checks alone,
+    and ``reasons`` name what failed or was unknown. ``uptime`` and ``seconds`` are in seconds; ``taken`` is UTC, for
+    people. ``figures``: the weakest of each sort, by a name that says its unit; ``steady``: the same for audits, where
+    a figure keeps its former value until it moves by more than 5 %."""
+
+    exit_code: int
+    reasons: tuple[str, ...]
+    kind: str
+    place: str
+    key: Key
+    boot_id: str
+    uptime: float
+    taken: str
+    seconds: float
+    version: str
+    figures: Mapping[str, float] = field(default_factory=dict)
+    steady: Mapping[str, float] = field(default_factory=dict)
+
+
+#: Of a snapshot from before there were measured passes.
+ABSENT: Fact[MeasuredPass] = absent(PATH, "not recorded")
+
+
+def measured_pass(host: Host) -> Fact[MeasuredPass]:
+    """As it lies there; whether it is genuine is the gate's question."""
+    return parsed(text(host, PATH), _parse)
+
+
+def _parse(content: str) -> MeasuredPass:
+    try:
+        document = json.loads(content)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise ValueError(f"not a {SCHEMA}")
+    found: MeasuredPass = codec.decode(MeasuredPass, document.get("measured"))
+    return found

@@ -1,0 +1,31 @@
+"""What was measured on the box last. Its figures move a little every night: `steady` keeps noise out of the history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..fact import Fact
+from ..measured_pass import MeasuredPass
+from .entry import Entry
+from .picks import of_host, through
+
+__all__ = ["ENTRIES"]
+
+
+def _last(pick: Callable[[MeasuredPass], Any]) -> Callable[[Any], Fact[Any]]:
+    return of_host(lambda host: through(host.measured_pass, pick))
+
+
+ENTRIES = (
+    Entry("measured.figure.", "figure", "medium", "none", "weakest figure of its sort that was measured last; the name "
+          "says the unit; it keeps its former value until it moves by more than 5 %",
+          _last(lambda last: dict(last.steady))),
+    Entry("measured.passed", "gauge", "high", "none", "the last measurement passed",
+          _last(lambda last: last.exit_code == 0)),
+    Entry("measured.kind", "gauge", "low", "none", "full or quick", _last(lambda last: last.kind)),
+    Entry("measured.place", "gauge", "low", "none", "on the host, or inside the image", _last(lambda last: last.place)),
+    Entry("measured.taken", "time", "low", "none", "when it was measured, UTC", _last(lambda last: last.taken)),
+    Entry("measured.seconds", "gauge", "low", "none", "how long it took", _last(lambda last: last.seconds),
+          unit="s"),
+)

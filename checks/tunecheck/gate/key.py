@@ -1,0 +1,135 @@
+"""The key of a measured pass: read from files alone, so that a dead driver cannot hang the start of a service."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from ..facts.fact import Fact, absent, known, text
+from ..facts.iommu import modes
+from ..facts.measured_pass import Key
+from ..facts.pci import Device
+from ..facts.topology import Topology, topology
+from ..facts.wires import wires
+from ..host import Host, Unreadable
+from .state import State
+
+__all__ = ["differences", "key", "library"]
+
+_STAT_SECONDS = 5.0
+_UUID = re.compile(r" GPU-[0-9a-f-]{8,}$")
+_SHOWN = 4
+
+
+def key(host: Host, wanted: tuple[str, ...], state: State, nccl: str = "", nccl_file: str = "", image: str = "") -> Key:
+    """The key as the box is now. ``wanted``: the specification's PCI ids; the last three belong to the measurement."""
+    tree = topology(host, wanted)
+    return Key(_boards(state.gpus), state.driver, text(host, "/proc/sys/kernel/osrelease"), state.cmdline, _links(tree),
+               _acs(tree), _iommu(host, tree), nccl, nccl_file, image)
+
+
+def _boards(gpus: Fact[tuple[str, ...]]) -> Fact[tuple[str, ...]]:
+    """Without its UUID another board at the same address would be the same; the driver shows question marks in it until
+    the GPU was used once."""
+    nameless = next((each for each in gpus.value or () if not _UUID.search(each)), None)
+    return gpus if nameless is None else absent(gpus.source, f"{nameless.split()[0]} has no UUID there")
+
+
+def library(host: Host, path: str) -> Fact[str]:
+    """"<path> <bytes> <time>" of a library: another one at the same path shows by size or time."""
+    argv = ("stat", "-L", "-c", "%s %Y", "--", path)
+    try:
+        done = host.run(argv, _STAT_SECONDS)
+    except Unreadable as error:
+        return absent(path, error.reason)
+    if done.returncode != 0:
+        return absent(path, "not present")
+    return known(f"{path} {done.stdout.strip()}", path)
+
+
+def _links(tree: Topology) -> Fact[tuple[str, ...]]:
+    lost = _lost(tree)
+    if lost is not None:
+        return lost
+    return known(tuple(sorted({f"{wire.name} {wire.text}" for device in tree.devices for wire in wires(tree, device)})),
+                 "/sys/bus/pci/devices")
+
+
+def _acs(tree: Topology) -> Fact[tuple[str, ...]]:
+    lost = _lost(tree)
+    if lost is not None:
+        return lost
+    dark = next((port.acs for port in tree.bridges.values() if not port.acs.known), None)
+    if dark is not None:
+        return absent(dark.source, dark.reason or "")
+    return known(tuple(_register(port) for port in tree.bridges.values()), "/sys/bus/pci/devices")
+
+
+def _register(port: Device) -> str:
+    return f"{port.bdf} 0x{port.acs.value.ctl:04x}" if port.acs.value is not None else f"{port.bdf} none"
+
+
+def _iommu(host: Host, tree: Topology) -> Fact[tuple[str, ...]]:
+    lost = _lost(tree)
+    if lost is not None:
+        return lost
+    found = modes(host, tree.devices)
+    dark = next((mode for mode in found.values() if mode.value is None), None)
+    if dark is not None:
+        return absent(dark.source, dark.reason or "")
+    return known(tuple(f"{bdf} {mode.value}" for bdf, mode in found.items()), "/sys/kernel/iommu_groups")
+
+
+def _lost(tree: Topology) -> Fact[tuple[str, ...]] | None:
+    """Why the tree does not show every way: then nothing read from it is the whole truth."""
+    found = tree.accelerators
+    if found.value is None:
+        return absent(found.source, found.reason or "")
+    dark = next((device.chain for device in found.value if device.chain.value is None), None)
+    if dark is not None:
+        return absent(dark.source, dark.reason or "")
+    return absent(found.source, tree.doubt) if tree.doubt else None
+
+
+def differences(then: Key, now: Key) -> list[str]:
+    """What a measurement depends on and is not as it was, one sentence each. What cannot be read now, or could not be
+    read then, counts as different."""
+    parts: tuple[tuple[str, Fact[tuple[str, ...]] | Fact[str], Fact[tuple[str, ...]] | Fact[str]], ...] = (
+        ("the GPUs", then.gpus, now.gpus), ("the driver", then.driver, now.driver),
+        ("the kernel", then.kernel, now.kernel), ("the kernel command line", then.cmdline, now.cmdline),
+        ("the PCIe links of the GPUs", then.links, now.links), ("ACS above the GPUs", then.acs, now.acs),
+        ("the IOMMU mode of the GPUs", then.iommu, now.iommu))
+    found = []
+    for name, before, after in parts:
+        if after.value is None:
+            found.append(f"{name} cannot be read ({after.why()})")
+        elif before.value is None:
+            found.append(f"{name} could not be read when it was measured ({before.why()})")
+        elif before.value != after.value:
+            found.append(_changed(name, _items(before.value), _items(after.value)))
+    if then.nccl_file != now.nccl_file:
+        found.append(f"NCCL changed: {then.nccl_file or 'none'} then, {now.nccl_file or 'none'} now")
+    if then.image != now.image:
+        found.append(f"the image changed: {then.image[:19] or 'none'} then, {now.image[:19] or 'none'} now")
+    return found
+
+
+def _items(value: str | tuple[str, ...]) -> Sequence[str]:
+    """The words of a command line, the entries of a list."""
+    return value.split() if isinstance(value, str) else value
+
+
+def _changed(name: str, before: Sequence[str], after: Sequence[str]) -> str:
+    gone, new = _less(before, after), _less(after, before)
+    if not gone and not new:
+        return f"{name} changed: its order is another"
+    return f"{name} changed: {_listed(gone)} then, {_listed(new)} now"
+
+
+def _less(some: Sequence[str], others: Collection[str]) -> list[str]:
+    return [each for each in some if each not in others]
+
+
+def _listed(items: Sequence[str]) -> str:
+    more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+    return ", ".join(items[:_SHOWN]) + more if items else "nothing"

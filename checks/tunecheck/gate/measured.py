@@ -1,0 +1,135 @@
+"""The measured pass on disk: written whole or not at all, sealed with a key of this box, and read with suspicion.
+
+The seal (HMAC-SHA256, a random key that only root reads and that never leaves the box) tells an edited file, a half one
+and one of another box from a genuine one. It is no wall against root, who may do anything here."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+from ..facts import codec
+from ..facts.measured_pass import PATH, SCHEMA, MeasuredPass
+from ..facts.typed_file import read_typed, typed_text
+from ..report.output import write_file
+from ..trials.measured import Measured, Measurement
+from . import passed
+
+__all__ = ["EVIDENCE", "PATH", "figures", "forget", "make_evidence", "path_beside", "read", "steady", "write"]
+
+#: Where a trial that hung leaves its bundle.
+EVIDENCE = "/var/lib/tunecheck/evidence"
+_KEY = "measured.key"
+_KEY_BYTES = 32
+_AGAIN = "run: tunecheck preflight --pass"
+#: An audit tells of a figure that moved by more than this: pairs of one box repeat within 3 % on PCIe.
+_STEADY = 0.05
+_OF_64_KB, _OF_64_MB = 65536, 64 << 20
+
+
+def path_beside(pass_file: str) -> str:
+    """The measured pass that belongs to a pass: the usual one to the usual one, else the file beside it."""
+    return PATH if pass_file == passed.PATH else str(Path(pass_file).with_name("measured.json"))
+
+
+def write(path: str, found: MeasuredPass) -> None:
+    """Replace it in one step; readable by everybody, written by root only."""
+    folder = Path(path).parent
+    if folder == Path(PATH).parent:
+        _make(folder, 0o755)
+    seal = _seal(codec.encode(MeasuredPass, found), _own_key(folder))
+    write_file(path, typed_text(SCHEMA, MeasuredPass, found, seal=seal).encode(), 0o644, "measured pass")
+
+
+def read(path: str) -> MeasuredPass:
+    """UsageError says why there is none that can be believed."""
+    if not Path(path).exists():
+        raise UsageError(f"no measured pass ({path} does not exist); {_AGAIN}")
+    found, document = read_typed(path, SCHEMA, MeasuredPass, _AGAIN)
+    try:
+        key = (Path(path).parent / _KEY).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be verified, its key {Path(path).parent / _KEY} cannot be read "
+                         f"({error.strerror}); as root {_AGAIN}") from None
+    # Over what stands in the file, not over what it was understood as: a field that was left out is an edit too.
+    if not hmac.compare_digest(str(document.get("seal")), _seal(document.get("measured"), key)):
+        raise UsageError(f"{path}: was altered, or was written on another box: its seal does not fit; {_AGAIN}")
+    measured: MeasuredPass = found
+    return measured
+
+
+def forget(path: str) -> None:
+    """An older measurement does not outlive the start of a new one, however that ends."""
+    try:
+        Path(path).unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be replaced ({error.strerror}); run as root") from None
+
+
+def _seal(content: Any, key: bytes) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def _own_key(folder: Path) -> bytes:
+    """The box's key, made where there is none."""
+    path = folder / _KEY
+    with contextlib.suppress(OSError):
+        key = path.read_bytes()
+        if len(key) == _KEY_BYTES:
+            return key
+    key = secrets.token_bytes(_KEY_BYTES)
+    write_file(str(path), key, 0o600, "key of the measured pass")
+    return key
+
+
+def _make(folder: Path, mode: int) -> None:
+    try:
+        folder.mkdir(mode=mode, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be made ({error.strerror}); the measured pass is written by root") from None
+
+
+def make_evidence() -> str:
+    """The folder for bundles, made where it is missing."""
+    _make(Path(EVIDENCE).parent, 0o755)
+    _make(Path(EVIDENCE), 0o700)
+    if not os.access(EVIDENCE, os.W_OK):
+        raise UsageError(f"{EVIDENCE}: nothing can be written there; run as root")
+    return EVIDENCE
+
+
+def figures(found: Measured) -> dict[str, float]:
+    """The weakest of each sort, by a name that says its unit; what was not measured is not there."""
+    ranks = max((each.ranks or 0 for each in found.find("allreduce")), default=0)
+    largest = [each for each in found.find("allreduce") if each.ranks == ranks]
+    least: Mapping[str, Sequence[Measurement]] = {
+        "p2p_one_way_gb_s": found.find("one way", "engine write"),
+        "p2p_both_ways_gb_s": found.find("both ways", "engine write"),
+        "allreduce_bus_64_mb_gb_s": [each for each in largest if (each.what, each.size) == ("bus", _OF_64_MB)],
+        "host_to_device_gb_s": found.find("host copy", "host to device"),
+        "device_to_host_gb_s": found.find("host copy", "device to host"),
+        "own_memory_gb_s": found.find("own memory", "copy"),
+    }
+    most: Mapping[str, Sequence[Measurement]] = {
+        "p2p_latency_ns": found.find("latency", "pointer chase"),
+        "allreduce_own_64_kb_us": [each for each in largest if (each.what, each.size) == ("own", _OF_64_KB)],
+        "allreduce_nccl_64_kb_us": [each for each in largest if (each.what, each.size) == ("nccl", _OF_64_KB)],
+    }
+    worst = {name: min(each.value for each in some) for name, some in least.items() if some}
+    worst |= {name: max(each.value for each in some) for name, some in most.items() if some}
+    return {name: float(f"{value:.4g}") for name, value in worst.items()}
+
+
+def steady(now: Mapping[str, float], former: Mapping[str, float]) -> dict[str, float]:
+    """Each figure, or its former value where it moved by no more than 5 %: noise is no news, a slow decline is."""
+    return {name: old if (old := former.get(name)) and abs(value / old - 1) <= _STEADY else value
+            for name, value in now.items()}

@@ -1,0 +1,58 @@
+"""measured-pass: the GPUs are measured before a container starts; what was measured last, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts.measured_pass import PATH, MeasuredPass
+from ..trials.measured import REFUSED
+from .finding import Case, Finding, Remedy
+
+_ID = "measured-pass"
+_POLICY = Remedy("set box_spec.gate.measured to each-boot, or to on-change where a start must not take seconds longer")
+_WORDS = {"p2p_one_way_gb_s": "GB/s one way", "p2p_both_ways_gb_s": "GB/s both ways", "p2p_latency_ns": "ns a load",
+          "host_to_device_gb_s": "GB/s from the host"}
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    wanted = case.spec.gate.measured
+    if wanted == "never":
+        yield Finding(_ID, "policy", "warn", "declared", "gate.measured is never: a container starts on GPUs whose "
+                      "traffic nobody measured", wanted, "each-boot or on-change", ("box_spec.gate.measured",), _POLICY)
+    elif case.measured is not None:
+        yield from _now(case)
+    elif case.snapshot.host is None:
+        yield Finding(_ID, "GPUs", "skip", "behaviour", "tunecheck host and preflight look at what was measured last")
+    else:
+        yield _before(case)
+
+
+def _now(case: Case) -> Iterator[Finding]:
+    found = case.measured
+    if found is not None and not found.figures and not found.hangs and REFUSED not in found.failures:
+        why = "; ".join(found.failures.values()) or "there is no GPU that can be measured"
+        yield Finding(_ID, "GPUs", "unknown", "behaviour", f"nothing was measured: {why}", "", "figures of every GPU")
+
+
+def _before(case: Case) -> Finding:
+    """What lies on the box. Whether it still holds is the gate's verdict, which compares all that it depends on."""
+    fact = case.host.measured_pass
+    last = fact.value
+    if last is None:
+        text = "nothing was measured on this box yet" if fact.missing else f"what was measured last is not known: " \
+            f"{fact.why()}"
+        return Finding(_ID, "GPUs", "skip", "behaviour", f"{text}; tunecheck preflight --pass measures",
+                       evidence=(fact.source,))
+    where = "inside the image" if last.place == "image" else "on the host"
+    boot = "in this boot" if last.boot_id == case.snapshot.boot_id.value else "in another boot"
+    when = f"{last.taken}, {boot}, {last.kind}, {where}, {last.seconds:.1f} s"
+    if last.exit_code != 0:
+        what = "; ".join(last.reasons) or f"exit code {last.exit_code}"
+        return Finding(_ID, "GPUs", "warn", "behaviour", f"the last measurement ({when}) did not pass: {what}",
+                       evidence=(PATH,), remedy=Remedy("mend that, then run: tunecheck preflight --pass"))
+    return Finding(_ID, "GPUs", "pass", "behaviour", f"measured {when}{_weakest(last)}", evidence=(PATH,))
+
+
+def _weakest(last: MeasuredPass) -> str:
+    shown = [f"{value:g} {_WORDS[name]}" for name, value in sorted(last.figures.items()) if name in _WORDS]
+    return f": weakest {', '.join(shown)}" if shown else ""

@@ -1,0 +1,46 @@
+"""Why NVML gave no answer, and what that is: nobody asked it, there is no driver, or it was asked in vain."""
+
+from __future__ import annotations
+
+import re
+
+from ..facts.nvml import cut_off
+from . import from_driver, wanted_driver
+from .finding import Case, Finding, Remedy
+
+__all__ = ["LOST", "STUCK", "unanswered"]
+
+LOST = Remedy("look for its Xid in the kernel log, then reset it (sudo nvidia-smi --gpu-reset -i ADDRESS, nothing "
+              "running on it) or switch the machine off and on")
+STUCK = Remedy("see sudo dmesg | grep -iE 'nvrm|xid', and tunecheck explain driver-stuck; a driver that hangs recovers "
+               "by a reboot, a dead GSP by a power cycle", (), True)
+_MISMATCH = Remedy("reboot, so that the installed module is the loaded one; hold module and library packages together")
+_LIBRARY = Remedy("install libnvidia-ml.so.1 in the loaded module's version (Debian: libnvidia-ml1, "
+                  "Ubuntu: libnvidia-compute-BRANCH, Fedora and Rocky: nvidia-driver-cuda-libs)")
+#: Reasons of host/live.py and host/nvml_reader.py.
+_NO_DRIVER, _NO_LIBRARY = ("not present: the NVIDIA driver", "DRIVER_NOT_LOADED"), "not present"
+
+
+def unanswered(case: Case, check: str, boards: set[str]) -> Finding:
+    """The finding where NVML gave no document. ``boards``: the GPUs that the driver nvidia has.
+
+    That it was asked and gave no answer in time is evidence, and a failure; that nobody asked it is none."""
+    said, needed = case.snapshot.nvml, wanted_driver.needs_nvidia(case)
+    reason = said.reason or ""
+    text, outcome, remedy = f"no answer: {reason}", "unknown", None
+    if reason == "LIB_RM_VERSION_MISMATCH":
+        text = f"the library is of another version than the loaded kernel module: {reason}"
+        outcome, remedy = "fail", _MISMATCH
+    elif reason == "NO_PERMISSION":
+        remedy = from_driver.ROOT
+    elif reason.startswith("not asked for"):
+        outcome = "skip"
+    elif reason.startswith(_NO_DRIVER):
+        outcome, remedy = ("fail", wanted_driver.install(case)) if needed else ("skip", None)
+    elif reason.startswith(("not recorded", "not in the import")):
+        if not needed and not boards and case.snapshot.topology.accelerators.known:
+            outcome = "skip"
+    elif (needed or boards) and (cut_off(reason) or reason == _NO_LIBRARY or re.fullmatch(r"[A-Z][A-Z0-9_]+", reason)):
+        outcome, remedy = "fail", _LIBRARY if reason == _NO_LIBRARY else STUCK
+    return Finding(check, "NVML", outcome, "effective", text, reason, "an answer within the deadline", (said.source,),
+                   remedy)

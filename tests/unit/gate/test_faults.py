@@ -1,0 +1,109 @@
+"""From `tunecheck preflight --pass` to `tunecheck gate`, through the whole program, on GPUs with a fault: the gate
+stays closed and says why in one line; the next time, without the fault, it opens by itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.fakes.build import build
+from tests.unit.trials import whole_box
+from tests.unit.trials.whole_box import Done
+
+Box = Callable[..., Done]
+BOOT = "/proc/sys/kernel/random/boot_id"
+
+
+@pytest.fixture(scope="session")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fakes")
+    for source, name in (("cuda.c", "libcuda.so.1"), ("nccl.c", "libnccl.so.2"), ("nvml.c", "libnvidia-ml.so.1")):
+        build(source, name, folder)
+    return folder
+
+
+@pytest.fixture
+def box(libraries: Path, tmp_path: Path) -> Box:
+    def run(verb: str, *arguments: str, **given: object) -> Done:
+        reads = {"/proc/uptime": "100.0 200.0\n", BOOT: "boot-1\n", **given.pop("reads", {})}  # type: ignore[dict-item]
+        return whole_box.run(libraries, tmp_path, verb, *arguments, "--pass", str(tmp_path / "pass.json"), reads=reads,
+                             **given)  # type: ignore[arg-type]
+
+    return run
+
+
+def measured(tmp_path: Path) -> dict[str, object]:
+    return dict(json.loads((tmp_path / "measured.json").read_text())["measured"])
+
+
+def test_a_healthy_box_is_measured_and_opens(box: Box, tmp_path: Path) -> None:
+    done = box("preflight")
+    assert done.code == 0, done.errors
+    found = measured(tmp_path)
+    assert (found["kind"], found["place"], found["exit_code"]) == ("quick", "host", 0)
+    assert set(found["figures"]) >= {"p2p_one_way_gb_s", "p2p_both_ways_gb_s", "p2p_latency_ns"}  # type: ignore[call-overload]
+    assert (found["key"]["nccl"], found["key"]["nccl_file"].split()[0][-13:]) == ("2.28.9", "/libnccl.so.2")  # type: ignore[index]
+    assert box("gate").code == 0
+    other = box("gate", reads={BOOT: "boot-2\n"})
+    assert other.code == 1 and "of another boot" in other.errors
+
+
+@pytest.mark.parametrize(("cuda", "nccl", "code", "says"), [
+    ("wrong=0,1,4096", "", 1, "p2p-integrity: GPU0->GPU1"),
+    ("lost=1,0 mhz=20000", "", 1, "p2p-integrity: GPU0->GPU1: a flag never arrived"),
+    ("host=0,1", "", 1, "p2p-staged: P2P silently unused: GPU0->GPU1"),
+    ("link=0,1,37 link=1,0,37", "", 1, "p2p-bandwidth: switch: GPU0->GPU1 37.0"),
+    ("hairpin=1", "", 1, "p2p-duplex: "),
+    ("", "at=reduce do=hang gpu=1", 4, "trial-hang: allreduce of 2 ranks hung"),
+    ("at=tc_copy do=stop", "", 4, "trial-hang: p2p hung"),
+], ids=["wrong word", "lost writes", "staged in silence", "slow by a quarter", "hairpin", "all-reduce hangs",
+        "copy hangs"])
+def test_a_fault_closes_the_gate_and_its_end_opens_it(box: Box, tmp_path: Path, cuda: str, nccl: str, code: int,
+                                                      says: str) -> None:
+    done = box("preflight", cuda=cuda, nccl=nccl)
+    assert done.code == code, [each["message"] for each in done.report["findings"] if each["outcome"] == "fail"]
+    closed = box("gate")
+    assert closed.code == 1
+    assert closed.errors.startswith("tunecheck gate: closed: ") and says in closed.errors.splitlines()[0], closed.errors
+    assert measured(tmp_path)["exit_code"] == code
+    if code == 4:
+        assert re.search(r"(culprit|victim) (pid|worker)", closed.errors) and [
+            name for name in done.left if name.endswith(".tar.zst")], "blamed, and the bundle is there"
+    assert box("preflight").code == 0 and box("gate").code == 0
+
+
+def test_gpus_in_use_are_not_measured_and_what_was_measured_stays(box: Box, tmp_path: Path) -> None:
+    assert box("preflight").code == 0
+    before = measured(tmp_path)
+    done = box("preflight", "--quick", used=True)
+    assert done.code == 3 and "the GPUs are in use by 4321" in done.message("trial-hang")
+    assert "--force" not in done.message("trial-hang"), "preflight has no such option"
+    assert measured(tmp_path) == before
+    closed = box("gate")
+    assert closed.code == 1 and "nothing was measured: the GPUs are in use by 4321" in closed.errors
+
+
+def test_what_holds_is_not_measured_again(box: Box, tmp_path: Path) -> None:
+    assert box("preflight").code == 0
+    before = measured(tmp_path)
+    again = box("preflight", "--full", "--if-needed")
+    assert again.code == 0 and "still holds" in again.errors and measured(tmp_path) == before
+    link = "/sys/bus/pci/devices/0000:04:00.0/current_link_width"
+    closed = box("gate", reads={link: "8\n"})
+    assert closed.code == 1
+    assert "the PCIe links of the GPUs changed: 0000:02:01.0-0000:04:00.0 x16 Gen5" in closed.errors
+    assert box("preflight", "--quick", "--if-needed").code == 0, "the same box again"
+    (tmp_path / "measured.json").write_text("{")
+    assert "is not JSON" in box("gate").errors
+    assert box("preflight", "--quick", "--if-needed").code == 0 and measured(tmp_path)["kind"] == "quick"
+
+
+def test_preflight_that_fails_does_not_load_the_gpus(box: Box, tmp_path: Path) -> None:
+    """A box that does not even look right could wedge."""
+    done = box("preflight", reads={"/sys/bus/pci/devices/0000:04:00.0/current_link_width": "4\n"})
+    assert done.code == 1 and "nothing was measured: what preflight found comes first" in done.errors
+    assert not (tmp_path / "measured.json").exists()
+    assert "link-width" in box("gate").errors

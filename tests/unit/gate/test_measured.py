@@ -1,0 +1,235 @@
+"""The measured pass: whole, sealed, of this box as it is; what of its key changed is named."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tunecheck.errors import UsageError
+from tunecheck.facts.fact import absent, known
+from tunecheck.facts.measured_pass import Key, MeasuredPass
+from tunecheck.gate import judge, measured
+from tunecheck.gate.key import differences, key, library
+from tunecheck.gate.state import State
+from tunecheck.host import Completed, Unreadable
+from tunecheck.trials.measured import Measured, measurement
+
+IMAGE = "sha256:" + "1" * 64
+KEY = Key(known(("0000:03:00.0 GPU-aaaaaaaa", "0000:04:00.0 GPU-bbbbbbbb"), ""), known("595.71.05", ""),
+          known("6.12.1", ""), known("root=/dev/vda iommu=pt quiet", ""),
+          known(("0000:02:00.0-0000:03:00.0 x16 Gen5", "0000:02:01.0-0000:04:00.0 x16 Gen5"), ""),
+          known(("0000:02:00.0 0x0000", "0000:02:01.0 0x0000"), ""),
+          known(("0000:03:00.0 identity", "0000:04:00.0 identity"), ""), "2.28.9",
+          "/usr/lib/libnccl.so.2 100 200", IMAGE)
+FOUND = MeasuredPass(0, (), "quick", "image", KEY, "boot-1", 100.0, "2026-11-22T15:00:00+00:00", 5.9, "0.1.0",
+                     {"p2p_one_way_gb_s": 52.3}, {"p2p_one_way_gb_s": 52.3})
+NOW = State(known("boot-1", ""), known(1000.0, ""), KEY.cmdline, KEY.driver, KEY.gpus)
+
+
+def reasons(found: MeasuredPass = FOUND, now: Key = KEY, state: State = NOW, this_boot: bool = True) -> list[str]:
+    return judge.of_measured(found, now, state, this_boot)
+
+
+def test_what_holds() -> None:
+    assert reasons() == []
+    other = dataclasses.replace(NOW, boot_id=known("boot-2", ""), uptime=known(5.0, ""))
+    assert reasons(state=other, this_boot=False) == [], "on-change: the box is as it was"
+
+
+#: Each part of the key, as it is after something happened to the box, and what the gate says of it.
+CHANGES: dict[str, tuple[Any, str]] = {
+    "gpus": (known(("0000:03:00.0 GPU-aaaaaaaa", "0000:04:00.0 GPU-cccccccc"), ""),
+             "the GPUs changed: 0000:04:00.0 GPU-bbbbbbbb then, 0000:04:00.0 GPU-cccccccc now"),
+    "driver": (known("580.95.05", ""), "the driver changed: 595.71.05 then, 580.95.05 now"),
+    "kernel": (known("6.12.9", ""), "the kernel changed: 6.12.1 then, 6.12.9 now"),
+    "cmdline": (known("root=/dev/vda iommu=pt pcie_aspm=off quiet", ""),
+                "the kernel command line changed: nothing then, pcie_aspm=off now"),
+    "links": (known(("0000:02:00.0-0000:03:00.0 x16 Gen5", "0000:02:01.0-0000:04:00.0 x8 Gen5"), ""),
+              "the PCIe links of the GPUs changed: 0000:02:01.0-0000:04:00.0 x16 Gen5 then, "
+              "0000:02:01.0-0000:04:00.0 x8 Gen5 now"),
+    "acs": (known(("0000:02:00.0 0x0000", "0000:02:01.0 0x001d"), ""),
+            "ACS above the GPUs changed: 0000:02:01.0 0x0000 then, 0000:02:01.0 0x001d now"),
+    "iommu": (known(("0000:03:00.0 DMA-FQ", "0000:04:00.0 DMA-FQ"), ""), "the IOMMU mode of the GPUs changed"),
+    "nccl_file": ("/usr/lib/libnccl.so.2 101 300", "NCCL changed: /usr/lib/libnccl.so.2 100 200 then"),
+    "image": ("sha256:" + "2" * 64, "the image changed: sha256:111111111111 then, sha256:222222222222 now"),
+}
+
+
+def test_every_part_of_the_key_is_tried() -> None:
+    assert {field.name for field in dataclasses.fields(Key)} - set(CHANGES) == {"nccl"}, "the file tells its version"
+
+
+@pytest.mark.parametrize("part", CHANGES)
+@pytest.mark.parametrize("this_boot", [True, False])
+def test_a_part_that_changed_is_named(part: str, this_boot: bool) -> None:
+    value, says = CHANGES[part]
+    (reason,) = reasons(now=dataclasses.replace(KEY, **{part: value}), this_boot=this_boot)
+    assert says in reason and "run: tunecheck preflight --pass" in reason
+
+
+@pytest.mark.parametrize("part", [part for part in CHANGES if part not in ("nccl_file", "image")])
+def test_what_cannot_be_read_is_no_equal(part: str) -> None:
+    """Neither now nor then: two unknowns are not the same thing."""
+    dark = absent("/sys/somewhere", "no permission")
+    assert "cannot be read" in reasons(now=dataclasses.replace(KEY, **{part: dark}))[0]
+    assert "could not be read when it was measured" in differences(dataclasses.replace(KEY, **{part: dark}), KEY)[0]
+    assert differences(dataclasses.replace(KEY, **{part: dark}), dataclasses.replace(KEY, **{part: dark}))
+
+
+@pytest.mark.parametrize(("found", "state", "says"), [
+    ({}, {"boot_id": known("boot-2", "")}, "in another boot"),
+    ({}, {"boot_id": absent("/proc", "no permission")}, "in another boot"),
+    ({"exit_code": 1, "reasons": ("p2p-integrity: GPU0->GPU1: wrong",)}, {}, "did not pass: p2p-integrity: GPU0->GPU1"),
+    ({"exit_code": 4}, {}, "did not pass: exit code 4"),
+    ({"uptime": 1001.0}, {}, "of a later moment of this boot than now"),
+    ({}, {"uptime": absent("/proc/uptime", "no permission")}, "of a later moment of this boot than now"),
+])
+def test_what_closes_it(found: dict[str, Any], state: dict[str, Any], says: str) -> None:
+    (reason,) = reasons(dataclasses.replace(FOUND, **found), state=dataclasses.replace(NOW, **state))
+    assert says in reason
+
+
+def test_it_survives_its_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "measured.json")
+    measured.write(path, FOUND)
+    assert measured.read(path) == FOUND
+    assert (tmp_path / "measured.key").stat().st_mode & 0o777 == 0o600
+    first = (tmp_path / "measured.key").read_bytes()
+    measured.write(path, FOUND)
+    assert (tmp_path / "measured.key").read_bytes() == first
+    measured.forget(path)
+    measured.forget(path)
+    with pytest.raises(UsageError, match="no measured pass"):
+        measured.read(path)
+
+
+def test_an_edited_one_is_refused(tmp_path: Path) -> None:
+    """Every single value, a value that is left out, and one that is added."""
+    path = tmp_path / "measured.json"
+    measured.write(str(path), dataclasses.replace(FOUND, exit_code=1, reasons=("p2p-integrity: wrong",)))
+    genuine = json.loads(path.read_text())
+    for name, value in genuine["measured"].items():
+        for edited in ({**genuine["measured"], name: 0 if name == "exit_code" else _other(value)},
+                       {word: each for word, each in genuine["measured"].items() if word != name}):
+            path.write_text(json.dumps({**genuine, "measured": edited}))
+            with pytest.raises(UsageError, match=r"its seal does not fit|is not a usable measured"):
+                measured.read(str(path))
+    path.write_text(json.dumps({word: value for word, value in genuine.items() if word != "seal"}))
+    with pytest.raises(UsageError, match="its seal does not fit"):
+        measured.read(str(path))
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {}
+    return [] if isinstance(value, list) else f"{value}x" if isinstance(value, str) else value + 1
+
+
+@pytest.mark.parametrize("length", [0, 1, 40, 400, -2])
+def test_a_half_written_one_is_refused(tmp_path: Path, length: int) -> None:
+    path = tmp_path / "measured.json"
+    measured.write(str(path), FOUND)
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(UsageError, match="is not JSON"):
+        measured.read(str(path))
+
+
+def test_one_of_another_box_is_refused(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+        measured.write(str(folder / "measured.json"), FOUND)
+    (here / "measured.json").write_bytes((there / "measured.json").read_bytes())
+    with pytest.raises(UsageError, match="was written on another box"):
+        measured.read(str(here / "measured.json"))
+    (here / "measured.key").unlink()
+    with pytest.raises(UsageError, match=r"its key .* cannot be read"):
+        measured.read(str(here / "measured.json"))
+
+
+def test_a_power_cut_while_it_is_written_leaves_the_old_one_or_none(tmp_path: Path,
+                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "measured.json"
+    measured.write(str(path), FOUND)
+
+    def cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", cut)
+    with pytest.raises(KeyboardInterrupt):
+        measured.write(str(path), dataclasses.replace(FOUND, kind="full"))
+    monkeypatch.undo()
+    assert measured.read(str(path)) == FOUND
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["measured.json", "measured.key"]
+
+
+def test_the_weakest_figures_are_kept() -> None:
+    def one(trial: str, what: str, value: float, **where: Any) -> Any:
+        return measurement(trial, what, "x", "m", [value], **where)
+
+    found = Measured((
+        one("one way", "engine write", 52.3, a=0, b=1), one("one way", "engine write", 41.26, a=1, b=0),
+        one("latency", "pointer chase", 710, a=0, b=1), one("latency", "pointer chase", 722, a=1, b=0),
+        one("allreduce", "own", 4.0, ranks=2, size=65536), one("allreduce", "own", 7.5, ranks=4, size=65536),
+        one("host copy", "host to device", 55.0, a=0)))
+    assert measured.figures(found) == {"p2p_one_way_gb_s": 41.26, "p2p_latency_ns": 722.0,
+                                       "allreduce_own_64_kb_us": 7.5, "host_to_device_gb_s": 55.0}
+
+
+def test_noise_is_no_news_and_a_slow_decline_is() -> None:
+    held = {"p2p_one_way_gb_s": 52.0}
+    for value, expected in ((52.5, 52.0), (50.0, 52.0), (49.0, 49.0)):
+        assert measured.steady({"p2p_one_way_gb_s": value}, held) == {"p2p_one_way_gb_s": expected}
+    for value in (51.0, 50.0, 49.9, 49.3):      # each a little, in sum too much
+        held = measured.steady({"p2p_one_way_gb_s": value}, held)
+    assert held == {"p2p_one_way_gb_s": 49.3}
+    assert measured.steady({"p2p_latency_ns": 700.0}, held) == {"p2p_latency_ns": 700.0}
+
+
+class _Box:
+    """Two GPUs below one switch, as files; ``lists`` of folders and what `stat` prints."""
+
+    def __init__(self, **changes: Any) -> None:
+        from tests.unit.facts import trees
+
+        machine = trees.full(trees.below_one_switch(2))
+        for path, content in changes.get("reads", {}).items():
+            machine.reads[path] = content
+        self.host = machine.host()
+        self.stat = changes.get("stat", "100 200\n")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.host, name)
+
+    def run(self, argv: tuple[str, ...], seconds: float) -> Completed:
+        assert argv[0] == "stat"
+        if self.stat is None:
+            raise Unreadable(argv[0], "timed out")
+        return Completed(argv, 0 if self.stat else 1, self.stat, "")
+
+
+def test_the_key_of_a_box() -> None:
+    found = key(_Box(), (), NOW, "2.28.9", "", IMAGE)  # type: ignore[arg-type]
+    assert found.links.value == ("0000:00:04.0-0000:01:00.0 x16 Gen5", "0000:02:00.0-0000:03:00.0 x16 Gen5",
+                                 "0000:02:01.0-0000:04:00.0 x16 Gen5")
+    assert found.acs.value == ("0000:00:04.0 0x001d", "0000:01:00.0 none", "0000:02:00.0 0x0000",
+                               "0000:02:01.0 0x0000")
+    assert found.iommu.value == ("0000:03:00.0 none", "0000:04:00.0 none")
+
+
+@pytest.mark.parametrize("gpus", [("0000:03:00.0 (no uuid)",), ("0000:03:00.0 GPU-????????-????-????-????-????????",)])
+def test_a_board_without_a_uuid_is_unknown(gpus: tuple[str, ...]) -> None:
+    """The driver shows question marks until the GPU was used once: another board would look the same."""
+    found = key(_Box(), (), dataclasses.replace(NOW, gpus=known(gpus, "/proc")))  # type: ignore[arg-type]
+    assert found.gpus.value is None and "has no UUID" in found.gpus.why()
+
+
+def test_the_library_is_known_by_size_and_time() -> None:
+    path = "/usr/lib/libnccl.so.2"
+    assert library(_Box(), path).value == f"{path} 100 200"  # type: ignore[arg-type]
+    assert library(_Box(stat=""), path).missing  # type: ignore[arg-type]
+    assert library(_Box(stat=None), path).reason == "timed out"  # type: ignore[arg-type]
