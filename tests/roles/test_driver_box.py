@@ -60,3 +60,21 @@ def test_a_process_with_a_gpu_open_is_named(tmp_path: Path) -> None:
                 'mount -t tmpfs dev /dev && exec "$@"', "sh", sys.executable, str(program), *names]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
         assert done.stdout.count("'") == 2 * count, done.stdout
+
+
+def test_the_packages_of_dgx_os_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused before the box or a repository is read: no manager is asked."""
+    from types import SimpleNamespace
+
+    from ansible.module_utils.driver_box import DriverError
+    from ansible.module_utils.driver_box import present as present_module_function
+    from ansible.module_utils.driver_box.present import present
+
+    assert present is present_module_function
+    release = tmp_path / "dgx-release"
+    release.write_text('DGX_SWBUILD_VERSION="7.2.3"\n')
+    monkeypatch.setitem(present.__globals__, "_DGX_OS", str(release))
+    params = {"version": "595.71.05", "source": "nvidia", "modules": "dkms", "hold": True, "mirror": "",
+              "mirror_fingerprint": "", "drain": False}
+    with pytest.raises(DriverError, match=r"this is DGX OS .*driver\.source: leave\. Nothing was written"):
+        present(SimpleNamespace(params=params, check_mode=True), None, str(tmp_path))

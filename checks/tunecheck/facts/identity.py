@@ -30,10 +30,15 @@ _EMPTY = frozenset({"default string", "not specified", "not applicable", "not se
 _SERIALS = ("board_serial", "product_serial", "product_uuid")
 
 
+#: Of a snapshot that was stored before the flag was looked at.
+_NO_FLAG: Fact[bool] = Fact(None, "/proc/cpuinfo", "not recorded")
+
+
 @dataclass(frozen=True)
 class Identity:
     """``machine`` and ``board`` are 32 hex digits each, of no use to anybody else; ``memory_gib`` is what is installed,
-    as near as the kernel's figure tells it. ``arch``: x86_64 or aarch64."""
+    as near as the kernel's figure tells it. ``arch``: x86_64 or aarch64. ``hypervisor``: the CPU's flag of that
+    name."""
 
     machine: Fact[str]
     board: Fact[str]
@@ -46,6 +51,7 @@ class Identity:
     cpu_model: Fact[str]
     memory_gib: Fact[int]
     arch: Fact[str]
+    hypervisor: Fact[bool] = _NO_FLAG
 
 
 def identity_of(host: Host) -> Fact[Identity]:
@@ -56,7 +62,8 @@ def identity_of(host: Host) -> Fact[Identity]:
         product=_field(host, "product_name"), board_name=_field(host, "board_name"),
         bios_vendor=_field(host, "bios_vendor"), bios_version=_field(host, "bios_version"),
         bios_date=_field(host, "bios_date"), cpu_model=parsed(cpu, _model),
-        memory_gib=parsed(text(host, "/proc/meminfo"), _memory), arch=parsed(cpu, _arch)), "files")
+        memory_gib=parsed(text(host, "/proc/meminfo"), _memory), arch=parsed(cpu, _arch),
+        hypervisor=parsed(cpu, _hypervisor)), "files")
 
 
 def app_specific(machine_id: str, application: bytes = _APPLICATION) -> str:
@@ -141,6 +148,14 @@ def _arch(content: str) -> str:
     if "CPU implementer" in said:
         return "aarch64"
     raise ValueError("neither x86 nor Arm")
+
+
+def _hypervisor(content: str) -> bool:
+    """Whether the flags hold ``hypervisor``; ``lahf_lm`` comes behind it, so flags that reach that far are enough."""
+    flags = _lines(content).get("flags", "").split()
+    if "hypervisor" not in flags and "lahf_lm" not in flags:
+        raise ValueError("the flags of the CPU are not there, or not to their end")
+    return "hypervisor" in flags
 
 
 def _lines(content: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from .cpu import Policy, policies
 from .driver import Driver, driver
 from .fact import Fact
 from .gpu_locks import Locks, gpu_locks
+from .hgx import Hgx, hgx
 from .iommu import modes
 from .kernel import Kernel, identity, kernel
 from .measured_pass import ABSENT, MeasuredPass, measured_pass
@@ -26,6 +27,7 @@ from .receipt import Receipt, receipt
 from .topo_text import TopoText, topo_text
 from .topology import Topology, topology
 from .units import ACS_UNIT, enabled
+from .virtual import guest_of
 
 if TYPE_CHECKING:
     from .driver_parts import DriverParts
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
     from .serving import Serving
 
 __all__ = ["HostFacts", "Snapshot", "gather"]
+
+
+#: Of a snapshot that was stored before it was looked at.
+_NO_HGX = Hgx()
 
 
 @dataclass(frozen=True)
@@ -68,12 +74,18 @@ class HostFacts:
     gpu_locks: Fact[Locks]
     identity: Fact[Identity]
     serving: Fact[Serving]
+    hgx: Hgx = _NO_HGX
     measured_pass: Fact[MeasuredPass] = ABSENT
+
+
+#: Of a snapshot that was stored before it was looked at.
+_NO_DMI: Fact[str] = Fact(None, "/sys/class/dmi/id", "not recorded")
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a host says at one time. ``host`` is None where only the topology was asked for."""
+    """What a host says at one time. ``host`` is None where only the topology was asked for;
+    ``guest``: the hypervisor, "" on bare metal."""
 
     hostname: Fact[str]
     boot_id: Fact[str]
@@ -83,6 +95,7 @@ class Snapshot:
     p2p: Fact[P2p]
     receipt: Fact[Receipt]
     host: HostFacts | None
+    guest: Fact[str] = _NO_DMI
 
 
 def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = True) -> Snapshot:
@@ -104,6 +117,8 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
         p2p=p2p(host, said()),
         receipt=receipt(host),
         host=later,
+        guest=guest_of(host, later.identity.value.hypervisor if later and later.identity.value else None,
+                       later.kernel.log.value.boot.hypervisor if later and later.kernel.log.value else ""),
     )
 
 
@@ -153,5 +168,6 @@ def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact
         runtime=runtime(host, asked, spec.runtime),
         identity=identity_of(host),
         serving=serving(host),
+        hgx=hgx(host, any(device.ids in ("10de:2901", "10de:3182") for device in found.devices)),
         measured_pass=measured_pass(host),
     )

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from ..formats.topology import relate
+from ..formats.topology import relate, within
 from ..host import Host
 from ..host.base import doubt
 from . import pci
@@ -78,6 +78,18 @@ class Topology:
     def crossing(self, port: str) -> list[Pair]:
         """The pairs whose peer traffic crosses ``port``."""
         return self._crossings.get(port, [])
+
+    def groups(self, inside: str) -> list[list[int]] | None:
+        """The accelerators' numbers, together where a chain of pairs is ``inside`` or closer; None where the relation
+        of some pair is unknown, as it might join two groups."""
+        if any(pair.relation.value is None for pair in self.pairs):
+            return None
+        group = {number: [number] for number in range(len(self.devices))}
+        for pair in self.pairs:
+            if within(pair.relation.value or "", inside) and group[pair.a] is not group[pair.b]:
+                joined = sorted(group[pair.a] + group[pair.b])
+                group |= dict.fromkeys(joined, joined)
+        return [numbers for first, numbers in group.items() if numbers[0] == first]
 
     def path_ports(self) -> list[str]:
         """Every port that some pair's peer traffic crosses, in address order."""

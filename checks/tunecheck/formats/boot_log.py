@@ -18,6 +18,10 @@ _SECURE = re.compile(r"secureboot: Secure boot (enabled|disabled)")
 _X2APIC = "x2apic: IRQ remapping doesn't support X2APIC mode"
 # kernel/sched/core.c or mm/mempolicy.c (check_numabalancing_enable)
 _BALANCING = re.compile(r"(?:mempolicy: )?Enabling automatic NUMA balancing")
+# mm/mm_init.c (report_meminit)
+_HEAP = re.compile(r"mem auto-init: stack:[^,\n]{1,40}, heap alloc:(on|off)")
+# arch/x86/kernel/cpu/hypervisor.c (detect_hypervisor_vendor)
+_HYPERVISOR = re.compile(r"Hypervisor detected: ([^\n]{1,40})")
 _MOST = 10_000
 
 
@@ -25,13 +29,16 @@ _MOST = 10_000
 class BootLog:
     """``lost_cpus`` did not come up; ``x2apic_refused``: the kernel fell back to 8-bit APIC ids (on a machine with few
     threads that is normal); ``iommu_table`` is "IVRS" (AMD), "DMAR" (Intel) or ""; ``secure_boot`` None: not said;
-    ``numa_balancing``: the kernel switched it on at boot (a sysctl may switch it off later)."""
+    ``numa_balancing``: the kernel switched it on at boot (a sysctl may switch it off later). ``heap_alloc``: memory is
+    zeroed when it is handed out; ``hypervisor``: whose guest this kernel is, "" where it says nothing."""
 
     lost_cpus: Tuple[int, ...] = ()
     x2apic_refused: bool = False
     iommu_table: str = ""
     secure_boot: Optional[bool] = None
     numa_balancing: bool = False
+    heap_alloc: Optional[bool] = None
+    hypervisor: str = ""
 
 
 def parse(log: str) -> BootLog:
@@ -40,9 +47,12 @@ def parse(log: str) -> BootLog:
     table = next(_messages(_TABLE, log), None)
     secure = next(_messages(_SECURE, log), None)
     refused = next(_messages(re.compile(re.escape(_X2APIC)), log), None)
+    heap = next(_messages(_HEAP, log), None)
+    hypervisor = next(_messages(_HYPERVISOR, log), None)
     return BootLog(tuple(sorted(lost)), refused is not None, table.group(1) if table else "",
                    secure.group(1) == "enabled" if secure else None,
-                   next(_messages(_BALANCING, log), None) is not None)
+                   next(_messages(_BALANCING, log), None) is not None, heap.group(1) == "on" if heap else None,
+                   hypervisor.group(1).strip() if hypervisor else "")
 
 
 def _messages(pattern: re.Pattern[str], log: str) -> Iterator[re.Match[str]]:

@@ -15,7 +15,7 @@ from .log_lines import Line, bounded, line, lines
 from .osc import Bridge
 from .pci_space import Assignments, Unassigned
 
-__all__ = ["Fallen", "HungTask", "KernelEvents", "Xid", "parse"]
+__all__ = ["Fallen", "HungTask", "KernelEvents", "SXid", "Xid", "parse"]
 
 # The pid may be '<unknown>' and the name hold any character but a comma; a MIG instance stands inside the parentheses.
 _XID = re.compile(
@@ -24,6 +24,9 @@ _XID = re.compile(
 _BARE_PID = re.compile(r"pid=(\d{1,10}), (.*)")
 _LOST = re.compile(r"NVRM: GPU ([0-9a-fA-F:]{7,16})(?:\.[0-7])?: GPU has fallen off the bus")
 _PROBED = re.compile(r"NVRM: The NVIDIA GPU ([0-9a-fA-F:]{7,16})\.[0-7]\b")
+#: NVSwitches up to Hopper; continuation lines of the same error name no severity.
+_SXID = re.compile(r"nvidia-nvswitch\d{1,3}: SXid \((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})"
+                   r"(?:\.[0-7])?\): (\d{1,6}), (Non-fatal|Fatal), (.*)")
 _RECOVERY = re.compile(r"GPU recovery action changed from 0x[0-9a-fA-F]+ \([^)]*\) to 0x([0-9a-fA-F]+) \(([^)]*)\)")
 _HUNG = re.compile(r"INFO: task (.{1,64}):(\d+) blocked (?:in I/O wait )?for more than (\d+) seconds")
 _DRIVER_TASK = re.compile(r"nvidia|nv_queue|nv_open|UVM |irq/\d+-(?:s-)?nvidia")
@@ -76,6 +79,19 @@ class HungTask:
 
 
 @dataclass(frozen=True)
+class SXid:
+    """All errors of one code and severity that one NVSwitch reported within one load of the driver."""
+
+    switch: str
+    code: int
+    fatal: bool
+    count: int
+    last: str
+    text: str
+    load: int
+
+
+@dataclass(frozen=True)
 class KernelEvents:
     """``start``: the log reaches back to its first line; ``cut``: its middle is missing. ``loads`` counts how often
     the NVIDIA driver was loaded; events of an earlier load are history. ``osc`` is per ACPI host bridge: who handles
@@ -90,6 +106,7 @@ class KernelEvents:
     pcie: tuple[PcieError, ...]
     osc: dict[str, Bridge]
     unassigned: tuple[Unassigned, ...]
+    sxids: tuple[SXid, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -104,7 +121,7 @@ def parse(log: str) -> KernelEvents:
         found.feed(entry)
     return KernelEvents(_has_start(text), cut, found.loads, tuple(found.xids.values()),
                         tuple(found.fallen.values()), tuple(found.hung.values()), found.pcie.result(),
-                        found.pcie.osc.bridges, found.bars.result())
+                        found.pcie.osc.bridges, found.bars.result(), tuple(found.sxids.values()))
 
 
 def _has_start(log: str) -> bool:
@@ -118,6 +135,7 @@ class _Collector:
     xids: dict[tuple[int, str, str, int], Xid] = field(default_factory=dict)
     fallen: dict[tuple[int, str], Fallen] = field(default_factory=dict)
     hung: dict[tuple[str, int], HungTask] = field(default_factory=dict)
+    sxids: dict[tuple[int, str, int, bool], SXid] = field(default_factory=dict)
     pcie: PcieErrors = field(default_factory=PcieErrors)
     bars: Assignments = field(default_factory=Assignments)
     _probed: tuple[str, str, int] = ("", "", 0)         # address, time, lines left in which the verdict may stand
@@ -127,6 +145,8 @@ class _Collector:
         text = line.text
         if text.startswith("NVRM: "):
             self._driver(line)
+        elif text.startswith("nvidia-nvswitch"):
+            self._sxid(line)
         elif text.startswith(_LOADED):
             self.loads += 1
         elif text.startswith("INFO: task "):
@@ -169,6 +189,17 @@ class _Collector:
                              (int(action[1], 16), action[2]) if action else None)
         if code == 79:
             self._fell(gpu, line.when, at_probe=False)
+
+    def _sxid(self, line: Line) -> None:
+        found = _SXID.match(line.text)
+        if found is None:
+            return
+        switch, code, fatal = _address(found[1]), int(found[2]), found[3] == "Fatal"
+        key = (self.loads, switch, code, fatal)
+        known = self.sxids.get(key)
+        if known is not None or len(self.sxids) < _MOST:
+            self.sxids[key] = SXid(switch, code, fatal, known.count + 1 if known else 1, line.when,
+                                   found[4].strip()[:_TEXT], self.loads)
 
     def _fell(self, gpu: str, when: str, at_probe: bool) -> None:
         if len(self.fallen) < _MOST:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 
@@ -22,7 +23,7 @@ from . import (
     topo_agreement,
     topo_relation,
 )
-from .finding import HUNG, Case, Finding, Remedy, Rule, exit_code, worst
+from .finding import HUNG, ON_ITS_HOST, Case, Finding, Remedy, Rule, exit_code, worst
 from .limits import limited
 
 __all__ = ["HUNG", "RULES", "Case", "Finding", "Remedy", "Rule", "exit_code", "judge", "worst"]
@@ -92,6 +93,7 @@ RULES = (
     Rule("smt", "SMT is as declared", _later("smt")),
     Rule("numa-nodes", "every node has memory, every accelerator a node", _later("numa-nodes")),
     Rule("numa-balancing", "the kernel does not move memory between NUMA nodes", _later("numa-balancing")),
+    Rule("init-on-alloc", "memory is zeroed, or not, as declared", _later("init-on-alloc")),
     Rule("memlock", "services may lock enough memory for pinned buffers", _later("memlock"), _RUNTIME),
     Rule("swap", "how much swap is there and in use", _later("swap")),
     Rule("driver-version", "the loaded driver is the declared one", driver_version.judge, _DRIVER),
@@ -108,11 +110,15 @@ RULES = (
     Rule("driver-bound", "every GPU of NVIDIA's has a driver", _later("driver-bound"), _DRIVER),
     Rule("nouveau-loaded", "nouveau drives no GPU of NVIDIA's", _later("nouveau-loaded"), _DRIVER),
     Rule("module-flavour", "the open kernel modules are loaded", _later("module-flavour"), _DRIVER),
+    Rule("relaxed-ordering", "declared relaxed ordering is allowed to the GPUs", _later("relaxed-ordering"), _DRIVER),
     Rule("registry-dwords", "every word of RegistryDwords does what it seems to", _later("registry-dwords"), _DRIVER),
     Rule("persistence-daemon", "the driver keeps its state while nobody uses a GPU",
          _later("persistence-daemon"), _DRIVER),
     Rule("fabric-manager", "Fabric Manager runs where it is needed, and only there", _later("fabric-manager"), _DRIVER),
     Rule("fabric-state", "every GPU on an NVSwitch has joined the fabric", _later("fabric-state"), _DRIVER),
+    Rule("fabric-modules", "what Blackwell's fabric manager needs of the kernel is there", _later("fabric-modules"),
+         _DRIVER),
+    Rule("dgx-os", "on DGX OS its own packages stay", _later("dgx-os"), _DRIVER),
     Rule("driver-stuck", "no task hangs in the driver", _later("driver-stuck"), _DRIVER),
     Rule("gpu-zombie", "no dead process still holds a GPU", _later("gpu-zombie")),
     Rule("nccl-environment", "no variable of a service is ignored or known to harm",
@@ -140,6 +146,7 @@ RULES = (
     Rule("gpu-mig", "no GPU is cut into MIG instances", _later("gpu-mig")),
     Rule("gpu-compute-mode", "every process may use every GPU", _later("gpu-compute-mode")),
     Rule("xid", "no Xid since boot; each with NVIDIA's recommended action", _later("xid")),
+    Rule("sxid", "no NVSwitch reported an error since boot", _later("sxid")),
     Rule("gpu-fallen-off", "no GPU fell off the bus, in operation or at probe", _later("gpu-fallen-off")),
     Rule("aer-events", "no PCIe error since boot", _later("aer-events")),
     Rule("aer-ownership", "the kernel, not the firmware, handles PCIe errors", _later("aer-ownership")),
@@ -172,4 +179,12 @@ def judge(case: Case, verb: str) -> list[Finding]:
     both = verb == "trial" or (verb == "preflight" and case.measured is not None)
     verbs = {verb, *(_MEASURED if both else ())}
     chosen = [rule for rule in RULES if verbs & set(rule.verbs) and (rule.in_trial or not case.trial)]
-    return [finding for rule in chosen for finding in limited(case, rule.judge(case))]
+    return [_for_guest(case, finding) for rule in chosen for finding in limited(case, rule.judge(case))]
+
+
+def _for_guest(case: Case, finding: Finding) -> Finding:
+    """In a virtual machine nobody can reseat a board or change the BIOS: the remedy names who can."""
+    remedy = finding.remedy
+    if remedy is None or not remedy.physical or not case.guest:
+        return finding
+    return replace(finding, remedy=replace(remedy, text=ON_ITS_HOST + remedy.text, needs_reboot=False))

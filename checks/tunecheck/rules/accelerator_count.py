@@ -9,11 +9,12 @@ from .finding import Case, Finding, Remedy
 
 _ID = "accelerator-count"
 _LOOK = Remedy("compare `lspci -nn` with box_spec.accelerators (pci_ids, count); a missing board is a matter of power, "
-               "seating or BIOS", (), False)
+               "seating or BIOS", physical=True)
 
-_LOOK_WITHOUT = Remedy("see `lspci -nn -d 10de:`; a missing board is a matter of power, seating or BIOS")
+_LOOK_WITHOUT = Remedy("see `lspci -nn -d 10de:`; a missing board is a matter of power, seating or BIOS",
+                       physical=True)
 _GONE = Remedy("where all of it is of the same boot, they left the bus: look for Xid 79 in the kernel log, then "
-               "power-cycle the host", (), True)
+               "power-cycle the host", (), True, True)
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -55,7 +56,8 @@ def judge(case: Case) -> Iterator[Finding]:
             yield Finding(_ID, device.bdf, "fail", "effective",
                           f"GPU{index} {device.bdf} is listed but does not answer (its configuration space reads ff): "
                           "it fell off the bus", "ffffffff", "an answering device", (device.answers.source,),
-                          Remedy("look for Xid 79 or AER lines in the kernel log; power-cycle the host", (), True))
+                          Remedy("look for Xid 79 or AER lines in the kernel log; power-cycle the host", (), True,
+                                 True))
 
 
 def _without_the_driver(case: Case) -> Iterator[Finding]:

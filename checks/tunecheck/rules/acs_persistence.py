@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..formats.cmdline import words
 from ..formats.pci import Acs, covered_by_acs_option
-from .acs_words import boot_fix
+from .acs_words import GUEST_PORTS, boot_fix
 from .finding import Case, Finding
 from .limits import NO_PORT
 
@@ -21,6 +21,9 @@ _EXPECTED = "an ACS option for each of these ports on the kernel command line, n
 def judge(case: Case) -> Iterator[Finding]:
     topology, acs = case.snapshot.topology, case.spec.acs
     ports = [port for port in topology.path_ports() if topology.bridges[port].acs.value is not None]
+    if case.guest and acs.peer_redirect == "leave":
+        yield _finding("skip", "declared", GUEST_PORTS)
+        return
     if case.frozen is None:
         ports = [port for port in ports if _kernel_asked(topology.bridges[port].acs.value)]
     elif acs.peer_redirect == "leave":

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ..facts.pci import Device
 from ..facts.topology import Pair
 from ..formats.pci import REDIRECT_MASK, Acs
-from .acs_words import boot_fix, clear_now
+from .acs_words import GUEST_PORTS, boot_fix, clear_now
 from .finding import Case, Finding, Remedy
 
 _ID = "acs-redirect"
@@ -27,6 +27,9 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "ports", "skip", "behaviour", "the spec leaves ACS alone, so this trial boot has nothing "
                       "to prove about it")
         return
+    if case.guest and case.spec.acs.peer_redirect == "leave":
+        yield Finding(_ID, _labels(list(topology.pairs)), "skip", "behaviour", GUEST_PORTS)
+        return
     ports = topology.path_ports()
     for port in ports:
         yield _judge(case, topology.bridges[port], topology.crossing(port))
@@ -34,7 +37,7 @@ def judge(case: Case) -> Iterator[Finding]:
     hidden = [pair for pair in topology.pairs if pair.relation.value is None and not pair.bridges]
     if hidden:
         # A tree that the machine hides (a flat guest) says nothing; one that is not read, whole or in part, is missing.
-        asked = (case.spec.accelerators.relation or case.spec.acs.peer_redirect == "off"
+        asked = (case.spec.accelerators.how_close or case.spec.acs.peer_redirect == "off"
                  or any(device.chain.value is None for device in topology.devices))
         outcome = "unknown" if asked else "skip"
         yield Finding(_ID, _labels(hidden), outcome, "behaviour", f"no port of the path {_labels(hidden)} can be seen: "
@@ -57,11 +60,24 @@ def _judge(case: Case, port: Device, pairs: list[Pair]) -> Finding:
                        "redirect", "no ACS capability", _EXPECTED, (port.acs.source,))
     observed = f"ACSCtl=0x{found.ctl:04x}"
     evidence = (f"{port.acs.source} at 0x{found.offset + 6:x}: {found.names()}", *_before(case, port.bdf))
+    if case.spec.accelerators.kernel_driver == "vfio-pci" and case.spec.acs.peer_redirect == "leave":
+        return _for_guests(port, path, found, observed, evidence)
     if found.redirects:
         return Finding(_ID, port.bdf, "fail", "behaviour", f"{port.bdf} {observed} redirects peer traffic on {path}",
                        observed, _EXPECTED, evidence, _remedy(case))
     return Finding(_ID, port.bdf, "pass", "behaviour", f"{port.bdf} {observed} lets peer traffic pass on {path} "
                    f"({found.names(REDIRECT_MASK)}{_was(case, port.bdf, found)})", observed, _EXPECTED, evidence)
+
+
+def _for_guests(port: Device, path: str, found: Acs, observed: str, evidence: tuple[str, ...]) -> Finding:
+    """Between virtual machines the same bits are what keeps them apart."""
+    if found.redirects:
+        return Finding(_ID, port.bdf, "pass", "behaviour", f"{port.bdf} {observed} sends peer traffic on {path} up to "
+                       "the IOMMU, which keeps virtual machines apart", observed, "ReqRedir+", evidence)
+    return Finding(_ID, port.bdf, "warn", "behaviour", f"{port.bdf} {observed} lets peer traffic pass on {path} below "
+                   "the IOMMU: virtual machines with these accelerators are not kept apart", observed, "ReqRedir+",
+                   evidence, Remedy("take pci=disable_acs_redir= and whatever else clears ACS out of the boot "
+                                    "configuration; where one machine has all of them, this is its direct way"))
 
 
 def _labels(pairs: list[Pair]) -> str:

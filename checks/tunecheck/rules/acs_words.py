@@ -7,7 +7,10 @@ from dataclasses import replace
 from .finding import Case, Remedy
 from .iommu_words import switched_off
 
-__all__ = ["boot_fix", "clear_now"]
+__all__ = ["GUEST_PORTS", "boot_fix", "clear_now"]
+
+GUEST_PORTS = ("this is a virtual machine: its hypervisor made these ports up; the ACS bits that decide are those of "
+               "its host, where they stay on for ATS and between machines")
 
 _OPTION = "pci=disable_acs_redir=pci:0:0"
 _WHERE = ("(pci:0:0 means every port, Linux 4.19 and later): put it into GRUB_CMDLINE_LINUX_DEFAULT in "
@@ -23,7 +26,9 @@ def boot_fix(case: Case) -> Remedy:
         first = f'set box_spec.iommu: "pt" and take {off} out of box_spec.kernel.cmdline' if off else ""
         play = case.play("acs,cmdline" if off else "acs", True, first)
         return replace(play, ansible_tags=("acs", "cmdline")) if off else play
-    between = case.snapshot.topology.path_ports() or not case.snapshot.topology.accelerators.known
+    # The ports of a virtual machine are not the real ones: no ACS option there.
+    between = not case.guest and (case.snapshot.topology.path_ports() or
+                                  not case.snapshot.topology.accelerators.known)
     words = " ".join([*(["iommu=pt"] if off else []), *([_OPTION] if between else [])])
     instead = f" in place of {off}" if off else ""
     return Remedy(f"boot with {words}{instead} {_WHERE}" if between else f"boot with {words}{instead}",

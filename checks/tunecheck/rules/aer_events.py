@@ -8,7 +8,8 @@ from . import from_log
 from .finding import Case, Finding, Remedy
 
 _ID = "aer-events"
-_LOOK = Remedy("check seating, riser and slot of that link, and its width and speed (tunecheck topo)")
+_LOOK = Remedy("check seating, riser and slot of that link, and its width and speed (tunecheck topo)",
+               physical=True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -12,7 +12,8 @@ from .finding import Case, Remedy
 
 __all__ = ["Loss", "losses"]
 
-_BMC = Remedy("look for PCIe errors in the BMC's event log; some BIOSes have a setting for OS native AER")
+_BMC = Remedy("look for PCIe errors in the BMC's event log; some BIOSes have a setting for OS native AER",
+              physical=True)
 #: What takes a kind of support away: the word of the command line, and what it is where no such word is there.
 _SUPPORT = {
     "ASPM": ("pcie_aspm=off", "a kernel without CONFIG_PCIEASPM"),

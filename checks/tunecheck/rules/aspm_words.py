@@ -17,10 +17,10 @@ def fix(asleep: dict[str, str], running: list[str]) -> Remedy:
     if "pcie_aspm=off" in running:
         return Remedy(_OFF, ("cmdline",), True)
     if _POLICY not in running:
-        return Remedy(f"{_BIOS}, or boot with {_POLICY}", ("cmdline",), True)
+        return Remedy(f"{_BIOS}, or boot with {_POLICY}", ("cmdline",), True, True)
     # The policy works where the kernel manages the link: not where _OSC was refused, nor where the FADT forbids it.
     files = [f"/sys/bus/pci/devices/{bdf}/link/{state.lower()}_aspm" for bdf, states in asleep.items()
              for state in states.split()]
     return Remedy(f"{_POLICY} runs and did not reach this link, so the kernel does not manage it (dmesg | grep -E "
                   f"'_OSC|FADT'): {_BIOS}; until then, where these files are there: "
-                  f"echo 0 | sudo tee {' '.join(files)}")
+                  f"echo 0 | sudo tee {' '.join(files)}", physical=True)

@@ -9,8 +9,9 @@ from .finding import Case, Finding
 from .from_nvml import Verdict, board_of, each, maybe, number
 
 _ID = "bar1-size"
-_FIX = ("switch on Above 4G Decoding and Resizable BAR in the BIOS; where bar-assignment says that BAR 1 did not fit, "
-        "boot with pci=realloc")
+_FIX = ("switch on Above 4G Decoding and Resizable BAR in the BIOS; a professional board may be in a display mode with "
+        "256 MiB, which NVIDIA's displaymodeselector changes; where bar-assignment says that BAR 1 did not fit, boot "
+        "with pci=realloc")
 _MOST = 1 << 24
 
 
@@ -23,8 +24,8 @@ def judge(case: Case) -> Iterator[Finding]:
         if size >= wanted:
             return Verdict("pass", f"BAR1 has {size} MiB (necessary for peer-to-peer, not sufficient)", f"{size} MiB")
         needed = known is not None and known.p2p is not None and known.p2p != "nvlink"
-        off = ": Resizable BAR is off" if size <= 256 else ""
+        off = ": Resizable BAR is off, or a display mode limits it" if size <= 256 else ""
         return Verdict("fail" if needed else "warn", f"BAR1 has only {size} MiB{off}", f"{size} MiB",
-                       f"at least {wanted} MiB", _FIX, True)
+                       f"at least {wanted} MiB", _FIX, True, physical=True)
 
     yield from each(case, _ID, look)

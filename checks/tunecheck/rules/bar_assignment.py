@@ -38,5 +38,5 @@ def _named(bar: Unassigned) -> str:
 def _fix(case: Case) -> Remedy:
     words = [word for token in case.host.kernel.cmdline.value or () for word in split(token)]
     if "pci=realloc" in words or "pci=realloc=on" in words:
-        return Remedy(f"pci=realloc runs already and did not help: {_BIOS}")
-    return Remedy(f'add "pci=realloc" to box_spec.kernel.cmdline, or {_BIOS}', ("cmdline",), True)
+        return Remedy(f"pci=realloc runs already and did not help: {_BIOS}", physical=True)
+    return Remedy(f'add "pci=realloc" to box_spec.kernel.cmdline, or {_BIOS}', ("cmdline",), True, True)

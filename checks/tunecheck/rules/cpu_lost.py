@@ -24,7 +24,7 @@ def judge(case: Case) -> Iterator[Finding]:
         cause = (f": {off or 'the firmware'} starts no interrupt remapping, so the kernel has only 8-bit APIC ids"
                  if log and log.boot.x2apic_refused else "")
         outcome, text = "warn", f"CPU {show(broken)} did not come up (invalid APIC id){cause}"
-        remedy = boot_fix(case) if off else Remedy("look for x2APIC in the BIOS", (), True)
+        remedy = boot_fix(case) if off else Remedy("look for x2APIC in the BIOS", (), True, True)
     elif unread:
         outcome, text = "unknown", f"which CPUs are online cannot be told: {unread.why()}"
     elif present == online:

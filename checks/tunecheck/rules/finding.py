@@ -9,21 +9,25 @@ from ..facts.snapshot import HostFacts, Snapshot
 from ..spec.frozen import Frozen, Spec
 from ..trials.measured import Measured
 
-__all__ = ["HUNG", "OUTCOMES", "Case", "Finding", "Remedy", "Rule", "exit_code", "worst"]
+__all__ = ["HUNG", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Remedy", "Rule", "exit_code", "worst"]
 
 #: Exit code of a trial that hung.
 HUNG = 4
+#: Before a remedy that a virtual machine cannot follow itself.
+ON_ITS_HOST = "this is a virtual machine; what has to be done is for the owner of its host: "
 #: Worst first. Skip and unknown are never shown as pass.
 OUTCOMES = ("fail", "unknown", "warn", "pass", "skip")
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """How to put it right: a sentence or command, the play's tags, and whether the box has to reboot."""
+    """How to put it right: a sentence or command, the play's tags, and whether the box has to reboot. ``physical``: it
+    takes the real machine, its firmware, slots or power, so in a virtual machine only the host's owner can do it."""
 
     text: str
     ansible_tags: tuple[str, ...] = ()
     needs_reboot: bool = False
+    physical: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,14 @@ class Case:
         if self.snapshot.host is None:
             raise RuntimeError("a rule of `tunecheck topo` asked for facts that this verb does not gather")
         return self.snapshot.host
+
+    @property
+    def guest(self) -> bool:
+        """Whether this is known to be a virtual machine: its firmware, slots and ACS are its host's. One whose
+        accelerators are emulated, too (the lab's stand-ins), has no other ports than its own."""
+        devices = self.snapshot.topology.devices
+        return bool(self.snapshot.guest.value) and (
+            not devices or any(device.ids.startswith("10de:") for device in devices))
 
     def play(self, tag: str, needs_reboot: bool = False, first: str = "") -> Remedy:
         """The remedy "run the play": ``first`` is what has to be done before."""

@@ -30,6 +30,7 @@ class Verdict:
     fix: str = ""
     reboot: bool = False
     evidence: tuple[str, ...] = ()
+    physical: bool = False
 
 
 class Unread(Exception):  # noqa: N818 - not an error of the program: a value that is not there
@@ -139,4 +140,4 @@ def _finding(check: str, verdict: Verdict, group: _Group) -> Finding:
     return Finding(check, ", ".join(name.split(" ")[0] for name in group.bdfs), verdict.outcome, "effective",
                    f"{names}: {verdict.text}", verdict.observed, verdict.expected,
                    verdict.evidence or tuple(f"NVML {name.split(' ')[1]}" for name in group.bdfs[:8]),
-                   Remedy(fix, (), verdict.reboot) if fix else None)
+                   Remedy(fix, (), verdict.reboot, verdict.physical) if fix else None)

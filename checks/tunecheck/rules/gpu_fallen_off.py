@@ -8,8 +8,9 @@ from . import from_log
 from .finding import Case, Finding, Remedy
 
 _ID = "gpu-fallen-off"
-_FIX = Remedy("reboot the host, power-cycle it if the GPU stays away; again: look at power, seating, riser", (), True)
-_SEE = Remedy("do what xid recommends for it; if it happens again: look at power, seating, riser")
+_FIX = Remedy("reboot the host, power-cycle it if the GPU stays away; again: look at power, seating, riser", (), True,
+              True)
+_SEE = Remedy("do what xid recommends for it; if it happens again: look at power, seating, riser", physical=True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

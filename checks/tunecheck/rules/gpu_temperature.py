@@ -22,4 +22,4 @@ def _look(gpu: Gpu) -> Verdict:
     if slow - now > _NEAR:
         return Verdict("pass", f"more than {_NEAR} degrees below the slowdown at {slow} C")
     return Verdict("fail" if now >= slow else "warn", f"{now} C; the hardware slows down at {slow} C", f"{now} C",
-                   f"below {slow - _NEAR} C", _FIX)
+                   f"below {slow - _NEAR} C", _FIX, physical=True)

@@ -26,5 +26,5 @@ def _look(gpu: Gpu) -> Verdict:
     rest = bits & ~sum({**_BAD, **_FINE})
     fine += [f"reasons {rest:#x}, unknown to this tunecheck"] if rest else []
     if bad:
-        return Verdict("fail", f"slowed down: {', '.join(bad)}", f"{bits:#x}", "no slowdown", _FIX)
+        return Verdict("fail", f"slowed down: {', '.join(bad)}", f"{bits:#x}", "no slowdown", _FIX, physical=True)
     return Verdict("pass", f"not slowed down{f' ({chr(44).join(fine)})' if fine else ''}", f"{bits:#x}")

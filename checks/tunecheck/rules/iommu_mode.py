@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .finding import Case, Finding
+from .finding import Case, Finding, Remedy
 
 _ID = "iommu-mode"
 _MODES = {"identity": "pt", "DMA": "translated", "DMA-FQ": "translated", "none": "off"}
@@ -40,8 +40,13 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
     if mode is None:
         return Finding(_ID, subject, "unknown", "effective", f"{subject}: unknown IOMMU group type {kind[:40]!r}", kind,
                        wanted, evidence)
+    if case.spec.accelerators.kernel_driver == "vfio-pci" and mode == "off":
+        return Finding(_ID, subject, "fail", "effective", f"{subject}: {seen}, and vfio-pci hands nothing to a virtual "
+                       "machine without one", kind, "an IOMMU group", evidence,
+                       Remedy("switch the IOMMU on in the BIOS (AMD-Vi, VT-d); on Intel also intel_iommu=on"))
     if wanted == "leave":
-        risky = mode == "translated" and len(case.host.iommu) > 1
+        risky = (mode == "translated" and len(case.host.iommu) > 1
+                 and case.spec.accelerators.kernel_driver != "vfio-pci")
         danger = ": peer writes under a translating IOMMU can be dropped without an error" if risky else ""
         asked = "the spec leaves the IOMMU alone" if case.frozen else "no spec given"
         wish = '"pt" or "off" in box_spec.iommu' if case.frozen else "iommu=pt on the command line"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .acs_persistence import uncovered
-from .acs_words import boot_fix
+from .acs_words import GUEST_PORTS, boot_fix
 from .finding import Case, Finding
 from .iommu_words import iommu_table, switched_off
 from .limits import NO_PORT
@@ -17,7 +17,9 @@ def judge(case: Case) -> Iterator[Finding]:
     off, ports = switched_off(case), case.snapshot.topology.path_ports()
     table, line = iommu_table(case), case.host.kernel.cmdline
     outcome, words = "skip", " ".join(off or ())
-    if off is None or (off and ports and table is None):
+    if case.guest and case.spec.acs.peer_redirect == "leave":
+        text = GUEST_PORTS
+    elif off is None or (off and ports and table is None):
         outcome, text = "unknown", (f"the command line cannot be read: {line.why()}" if off is None else f"whether "
                                     f"{words} is a trap here is unknown: no ACPI table in /sys nor in the kernel log")
     elif not off or not ports:

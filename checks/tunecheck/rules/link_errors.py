@@ -8,7 +8,8 @@ from .error_counts import errors, latched, uncounted
 from .finding import Case, Finding, Remedy
 
 _ID = "link-errors"
-_FIX = Remedy("reseat board, riser and cable, or lower the slot's speed by one generation in the BIOS to prove it")
+_FIX = Remedy("reseat board, riser and cable, or lower the slot's speed by one generation in the BIOS to prove it",
+              physical=True)
 _AGAIN = "counts since boot: for how fast they grow give an earlier recording of this boot with --since"
 
 

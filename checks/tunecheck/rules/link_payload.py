@@ -9,7 +9,7 @@ from .finding import Case, Finding, Remedy
 from .on_path import cost, each, payload
 
 _ID = "link-payload"
-_FIX = Remedy("let the BIOS set it (Max Payload Size: Auto), or boot with pci=pcie_bus_safe")
+_FIX = Remedy("let the BIOS set it (Max Payload Size: Auto), or boot with pci=pcie_bus_safe", physical=True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

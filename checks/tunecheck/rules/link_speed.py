@@ -10,7 +10,7 @@ from .finding import Case, Finding, Remedy
 from .on_path import board_gen, busy, each, named
 
 _ID = "link-speed"
-_FIX = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto; see link-errors")
+_FIX = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto; see link-errors", physical=True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

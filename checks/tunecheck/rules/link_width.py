@@ -13,8 +13,9 @@ from .finding import Case, Finding, Remedy
 from .on_path import each
 
 _ID = "link-width"
-_SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS")
-_SLOT = Remedy("where the board shall have all of its lanes, use a wider slot or change the bifurcation in the BIOS")
+_SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS", physical=True)
+_SLOT = Remedy("where the board shall have all of its lanes, use a wider slot or change the bifurcation in the BIOS",
+               physical=True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

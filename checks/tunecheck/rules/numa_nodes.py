@@ -8,8 +8,9 @@ from ..formats.cpulist import show
 from .finding import Case, Finding, Remedy
 
 _ID = "numa-nodes"
-_SLOTS = Remedy("populate the memory channels of that socket, or choose NPS1 in the BIOS")
-_BIOS = Remedy("update the BIOS (ACPI _PXM of the root port is missing); in a virtual machine pass the node through")
+_SLOTS = Remedy("populate the memory channels of that socket, or choose NPS1 in the BIOS", physical=True)
+_BIOS = Remedy("update the BIOS (ACPI _PXM of the root port is missing); in a virtual machine pass the node through",
+               physical=True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from . import from_driver
 from .finding import Case, Finding, Remedy
-from .p2p_words import WORDS, needs_patch
+from .p2p_words import DECLARE, UNDECLARED, explained, needs_patch, outcome_of
 
 _ID = "p2p-capability"
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    said, topology, spec = case.snapshot.p2p, case.snapshot.topology, case.spec
+    said, topology = case.snapshot.p2p, case.snapshot.topology
     label = {device.bdf: f"GPU{number}" for number, device in enumerate(topology.devices)}
     if len(label) < 2 or said.value is None:
         reason = said.why() if len(label) > 1 else "fewer than two accelerators"
@@ -22,17 +22,16 @@ def judge(case: Case) -> Iterator[Finding]:
             skip = len(label) < 2 or (said.reason or "").startswith("not asked")
             yield Finding(_ID, "pairs", "skip" if skip else "unknown", "effective", reason, evidence=(said.source,))
         return
-    groups: dict[str, list[str]] = {}
+    groups: dict[tuple[str, bool], list[str]] = {}
     for (a, b, way), fact in said.value.items():
-        groups.setdefault(fact.value or fact.reason or "", []).append(f"{label.get(a, a)}->{label.get(b, b)} {way}")
-    wanted = spec.accelerators.relation is not None or spec.acs.peer_redirect == "off"
-    for word, pairs in groups.items():
+        key = (fact.value or fact.reason or "", needs_patch(topology, a, b))
+        groups.setdefault(key, []).append(f"{label.get(a, a)}->{label.get(b, b)} {way}")
+    for (word, patchable), pairs in groups.items():
         shown = ", ".join(pairs[:4]) + (f", and {len(pairs) - 4} more" if len(pairs) > 4 else "")
-        meaning, remedy = WORDS.get(word, ("", ""))
-        mild = not wanted or (word == "GNS" and needs_patch(topology))
-        outcome = "pass" if word == "OK" else "unknown" if not meaning else "warn" if mild else "fail"
+        outcome, (meaning, remedy) = outcome_of(case, word, patchable), explained(case, word, patchable)
         text = f"{shown}: {word} ({meaning})" if meaning else f"{shown}: the driver does not say ({word})"
+        fix = Remedy(remedy) if meaning else None
         if word == "OK":
             text = f"the driver says OK for {len(pairs)} of {len(said.value)} reads and writes between two GPUs"
-        yield Finding(_ID, ", ".join(pairs[:4]), outcome, "effective", text, word, "OK", (said.source,),
-                      Remedy(remedy) if meaning else None)
+            text, fix = (text + UNDECLARED, DECLARE) if outcome == "warn" else (text, None)
+        yield Finding(_ID, ", ".join(pairs[:4]), outcome, "effective", text, word, "OK", (said.source,), fix)

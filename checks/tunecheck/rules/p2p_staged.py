@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding
+from .p2p_words import unused
 from .pair_figures import DIRECT, ENGINE, class_of, figure, label, listed, one_way, unmeasured
 
 _ID = "p2p-staged"
 #: Copies without peer access do not fail, they go through the host: 37 to 39, not 396 GB/s on H200; 23, not 52 on PIX.
 _STAGED = 1.15
 _LOAD_NS = 5000     # through the CPU both may be alike (26.6 and 24.0 on Gen4); a load takes to 1.5 us, staged 14
-_FIX = Remedy("the driver accepts peer access and does not use it: see iommu-mode, bar1-size and p2p-access")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -29,7 +29,7 @@ def judge(case: Case) -> Iterator[Finding]:
         worst = min(ratio for ratio, _, _ in bad)
         yield Finding(_ID, "pairs", "fail", "behaviour", f"P2P silently unused: {listed([row[1] for row in bad])} "
                       f"GB/s, down to {worst:.2f} x of a copy through the host", f"{worst:.2f}",
-                      f"more than {_STAGED} x", (), _FIX)
+                      f"more than {_STAGED} x", (), unused(case, any(class_of(row[2]) in DIRECT for row in bad)))
     if known and not bad:
         least, each, _ = min(known, key=lambda row: row[0])
         tail = "; loads from the peer are direct all the same" if least <= _STAGED else ""

@@ -1,32 +1,103 @@
-"""What the letters of `nvidia-smi topo -p2p` mean, and what to do (nvml.h: nvmlGpuP2PStatus_t)."""
+"""What the letters of `nvidia-smi topo -p2p` mean, and what to do: one voice for every check about peer access.
+
+nvml.h names the letters (nvmlGpuP2PStatus_t); src/nvidia/src/kernel/platform/p2p/p2p_caps.c of open-gpu-kernel-modules
+595.45.04 gives them: ForceP2P decides before everything else (DR where its bits are 0), then a clique that a
+hypervisor states, the I/O hubs (TNS), the chips of the boards (NS), the GPU itself (GNS), and last the chipset (CNS).
+"""
 
 from __future__ import annotations
 
+import re
+
+from ..facts.modules import LOADED
 from ..facts.topology import Topology
 from ..spec.boards import board
+from .finding import Case, Remedy
 
-__all__ = ["WORDS", "needs_patch"]
+__all__ = ["DECLARE", "UNDECLARED", "declared", "explained", "needs_patch", "outcome_of", "unused"]
+
+#: Overrides the driver's list of chipsets; whether transfers work then only a measurement says.
+_FORCED = ('modules: {nvidia: {NVreg_RegistryDwords: "ForceP2P=0x211"}} in box_spec, then tunecheck p2p: keep the word '
+           "only where every check of it passes")
+_CLIQUE = ("the host's owner has to state which GPUs of this guest may reach each other, with QEMU "
+           "x-nv-gpudirect-clique=<0 to 15> on each vfio-pci device, one number for GPUs below one switch")
+_GUESSED = ("CNS", "TNS", "NS")
+_BY_MODEL = ("CNS", "GNS")
+_REFUSED = ("NVIDIA's own driver refuses it on this GPU model, below any chipset",
+            "plan with copies through host memory or with boards that support it; or run an open kernel module that is "
+            "patched for it (no role installs one) and declare box_spec.driver.flavour: patched-p2p")
+_INEFFECTIVE = ("the spec declares a driver that is patched to allow it on this GPU model, and the loaded one does not",
+                "see which module is loaded (modinfo -n nvidia; cat /proc/driver/nvidia/version), build the patched "
+                "one for this kernel and reboot; or take box_spec.driver.flavour: patched-p2p out")
+UNDECLARED = (", and NVIDIA's own driver refuses them on this GPU model: a patched module or ForceP2P is at work that "
+              "the spec does not declare")
+DECLARE = Remedy("state box_spec.driver.flavour: patched-p2p, so that an update that drops the patch fails here, or go "
+                 "back to NVIDIA's own module")
+_FORCE = re.compile(r"(?:^|;)\s*ForceP2P\s*=", re.IGNORECASE)
+_UNUSED = "the driver accepts peer access and does not use it: see iommu-mode, bar1-size and p2p-access"
 
 #: letter -> (meaning, remedy)
-WORDS = {
+_WORDS = {
     "CNS": ("the driver does not support it on this chipset",
-            "put both boards below one PCIe switch; below a root complex the driver allows it only on CPUs it knows"),
-    "GNS": ("the driver does not support it on this GPU model; NVIDIA's own driver refuses it on GeForce boards",
+            "put both boards below one PCIe switch: below a root complex the driver allows it only on CPUs it knows. "
+            f"Its list can be overridden: {_FORCED}"),
+    "GNS": ("the driver does not support it on this GPU model",
             "no setting changes that: plan with copies through host memory, or with boards that support it"),
     "TNS": ("the driver does not support it across these I/O hubs", "move both boards below one root complex"),
-    "DR": ("a registry word switched it off",
-           "see `grep RegistryDwords /proc/driver/nvidia/params`, take ForceP2P and its like out of /etc/modprobe.d, "
-           "and load the driver again"),
+    "DR": ("the registry word ForceP2P forbids it: its bits for this direction are 0 (reads 1:0, writes 5:4)",
+           "see `grep RegistryDwords /proc/driver/nvidia/params`; take the word out of /etc/modprobe.d, or write "
+           "ForceP2P=0x211, which allows reads and writes; then load the driver again"),
     "NS": ("it is not supported between these two boards",
            "both must be of the same chip, without MIG and not handed through to different machines; compare "
            "`nvidia-smi -L` and `nvidia-smi topo -p2p r`"),
 }
 
 
-def needs_patch(topology: Topology) -> bool:
-    """Whether NVIDIA's own driver refuses peer-to-peer on one of the boards: by their data, else by the name."""
+def explained(case: Case, word: str, patchable: bool) -> tuple[str, str]:
+    """Meaning and remedy of a letter for two boards, ("", "") for one that nvml.h does not have. ``patchable``: one
+    of them is a board that NVIDIA's own driver refuses (needs_patch), so CNS and GNS mean the same there."""
+    if patchable and word in _BY_MODEL:
+        return _INEFFECTIVE if declared(case) else _REFUSED
+    meaning, remedy = _WORDS.get(word, ("", ""))
+    hidden = case.guest and word in _GUESSED
+    return meaning, f"this is a virtual machine, which sees another PCI tree than its host: {_CLIQUE}" if hidden else \
+        remedy
+
+
+def outcome_of(case: Case, word: str, patchable: bool) -> str:
+    """What NVIDIA's driver refuses by model is no fault of this box, unless its spec says that it was changed; and
+    what it allows there by a change that the spec does not know ends with the next update."""
+    if word == "OK":
+        return "warn" if patchable and case.frozen is not None and not declared(case) else "pass"
+    if word not in _WORDS:
+        return "unknown"
+    wanted = case.spec.accelerators.how_close or case.spec.acs.peer_redirect == "off"
+    mild = not declared(case) if patchable and word in _BY_MODEL else not wanted
+    return "warn" if mild else "fail"
+
+
+def declared(case: Case) -> bool:
+    """Whether the spec says that peer access was patched in."""
+    return case.spec.driver.flavour == "patched-p2p"
+
+
+def needs_patch(topology: Topology, *bdfs: str) -> bool:
+    """Whether NVIDIA's own driver refuses peer-to-peer on one of these boards: by their data, else by the name."""
     for device, name in zip(topology.devices, topology.names, strict=False):
         known = board(device.ids)
-        if (known.p2p == "patched driver only") if known and known.p2p else "GeForce" in name:
+        if device.bdf in bdfs and ((known.p2p == "patched driver only") if known and known.p2p else "GeForce" in name):
             return True
     return False
+
+
+def unused(case: Case, direct: bool) -> Remedy:
+    """For peer access that is granted and measured to go through the host. ForceP2P is offered where the way goes
+    through the CPU, and only against such a measurement: it took a custom all-reduce from 242 to 17 us on such boxes,
+    and is contested behind a switch (rtx6kpro optimization/pcie-oneshot-allreduce.md, 2026-05-17)."""
+    if direct:
+        return Remedy(_UNUSED)
+    loaded = case.host.registry_dwords.get(LOADED) if case.snapshot.host else None
+    if loaded is not None and _FORCE.search(loaded.value or ""):
+        return Remedy(f"{_UNUSED}; ForceP2P is among the driver's registry words and does not help here: take it out "
+                      "of /etc/modprobe.d")
+    return Remedy(f"{_UNUSED}; where these are well, try {_FORCED}")

@@ -22,4 +22,4 @@ def judge(case: Case) -> Iterator[Finding]:
         good = state == wanted
         command = "boot without nosmt, and enable SMT in the BIOS" if wanted == "on" else "boot with nosmt"
         yield Finding(_ID, "CPUs", "pass" if good else "fail", "effective", seen, fact.value or "", wanted,
-                      (fact.source,), None if good else Remedy(command, (), True))
+                      (fact.source,), None if good else Remedy(command, (), True, wanted == "on"))

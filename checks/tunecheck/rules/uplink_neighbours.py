@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from .finding import Case, Finding, Remedy
 
 _ID = "uplink-neighbours"
-_FIX = Remedy("move drives that load models to a root port without accelerators")
+_FIX = Remedy("move drives that load models to a root port without accelerators", physical=True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

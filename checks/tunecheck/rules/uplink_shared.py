@@ -8,7 +8,8 @@ from ..facts.wires import uplinks, wires
 from .finding import Case, Finding, Remedy
 
 _ID = "uplink-shared"
-_FIX = Remedy("give the switch a slot or cable as wide and fast as a board's, and look at bifurcation in the BIOS")
+_FIX = Remedy("give the switch a slot or cable as wide and fast as a board's, and look at bifurcation in the BIOS",
+              physical=True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

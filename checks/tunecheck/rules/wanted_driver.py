@@ -5,9 +5,11 @@ from __future__ import annotations
 from ..facts.pci import Device
 from .finding import Case, Finding, Remedy
 
-__all__ = ["NVIDIA", "by_the_spec", "gpus", "install", "needs_nvidia", "no_gpu", "release", "told"]
+__all__ = ["NVIDIA", "VFIO", "by_the_spec", "gpus", "install", "needs_nvidia", "no_gpu", "release", "told"]
 
 NVIDIA = "nvidia"
+#: What hands a GPU to a virtual machine of this host.
+VFIO = "vfio-pci"
 _PCI = "/sys/bus/pci/devices"
 
 
@@ -15,6 +17,8 @@ def by_the_spec(case: Case) -> str | None:
     """The driver that the specification expects on its GPUs, None where it names no GPU of NVIDIA's. A box that hands
     its GPUs to guests wants another one: this function is the only place that says so."""
     spec = case.spec
+    if spec.accelerators.kernel_driver == VFIO:
+        return VFIO
     if spec.accelerators.pci_ids:
         named = any(ids.startswith("10de:") for ids in spec.accelerators.pci_ids)
     else:
@@ -55,6 +59,9 @@ def release(held: list[Device], driver: str, wanted: str) -> Remedy:
 
 def install(case: Case) -> Remedy:
     """How to get the driver that is missing."""
+    if by_the_spec(case) == VFIO:
+        return Remedy("write `options vfio-pci ids=` with the ids of the boards and `softdep nvidia pre: vfio-pci` to "
+                      "/etc/modprobe.d, renew the initramfs, reboot", (), True)
     look = "where it is installed, the kernel log says why it did not load: sudo dmesg | grep -i nvrm"
     if case.frozen and case.spec.driver.source != "leave":
         play = case.play("driver")

@@ -30,7 +30,8 @@ def _judge(case: Case, xid: Xid, asked: Xid | None, current: bool) -> Finding:
     text = (f"{subject}: Xid {xid.code} ({says.meaning})" + (f" {xid.count} times, last" if xid.count > 1 else "")
             + from_log.at(xid.last) + (f" by {xid.process}" if xid.process else "")
             + ("" if current else ", before the driver was loaded again"))
-    remedy = Remedy(f"recommended: {says.action.replace('<gpu>', xid.gpu + '.0')} ({says.source})", (), says.reboot)
+    remedy = Remedy(f"recommended: {says.action.replace('<gpu>', xid.gpu + '.0')} ({says.source})", (), says.reboot,
+                    says.physical)
     line = f"{case.host.kernel.log.source}: Xid {xid.code}, {xid.text}"
     return Finding(_ID, f"{subject} Xid {xid.code}", says.severity if current else "warn", "behaviour", text,
                    str(xid.count), "no Xid since boot", (line,), remedy)

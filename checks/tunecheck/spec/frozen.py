@@ -17,8 +17,8 @@ from typing import Any, TypeGuard
 from tunecheck.errors import SpecError
 
 __all__ = [
-    "SCHEMA", "Accelerators", "Acs", "Boot", "Cpu", "Driver", "Frozen", "Gate", "Gpu", "Kernel", "Runtime", "Spec",
-    "declared_tokens", "digest_of", "from_plain", "load_frozen",
+    "SCHEMA", "Accelerators", "Acs", "Boot", "Cpu", "Driver", "Frozen", "Gate", "Gpu", "Groups", "Kernel", "Runtime",
+    "Spec", "declared_tokens", "digest_of", "from_plain", "load_frozen",
 ]  # fmt: skip
 
 SCHEMA = "tunecheck/spec/1"
@@ -27,11 +27,25 @@ _AGAIN = "write it again with ansible-playbook site.yml -l <host>"
 
 
 @dataclass(frozen=True)
+class Groups:
+    size: int | None = None
+    inside: str | None = None
+    across: str | None = None
+
+
+@dataclass(frozen=True)
 class Accelerators:
     pci_ids: tuple[str, ...] = ()
     count: int | None = None
     relation: str | None = None
+    groups: Groups = field(default_factory=Groups)
     link_width: int | None = None
+    kernel_driver: str = "nvidia"
+
+    @property
+    def how_close(self) -> bool:
+        """Whether the spec says how close the accelerators are: every pair, or group by group."""
+        return self.relation is not None or self.groups.inside is not None
 
 
 @dataclass(frozen=True)
@@ -61,6 +75,7 @@ class Driver:
     mirror: str | None = None
     mirror_fingerprint: str | None = None
     modules: str = "dkms"
+    flavour: str = "stock"
     hold: bool = True
     drain: bool = False
 

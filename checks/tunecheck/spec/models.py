@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-__all__ = ["Accelerators", "Acs", "Boot", "Cpu", "Driver", "Gate", "Gpu", "Kernel", "Runtime", "Spec", "schema"]
+__all__ = [
+    "Accelerators", "Acs", "Boot", "Cpu", "Driver", "Gate", "Gpu", "Groups", "Kernel", "Runtime", "Spec", "schema",
+]  # fmt: skip
 
 PciId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{4}:[0-9a-f]{4}$")]
 ModuleName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
@@ -24,6 +26,7 @@ RepositoryUrl = Annotated[str, StringConstraints(pattern=r"^(https://[A-Za-z0-9.
 Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9A-F]{40}$")]
 UserName = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")]
 FolderPath = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9._-]+)+$")]
+Relation = Literal["PIX", "PXB", "PHB", "NODE", "SYS"]
 Clock = Annotated[int, Field(ge=100, le=5000)]
 
 
@@ -31,14 +34,30 @@ class _Part(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
+class Groups(_Part):
+    size: Annotated[int, Field(ge=2, le=64)] | None = Field(
+        default=None, description="accelerators in each group; null: two or more"
+    )
+    inside: Relation | None = Field(
+        default=None, description="accelerators this close form a group (PIX: one switch); null: no groups"
+    )
+    across: Relation | None = Field(
+        default=None, description="worst relation of two accelerators of different groups; null: not judged"
+    )
+
+
 class Accelerators(_Part):
     pci_ids: list[PciId] = Field(default=[], description="vendor:device, lower-case hex, as lspci -nn prints it")
     count: Annotated[int, Field(ge=1, le=64)] | None = Field(default=None, description="null: at least one")
-    relation: Literal["PIX", "PXB", "PHB", "NODE", "SYS"] | None = Field(
+    relation: Relation | None = Field(
         default=None, description="worst relation any pair may have (PIX best, SYS worst); null: report only"
     )
+    groups: Groups = Groups()
     link_width: Literal[1, 2, 4, 8, 12, 16, 32] | None = Field(
         default=None, description="PCIe lanes at the accelerator and at every hop of its path; null: all of its own"
+    )
+    kernel_driver: Literal["nvidia", "vfio-pci"] = Field(
+        default="nvidia", description="who has the accelerators; vfio-pci: virtual machines of this host; judged only"
     )
 
 
@@ -76,6 +95,10 @@ class Driver(_Part):
     mirror: RepositoryUrl | None = Field(default=None, description="of source mirror: https://... or file:///folder")
     mirror_fingerprint: Fingerprint | None = Field(default=None, description="of the key that signs the mirror")
     modules: Literal["dkms", "precompiled"] = Field(default="dkms", description="how the open kernel modules come")
+    flavour: Literal["stock", "patched-p2p"] = Field(
+        default="stock",
+        description="patched-p2p: peer-to-peer was patched in for boards that NVIDIA's own driver refuses; judged only",
+    )
     hold: bool = Field(default=True, description="nothing but this project's roles may move a driver package")
     drain: bool = Field(default=False, description="stop the inference unit before a change of the driver")
 

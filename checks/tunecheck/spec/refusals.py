@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from tunecheck.formats.topology import RELATIONS, within
 from tunecheck.spec import kernel_params, nvidia_modules, together
 from tunecheck.spec.frozen import Spec, declared_tokens
 from tunecheck.spec.merge import module_name
@@ -165,12 +166,38 @@ def contradictions(spec: Spec) -> list[tuple[str, str]]:
         found.append(("accelerators.pci_ids", "is empty; list the accelerators' ids (lspci -nn -d 10de:)"))
     if len(set(ids)) != len(ids):
         found.append(("accelerators.pci_ids", "lists an id twice; keep one"))
+    found += _groups(spec)
     if spec.boot.timeout_seconds <= spec.boot.panic_seconds:
         found.append(("boot.timeout_seconds", (
             f"is {spec.boot.timeout_seconds}, not more than boot.panic_seconds {spec.boot.panic_seconds}: the play "
             "would give up before a panicked trial reboots; raise it"
         )))  # fmt: skip
     return found + together.problems(spec) + list(nvidia_modules.problems(spec))
+
+
+def _groups(spec: Spec) -> list[tuple[str, str]]:
+    want, groups = spec.accelerators, spec.accelerators.groups
+    found = []
+    if groups.inside is None:
+        return [(f"accelerators.groups.{name}", "is stated, but accelerators.groups.inside is not: nothing says what a "
+                 "group is; state inside, for example PIX for the accelerators below one switch")
+                for name in ("size", "across") if getattr(groups, name) is not None]
+    if want.relation is not None:
+        found.append(("accelerators.relation", (
+            f"is {want.relation} for every pair, and accelerators.groups tells pairs inside a group from pairs across; "
+            "keep one of them: the other one's keys are null"
+        )))  # fmt: skip
+    if groups.across is not None and within(groups.across, groups.inside):
+        found.append(("accelerators.groups.across", (
+            f"is {groups.across}, not worse than inside ({groups.inside}): such accelerators would be one group; "
+            f"expected worse than {groups.inside} ({' < '.join(RELATIONS)})"
+        )))  # fmt: skip
+    if want.count and groups.size and want.count % groups.size:
+        found.append(("accelerators.groups.size", (
+            f"is {groups.size}, and accelerators.count {want.count} is no multiple of it; state the size that every "
+            "group has, or null where they differ"
+        )))  # fmt: skip
+    return found
 
 
 def _cmdline(spec: Spec) -> list[tuple[str, str]]:

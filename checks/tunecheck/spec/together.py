@@ -13,7 +13,7 @@ __all__ = ["problems"]
 
 def problems(spec: Spec) -> list[tuple[str, str]]:
     """``(path, sentence)`` for each contradiction."""
-    return [*_mirror(spec), *_driver(spec), *_runtime(spec), *_gpu(spec)]
+    return [*_mirror(spec), *_handed_on(spec), *_driver(spec), *_runtime(spec), *_gpu(spec)]
 
 
 def _mirror(spec: Spec) -> Iterator[tuple[str, str]]:
@@ -40,10 +40,29 @@ def _driver(spec: Spec) -> Iterator[tuple[str, str]]:
                "modules are known from Ubuntu's own repository only; expected driver.source: distribution, or "
                "driver.modules: dkms")
     boards = [board(ids) for ids in spec.accelerators.pci_ids]
+    if driver.flavour != "stock" and driver.source in ("nvidia", "distribution"):
+        yield ("driver.flavour", f"is {driver.flavour}, and driver.source {driver.source} installs NVIDIA's own "
+               "modules over the patched ones; set driver.source: leave, or mirror with a repository that holds the "
+               "patched packages")
+    if driver.flavour != "stock" and boards and all(known is not None and known.p2p in ("stock", "nvlink")
+                                                    for known in boards):
+        yield ("driver.flavour", f"is {driver.flavour}, and NVIDIA's own driver allows peer-to-peer on every board of "
+               "accelerators.pci_ids; remove it")
     blackwell = bool(boards) and all(known is not None and known.architecture == "Blackwell" for known in boards)
     if blackwell and driver.version is not None and int(driver.version.partition(".")[0]) < FIRST_BLACKWELL:
         yield ("driver.version", f"is {driver.version}, which knows no Blackwell GPU, and all of "
                f"accelerators.pci_ids are; expected {FIRST_BLACKWELL} or newer, for example \"595.71.05\"")
+
+
+def _handed_on(spec: Spec) -> Iterator[tuple[str, str]]:
+    if spec.accelerators.kernel_driver != "vfio-pci":
+        return
+    if spec.iommu == "off" or "iommu=off" in spec.kernel.cmdline:
+        yield ("iommu", "is off, and vfio-pci hands no device to a virtual machine without an IOMMU; set leave, "
+               "translated or pt")
+    if spec.driver.source != "leave":
+        yield ("driver.source", f"is {spec.driver.source}, and accelerators.kernel_driver is vfio-pci: NVIDIA's driver "
+               "belongs into the virtual machines then; set driver.source: leave")
 
 
 def _runtime(spec: Spec) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ansible.module_utils.box_io import read_text
 from ansible.module_utils.receipt import load, now, remember, save
 from ansible.module_utils.tunecheck.formats.driver_set import INSTALLED_GLOBS, Want
@@ -15,6 +17,7 @@ from .rollback import driver_packages, listing
 
 __all__ = ["present"]
 
+_DGX_OS = "/etc/dgx-release"
 _NOTHING = "Nothing was written."
 
 
@@ -44,6 +47,9 @@ def present(module, manager, folder):
     want = Want(version=params["version"] or None, source=params["source"], modules=params["modules"],
                 hold=params["hold"], mirror=params["mirror"] or None,
                 mirror_fingerprint=params["mirror_fingerprint"] or None, drain=params["drain"])
+    if os.path.exists(_DGX_OS):
+        _refuse(["this is DGX OS (%s): its driver, fabric manager and NVSwitch packages are tested together, and "
+                 "DGX OS upgrades them itself; set box_spec.driver.source: leave" % _DGX_OS])
     box = read_box(module, manager, params["drain"])
     broken = manager.half_done()
     ours = (load().get("driver") or {}).get("held", [])

@@ -19,6 +19,8 @@ UNITS = (*service_env._FILES, IN_UNIT, *service_env._PLACES)
 HEALTHY_LOG = "[    0.000000] Linux version 6.12.1\n"
 MACHINES = {"switch": trees.switch, "cascaded": trees.cascaded, "direct": trees.direct, "flat": trees.flat,
             "numa": lambda: trees.two_bridges((0, 1)), "clear": lambda: trees.switch(0),
+            "pairs": lambda: trees.switches(2, 2, 2, 2, numa=(0, 0, 1, 1)), "quads": lambda: trees.switches(4, 4),
+            "strays": lambda: trees.switches(4, 3, 1),
             "one": lambda: trees.below_one_switch(1), "four": lambda: trees.below_one_switch(4),
             "eight": lambda: trees.below_one_switch(8)}
 #: NVML's code of the nearest common ancestor; 10 is one switch.
@@ -115,14 +117,17 @@ def spec_of(data: dict[str, Any]) -> Frozen | None:
     if given.get("none"):
         return None
     ids = ("10de:2bb1",) if data.get("nvidia", True) else ("1234:1111",)
-    relation = {"cascaded": "PXB", "direct": None, "numa": None, "flat": None}.get(data.get("machine", "switch"), "PIX")
+    apart = dict.fromkeys(("direct", "numa", "flat", "pairs", "quads", "strays"))
+    relation = {"cascaded": "PXB", **apart}.get(data.get("machine", "switch"), "PIX")
     base = trees.frozen(accelerators=Accelerators(pci_ids=ids, count=2, relation=relation)).spec
     changes: dict[str, Any] = {}
     for part, value in given.items():
         current = getattr(base, part)
         if dataclasses.is_dataclass(current) and isinstance(value, dict):
-            value = {key: tuple(item) if isinstance(item, list) else item for key, item in value.items()}
-            changes[part] = dataclasses.replace(current, **value)  # type: ignore[type-var]
+            changes[part] = dataclasses.replace(current, **{  # type: ignore[type-var]
+                key: tuple(item) if isinstance(item, list) else
+                dataclasses.replace(getattr(current, key), **item) if isinstance(item, dict) else item
+                for key, item in value.items()})
         else:
             changes[part] = value
     spec: Spec = dataclasses.replace(base, **changes)

@@ -1,7 +1,9 @@
 """What a check says of a machine: every case is one small file under ``cases/``, named <check>-<what>.yml.
 
 machine:   switch (two GPUs behind one switch; the default), cascaded, direct, numa (two sockets), flat (a VM);
-           clear (switch without ACS redirect: the default with measured), one, four, eight (GPUs behind one such)
+           pairs (eight GPUs behind four switches of two sockets), quads (behind two switches of one socket), strays
+           (four, three, and one on a root port); clear (switch without ACS redirect: the default with measured), one,
+           four, eight (GPUs behind one such)
 log:       the kernel log; {no permission: true}: it cannot be read; left out: a healthy one
 files:     {path: content} on top of a healthy machine; null: not present; {reason: no permission}: not readable
 config:    {"address": {mps: 128, aspm: 2, ctl: 0, ...}}: its configuration space, as in trees.config()

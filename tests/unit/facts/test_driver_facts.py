@@ -86,7 +86,8 @@ def test_a_machine_that_answers_nothing_about_its_driver() -> None:
         machine.gone("read", path, reason="timed out after 5 s")
     findings = judge(Case(gather(machine.host(), None, True)), "host")
     ours = [each for each in findings if each.id.startswith((
-        "driver-c", "driver-p", "driver-h", "driver-s", "module-f", "registry", "persist", "fabric", "gpu-z", "nccl"))]
+        "driver-c", "driver-p", "driver-h", "driver-s", "module-f", "registry", "persist", "fabric-manager",
+        "fabric-state", "gpu-z", "nccl"))]
     assert len(ours) == 11 and {each.outcome for each in ours} == {"unknown"}
 
 

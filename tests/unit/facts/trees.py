@@ -19,7 +19,8 @@ PORT = "1000:c030"
 
 
 def config(ctl: int | None = None, cap: int = 0x005F, size: int = 4096, *, port: int = 6, mps: int | None = 256,
-           able: int = 512, mrrs: int = 512, gen: int = 5, width: int = 16, aspm: int = 0, target: int = 5) -> bytes:
+           able: int = 512, mrrs: int = 512, gen: int = 5, width: int = 16, aspm: int = 0, target: int = 5,
+           relaxed: bool = True) -> bytes:
     """Configuration space of a PCI Express port (``port``: 0 endpoint, 4 root port, 5 upstream, 6 downstream); with
     ``ctl`` an ACS capability at 0x148 behind AER at 0x100. ``mps`` None: a code that means nothing."""
     data = bytearray(4096)
@@ -27,7 +28,8 @@ def config(ctl: int | None = None, cap: int = 0x005F, size: int = 4096, *, port:
     data[6] = 0x10
     data[0x34] = 0x54
     codes = {128 << code: code for code in range(6)} | {None: 7}
-    for at, value in ((0, 0x10), (2, 2 | port << 4), (4, codes[able]), (8, codes[mps] << 5 | codes[mrrs] << 12 | 0x10),
+    control = codes[mps] << 5 | codes[mrrs] << 12 | relaxed << 4
+    for at, value in ((0, 0x10), (2, 2 | port << 4), (4, codes[able]), (8, control),
                       (0x0C, gen | width << 4 | 2 << 10), (0x10, aspm), (0x12, gen | width << 4), (0x30, target)):
         data[0x54 + at:0x56 + at] = value.to_bytes(2, "little")
     following = 0x148 if ctl is not None else 0
@@ -131,6 +133,25 @@ def below_one_switch(count: int, ctl: int | None = 0) -> Machine:
     return machine
 
 
+def switches(*sizes: int, numa: tuple[int, ...] = (), ctl: int | None = 0) -> Machine:
+    """As many switches as ``sizes``, each below a host bridge of its own, with so many accelerators; ``numa``: the
+    node of each switch (one node without). A size of 1 is an accelerator on a root port."""
+    machine = Machine().file("/sys/devices/system/node/online", f"0-{max(numa)}" if numa else "0")
+    for index, size in enumerate(sizes):
+        bus, node = 0x10 * (index + 1), numa[index] if numa else 0
+        top, root = f"0000:{bus:02x}:01.0", f"pci0000:{bus:02x}"
+        machine.port(top, f"{root}/{top}", ctl)
+        if size == 1:
+            machine.gpu(f"0000:{bus + 1:02x}:00.0", f"{root}/{top}/0000:{bus + 1:02x}:00.0", node)
+            continue
+        up = f"{root}/{top}/0000:{bus + 1:02x}:00.0"
+        machine.port(f"0000:{bus + 1:02x}:00.0", up, None)
+        for number in range(size):
+            port, bdf = f"0000:{bus + 2:02x}:{number:02x}.0", f"0000:{bus + 3 + number:02x}:00.0"
+            machine.port(port, f"{up}/{port}", ctl).gpu(bdf, f"{up}/{port}/{bdf}", node)
+    return machine
+
+
 def cascaded() -> Machine:
     """PXB: the second accelerator sits behind a switch below the switch."""
     up = "pci0000:00/0000:00:04.0/0000:01:00.0"
@@ -219,6 +240,7 @@ kind: nvidia.com/gpu
 def full(machine: Machine, running: str = "", generated: str | None = None, dropin: str | None = None,
          log: str | None = "[    0.000000] Linux version 6.12.1\n") -> Machine:
     """Add everything that `tunecheck host` reads. ``log`` None: not permitted."""
+    machine.gone("realpath", "/etc/dgx-release")
     machine.file("/proc/cmdline", f"root=/dev/vda3 ro {running}\n")
     machine.file("/boot/grub/grub.cfg", GRUB_CFG % (running if generated is None else generated))
     tokens = running if dropin is None else dropin

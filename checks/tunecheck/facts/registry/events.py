@@ -43,6 +43,8 @@ def _latched(host: HostFacts) -> Fact[Any]:
 ENTRIES = (
     Entry("events.xids", "counter", "high", "none", "Xids in this boot's kernel log",
           _logged(lambda events: sum(each.count for each in events.xids))),
+    Entry("events.sxids", "counter", "high", "none", "SXids (errors of NVSwitches) in this boot's kernel log",
+          _logged(lambda events: sum(each.count for each in events.sxids))),
     Entry("events.fallen_off", "counter", "high", "none", "GPUs that fell off the bus in this boot",
           _logged(lambda events: len(events.fallen))),
     Entry("events.hung_tasks", "counter", "high", "none", "tasks that hung in this boot",

@@ -1,0 +1,49 @@
+"""In a virtual machine no remedy sends anybody to a BIOS or slot that is not there: over every case of every check."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from tests.unit.checks.machines import build, spec_of
+from tests.unit.checks.measurements import measured
+from tests.unit.checks.test_cases import CASES, check_of
+
+from tunecheck.facts.snapshot import gather
+from tunecheck.rules import ON_ITS_HOST, Case, judge
+
+_DMI = {"/sys/class/dmi/id/sys_vendor": "QEMU\n"}
+#: What only the real machine has, and the ACS settings that decide there. A guest that declares ACS is on its own.
+_REAL = re.compile(r"BIOS|[Rr]eseat|seating|riser|\bslot|airflow|Resizable BAR|one (?:PCIe )?switch\b|root complex|"
+                   r"power supply|BMC|disable_acs_redir|setpci -s", re.ASCII)
+_GUEST_KNOWS = ("x-nv-gpudirect-clique", "tensor parallel groups below one switch")
+
+
+def _findings(data: dict[str, Any], name: str) -> list[Any]:
+    if "measured" in data:
+        data = {"machine": "clear", "verb": "allreduce" if name.startswith("allreduce") else "p2p", **data}
+    data = {**data, "files": {**data.get("files", {}), **_DMI}}
+    # The profile of a guest leaves ACS alone; a spec that says otherwise is judged as it says.
+    if not data.get("spec", {}).get("none"):
+        spec = data.get("spec", {})
+        data["spec"] = {**spec, "acs": {**spec.get("acs", {}), "peer_redirect": "leave"}}
+    frozen = spec_of(data)
+    snapshot = gather(build(data), frozen.spec if frozen else None, True)
+    found = measured(data["measured"], len(snapshot.topology.devices)) if data.get("measured") is not None else None
+    return [each for each in judge(Case(snapshot, frozen, False, None, found), data.get("verb", "preflight"))
+            if each.id == check_of_name(name)]
+
+
+def check_of_name(name: str) -> str:
+    return check_of(next(path for path in CASES if path.stem == name))
+
+
+@pytest.mark.parametrize("path", [path for path in CASES if "-guest" not in path.stem], ids=lambda path: path.stem)
+def test_a_remedy_for_the_real_machine_names_the_host(path: Any) -> None:
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for finding in _findings(data, path.stem):
+        text = finding.remedy.text if finding.remedy else ""
+        if _REAL.search(text) and not any(words in text for words in _GUEST_KNOWS):
+            assert text.startswith(ON_ITS_HOST), text
