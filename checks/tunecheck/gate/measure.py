@@ -73,7 +73,8 @@ def measure(host: Host, snapshot: Snapshot, spec: Spec, kind: str, soak_seconds:
         except ImageUnfitError:
             raise
         except TrialError as error:
-            return Measured(failures={REFUSED: f"nothing was measured: {error}"}, notes={"wedged": True} if isinstance(error, Wedged) else {})
+            return Measured(failures={REFUSED: f"nothing was measured: {error}"},
+                            notes={"wedged": True} if isinstance(error, Wedged) else {})
 
     def inside() -> Measured | None:
         try:

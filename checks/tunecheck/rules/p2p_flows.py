@@ -17,8 +17,11 @@ _FIX = Remedy("known of Broadcom PEX890xx under two root ports: keep tensor para
 def judge(case: Case) -> Iterator[Finding]:
     found = unmeasured(case, _ID)
     flows = measured(case).find("flows")
+    few, quick = len(chosen(case)) == 2, measured(case).notes.get("quick")
     if found or not flows:
-        yield found or _not_measured(case)
+        yield found or Finding(_ID, "flows", "skip" if few or quick else "unknown", "behaviour", "two GPUs: their "
+                               "both-ways figure says it (p2p-duplex)" if few else "left out of the quick measurement; "
+                               "preflight --full has it" if quick else "several flows at once were not measured")
         return
     alone = middle([each for each, _ in one_way(case)])
     for each in flows:
@@ -30,11 +33,3 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"{share:.2f} x one alone{': posted writes collapse' if outcome == 'fail' else ''}",
                       f"{share:.2f}", f"{_COLLAPSE if each.what == 'collapse' else _LITTLE} x or more", (each.method,),
                       None if outcome == "pass" else _FIX)
-
-
-def _not_measured(case: Case) -> Finding:
-    why = "two GPUs: their both-ways figure says it (p2p-duplex)" if len(chosen(case)) == 2 else \
-        "several flows at once are left out when it is quick; tunecheck preflight --full measures them"
-    known = len(chosen(case)) == 2 or measured(case).notes.get("quick")
-    return Finding(_ID, "flows", "skip" if known else "unknown", "behaviour", why if known else "several flows at once "
-                   "were not measured")
