@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..trials.measured import REFUSED
 from .finding import Case, Finding, Remedy
 from .pair_figures import measured
 from .reduce_figures import attributed
@@ -31,7 +30,6 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"{hang.aftermath.verdict}: {hang.aftermath.text}{kept}", hang.aftermath.verdict,
                       "progress all the time", (), fix)
     if not found.hangs:
-        failed = "; ".join(text if name == REFUSED else f"not to the end: {name}: {text}"
-                           for name, text in found.failures.items())
+        failed = found.unfinished
         yield Finding(_ID, "trials", "unknown" if failed else "pass" if found.figures else "skip", "behaviour",
                       failed or ("no trial hung" if found.figures else "no trial ran"))

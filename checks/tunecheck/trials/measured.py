@@ -75,6 +75,14 @@ class Measured:
     failures: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def unfinished(self) -> str:
+        """Why it was not begun, or did not get to its end without a hang; "" where it did."""
+        if REFUSED in self.failures:
+            return self.failures[REFUSED]
+        named = "; ".join(f"{name}: {text}" for name, text in self.failures.items())
+        return f"not to the end: {named}" if named else ""
+
     def find(self, trial: str, what: str | None = None) -> tuple[Measurement, ...]:
         return tuple(each for each in self.figures if each.trial == trial and what in (None, each.what))
 
