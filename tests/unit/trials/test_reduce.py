@@ -42,6 +42,29 @@ def test_healthy_ranks(machine: Machines, count: int, sizes: tuple[int, ...]) ->
     assert of_kind(outcome, 0, "nccl")[0]["version"] == 22809
 
 
+def test_what_a_brief_fake_leaves_out_changes_nothing(machine: Machines) -> None:
+    """A graph that repeats an all-reduce computes it twice (lab/standins/gpu/cuda.c): same sums, times and faults."""
+    figures = []
+    for brief in (0, 1):
+        outcome = machine(3, cuda=f"brief={brief}", nccl="us=10 wrong=1,100").ranks((8, 8192))
+        assert outcome.complete, outcome
+        assert [[each["wrong"] for each in of_kind(outcome, rank, "nccl") if "size" in each] for rank in range(3)] == [
+            [False, False], [True, True], [False, False]]
+        assert not any(each["wrong"] for rank in range(3) for each in of_kind(outcome, rank, "own"))
+        figures.append([(each["size"], each["microseconds"], each["p50_ns"], each["p99_ns"])
+                        for each in of_kind(outcome, 0, "own")])
+    assert figures[0] == figures[1]
+    lost = machine(cuda="brief=1 lost=0,1,300").ranks((8,), nccl=False)
+    assert [each.get("gave_up", False) for each in of_kind(lost, 1, "own")] == [True]
+
+
+def test_large_messages_are_those_that_fit_into_every_gpu(machine: Machines) -> None:
+    for mib, fit in ((96, [4 << 20, 16 << 20]), (95, [4 << 20]), (64, [])):
+        outcome = machine(cuda=f"mib={mib} brief=1").run("reduce", 2, sizes=[8], large=[4 << 20, 16 << 20, 64 << 20])
+        assert outcome.complete, outcome
+        assert [each["size"] for each in of_kind(outcome, 1, "bus")] == fit
+
+
 def test_a_tail_shows_in_the_distribution(machine: Machines) -> None:
     own = of_kind(machine(cuda="tail=5").ranks((8,), nccl=False), 0, "own")[0]
     assert own["p50_ns"] == pytest.approx(1400, abs=1) and own["p99_ns"] == pytest.approx(7000, abs=5)

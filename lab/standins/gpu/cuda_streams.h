@@ -7,6 +7,8 @@
 static int run_one(operation *op, int which)
 {
     int code = OK;
+    if (op->again)
+        return repeat(op, which);
     switch (op->kind) {
     case KERNEL: return run_kernel(op, which);
     case COPY:
@@ -104,6 +106,35 @@ static int queue(stream *on, const operation *given)
     pthread_cond_broadcast(&on->changed);
     pthread_mutex_unlock(&on->mutex);
     return OK;
+}
+
+static int same(const operation *a, const operation *b)
+{
+    return a->kind == b->kind && a->name == b->name && a->function == b->function && a->user == b->user
+           && !memcmp(a->value, b->value, sizeof a->value) && !memcmp(a->scratch, b->scratch, sizeof a->scratch);
+}
+
+/* All but the first and the last all-reduce of a run of equal ones, an even number: tc_reduce and its peers change
+ * between two halves of their memory, and those that compute must keep doing so. Stamps write nothing that counts. */
+static void mark_repeats(graph *of)
+{
+    for (operation *first = of->first; first;) {
+        operation *run[4096];
+        int length = 0;
+        operation *op = first;
+        for (; op && length < 4096; op = op->next) {
+            if (op->kind == DELAY || (op->kind == KERNEL && op->name == STAMP))
+                continue;
+            int reduces = op->kind == HOST ? repeatable && op->function == repeatable
+                          : op->kind == KERNEL && op->name == REDUCE;
+            if (!reduces || (length && !same(run[0], op)))
+                break;
+            run[length++] = op;
+        }
+        for (int i = 1; i < length - 1 - length % 2; i++)
+            run[i]->again = 1;
+        first = length ? op : first->next;
+    }
 }
 
 static int drained(stream *which, int wait)

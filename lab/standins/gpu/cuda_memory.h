@@ -1,7 +1,8 @@
 /* Part of cuda.c: what a machine is made of, and its memory. */
 #ifndef CUDA_MEMORY_H
 #define CUDA_MEMORY_H
-#include "words.h"
+#include "faults.h"
+#include "driver.h"
 
 enum { OK, INVALID, NO_MEMORY, NO_CONTEXT = 201, NO_PEER = 217, BAD_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
        ILLEGAL_ADDRESS = 700, PEER_ALREADY = 704, PEER_NOT = 705, UNSUPPORTED_IN_CAPTURE = 900 };
@@ -16,6 +17,10 @@ static const char *const names[NAMES] = {"tc_fill", "tc_check", "tc_copy", "tc_c
 static const unsigned char parameters[NAMES][11] = {{8, 8, 4}, {8, 8, 4, 8}, {8, 8, 8, 4}, {8, 4, 4, 8},
                                                     {8, 8, 4, 4, 4, 4, 8, 8}, {8, 8, 64, 4, 4, 4, 4, 8, 8, 8},
                                                     {8, 4}};
+/* A box's machine is small and emulated: buffers of 16 MiB, which a trial takes where 96 are free. */
+#define MIB ((size_t)number("mib", on_a_box ? 96 : 256) << 20)
+#define BRIEF (number("brief", on_a_box) != 0)
+
 typedef struct operation {
     struct operation *next;
     enum kind kind;
@@ -29,6 +34,7 @@ typedef struct operation {
     void (*function)(void *);
     void *user;
     double length, end;         /* of the model, ns */
+    int again;                  /* of a graph: what the one before did, with nothing in between that could change it */
 } operation;
 typedef struct graph { operation *first, *last; } graph;
 typedef struct stream {
@@ -40,12 +46,13 @@ typedef struct stream {
     graph *graph;
     double clock;
 } stream;
-typedef struct gpu { int index; atomic_int broken; size_t used; stream *legacy; } gpu;
+typedef struct gpu { int index, held; atomic_int broken; size_t used; stream *legacy; } gpu;
 typedef struct block { struct block *next; char *at; size_t size; int gpu, descriptor, opened; } block;
 typedef struct function { int gpu; enum name name; } function;
 typedef struct handle { int pid, descriptor, gpu, magic; u64 size; } handle;
 
 static gpu gpus[GPUS];
+static place places[GPUS];      /* on a box; else the boards are made up */
 static int count;
 static __thread gpu *current;
 static block *blocks;
@@ -56,8 +63,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((constructor)) static void begin(void)
 {
-    read_words("FAKE_CUDA");
-    count = (int)number("gpus", 2);
+    read_words("FAKE_CUDA", "cuda");
+    count = on_a_box ? places_of_the_module(places, GPUS) : (int)number("gpus", 2);
     if (count > GPUS)
         count = GPUS;
     for (int i = 0; i < GPUS; i++)
