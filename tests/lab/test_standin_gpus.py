@@ -1,5 +1,5 @@
-"""The real trials on the demo's box: stand-in modules and libraries, real processes, real containers. What they measure is
-a model's; that they measure, judge and find a fault is real. The tests follow each other on one VM."""
+"""The real trials on the demo's box: stand-in modules and libraries, real processes, real containers. The figures are a
+model's; that they are measured and judged, and that a fault is found, is real. The tests follow each other on one VM."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_kernel_module_and_libraries_tell_of_the_same_boards(lab: Box) -> None:
     assert lab.ssh("ls /sys/bus/pci/drivers/nvidia").split()[:2] == list(GPUS)
     assert lab.ssh("nvidia-smi topo -m").splitlines()[1].split() == ["GPU0", "X", "PIX"]
     assert standin_gpus.VERSION in lab.ssh("cat /proc/driver/nvidia/version")
-    assert lab.ssh("cat /sys/module/nvidia_uvm/parameters/uvm_disable_hmm").strip() == "1", "the role's, after its reboot"
+    assert lab.ssh("cat /sys/module/nvidia_uvm/parameters/uvm_disable_hmm").strip() == "1", "the role's, by its reboot"
 
 
 def test_preflight_passes(lab: Box) -> None:
@@ -122,5 +122,5 @@ def test_another_card_and_another_driver(lab: Box) -> None:
     assert before[0] == after[0] and before[1] != after[1]
     lab.ssh("tunecheck-standin driver 596.10.01")
     assert "596.10.01" in lab.ssh("cat /proc/driver/nvidia/version") and "596.10.01" in lab.ssh("nvidia-smi")
-    code, report, _ = tunecheck(lab, "preflight")
+    report = tunecheck(lab, "preflight")[1]
     assert {each["outcome"] for each in findings(report, "driver-coherence")} == {"pass"}, report

@@ -7,8 +7,9 @@
  * "any" of them, kernels by name on GPU A, and "peer": copies by engine or SM with peer access from A to B.
  *   gpus=N mib=N sms=N   so many GPUs (2) with so much memory (256) and SMs (4); 0000:03:00.0 and up, one bus each.
  *                        On a box: those of the kernel module, 96 MiB and one SM each
- *   brief=1              a graph that repeats one all-reduce computes the first and the last of them: nothing changes in
- *                        between, so what they leave is the same, to the bit. On a box, unless brief=0
+ *   brief=1              a graph that repeats one all-reduce computes the first and the last of them, and a copy that was
+ *                        made before is not made again: nothing changed in between, so what they leave is the same, to
+ *                        the bit. On a box, unless brief=0
  *   gbs=X host_gbs=X     GB/s with peer access (50), and through the host (10)
  *   link=A,B,X           GB/s from A to B
  *   host=A,B             copies from A to B go through the host in silence: right, at a tenth of the speed
@@ -351,10 +352,17 @@ int cuGraphInstantiateWithFlags(graph **executable, graph *given, u64 flags)
 int cuGraphLaunch(graph *which, stream *on)
 {
     HERE();
-    int code = OK;
-    for (const operation *op = which->first; op && !code; op = op->next)
-        code = queue(stream_of(on), op);
-    return code;
+    operation *first = NULL, **end = &first, *last = NULL;
+    on = stream_of(on);
+    if (on->capturing)
+        return UNSUPPORTED_IN_CAPTURE;
+    for (const operation *op = which->first; op; op = op->next) {
+        *end = last = timed(on, op);
+        end = &last->next;
+    }
+    if (first)
+        append(on, first, last);
+    return OK;
 }
 
 int cuLaunchHostFunc(stream *on, void (*run)(void *), void *user)
@@ -413,9 +421,10 @@ int cuCtxDisablePeerAccess(gpu *other)
 int cuIpcGetMemHandle(handle *made, u64 address)
 {
     HERE();
-    const block *found = block_of((void *)address);
+    block *found = block_of((void *)address);
     if (!found || found->opened)
         return INVALID;
+    found->exported = 1;
     memset(made, 0, 64);
     *made = (handle){getpid(), found->descriptor, found->gpu, 0x7fa4e, found->size};
     return OK;

@@ -183,6 +183,9 @@ static int run_kernel(const operation *op, int which)
         return code;
     if (!may(op, which))
         return ILLEGAL_ADDRESS;
+    if (op->name != COPY_BY_SM)
+        for (int i = 0; i < 10; i++)    /* whatever it was given, it may have written */
+            wrote((void *)v[i]);
     if (op->name == FILL)
         fill((u32 *)v[0], v[1], (u32)v[2]);
     else if (op->name == CHECK)

@@ -4,18 +4,23 @@
  * Words of FAKE_NCCL or /etc/tunecheck-standin/nccl (words.h). Sites of faults (faults.h) are the functions, and "reduce":
  * an all-reduce that runs, on rank A.
  *   us=X gbs=X        an all-reduce takes X us (20) + its bytes by the bus bandwidth X in GB/s (100)
+ *   staged=X          with NCCL_P2P_DISABLE=1 X times as long (1; on a box 3)
  *   wrong=RANK,N      from this rank's N-th all-reduce on, the first element of its result is wrong
  *   p2p=1             faults are there only without NCCL_P2P_DISABLE=1
  */
 #include "faults.h"
+#include "bytes.h"
 #include "half.h"
 #include <dlfcn.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
 
 enum { OK, UNHANDLED_CUDA, SYSTEM_ERROR, INTERNAL_ERROR, INVALID_ARGUMENT };
 enum { RANKS = 8, PART = 1 << 20, PLACES = 3 };
 /* A rank may be one round ahead of a reader who still looks at this round's data and at that before: three places. */
 typedef struct room {
     atomic_int joined;
+    _Atomic u32 bell;           /* rung at each arrival: waiting by polling costs an emulated machine more than the work */
     _Atomic u64 arrived[RANKS];
     char data[PLACES][RANKS][PART];
 } room;
@@ -32,6 +37,7 @@ typedef struct communicator {
 
 static int (*on_stream)(void *, void (*)(void *), void *);
 static int (*takes)(void *, double);
+static double slower = 1;
 static int (*repeats)(void (*)(void *), void (*)(void *));
 static void run(void *argument);
 static void count(void *argument);
@@ -40,6 +46,7 @@ __attribute__((constructor)) static void begin(void)
 {
     const char *disabled = getenv("NCCL_P2P_DISABLE");
     read_words("FAKE_NCCL", "nccl");
+    slower = disabled && !strcmp(disabled, "1") ? number("staged", on_a_box ? 3 : 1) : 1;
     if (word("p2p") && disabled && !strcmp(disabled, "1"))
         for (int i = 0; i < word_count; i++)
             if (!strcmp(words[i].name, "at") || !strcmp(words[i].name, "wrong"))
@@ -98,7 +105,7 @@ static int as_before(const communicator *own, size_t size)
     if (own->size != size)
         return 0;
     for (int rank = 0; rank < own->ranks; rank++)
-        if (memcmp(here->data[own->round % PLACES][rank], here->data[(own->round - 1) % PLACES][rank], size))
+        if (!equal_bytes(here->data[own->round % PLACES][rank], here->data[(own->round - 1) % PLACES][rank], size))
             return 0;
     return 1;
 }
@@ -110,11 +117,28 @@ static void sum(communicator *own, size_t size)
     for (int rank = 0; rank < own->ranks; rank++) {
         const char *theirs = own->room->data[own->round % PLACES][rank];
         if (rank == 0)
-            memcpy(own->sum, theirs, size);
+            copy_bytes(own->sum, theirs, size);
         else
             add_halves((uint16_t *)own->sum, (const uint16_t *)theirs, size / 2);
     }
     own->size = size;
+}
+
+static void arrive(room *here, int rank, u64 round)
+{
+    here->arrived[rank] = round;
+    here->bell++;
+    syscall(SYS_futex, &here->bell, FUTEX_WAKE, RANKS, NULL, NULL, 0);
+}
+
+static void await(room *here, int rank, u64 round)
+{
+    for (;;) {
+        u32 heard = here->bell;
+        if (here->arrived[rank] >= round)
+            return;
+        syscall(SYS_futex, &here->bell, FUTEX_WAIT, heard, NULL, NULL, 0);
+    }
 }
 
 static void run(void *argument)
@@ -125,13 +149,12 @@ static void run(void *argument)
     for (size_t at = 0; at < todo->size; at += PART) {
         size_t size = todo->size - at < PART ? todo->size - at : PART;
         u64 round = ++own->round;
-        memcpy(own->room->data[round % PLACES][own->rank], todo->from + at, size);
-        own->room->arrived[own->rank] = round;
+        copy_bytes(own->room->data[round % PLACES][own->rank], todo->from + at, size);
+        arrive(own->room, own->rank, round);
         for (int rank = 0; rank < own->ranks; rank++)
-            for (u64 turns = 0; own->room->arrived[rank] < round;)
-                patience(&turns);
+            await(own->room, rank, round);
         sum(own, size);
-        memcpy(todo->to + at, own->sum, size);
+        copy_bytes(todo->to + at, own->sum, size);
     }
     int who = -1;
     double from = 0;
@@ -172,7 +195,7 @@ int ncclAllReduce(const void *from, void *to, size_t elements, int type, int ope
         return INVALID_ARGUMENT;
     work *todo = work_of(of, from, to, elements * 2);
     double share = 2 * ((double)of->ranks - 1) / of->ranks;
-    if (takes(stream, number("us", 20) * 1000 + (double)todo->size * share / number("gbs", 100)))
+    if (takes(stream, slower * (number("us", 20) * 1000 + (double)todo->size * share / number("gbs", 100))))
         return UNHANDLED_CUDA;
     return on_stream(stream, run, todo) ? UNHANDLED_CUDA : OK;
 }

@@ -1,4 +1,4 @@
-"""A machine with two boards that are not there: a sysfs of links in a folder, and lab/standins/gpu/nvml.c as its library.
+"""A machine with two boards that are not there: a sysfs of links in a folder, lab/standins/gpu/nvml.c as its library.
 
 Run as a program (dlopen reads LD_LIBRARY_PATH when a process starts), it is `tunecheck` on that machine:
     nvml_box.py FOLDER NVML_DEADLINE ARGUMENTS...

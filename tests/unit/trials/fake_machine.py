@@ -21,8 +21,8 @@ LIMITS = {**PHASES, "soak": 3.0}
 
 @dataclass(frozen=True)
 class Machine:
-    """``cuda`` and ``nccl`` are words of FAKE_CUDA and FAKE_NCCL (lab/standins/gpu). The libraries are in the path of the
-    workers only: this process never loads them."""
+    """``cuda`` and ``nccl`` are words of FAKE_CUDA and FAKE_NCCL (lab/standins/gpu). The libraries are in the path of
+    the workers only: this process never loads them."""
 
     libraries: Path
     folder: Path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,6 +24,12 @@ def of_kind(outcome: Outcome, rank: int, kind: str) -> list[dict[str, Any]]:
 def roles(outcome: Outcome) -> tuple[tuple[int, ...], tuple[int, ...]]:
     assert outcome.stall is not None, outcome
     return outcome.stall.role("culprit"), outcome.stall.role("victim")
+
+
+def apart(box: Machine, name: str) -> Machine:
+    """The same machine with a folder of its own: its ranks find no file of an earlier run."""
+    (box.folder / name).mkdir()
+    return replace(box, folder=box.folder / name)
 
 
 @pytest.mark.parametrize(("count", "sizes"), [(2, (8, 65536)), (4, (8192,)), (8, (256,))])
@@ -46,7 +53,7 @@ def test_what_a_brief_fake_leaves_out_changes_nothing(machine: Machines) -> None
     """A graph that repeats an all-reduce computes it twice (lab/standins/gpu/cuda.c): same sums, times and faults."""
     figures = []
     for brief in (0, 1):
-        outcome = machine(3, cuda=f"brief={brief}", nccl="us=10 wrong=1,100").ranks((8, 8192))
+        outcome = apart(machine(3, cuda=f"brief={brief}", nccl="us=10 wrong=1,100"), f"brief{brief}").ranks((8, 8192))
         assert outcome.complete, outcome
         assert [[each["wrong"] for each in of_kind(outcome, rank, "nccl") if "size" in each] for rank in range(3)] == [
             [False, False], [True, True], [False, False]]
@@ -54,13 +61,14 @@ def test_what_a_brief_fake_leaves_out_changes_nothing(machine: Machines) -> None
         figures.append([(each["size"], each["microseconds"], each["p50_ns"], each["p99_ns"])
                         for each in of_kind(outcome, 0, "own")])
     assert figures[0] == figures[1]
-    lost = machine(cuda="brief=1 lost=0,1,300").ranks((8,), nccl=False)
+    lost = apart(machine(cuda="brief=1 lost=0,1,300"), "lost").ranks((8,), nccl=False)
     assert [each.get("gave_up", False) for each in of_kind(lost, 1, "own")] == [True]
 
 
 def test_large_messages_are_those_that_fit_into_every_gpu(machine: Machines) -> None:
     for mib, fit in ((96, [4 << 20, 16 << 20]), (95, [4 << 20]), (64, [])):
-        outcome = machine(cuda=f"mib={mib} brief=1").run("reduce", 2, sizes=[8], large=[4 << 20, 16 << 20, 64 << 20])
+        box = apart(machine(cuda=f"mib={mib} brief=1"), f"mib{mib}")
+        outcome = box.run("reduce", 2, sizes=[8], large=[4 << 20, 16 << 20, 64 << 20])
         assert outcome.complete, outcome
         assert [each["size"] for each in of_kind(outcome, 1, "bus")] == fit
 
