@@ -1,5 +1,5 @@
 """The real trials on the demo's box: stand-in modules and libraries, real processes, real containers. The figures are a
-model's; that they are measured and judged, and that a fault is found, is real. The tests follow each other on one VM."""
+model's; that they are measured and judged, and that a fault is found, is real. The tests follow each other on a VM."""
 
 from __future__ import annotations
 

@@ -380,6 +380,13 @@ int fakeDelay(stream *on, double nanoseconds)
     return queue(stream_of(on), &op);
 }
 
+/* Nor this: how often this process has changed the block of an address, but for what host functions did. */
+u64 fakeVersion(const void *address)
+{
+    const block *found = block_of(address);
+    return found ? found->written : 0;
+}
+
 /* Nor this: which of its host functions need not compute again what they just did, and what to call instead. */
 int fakeRepeatable(void (*run)(void *), void (*instead)(void *))
 {
