@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from lab import engine, image, needs, paths, recipe, tree
+from lab import engine, image, needs, paths, recipe, standin_gpus, tree
 from lab.errors import LabError
 from lab.say import say
 
@@ -43,6 +43,7 @@ def build_as_root(layer: recipe.Layer) -> None:
             if layer is recipe.SERVING:
                 brought = work / "brought"
                 engine.bring(brought, log)
+                standin_gpus.bring(brought / "gpus")
             code, output = tree.enter(root, ["sh", "/root/layer.sh", release, *packages], brought)
             log.write(output.encode())
             if code != 0:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab import standin_gpus
+
 SUITE = "trixie"
 # The generic kernel: Debian's cloud kernel lacks the IOMMU drivers.
 PACKAGES = (
@@ -50,11 +52,11 @@ DRIVERS = Layer(
      "unattended-upgrades", "mokutil", "uidmap"),
     _HERE / "drivers.sh", 140,
 )  # fmt: skip
-#: What the demo needs: podman, an engine's image as an archive, its model (engine.py).
+#: What the demo needs: podman, an engine's image as an archive, its model (engine.py), stand-in GPUs.
 SERVING = Layer(
-    "serving", ("podman", "crun", "nftables", "curl"), _HERE / "serving.sh", 75,
+    "serving", ("podman", "crun", "nftables", "curl"), _HERE / "serving.sh", 165,
     (_HERE / "engine.py", _HERE / "engine/llama_server.py", _HERE / "engine/llama-server",
-     _HERE.parent / "tests/fixtures/engine/tiny.gguf"),
+     _HERE.parent / "tests/fixtures/engine/tiny.gguf", *standin_gpus.FILES),
     tuple(re.findall(r'"xllamacpp==([^"]+)"', (_HERE.parent / "pyproject.toml").read_text())),
 )
 LAYERS = {layer.name: layer for layer in (DRIVERS, SERVING)}

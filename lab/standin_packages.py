@@ -8,15 +8,15 @@ Not real: anything that would touch a GPU. Names and dependencies: NVIDIA's debi
 from __future__ import annotations
 
 import functools
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
+from lab import standin_gpus
 from lab.apt_repo import Link, Package
 from lab.errors import LabError
 
-_HERE = Path(__file__).resolve().parent / "standins"
+_HERE = standin_gpus.STANDINS
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 #: Packages of one driver version: what tunecheck.formats.driver_packages has for NVIDIA's debian13 (a test compares).
 DRIVER = (
@@ -43,10 +43,6 @@ _DEPENDS = {
     "nvidia-container-toolkit": "nvidia-container-toolkit-base (= {v}), libnvidia-container-tools (= {v})",
     "libnvidia-container-tools": "libnvidia-container1 (>= {v})",
 }  # fmt: skip
-# Without debug information (and what pahole makes of it) a build takes two thirds of the time, which counts where
-# nothing runs natively.
-_MAKEFILE = ("modules:\n\t$(MAKE) -C /lib/modules/$(KERNEL_UNAME)/build M=$(CURDIR) KCFLAGS=-g0 "
-             "CONFIG_DEBUG_INFO_BTF_MODULES= modules\n")  # fmt: skip
 
 
 def driver(version: str, names: tuple[str, ...] = DRIVER, mismatch: bool = False) -> list[Package]:
@@ -136,10 +132,9 @@ def _dkms(name: str, upstream: str, version: str, fields: dict[str, str], mismat
     source = f"/usr/src/nvidia-{upstream}"
     files: dict[str, str | bytes | Link] = {
         f"{source}/dkms.conf": conf,
-        f"{source}/Makefile": _MAKEFILE,
-        f"{source}/Kbuild": f"obj-m := nvidia.o nvidia-uvm.o\nccflags-y := {flags}\n",
-        f"{source}/nvidia.c": (_HERE / "nvidia.c").read_text(),
-        f"{source}/nvidia-uvm.c": (_HERE / "nvidia-uvm.c").read_text(),
+        f"{source}/Makefile": standin_gpus.MAKEFILE,
+        f"{source}/Kbuild": standin_gpus.KBUILD.format(flags=flags),
+        **{f"{source}/{name}": (_HERE / name).read_text() for name in standin_gpus.MODULES},
     }
     # As dh_dkms writes them (Debian's nvidia-open-kernel-dkms 550.163.01-4~bpo13+1, read 2026-11-21).
     configure = ('#!/bin/sh\nset -e\n[ "$1" != configure ] || '
@@ -152,17 +147,17 @@ def _dkms(name: str, upstream: str, version: str, fields: dict[str, str], mismat
 @functools.cache
 def _library(soname: str, version: str) -> bytes:
     """Compile the library: NVML's stand-in for libnvidia-ml, else one that holds nothing but its soname."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        raise LabError("the stand-in libraries need a C compiler; run: apt-get install gcc libc6-dev")
     with tempfile.TemporaryDirectory(prefix="tc-so-") as folder:
+        target = Path(folder, f"{soname.rpartition('.')[0]}.{version}")
+        if soname.startswith("libnvidia-ml."):
+            return standin_gpus.library("nvml.c", target, soname).read_bytes()
+        compiler = standin_gpus.compiler()
+        if compiler is None:
+            raise LabError("the stand-in libraries need a C compiler; run: apt-get install gcc libc6-dev")
         source = Path(folder, "empty.c")
         source.write_text(f'const char version[] = "{version}";\n')
-        if soname.startswith("libnvidia-ml."):
-            source = _HERE / "nvml.c"
-        target = Path(folder, soname)
-        done = subprocess.run([compiler, "-shared", "-fPIC", "-s", f'-DVERSION="{version}"', f"-Wl,-soname,{soname}",
-                               "-o", str(target), str(source)], capture_output=True, text=True, timeout=60)  # fmt: skip
+        done = subprocess.run([compiler, "-shared", "-fPIC", "-s", f"-Wl,-soname,{soname}", "-o", str(target),
+                               str(source)], capture_output=True, text=True, timeout=60)  # fmt: skip
         if done.returncode != 0:
             raise LabError(f"compiling {soname} failed: {done.stderr.strip()}")
         return target.read_bytes()

@@ -79,13 +79,15 @@ def addresses(host: Host, wanted: Collection[str]) -> Fact[tuple[str, ...]]:
     return known(tuple(found), DEVICES)
 
 
-def of_nvidia(host: Host) -> tuple[str, ...] | None:
-    """Every device of NVIDIA's in the tree, and those whose vendor cannot be read; None where they cannot be listed."""
+def of_nvidia(host: Host, wanted: Collection[str] = ()) -> tuple[str, ...] | None:
+    """Every device of NVIDIA's in the tree, and those whose vendor cannot be read; None where they cannot be listed.
+    ``wanted``: what the spec calls an accelerator counts as well, whoever made it."""
     try:
         names = [name for name in host.list(DEVICES) if BDF.match(name)]
     except Unreadable:
         return None
-    return tuple(name for name in sorted(names, key=bdf_key) if _hex(host, name, "vendor") in (_NVIDIA, ""))
+    return tuple(name for name in sorted(names, key=bdf_key)
+                 if _hex(host, name, "vendor") in (_NVIDIA, "") or _ids(host, name) in wanted)
 
 
 def of_the_driver(host: Host) -> tuple[str, ...]:

@@ -49,9 +49,9 @@ class Candidate:
 @dataclass(frozen=True)
 class Topology:
     """``bridges`` holds every port above an accelerator, in address order of the tree; ``names`` are parallel to
-    ``accelerators``. ``listed``: every device of NVIDIA's in the PCI tree, None where that cannot be listed;
-    ``unlisted``: GPUs that the driver has and the tree has not. ``doubt``: why the tree may be less than there is, or
-    ""; ``unidentified``: devices that may be accelerators, or not."""
+    ``accelerators``. ``listed``: every device of NVIDIA's and of the spec's ids in the PCI tree, None where that cannot
+    be listed; ``unlisted``: GPUs that the driver has and the tree has not. ``doubt``: why the tree may be less than
+    there is, or ""; ``unidentified``: devices that may be accelerators, or not."""
 
     accelerators: Fact[tuple[pci.Device, ...]]
     names: tuple[str, ...]
@@ -111,7 +111,7 @@ def topology(host: Host, wanted: tuple[str, ...]) -> Topology:
     bridges = {bdf: pci.device(host, bdf) for bdf in sorted(above, key=pci.bdf_key)}
     nodes = _numa_nodes(text(host, _NODES)) if devices else 1
     pairs = tuple(_pair(a, b, devices, nodes) for a, b in combinations(range(len(devices)), 2))
-    listed = pci.of_nvidia(host)
+    listed = pci.of_nvidia(host, wanted)
     return Topology(found, tuple(pci.display_name(host, device) for device in devices), bridges, pairs, listed,
                     tuple(bdf for bdf in pci.of_the_driver(host) if listed is not None and bdf not in listed),
                     doubt(host, pci.DEVICES), tuple(_candidate(host, fact) for fact in

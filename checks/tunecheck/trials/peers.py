@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from ..errors import TrialError
 from .cuda import Cuda, CudaError, Device
 
-__all__ = ["Gpu", "Peers", "Wrong"]
+__all__ = ["SPARE", "Gpu", "Peers", "Wrong"]
 
 SIZE = 512 << 20
 _SMALLEST = 16 << 20
+#: What is left free beside the buffers of a trial: for its own small ones, and for the driver.
+SPARE = 64 << 20
 _OUT_OF_MEMORY = 2
 
 
@@ -104,11 +106,11 @@ def fitting(cuda: Cuda, devices: list[Device], size: int) -> int:
     for device in devices:
         device.use()
         free.append(cuda.memory()[0])
-    while size * 2 + (64 << 20) > min(free) and size > _SMALLEST:
+    while size * 2 + SPARE > min(free) and size > _SMALLEST:
         size //= 2
-    if size * 2 + (64 << 20) > min(free):
+    if size * 2 + SPARE > min(free):
         raise TrialError(f"out of memory: {min(free) >> 20} MiB are free on one GPU, a trial needs "
-                         f"{(size * 2 >> 20) + 64} MiB; stop what uses it")
+                         f"{size * 2 + SPARE >> 20} MiB; stop what uses it")
     return size
 
 

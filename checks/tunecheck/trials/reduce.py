@@ -10,12 +10,14 @@ import ctypes
 import statistics
 import struct
 from array import array
+from collections.abc import Sequence
 from ctypes import c_uint, c_ulonglong
 from itertools import pairwise
 
 from .cuda import Cuda, Device
 from .meeting import Meeting
 from .nccl import Nccl, NcclMissingError
+from .peers import SPARE
 from .worker import Context
 
 __all__ = ["HALF_OF", "Rank", "run"]
@@ -44,12 +46,14 @@ class Rank:
         context.beat.phase("driver")
         self.cuda = Cuda()
         self.device = Device(self.cuda, given["ordinals"][self.rank])
+        context.beat.phase("join")
+        self.large = self._fitting(given.get("large", _LARGE))
         context.beat.phase("memory")
         self.slots = _LARGEST_OWN // 8
         self.scratch = self.device.alloc(2 * self.ranks * self.slots * 16)
         self.control = self.device.alloc(4096)
         self.stamps = self.device.alloc(_RING * 8)
-        self.size = max([_LARGEST_OWN, *given.get("large", _LARGE)])
+        self.size = max([_LARGEST_OWN, *self.large])
         self.input, self.output = self.device.alloc(self.size), self.device.alloc(self.size)
         self.device.memset(self.scratch, 0, 2 * self.ranks * self.slots * 16)
         self.device.memset(self.control, 0, 4096)
@@ -62,6 +66,13 @@ class Rank:
         for rank, handle in enumerate(handles):
             self.peers.scratch[rank] = self.scratch if rank == self.rank else self.device.open(handle)
         self.meeting.exchange("open")
+
+    def _fitting(self, sizes: Sequence[int]) -> list[int]:
+        """Those whose two buffers fit into the fullest GPU's free memory: all ranks must make the same all-reduces."""
+        self.device.use()
+        told = self.meeting.exchange("memory", str(self.cuda.memory()[0]).encode())
+        free = min(map(int, told))
+        return [size for size in sizes if size * 2 + SPARE <= free]
 
     def values(self, count: int) -> bytes:
         """This rank's input: halves that are small whole numbers and differ by rank and place."""
@@ -120,7 +131,7 @@ def run(context: Context) -> None:
         library.all_reduce(rank.input, rank.output, size // 2, communicator, rank.device.stream)
 
     _small(rank, "nccl", reduce, sizes)
-    for size in context.parameters.get("large", _LARGE):
+    for size in rank.large:
         _large(rank, size, reduce)
     if context.parameters.get("soak_seconds"):
         from .soak import soak  # it needs this module

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.facts.trees import GPU, Machine, cascaded, direct, flat, switch, two_bridges
+from tests.unit.facts.trees import GPU, PCI, Machine, cascaded, direct, flat, switch, two_bridges
 
 from tunecheck.facts.topology import topology
 from tunecheck.formats.topology import chain, path_bridges
@@ -81,3 +81,15 @@ def test_captured_machines(name: str, count: int, ports: int) -> None:
     chains = [chain(line[2]) for line in lines]
     assert len(chains) == count
     assert len(path_bridges(chains[0], chains[1])) == ports
+
+
+def test_a_gpu_of_the_driver_is_in_the_tree_where_the_spec_names_its_id() -> None:
+    """The lab's stand-ins are QEMU's functions, and its driver has them: the tree lacks none."""
+    machine = switch()
+    boards = ["0000:03:00.0", "0000:04:00.0"]
+    for bdf in boards:
+        machine.file(f"{PCI}/{bdf}/vendor", "0x1234\n").file(f"{PCI}/{bdf}/device", "0x1111\n")
+    machine.lists["/proc/driver/nvidia/gpus"] = boards
+    host = machine.host()
+    assert topology(host, ("1234:1111",)).unlisted == ()
+    assert topology(host, ()).unlisted == tuple(boards)

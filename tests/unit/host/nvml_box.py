@@ -1,4 +1,4 @@
-"""A machine with two boards that are not there: a sysfs of links in a folder, and tests/fakes/nvml.c as its library.
+"""A machine with two boards that are not there: a sysfs of links in a folder, lab/standins/gpu/nvml.c as its library.
 
 Run as a program (dlopen reads LD_LIBRARY_PATH when a process starts), it is `tunecheck` on that machine:
     nvml_box.py FOLDER NVML_DEADLINE ARGUMENTS...
@@ -24,7 +24,7 @@ def library(folder: Path) -> str:
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         return ""
-    source = ROOT / "tests" / "fakes" / "nvml.c"
+    source = ROOT / "lab/standins/gpu/nvml.c"
     subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", str(folder / "libnvidia-ml.so.1"), str(source)],
                    check=True, timeout=120)
     return str(folder)

@@ -1,4 +1,4 @@
-"""Machines with GPUs that are not there: workers of the real supervisor on the fakes (tests/fakes)."""
+"""Machines with GPUs that are not there: workers of the real supervisor on the fakes (lab/standins/gpu)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ LIMITS = {**PHASES, "soak": 3.0}
 
 @dataclass(frozen=True)
 class Machine:
-    """``cuda`` and ``nccl`` are words of FAKE_CUDA and FAKE_NCCL (tests/fakes). The libraries are in the path of the
-    workers only: this process never loads them."""
+    """``cuda`` and ``nccl`` are words of FAKE_CUDA and FAKE_NCCL (lab/standins/gpu). The libraries are in the path of
+    the workers only: this process never loads them."""
 
     libraries: Path
     folder: Path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,6 +26,12 @@ def roles(outcome: Outcome) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return outcome.stall.role("culprit"), outcome.stall.role("victim")
 
 
+def apart(box: Machine, name: str) -> Machine:
+    """The same machine with a folder of its own: its ranks find no file of an earlier run."""
+    (box.folder / name).mkdir()
+    return replace(box, folder=box.folder / name)
+
+
 @pytest.mark.parametrize(("count", "sizes"), [(2, (8, 65536)), (4, (8192,)), (8, (256,))])
 def test_healthy_ranks(machine: Machines, count: int, sizes: tuple[int, ...]) -> None:
     outcome = machine(count, nccl="us=10").ranks(sizes)
@@ -40,6 +47,30 @@ def test_healthy_ranks(machine: Machines, count: int, sizes: tuple[int, ...]) ->
     nccl = of_kind(outcome, 0, "nccl")[-1]
     assert nccl["microseconds"] == pytest.approx([10 + sizes[-1] * 2 * (count - 1) / count / 1e5] * 10, rel=1e-3)
     assert of_kind(outcome, 0, "nccl")[0]["version"] == 22809
+
+
+def test_what_a_brief_fake_leaves_out_changes_nothing(machine: Machines) -> None:
+    """A graph that repeats an all-reduce computes it twice (lab/standins/gpu/cuda.c): same sums, times and faults."""
+    figures = []
+    for brief in (0, 1):
+        outcome = apart(machine(3, cuda=f"brief={brief}", nccl="us=10 wrong=1,100"), f"brief{brief}").ranks((8, 8192))
+        assert outcome.complete, outcome
+        assert [[each["wrong"] for each in of_kind(outcome, rank, "nccl") if "size" in each] for rank in range(3)] == [
+            [False, False], [True, True], [False, False]]
+        assert not any(each["wrong"] for rank in range(3) for each in of_kind(outcome, rank, "own"))
+        figures.append([(each["size"], each["microseconds"], each["p50_ns"], each["p99_ns"])
+                        for each in of_kind(outcome, 0, "own")])
+    assert figures[0] == figures[1]
+    lost = apart(machine(cuda="brief=1 lost=0,1,300"), "lost").ranks((8,), nccl=False)
+    assert [each.get("gave_up", False) for each in of_kind(lost, 1, "own")] == [True]
+
+
+def test_large_messages_are_those_that_fit_into_every_gpu(machine: Machines) -> None:
+    for mib, fit in ((96, [4 << 20, 16 << 20]), (95, [4 << 20]), (64, [])):
+        box = apart(machine(cuda=f"mib={mib} brief=1"), f"mib{mib}")
+        outcome = box.run("reduce", 2, sizes=[8], large=[4 << 20, 16 << 20, 64 << 20])
+        assert outcome.complete, outcome
+        assert [each["size"] for each in of_kind(outcome, 1, "bus")] == fit
 
 
 def test_a_tail_shows_in_the_distribution(machine: Machines) -> None:

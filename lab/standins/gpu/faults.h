@@ -1,78 +1,26 @@
-/* What the fakes share: words of an environment variable, one injected fault, patient waits. For tests only.
+/* What the stand-ins for libcuda and libnccl share: one injected fault, patient waits, memory between processes.
  *
- * The variable holds NAME=VALUE words separated by spaces; lists are A,B,C. One fault may be described by
- *   at=SITE[,A[,B]]   where: a function of the API, or a name that the fake's own comment gives; on GPU (rank) A, to B
+ * One fault may be described by words (words.h):
+ *   at=SITE[,A[,B]]   where: a function of the API, or a name that the library's own comment gives; on GPU (rank) A, to B
  *   do=WHAT           hang (for ever) | stop (SIGSTOP) | die (SIGKILL) | gone,CODE (this and every later call fails)
  *                     | stuck (in the kernel, on the silent filesystem $FAKE_STUCK: silent_fuse.py)
  *                     | CODE (calls at the site fail with it)
  *   skip=N            the first N times pass
- *   once=1            only the first process that comes there has the fault (marker in $FAKE_FOLDER): it recovers
+ *   once=1            only the first process that comes there has the fault: it recovers. A marker `touched` in
+ *                     $FAKE_FOLDER, or beside the words, says that one came
  *   stubborn=1        ignores SIGTERM, SIGINT and SIGHUP while it hangs
  */
-#ifndef WORDS_H
-#define WORDS_H
-#define _GNU_SOURCE
+#ifndef FAULTS_H
+#define FAULTS_H
+#include "words.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-typedef uint64_t u64;
-typedef uint32_t u32;
-
-static struct { char name[24], value[104]; } words[64];
-static int word_count;
-
-static void read_words(const char *variable)
-{
-    char text[4096];
-    const char *all = getenv(variable);
-    snprintf(text, sizeof text, "%s", all ? all : "");
-    char *rest = text;
-    for (char *word; (word = strsep(&rest, " ")) && word_count < 64;) {
-        char *value = strchr(word, '=');
-        if (!value)
-            continue;
-        *value++ = 0;
-        snprintf(words[word_count].name, sizeof words[0].name, "%s", word);
-        snprintf(words[word_count++].value, sizeof words[0].value, "%s", value);
-    }
-}
-
-static const char *word(const char *name)
-{
-    for (int i = 0; i < word_count; i++)
-        if (!strcmp(words[i].name, name))
-            return words[i].value;
-    return NULL;
-}
-
-static double number(const char *name, double otherwise)
-{
-    const char *text = word(name);
-    return text ? atof(text) : otherwise;
-}
-
-/* The last number of NAME=A,B,NUMBER, or `otherwise` where no such word is there; -1 for a word without it. */
-__attribute__((unused)) static double between(const char *name, int a, int b, double otherwise)
-{
-    for (int i = 0; i < word_count; i++) {
-        int x = -1, y = -1;
-        double value = -1;
-        if (!strcmp(words[i].name, name) && sscanf(words[i].value, "%d,%d,%lf", &x, &y, &value) >= 2 && x == a
-            && y == b)
-            return value;
-    }
-    return otherwise;
-}
 
 __attribute__((unused)) static u64 real_ns(void)
 {
@@ -81,14 +29,14 @@ __attribute__((unused)) static u64 real_ns(void)
     return (u64)now.tv_sec * 1000000000 + (u64)now.tv_nsec;
 }
 
-/* Wait a little: first awake, then asleep, because the tests' machine has fewer cores than the fake has GPUs. */
+/* Wait a little: first awake, then asleep, because the machine has fewer cores than GPUs. */
 static void patience(u64 *turns)
 {
     if (++*turns < 200) {
         __asm__ volatile("" ::: "memory");
         return;
     }
-    struct timespec pause = {0, *turns < 2000 ? 5000 : 500000};
+    struct timespec pause = {0, *turns < (on_a_box ? 220 : 2000) ? 5000 : 500000};
     nanosleep(&pause, NULL);
 }
 
@@ -108,7 +56,10 @@ static void stuck(void)
 {
     struct stat found;
     char path[4096];
-    snprintf(path, sizeof path, "%s/file", getenv("FAKE_STUCK"));
+    const char *folder = getenv("FAKE_STUCK");
+    if (!folder)
+        return;
+    snprintf(path, sizeof path, "%s/file", folder);
     stat(path, &found);
 }
 
@@ -118,6 +69,8 @@ static int first_here(void)
     static atomic_int mine;
     const char *folder = getenv("FAKE_FOLDER");
     char path[4096];
+    if (!folder && on_a_box)
+        folder = SETTINGS;
     if (mine || !folder)
         return mine || !folder;
     snprintf(path, sizeof path, "%s/touched", folder);

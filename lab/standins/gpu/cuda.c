@@ -1,11 +1,15 @@
 /* A libcuda.so.1 without a GPU, honest at its lowest seam: memory is real and shared between processes, copies are
- * copied, kernels of tunecheck.cu really compute, streams are threads that run behind their caller. For tests only.
+ * copied, kernels of tunecheck.cu really compute, streams are threads that run behind their caller.
  *
  * Time is a model and exact: each process has a clock that only its queued work moves, computed when it is queued.
  *
- * FAKE_CUDA, words as in words.h; sites of faults are functions of the API, "any" of them, kernels by name on GPU A,
- * and "peer": copies by engine or SM with peer access from A to B.
- *   gpus=N mib=N sms=N   so many GPUs (2) with so much memory (256) and SMs (4); 0000:03:00.0 and up, one bus each
+ * Words of FAKE_CUDA or /etc/tunecheck-standin/cuda (words.h). Sites of faults (faults.h) are functions of the API,
+ * "any" of them, kernels by name on GPU A, and "peer": copies by engine or SM with peer access from A to B.
+ *   gpus=N mib=N sms=N   so many GPUs (2) with so much memory (256) and SMs (4); 0000:03:00.0 and up, one bus each.
+ *                        On a box: those of the kernel module, 96 MiB and one SM each
+ *   brief=1              a graph that repeats one all-reduce computes the first and the last of them, and a copy that was
+ *                        made before is not made again: nothing changed in between, so what they leave is the same, to
+ *                        the bit. On a box, unless brief=0
  *   gbs=X host_gbs=X     GB/s with peer access (50), and through the host (10)
  *   link=A,B,X           GB/s from A to B
  *   host=A,B             copies from A to B go through the host in silence: right, at a tenth of the speed
@@ -55,7 +59,18 @@ int cuGetErrorName(int code, const char **text)
     return INVALID;
 }
 
-int cuInit(unsigned flags) { (void)flags; ENTER(-1); return OK; }
+int cuInit(unsigned flags)
+{
+    (void)flags;
+    ENTER(-1);
+    if (!on_a_box)
+        return OK;
+    int same = module_is(library_version(names));
+    if (same == 0)
+        return 803;
+    /* Held as long as the process lives, as the real one holds it; a container without the node has no GPU. */
+    return same < 0 || !count || open("/dev/nvidiactl", O_RDWR | O_CLOEXEC) < 0 ? 100 : OK;
+}
 int cuDriverGetVersion(int *version) { ENTER(-1); *version = 13000; return OK; }
 int cuDeviceGetCount(int *number_of) { ENTER(-1); *number_of = count; return OK; }
 
@@ -65,10 +80,11 @@ int cuDeviceGetAttribute(int *value, int which, int device)
     if (device < 0 || device >= count)
         return 101;
     switch (which) {
-    case 16: *value = (int)number("sms", 4); break;
+    case 16: *value = (int)number("sms", on_a_box ? 1 : 4); break;
     case 20: *value = (int)number("mode", 0); break;
-    case 33: *value = 3 + device; break;
-    case 34: case 50: *value = 0; break;
+    case 33: *value = on_a_box ? (int)places[device].bus : 3 + device; break;
+    case 34: *value = (int)places[device].device; break;
+    case 50: *value = (int)places[device].domain; break;
     case 75: *value = 12; break;
     case 76: *value = 0; break;
     default: return INVALID;
@@ -81,6 +97,13 @@ int cuDevicePrimaryCtxRetain(gpu **context, int device)
     ENTER(device);
     if (device < 0 || device >= count)
         return 101;
+    if (on_a_box && !gpus[device].held) {
+        char path[32];
+        snprintf(path, sizeof path, "/dev/nvidia%d", places[device].minor);
+        gpus[device].held = open(path, O_RDWR | O_CLOEXEC) >= 0;
+        if (!gpus[device].held)
+            return 101;
+    }
     *context = &gpus[device];
     return OK;
 }
@@ -140,7 +163,7 @@ int cuLaunchKernel(function *which, unsigned x, unsigned y, unsigned z, unsigned
 int cuMemAlloc_v2(u64 *address, size_t size)
 {
     HERE();
-    size_t total = (size_t)number("mib", 256) << 20;
+    size_t total = MIB;
     int descriptor;
     if (!size)
         return INVALID;
@@ -193,7 +216,7 @@ int cuMemFree_v2(u64 address)
 int cuMemGetInfo_v2(size_t *left, size_t *total)
 {
     HERE();
-    *total = (size_t)number("mib", 256) << 20;
+    *total = MIB;
     *left = *total - current->used;
     return OK;
 }
@@ -332,6 +355,8 @@ int cuStreamEndCapture(stream *which, graph **made)
         return INVALID;
     which->capturing = 0;
     *made = which->graph;
+    if (BRIEF)
+        mark_repeats(which->graph);
     return OK;
 }
 
@@ -346,10 +371,17 @@ int cuGraphInstantiateWithFlags(graph **executable, graph *given, u64 flags)
 int cuGraphLaunch(graph *which, stream *on)
 {
     HERE();
-    int code = OK;
-    for (const operation *op = which->first; op && !code; op = op->next)
-        code = queue(stream_of(on), op);
-    return code;
+    operation *first = NULL, **end = &first, *last = NULL;
+    on = stream_of(on);
+    if (on->capturing)
+        return UNSUPPORTED_IN_CAPTURE;
+    for (const operation *op = which->first; op; op = op->next) {
+        *end = last = timed(on, op);
+        end = &last->next;
+    }
+    if (first)
+        append(on, first, last);
+    return OK;
 }
 
 int cuLaunchHostFunc(stream *on, void (*run)(void *), void *user)
@@ -365,6 +397,21 @@ int fakeDelay(stream *on, double nanoseconds)
     HERE();
     operation op = {.kind = DELAY, .length = nanoseconds};
     return queue(stream_of(on), &op);
+}
+
+/* Nor this: how often this process has changed the block of an address, but for what host functions did. */
+u64 fakeVersion(const void *address)
+{
+    const block *found = block_of(address);
+    return found ? found->written : 0;
+}
+
+/* Nor this: which of its host functions need not compute again what they just did, and what to call instead. */
+int fakeRepeatable(void (*run)(void *), void (*instead)(void *))
+{
+    repeatable = run;
+    repeated = instead;
+    return OK;
 }
 
 int cuDeviceCanAccessPeer(int *value, int of, int other)
@@ -400,9 +447,10 @@ int cuCtxDisablePeerAccess(gpu *other)
 int cuIpcGetMemHandle(handle *made, u64 address)
 {
     HERE();
-    const block *found = block_of((void *)address);
+    block *found = block_of((void *)address);
     if (!found || found->opened)
         return INVALID;
+    found->exported = 1;
     memset(made, 0, 64);
     *made = (handle){getpid(), found->descriptor, found->gpu, 0x7fa4e, found->size};
     return OK;

@@ -1,7 +1,11 @@
-/* A libnvidia-ml.so.1 that tells of boards which are not there, or breaks in one chosen way. For tests only.
+/* A libnvidia-ml.so.1 that tells of boards which are not there, or breaks in one chosen way.
  *
- * FAKE_NVML, words separated by spaces:
- *   gpus=N          so many boards (2), 0000:03:00.0 and up, one bus each
+ * On a box (words.h) the boards are those of the kernel module, with its addresses and UUIDs; links and the way between
+ * them are what sysfs has, processes those that hold the device node. All else is made up.
+ *
+ * Words of FAKE_NVML or /etc/tunecheck-standin/nvml (words.h):
+ *   gpus=N          so many boards (2), 0000:03:00.0 and up, one bus each; not on a box
+ *   mib=N           memory of a board (97887; on a box 96, as libcuda's)
  *   init=CODE       nvmlInit returns this error
  *   lost=I          board I gives no handle: GPU_IS_LOST
  *   crash=FUNCTION  this function, asked about board 1, writes to address 0
@@ -13,50 +17,42 @@
  *   deaf=FUNCTION   this setter, asked about board 1, says OK and sets nothing
  *   idle=1          no process runs on any board
  *   unlisted=1      no board tells the clocks it supports
- * What setters set is kept in the file FAKE_NVML_STATE, where one is named: "index persistence mW lowest highest" lines.
+ * What setters set is kept in the file FAKE_NVML_STATE, where one is named, on a box in /run/tunecheck-standin-nvml:
+ * "index persistence mW lowest highest" lines.
  * Functions that are not here are "FUNCTION_NOT_FOUND" to the caller, as in an old library.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "words.h"
+#include "driver.h"
+#include <limits.h>
 #include <unistd.h>
 
 #define OK 0
 #define INVALID_ARGUMENT 2
 #define NOT_SUPPORTED 3
 #define INSUFFICIENT_SIZE 7
+#define DRIVER_NOT_LOADED 9
+#define LIB_RM_VERSION_MISMATCH 18
 #define NO_PERMISSION 4
 #define LOST 15
 #define MIB (1ull << 20)
 
 typedef struct board { int index; } board;
 static board boards[256];
+static place places[256];
+static int count;
 
-static const char *option(const char *name)
+__attribute__((constructor)) static void begin(void)
 {
-    static char text[512];
-    const char *all = getenv("FAKE_NVML");
-    snprintf(text, sizeof text, "%s", all ? all : "");
-    for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
-        size_t length = strlen(name);
-        if (!strncmp(word, name, length) && word[length] == '=')
-            return word + length + 1;
-    }
-    return NULL;
-}
-
-static int number(const char *name, int otherwise)
-{
-    const char *text = option(name);
-    return text ? atoi(text) : otherwise;
+    read_words("FAKE_NVML", "nvml");
+    count = on_a_box ? places_of_the_module(places, 256) : (int)number("gpus", 2);
 }
 
 static int trouble(const char *function, const board *which)
 {
-    const char *crash = option("crash");
+    const char *crash = word("crash");
     if (crash && !strcmp(crash, function) && which->index == 1)
         *(volatile int *)0 = 1;
-    const char *hang = option("hang");
+    const char *hang = word("hang");
     if (hang && !strcmp(hang, function) && which->index == 1)
         for (;;)
             sleep(3600);
@@ -65,17 +61,22 @@ static int trouble(const char *function, const board *which)
 
 static int is(const char *name, const char *function, const board *which)
 {
-    const char *text = option(name);
+    const char *text = word(name);
     return text && !strcmp(text, function) && which->index == 1;
 }
 
 typedef struct set { int persistence; unsigned power, lowest, highest; } set;
 static set sets[256];
 
+static const char *state(void)
+{
+    return on_a_box ? "/run/tunecheck-standin-nvml" : getenv("FAKE_NVML_STATE");
+}
+
 static set *of(const board *which)
 {
     static int read;
-    const char *path = getenv("FAKE_NVML_STATE");
+    const char *path = state();
     FILE *file = read || !path ? NULL : fopen(path, "r");
     if (!read)
         for (int i = 0; i < 256; i++)
@@ -92,7 +93,7 @@ static set *of(const board *which)
 
 static int keep(void)
 {
-    const char *path = getenv("FAKE_NVML_STATE");
+    const char *path = state();
     FILE *file = path ? fopen(path, "w") : NULL;
     for (int i = 0; file && i < 256; i++)
         fprintf(file, "%d %d %u %u %u\n", i, sets[i].persistence, sets[i].power, sets[i].lowest, sets[i].highest);
@@ -119,7 +120,7 @@ int nvmlDeviceResetGpuLockedClocks(board *which)
 
 static int list(unsigned *count, unsigned *out, unsigned first, unsigned step, unsigned many)
 {
-    if (number("unlisted", 0))
+    if (word("unlisted"))
         return NOT_SUPPORTED;
     int room = *count >= many && out;
     *count = many;
@@ -144,16 +145,70 @@ int nvmlDeviceGetSupportedGraphicsClocks(board *which, unsigned memory, unsigned
     int function(board *which, unsigned *a, unsigned *b) { trouble(#function, which); *a = (first); *b = (second); return OK; }
 #define REFUSE(function) int function(board *which) { trouble(#function, which); return NOT_SUPPORTED; }
 
-int nvmlInitWithFlags(unsigned flags) { (void)flags; return number("init", OK); }
-const char *nvmlErrorString(int code) { (void)code; return "fake error"; }
-int nvmlSystemGetDriverVersion(char *text, unsigned size) { snprintf(text, size, "595.71.05"); return OK; }
-int nvmlSystemGetNVMLVersion(char *text, unsigned size) { snprintf(text, size, "13.595.71.05"); return OK; }
-int nvmlDeviceGetCount_v2(unsigned *count) { *count = (unsigned)number("gpus", 2); return OK; }
+int nvmlInitWithFlags(unsigned flags)
+{
+    (void)flags;
+    int same = on_a_box ? module_is(library_version(boards)) : 1;
+    return same < 0 ? DRIVER_NOT_LOADED : same ? (int)number("init", OK) : LIB_RM_VERSION_MISMATCH;
+}
+int nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
+int nvmlShutdown(void) { return OK; }
+const char *nvmlErrorString(int code)
+{
+    return code == LIB_RM_VERSION_MISMATCH ? "Driver/library version mismatch"
+         : code == DRIVER_NOT_LOADED ? "Driver Not Loaded" : code ? "Unknown Error" : "Success";
+}
+int nvmlSystemGetDriverVersion(char *text, unsigned size)
+{
+    snprintf(text, size, "%s", library_version(boards));
+    return OK;
+}
+int nvmlSystemGetNVMLVersion(char *text, unsigned size)
+{
+    snprintf(text, size, "13.%s", library_version(boards));
+    return OK;
+}
+int nvmlDeviceGetCount_v2(unsigned *many) { *many = (unsigned)count; return OK; }
+
+/* A text of sysfs about a board, "" where there is none. */
+static const char *sysfs(const board *which, const char *name)
+{
+    static char text[128];
+    char path[256];
+    text[0] = 0;
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/%s", places[which->index].bdf, name);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return text;
+    if (!fgets(text, sizeof text, file))
+        text[0] = 0;
+    fclose(file);
+    return text;
+}
+
+/* "2.5 GT/s PCIe" -> 1 */
+static unsigned generation(const board *which, const char *name, unsigned otherwise)
+{
+    static const double speeds[] = {2.5, 5, 8, 16, 32, 64};
+    double speed = on_a_box ? atof(sysfs(which, name)) : 0;
+    for (unsigned i = 0; i < sizeof speeds / sizeof *speeds; i++)
+        if (speed == speeds[i])
+            return i + 1;
+    return otherwise;
+}
+
+static unsigned lanes(const board *which, const char *name)
+{
+    int width = on_a_box ? atoi(sysfs(which, name)) : 0;
+    return width > 0 ? (unsigned)width : 16;
+}
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, board **out)
 {
-    if ((int)index == number("lost", -1))
+    if ((int)index == (int)number("lost", -1))
         return LOST;
+    if ((int)index >= count)
+        return INVALID_ARGUMENT;
     boards[index].index = (int)index;
     *out = &boards[index];
     return trouble("nvmlDeviceGetHandleByIndex_v2", *out);
@@ -165,21 +220,45 @@ int nvmlDeviceGetPciInfo_v3(board *which, struct pci *out)
 {
     trouble("nvmlDeviceGetPciInfo_v3", which);
     unsigned bus = 3u + (unsigned)which->index;
+    const place *where = &places[which->index];
     *out = (struct pci){.domain = bus >> 8, .bus = bus & 255, .device = 0, .ids = 0x2bb110de};
-    snprintf(out->text, sizeof out->text, "%08X:%02X:00.0", out->domain, out->bus);
+    if (on_a_box) {
+        *out = (struct pci){.domain = where->domain, .bus = where->bus, .device = where->device};
+        out->ids = (unsigned)strtoul(sysfs(which, "device"), NULL, 16) << 16;
+        out->ids |= (unsigned)strtoul(sysfs(which, "vendor"), NULL, 16);
+        out->subsystem = (unsigned)strtoul(sysfs(which, "subsystem_device"), NULL, 16) << 16;
+        out->subsystem |= (unsigned)strtoul(sysfs(which, "subsystem_vendor"), NULL, 16);
+    }
+    snprintf(out->text, sizeof out->text, "%08X:%02X:%02X.0", out->domain, out->bus, out->device);
     return OK;
 }
 
-TEXT(nvmlDeviceGetName, "NVIDIA RTX PRO 6000 Blackwell Workstation Edition")
-TEXT(nvmlDeviceGetUUID, "GPU-%08x-0000-0000-0000-000000000000", (unsigned)which->index)
-TEXT(nvmlDeviceGetVbiosVersion, "98.02.52.00.02")
+TEXT(nvmlDeviceGetName, "%s", on_a_box ? places[which->index].model
+                                       : "NVIDIA RTX PRO 6000 Blackwell Workstation Edition")
+int nvmlDeviceGetUUID(board *which, char *text, unsigned size)
+{
+    trouble("nvmlDeviceGetUUID", which);
+    if (on_a_box)
+        snprintf(text, size, "%s", places[which->index].uuid);
+    else
+        snprintf(text, size, "GPU-%08x-0000-0000-0000-000000000000", (unsigned)which->index);
+    return OK;
+}
+TEXT(nvmlDeviceGetVbiosVersion, "%s", on_a_box ? places[which->index].vbios : "98.02.52.00.02")
+int nvmlDeviceGetMinorNumber(board *which, unsigned *out)
+{
+    trouble("nvmlDeviceGetMinorNumber", which);
+    *out = on_a_box ? (unsigned)places[which->index].minor : (unsigned)which->index;
+    return OK;
+}
 REFUSE(nvmlDeviceGetSerial)
 
 struct memory { unsigned version; unsigned long long total, reserved, free, used; };
 int nvmlDeviceGetMemoryInfo_v2(board *which, struct memory *out)
 {
     trouble("nvmlDeviceGetMemoryInfo_v2", which);
-    out->total = 97887 * MIB; out->reserved = 600 * MIB; out->used = 0; out->free = out->total;
+    out->total = (unsigned long long)number("mib", on_a_box ? 96 : 97887) * MIB;
+    out->reserved = out->total / 160; out->used = 0; out->free = out->total;
     return OK;
 }
 
@@ -226,17 +305,17 @@ NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, 600000)
 NUMBER(nvmlDeviceGetPerformanceState, 8)
 NUMBER(nvmlDeviceGetPersistenceMode, (unsigned)of(which)->persistence)
 NUMBER(nvmlDeviceGetComputeMode, 0)
-NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, 1)
-NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, 5)
-NUMBER(nvmlDeviceGetGpuMaxPcieLinkGeneration, 5)
-NUMBER(nvmlDeviceGetCurrPcieLinkWidth, 16)
-NUMBER(nvmlDeviceGetMaxPcieLinkWidth, 16)
+NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, generation(which, "current_link_speed", 1))
+NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, generation(which, "max_link_speed", 5))
+NUMBER(nvmlDeviceGetGpuMaxPcieLinkGeneration, generation(which, "max_link_speed", 5))
+NUMBER(nvmlDeviceGetCurrPcieLinkWidth, lanes(which, "current_link_width"))
+NUMBER(nvmlDeviceGetMaxPcieLinkWidth, lanes(which, "max_link_width"))
 NUMBER(nvmlDeviceGetPcieReplayCounter, (unsigned)number("replays", 0))
 
 int nvmlDeviceGetNvLinkState(board *which, unsigned link, unsigned *out)
 {
     trouble("nvmlDeviceGetNvLinkState", which);
-    int links = number("links", 0);
+    int links = (int)number("links", 0);
     if (!links)
         return NOT_SUPPORTED;
     if ((int)link >= links)
@@ -246,9 +325,50 @@ int nvmlDeviceGetNvLinkState(board *which, unsigned link, unsigned *out)
 }
 
 struct process { unsigned pid; unsigned long long used; unsigned gi, ci; };
+
+/* Whether a process has a board's device node open, as libcuda has for as long as it has a context. */
+static int holds(const char *pid, const char *node)
+{
+    char path[300], target[64];
+    snprintf(path, sizeof path, "/proc/%s/fd", pid);
+    DIR *folder = opendir(path);
+    int found = 0;
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+        char link[600];
+        snprintf(link, sizeof link, "%s/%s", path, entry->d_name);
+        ssize_t length = readlink(link, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = 0;
+        found = !strcmp(target, node);
+    }
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+static int holders(const board *which, unsigned *count, struct process *out)
+{
+    DIR *all = opendir("/proc");
+    unsigned found = 0, room = out ? *count : 0;
+    char node[32];
+    snprintf(node, sizeof node, "/dev/nvidia%d", places[which->index].minor);
+    for (struct dirent *entry; all && (entry = readdir(all));) {
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || !holds(entry->d_name, node))
+            continue;
+        if (found < room)
+            out[found] = (struct process){(unsigned)atoi(entry->d_name), 0, 0xffffffff, 0xffffffff};
+        found++;
+    }
+    if (all)
+        closedir(all);
+    *count = found;
+    return found > room ? INSUFFICIENT_SIZE : OK;
+}
+
 int nvmlDeviceGetComputeRunningProcesses_v3(board *which, unsigned *count, struct process *out)
 {
     trouble("nvmlDeviceGetComputeRunningProcesses_v3", which);
+    if (on_a_box)
+        return holders(which, count, out);
     if (*count < 1 || !out) {
         *count = 1;
         return INSUFFICIENT_SIZE;
@@ -270,11 +390,41 @@ int nvmlDeviceGetGraphicsRunningProcesses_v3(board *which, unsigned *count, stru
     return OK;
 }
 
+/* The way between two boards in sysfs, as a level of nvml.h. */
+static unsigned ancestor(const board *a, const board *b)
+{
+    enum { PIX = 10, PXB = 20, PHB = 30, NODE = 40, SYS = 50 };
+    char path[2][256], real[2][PATH_MAX];
+    for (int i = 0; i < 2; i++) {
+        snprintf(path[i], sizeof path[i], "/sys/bus/pci/devices/%s", places[(i ? b : a)->index].bdf);
+        if (!realpath(path[i], real[i]))
+            return SYS;
+    }
+    size_t same = 0;
+    for (size_t i = 0; real[0][i] && real[0][i] == real[1][i]; i++)
+        if (real[0][i] == '/')
+            same = i;
+    /* /sys/devices/pci0000:00/0000:00:04.0/...: how many devices both have, and how many are below the last of them. */
+    int shared = 0, below = 0;
+    for (size_t i = 0; i < same; i++)
+        shared += real[0][i] == '/';
+    for (int i = 0; i < 2; i++) {
+        int parts = 0;
+        for (const char *at = real[i] + same; *at; at++)
+            parts += *at == '/';
+        below = parts > below ? parts : below;
+    }
+    if (shared < 3) {
+        int node = atoi(sysfs(a, "numa_node"));
+        return node == atoi(sysfs(b, "numa_node")) ? NODE : SYS;
+    }
+    return shared == 3 ? PHB : below <= 2 ? PIX : PXB;
+}
+
 int nvmlDeviceGetTopologyCommonAncestor(board *a, board *b, unsigned *out)
 {
-    (void)a;
     trouble("nvmlDeviceGetTopologyCommonAncestor", b);
-    *out = (unsigned)number("ancestor", 10);
+    *out = (unsigned)number("ancestor", on_a_box ? ancestor(a, b) : 10);
     return OK;
 }
 
@@ -282,7 +432,7 @@ int nvmlDeviceGetP2PStatus(board *a, board *b, unsigned index, unsigned *out)
 {
     trouble("nvmlDeviceGetP2PStatus", b);
     int from, to, code;
-    const char *text = option("p2p");
+    const char *text = word("p2p");
     *out = index == 2 ? 5 : 0;
     if (text && index == 0 && sscanf(text, "%d,%d,%d", &from, &to, &code) == 3 && a->index == from && b->index == to)
         *out = (unsigned)code;
