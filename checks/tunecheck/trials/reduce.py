@@ -68,11 +68,17 @@ class Rank:
         self.meeting.exchange("open")
 
     def _fitting(self, sizes: Sequence[int]) -> list[int]:
-        """Those whose two buffers fit into the fullest GPU's free memory: all ranks must make the same all-reduces."""
+        """Each as large as the fullest GPU allows: halved until its two buffers fit into what is free there, and left out
+        below what the own kernel takes. All ranks must make the same all-reduces."""
         self.device.use()
         told = self.meeting.exchange("memory", str(self.cuda.memory()[0]).encode())
-        free = min(map(int, told))
-        return [size for size in sizes if size * 2 + SPARE <= free]
+        free, found = min(map(int, told)), set()
+        for size in sizes:
+            while size * 2 + SPARE > free and size > _LARGEST_OWN:
+                size //= 2
+            if size * 2 + SPARE <= free:
+                found.add(size)
+        return sorted(found)
 
     def values(self, count: int) -> bytes:
         """This rank's input: halves that are small whole numbers and differ by rank and place."""
