@@ -68,7 +68,7 @@ class Rank:
         self.meeting.exchange("open")
 
     def _fitting(self, sizes: Sequence[int]) -> list[int]:
-        """Each as large as the fullest GPU allows: halved until its two buffers fit into what is free there, and left out
+        """Each as large as the fullest GPU allows: halved until its two buffers fit into what is free there, left out
         below what the own kernel takes. All ranks must make the same all-reduces."""
         self.device.use()
         told = self.meeting.exchange("memory", str(self.cuda.memory()[0]).encode())
