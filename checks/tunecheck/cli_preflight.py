@@ -99,8 +99,8 @@ def _chosen(kind: str | None, if_needed: bool, path: str | None, findings: Seque
         return kind, ""
     if policy == "never":
         return None, "nothing was measured: gate.measured is never"
-    if not measurable(spec.accelerators.pci_ids, state(door).gpus.value):
-        return None, "nothing was measured: there is no GPU of NVIDIA's, and the specification names none"
+    if not measurable(spec.accelerators, state(door).gpus.value):
+        return None, "nothing was measured: NVIDIA's driver has no GPU, and the specification wants none there"
     # What does not even look right is not loaded: that could wedge a GPU, and the gate stays closed anyway.
     if kind is None and exit_code(worst(findings)) != 0:
         return None, "nothing was measured: what preflight found comes first"
