@@ -237,11 +237,12 @@ def test_the_library_is_known_by_size_and_time() -> None:
 
 
 @pytest.mark.parametrize(("ids", "driver", "gpus", "expected"), [
-    ((), None, (), True), (("10de:2bb1",), None, (), True), (("1234:1111", "10de:2bb1"), None, (), True),
-    (("1234:1111",), None, None, True), (("1234:1111",), None, ("0000:03:00.0 GPU-aaaaaaaa",), True),
-    (("1234:1111",), None, (), False), (("10de:2bb1",), "vfio-pci", (), False), (("10de:2bb1",), "vfio-pci", None, True),
+    ((), "nvidia", (), True), (("10de:2bb1",), "nvidia", (), True), (("1234:1111", "10de:2bb1"), "nvidia", (), True),
+    (("1234:1111",), "nvidia", None, True), (("1234:1111",), "nvidia", ("0000:03:00.0 GPU-aaaaaaaa",), True),
+    (("1234:1111",), "nvidia", (), False), (("10de:2bb1",), "vfio-pci", (), False),
+    (("10de:2bb1",), "vfio-pci", None, True),
 ])
 def test_only_a_box_that_wants_no_gpu_in_the_driver_is_not_measured(
-        ids: tuple[str, ...], driver: str | None, gpus: tuple[str, ...] | None, expected: bool) -> None:
+        ids: tuple[str, ...], driver: str, gpus: tuple[str, ...] | None, expected: bool) -> None:
     """A box whose GPUs are gone is no box without GPUs: what is not known, or asked for, must be measured."""
     assert measurable(Accelerators(ids, kernel_driver=driver), gpus) is expected
