@@ -29,7 +29,7 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
 
     from .cli_allreduce import seconds
     from .cli_check import look, passing, say
-    from .cli_trials import check_folder
+    from .cli_trials import check_folder, say_all_gpus
     from .gate import measured
     from .host.live import LiveHost
     from .report.document import document
@@ -59,6 +59,7 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
     try:
         chosen, note = _chosen(kind, if_needed, path, findings, door, snapshot, spec)
         if chosen is not None:
+            say_all_gpus()
             done = _measured(door, snapshot, spec, chosen, soaked, evidence, None if alone else Shown(line), path)
             if path is not None and not done.refused:
                 _keep(door, snapshot, frozen, done, path)
