@@ -62,7 +62,7 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
             say_all_gpus()
             done = _measured(door, snapshot, spec, chosen, soaked, evidence, None if alone else Shown(line), path)
             if path is not None and not done.refused:
-                _keep(door, snapshot, frozen, done, path)
+                note = _keep(door, snapshot, frozen, done, path)
     finally:
         line.erase()
         door.close()
@@ -123,8 +123,12 @@ def _measured(door: Host, snapshot: Snapshot, spec: Spec, kind: str, soak: float
     return measure(door, snapshot, spec, kind, soak, evidence, shown, admitted)
 
 
-def _keep(door: Host, snapshot: Snapshot, frozen: Frozen | None, done: Done, path: str) -> None:
+def _keep(door: Host, snapshot: Snapshot, frozen: Frozen | None, done: Done, path: str) -> str:
+    """The note about the measured pass that was left."""
     from .gate.measure import keep
 
     former = snapshot.host.measured_pass.value if snapshot.host else None
-    keep(door, snapshot, frozen, done, path, former)
+    found = keep(door, snapshot, frozen, done, path, former)
+    where = "inside the image" if found.place == "image" else "on the host"
+    which = "measured pass" if found.exit_code == 0 else "measured, and not passed"
+    return f"{which}: {path} ({found.kind}, {where}, {found.seconds:.1f} s)"
