@@ -133,14 +133,16 @@ static void wrote(const void *address)
         found->written++;
 }
 
-/* Whether a copy would leave what is there already. Other processes' writes are not counted. */
+/* Whether a copy would leave what is there already. Writes of
+ * other processes, and of this one to pinned memory, are not counted. */
 static int done_before(const block *target, const block *source, const operation *op, const char *to, const char *from,
                        size_t size)
 {
     return BRIEF && target && source && target->last.to == to && target->last.from == from && target->last.size == size
            && target->last.direct == op->direct && target->last.source == source->written
            && target->last.target == target->written && target->last.hosts == hosts && !target->opened
-           && !source->opened && !target->exported && !source->exported;
+           && !source->opened && !target->exported && !source->exported && source->gpu != HOST_MEMORY
+           && target->gpu != HOST_MEMORY;
 }
 
 /* Copy, with what the injected faults do to it. */
