@@ -104,7 +104,7 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
         spec = frozen.spec if frozen else Spec()
         try:
             reasons = judge.of_pass(passed.read(pass_file), now, frozen.digest if frozen else "", limit)
-            asked = spec.gate.measured != "never" and measurable(spec.accelerators.pci_ids, now.gpus.value)
+            asked = spec.gate.measured != "never" and measurable(spec.accelerators, now.gpus.value)
             if not reasons and asked:
                 # Asked last: where preflight did not pass, it did not measure either.
                 found = measured.read(measured.path_beside(pass_file))

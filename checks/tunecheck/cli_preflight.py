@@ -29,7 +29,7 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
 
     from .cli_allreduce import seconds
     from .cli_check import look, passing, say
-    from .cli_trials import check_folder
+    from .cli_trials import check_folder, say_all_gpus
     from .gate import measured
     from .host.live import LiveHost
     from .report.document import document
@@ -59,9 +59,10 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
     try:
         chosen, note = _chosen(kind, if_needed, path, findings, door, snapshot, spec)
         if chosen is not None:
+            say_all_gpus()
             done = _measured(door, snapshot, spec, chosen, soaked, evidence, None if alone else Shown(line), path)
             if path is not None and not done.refused:
-                _keep(door, snapshot, frozen, done, path)
+                note = _keep(door, snapshot, frozen, done, path)
     finally:
         line.erase()
         door.close()
@@ -99,8 +100,8 @@ def _chosen(kind: str | None, if_needed: bool, path: str | None, findings: Seque
         return kind, ""
     if policy == "never":
         return None, "nothing was measured: gate.measured is never"
-    if not measurable(spec.accelerators.pci_ids, state(door).gpus.value):
-        return None, "nothing was measured: there is no GPU of NVIDIA's, and the specification names none"
+    if not measurable(spec.accelerators, state(door).gpus.value):
+        return None, "nothing was measured: NVIDIA's driver has no GPU, and the specification wants none there"
     # What does not even look right is not loaded: that could wedge a GPU, and the gate stays closed anyway.
     if kind is None and exit_code(worst(findings)) != 0:
         return None, "nothing was measured: what preflight found comes first"
@@ -122,8 +123,12 @@ def _measured(door: Host, snapshot: Snapshot, spec: Spec, kind: str, soak: float
     return measure(door, snapshot, spec, kind, soak, evidence, shown, admitted)
 
 
-def _keep(door: Host, snapshot: Snapshot, frozen: Frozen | None, done: Done, path: str) -> None:
+def _keep(door: Host, snapshot: Snapshot, frozen: Frozen | None, done: Done, path: str) -> str:
+    """The note about the measured pass that was left."""
     from .gate.measure import keep
 
     former = snapshot.host.measured_pass.value if snapshot.host else None
-    keep(door, snapshot, frozen, done, path, former)
+    found = keep(door, snapshot, frozen, done, path, former)
+    where = "inside the image" if found.place == "image" else "on the host"
+    which = "measured pass" if found.exit_code == 0 else "measured, and not passed"
+    return f"{which}: {path} ({found.kind}, {where}, {found.seconds:.1f} s)"

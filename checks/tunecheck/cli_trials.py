@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .facts.topology import Topology
     from .trials.session import Trial
 
-__all__ = ["check_folder", "check_library", "numbers", "trial", "trial_options"]
+__all__ = ["check_folder", "check_library", "numbers", "say_all_gpus", "trial", "trial_options"]
 
 
 def trial_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -48,6 +48,13 @@ def check_folder(evidence: str) -> None:
         raise UsageError(f"--evidence {evidence}: is no folder; expected one that is there, for the bundle of a stall")
     if not os.access(evidence, os.W_OK | os.X_OK):
         raise UsageError(f"--evidence {evidence}: nothing can be written there; choose another folder")
+
+
+def say_all_gpus(choose: str = "") -> None:
+    """What hides GPUs from a service hides none from a trial."""
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        click.echo(f"tunecheck: CUDA_VISIBLE_DEVICES is set and not followed: a trial measures all GPUs{choose}",
+                   err=True)
 
 
 def check_library(path: str | None) -> None:
@@ -87,9 +94,7 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
     check_outputs(wanted, None)
     chosen = numbers(gpus)
     check_folder(evidence)
-    if "CUDA_VISIBLE_DEVICES" in os.environ:
-        click.echo("tunecheck: CUDA_VISIBLE_DEVICES is set and not followed: a trial measures all GPUs; choose with "
-                   "--gpus", err=True)
+    say_all_gpus("; choose with --gpus")
     frozen, snapshot = look(verb, spec_file, None)
     if not chosen:
         _refuse_none(snapshot.topology)

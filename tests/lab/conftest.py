@@ -50,6 +50,18 @@ def lab_image() -> Path:
         pytest.fail(str(error), pytrace=False)
 
 
+@pytest.fixture(scope="session")
+def serving_image(lab_image: Path) -> Path:
+    """The image with an engine, its model and stand-in GPUs, built if need be."""
+    pytest.importorskip("xllamacpp", reason="no engine: pip install xllamacpp")
+    try:
+        return layer.build(recipe.SERVING)
+    except NoMeansError as error:
+        pytest.skip(f"no lab here: {error}")
+    except LabError as error:
+        pytest.fail(str(error), pytrace=False)
+
+
 def _checked() -> Path:
     needs.check(needs.RUN)
     return image.path()

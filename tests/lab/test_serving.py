@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab.errors import LabError, NoMeansError
 from tests.lab.box import Box
 from tests.lab.conftest import MakeBox
 
-from lab import engine, layer, recipe
+from lab import engine
 
 pytestmark = pytest.mark.long
 UNIT = "tunecheck-inference"
@@ -23,19 +22,9 @@ _ASK = ("curl -sS -m 60 -o /dev/null -w '%{http_code}' -H 'Content-Type: applica
 
 
 @pytest.fixture(scope="module")
-def image(lab_image: Path) -> Path:
-    pytest.importorskip("xllamacpp", reason="no engine: pip install xllamacpp")
-    try:
-        return layer.build(recipe.SERVING)
-    except NoMeansError as error:
-        pytest.skip(f"no lab here: {error}")
-    except LabError as error:
-        pytest.fail(str(error), pytrace=False)
-
-
-@pytest.fixture(scope="module")
-def lab(shared_box: MakeBox, image: Path) -> Iterator[Box]:
-    box = shared_box(base=image, inference_recipe="lab-tiny", inference_lock=str(image.with_name(engine.LOCK)),
+def lab(shared_box: MakeBox, serving_image: Path) -> Iterator[Box]:
+    lock = str(serving_image.with_name(engine.LOCK))
+    box = shared_box(base=serving_image, inference_recipe="lab-tiny", inference_lock=lock,
                      inference_image_archive="/srv/images/lab-tiny.tar", inference_image_free_gib=1)
     run = box.playbook()
     assert run.rc == 0, run

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab.errors import LabError, NoMeansError
 from tests.lab.box import Box
 from tests.lab.conftest import MakeBox
 
-from lab import layer, recipe, standin_gpus
+from lab import standin_gpus
 
 pytestmark = pytest.mark.long
 WORDS = "/etc/tunecheck-standin"
@@ -22,19 +21,8 @@ GPUS = ("0000:03:00.0", "0000:04:00.0")
 
 
 @pytest.fixture(scope="module")
-def image(lab_image: Path) -> Path:
-    pytest.importorskip("xllamacpp", reason="no engine: pip install xllamacpp")
-    try:
-        return layer.build(recipe.SERVING)
-    except NoMeansError as error:
-        pytest.skip(f"no lab here: {error}")
-    except LabError as error:
-        pytest.fail(str(error), pytrace=False)
-
-
-@pytest.fixture(scope="module")
-def lab(shared_box: MakeBox, image: Path) -> Iterator[Box]:
-    box = shared_box(base=image)
+def lab(shared_box: MakeBox, serving_image: Path) -> Iterator[Box]:
+    box = shared_box(base=serving_image)
     run = box.playbook()
     assert run.rc == 0, run
     yield box

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..host import Host
+from ..spec.frozen import Accelerators
 from . import codec
 from .fact import Fact, absent, parsed, text
 
@@ -69,11 +70,11 @@ def measured_pass(host: Host) -> Fact[MeasuredPass]:
     return parsed(text(host, PATH), _parse)
 
 
-def measurable(pci_ids: Sequence[str], gpus: Sequence[str] | None) -> bool:
-    """Whether a trial has anything to measure. Not where the specification names accelerators of which none is
-    NVIDIA's (``pci_ids``), and NVIDIA's driver has no GPU (``gpus``; None: not known): the lab's stand-ins."""
-    foreign = bool(pci_ids) and not any(each.startswith("10de:") for each in pci_ids)
-    return not foreign or gpus is None or len(gpus) > 0
+def measurable(wanted: Accelerators, gpus: Sequence[str] | None) -> bool:
+    """Whether a trial has anything to measure. Not where NVIDIA's driver has no GPU (``gpus``; None: not known) and the
+    specification wants none there: it names none of NVIDIA's (the lab's stand-ins), or hands them to guests."""
+    foreign = bool(wanted.pci_ids) and not any(each.startswith("10de:") for each in wanted.pci_ids)
+    return not (foreign or wanted.kernel_driver == "vfio-pci") or gpus is None or len(gpus) > 0
 
 
 def _parse(content: str) -> MeasuredPass:

@@ -1,8 +1,9 @@
 """What kernel and firmware settle about PCIe features at each ACPI host bridge (_OSC), as the kernel log tells it.
 
-Lines of drivers/acpi/pci_root.c (negotiate_os_control(), os_control_query_checks(), acpi_pci_osc_control_set()),
-Linux 5.15 to 6.18. The kernel asks for nothing at all where one of the four kinds of support it needs is missing
-(ACPI_PCIE_REQ_SUPPORT), which is how pcie_aspm=off costs AER.
+Lines of drivers/acpi/pci_root.c: negotiate_os_control(), os_control_query_checks(), acpi_pci_osc_control_set(). Read in
+source in November 2026, in the trees Tptogiar/linux-5.15.85 and LFRon/Linux-6.12-LTS-nabu (deepin's 6.12.43) on GitHub;
+other releases were not read for this. The kernel asks for nothing at all where one of the four kinds of support it
+needs is missing (ACPI_PCIE_REQ_SUPPORT), which is how pcie_aspm=off costs AER.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _LIST = re.compile(r"(OS supports|OS requested|OS now controls|OS assumes contro
                    r"|not requesting OS control; OS requires) \[([^\]]*)\]")
 _KEEPS = re.compile(r"platform retains control of PCIe features \((\w{1,40})\)")
 _DISABLED = "PCIe port services disabled; not requesting _OSC control"
-#: Before 5.8 the kernel did not ask where the HEST table said "firmware first".
+#: Older kernels did not ask where the HEST table said "firmware first". 5.15.85 has this line no more.
 _FIRMWARE_FIRST = "PCIe AER handled by firmware"
 #: More bridges than any box has.
 _MOST = 512

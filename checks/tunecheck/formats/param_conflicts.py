@@ -1,26 +1,47 @@
 """Which words of a kernel command line contradict each other, and which of them the kernel obeys.
 
 "The last one wins" holds for some parameters only. Others remember a word wherever it stands, and no later word takes
-it back. Read in source, Linux 5.15 to 6.18:
+it back. Read in source in November 2026, in two whole trees on GitHub: Tptogiar/linux-5.15.85, and
+LFRon/Linux-6.12-LTS-nabu, which is deepin's 6.12.43. Releases between and after them were not read. Where a commit
+stands below, the function beside it was read in torvalds/linux at that commit too:
 
-- ``arch/x86/kernel/pci-dma.c`` iommu_setup(): ``off`` sets no_iommu, which nothing clears; ``pt`` and ``nopt`` only set
-  the type of the default domain, and the last of them wins (so does ``iommu.passthrough=``, drivers/iommu/iommu.c).
-- ``drivers/iommu/amd/init.c`` parse_amd_iommu_options(): ``off`` sets amd_iommu_disabled, which nothing clears.
-- ``drivers/iommu/intel/iommu.c`` intel_iommu_setup(): the last of ``on`` and ``off`` wins; detect_intel_iommu() in
-  dmar.c looks at no_iommu first, so ``iommu=off`` beats ``intel_iommu=on``.
-- ``drivers/pci/pcie/aspm.c`` pcie_aspm_disable(): ``off`` clears aspm_support_enabled and sets aspm_disabled for good;
-  pcie_aspm_set_policy() then returns -EPERM.
-- ``drivers/pci/pcie/portdrv.c`` pcie_port_setup() and ``drivers/pci/pci.c`` pcie_port_pm_setup(): every word is
-  remembered; ``compat`` and ``off`` are looked at first.
+- ``arch/x86/kernel/pci-dma.c`` iommu_setup(): ``off`` sets no_iommu, which no word clears; ``pt`` and ``nopt`` only set
+  the type of the default domain, and the last of them wins. ``usedac`` ends the loop: what follows it in the same
+  token is not read. ``merge`` and ``biomerge`` imply ``force``. Whether merging itself is on is not judged here.
+- ``drivers/iommu/iommu.c`` (00208852d351) iommu_set_def_domain_type() and iommu_dma_setup(): ``iommu.passthrough=``
+  sets the same type as ``pt``. It, ``iommu.strict=`` and ``iommu.forcedac=`` (dma-iommu.c, the two trees only) are
+  early parameters that take what kstrtobool() takes. ``amd_iommu=`` and ``intel_iommu=`` are read later, so their
+  ``fullflush``, ``strict`` and ``forcedac`` win.
+- ``drivers/iommu/amd/init.c`` (00a7dd64888d) parse_amd_iommu_options(): ``off`` sets amd_iommu_disabled, which nothing
+  clears; the last of ``pgtbl_v1`` and ``pgtbl_v2``, and of ``nohugepages`` and ``v2_pgsizes_only``, wins. 5.15.85 knows
+  none of these four and finds a word anywhere in the value.
+- ``drivers/iommu/intel/iommu.c`` (00939bebe51c) intel_iommu_setup(): the last of ``on`` and ``off`` wins.
+  intel_iommu_init(), and detect_intel_iommu() in dmar.c (01feba590cd6), look at no_iommu as well, so ``iommu=off``
+  beats ``intel_iommu=on``. Not judged: a tboot launch, and firmware that opts in on a box with external PCI ports,
+  where platform_optin_force_iommu() clears no_iommu unless ``intel_iommu=off`` is there.
+- ``drivers/iommu/irq_remapping.c`` (65e575744264) setup_irqremap(): the last of ``intremap=on``, ``intremap=off`` and
+  ``nointremap`` wins. ``on`` and ``off`` also set posted interrupts, as ``nopost`` does; those are not judged here.
+- ``drivers/pci/pcie/aspm.c`` (5dcf8655cc80) pcie_aspm_disable(): ``off`` clears aspm_support_enabled, sets
+  aspm_disabled for good and resets the policy; pcie_aspm_set_policy() then returns -EPERM.
+- ``drivers/pci/pcie/portdrv.c`` (01464a3fdf91; portdrv_pci.c in 5.15.85) pcie_port_setup() and ``drivers/pci/pci.c``
+  pcie_port_pm_setup(): every word is remembered; ``compat`` and ``off`` are looked at first.
 - ``drivers/pci/pci.c`` pci_setup(): words add up; of ``realloc``, ``pcie_bus_*`` and ``key=value`` the last one stays.
+  ``hpmemsize=`` sets what ``hpmmiosize=`` and ``hpmmioprefsize=`` set. ``config_acs=`` is applied after
+  ``disable_acs_redir=``, to the devices that it names; whether both name one device is not judged here.
+- ``arch/x86/pci/common.c`` pcibios_setup() and acpi.c: ``nocrs`` and ``no_e820`` are looked at before ``use_crs`` and
+  ``use_e820``; the last of ``bfsort`` and ``nobfsort`` wins. ``off``, ``bios``, ``conf1`` and ``conf2`` also drop words
+  before them; that is not judged here.
+
+Any other parameter: the last one wins. That is a rule of thumb, not read in source.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import List, Mapping, Optional, Sequence, Tuple
 
-from .kernel_params import MULTI_VALUE, name_of
+from .kernel_params import MULTI_VALUE, VALUES, name_of
 
 __all__ = ["HIDES_ERRORS", "Conflict", "clash", "conflicts", "split"]
 
@@ -37,16 +58,23 @@ HIDES_ERRORS: Mapping[str, str] = {
                  "feature (_OSC)",
 }
 
-_DOMAIN = ("iommu=pt", "iommu=nopt", "iommu.passthrough=")
+_DOMAIN = ("iommu=pt", "iommu=nopt", "iommu.passthrough=0", "iommu.passthrough=1")
+_FORCED = ("iommu=force", "iommu=merge", "iommu=biomerge")
+_OF_AMD = ("amd_iommu=force_enable", "amd_iommu=pgtbl_v1", "amd_iommu=pgtbl_v2")
+_LATER = "the kernel reads {0}= after every iommu.{1}=, wherever the two stand, and {0}={2} only ever switches it on"
 #: A word that the kernel remembers, what it takes back wherever that stands (exact words, or name= for any value), why.
 _TAKES_BACK: Sequence[Tuple[str, Sequence[str], str]] = (
-    ("iommu=off", (*_DOMAIN, "iommu=force", "intel_iommu=on", "amd_iommu=force_enable", "amd_iommu=pgtbl_v1",
-                   "amd_iommu=pgtbl_v2"),
+    ("iommu=off", (*_DOMAIN, *_FORCED, "intel_iommu=on", "intel_iommu=sm_on", *_OF_AMD),
      "the words of iommu= add up: off switches the IOMMU off wherever it stands, and pt does not undo it"),
-    ("amd_iommu=off", (*_DOMAIN, "iommu=force", "amd_iommu=force_enable", "amd_iommu=pgtbl_v1", "amd_iommu=pgtbl_v2"),
+    ("amd_iommu=off", (*_DOMAIN, *_FORCED, *_OF_AMD),
      "the words of amd_iommu= add up: off switches AMD's IOMMU off wherever it stands, and no other word undoes it"),
-    ("intel_iommu=off", (*_DOMAIN, "iommu=force", "intel_iommu=sm_on"),
+    ("intel_iommu=off", (*_DOMAIN, *_FORCED, "intel_iommu=sm_on"),
      "it switches Intel's IOMMU off; only a later intel_iommu=on undoes it"),
+    ("amd_iommu=fullflush", ("iommu.strict=0",), _LATER.format("amd_iommu", "strict", "fullflush")),
+    ("intel_iommu=strict", ("iommu.strict=0",), _LATER.format("intel_iommu", "strict", "strict")),
+    ("intel_iommu=forcedac", ("iommu.forcedac=0",), _LATER.format("intel_iommu", "forcedac", "forcedac")),
+    ("pci=nocrs", ("pci=use_crs",), "the words of pci= add up, and nocrs is looked at first"),
+    ("pci=no_e820", ("pci=use_e820",), "the words of pci= add up, and no_e820 is looked at first"),
     ("pcie_aspm=off", ("pcie_aspm.policy=", "pcie_aspm=force"),
      "the kernel refuses every ASPM policy beside it and leaves the links as the firmware set them; " +
      HIDES_ERRORS["pcie_aspm=off"]),
@@ -78,7 +106,9 @@ def split(token: str) -> List[str]:
         return [name]
     if name not in _LISTS:
         return [f"{name}={value}"]
-    return [f"{name}={part}" for part in value.split(",") if part]
+    words = [f"{name}={part}" for part in value.split(",") if part]
+    ends = next((at for at, word in enumerate(words, 1) if word.startswith("iommu=usedac")), None)
+    return words[:ends]
 
 
 def clash(one: str, other: str) -> str:
@@ -86,8 +116,7 @@ def clash(one: str, other: str) -> str:
     back = _takes_back(one, other) or _takes_back(other, one)
     if back:
         return back
-    here, there = _switch(one), _switch(other)
-    return _LAST if here and there and here[0] == there[0] and here[1] != there[1] else ""
+    return _LAST if _apart(one, other) else ""
 
 
 def conflicts(declared: Sequence[str], line: Sequence[str]) -> List[Conflict]:
@@ -107,10 +136,11 @@ def conflicts(declared: Sequence[str], line: Sequence[str]) -> List[Conflict]:
     tuned = next((word for word in ours if name_of(word) in _TUNES_PCIE), None)
     named = {conflict.rival for conflict in found}
     for index, rival in placed:
-        if tuned and rival in HIDES_ERRORS and rival not in {*ours, *named, "pcie_aspm=off"}:
+        hides = HIDES_ERRORS.get(_meaning(rival)) if rival != "pcie_aspm=off" else None
+        if tuned and hides and rival not in {*ours, *named}:
             named.add(rival)
-            found.append(Conflict(tuned, rival, True, index, HIDES_ERRORS[rival] + ", and the spec's PCIe settings are "
-                                  "judged by the errors that are left (aer-events, link-errors)"))
+            found.append(Conflict(tuned, rival, True, index, hides + ", and the spec's PCIe settings are judged by the "
+                                  "errors that are left (aer-events, link-errors)"))
     return found
 
 
@@ -120,56 +150,84 @@ def _judge(word: str, rival: str, index: int, placed: Sequence[Tuple[int, str]])
         return Conflict(word, rival, _in_force(rival, placed), index, back)
     if _takes_back(word, rival):
         return Conflict(word, rival, not _in_force(word, placed), index, _takes_back(word, rival))
-    here, there = _switch(word), _switch(rival)
-    if not here or not there or here[0] != there[0] or here[1] == there[1]:
-        return None
-    return Conflict(word, rival, not _in_force(word, placed), index, _LAST)
+    what = _apart(word, rival)
+    return Conflict(word, rival, not _in_force(word, placed, what), index, _LAST) if what else None
 
 
 def _takes_back(rival: str, word: str) -> str:
     """Why ``rival`` takes ``word`` back wherever it stands; "" where it does not."""
+    rival, word = _meaning(rival), _meaning(word)
     for kept, undone, why in _TAKES_BACK:
         if rival == kept and any(word.startswith(known) if known.endswith("=") else word == known for known in undone):
             return why
     return ""
 
 
-def _in_force(word: str, placed: Sequence[Tuple[int, str]]) -> bool:
-    """Whether no later word switches ``word`` back."""
-    switch = _switch(word)
-    if switch is None:
-        return True
-    values = [other[1] for _, text in placed if (other := _switch(text)) and other[0] == switch[0]]
-    return not values or values[-1] == switch[1]
+def _apart(one: str, other: str) -> str:
+    """What both words set, to different values; "" where there is nothing."""
+    here, there = _sets(one), _sets(other)
+    return next((what for what in here if what in there and here[what] != there[what]), "")
 
 
-_TRUE = frozenset({"1", "y", "Y", "t", "T", "on", "yes", "true"})
+def _in_force(word: str, placed: Sequence[Tuple[int, str]], what: str = "") -> bool:
+    """Whether no later word switches ``word`` back, or only ``what`` of it."""
+    mine = _sets(word)
+    for each in [what] if what else list(mine):
+        values = [other[each] for _, text in placed if each in (other := _sets(text))]
+        if values and values[-1] != mine[each]:
+            return False
+    return True
+
+
+#: Parameters whose value kstrtobool() reads. 5.15.85 does not know t and f yet, 6.12.43 does.
+_BOOLS = frozenset({"iommu.passthrough", "iommu.strict", "iommu.forcedac"})
+#: Parameters whose words are compared by their beginning only: anything longer means the same.
+_BY_BEGINNING = frozenset({*_LISTS - {"pci"}, "pcie_ports"})
+
+
+@lru_cache(maxsize=1024)
+def _meaning(word: str) -> str:
+    """The word as the tables have it: ``iommu.strict=off`` -> ``iommu.strict=0``, ``iommu=pt1`` -> ``iommu=pt``."""
+    name, equals, value = word.partition("=")
+    if name in _BOOLS:
+        truth = "1" if value[:1] in {*"yYtT1"} or value[:2].lower() == "on" else ""
+        return f"{name}={truth or '0'}" if truth or value[:1] in {*"nNfF0"} or value[:2].lower() == "of" else word
+    if equals and name in _BY_BEGINNING:
+        return f"{name}=" + max((known for known in VALUES[name] if value.startswith(known)), key=len, default=value)
+    return word
+
+
 _SWITCHES: Mapping[str, Tuple[str, str]] = {
     "iommu=pt": ("default domain", "passthrough"), "iommu=nopt": ("default domain", "translated"),
+    "iommu.passthrough=1": ("default domain", "passthrough"), "iommu.passthrough=0": ("default domain", "translated"),
     "iommu=force": ("iommu force", "on"), "iommu=noforce": ("iommu force", "off"),
+    "iommu=merge": ("iommu force", "on"), "iommu=biomerge": ("iommu force", "on"),
+    "iommu=panic": ("iommu panic", "on"), "iommu=nopanic": ("iommu panic", "off"),
     "amd_iommu=pgtbl_v1": ("amd page table", "v1"), "amd_iommu=pgtbl_v2": ("amd page table", "v2"),
+    "amd_iommu=nohugepages": ("amd page sizes", "4K"), "amd_iommu=v2_pgsizes_only": ("amd page sizes", "v2"),
     "intel_iommu=on": ("intel iommu", "on"), "intel_iommu=off": ("intel iommu", "off"),
     "intel_iommu=sm_on": ("intel scalable mode", "on"), "intel_iommu=sm_off": ("intel scalable mode", "off"),
     "intremap=on": ("intremap", "on"), "intremap=off": ("intremap", "off"), "nointremap": ("intremap", "off"),
     "pci=realloc": ("pci realloc", "on"), "pci=realloc=on": ("pci realloc", "on"),
     "pci=realloc=off": ("pci realloc", "off"),
+    "pci=bfsort": ("pci sorting", "breadth first"), "pci=nobfsort": ("pci sorting", "depth first"),
 }
 _ADDS_UP = frozenset({"iommu", "amd_iommu", "intel_iommu", "intremap", "pcie_aspm", "pcie_ports", "pcie_port_pm"})
 
 
-def _switch(word: str) -> Optional[Tuple[str, str]]:
-    """What a word sets, and to which value, where the last such word wins; None where it is remembered."""
-    known = _SWITCHES.get(word)
-    if known:
-        return known
+def _sets(word: str) -> Mapping[str, str]:
+    """What a word sets, and to which value, where the last such word wins; empty where it is remembered."""
+    word = _meaning(word)
+    if word in _SWITCHES:
+        return dict([_SWITCHES[word]])
     name, (_, equals, value) = name_of(word), word.partition("=")
-    if name == "iommu.passthrough":
-        return "default domain", "passthrough" if value in _TRUE else "translated"
     if name == "pci":
         key, has_value, rest = value.partition("=")
         if key.startswith("pcie_bus_"):
-            return "pci bus", key
-        return (f"pci {key}", rest) if has_value else None
-    if name in _ADDS_UP or name in MULTI_VALUE:
-        return None
-    return name, value if equals else word
+            return {"pci bus": key}
+        keys = ("hpmmiosize", "hpmmioprefsize") if key == "hpmemsize" else (key,)
+        return {f"pci {each}": rest for each in keys} if has_value else {}
+    # A switch with a value that kstrtobool() refuses sets nothing.
+    if name in _ADDS_UP or name in MULTI_VALUE or (name in _BOOLS and value not in ("0", "1")):
+        return {}
+    return {name: value if equals else word}

@@ -38,9 +38,9 @@ def _before(case: Case) -> Finding:
     """What lies on the box. Whether it still holds is the gate's verdict, which compares all that it depends on."""
     fact = case.host.measured_pass
     last = fact.value
-    if last is None and not measurable(case.spec.accelerators.pci_ids, _driven(case)):
-        return Finding(_ID, "GPUs", "skip", "behaviour", "there is no GPU of NVIDIA's, and the specification names "
-                       "none")
+    if last is None and not measurable(case.spec.accelerators, _driven(case)):
+        return Finding(_ID, "GPUs", "skip", "behaviour", "NVIDIA's driver has no GPU, and the specification wants "
+                       "none there")
     if last is None:
         text = "nothing was measured on this box yet" if fact.missing else f"what was measured last is not known: " \
             f"{fact.why()}"

@@ -21,7 +21,7 @@ __all__ = ["ARMS", "allreduce", "subsets", "together"]
 ARMS: Mapping[str, Mapping[str, str]] = {"p2p": {}, "staged": {"NCCL_P2P_DISABLE": "1"}}
 _STAGED_SIZES = (8192, 65536, 262144)
 #: The ladder of the quick trial: what a decode step, a crossover and a prefill ask for.
-_QUICK_SIZES, _QUICK_LARGE = (8192, 65536, 262144, 1 << 20), (64 << 20,)
+_QUICK_SIZES, _QUICK_LARGE = (8192, 65536, 262144, 1 << 20), (16 << 20, 64 << 20)
 _SECONDS = 120.0
 _GRAPH = "200 all-reduces in one CUDA graph, 10 replays, one process per GPU; "
 _OWN = _GRAPH + "own one-shot kernel over peer memory, f16 sum"

@@ -16,6 +16,7 @@ from tunecheck.gate import judge, measured
 from tunecheck.gate.key import differences, key, library
 from tunecheck.gate.state import State
 from tunecheck.host import Completed, Unreadable
+from tunecheck.spec.frozen import Accelerators
 from tunecheck.trials.measured import Measured, measurement
 
 IMAGE = "sha256:" + "1" * 64
@@ -235,11 +236,13 @@ def test_the_library_is_known_by_size_and_time() -> None:
     assert library(_Box(stat=None), path).reason == "timed out"  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("ids", "gpus", "expected"), [
-    ((), (), True), (("10de:2bb1",), (), True), (("1234:1111", "10de:2bb1"), (), True), (("1234:1111",), None, True),
-    (("1234:1111",), ("0000:03:00.0 GPU-aaaaaaaa",), True), (("1234:1111",), (), False),
+@pytest.mark.parametrize(("ids", "driver", "gpus", "expected"), [
+    ((), "nvidia", (), True), (("10de:2bb1",), "nvidia", (), True), (("1234:1111", "10de:2bb1"), "nvidia", (), True),
+    (("1234:1111",), "nvidia", None, True), (("1234:1111",), "nvidia", ("0000:03:00.0 GPU-aaaaaaaa",), True),
+    (("1234:1111",), "nvidia", (), False), (("10de:2bb1",), "vfio-pci", (), False),
+    (("10de:2bb1",), "vfio-pci", None, True),
 ])
-def test_only_the_labs_stand_ins_without_a_driver_cannot_be_measured(ids: tuple[str, ...], gpus: tuple[str, ...] | None,
-                                                                     expected: bool) -> None:
+def test_only_a_box_that_wants_no_gpu_in_the_driver_is_not_measured(
+        ids: tuple[str, ...], driver: str, gpus: tuple[str, ...] | None, expected: bool) -> None:
     """A box whose GPUs are gone is no box without GPUs: what is not known, or asked for, must be measured."""
-    assert measurable(ids, gpus) is expected
+    assert measurable(Accelerators(ids, kernel_driver=driver), gpus) is expected
