@@ -123,22 +123,29 @@ def runtime(**given: Any) -> None:
 @click.option("--full", is_flag=True, help="Also measure: every pair, all-reduces of every subset size, a soak.")
 @click.option("--quick", is_flag=True, help="Also measure, in short: every pair, all ranks, a soak of 2 s.")
 @click.option("--if-needed", is_flag=True, help="With --full or --quick: only where no measured pass still holds.")
-@click.option("--soak", default="60s", metavar="TIME", show_default=True, help="Of --full: 60s, 10m; 0: none.")
-@click.option("--evidence", metavar="DIR", help="Where a stall leaves its bundle; default: here, with --pass in "
-              "/var/lib/tunecheck/evidence.")
+@click.option("--soak", metavar="TIME", help="Of --full: 60s (the default), 10m; 0: none.")
+@click.option("--evidence", metavar="DIR", help="Where a stall leaves its bundle; default: here, with --pass "
+              "without FILE in /var/lib/tunecheck/evidence.")
 @click.option("--pass", "pass_file", is_flag=False, flag_value="/run/tunecheck/pass.json", metavar="[FILE]",
               help="Leave the passes that tunecheck gate asks for; measure where the spec's gate.measured wants it.")
-def preflight(full: bool, quick: bool, if_needed: bool, soak: str, evidence: str | None, pass_file: str | None,
+def preflight(full: bool, quick: bool, if_needed: bool, soak: str | None, evidence: str | None, pass_file: str | None,
               **given: Any) -> None:
     """Check everything that topo, host, driver and runtime check."""
     if full and quick:
         raise UsageError("--full and --quick exclude each other: drop one of them")
     if if_needed and not (full or quick):
         raise UsageError("--if-needed says when to measure: give --full or --quick with it")
+    if soak is not None and not full:
+        raise UsageError("--soak is how long --full repeats all-reduces: give --full with it, or leave it out")
+    if pass_file == "":
+        raise UsageError("--pass is empty: give a file, or leave it out for /run/tunecheck/pass.json")
     if full or quick or pass_file is not None:
         from .cli_preflight import measuring
 
-        measuring("full" if full else "quick" if quick else None, if_needed, soak, evidence, pass_file, **given)
+        measuring("full" if full else "quick" if quick else None, if_needed, "60s" if soak is None else soak, evidence,
+                  pass_file, **given)
+    if evidence is not None:
+        raise UsageError("--evidence is for a stall: give --full, --quick or --pass with it, or leave it out")
     check("preflight", **given)
 
 
@@ -203,5 +210,9 @@ def _complain(problem: str) -> None:
 
 def _left_behind() -> str:
     output = sys.modules.get(f"{__package__}.report.output")
-    written = output.written if output else ()
-    return f"already written: {', '.join(written)}" if written else "nothing was changed"
+    written, gone = (output.written, output.removed) if output else ((), ())
+    parts = [f"already written: {', '.join(written)}"] if written else []
+    if gone:
+        parts.append(f"the older pass was removed ({', '.join(gone)}): the gate stays closed until tunecheck preflight "
+                     "--pass has passed")
+    return "; ".join(parts) or "nothing was changed"

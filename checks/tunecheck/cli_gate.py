@@ -55,7 +55,7 @@ def forget_pass(path: str) -> None:
     import stat
 
     from .gate import passed
-    from .report.output import check_writable
+    from .report.output import check_writable, removed
 
     passed.make_own_folder(path)
     check_writable(path)
@@ -64,6 +64,7 @@ def forget_pass(path: str) -> None:
             raise UsageError(f"{path}: is no regular file, so it cannot hold a pass; give a file, or leave FILE out "
                              f"for {passed.PATH}")
         Path(path).unlink()
+        removed.append(path)
     except FileNotFoundError:
         pass
     except OSError as error:
@@ -103,14 +104,15 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
         now = state(door)
         spec = frozen.spec if frozen else Spec()
         try:
-            reasons = judge.of_pass(passed.read(pass_file), now, frozen.digest if frozen else "", limit)
+            reasons = judge.of_pass(passed.read(pass_file), now, frozen.digest if frozen else "", limit,
+                                    passed.again(pass_file))
             asked = spec.gate.measured != "never" and measurable(spec.accelerators, now.gpus.value)
             if not reasons and asked:
                 # Asked last: where preflight did not pass, it did not measure either.
-                found = measured.read(measured.path_beside(pass_file))
+                found = measured.read(measured.path_beside(pass_file), passed.again(pass_file))
                 pinned = recipe.image.image_id if recipe is not None else found.key.image
                 reasons = judge.of_measured(found, key_now(door, spec, found.key, pinned or ""), now,
-                                            spec.gate.measured == "each-boot")
+                                            spec.gate.measured == "each-boot", passed.again(pass_file))
         except UsageError as error:
             reasons = [str(error)]
         if recipe is not None and not reasons:

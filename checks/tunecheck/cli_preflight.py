@@ -48,9 +48,10 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
     soaked = seconds(soak)
     leave = passing(pass_file, full=kind == "full")
     path = measured.path_beside(pass_file) if pass_file else None
+    given = evidence is not None
     if evidence is None:
         evidence = measured.make_evidence() if path == measured.PATH else "."
-    check_folder(evidence)
+    check_folder(evidence, given)
     frozen, snapshot = look("preflight", spec_file, None)
     spec = frozen.spec if frozen else Spec()
     findings = judge(Case(snapshot, frozen), "preflight")

@@ -43,7 +43,11 @@ def numbers(text: str | None) -> list[int]:
         raise UsageError(f"--gpus {text}: expected numbers separated by commas, as in --gpus 0,1") from None
 
 
-def check_folder(evidence: str) -> None:
+def check_folder(evidence: str, given: bool = True) -> None:
+    """Refuse a folder that could not hold the bundle of a stall, before the probing starts."""
+    if not given and not os.access(evidence, os.W_OK | os.X_OK):
+        raise UsageError(f"the bundle of a stall would lie in {Path(evidence).resolve()}, where nothing can be "
+                         "written; name a folder: --evidence DIR")
     if not Path(evidence).is_dir():
         raise UsageError(f"--evidence {evidence}: is no folder; expected one that is there, for the bundle of a stall")
     if not os.access(evidence, os.W_OK | os.X_OK):

@@ -20,8 +20,12 @@ def typed_text(schema: str, kind: Any, value: Any, **more: Any) -> str:
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
-def read_typed(path: str | Path, schema: str, kind: Any, again: str) -> tuple[Any, dict[str, Any]]:
-    """The value and the whole document. UsageError says why it is none; ``again``: how a good one is made."""
+def read_typed(path: str | Path, schema: str, kind: Any, again: str, regular: bool = False
+               ) -> tuple[Any, dict[str, Any]]:
+    """The value and the whole document. UsageError says why it is none; ``again``: how a good one is made. ``regular``:
+    nothing but a file on disk: opening a FIFO would wait for ever."""
+    if regular and Path(path).exists() and not Path(path).is_file():
+        raise UsageError(f"{path}: is no regular file; remove it, then {again}")
     try:
         with open(path, "rb") as stream:
             content = stream.read(_MAX_BYTES + 1)

@@ -15,7 +15,7 @@ from .state import State, differences
 
 __all__ = ["Offer", "of_box", "of_measured", "of_pass", "of_recipe"]
 
-_AGAIN = "run: tunecheck preflight --pass"
+_AGAIN = "run: sudo tunecheck preflight --pass"
 
 
 @dataclass(frozen=True)
@@ -27,41 +27,42 @@ class Offer:
     model: tuple[str, ...]
 
 
-def of_pass(found: Pass, now: State, spec_digest: str, max_age: float) -> list[str]:
-    """Why the pass does not hold, one sentence each; empty when it does. ``max_age`` in seconds."""
+def of_pass(found: Pass, now: State, spec_digest: str, max_age: float, again: str = _AGAIN) -> list[str]:
+    """Why the pass does not hold, one sentence each; empty when it does. ``max_age`` in seconds; ``again``: how another
+    is made."""
     if found.state.boot_id.value is None or found.state.boot_id.value != now.boot_id.value:
-        return [f"the pass of {found.taken} is of another boot; {_AGAIN}"]
+        return [f"the pass of {found.taken} is of another boot; {again}"]
     reasons = []
     if found.exit_code != 0:
         what = "; ".join(found.reasons) or f"exit code {found.exit_code}"
         return [f"preflight of {found.taken} did not pass: {what}"]
     if found.state.uptime.value is None or now.uptime.value is None:
-        reasons.append(f"the age of the pass is unknown ({now.uptime.why()}); {_AGAIN}")
+        reasons.append(f"the age of the pass is unknown ({now.uptime.why()}); {again}")
     else:
         age = now.uptime.value - found.state.uptime.value
         if not 0 <= age <= max_age:
-            reasons.append(f"the pass is {age:.0f} s old, at most {max_age:.0f} s are allowed; {_AGAIN}")
+            reasons.append(f"the pass is {age:.0f} s old, at most {max_age:.0f} s are allowed; {again}")
     if found.spec_digest != spec_digest:
         reasons.append(f"the pass was given for another specification ({_short(found.spec_digest)}, now "
-                       f"{_short(spec_digest)}); {_AGAIN}")
-    reasons += [f"{text}; {_AGAIN}" for text in differences(found.state, now)]
+                       f"{_short(spec_digest)}); {again}")
+    reasons += [f"{text}; {again}" for text in differences(found.state, now)]
     return reasons
 
 
-def of_measured(found: MeasuredPass, now: Key, state: State, this_boot: bool) -> list[str]:
+def of_measured(found: MeasuredPass, now: Key, state: State, this_boot: bool, again: str = _AGAIN) -> list[str]:
     """Why the measured pass does not hold, one sentence each; empty when it does. ``this_boot``: one of another boot
     does not, however alike the box is."""
     boot = state.boot_id.value
     same = boot is not None and boot == found.boot_id
     if this_boot and not same:
-        return [f"the GPUs were measured in another boot ({found.taken}), and gate.measured is each-boot; {_AGAIN}"]
+        return [f"the GPUs were measured in another boot ({found.taken}), and gate.measured is each-boot; {again}"]
     if found.exit_code != 0:
         what = "; ".join(found.reasons) or f"exit code {found.exit_code}"
         return [f"the GPUs were measured ({found.taken}) and did not pass: {what}"]
     if same and (state.uptime.value is None or found.uptime > state.uptime.value):
-        return [f"the measured pass is of a later moment of this boot than now: it was not made here; {_AGAIN}"]
+        return [f"the measured pass is of a later moment of this boot than now: it was not made here; {again}"]
     since = f"since the GPUs were measured ({found.taken})"
-    return [f"{since}, {text}; {_AGAIN}" for text in key.differences(found.key, now)]
+    return [f"{since}, {text}; {again}" for text in key.differences(found.key, now)]
 
 
 def of_recipe(recipe: Recipe, now: State, offer: Offer) -> list[str]:

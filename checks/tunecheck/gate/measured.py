@@ -19,7 +19,7 @@ from ..errors import UsageError
 from ..facts import codec
 from ..facts.measured_pass import PATH, SCHEMA, MeasuredPass
 from ..facts.typed_file import read_typed, typed_text
-from ..report.output import write_file
+from ..report.output import removed, write_file
 from ..trials.measured import Measured, Measurement
 from . import passed
 
@@ -29,7 +29,6 @@ __all__ = ["EVIDENCE", "PATH", "figures", "forget", "make_evidence", "path_besid
 EVIDENCE = "/var/lib/tunecheck/evidence"
 _KEY = "measured.key"
 _KEY_BYTES = 32
-_AGAIN = "run: tunecheck preflight --pass"
 #: An audit tells of a figure that moved by more than this: pairs of one box repeat within 3 % on PCIe.
 _STEADY = 0.05
 _OF_64_KB, _OF_64_MB = 65536, 64 << 20
@@ -49,19 +48,22 @@ def write(path: str, found: MeasuredPass) -> None:
     write_file(path, typed_text(SCHEMA, MeasuredPass, found, seal=seal).encode(), 0o644, "measured pass")
 
 
-def read(path: str) -> MeasuredPass:
-    """UsageError says why there is none that can be believed."""
+def read(path: str, again: str = passed.again(passed.PATH)) -> MeasuredPass:
+    """UsageError says why there is none that can be believed; ``again``: how another one is made."""
     if not Path(path).exists():
-        raise UsageError(f"no measured pass ({path} does not exist); {_AGAIN}")
-    found, document = read_typed(path, SCHEMA, MeasuredPass, _AGAIN)
+        raise UsageError(f"no measured pass ({path} does not exist); {again}")
+    found, document = read_typed(path, SCHEMA, MeasuredPass, again, regular=True)
+    place = Path(path).parent / _KEY
     try:
-        key = (Path(path).parent / _KEY).read_bytes()
+        key = place.read_bytes() if place.is_file() else b""
     except OSError as error:
-        raise UsageError(f"{path}: cannot be verified, its key {Path(path).parent / _KEY} cannot be read "
-                         f"({error.strerror}); as root {_AGAIN}") from None
+        raise UsageError(f"{path}: cannot be verified, its key {place} cannot be read ({error.strerror}); {again}"
+                         ) from None
+    if len(key) != _KEY_BYTES:
+        raise UsageError(f"{path}: cannot be verified, its key {place} is missing or damaged; {again}")
     # Over what stands in the file, not over what it was understood as: a field that was left out is an edit too.
     if not hmac.compare_digest(str(document.get("seal")), _seal(document.get("measured"), key)):
-        raise UsageError(f"{path}: was altered, or was written on another box: its seal does not fit; {_AGAIN}")
+        raise UsageError(f"{path}: was altered, or was written on another box: its seal does not fit; {again}")
     measured: MeasuredPass = found
     return measured
 
@@ -70,6 +72,7 @@ def forget(path: str) -> None:
     """An older measurement does not outlive the start of a new one, however that ends."""
     try:
         Path(path).unlink(missing_ok=True)
+        removed.append(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be replaced ({error.strerror}); run as root") from None
 
@@ -83,9 +86,11 @@ def _own_key(folder: Path) -> bytes:
     """The box's key, made where there is none."""
     path = folder / _KEY
     with contextlib.suppress(OSError):
-        key = path.read_bytes()
+        key = path.read_bytes() if path.is_file() else b""
         if len(key) == _KEY_BYTES:
             return key
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path}: is no regular file, so it cannot hold the key of the measured pass; remove it")
     key = secrets.token_bytes(_KEY_BYTES)
     write_file(str(path), key, 0o600, "key of the measured pass")
     return key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +14,12 @@ from ..report.output import write_file
 from ..rules.finding import Finding
 from .state import State
 
-__all__ = ["PATH", "SCHEMA", "Pass", "from_findings", "make_own_folder", "read", "shortened", "write"]
+__all__ = ["PATH", "SCHEMA", "Pass", "again", "from_findings", "make_own_folder", "read", "shortened", "write"]
 
 SCHEMA = "tunecheck/pass/1"
 PATH = "/run/tunecheck/pass.json"
 _SHOWN = 5
-_AGAIN = "run: tunecheck preflight --pass"
+_AGAIN = "run: sudo tunecheck preflight --pass"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,11 @@ def shortened(reasons: Sequence[str], most: int) -> list[str]:
     return [*reasons[:most], *([f"and {len(reasons) - most} more"] if len(reasons) > most else [])]
 
 
+def again(path: str) -> str:
+    """How the pass at ``path`` is made anew, as a command to paste."""
+    return _AGAIN if path == PATH else f"{_AGAIN} {shlex.quote(path)}"
+
+
 def make_own_folder(path: str) -> None:
     """The pass's usual folder is gone after every boot; another one is its owner's to make."""
     folder = Path(path).parent
@@ -68,6 +74,6 @@ def write(path: str, found: Pass) -> None:
 def read(path: str) -> Pass:
     """UsageError says why there is none; the gate stays closed then."""
     if not Path(path).exists():
-        raise UsageError(f"no preflight has passed in this boot ({path} is not there); {_AGAIN}")
-    found: Pass = read_typed(path, SCHEMA, Pass, _AGAIN)[0]
+        raise UsageError(f"no preflight has passed in this boot ({path} does not exist); {again(path)}")
+    found: Pass = read_typed(path, SCHEMA, Pass, again(path), regular=True)[0]
     return found

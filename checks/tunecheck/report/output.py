@@ -11,12 +11,14 @@ from typing import TextIO
 
 from ..errors import UsageError
 
-__all__ = ["PRIVATE", "check_writable", "emit", "fitted", "write_file", "written"]
+__all__ = ["PRIVATE", "check_writable", "emit", "fitted", "removed", "write_file", "written"]
 
 #: Mode of what names people and machines: a raw recording, a snapshot.
 PRIVATE = 0o600
 #: Every file that this process has written, for who interrupts it.
 written: list[str] = []
+#: Every older pass that this process took away, likewise.
+removed: list[str] = []
 
 
 def check_writable(path: str) -> None:

@@ -31,7 +31,8 @@ def _now(case: Case) -> Iterator[Finding]:
     found = case.measured
     if found is not None and not found.figures and not found.hangs and REFUSED not in found.failures:
         why = "; ".join(found.failures.values()) or "there is no GPU that can be measured"
-        yield Finding(_ID, "GPUs", "unknown", "behaviour", f"nothing was measured: {why}", "", "figures of every GPU")
+        yield Finding(_ID, "GPUs", "unknown", "behaviour", f"nothing was measured: {why}", "", "figures of every GPU",
+                      remedy=Remedy("see accelerator-count, nvml-answers and trial-hang"))
 
 
 def _before(case: Case) -> Finding:

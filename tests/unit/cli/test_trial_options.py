@@ -87,3 +87,18 @@ def test_without_a_gpu_nothing_was_measured(monkeypatch: pytest.MonkeyPatch, ver
     monkeypatch.setattr("tunecheck.cli_check._open", lambda source: closed.host())
     error = CliRunner().invoke(cli, [verb]).exception
     assert isinstance(error, TrialError) and "the PCI devices cannot be listed" in str(error)
+
+
+@pytest.mark.parametrize(("argv", "says"), [
+    (["--full", "--quick"], "--full and --quick exclude each other"),
+    (["--if-needed"], "give --full or --quick with it"),
+    (["--soak", "10s"], "give --full with it"),
+    (["--quick", "--soak", "10s"], "give --full with it"),
+    (["--evidence", "/tmp"], "give --full, --quick or --pass with it"),
+    (["--pass", ""], "--pass is empty"),
+    (["--full", "--soak", "soon"], "expected a time"),
+    (["--quick", "--from", "x"], "they go with neither --from"),
+])
+def test_options_of_preflight_that_do_nothing_are_refused(argv: list[str], says: str) -> None:
+    done = CliRunner().invoke(cli, ["preflight", *argv])
+    assert done.exit_code != 0 and says in done.output + str(done.exception)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def test_every_part_of_the_key_is_tried() -> None:
 def test_a_part_that_changed_is_named(part: str, this_boot: bool) -> None:
     value, says = CHANGES[part]
     (reason,) = reasons(now=dataclasses.replace(KEY, **{part: value}), this_boot=this_boot)
-    assert says in reason and "run: tunecheck preflight --pass" in reason
+    assert says in reason and "run: sudo tunecheck preflight --pass" in reason
 
 
 @pytest.mark.parametrize("part", [part for part in CHANGES if part not in ("nccl_file", "image")])
@@ -148,8 +149,22 @@ def test_one_of_another_box_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="was written on another box"):
         measured.read(str(here / "measured.json"))
     (here / "measured.key").unlink()
-    with pytest.raises(UsageError, match=r"its key .* cannot be read"):
+    with pytest.raises(UsageError, match=r"its key .* is missing or damaged"):
         measured.read(str(here / "measured.json"))
+
+
+@pytest.mark.parametrize("name", ["measured.json", "measured.key"])
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    """A FIFO would hang the start of a service."""
+    path = str(tmp_path / "measured.json")
+    measured.write(path, FOUND)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(UsageError, match=r"is no regular file|is missing or damaged"):
+        measured.read(path)
+    if name == "measured.key":
+        with pytest.raises(UsageError, match="is no regular file"):
+            measured.write(path, FOUND)
 
 
 def test_a_power_cut_while_it_is_written_leaves_the_old_one_or_none(tmp_path: Path,
