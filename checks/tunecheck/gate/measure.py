@@ -13,7 +13,7 @@ from ..errors import ImageUnfitError, TrialError, UsageError
 from ..facts.measured_pass import Key, MeasuredPass
 from ..facts.snapshot import Snapshot
 from ..host import Host
-from ..rules import HUNG, Case, Finding, exit_code, judge, worst
+from ..rules import HUNG, Case, Finding, exit_code, judge, measured_pass, worst
 from ..spec.frozen import Frozen, Spec
 from ..trials import session
 from ..trials.everything import QUICK_SOAK_SECONDS, everything
@@ -22,6 +22,7 @@ from ..trials.measured import REFUSED, Measured
 from ..trials.outside import in_container
 from ..trials.runtimes import find_image, find_runtime
 from ..trials.supervisor import Progress
+from ..trials.weakest import weakest
 from . import measured, passed
 from .image import image_id
 from .judge import of_measured
@@ -136,8 +137,11 @@ def keep(host: Host, snapshot: Snapshot, frozen: Frozen | None, done: Done, path
             library(host, file).value or "" if file else "", _image(host, snapshot, engine)),
         now.boot_id.value or "", now.uptime.value or 0.0,
         datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), round(done.seconds, 3), __version__,
-        measured.figures(done.first), {})
-    found = replace(found, steady=measured.steady(found.figures, former.steady if former else {}))
+        weakest(done.first))
+    same = former is not None and former.key.gpus == found.key.gpus
+    best = former.best if former is not None and same else {}
+    found = replace(found, steady=measured.steady(found.figures, former.steady if former else {}),
+                    best=measured.best(found.figures, best) if found.exit_code == 0 else best)
     measured.write(path, found)
     return found
 
@@ -157,7 +161,8 @@ def findings(snapshot: Snapshot, frozen: Frozen | None, done: Done) -> list[Find
 
 
 def _of_trials(snapshot: Snapshot, frozen: Frozen | None, done: Done) -> list[Finding]:
-    return [*judge(Case(snapshot, frozen, measured=done.first), "trial"), *findings(snapshot, frozen, done)]
+    case = Case(snapshot, frozen, measured=done.first)
+    return [*judge(case, "trial"), *measured_pass.judge(case), *findings(snapshot, frozen, done)]
 
 
 def verdict(snapshot: Snapshot, frozen: Frozen | None, done: Done) -> int:

@@ -11,7 +11,7 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,9 @@ from ..facts import codec
 from ..facts.measured_pass import PATH, SCHEMA, MeasuredPass
 from ..facts.typed_file import read_typed, typed_text
 from ..report.output import removed, write_file
-from ..trials.measured import Measured, Measurement
 from . import passed
 
-__all__ = ["EVIDENCE", "PATH", "figures", "forget", "make_evidence", "path_beside", "read", "steady", "write"]
+__all__ = ["EVIDENCE", "PATH", "best", "forget", "make_evidence", "path_beside", "read", "steady", "write"]
 
 #: Where a trial that hung leaves its bundle.
 EVIDENCE = "/var/lib/tunecheck/evidence"
@@ -31,7 +30,6 @@ _KEY = "measured.key"
 _KEY_BYTES = 32
 #: An audit tells of a figure that moved by more than this: pairs of one box repeat within 3 % on PCIe.
 _STEADY = 0.05
-_OF_64_KB, _OF_64_MB = 65536, 64 << 20
 
 
 def path_beside(pass_file: str) -> str:
@@ -112,29 +110,13 @@ def make_evidence() -> str:
     return EVIDENCE
 
 
-def figures(found: Measured) -> dict[str, float]:
-    """The weakest of each sort, by a name that says its unit; what was not measured is not there."""
-    ranks = max((each.ranks or 0 for each in found.find("allreduce")), default=0)
-    largest = [each for each in found.find("allreduce") if each.ranks == ranks]
-    least: Mapping[str, Sequence[Measurement]] = {
-        "p2p_one_way_gb_s": found.find("one way", "engine write"),
-        "p2p_both_ways_gb_s": found.find("both ways", "engine write"),
-        "allreduce_bus_64_mb_gb_s": [each for each in largest if (each.what, each.size) == ("bus", _OF_64_MB)],
-        "host_to_device_gb_s": found.find("host copy", "host to device"),
-        "device_to_host_gb_s": found.find("host copy", "device to host"),
-        "own_memory_gb_s": found.find("own memory", "copy"),
-    }
-    most: Mapping[str, Sequence[Measurement]] = {
-        "p2p_latency_ns": found.find("latency", "pointer chase"),
-        "allreduce_own_64_kb_us": [each for each in largest if (each.what, each.size) == ("own", _OF_64_KB)],
-        "allreduce_nccl_64_kb_us": [each for each in largest if (each.what, each.size) == ("nccl", _OF_64_KB)],
-    }
-    worst = {name: min(each.value for each in some) for name, some in least.items() if some}
-    worst |= {name: max(each.value for each in some) for name, some in most.items() if some}
-    return {name: float(f"{value:.4g}") for name, value in worst.items()}
-
-
 def steady(now: Mapping[str, float], former: Mapping[str, float]) -> dict[str, float]:
     """Each figure, or its former value where it moved by no more than 5 %: noise is no news, a slow decline is."""
     return {name: old if (old := former.get(name)) and abs(value / old - 1) <= _STEADY else value
+            for name, value in now.items()}
+
+
+def best(now: Mapping[str, float], former: Mapping[str, float]) -> dict[str, float]:
+    """The best of each sort so far: what later measurements of the same GPUs are held against."""
+    return {name: max(value, former.get(name, value)) if name.endswith("gb_s") else min(value, former.get(name, value))
             for name, value in now.items()}

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.measured_pass import PATH, MeasuredPass, measurable
-from ..trials.measured import REFUSED
+from ..trials.measured import REFUSED, Measured
+from ..trials.weakest import weakest
 from .finding import Case, Finding, Remedy
 
 _ID = "measured-pass"
 _POLICY = Remedy("set box_spec.gate.measured to each-boot, or to on-change where a start must not take seconds longer")
+_DECLINE = Remedy("see link-speed, link-width, link-errors, gpu-throttle and gpu-clocks; if it is meant to be so, "
+                  f"remove {PATH} and measure again")
+#: What repeats within 3 % from night to night; small all-reduces do not.
+_HELD = ("p2p_one_way_gb_s", "p2p_both_ways_gb_s", "p2p_latency_ns", "host_to_device_gb_s", "device_to_host_gb_s",
+         "own_memory_gb_s")
+_SLOW = 0.8
 _WORDS = {"p2p_one_way_gb_s": "GB/s one way", "p2p_both_ways_gb_s": "GB/s both ways", "p2p_latency_ns": "ns a load",
           "host_to_device_gb_s": "GB/s from the host"}
 
@@ -29,10 +36,34 @@ def judge(case: Case) -> Iterator[Finding]:
 
 def _now(case: Case) -> Iterator[Finding]:
     found = case.measured
+    if found is not None:
+        yield from _slower(case, found)
     if found is not None and not found.figures and not found.hangs and REFUSED not in found.failures:
         why = "; ".join(found.failures.values()) or "there is no GPU that can be measured"
         yield Finding(_ID, "GPUs", "unknown", "behaviour", f"nothing was measured: {why}", "", "figures of every GPU",
                       remedy=Remedy("see accelerator-count, nvml-answers and trial-hang"))
+
+
+def _slower(case: Case, found: Measured) -> Iterator[Finding]:
+    """Beside the best that these GPUs had on this box: where nothing predicts a figure, its own past does."""
+    last = case.host.measured_pass.value if case.snapshot.host else None
+    if last is None or not last.best or not _same_gpus(case, last):
+        return
+    for name, value in weakest(found).items():
+        then = last.best.get(name)
+        if name not in _HELD or not then:
+            continue
+        share = value / then if name.endswith("gb_s") else then / value
+        if share < _SLOW:
+            yield Finding(_ID, name, "fail", "behaviour", f"{name} is {value:g}, and was {then:g} on these GPUs: "
+                          f"{share:.0%} of the best that was measured here", f"{value:g}", f"{_SLOW:.0%} or more",
+                          (PATH,), _DECLINE)
+
+
+def _same_gpus(case: Case, last: MeasuredPass) -> bool:
+    told = case.snapshot.nvml.value
+    now = {f"{gpu.bdf} {gpu.values.get('uuid')}" for gpu in told.gpus} if told else set()
+    return now == set(last.key.gpus.value or ())
 
 
 def _before(case: Case) -> Finding:

@@ -19,6 +19,7 @@ from tunecheck.gate.state import State
 from tunecheck.host import Completed, Unreadable
 from tunecheck.spec.frozen import Accelerators
 from tunecheck.trials.measured import Measured, measurement
+from tunecheck.trials.weakest import weakest
 
 IMAGE = "sha256:" + "1" * 64
 KEY = Key(known(("0000:03:00.0 GPU-aaaaaaaa", "0000:04:00.0 GPU-bbbbbbbb"), ""), known("595.71.05", ""),
@@ -192,7 +193,7 @@ def test_the_weakest_figures_are_kept() -> None:
         one("latency", "pointer chase", 710, a=0, b=1), one("latency", "pointer chase", 722, a=1, b=0),
         one("allreduce", "own", 4.0, ranks=2, size=65536), one("allreduce", "own", 7.5, ranks=4, size=65536),
         one("host copy", "host to device", 55.0, a=0)))
-    assert measured.figures(found) == {"p2p_one_way_gb_s": 41.26, "p2p_latency_ns": 722.0,
+    assert weakest(found) == {"p2p_one_way_gb_s": 41.26, "p2p_latency_ns": 722.0,
                                        "allreduce_own_64_kb_us": 7.5, "host_to_device_gb_s": 55.0}
 
 
@@ -204,6 +205,12 @@ def test_noise_is_no_news_and_a_slow_decline_is() -> None:
         held = measured.steady({"p2p_one_way_gb_s": value}, held)
     assert held == {"p2p_one_way_gb_s": 49.3}
     assert measured.steady({"p2p_latency_ns": 700.0}, held) == {"p2p_latency_ns": 700.0}
+
+
+def test_the_best_so_far_is_kept_each_way() -> None:
+    assert measured.best({"a_gb_s": 50.0, "b_ns": 700.0}, {}) == {"a_gb_s": 50.0, "b_ns": 700.0}
+    assert measured.best({"a_gb_s": 49.0, "b_ns": 690.0}, {"a_gb_s": 50.0, "b_ns": 700.0}) == {
+        "a_gb_s": 50.0, "b_ns": 690.0}
 
 
 class _Box:
