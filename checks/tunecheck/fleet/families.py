@@ -19,13 +19,14 @@ FAMILIES = {
 }
 _BY_WORD = {
     "spec": "spec", "accelerator": "gpu", "nvml": "gpu", "gpu": "gpu", "bar1": "gpu", "topo": "pcie", "link": "pcie",
-    "bar": "pcie",
-    "switch": "pcie", "uplink": "pcie", "acs": "acs", "cmdline": "boot", "kernel": "boot", "iommu": "iommu",
+    "bar": "pcie", "switch": "pcie",
+    "uplink": "pcie", "acs": "acs", "cmdline": "boot", "kernel": "boot", "iommu": "iommu",
     "cpu": "cpu", "smt": "cpu", "numa": "cpu", "memlock": "cpu", "swap": "cpu", "clocksource": "cpu",
     "module": "driver", "driver": "driver", "unattended": "driver", "dkms": "driver", "secure": "driver",
     "nouveau": "driver", "registry": "driver", "persistence": "driver", "fabric": "driver", "hmm": "driver",
     "nccl": "runtime", "runtime": "runtime", "toolkit": "runtime", "cdi": "runtime", "xid": "errors", "aer": "errors",
-    "hung": "errors", "p2p": "measured", "allreduce": "measured", "trial": "measured",
+    "hung": "errors", "sxid": "errors", "p2p": "measured", "allreduce": "measured", "trial": "measured",
+    "measured": "measured", "host": "measured", "own": "measured", "dgx": "driver", "init": "cpu", "relaxed": "pcie",
 }
 #: Where the first word is another family's.
 _BY_ID = {"p2p-capability": "pcie", "link-errors": "errors", "gpu-fallen-off": "errors", "kernel-held": "driver",

@@ -50,8 +50,13 @@ def box(number: int, *, iommu: str | None = "pt", hmm: str = "1", held: bool = T
     host = stored.snapshot.host
     assert host is not None and host.kernel.cmdline.value is not None
     words = tuple(each for each in (f"iommu={iommu}" if iommu else "", word) if each)
+    # Without what the recorded machine says of PCIe errors (pcie_ports=compat): a warning that every box would have.
+    recorded = tuple(each for each in host.kernel.cmdline.value if each != "pcie_ports=compat")
+    log = host.kernel.log
+    assert log.value is not None
+    quiet = known(replace(log.value, events=replace(log.value.events, osc={})), log.source)
     host = replace(
-        host, kernel=replace(host.kernel, cmdline=known((*words, *host.kernel.cmdline.value), "/proc/cmdline")),
+        host, kernel=replace(host.kernel, cmdline=known((*words, *recorded), "/proc/cmdline"), log=quiet),
         modules={"nvidia-uvm": Module("nvidia-uvm", known(True, "modinfo"), known(True, "/sys"), known(
             {"uvm_disable_hmm": "1"}, "/etc/modprobe.d"), {"uvm_disable_hmm": known(hmm, "/sys/module")})},
         packages=replace(host.packages, installed=known(

@@ -19,11 +19,14 @@ from tests.unit.report.boxes import wrong
 
 from tunecheck.cli import cli
 from tunecheck.errors import UsageError
-from tunecheck.gate import passed
+from tunecheck.facts.measured_pass import MeasuredPass
+from tunecheck.gate import measured, passed
+from tunecheck.gate.measure import key_now
 from tunecheck.gate.state import state
 from tunecheck.host import live
 from tunecheck.report import output
 from tunecheck.report.outputs import check_outputs, write_outputs
+from tunecheck.spec.frozen import Spec
 
 _ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3] / "checks"), "LC_ALL": "C.UTF-8"}
 
@@ -167,10 +170,12 @@ def test_a_full_device_is_said(args: str) -> None:
 def test_a_full_log_disk_does_not_close_the_gate(tmp_path: Path) -> None:
     door = live.LiveHost()
     try:
-        now = state(door)
+        now, what = state(door), key_now(door, Spec())
     finally:
         door.close()
     passed.write(str(tmp_path / "pass.json"), passed.from_findings([], 0, "", now, False, "0"))
+    measured.write(str(tmp_path / "measured.json"), MeasuredPass(0, (), "quick", "host", what, now.boot_id.value or "",
+                                                                 now.uptime.value or 0.0, "", 5.0, "0"))
     done = subprocess.run(["sh", "-c", f"exec {sys.executable} -m tunecheck gate --pass {tmp_path}/pass.json "
                            ">/dev/full"], env=_ENV, text=True, stderr=subprocess.PIPE,
                           timeout=60, check=False)

@@ -41,8 +41,8 @@ def test_pins_and_driver_agree_on_what_an_older_recording_lacks() -> None:
 
 def test_the_recording_is_judged_as_the_machine_was() -> None:
     """A bundle of the same kind of machine, and what was found live in the run that recorded it (2026-11-21); but for
-    aer-ownership and link-errors, which know since that pcie_ports=compat leaves the error counters at 0. Such a machine
-    was judged so live, too (2026-11-22)."""
+    aer-ownership and link-errors, which know since that pcie_ports=compat leaves the error counters at 0. Such a
+    machine was judged so live, too (2026-11-22)."""
     live = [tuple(each) for each in json.loads((FIXTURES / "h200-2gpu-vm.live.json").read_text())]
     result = CliRunner().invoke(cli, ["preflight", "--json", "--from", str(FIXTURES / "h200-2gpu-vm.tar.zst")])
     assert result.exit_code == 0, result.output

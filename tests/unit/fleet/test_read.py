@@ -67,7 +67,7 @@ def test_every_check_has_a_family() -> None:
     assert set(families.values()) == set(FAMILIES)
     wrong = {check for check, family in families.items() if family == "errors"} - {
         "link-errors", "gpu-fallen-off", "kernel-log-complete", "kernel-taint", "xid", "aer-events", "aer-ownership",
-        "hung-task"}
+        "hung-task", "sxid"}
     assert not wrong, "these are in no family"
 
 
