@@ -62,10 +62,11 @@ def install(case: Case) -> Remedy:
     if by_the_spec(case) == VFIO:
         return Remedy("write `options vfio-pci ids=` with the ids of the boards and `softdep nvidia pre: vfio-pci` to "
                       "/etc/modprobe.d, renew the initramfs, reboot", (), True)
-    look = "where it is installed, the kernel log says why it did not load: sudo dmesg | grep -i nvrm"
+    look = "where it is installed, the kernel log says why it did not load (sudo dmesg | grep -i nvrm)"
     if case.frozen and case.spec.driver.source != "leave":
         play = case.play("driver")
-        return Remedy(f"{play.text}; {look}", play.ansible_tags)
-    return Remedy("install NVIDIA's driver, or name one in the specification (box_spec.driver.source) and run: "
-                  f"ansible-playbook site.yml --tags driver -l {case.frozen.host if case.frozen else '<host>'}; {look}",
+        return Remedy(f"{look}; else {play.text}", play.ansible_tags)
+    return Remedy(f"{look}; else install NVIDIA's driver, or name one in the specification (box_spec.driver.source) "
+                  "and run: ansible-playbook site.yml --tags driver -l "
+                  f"{case.frozen.host if case.frozen else '<host>'}",
                   ("driver",))
