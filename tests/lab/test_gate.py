@@ -50,7 +50,7 @@ def refused(lab: Box, says: str, seconds: float = 60) -> None:
     status = start(lab)
     assert "gate closed: " in status and says in status, status
     lab.ssh(f"systemctl stop {UNIT} tunecheck-preflight", check=False)
-    left = lab.ssh("pgrep -af 'tunecheck.trials|trials/inside' ; podman ps -aq", check=False)
+    left = lab.ssh("pgrep -af '[t]unecheck.trials|[t]rials/inside' ; podman ps -aq", check=False)
     assert left.strip() == "", left
     assert lab.ssh("curl -s -m 5 -o /dev/null -w '%{http_code}' http://127.0.0.1:30000/health", check=False) == "000"
 
