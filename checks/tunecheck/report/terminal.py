@@ -61,10 +61,10 @@ def _columns(stream: TextIO) -> int:
 
 
 def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose: bool = False,
-           imported: bool = False) -> str:
+           imported: bool = False, history: bool = False) -> str:
     """The whole report as text, ending in a newline: worst first. Without ``verbose`` what many subjects have in
     common is one line, and so is everything that was not judged. ``imported``: from loose texts; what those that were
-    not given leave unknown stands behind the warnings, as one line."""
+    not given leave unknown stands behind the warnings, as one line. ``history``: list what happened before this boot."""
     lines = [*_head(verb, case), ""]
     if case.measured is not None:
         lines += _measured(case, style.width)
@@ -74,6 +74,10 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
         lines += [*matrix, ""] if matrix else []
         predicted = path_lines(case.snapshot)
         lines += [*predicted, ""] if predicted else []
+    if history:
+        from .history import history_lines
+
+        lines += [*history_lines(case.snapshot.past), ""]
     text = [safe(line) for line in lines]
     text = [part for line in text for part in wrap(line, style.width)]
     missing = [finding for finding in findings if imported and _is_missing(finding)]
