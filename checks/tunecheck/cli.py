@@ -142,8 +142,8 @@ def preflight(full: bool, quick: bool, if_needed: bool, soak: str | None, eviden
     if pass_file == "":
         raise UsageError("--pass is empty: give a file, or leave it out for /run/tunecheck/pass.json")
     if (full or quick or pass_file is not None) and given.pop("history"):
-        raise UsageError("--history lists what was before this boot and measures nothing: run it without --full, --quick "
-                         "and --pass")
+        raise UsageError("--history lists what was before this boot and measures nothing: run it without --full, "
+                         "--quick and --pass")
     if full or quick or pass_file is not None:
         from .cli_preflight import measuring
 

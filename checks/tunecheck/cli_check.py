@@ -61,9 +61,8 @@ HISTORY = click.option("--history", is_flag=True, help="Also list what the kerne
 
 def check(verb: str, spec_file: str | None, source: str | None, record: str | None, since: str | None,
           verbose: bool = False, trial: bool = False, history: bool = False, **outputs: str | None) -> None:
-    """Open the host, read, judge, report; leaves through SystemExit with the verdict's code. ``history``: also list what
-    happened before this boot. ``outputs``: json_to,
-    junit_to, prometheus_to, html_to, each a file or "-"."""
+    """Open the host, read, judge, report; leaves through SystemExit with the verdict's code. ``history``: also list
+    what happened before this boot. ``outputs``: json_to, junit_to, prometheus_to, html_to, each a file or "-"."""
     import datetime
 
     from .report.outputs import Run, check_outputs, rendered, to_standard_output, write_outputs

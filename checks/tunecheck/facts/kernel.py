@@ -31,9 +31,9 @@ _KEYS = {"AMD-Vi": "amd_iommu", "DMAR": "intel_iommu"}
 
 @dataclass(frozen=True)
 class KernelLog:
-    """``complete``: the log covers the boot from its first line to the time of reading. ``rejected`` maps a parameter as it would stand on the
-    command line (``pci=noacs``, or a bare name) to the line that rejects it. ``events``: everything else in it;
-    ``boot``: what it says once, of processors and firmware."""
+    """``complete``: the log covers the boot from its first line to the time of reading. ``rejected`` maps a parameter
+    as it would stand on the command line (``pci=noacs``, or a bare name) to the line that rejects it. ``events``:
+    everything else in it; ``boot``: what it says once, of processors and firmware."""
 
     complete: bool
     rejected: dict[str, str]

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from ..host import Host, Unreadable
+from ..host.base import doubt
 from ..host.early import PAST
 from .fact import Fact, absent, known
 
@@ -60,7 +61,8 @@ class Past:
 
 def past(host: Host, boot_id: str) -> Fact[Past]:
     """Ask the journal for every earlier boot; ``boot_id`` is this one's."""
-    source = "journalctl"
+    # An import says what its texts hold.
+    source = "texts of earlier boots" if doubt(host, "dmesg") else "journalctl"
     try:
         done = host.run(PAST, _SECONDS)
         if "matching support" in done.stderr:       # built without PCRE
@@ -101,17 +103,19 @@ def _key(event: PastEvent) -> tuple[str, str, int, str, str]:
 def _boot(name: str, text: str) -> PastBoot:
     from ..formats.log_boots import dated
 
-    return PastBoot(name or "unknown boot", *dated(text.strip("\n")), sum(1 for line in text.splitlines() if line.strip()), ())
+    number = sum(1 for line in text.splitlines() if line.strip())
+    return PastBoot(name or "unknown boot", *dated(text.strip("\n")), number, ())
 
 
 def _events(text: str) -> list[PastEvent]:
     from ..formats.kernel_log import parse
 
     log = parse(text)
+    lost = {xid.gpu for xid in log.xids if xid.code == 79}
     return [
         *(PastEvent("xid", xid.gpu, xid.code, xid.count, xid.first, xid.last, xid.text) for xid in log.xids),
         *(PastEvent("fallen", gpu.gpu, 0, 1, gpu.when, gpu.when, "did not answer when the driver looked for it"
-                    if gpu.at_probe else "fell off the bus") for gpu in log.fallen),
+                    if gpu.at_probe else "fell off the bus") for gpu in log.fallen if gpu.gpu not in lost),
         *(PastEvent("sxid", each.switch, each.code, each.count, each.last, each.last, each.text) for each in log.sxids),
         *(PastEvent(each.kind, each.gpu, 0, each.count, each.first, each.last, each.text) for each in log.failures),
     ]

@@ -16,7 +16,8 @@ __all__ = ["KINDS", "Failure", "Failures"]
 
 _MOST = 512
 _TEXT = 300
-_GPU = r"(?:(?:GPU )?(?:PCI:)?(?P<bdf>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?:? |GPU(?P<index>\d{1,3}) )?"
+_GPU = (r"(?:(?:GPU )?(?:PCI:)?(?P<bdf>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?:? "
+        r"|GPU(?P<index>\d{1,3}) )?")
 #: kind -> how the message goes on behind "NVRM: " and the GPU. The first that fits.
 _DRIVER = (
     ("wpr2", r".{0,80}unexpected WPR2 already up"),
@@ -25,7 +26,8 @@ _DRIVER = (
             r"|.{0,80}GSP-FMC reported an error|.{0,80}GSP firmware image found|.{0,80}No firmware image found"
             r"|.{0,80}(?:[Ff]ailed|[Ee]rror|[Tt]imed? ?out).{0,60}\bGSP\b|.{0,80}\bGSP\b.{0,60}(?:[Ff]ailed|[Ff]ailure)"
             r"|.{0,80}SEC2 secure boot partition timed out|.{0,80}Booter failed"),
-    ("probe", r"The NVIDIA probe routine failed for \d|None of the NVIDIA (?:graphics adapters|devices) were initialized"),
+    ("probe", r"The NVIDIA probe routine failed for \d"
+              r"|None of the NVIDIA (?:graphics adapters|devices) were initialized"),
 )
 _PATTERNS = tuple((kind, re.compile(rf"NVRM: {_GPU}(?:{text})")) for kind, text in _DRIVER)
 _FIRMWARE = re.compile(r"nvidia (?P<bdf>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})\.[0-7]: (?:Direct firmware load for|"

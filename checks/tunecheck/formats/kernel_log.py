@@ -99,9 +99,9 @@ class SXid:
 class KernelEvents:
     """``start``: the log reaches back to its first line; ``cut``: its middle is missing; ``doubt``: why nobody can
     tell whether lines were left out or came later, "" where the log was read to its end. ``first`` and ``last`` are
-    the times from which to which it goes, as printed. ``loads`` counts how often the NVIDIA driver was loaded; events of
-    an earlier load are history. ``osc`` is per ACPI host bridge: who handles PCIe errors. ``unassigned``: memory of PCI
-    devices that found no place. ``failures``: what makes no Xid."""
+    the times from which to which it goes, as printed. ``loads`` counts how often the NVIDIA driver was loaded; events
+    of an earlier load are history. ``osc`` is per ACPI host bridge: who handles PCIe errors. ``unassigned``: memory of
+    PCI devices that found no place. ``failures``: what makes no Xid."""
 
     start: bool
     cut: bool

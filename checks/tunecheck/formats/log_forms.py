@@ -2,8 +2,8 @@
 
 Each becomes lines as a printer of logs would have made them, oldest first as they stand: "[   12.345678] text" for
 /dev/kmsg, "2025-02-23T16:24:18.283302Z kernel: [   12.345678] text" for the journal, with "-- Boot <id> --" before each
-boot. What a program wrote is left out: only the kernel's own messages count. Formats: Documentation/ABI/testing/dev-kmsg
-of Linux, systemd's JOURNAL_EXPORT_FORMATS. Never fails; linear in the length of the text.
+boot. What a program wrote is left out: only the kernel's own messages count. Formats: Linux's
+Documentation/ABI/testing/dev-kmsg, systemd's JOURNAL_EXPORT_FORMATS. Never fails; linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _VERBOSE = re.compile(r"^[^\n\[]{8,60}\[s=[0-9a-f]{32};", re.MULTILINE)
 _FIELD = re.compile(r"(?: {4})?([A-Z_][A-Z0-9_]{0,63})=(.*)")
 _BOOT = re.compile(r"[0-9a-f-]{32,36}")
 #: The head that pstore writes before what was left of the log when the machine stopped.
-CRASH = re.compile(r"^(?:Panic|Oops|Emergency|Shutdown|Restart|Halt|Poweroff|Unknown)#\d{1,6} Part\d{1,6}\s*$", re.MULTILINE)
+CRASH = re.compile(r"^(?:Panic|Oops|Emergency|Shutdown|Restart|Halt|Poweroff|Unknown)#\d{1,6} Part\d{1,6}\s*$",
+                   re.MULTILINE)
 _LOOK = 65536
 
 
@@ -176,16 +177,16 @@ def _printed(entries: Iterator[Optional[Dict[str, Any]]]) -> Iterator[str]:
 
 
 def _by_kernel(entry: Dict[str, Any]) -> bool:
-    transport = entry.get("_TRANSPORT")
-    if transport is not None:
-        return bool(transport == "kernel")
-    return str(entry.get("SYSLOG_IDENTIFIER", "kernel")) == "kernel" and not {"_PID", "_UID", "_COMM"} & set(entry)
+    # What a program writes to /dev/kmsg comes by the same way, with its own name (journald-kmsg.c of systemd 252).
+    by_name = all(str(entry.get(key, "kernel")) == "kernel" for key in ("_TRANSPORT", "SYSLOG_IDENTIFIER"))
+    return by_name and ("_TRANSPORT" in entry or not {"_PID", "_UID", "_COMM"} & set(entry))
 
 
 def _message(value: Any) -> str:
     """Text, or the bytes of what is no UTF-8."""
     if isinstance(value, list):
-        value = bytes(byte for byte in value[:4096] if isinstance(byte, int) and 0 <= byte < 256).decode("utf-8", "replace")
+        some = bytes(byte for byte in value[:4096] if isinstance(byte, int) and 0 <= byte < 256)
+        value = some.decode("utf-8", "replace")
     return " ".join(value.splitlines()) if isinstance(value, str) else ""
 
 

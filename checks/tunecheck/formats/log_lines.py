@@ -35,7 +35,7 @@ _PREFIX = re.compile(
     r"(?:\[ {0,4}[TC]\d{1,8}\]\s)?"                             # CONFIG_PRINTK_CALLER
     r"(?:(?:[^\s:]{1,255} )?kernel(?:\[\d{1,9}\])?:\s)?"
     r"(?:(?P<inner>\[ {0,8}\d{1,9}\.\d{1,9}\])\s)?")
-#: A date in any language, a host, and the kernel's name: "24. april 16:24:18 box1 kernel: ", "1740327858.28 box1 kernel: ".
+#: A date in any language or seconds since 1970, a host, and the kernel's name: "24. april 16:24:18 box1 kernel: ".
 _FOREIGN = re.compile(
     r"(?P<when>[^\[\]\n:]{0,40}(?:\d\d:\d\d:\d\d[^\s:]{0,20}|\d{9,12}\.\d{1,9})(?: [A-Z]{2,5}(?= )| \d{4}(?= ))?)"
     r"(?: [^\s:]{1,255})? kernel(?:\[\d{1,9}\])?: (?:(?P<inner>\[ {0,8}\d{1,9}\.\d{1,9}\]) )?")

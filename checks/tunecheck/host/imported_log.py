@@ -47,7 +47,7 @@ def _lines(texts: Texts, text: str, title: str, filtered: bool = False) -> None:
     found = boots(text)
     last = None if earlier or unknown or not found else found.pop()
     for boot in found:
-        _remember(texts, f"{boot.name or 'a boot'} in {title}" if title else boot.name or "an earlier boot", boot.text)
+        _remember(texts, " in ".join(part for part in (boot.name, title) if part) or "an earlier boot", boot.text)
     if last is None:
         return
     known, new = texts.runs.get(_DMESG, ""), last.text.lstrip("\n")

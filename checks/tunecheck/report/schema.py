@@ -68,8 +68,8 @@ _MEASURED_PASS = object_(exit_code={"enum": [0, 1, 3, 4]}, kind={"enum": ["full"
 #: What happened before this boot.
 _HISTORY = object_(source=TEXT, cut={"type": "boolean"}, boots=listed(object_(
     name=TEXT, first=TEXT, last=TEXT, lines=COUNT, events=listed(object_(
-        kind={"enum": ["xid", "sxid", "fallen", *KINDS]}, device=TEXT, code=_MAYBE_INT, count=COUNT, first=TEXT, last=TEXT,
-        text=TEXT)))))
+        kind={"enum": ["xid", "sxid", "fallen", *KINDS]}, device=TEXT, code=_MAYBE_INT, count=COUNT, first=TEXT,
+        last=TEXT, text=TEXT)))))
 _SPEC = maybe(object_(host=TEXT, profile=TEXT, digest=TEXT))
 
 

@@ -29,8 +29,8 @@ def judge(case: Case) -> Iterator[Finding]:
     elif unread:
         outcome, text = "unknown", f"which CPUs are online cannot be told: {unread.why()}"
     elif present == online and not from_log.whole(case):
-        outcome = "unknown"
-        text = f"all {len(online)} CPUs that the kernel counts are online; no CPU that did not come up {from_log.partial(case)}"
+        outcome, text = "unknown", (f"all {len(online)} CPUs that the kernel counts are online; no CPU that did not "
+                                    f"come up {from_log.partial(case)}")
     elif present == online:
         text = f"all {len(online)} CPUs are online"
     elif box.smt.value in ("off", "forceoff"):

@@ -8,8 +8,8 @@ from .finding import Case, Finding, Remedy
 from .past_words import counted, from_to
 
 _ID = "earlier-boots"
-_LIST = Remedy("list them: tunecheck preflight --history, with --from where the evidence is a file; what comes back in boot "
-               "after boot is hardware or a driver, not chance")
+_LIST = Remedy("list them: tunecheck preflight --history, with --from where the evidence is a file; what comes back in "
+               "boot after boot is hardware or a driver, not chance")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -21,11 +21,9 @@ def judge(case: Case) -> Iterator[Finding]:
     found, more = fact.value, ", and more that is not here" if fact.value.cut else ""
     marked = [boot for boot in found.boots if boot.events]
     if not marked:
-        number = len(found.boots)
-        yield Finding(_ID, "history", "skip", "behaviour",
-                      f"nothing is told of GPUs in the lines of {number} earlier boot{'s' * (number != 1)} that are here{more}"
-                      if number else "no line of an earlier boot is here", evidence=(fact.source,))
+        text = f"nothing of GPUs in the lines of {len(found.boots)} earlier boots{more}" if found.boots else (
+            "no line of an earlier boot is here")
+        yield Finding(_ID, "history", "skip", "behaviour", text, evidence=(fact.source,))
         return
-    yield Finding(_ID, "history", "warn", "behaviour", f"before this boot, in {len(marked)} of {len(found.boots)} earlier "
-                  f"boot{'s' * (len(found.boots) != 1)}{from_to(marked)}: {counted(found)}{more}", counted(found), "",
-                  (fact.source,), _LIST)
+    yield Finding(_ID, "history", "warn", "behaviour", f"before this boot, in {len(marked)} of {len(found.boots)} "
+                  f"earlier boots{from_to(marked)}: {counted(found)}{more}", counted(found), "", (fact.source,), _LIST)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from ..formats.kernel_log import KernelEvents
-from ..formats.param_conflicts import split
+from typing import TYPE_CHECKING
+
 from .finding import Case, Finding, Remedy
+
+if TYPE_CHECKING:
+    from ..formats.kernel_log import KernelEvents
 
 __all__ = ["aer_owners", "at", "events", "name", "nothing", "only_cut", "partial", "unread", "whole"]
 
@@ -77,6 +80,8 @@ def aer_owners(case: Case) -> set[str]:
     found = events(case)
     if found is None:
         return set()
+    from ..formats.param_conflicts import split  # start-up time
+
     words = {word for token in case.host.kernel.cmdline.value or () for word in split(token)}
     native = "pcie_ports=native" in words and "pci=noaer" not in words
     outcomes = {bridge.outcome for bridge in found.osc.values()} - {""}

@@ -9,13 +9,12 @@ from . import from_log
 from .finding import Case, Finding, Remedy
 
 _ID = "gpu-start"
-_RESET = Remedy("look at what the kernel log says just before (sudo dmesg | grep -i nvrm); reset the GPU, or power-cycle the "
-                "host where that does not help", (), True)
+_RESET = Remedy("look at what the kernel log says just before (sudo dmesg | grep -i nvrm); reset the GPU, or "
+                "power-cycle the host where that does not help", (), True)
 _FIXES = {
-    "gsp": Remedy("compare the firmware package with the driver (driver-coherence); where they fit: power-cycle the host",
-                  (), True),
-    "wpr2": Remedy("power-cycle the host, a reboot keeps the region; then look for what failed first in the log", (), True,
-                   True),
+    "gsp": Remedy("compare the firmware package with the driver (driver-coherence); where they fit: power-cycle the "
+                  "host", (), True),
+    "wpr2": Remedy("power-cycle the host, a reboot keeps the region; then look for what failed first", (), True, True),
 }
 
 

@@ -9,8 +9,8 @@ from ..facts.past import Past, PastBoot
 
 __all__ = ["counted", "from_to"]
 
-_WORDS = {"xid": "Xid", "sxid": "SXid", "fallen": "GPU lost", "adapter": "failed adapter start", "gsp": "failed GSP start",
-          "wpr2": "WPR2 already in use", "probe": "failed probe", "panic": "kernel panic"}
+_WORDS = {"xid": "Xid", "sxid": "SXid", "fallen": "GPU lost", "adapter": "failed adapter start",
+          "gsp": "failed GSP start", "wpr2": "WPR2 already in use", "probe": "failed probe", "panic": "kernel panic"}
 
 
 def from_to(marked: Sequence[PastBoot]) -> str:
