@@ -73,7 +73,7 @@ def past(host: Host, boot_id: str) -> Fact[Past]:
         return absent(source, "no permission")
     if done.returncode != 0 and done.stderr.strip():
         return absent(source, done.stderr.strip().splitlines()[0][:200])
-    return known(_read(done.stdout, boot_id.replace("-", "").lower()), source)
+    return known(_read(done.stdout.removeprefix("-- No entries --"), boot_id.replace("-", "").lower()), source)
 
 
 def _read(text: str, current: str) -> Past:

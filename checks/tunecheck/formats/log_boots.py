@@ -45,16 +45,19 @@ def boots(log: str) -> List[BootLines]:
     marks += [(place, place, "", False) for place in _going_back(log)]
     marks.sort()
     result: List[BootLines] = []
-    begin, name, start, near = 0, "", False, -1
+    begin, name, start = 0, "", False
+    mark = head = -_NEAR        # where the last boot began, and where that was said by a separator or its first line
     for place, end, label, first in [*marks, (len(log), len(log), "", False)]:
-        if first and not start and 0 <= place - near < _NEAR:
-            start = True        # the first line of the boot that a separator began
+        back = not first and place == end < len(log)
+        if first and not start and place - mark < _NEAR:
+            start, head = True, place       # the first line of the boot that a separator began
             continue
-        if not first and not label and place == end and place < len(log) and 0 <= place - near < _NEAR:
-            continue            # time went back where the boot began anyway
+        if back and place - head < _NEAR:
+            continue                        # time went back where the boot began anyway
         if log[begin:place].strip():
             result.append(BootLines(name, start, log[begin:place]))
-        begin, name, start, near = end, label, first, place
+        begin, name, start, mark = end, label, first, place
+        head = head if back else place
     return result
 
 

@@ -74,7 +74,7 @@ def _kind(head: str) -> str:
 def _records(text: str) -> Iterator[str]:
     """/dev/kmsg. A number that is left out: records were lost there."""
     before = None
-    for raw in text.splitlines():
+    for raw in text.split("\n"):
         if raw == LEFT_OUT:
             before = None
             yield raw
@@ -94,7 +94,7 @@ def _records(text: str) -> Iterator[str]:
 def _dmesg(text: str) -> Iterator[str]:
     """dmesg --json of util-linux 2.38 and later."""
     when = ""
-    for raw in text.splitlines():
+    for raw in text.split("\n"):
         at, said = _DMESG_TIME.match(raw), _DMESG_TEXT.match(raw)
         if raw == LEFT_OUT:
             yield raw
@@ -105,11 +105,11 @@ def _dmesg(text: str) -> Iterator[str]:
 
 
 def _objects(text: str) -> Iterator[Optional[Dict[str, Any]]]:
-    for raw in text.splitlines():
-        raw = raw.lstrip("\x1e").removeprefix("data: ")
+    for raw in text.split("\n"):
+        raw = raw.strip("\x1e\r ").removeprefix("data: ")
         if raw == LEFT_OUT:
             yield None
-        if raw.startswith("{"):
+        if raw[:1] == "{" and raw[-1:] == "}":
             entry = _value(raw)
             if isinstance(entry, dict):
                 yield entry
@@ -117,7 +117,7 @@ def _objects(text: str) -> Iterator[Optional[Dict[str, Any]]]:
 
 def _pretty(text: str) -> Iterator[Optional[Dict[str, Any]]]:
     entry: Dict[str, Any] = {}
-    for raw in text.splitlines():
+    for raw in text.split("\n"):
         found = _PRETTY.match(raw)
         if found:
             entry[found[1]] = _value(found[2])
@@ -136,6 +136,11 @@ def _blocks(text: str) -> Iterator[Optional[Dict[str, Any]]]:
     entry: Dict[str, Any] = {}
     binary = ""
     for raw in text.split("\n"):
+        if not raw and not binary:
+            if entry:
+                yield entry
+                entry = {}
+            continue
         found = _FIELD.match(raw)
         if binary:      # eight bytes of length, then the value
             entry[binary], binary = raw[8:], ""

@@ -31,7 +31,8 @@ _ADD = (
     ("nvidia-smi topo -m", "nvidia-smi topo -m"),
     ("nvidia-smi topo -p2p r", "nvidia-smi topo -p2p r > topo-p2p-r.txt"),
     ("nvidia-smi topo -p2p w", "nvidia-smi topo -p2p w > topo-p2p-w.txt"), ("nvidia-smi -q", "nvidia-smi -q"),
-    ("dmesg", "sudo dmesg"), ("journalctl", "sudo dmesg"),
+    ("dmesg", "sudo dmesg"), ("journalctl --no-pager", "sudo journalctl _TRANSPORT=kernel"),
+    ("journalctl", "sudo dmesg"),
     ("/proc/sys/kernel/osrelease", "sudo dmesg"),
 )
 #: Beginnings of what no text of an import answers: boot loader, libraries, modules on disk, packages, tasks, services.

@@ -83,8 +83,7 @@ def _remember(texts: Texts, name: str, text: str) -> None:
 
 def history(texts: Texts) -> None:
     """The earlier boots as the answer to the question for them."""
-    if texts.past:
-        texts.runs[PAST] = "".join(f"-- Boot {name} --\n{text.strip()}\n" for name, text in texts.past)
+    texts.runs[PAST] = "".join(f"-- Boot {name} --\n{text.strip()}\n" for name, text in texts.past)
 
 
 def doubt(texts: Texts) -> str:

@@ -124,7 +124,7 @@ def synthesise(texts: Texts) -> str | None:
             _device(texts, device, tree, devices)
     _driver(texts, smi, devices)
     _from_log(texts)
-    if texts.past:
+    if texts.past or _DMESG in texts.runs:
         from .imported_log import history  # start-up time
 
         history(texts)

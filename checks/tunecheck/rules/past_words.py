@@ -7,10 +7,15 @@ from collections.abc import Sequence
 
 from ..facts.past import Past, PastBoot
 
-__all__ = ["counted", "from_to"]
+__all__ = ["boots", "counted", "from_to"]
 
 _WORDS = {"xid": "Xid", "sxid": "SXid", "fallen": "GPU lost", "adapter": "failed adapter start",
           "gsp": "failed GSP start", "wpr2": "WPR2 already in use", "probe": "failed probe", "panic": "kernel panic"}
+
+
+def boots(number: int) -> str:
+    """"1 earlier boot", "3 earlier boots"."""
+    return f"{number} earlier boot{'s' * (number != 1)}"
 
 
 def from_to(marked: Sequence[PastBoot]) -> str:
