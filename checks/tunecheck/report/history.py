@@ -19,8 +19,8 @@ def history_lines(found: Fact[Past]) -> list[str]:
     boots = [boot for boot in found.value.boots if boot.events]
     quiet = len(found.value.boots) - len(boots)
     number = len(found.value.boots)
-    lines = [f"Before this boot ({found.source}: {number} earlier boot{'s' * (number != 1)}, {quiet} without an event); "
-             "nothing of it is judged as this boot's:"]
+    lines = [f"Before this boot ({found.source}: {number} earlier boot{'s' * (number != 1)}, {quiet} without an event);"
+             " nothing of it is judged as this boot's:"]
     for boot in boots:
         lines += [f"  {_heading(boot)}", *(f"    {_event(event)}" for event in boot.events)]
     return [*lines, *(["  not all of it is here: the middle was left out"] if found.value.cut else [])]

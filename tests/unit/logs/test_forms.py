@@ -69,7 +69,8 @@ FORMS = {
     "journalctl -o cat": _each("") + "pci 0000:00:00.0: [8086:29c0] type 00 class 0x060000\n",
     "journalctl -o json": "".join(json.dumps(entry) + "\n" for entry in _entries()),
     "journalctl -o json-pretty": "".join("{\n" + ",\n".join(
-        f"\t{json.dumps(key)} : {json.dumps(value)}" for key, value in entry.items()) + "\n}\n" for entry in _entries()),
+        f"\t{json.dumps(key)} : {json.dumps(value)}" for key, value in entry.items()) + "\n}\n"
+        for entry in _entries()),
     "journalctl -o json-sse": "".join(f"data: {json.dumps(entry)}\n\n" for entry in _entries()),
     "journalctl -o json-seq": "".join(f"\x1e{json.dumps(entry)}\n" for entry in _entries()),
     "journalctl -o export": "".join("".join(f"{key}={value}\n" for key, value in entry.items()) + "\n"

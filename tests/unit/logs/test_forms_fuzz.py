@@ -19,8 +19,9 @@ from tunecheck.host.imported_log import add
 from tunecheck.host.imported_sysfs import Texts
 
 _SEEDS = sorted(FORMS.values())
-_INSERTS = ("\n", "\0", "\x1e", "é", "[", "]", "{", "}", '"', ";", ",", "=", "-- Boot x --\n", "Linux version 6",
-            "\x1b[1m", "kernel: ", "NVRM: Xid (PCI:0000:01:00): ", "9" * 30, "\\x0a", "Panic#1 Part1\n", "  journalctl -b -1:\n")
+_INSERTS = (
+    "\n", "\x00", "\x1e", "é", "[", "]", "{", "}", '"', ";", ",", "=", "-- Boot x --\n", "Linux version 6",
+    "\x1b[1m", "kernel: ", "NVRM: Xid (PCI:0000:01:00): ", "9" * 30, "\\x0a", "Panic#1 Part1\n", "  journalctl -b -1:\n")
 _EDITS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1 << 12), st.sampled_from((1, 5, 60, 500)),
                             st.one_of(st.sampled_from(_INSERTS), st.text(max_size=5))), max_size=4)
 
@@ -51,13 +52,17 @@ def check(text: str) -> None:
     assert all(event.count > 0 for event in _read(text, "6f" * 16).events)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
+_RUNS = settings(max_examples=200, deadline=None, derandomize=True, database=None,
+                 suppress_health_check=[HealthCheck.too_slow])
+
+
+@_RUNS
 @given(seed=st.sampled_from(_SEEDS), other=st.sampled_from(["", *_SEEDS]), edits=_EDITS)
 def test_damage(seed: str, other: str, edits: list[tuple[int, int, int, str]]) -> None:
     check(damaged(seed + other, edits))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True, database=None)
+@_RUNS
 @given(text=st.text())
 def test_any_text(text: str) -> None:
     check(text)
