@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from . import __version__
-from .cli_check import check, options
+from .cli_check import HISTORY, check, options
 from .errors import SpecError, TunecheckError, UsageError
 
 __all__ = ["main"]
@@ -98,6 +98,7 @@ def topo(**given: Any) -> None:
 
 @cli.command()
 @options
+@HISTORY
 @click.option("--trial", is_flag=True, help="Judge only what a trial boot has to prove.")
 def host(**given: Any) -> None:
     """Check command line, IOMMU, ACS, modules, CPU."""
@@ -120,6 +121,7 @@ def runtime(**given: Any) -> None:
 
 @cli.command()
 @options
+@HISTORY
 @click.option("--full", is_flag=True, help="Also measure: every pair, all-reduces of every subset size, a soak.")
 @click.option("--quick", is_flag=True, help="Also measure, in short: every pair, all ranks, a soak of 2 s.")
 @click.option("--if-needed", is_flag=True, help="With --full or --quick: only where no measured pass still holds.")
@@ -139,6 +141,9 @@ def preflight(full: bool, quick: bool, if_needed: bool, soak: str | None, eviden
         raise UsageError("--soak is how long --full repeats all-reduces: give --full with it, or leave it out")
     if pass_file == "":
         raise UsageError("--pass is empty: give a file, or leave it out for /run/tunecheck/pass.json")
+    if (full or quick or pass_file is not None) and given.pop("history"):
+        raise UsageError("--history lists what was before this boot and measures nothing: run it without --full, "
+                         "--quick and --pass")
     if full or quick or pass_file is not None:
         from .cli_preflight import measuring
 

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from .rules.finding import Finding
     from .spec.frozen import Frozen
 
-__all__ = ["REPORTS", "check", "look", "options", "passing", "say"]
+__all__ = ["HISTORY", "REPORTS", "check", "look", "options", "passing", "say"]
 
 
 #: Those that show the tree, and compare it with nvidia-smi's table.
 _WITH_TREE = ("topo", "preflight")
+#: Those that take --history.
+_WITH_PAST = ("host", "preflight")
 #: What every verb that ends in a report takes.
 REPORTS = (
     click.option("--html", "html_to", metavar="FILE", help="Write a report for the browser, one file, offline."),
@@ -52,10 +54,15 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+#: Of the verbs that read the kernel log.
+HISTORY = click.option("--history", is_flag=True, help="Also list what the kernel said of GPUs before this boot: the "
+                       "journal's earlier boots, or those in what --from gives.")
+
+
 def check(verb: str, spec_file: str | None, source: str | None, record: str | None, since: str | None,
-          verbose: bool = False, trial: bool = False, **outputs: str | None) -> None:
-    """Open the host, read, judge, report; leaves through SystemExit with the verdict's code. ``outputs``: json_to,
-    junit_to, prometheus_to, html_to, each a file or "-"."""
+          verbose: bool = False, trial: bool = False, history: bool = False, **outputs: str | None) -> None:
+    """Open the host, read, judge, report; leaves through SystemExit with the verdict's code. ``history``: also list
+    what happened before this boot. ``outputs``: json_to, junit_to, prometheus_to, html_to, each a file or "-"."""
     import datetime
 
     from .report.outputs import Run, check_outputs, rendered, to_standard_output, write_outputs
@@ -63,7 +70,7 @@ def check(verb: str, spec_file: str | None, source: str | None, record: str | No
     wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
     check_outputs(wanted, record)
     recording = _recorder(source) if record is not None else None
-    frozen, snapshot = look(verb, spec_file, source, recording, trial)
+    frozen, snapshot = look(verb, spec_file, source, recording, trial, history)
     from .report.document import document
     from .rules import Case, judge
 
@@ -77,7 +84,7 @@ def check(verb: str, spec_file: str | None, source: str | None, record: str | No
         else:
             from .report.terminal import render, style_for
 
-            text = render(verb, case, findings, style_for(sys.stdout), verbose, _is_import(source))
+            text = render(verb, case, findings, style_for(sys.stdout), verbose, _is_import(source), history)
         packed = None
         if recording is not None and record is not None:
             packed = (record, recording.packed(redact=True, root=os.geteuid() == 0, verb=verb))
@@ -96,9 +103,10 @@ def passing(pass_file: str | None, full: bool) -> Callable[[Sequence[Finding], i
 
 
 def look(verb: str, spec_file: str | None, source: str | None, recorder: RecordingHost | None = None,
-         required: bool = False) -> tuple[Frozen | None, Snapshot]:
+         required: bool = False, history: bool = False) -> tuple[Frozen | None, Snapshot]:
     """The spec and the facts: of this machine (through ``recorder``, where there is one), a recording, an import or a
-    snapshot. ``required``: refuse to go on without a spec."""
+    snapshot. ``required``: refuse to go on without a spec. ``history``: read what happened before this boot, too; what
+    was given as a file is read in any case, as far as it goes."""
     if source is not None and _is_snapshot(source):
         from .facts.spec_file import read_spec
         from .facts.stored import load
@@ -118,7 +126,8 @@ def look(verb: str, spec_file: str | None, source: str | None, recorder: Recordi
         frozen = read_spec(door, spec_file, required)
         if recorder is not None and spec_file is not None and frozen is not None:
             recorder.keep(PATH, frozen.to_json().encode())
-        return frozen, gather(door, frozen.spec if frozen else None, verb != "topo", verb in _WITH_TREE)
+        return frozen, gather(door, frozen.spec if frozen else None, verb != "topo", verb in _WITH_TREE,
+                              history or (source is not None and verb in _WITH_PAST))
     finally:
         door.close()
 

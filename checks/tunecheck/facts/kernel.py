@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..formats.cmdline import tokenize
 from ..host import Host, Unreadable
+from ..host.base import doubt
 from ..host.early import DMESG
 from .fact import Fact, absent, known, parsed, text
 
@@ -30,9 +31,9 @@ _KEYS = {"AMD-Vi": "amd_iommu", "DMAR": "intel_iommu"}
 
 @dataclass(frozen=True)
 class KernelLog:
-    """``complete``: the log reaches back to the first line. ``rejected`` maps a parameter as it would stand on the
-    command line (``pci=noacs``, or a bare name) to the line that rejects it. ``events``: everything else in it;
-    ``boot``: what it says once, of processors and firmware."""
+    """``complete``: the log covers the boot from its first line to the time of reading. ``rejected`` maps a parameter
+    as it would stand on the command line (``pci=noacs``, or a bare name) to the line that rejects it. ``events``:
+    everything else in it; ``boot``: what it says once, of processors and firmware."""
 
     complete: bool
     rejected: dict[str, str]
@@ -106,8 +107,8 @@ def _log_from(host: Host, argv: tuple[str, ...]) -> Fact[KernelLog]:
     from ..formats.log_lines import without_middle
 
     log = without_middle(done.stdout)
-    events = parse(log)
-    return known(KernelLog(events.start, rejected(log), events, boot_log.parse(log)), source)
+    events = parse(log, doubt(host, argv[0]))
+    return known(KernelLog(events.complete, rejected(log), events, boot_log.parse(log)), source)
 
 
 def rejected(log: str) -> dict[str, str]:

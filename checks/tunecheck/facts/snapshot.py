@@ -22,6 +22,7 @@ from .modules import Module, modules, registry_dwords
 from .neighbours import Neighbour, neighbours
 from .nvml import Nvml, nvml
 from .p2p import P2p, p2p
+from .past import NOT_ASKED, Past, past
 from .pcie import Counters, counters
 from .receipt import Receipt, receipt
 from .topo_text import TopoText, topo_text
@@ -85,7 +86,7 @@ _NO_DMI: Fact[str] = Fact(None, "/sys/class/dmi/id", "not recorded")
 @dataclass(frozen=True)
 class Snapshot:
     """What a host says at one time. ``host`` is None where only the topology was asked for;
-    ``guest``: the hypervisor, "" on bare metal."""
+    ``guest``: the hypervisor, "" on bare metal. ``past``: what happened before this boot, where that was asked for."""
 
     hostname: Fact[str]
     boot_id: Fact[str]
@@ -96,11 +97,13 @@ class Snapshot:
     receipt: Fact[Receipt]
     host: HostFacts | None
     guest: Fact[str] = _NO_DMI
+    past: Fact[Past] = NOT_ASKED
 
 
-def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = True) -> Snapshot:
-    """Read the topology and NVML, with ``with_text`` also nvidia-smi's table, with ``with_host`` everything else.
-    Without a spec the accelerators are NVIDIA's."""
+def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = True,
+           with_past: bool = False) -> Snapshot:
+    """Read the topology and NVML, with ``with_text`` also nvidia-smi's table, with ``with_host`` everything else, with
+    ``with_past`` also the journal of earlier boots. Without a spec the accelerators are NVIDIA's."""
     early.start(host, with_text, with_host)
     wanted = spec.accelerators.pci_ids if spec else ()
     found = topology(host, wanted)
@@ -119,6 +122,7 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
         host=later,
         guest=guest_of(host, later.identity.value.hypervisor if later and later.identity.value else None,
                        later.kernel.log.value.boot.hypervisor if later and later.kernel.log.value else ""),
+        past=past(host, boot_id.value or "") if with_past else NOT_ASKED,
     )
 
 

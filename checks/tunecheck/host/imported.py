@@ -31,7 +31,8 @@ _ADD = (
     ("nvidia-smi topo -m", "nvidia-smi topo -m"),
     ("nvidia-smi topo -p2p r", "nvidia-smi topo -p2p r > topo-p2p-r.txt"),
     ("nvidia-smi topo -p2p w", "nvidia-smi topo -p2p w > topo-p2p-w.txt"), ("nvidia-smi -q", "nvidia-smi -q"),
-    ("dmesg", "sudo dmesg"), ("journalctl", "sudo dmesg"),
+    ("dmesg", "sudo dmesg"), ("journalctl --no-pager", "sudo journalctl _TRANSPORT=kernel"),
+    ("journalctl", "sudo dmesg"),
     ("/proc/sys/kernel/osrelease", "sudo dmesg"),
 )
 #: Beginnings of what no text of an import answers: boot loader, libraries, modules on disk, packages, tasks, services.
@@ -52,7 +53,9 @@ class ImportedHost:
         cut = f"lspci is cut short at {texts.cut_at}: what follows is missing" if texts.cut_at else ""
         if texts.lost_at and not cut:
             cut = f"the first line of a device beside {texts.lost_at} in lspci cannot be read: that device is missing"
-        self.doubts = {"/sys/bus/pci/devices": cut}
+        from .imported_log import doubt  # start-up time
+
+        self.doubts = {"/sys/bus/pci/devices": cut, "dmesg": doubt(texts)}
 
     def read_bytes(self, path: str) -> bytes:
         if path in self._texts.reads:
@@ -95,7 +98,7 @@ class ImportedHost:
         """One line about what was found where, for people."""
         parts = [f"{kind} ({', '.join(dict.fromkeys(files))})" for kind, files in sorted(self.origins.items())]
         unused = f"; not used: {', '.join(self.unused)}" if self.unused else ""
-        cut = "".join(f"; {text}" for text in self.doubts.values() if text)
+        cut = "".join(f"; {text}" for path, text in self.doubts.items() if text and path != "dmesg")
         text = f"import: {', '.join(parts)}{unused}{cut}"
         return "".join(char if char.isprintable() else "?" for char in text)
 
@@ -146,6 +149,7 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
         return None
     if bug_report.START in piece.title + piece.text[:2048]:
         texts.reported = True
+        texts.taken = texts.taken or bug_report.date(piece.text)
         name, release = bug_report.identity(piece.text)
         for leaf, value in (("hostname", name), ("osrelease", release)):
             if value:
@@ -154,6 +158,8 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
     if piece.path is not None:
         # A file that the report names is that file, whatever it holds; logs of /var/log may be of other boots.
         texts.file(piece.path, piece.text)
+        if piece.path.startswith("/var/log/") and imported_kinds.recognise(piece.text) == "kernel log":
+            texts.log(piece.text, piece.path)
         return piece.path if piece.path.startswith("/proc/") else None
     shown = imported_kinds.shown(piece.title, piece.text)
     if shown is not None:
@@ -167,7 +173,7 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
     if kind == "topo":
         return texts.topo(piece.text, _TOPO, piece.title or piece.origin)
     if kind == "kernel log":
-        return texts.log(piece.text, piece.title)
+        return texts.log(piece.text, piece.title or piece.origin)
     if kind == "lspci":
         texts.lspci.append(piece.text)
     elif kind == "nvidia-smi -q":

@@ -15,13 +15,13 @@ __all__ = ["Texts", "synthesise"]
 
 _PCI = "/sys/bus/pci/devices"
 _DMESG = ("dmesg",)
-_BOOT = "Linux version "
 _BANNER = re.compile(r"NVRM: loading (NVIDIA UNIX .{1,300})$", re.MULTILINE)
 _CLOCK = re.compile(r"clocksource: Switched to clocksource ([\w-]{1,40})")
 _GROUP = re.compile(r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): Adding to iommu group (\d{1,5})")
 #: `nvidia-smi topo -p2p r`, `smi_topo_p2p-rw.txt`
 _P2P = re.compile(r"p2p[ _-]{0,3}([rwnap]{1,2})(?![a-z0-9])", re.IGNORECASE)
 _TITLE = 400
+_LOCKED = re.compile(r"^([^\n]{0,120}?)Kernel is locked down from ", re.MULTILINE)
 _VALUE = re.compile(r"^(/(?:sys|proc/sys)/(?:[\w.-]+/)+[\w.-]+):(.*)$", re.MULTILINE)
 
 
@@ -29,7 +29,8 @@ _VALUE = re.compile(r"^(/(?:sys|proc/sys)/(?:[\w.-]+/)+[\w.-]+):(.*)$", re.MULTI
 class Texts:
     """``reads``, ``lists``, ``realpaths`` and ``errors`` as in RecordedHost; ``runs`` maps commands to their output.
     The first text of a kind counts, of kernel logs the most complete one. ``cut_at`` is the device in which an lspci
-    text ends, "" for a complete one; ``lost_at`` the one beside a device whose first line cannot be read."""
+    text ends, "" for a complete one; ``lost_at`` the one beside a device whose first line cannot be read. ``past``: the
+    lines of earlier boots, each with where they are from; ``taken``: when a bug report or nvidia-smi was made."""
 
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
@@ -40,7 +41,9 @@ class Texts:
     smi: list[str] = field(default_factory=list)
     tables: list[Matrix] = field(default_factory=list)
     cmdlines: list[str] = field(default_factory=list)
+    past: list[tuple[str, str]] = field(default_factory=list)
     reported: bool = False
+    taken: str = ""
     cut_at: str = ""
     lost_at: str = ""
 
@@ -69,17 +72,11 @@ class Texts:
                 return "nvidia-smi topo -p2p of unknown letter, not used: name it topo-p2p-r.txt or -w.txt"
         return f"nvidia-smi {matrix.kind}"
 
-    def log(self, text: str, title: str) -> str | None:
-        """Keep a kernel log, from its last boot on. An earlier boot's says nothing about this one, and neither do the
-        lines of three boots that a bug report greps from the journal."""
-        if re.search(r"-b[ =]?-[1-9]|^Scanning kernel log files", title):
-            return None
-        start = text.rfind(_BOOT)
-        if start > 0:
-            text = text[text.rfind("\n", 0, start) + 1:]
-        known = self.runs.get(_DMESG, "")
-        if (_BOOT in text, len(text)) > (_BOOT in known, len(known)):
-            self.runs[_DMESG] = text
+    def log(self, text: str, title: str) -> str:
+        """Keep a kernel log: its last boot as this one's, the others as history."""
+        from .imported_log import add  # start-up time: it takes many patterns
+
+        add(self, text, title)
         return "kernel log"
 
     def values(self, text: str) -> None:
@@ -127,6 +124,10 @@ def synthesise(texts: Texts) -> str | None:
             _device(texts, device, tree, devices)
     _driver(texts, smi, devices)
     _from_log(texts)
+    if texts.past or _DMESG in texts.runs:
+        from .imported_log import history  # start-up time
+
+        history(texts)
     return None
 
 
@@ -204,18 +205,25 @@ def _from_log(texts: Texts) -> None:
 
 
 def _silence(texts: Texts, log: str) -> None:
-    """What a log that is whole tells by a last word or by none: the clock, IOMMU groups, lockdown."""
+    """What a log tells by its words: the clock, IOMMU groups, lockdown. Its silence tells nothing: a line may be gone.
+    So a good clock and an open kernel are not concluded from it, a bad clock and a lock are."""
+    from ..formats.log_lines import begins  # start-up time
+
     clock = _CLOCK.findall(log)
-    known = {"/sys/devices/system/clocksource/clocksource0/current_clocksource": clock[-1]} if clock else {}
-    # security/lockdown/lockdown.c, 5.4 and later. A log that somebody filtered has lost the other word, too.
-    if "LSM: " in log and "Kernel is locked down from" not in log:
-        known["/sys/kernel/security/lockdown"] = "[none] integrity confidentiality"
+    known = {}
+    if clock and clock[-1] != "tsc":
+        known["/sys/devices/system/clocksource/clocksource0/current_clocksource"] = clock[-1]
+    locked = _LOCKED.search(log)
+    if locked and begins(locked[1]):
+        # At least this much; whether reading is refused, too, the line does not say.
+        known["/sys/kernel/security/lockdown"] = "none [integrity] confidentiality"
     for path, value in known.items():
         if f"read {path}" not in texts.errors:
             texts.file(path, value)
     groups = dict(_GROUP.findall(log))
-    # drivers/iommu/iommu.c says one word at its start, and one for each device in a group.
-    if groups or "iommu: Default domain type" in log:
+    # drivers/iommu/iommu.c says one word at its start, and one for each device in a group; what follows the groups
+    # shows that the log goes on behind them (mm/init.c, free_initmem).
+    if groups or ("iommu: Default domain type" in log and "Freeing unused kernel" in log):
         for bdf in texts.lists.get(_PCI, ()):
             link = f"{_PCI}/{bdf}/iommu_group"
             if bdf in groups:

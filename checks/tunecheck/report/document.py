@@ -49,6 +49,10 @@ def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
         result["measured_pass"] = _measured_pass(snapshot.host.measured_pass.value, snapshot.boot_id.value)
     if case.measured is not None:
         result["measured"] = measured_document(case.measured)
+    if snapshot.past.value is not None:
+        from .history import history_document
+
+        result["history"] = history_document(snapshot.past)
     result["findings"] = [_finding(finding) for finding in findings]
     return result
 

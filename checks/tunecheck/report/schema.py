@@ -11,6 +11,7 @@ from ..facts import pins
 from ..facts.codec import used
 from ..facts.snapshot import Snapshot
 from ..fleet.outputs.schema import SCHEMAS as FLEET
+from ..formats.driver_failures import KINDS
 from ..formats.topology import RELATIONS
 from ..recipes.schema import SCHEMAS as RECIPES
 from ..rules import RULES
@@ -64,6 +65,11 @@ MEASURED = object_(figures=listed(_MEASUREMENT), wrong=listed({"type": "object",
 _MEASURED_PASS = object_(exit_code={"enum": [0, 1, 3, 4]}, kind={"enum": ["full", "quick"]},
                          place={"enum": ["host", "image"]}, taken=TEXT, this_boot={"type": "boolean"}, seconds=NUMBER,
                          figures={"type": "object", "additionalProperties": NUMBER})
+#: What happened before this boot.
+_HISTORY = object_(source=TEXT, cut={"type": "boolean"}, boots=listed(object_(
+    name=TEXT, first=TEXT, last=TEXT, lines=COUNT, events=listed(object_(
+        kind={"enum": ["xid", "sxid", "fallen", *KINDS]}, device=TEXT, code=_MAYBE_INT, count=COUNT, first=TEXT,
+        last=TEXT, text=TEXT)))))
 _SPEC = maybe(object_(host=TEXT, profile=TEXT, digest=TEXT))
 
 
@@ -79,7 +85,8 @@ _TREE = {"accelerators": listed(_ACCELERATOR), "pairs": listed(_PAIR), "bridges"
 
 
 def _report() -> dict[str, Any]:
-    optional = {**_TREE, "measured": MEASURED, "measured_in_image": MEASURED, "measured_pass": _MEASURED_PASS}
+    optional = {**_TREE, "measured": MEASURED, "measured_in_image": MEASURED, "measured_pass": _MEASURED_PASS,
+                "history": _HISTORY}
     verbs = ["host", "driver", "runtime", "preflight", "p2p", "allreduce", "trial"]
     title = f"tunecheck {', '.join(verbs[:-1])} and {verbs[-1]} --json"
     schema = _document("tunecheck/report/1", title, verbs, trial={"type": "boolean"}, **optional)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from ..rules import Case, Finding, worst
+from ..rules.from_log import only_cut
 from .fold import Fold, folded, worst_first
 from .paths import path_lines
 from .tree import matrix_lines, tree_lines
@@ -61,10 +62,10 @@ def _columns(stream: TextIO) -> int:
 
 
 def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose: bool = False,
-           imported: bool = False) -> str:
+           imported: bool = False, history: bool = False) -> str:
     """The whole report as text, ending in a newline: worst first. Without ``verbose`` what many subjects have in
     common is one line, and so is everything that was not judged. ``imported``: from loose texts; what those that were
-    not given leave unknown stands behind the warnings, as one line."""
+    not given leave unknown stands behind the warnings, as one line. ``history``: list what was before this boot."""
     lines = [*_head(verb, case), ""]
     if case.measured is not None:
         lines += _measured(case, style.width)
@@ -74,16 +75,26 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
         lines += [*matrix, ""] if matrix else []
         predicted = path_lines(case.snapshot)
         lines += [*predicted, ""] if predicted else []
+    if history:
+        from .history import history_lines
+
+        lines += [*history_lines(case.snapshot.past), ""]
     text = [safe(line) for line in lines]
     text = [part for line in text for part in wrap(line, style.width)]
     missing = [finding for finding in findings if imported and _is_missing(finding)]
     here = [finding for finding in findings if not (imported and _is_missing(finding))]
+    cut = [] if verbose else [finding for finding in here if only_cut(finding)]
+    here = [finding for finding in here if finding not in cut] if len(cut) > 1 else here
     said = [Fold(finding.text, (finding,)) for finding in worst_first(here)] if verbose else folded(here)
     for fold in said:
+        if len(cut) > 1 and fold.first.outcome not in ("fail", "unknown"):
+            text += _cut(cut, style)
+            cut = []
         if missing and fold.first.outcome in ("pass", "skip"):
             text += _missing(missing, style, verbose)
             missing = []
         text += _said(fold, style) if verbose or fold.first.outcome != "skip" else []
+    text += _cut(cut, style) if len(cut) > 1 else []
     text += _missing(missing, style, verbose) if missing else []
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     text += _line("skip", _skips(skipped), style) if skipped else []
@@ -158,6 +169,12 @@ def _counted(findings: list[Finding]) -> str:
 
 def _is_missing(finding: Finding) -> bool:
     return finding.outcome == "unknown" and _NOT_GIVEN.search(finding.text) is not None
+
+
+def _cut(findings: list[Finding], style: Style) -> list[str]:
+    """What found nothing in a kernel log that is not whole."""
+    where = findings[0].text.rpartition(" in what is here")[2]
+    return _line("unknown", f"nothing found by {_counted(findings)} in what is here{where}", style)
 
 
 def _missing(findings: list[Finding], style: Style, verbose: bool) -> list[str]:

@@ -98,12 +98,11 @@ def _counts(snapshot: Snapshot) -> tuple[dict[tuple[str, str, str], int], list[s
 def uncounted(case: Case) -> tuple[str, str] | None:
     """Outcome and text where counters of 0 prove nothing: they are there whoever handles PCIe errors, and stay at 0
     where the kernel does not (booted on 6.12.117); None where they count."""
-    log = from_log.events(case)
     if from_log.aer_owners(case) - {"kernel"}:
         return "skip", ("the counters stand at 0 and the kernel does not handle PCIe errors (aer-ownership): no sign "
                         "of health")
-    if log is None:
+    if from_log.events(case) is None:
         return "unknown", ("the counters stand at 0; whether the kernel counts is in the kernel log, which cannot be "
                            "read")
-    return None if log.complete else ("warn", f"the counters stand at 0; whether the kernel counts is not in what is "
-                                              f"left of the kernel log: {from_log.CUT}")
+    return None if from_log.whole(case) else (
+        "unknown", f"the counters stand at 0; whether the kernel counts is not {from_log.partial(case)}")

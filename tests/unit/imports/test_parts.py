@@ -92,4 +92,5 @@ def test_what_no_text_could_tell_is_skipped_and_all_else_names_what_to_add(tmp_p
         assert {each.outcome for each in found[check]} == {"skip"}, check
         assert "no text shows it; on the box run: sudo tunecheck record" in found[check][0].text
     unknown = [each.message for every in found.values() for each in every if each.outcome == "unknown"]
-    assert [message for message in unknown if "add: " not in message and "NVML library" not in message] == []
+    assert [message for message in unknown if not any(
+        word in message for word in ("add: ", "NVML library", "(kernel-log-complete)"))] == []
