@@ -23,6 +23,7 @@ from .neighbours import Neighbour, neighbours
 from .nvml import Nvml, nvml
 from .p2p import P2p, p2p
 from .pcie import Counters, counters
+from .posted import NOTHING, Posted, posted
 from .receipt import Receipt, receipt
 from .topo_text import TopoText, topo_text
 from .topology import Topology, topology
@@ -85,7 +86,7 @@ _NO_DMI: Fact[str] = Fact(None, "/sys/class/dmi/id", "not recorded")
 @dataclass(frozen=True)
 class Snapshot:
     """What a host says at one time. ``host`` is None where only the topology was asked for;
-    ``guest``: the hypervisor, "" on bare metal."""
+    ``guest``: the hypervisor, "" on bare metal; ``posted``: what an import tells beside a machine's files."""
 
     hostname: Fact[str]
     boot_id: Fact[str]
@@ -96,6 +97,7 @@ class Snapshot:
     receipt: Fact[Receipt]
     host: HostFacts | None
     guest: Fact[str] = _NO_DMI
+    posted: Posted = NOTHING
 
 
 def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = True) -> Snapshot:
@@ -119,6 +121,7 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
         host=later,
         guest=guest_of(host, later.identity.value.hypervisor if later and later.identity.value else None,
                        later.kernel.log.value.boot.hypervisor if later and later.kernel.log.value else ""),
+        posted=posted(host),
     )
 
 

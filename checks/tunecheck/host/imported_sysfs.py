@@ -10,6 +10,8 @@ from ..formats.smi import Smi, parse_smi
 from ..formats.topo_matrix import Matrix, parse_matrix
 from .imported_cmdline import apart, from_log
 from .imported_pci import FULL, BusTree, config, has_no_link, merge
+from .imported_posts import Post
+from .imported_short import from_short
 
 __all__ = ["Texts", "synthesise"]
 
@@ -38,6 +40,7 @@ class Texts:
     runs: dict[tuple[str, ...], str] = field(default_factory=dict)
     lspci: list[str] = field(default_factory=list)
     smi: list[str] = field(default_factory=list)
+    posts: dict[str, list[Post]] = field(default_factory=dict)
     tables: list[Matrix] = field(default_factory=list)
     cmdlines: list[str] = field(default_factory=list)
     reported: bool = False
@@ -66,6 +69,7 @@ class Texts:
             for letter in named.group(1).lower() if named else "":
                 self.runs.setdefault((*command[:2], "-p2p", letter), text)
             if named is None:
+                self.runs.setdefault((*command[:2], "-p2p", "?"), text)
                 return "nvidia-smi topo -p2p of unknown letter, not used: name it topo-p2p-r.txt or -w.txt"
         return f"nvidia-smi {matrix.kind}"
 
@@ -126,6 +130,7 @@ def synthesise(texts: Texts) -> str | None:
         for device in devices.values():
             _device(texts, device, tree, devices)
     _driver(texts, smi, devices)
+    from_short(texts.posts, texts)
     _from_log(texts)
     return None
 
