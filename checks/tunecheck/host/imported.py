@@ -55,6 +55,8 @@ class ImportedHost:
         self.unused = unused
         self.holes = holes
         cut = f"lspci is cut short at {texts.cut_at}: what follows is missing" if texts.cut_at else ""
+        if cut and texts.only_list:
+            cut = "this lspci is a list without details, which may be a part of one"
         if texts.lost_at and not cut:
             cut = f"the first line of a device beside {texts.lost_at} in lspci cannot be read: that device is missing"
         self.doubts = {"/sys/bus/pci/devices": cut}
@@ -143,10 +145,10 @@ def load_import(path: str) -> ImportedHost:
             continue
         if better := imported_kinds.advice(piece.text):
             advice.setdefault(f"{piece.origin} is {better}")
-    if not origins and any(" is no text " in each for each in holes):
-        raise UsageError(f"{path}: {'; '.join([*holes][:5])}; expected {_EXPECTED}")
     if not origins and advice:
         raise UsageError(f"{path}: nothing in it can be used: {'; '.join([*advice][:5])}")
+    if not origins and any(" is no text " in each for each in holes):
+        raise UsageError(f"{path}: {'; '.join([*holes][:5])}; expected {_EXPECTED}")
     if not origins:
         raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}")
     problem = synthesise(texts)
@@ -207,6 +209,7 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
     if kind == "kernel log":
         return texts.log(piece.text, piece.title)
     if kind == "lspci":
+        texts.only_list = imported_kinds.is_list(piece.text) and (texts.only_list or not texts.lspci)
         texts.lspci.append(piece.text)
     elif kind == "nvidia-smi -q":
         texts.smi.append(piece.text)

@@ -8,14 +8,19 @@ from ..formats.bug_report import START
 from ..formats.lspci import HEADER
 from ..formats.topo_matrix import TABLE
 
-__all__ = ["advice", "recognise", "shown"]
+__all__ = ["advice", "is_list", "recognise", "shown"]
 
 #: As far as a text is looked at. What is recognised may be longer.
 _HEAD = 256 * 1024
 
 _LSPCI = re.compile(HEADER.pattern, re.MULTILINE)
+_CLASSES = ("VGA compatible controller", "3D controller", "Host bridge", "PCI bridge", "Display controller",
+            "Processing accelerators")
 _LSPCI_BODY = re.compile(r"^[ \t]*(?:(?:Control|Status|Flags|Capabilities|Kernel driver in use|Bus): "
                          r"|[0-9a-f]{2}:(?: [0-9a-f]{2}){16} ?$)", re.MULTILINE)
+#: A list without details: `lspci`, `lspci -nn`, or what grep left of it. Every device of it has one of these classes.
+_LISTED = re.compile(rf"^(?:[0-9a-f]{{4,8}}:)?[0-9a-f]{{2}}:[0-9a-f]{{2}}\.[0-7] (?:{'|'.join(_CLASSES)})"
+                     r"(?: \[[0-9a-f]{4}\])?: \S", re.MULTILINE)
 _LOG = re.compile(r"^[ \t]*(?:<\d+>)?\[ *\d+\.\d{6}\] "
                   r"|^\[\w{3} \w{3} +\d+ [\d:]{8} \d{4}\] "
                   r"|^(?:\w{3} +\d+ [\d:]{8}|\d{4}-\d\d-\d\dT\S+)(?: \S+)? kernel(?:\[\d+\])?: ", re.MULTILINE)
@@ -56,7 +61,7 @@ def recognise(text: str) -> str | None:
         return "spec" if '"tunecheck/spec/1"' in head else None
     if START in head[:4096] or "\0" in head:
         return None
-    if _LSPCI.search(head) and _LSPCI_BODY.search(head):
+    if _LSPCI.search(head) and (_LSPCI_BODY.search(head) or _LISTED.search(head)):
         return "lspci"
     for kind, pattern in _PATTERNS:
         if pattern.search(head):
@@ -66,6 +71,11 @@ def recognise(text: str) -> str | None:
     if len(head.strip().splitlines()) == 1 and (_CMDLINE.search(head) or _is_cmdline(head[:4096].split())):
         return "/proc/cmdline"
     return None
+
+
+def is_list(text: str) -> bool:
+    """Whether an lspci text has no line of details in it."""
+    return _LSPCI_BODY.search(text[:_HEAD]) is None
 
 
 def advice(text: str) -> str | None:

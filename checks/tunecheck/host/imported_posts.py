@@ -23,8 +23,8 @@ __all__ = ["Post", "kinds"]
 #: As far as a text is looked at for what it is.
 _HEAD = 256 * 1024
 _LISTED = re.compile(r"^GPU \d{1,3}: \S.{0,80}? \(UUID: ", re.MULTILINE)
-_FAILED = re.compile(r"NVIDIA-SMI (?:has failed|couldn)|Failed to initialize NVML|Unable to determine the device handle|"
-                     r"No devices were found|[Gg][Pp][Uu] is lost|nvidia-smi: (?:command )?not found|"
+_FAILED = re.compile(r"NVIDIA-SMI (?:has failed|couldn)|Failed to initialize NVML|Unable to determine the device handle"
+                     r"|No devices were found|[Gg][Pp][Uu] is lost|nvidia-smi: (?:command )?not found|"
                      r"command not found: nvidia-smi|nvidia-smi['\u2019] not found")
 #: kind -> (words without which nothing of it is there, the sign)
 _SIGNS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (

@@ -31,7 +31,8 @@ _VALUE = re.compile(r"^(/(?:sys|proc/sys)/(?:[\w.-]+/)+[\w.-]+):(.*)$", re.MULTI
 class Texts:
     """``reads``, ``lists``, ``realpaths`` and ``errors`` as in RecordedHost; ``runs`` maps commands to their output.
     The first text of a kind counts, of kernel logs the most complete one. ``cut_at`` is the device in which an lspci
-    text ends, "" for a complete one; ``lost_at`` the one beside a device whose first line cannot be read."""
+    text ends, "" for a complete one; ``lost_at`` the one beside a device whose first line cannot be read;
+    ``only_list``: lspci came without details, and such a list does not show its end."""
 
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
@@ -46,6 +47,7 @@ class Texts:
     reported: bool = False
     cut_at: str = ""
     lost_at: str = ""
+    only_list: bool = False
 
     def file(self, path: str, content: str) -> None:
         self.reads.setdefault(path, content.encode())

@@ -16,8 +16,8 @@ _KINDS = {
                   "(dkms status; then sudo dkms autoinstall), Secure Boot refuses its signature (mokutil --sb-state), "
                   "nouveau holds the GPU (lsmod | grep nouveau)"),
     "no library": ("nvidia-smi finds no libnvidia-ml.so", "install the library in the loaded module's "
-                   "version (Debian: libnvidia-ml1, Ubuntu: libnvidia-compute-BRANCH, Fedora and Rocky: nvidia-driver-cuda-libs); in a "
-                   "container the toolkit brings it: --device nvidia.com/gpu=all"),
+                   "version (Debian: libnvidia-ml1, Ubuntu: libnvidia-compute-BRANCH, Fedora and Rocky: "
+                   "nvidia-driver-cuda-libs); in a container the toolkit brings it: --device nvidia.com/gpu=all"),
     "mismatch": ("the driver's library is of another version than the loaded kernel module: it was updated while the "
                  "old module runs", "reboot, so that the installed module is the loaded one; hold module and library "
                  "packages together"),
