@@ -9,6 +9,9 @@ from typing import List, Tuple
 __all__ = ["Failure", "failures"]
 
 _MOST = 64
+_LINES = 20_000
+#: A line without one of these is none of them.
+_KEYS = ("NVIDIA-SMI", "NVML", "device handle", "No devices", "lost", "not found")
 #: kind -> the beginning of a line. Other programs quote these words in the middle of theirs.
 _WORDS = (
     ("no driver", r"^[ \t]*NVIDIA-SMI has failed because it couldn['\u2019]t communicate with the NVIDIA driver"),
@@ -26,10 +29,10 @@ _WORDS = (
                    r"(?:command not found: nvidia-smi|nvidia-smi: (?:command )?not found)"),
     ("no program", r"^[ \t]*Command ['\u2018\"]nvidia-smi['\u2019\"] not found"),
 )
-_TEXTS = tuple((kind, re.compile(pattern, re.MULTILINE | re.IGNORECASE)) for kind, pattern in _WORDS)
+_TEXTS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _WORDS)
 _HANDLE = re.compile(r"^[ \t]*Unable to determine the device handle for gpu ?(?:(\d{1,3}): ?(?=[0-9a-f]{4,8}:))?"
                      r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])?(\d{1,3})?: ?([^\n]{1,100})",
-                     re.MULTILINE | re.IGNORECASE)
+                     re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -44,16 +47,19 @@ class Failure:
 
 def failures(text: str) -> "Tuple[Failure, ...]":
     """Every failure that the text holds, each once."""
-    text = text[:1 << 20]
     found: List[Failure] = []
-    for kind, pattern in _TEXTS:
-        match = pattern.search(text)
-        if match:
-            end = text.find("\n", match.start() + 1)
-            line = text[match.start():end if end >= 0 else len(text)].strip()
-            found.append(Failure(kind, "", line[:160]))
-    for match in list(_HANDLE.finditer(text))[:_MOST]:
-        kind = "lost" if "lost" in match.group(4).lower() else "no handle"
-        gpu = (match.group(2) or match.group(1) or match.group(3) or "").lower()
-        found.append(Failure(kind, gpu, match.group().strip()[:160]))
+    for line in text[:1 << 20].split("\n", _LINES)[:_LINES]:
+        line = line[:400]
+        if not any(word in line for word in _KEYS):
+            continue
+        kind = next((kind for kind, pattern in _TEXTS if pattern.match(line)), None)
+        handle = _HANDLE.match(line) if kind is None else None
+        if handle:
+            kind = "lost" if "lost" in handle.group(4).lower() else "no handle"
+            gpu = (handle.group(2) or handle.group(1) or handle.group(3) or "").lower()
+            found.append(Failure(kind, gpu, line.strip()[:160]))
+        elif kind is not None and kind not in (each.kind for each in found):
+            found.append(Failure(kind, "", line.strip()[:160]))
+        if len(found) >= _MOST:
+            break
     return tuple(dict.fromkeys(found))[:_MOST]

@@ -61,6 +61,7 @@ class ImportedHost:
             cut = f"the first line of a device beside {texts.lost_at} in lspci cannot be read: that device is missing"
         self.doubts = {"/sys/bus/pci/devices": cut}
         self.posts = texts.posts
+        self.guest = texts.guest
 
     def read_bytes(self, path: str) -> bytes:
         if path in self._texts.reads:
@@ -216,6 +217,7 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
     elif kind in ("numactl -H", "lscpu"):
         from . import imported_cpu  # start-up time: few folders hold one
 
+        texts.lscpu += [piece.text] if kind == "lscpu" else []
         (imported_cpu.from_lscpu if kind == "lscpu" else imported_cpu.from_numactl)(piece.text, texts.file)
     elif kind == "systemctl show":
         texts.runs.setdefault(("systemctl", "show", "--property=DefaultLimitMEMLOCK"), piece.text)

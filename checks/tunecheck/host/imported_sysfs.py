@@ -9,6 +9,7 @@ from ..formats.lspci import LspciDevice, parse_lspci
 from ..formats.smi import Smi, parse_smi
 from ..formats.topo_matrix import Matrix, parse_matrix
 from .imported_cmdline import apart, from_log
+from .imported_guest import guest_told
 from .imported_pci import FULL, BusTree, config, has_no_link, merge
 from .imported_posts import Post
 from .imported_short import from_short
@@ -32,7 +33,8 @@ class Texts:
     """``reads``, ``lists``, ``realpaths`` and ``errors`` as in RecordedHost; ``runs`` maps commands to their output.
     The first text of a kind counts, of kernel logs the most complete one. ``cut_at`` is the device in which an lspci
     text ends, "" for a complete one; ``lost_at`` the one beside a device whose first line cannot be read;
-    ``only_list``: lspci came without details, and such a list does not show its end."""
+    ``only_list``: lspci came without details, and such a list does not show its end;
+    ``guest``: the hypervisor that a text names."""
 
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
@@ -48,6 +50,8 @@ class Texts:
     cut_at: str = ""
     lost_at: str = ""
     only_list: bool = False
+    guest: str = ""
+    lscpu: list[str] = field(default_factory=list)
 
     def file(self, path: str, content: str) -> None:
         self.reads.setdefault(path, content.encode())
@@ -131,6 +135,7 @@ def synthesise(texts: Texts) -> str | None:
         tree = BusTree(devices)
         for device in devices.values():
             _device(texts, device, tree, devices)
+    texts.guest = guest_told(texts.runs.get(_DMESG, ""), (device.vendor for device in devices.values()), texts.lscpu)
     _driver(texts, smi, devices)
     from_short(texts.posts, texts)
     _from_log(texts)

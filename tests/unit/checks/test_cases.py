@@ -46,8 +46,8 @@ from tunecheck.facts.snapshot import gather
 from tunecheck.rules import RULES, Case, judge
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.yml"))
-KEYS = {"posts", "machine", "log", "files", "config", "lists", "realpaths", "runs", "nvml", "pairs", "running", "driver",
-        "nvidia", "spec", "before", "measured", "verb", "find"}
+KEYS = {"machine", "log", "files", "config", "lists", "realpaths", "runs", "nvml", "pairs", "running", "driver",
+        "nvidia", "spec", "before", "measured", "posts", "verb", "find"}
 
 
 def check_of(path: Path) -> str:
