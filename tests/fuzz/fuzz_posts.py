@@ -62,7 +62,7 @@ SEEDS = (
     "box:9:9 [0] NCCL INFO NCCL_P2P_LEVEL set by environment to SYS\n",
     "# nccl-tests version 2.18.2 nccl-headers=22809\n# Collective test starting: all_reduce_perf\n"
     "#  Rank  0 Group  0 Pid  21159 on  box device  0 [0000:01:00] NVIDIA RTX PRO 6000\n"
-    "     8388608       2097152     float     sum      -1   473.75   17.71   17.71       0   473.61   17.71   17.71    0\n"
+    "     8388608       2097152     float     sum      -1   473.75   17.71   17.71  0   473.61   17.71   17.71  0\n"
     "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 18.2556\n",
     "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\n"
     "Device: 0, NVIDIA H100, pciBusID: 3, pciDeviceID: 0, pciDomainID:0\n"

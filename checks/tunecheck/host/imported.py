@@ -149,7 +149,7 @@ def load_import(path: str) -> ImportedHost:
     if not origins and advice:
         raise UsageError(f"{path}: nothing in it can be used: {'; '.join([*advice][:5])}")
     if not origins and any(" is no text " in each for each in holes):
-        raise UsageError(f"{path}: {'; '.join([*holes][:5])}; expected {_EXPECTED}")
+        raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}; {'; '.join([*holes][:5])}")
     if not origins:
         raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}")
     problem = synthesise(texts)

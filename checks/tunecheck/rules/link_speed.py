@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from ..facts.pci import Device
 from ..facts.wires import wires
 from .finding import Case, Finding, Remedy
-from .link_told import link_told, speed
 from .on_path import board_gen, busy, each, named
 
 _ID = "link-speed"
@@ -15,9 +14,6 @@ _FIX = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS t
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    if told := link_told(case, _ID, speed):
-        yield from told
-        return
     yield from each(case, _ID, lambda subject, chain: _judge(case, subject, chain[-1]), registers=False)
 
 

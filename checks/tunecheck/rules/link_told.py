@@ -3,38 +3,21 @@ the GPU's own link alone: what lies above it is not told, so nothing passes on i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from ..facts.nvml import Gpu
 from .finding import Case, Finding, Remedy
 
-__all__ = ["link_told", "speed", "width"]
+__all__ = ["link_told"]
+
+_Told = tuple[str, str, str, Remedy | None]
 
 _ADD = "the hops above it are not given; add: sudo lspci -nnvvv"
 _SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS", physical=True)
 _SPEED = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto", physical=True)
 
 
-def link_told(case: Case, check: str, look: Callable[[Gpu], tuple[str, str, str, Remedy | None] | None]
-              ) -> list[Finding]:
-    """A finding for each GPU of which the text says something; none where the PCI tree is known."""
-    said, topology = case.snapshot.nvml.value, case.snapshot.topology
-    if topology.accelerators.value is not None or said is None:
-        return []
-    return list(_each(check, said.gpus, look))
-
-
-def _each(check: str, gpus: tuple[Gpu, ...], look: Callable[[Gpu], tuple[str, str, str, Remedy | None] | None]
-          ) -> Iterator[Finding]:
-    for gpu in gpus:
-        told = look(gpu)
-        if told is not None:
-            outcome, text, expected, fix = told
-            yield Finding(check, f"GPU{gpu.index} {gpu.bdf}", outcome, "effective", f"GPU{gpu.index} {gpu.bdf}: {text}",
-                          text.split(";")[0], expected, (f"NVML {gpu.bdf}",), fix)
-
-
-def width(gpu: Gpu) -> tuple[str, str, str, Remedy | None] | None:
+def _width(gpu: Gpu) -> _Told | None:
     """``link_width_max`` is what board and slot can do together: fewer lanes than that were lost."""
     now, most = gpu.number("link_width").value, gpu.number("link_width_max").value
     if now is None or most is None or not 0 < most <= 32 or not 0 <= now <= 32:
@@ -44,7 +27,7 @@ def width(gpu: Gpu) -> tuple[str, str, str, Remedy | None] | None:
     return "unknown", f"its own link has x{now}, all that board and slot can do; {_ADD}", f"x{most}", None
 
 
-def speed(gpu: Gpu) -> tuple[str, str, str, Remedy | None] | None:
+def _speed(gpu: Gpu) -> _Told | None:
     """An idle link sleeps at 2.5 GT/s: a low speed says something only of a GPU at work."""
     now, most, board = (gpu.number(key).value for key in ("link_gen", "link_gen_max", "link_gen_board"))
     state, load = gpu.number("pstate").value, gpu.number("utilization_gpu").value
@@ -56,3 +39,23 @@ def speed(gpu: Gpu) -> tuple[str, str, str, Remedy | None] | None:
         return "fail", f"under load its own link runs at Gen{now} of Gen{most}", f"Gen{most}", _SPEED
     return "unknown", f"its own link runs at Gen{now} of Gen{most}" + (", idle" if now < most else "") + f"; {_ADD}", \
         f"Gen{most} under load", None
+
+
+_LOOKS: dict[str, Callable[[Gpu], _Told | None]] = {"link-width": _width, "link-speed": _speed}
+
+
+def link_told(case: Case, check: str) -> list[Finding]:
+    """A finding for each GPU of which the text says something; none where the PCI tree is known, and for other
+    checks."""
+    said, topology, look = case.snapshot.nvml.value, case.snapshot.topology, _LOOKS.get(check)
+    if topology.accelerators.value is not None or said is None or look is None:
+        return []
+    found = []
+    for gpu in said.gpus:
+        told = look(gpu)
+        if told is not None:
+            outcome, text, expected, fix = told
+            found.append(Finding(check, f"GPU{gpu.index} {gpu.bdf}", outcome, "effective",
+                                 f"GPU{gpu.index} {gpu.bdf}: {text}", text.split(";")[0], expected,
+                                 (f"NVML {gpu.bdf}",), fix))
+    return found

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from ..facts.pci import Device
 from ..facts.wires import Wire, wires
 from .finding import Case, Finding, Remedy
-from .link_told import link_told, width
 from .on_path import each
 
 _ID = "link-width"
@@ -20,9 +19,6 @@ _SLOT = Remedy("where the board shall have all of its lanes, use a wider slot or
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    if told := link_told(case, _ID, width):
-        yield from told
-        return
     wanted = case.spec.accelerators.link_width
 
     def one(subject: str, chain: list[Device]) -> Finding:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..spec.architectures import before
 from . import from_driver
+from .board_age import no_open_modules
 from .finding import Case, Finding, Remedy
 
 _ID = "module-flavour"
 _SWAP = Remedy("install the open modules of the same version (nvidia-open, nvidia-dkms-<branch>-open, "
                "nvidia-kernel-open-dkms), then reboot", (), True)
-#: The first branch with open modules for data center boards; README of open-gpu-kernel-modules 515.43.04.
-_FIRST = 515
 #: First two digits of Blackwell's device ids: GB100, GB202, GB203, GB206/207, GB205, GB110 (pci.ids).
 _BLACKWELL = ("10de:29", "10de:2b", "10de:2c", "10de:2d", "10de:2f", "10de:31")
 
@@ -25,11 +23,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if flavour.value is None:
         yield from_driver.unread(_ID, "nvidia", "whether the modules are the open ones", flavour)
         return
-    old = _old_boards(case)
-    branch = int((from_driver.loaded(case).value or "999").split(".")[0])
-    if flavour.value != "open" and (old or branch < _FIRST):
-        why = f"{old}: the open modules need Turing or later" if old else \
-            f"driver {branch} has no open modules: they came with {_FIRST}"
+    if flavour.value != "open" and (why := no_open_modules(case)):
         yield Finding(_ID, "nvidia", "skip", "effective", f"the {flavour.value} kernel modules are loaded, and {why}",
                       flavour.value, "", (flavour.source,))
         return
@@ -39,9 +33,3 @@ def judge(case: Case) -> Iterator[Finding]:
     yield Finding(_ID, "nvidia", "pass" if good else "fail" if needs else "warn", "effective",
                   f"the {flavour.value} kernel modules are loaded{why}", flavour.value, "open", (flavour.source,),
                   None if good else _SWAP)
-
-
-def _old_boards(case: Case) -> str:
-    """The boards that the open modules do not support, "" where there is none: one of them decides for all."""
-    old = {device.bdf: name for device in case.snapshot.topology.devices if (name := before(device.ids, "Turing"))}
-    return ", ".join(f"{bdf} is {name}" for bdf, name in list(old.items())[:4])

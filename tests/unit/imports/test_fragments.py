@@ -181,7 +181,7 @@ def test_text_without_dressing_is_left_alone(text: str) -> None:
 
 def _zip(content: bytes) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("box/topo.txt", content)
         archive.writestr("box/smi.txt", FAILED)
     return buffer.getvalue()
