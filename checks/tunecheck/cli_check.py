@@ -46,8 +46,8 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--since", metavar="PATH",
                      help="Show counters as differences to an earlier recording or snapshot of the same host."),
         click.option("--record", metavar="FILE", help="Also keep what was read, without names, for --from."),
-        click.option("--from", "source", metavar="PATH", help="Judge a recording, a snapshot, a bug report or a folder "
-                     "of command outputs, not this machine."),
+        click.option("--from", "source", metavar="PATH", help="Judge a recording, a snapshot, a bug report, or a file "
+                     "or folder of command outputs (- for standard input), not this machine."),
         *REPORTS,
     ):
         command = option(command)

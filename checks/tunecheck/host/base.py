@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..errors import ProbeError
 
-__all__ = ["NO_TEXT", "Completed", "Host", "Unreadable", "doubt"]
+__all__ = ["NO_TEXT", "Completed", "Host", "Unreadable", "doubt", "posts"]
 
 #: The reason for what no text of an import could tell.
 NO_TEXT = "not in the import, and no text shows it; on the box run: sudo tunecheck record"
@@ -38,6 +38,13 @@ def doubt(host: object, path: str) -> str:
     for a whole answer. Only imports have such (``doubts``, by path): a machine answers wholly or not at all."""
     doubts = getattr(host, "doubts", {})
     return str(doubts.get(path, ""))
+
+
+def posts(host: object, kind: str) -> tuple[str, ...] | None:
+    """The outputs of a tool that an import holds ("nccl-tests", ...), of which no file of a machine speaks. None where
+    this is no import: a machine is asked itself."""
+    found = getattr(host, "posts", None)
+    return None if found is None else tuple(post.text for post in found.get(kind, ()))
 
 
 @runtime_checkable

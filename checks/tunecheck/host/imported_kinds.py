@@ -9,12 +9,14 @@ from ..formats.bug_report import START
 from ..formats.lspci import HEADER
 from ..formats.topo_matrix import TABLE
 
-__all__ = ["advice", "recognise", "shown"]
+__all__ = ["advice", "is_list", "recognise", "shown"]
 
 #: As far as a text is looked at. What is recognised may be longer.
 _HEAD = 256 * 1024
 
 _LSPCI = re.compile(HEADER.pattern, re.MULTILINE)
+_CLASSES = ("VGA compatible controller", "3D controller", "Host bridge", "PCI bridge", "Display controller",
+            "Processing accelerators")
 _LSPCI_BODY = re.compile(r"^[ \t]*(?:(?:Control|Status|Flags|Capabilities|Kernel driver in use|Bus): "
                          r"|[0-9a-f]{2}:(?: [0-9a-f]{2}){16} ?$)", re.MULTILINE)
 #: dmesg and journalctl in every time format and language, syslog files; not SGLang, which puts its date in brackets.
@@ -33,6 +35,9 @@ _SAID = re.compile(
     r"|pci(?:port|_bus)? [0-9a-f]{4}:|clocksource: |NET: Registered |systemd\[1\]: |usb \d|x86/)", re.MULTILINE)
 #: What stands in kernel logs that are no lines of text: /dev/kmsg, json, export, pstore.
 _MARKS = (",-;", ",c;", "__CURSOR", "_BOOT_ID", '"dmesg"', "[s=", "#1 Part")
+#: A list without details: `lspci`, `lspci -nn`, or what grep left of it. Every device of it has one of these classes.
+_LISTED = re.compile(rf"^(?:[0-9a-f]{{4,8}}:)?[0-9a-f]{{2}}:[0-9a-f]{{2}}\.[0-7] (?:{'|'.join(_CLASSES)})"
+                     r"(?: \[[0-9a-f]{4}\])?: \S", re.MULTILINE)
 _CMDLINE = re.compile(r"(?:^|\s)(?:BOOT_IMAGE|root|initrd)=\S")
 #: Words of command lines that boot without those: virtual machines, network boots.
 _KNOWN = """
@@ -72,7 +77,7 @@ def recognise(text: str) -> str | None:
         return "spec" if '"tunecheck/spec/1"' in head else None
     if START in head[:4096] or "\0" in head:
         return None
-    if _LSPCI.search(head) and _LSPCI_BODY.search(head):
+    if _LSPCI.search(head) and (_LSPCI_BODY.search(head) or _LISTED.search(head)):
         return "lspci"
     for kind, pattern in _PATTERNS:
         if pattern.search(head):
@@ -100,6 +105,11 @@ def _is_log(head: str) -> bool:
         return True
     return any(line(found[0]).text.startswith(("NVRM: ", "nvidia-nvswitch"))
                for found in islice(_NVRM.finditer(head), 50))
+
+
+def is_list(text: str) -> bool:
+    """Whether an lspci text has no line of details in it."""
+    return _LSPCI_BODY.search(text[:_HEAD]) is None
 
 
 def advice(text: str) -> str | None:

@@ -144,9 +144,10 @@ class BusTree:
         self._inside: set[tuple[str, int]] = set()
         self._headless: set[tuple[str, int]] = set()
         # Bus 0, device 0 is a host bridge, also where its first line cannot be read.
-        self._whole = any(device.class_code == "0600" or (
-            device.bdf.endswith(":00:00.0") and device.class_code is None)
-                          for device in devices.values())
+        # A list without details shows no bridge's bus numbers: it tells who is there, and not where.
+        self._whole = any(device.listed or device.buses or device.raw for device in devices.values()) and any(
+            device.class_code == "0600" or (device.bdf.endswith(":00:00.0") and device.class_code is None)
+            for device in devices.values())
         for device in devices.values():
             domain, bus = _bus(device)
             if device.port in ("Upstream Port", "Downstream Port"):

@@ -9,7 +9,10 @@ from ..formats.lspci import LspciDevice, parse_lspci
 from ..formats.smi import Smi, parse_smi
 from ..formats.topo_matrix import Matrix, parse_matrix
 from .imported_cmdline import apart, from_log
+from .imported_guest import guest_told
 from .imported_pci import FULL, BusTree, config, has_no_link, merge
+from .imported_posts import Post
+from .imported_short import from_short
 
 __all__ = ["Texts", "synthesise"]
 
@@ -30,7 +33,9 @@ class Texts:
     """``reads``, ``lists``, ``realpaths`` and ``errors`` as in RecordedHost; ``runs`` maps commands to their output.
     The first text of a kind counts, of kernel logs the most complete one. ``cut_at`` is the device in which an lspci
     text ends, "" for a complete one; ``lost_at`` the one beside a device whose first line cannot be read. ``past``: the
-    lines of earlier boots, each with where they are from; ``taken``: when a bug report or nvidia-smi was made."""
+    lines of earlier boots, each with where they are from; ``taken``: when a bug report or nvidia-smi was made;
+    ``only_list``: lspci came without details, and such a list does not show its end; ``guest``: the hypervisor that a
+    text names."""
 
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
@@ -39,6 +44,7 @@ class Texts:
     runs: dict[tuple[str, ...], str] = field(default_factory=dict)
     lspci: list[str] = field(default_factory=list)
     smi: list[str] = field(default_factory=list)
+    posts: dict[str, list[Post]] = field(default_factory=dict)
     tables: list[Matrix] = field(default_factory=list)
     cmdlines: list[str] = field(default_factory=list)
     past: list[tuple[str, str]] = field(default_factory=list)
@@ -46,6 +52,9 @@ class Texts:
     taken: str = ""
     cut_at: str = ""
     lost_at: str = ""
+    only_list: bool = False
+    guest: str = ""
+    lscpu: list[str] = field(default_factory=list)
 
     def file(self, path: str, content: str) -> None:
         self.reads.setdefault(path, content.encode())
@@ -69,6 +78,7 @@ class Texts:
             for letter in named.group(1).lower() if named else "":
                 self.runs.setdefault((*command[:2], "-p2p", letter), text)
             if named is None:
+                self.runs.setdefault((*command[:2], "-p2p", "?"), text)
                 return "nvidia-smi topo -p2p of unknown letter, not used: name it topo-p2p-r.txt or -w.txt"
         return f"nvidia-smi {matrix.kind}"
 
@@ -122,7 +132,9 @@ def synthesise(texts: Texts) -> str | None:
         tree = BusTree(devices)
         for device in devices.values():
             _device(texts, device, tree, devices)
+    texts.guest = guest_told(texts.runs.get(_DMESG, ""), (device.vendor for device in devices.values()), texts.lscpu)
     _driver(texts, smi, devices)
+    from_short(texts.posts, texts)
     _from_log(texts)
     if texts.past or _DMESG in texts.runs:
         from .imported_log import history  # start-up time

@@ -14,6 +14,7 @@ from ..rules import Case, Finding, worst
 from ..rules.from_log import only_cut
 from .fold import Fold, folded, worst_first
 from .paths import path_lines
+from .posted import posted_lines
 from .tree import matrix_lines, tree_lines
 
 __all__ = ["Style", "plain", "render", "safe", "style_for", "wrap", "wrapped"]
@@ -25,6 +26,8 @@ _BRANCH = re.compile("((?:│  |[|]  |   )*)(├─ |└─ |[|]- |`- )")
 #: What an unknown of an import says where the text was not among those given.
 _NOT_GIVEN = re.compile(r"\bnot in (?:the import|nvidia-smi -q)\b")
 _ADD = re.compile(r"; add: ([^;]{1,120})")
+#: How many commands are named of those that would tell more.
+_ADDED = 3
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e\u00a0-\u2027\u2030-\u2065\u2070-\ud7ff]")
 
 
@@ -70,9 +73,12 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
     if case.measured is not None:
         lines += _measured(case, style.width)
     if verb in ("topo", "preflight"):
-        lines += [*tree_lines(case.snapshot.topology, style.unicode), ""]
+        told = posted_lines(case.snapshot, style.width)
+        if case.snapshot.topology.accelerators.known or not case.snapshot.posted.anything:
+            lines += [*tree_lines(case.snapshot.topology, style.unicode), ""]
         matrix = matrix_lines(case.snapshot.topology, style.width)
         lines += [*matrix, ""] if matrix else []
+        lines += told
         predicted = path_lines(case.snapshot)
         lines += [*predicted, ""] if predicted else []
     if history:
@@ -181,10 +187,26 @@ def _missing(findings: list[Finding], style: Style, verbose: bool) -> list[str]:
     """What an import leaves open because the text for it was not given."""
     if verbose or len(findings) == 1:
         return [part for finding in findings for part in _said(Fold(finding.text, (finding,)), style)]
-    commands = dict.fromkeys(found.group(1) for finding in findings if (found := _ADD.search(finding.text)))
-    add = f"add {', '.join(commands)}; " if commands else ""
     says = f"{len(findings)} could not be judged from these texts (-v says why): {_counted(findings)}"
-    return _with_fix("unknown", says, f"{add}all of it is in a recording: sudo tunecheck record", style)
+    return _with_fix("unknown", says, _to_add(findings), style)
+
+
+def _to_add(findings: list[Finding]) -> str:
+    """The one command that tells most first, two more behind it; the rest is in a recording."""
+    asked = Counter(_command(found.group(1)) for finding in findings if (found := _ADD.search(finding.text)))
+    ranked = [command for command, _ in asked.most_common()]
+    whole = "all of it is in a recording: sudo tunecheck record"
+    if not ranked:
+        return whole
+    first = f"add the output of: {ranked[0]} (tells {asked[ranked[0]]} of them)"
+    more = f"; then: {', '.join(ranked[1:_ADDED])}" if len(ranked) > 1 else ""
+    return f"{first}{more}; {whole}"
+
+
+def _command(text: str) -> str:
+    """One command for what several spellings of it tell."""
+    text = text.strip().rstrip(")")
+    return "sudo lspci -nnvvv" if text.startswith("sudo lspci -") and "x" not in text else text
 
 
 def _summary(findings: list[Finding]) -> str:

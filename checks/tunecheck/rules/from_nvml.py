@@ -13,7 +13,7 @@ from .finding import Case, Finding, Remedy
 from .from_driver import without
 from .limits import no_tree
 
-__all__ = ["Unread", "Verdict", "board_of", "each", "maybe", "number", "smi", "value", "word"]
+__all__ = ["Unread", "Verdict", "board_of", "each", "ids_of", "maybe", "number", "smi", "value", "word"]
 
 _SAVE = Remedy("see what nvidia-smi -q prints")
 #: NVML's reasons that mean "this board has no such thing"; every other one leaves the question open.
@@ -75,10 +75,15 @@ def maybe(gpu: Gpu, key: str, most: int) -> int | None:
 
 
 def board_of(case: Case, gpu: Gpu) -> Board | None:
-    """The data of this board, by the id in the PCI tree, else by NVML's."""
+    """The data of this board."""
+    return board(ids_of(case, gpu))
+
+
+def ids_of(case: Case, gpu: Gpu) -> str:
+    """The board's id in the PCI tree, else NVML's; "" where neither tells it."""
     ids = next((device.ids for device in case.snapshot.topology.devices if device.bdf == gpu.bdf), None)
     found = ids or gpu.values.get("ids")
-    return board(found) if isinstance(found, str) else None
+    return found if isinstance(found, str) else ""
 
 
 def word(gpu: Gpu, key: str, *allowed: str | bool) -> Any:

@@ -9,6 +9,7 @@ from ..facts.wires import Wire, hops, wire
 from ..formats.pcie_cap import generation
 from ..formats.switch_chips import EMULATED
 from .finding import Case, Finding, Remedy
+from .link_told import link_told
 
 __all__ = ["board_gen", "busy", "cost", "each", "named", "no_accelerator", "payload", "unread"]
 
@@ -18,7 +19,7 @@ def each(case: Case, check: str, judge: Callable[[str, list[Device]], Finding], 
     """``judge`` gets "GPU0 0000:03:00.0" and the hops from the root port down. Where ``registers`` are asked for and
     one hop's cannot be read the finding is unknown; an accelerator that is not PCI Express is skipped."""
     if not case.snapshot.topology.devices:
-        yield no_accelerator(check)
+        yield from link_told(case, check) or [no_accelerator(check)]
     for index, device in enumerate(case.snapshot.topology.devices):
         subject, chain = f"GPU{index} {device.bdf}", hops(case.snapshot.topology, device)
         if device.link.width.missing or (device.express.known and device.express.value is None):
