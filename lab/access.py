@@ -62,9 +62,9 @@ Host {name}
   StrictHostKeyChecking yes
   # The post-quantum exchange costs half a second of emulated CPU and protects nothing on 127.0.0.1.
   KexAlgorithms curve25519-sha256
-  ConnectTimeout 10
+  ConnectTimeout 20
   ServerAliveInterval 5
-  ServerAliveCountMax 3
+  ServerAliveCountMax 6
   LogLevel ERROR
 """
     )

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,15 @@ class CompletedRun:
 
     def __str__(self) -> str:
         return f"exit code {self.rc} after {self.seconds:.0f} s\n{self.stdout}"
+
+
+def until(reached: Callable[[], bool], what: Callable[[], str] | str, seconds: float = 600) -> None:
+    """Wait until `reached()`. The bound only ends a test that hangs: without KVM, and with another VM beside this
+    one, a reboot has taken more than two minutes."""
+    end = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < end, what if isinstance(what, str) else what()
+        time.sleep(1)
 
 
 def end_tree(pid: int) -> None:
@@ -132,6 +142,18 @@ class Box:
         """Return when ssh answers (again); masters of the boot before are dropped first."""
         self._end_masters()
         self.machine.wait(timeout)
+
+    def reboot(self, command: str = "systemctl reboot") -> None:
+        """Reboot the box by `command` and return when ssh answers in the new boot."""
+        before = self.boot_id()
+        self.ssh(command, check=False)
+        self._end_masters()
+
+        def booted() -> bool:
+            asked = self.machine.ssh("cat /proc/sys/kernel/random/boot_id", timeout=30)
+            return asked.returncode == 0 and asked.stdout.strip() not in ("", before)
+
+        until(booted, lambda: f"`{command}` never led to a new boot; the console: {self.console()[-2000:]}")
 
     def _end_masters(self) -> None:
         for socket in self._control.iterdir():

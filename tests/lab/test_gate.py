@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lab.box import Box
+from tests.lab.box import Box, until
 from tests.lab.conftest import MakeBox
 
 from lab import engine
@@ -28,14 +28,14 @@ def lab(shared_box: MakeBox, serving_image: Path) -> Iterator[Box]:
     lock = str(serving_image.with_name(engine.LOCK))
     box = shared_box(base=serving_image, inference_recipe="lab-tiny", inference_lock=lock,
                      inference_image_archive="/srv/images/lab-tiny.tar", inference_image_free_gib=1)
-    run = box.playbook(timeout=1500)
+    run = box.playbook(timeout=2400)
     assert run.rc == 0, run
     yield box
 
 
 def start(lab: Box) -> str:
     """Start the unit once, as an operator would, to its end; the line Status of systemctl status."""
-    lab.ssh(f"systemctl reset-failed {UNIT}; systemctl start {UNIT}", check=False, timeout=400)
+    lab.ssh(f"systemctl reset-failed {UNIT}; systemctl start {UNIT}", check=False, timeout=900)
     end = time.monotonic() + 60
     while lab.ssh(f"systemctl is-active {UNIT}", check=False).strip() in ("activating", "deactivating"):
         if time.monotonic() > end:      # between two tries: the first one has said why
@@ -50,7 +50,7 @@ def refused(lab: Box, says: str, seconds: float = 60) -> None:
     status = start(lab)
     assert "gate closed: " in status and says in status, status
     lab.ssh(f"systemctl stop {UNIT} tunecheck-preflight", check=False)
-    left = lab.ssh("pgrep -af 'tunecheck.trials|trials/inside' ; podman ps -aq", check=False)
+    left = lab.ssh("pgrep -af '[t]unecheck.trials|[t]rials/inside' ; podman ps -aq", check=False)
     assert left.strip() == "", left
     assert lab.ssh("curl -s -m 5 -o /dev/null -w '%{http_code}' http://127.0.0.1:30000/health", check=False) == "000"
 
@@ -102,10 +102,16 @@ def test_a_fault_refuses_and_its_end_serves(lab: Box, file: str, words: str, say
     serves(lab)
 
 
+def opened(lab: Box) -> None:
+    """A quick measured pass by hand: the gate is open after it."""
+    lab.ssh("tunecheck preflight --pass", timeout=300)
+    code, text = gate(lab)
+    assert code == 0, text
+
+
 def test_what_changed_is_named(lab: Box) -> None:
     """The gate alone: what a start would find if nothing measured again."""
-    lab.ssh("tunecheck preflight --pass", timeout=300)
-    assert gate(lab)[0] == 0
+    opened(lab)
     lab.ssh("setpci -s 0000:02:00.0 ECAP_ACS+6.w=001d")
     code, text = gate(lab)
     assert code == 1 and "ACS above the GPUs changed: 0000:02:00.0 0x0000 then, 0000:02:00.0 0x001d now" in text
@@ -136,28 +142,24 @@ def test_an_nvidia_smi_that_hangs_does_not_hang_the_start(lab: Box) -> None:
     began = time.monotonic()
     status = start(lab)
     assert "gate closed" in status or "serving" in status, status
-    assert time.monotonic() - began < 400
+    assert time.monotonic() - began < 600
     lab.ssh(f"systemctl stop {UNIT}; mv /root/nvidia-smi /usr/bin/nvidia-smi", check=False)
     serves(lab)
 
 
 def test_a_power_cut_while_it_is_measured_leaves_no_pass(lab: Box) -> None:
-    lab.ssh("systemd-run -q --unit=cut tunecheck preflight --pass; sleep 12; echo b > /proc/sysrq-trigger", check=False,
-            timeout=30)
-    time.sleep(5)
-    lab.wait()
-    end = time.monotonic() + 400        # the unit is enabled: it measures by itself, and serves
-    while lab.ssh(f"systemctl is-active {UNIT}", check=False).strip() != "active" and time.monotonic() < end:
-        time.sleep(3)
-    assert lab.ssh(f"systemctl is-active {UNIT}", check=False).strip() == "active"
+    lab.reboot("systemd-run -q --unit=cut tunecheck preflight --pass; "
+               "systemd-run -q --on-active=12 sh -c 'echo b > /proc/sysrq-trigger'")
+    # The unit is enabled: it measures by itself, and serves.
+    until(lambda: lab.ssh(f"systemctl is-active {UNIT}", check=False).strip() == "active",
+          lambda: lab.ssh(f"systemctl status --no-pager {UNIT}", check=False))
     assert measured(lab)["boot_id"] == lab.boot_id()
     assert lab.ssh("ls -A /var/lib/tunecheck | grep '^[.]measured' || true").strip() == ""
     lab.ssh(f"systemctl stop {UNIT}")
 
 
 def test_another_card_and_another_driver_are_refused_until_measured(lab: Box) -> None:
-    lab.ssh("tunecheck preflight --pass", timeout=300)
-    assert gate(lab)[0] == 0
+    opened(lab)
     lab.ssh("tunecheck-standin swap 1")
     code, text = gate(lab)
     assert code == 1 and "the GPUs changed" in text

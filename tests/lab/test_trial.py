@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.lab.box import Box, end_tree
+from tests.lab.box import Box, end_tree, until
 from tests.lab.conftest import MakeBox
 
 PLAY = "playbooks/provision.yml"
@@ -41,9 +40,8 @@ def armed(box: Box) -> bool:
 def test_ctrl_c_between_staging_and_reboot(lab: Box) -> None:
     with lab.popen(playbook=PLAY, start_new_session=True) as play:
         try:
-            deadline = time.monotonic() + 600      # another VM may run beside this one
-            while not armed(lab):
-                assert time.monotonic() < deadline and play.poll() is None
+            until(lambda: armed(lab) or play.poll() is not None, "the play never staged the trial")
+            assert play.poll() is None
             os.killpg(play.pid, signal.SIGINT)
             text, _ = play.communicate(timeout=60)
         finally:
@@ -84,13 +82,9 @@ def test_a_trial_that_comes_up_with_acs_on_is_not_committed(lab: Box) -> None:
 
 
 def test_the_next_boot_is_the_old_entry(lab: Box) -> None:
-    lab.ssh("rm /etc/systemd/system/spoil.service /etc/systemd/system/multi-user.target.wants/spoil.service; sync; "
-            "systemd-run --on-active=1 systemctl reboot --force", check=False)
-    deadline = time.monotonic() + 120
-    while boots(lab) < 4:
-        assert time.monotonic() < deadline
-        time.sleep(1)
-    lab.wait()
+    lab.reboot("rm /etc/systemd/system/spoil.service /etc/systemd/system/multi-user.target.wants/spoil.service; sync; "
+               "systemd-run --on-active=1 systemctl reboot --force")
+    assert boots(lab) == 4
     line = lab.ssh("cat /proc/cmdline")
     assert "tunecheck_lab.x=1" not in line and "tunecheck.trial" not in line and "disable_acs_redir" in line
 

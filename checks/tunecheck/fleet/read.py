@@ -16,7 +16,8 @@ from ..facts.registry import Flat, entry_of, flatten, hardware, key
 from ..facts.stored import Stored, unpack
 from ..formats import secrets
 from ..rules import judge
-from ..rules.finding import Case, Finding
+from ..rules.command import limited
+from ..rules.finding import Case, Finding, Remedy
 from ..rules.from_log import only_cut
 from ..spec.frozen import Frozen
 from .families import outcomes
@@ -72,7 +73,8 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
     known, volatile, unknown, hidden = _by_class(flat, fleet_key)
     findings, why = _judged(stored, spec)
     worst = outcomes(findings)
-    problems = tuple(_problem(finding, hidden) for finding in _once(findings) if finding.outcome in _BAD)[:_MANY]
+    bad = [finding for finding in _once(findings) if finding.outcome in _BAD]
+    problems = tuple(_problem(finding, hidden, answer.host) for finding in bad[:_MANY])
     if why:
         problems = (Problem("spec-present", answer.host, "unknown", why), *problems)
         worst = {**worst, "spec": "unknown"}
@@ -137,14 +139,15 @@ def _once(findings: list[Finding]) -> list[Finding]:
             for finding in findings if not only_cut(finding)]
 
 
-def _problem(finding: Finding, hidden: bool) -> Problem:
+def _problem(finding: Finding, hidden: bool, host: str) -> Problem:
     def text(value: str) -> str:
         return _line(secrets.mask(value) if hidden else value)
 
-    remedy = finding.remedy
+    remedy = finding.remedy or Remedy("")
+    # The control node knows the box by the inventory's name, whatever the box calls itself.
+    said, commands = limited(remedy.text, remedy.commands, (host,))
     return Problem(finding.id, text(finding.subject)[:200], cast(Any, finding.outcome), text(finding.text),
-                   text(finding.expected), text(remedy.text) if remedy else "",
-                   remedy.ansible_tags if remedy else (), bool(remedy and remedy.needs_reboot))
+                   text(finding.expected), text(said), remedy.ansible_tags, remedy.needs_reboot, commands)
 
 
 def _changes(stored: Stored) -> Iterator[Change]:

@@ -35,6 +35,7 @@ _OWN_NAME = re.compile(r"\$\{?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)\}?$")
 _DEFAULT = re.compile(r'^\s*set default="(.*)"\s*$', re.MULTILINE)
 _OPENS = re.compile(r"^\s*(menuentry|submenu)\s")
 _LINUX = re.compile(r"^\s*(linux|linuxefi|linux16)\s")
+_INITRD = re.compile(r"^\s*(initrd|initrdefi|initrd16)\s")
 _BARE = re.compile(r"^[A-Za-z0-9_.,:=/@+%~^-]+$")
 _UNQUOTABLE = re.compile(r"[\s\"'`$\\]|[^\x20-\x7e]")
 
@@ -42,7 +43,8 @@ _UNQUOTABLE = re.compile(r"[\s\"'`$\\]|[^\x20-\x7e]")
 @dataclass(frozen=True)
 class Entry:
     """One menu entry: ``path`` is its place in the menu ("0", "1>2"), ``block`` its text, ``tokens`` the command
-    line behind ``linux KERNEL``, ``kernel`` that KERNEL, empty where the entry starts none."""
+    line behind ``linux KERNEL``, ``kernel`` that KERNEL, empty where the entry starts none, ``initrds`` what is loaded
+    beside it."""
 
     id: str
     title: str
@@ -50,6 +52,7 @@ class Entry:
     block: str
     tokens: tuple[str, ...]
     kernel: str = ""
+    initrds: tuple[str, ...] = ()
 
 
 def quote(token: str) -> str:
@@ -165,7 +168,8 @@ def _entry(path: str, block: list[str]) -> Entry:
             words = shlex.split(line)
             tokens, kernel = tuple(words[2:]), "".join(words[1:2])
             break
-    return Entry(ident or head[1], head[1], path, "\n".join(block) + "\n", tokens, kernel)
+    initrds = tuple(word for line in block if _INITRD.match(line) for word in shlex.split(line)[1:])
+    return Entry(ident or head[1], head[1], path, "\n".join(block) + "\n", tokens, kernel, initrds)
 
 
 def find_entry(grub_cfg: str, ident: str) -> Entry | None:

@@ -17,7 +17,7 @@ from ..recipes.schema import SCHEMAS as RECIPES
 from ..rules import RULES
 from ..rules.finding import OUTCOMES
 from ..serving.schema import SCHEMAS as SERVING
-from .schema_words import COUNT, MAYBE_NUMBER, MAYBE_TEXT, NUMBER, TEXT, listed, mapped, maybe, object_
+from .schema_words import COMMANDS, COUNT, MAYBE_NUMBER, MAYBE_TEXT, NUMBER, TEXT, listed, mapped, maybe, object_
 
 __all__ = ["MEASURED", "SCHEMAS", "write"]
 
@@ -43,7 +43,7 @@ _PAIR = object_(a=_BDF, b=_BDF, relation={"enum": [*RELATIONS, None]}, reason=MA
 _ACS = object_(state={"enum": ["present", "absent", "unknown"]}, reason=MAYBE_TEXT, cap=_REGISTER, ctl=_REGISTER,
                bits=MAYBE_TEXT, redirects=_MAYBE_BOOL)
 _BRIDGE = object_(bdf=_BDF, ids=TEXT, driver=MAYBE_TEXT, path=listed(_BDF), link=_LINK, acs=_ACS, pairs=listed(TEXT))
-_REMEDY = maybe(object_(text=TEXT, ansible_tags=listed(TEXT), needs_reboot={"type": "boolean"}))
+_REMEDY = maybe(object_(text=TEXT, commands=COMMANDS, ansible_tags=listed(TEXT), needs_reboot={"type": "boolean"}))
 _FINDING = object_(id={"enum": [rule.id for rule in RULES]}, subject=TEXT, outcome={"enum": list(OUTCOMES)},
                    layer={"enum": ["declared", "configured", "generated", "effective", "behaviour"]}, message=TEXT,
                    observed=TEXT, expected=TEXT, evidence=listed(TEXT), remedy=_REMEDY)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..formats.cpulist import show
 from . import from_log
 from .acs_words import boot_fix
+from .command import cpus, run
 from .finding import Case, Finding, Remedy
 from .iommu_words import switched_off
 
@@ -38,6 +39,7 @@ def judge(case: Case) -> Iterator[Finding]:
     else:
         named = show(present - online)
         outcome, text = "warn", f"CPU {named} of {len(present)} offline" + (f": {capped[0]} runs" if capped else "")
-        remedy = Remedy(f"remove {capped[0]} and reboot" if capped else f"run: chcpu -e {named}")
+        remedy = (Remedy(f"remove {capped[0]} and reboot") if capped else Remedy.of("run: ", run("chcpu -e", named))
+                  if cpus(named) else None)
     wanted = show(present | broken) if present else "every CPU online"
     yield Finding(_ID, "CPUs", outcome, "effective", text, show(online), wanted, evidence, remedy)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
+from .command import release as named
+from .command import run
 from .finding import Case, Finding, Remedy
 
 _ID = "dkms-build"
@@ -26,13 +28,16 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "dkms", "fail", "generated", f"DKMS holds {', '.join(versions)}, the driver is {want}",
                       versions[0], want, (fact.source,), Remedy("install the dkms package of the driver's version"))
     elif release not in fact.value.headers:
-        build = Remedy(f"install linux-headers-{release} (kernel-devel-{release}); run: dkms autoinstall -k {release}")
+        known = named(release)
+        build = (Remedy.of(f"install linux-headers-{known} (kernel-devel-{known}); run: ",
+                           run("dkms autoinstall -k", known)) if known else Remedy("install that kernel's headers"))
         yield Finding(_ID, release, "warn" if module.value else "fail", "generated", f"the headers of kernel {release} "
                       "are not installed: DKMS cannot build for it", "none", "headers",
                       (f"/lib/modules/{release}/build",), build)
     elif len(versions) > 1:
         yield Finding(_ID, "dkms", "warn", "generated", f"DKMS holds several versions: {', '.join(versions)}; which "
-                      "one a new kernel gets is open", remedy=Remedy("run: dkms remove nvidia/<old> --all"))
+                      "one a new kernel gets is open", remedy=Remedy.of("run for each old one: ",
+                                                                      run("dkms remove nvidia/OLD --all")))
     else:
         yield Finding(_ID, "dkms", "pass", "generated",
                       f"DKMS holds {versions[0]}, and kernel {release} has its headers")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
+from .command import run
 from .finding import Case, Finding, Remedy
 
 _ID = "driver-coherence"
-_LOAD = Remedy("run: modprobe nvidia; if that fails: dmesg | grep NVRM")
+_LOAD = Remedy.of("run: ", run("modprobe nvidia"), "; if that fails, look for NVRM in the kernel log (dmesg)")
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from ..facts.driver_parts import ELSEWHERE
 from . import from_driver
+from .command import release as named
+from .command import run
 from .finding import Case, Finding, Remedy
 
 _ID = "driver-pending"
@@ -23,7 +25,9 @@ def judge(case: Case) -> Iterator[Finding]:
         yield from_driver.unread(_ID, "nvidia", "which driver the next boot loads", unread)
         return
     release, file = list(parts.modules.items())[-1]
-    build = Remedy(f"run: dkms autoinstall -k {release}, or install the module package for that kernel")
+    known = named(release)
+    build = Remedy.of(*(("run: ", run("dkms autoinstall -k", known), ", or ") if known else ()),
+                      "install the module package for that kernel")
     if file.reason == ELSEWHERE:
         yield Finding(_ID, release, "skip", "generated", f"{ELSEWHERE}: a container, or a kernel from outside")
     elif file.value is None and not file.missing:

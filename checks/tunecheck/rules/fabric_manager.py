@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from ..facts.services import FABRIC_MANAGER
 from . import from_driver
+from .command import run
 from .finding import Case, Finding, Remedy
 
 _ID = "fabric-manager"
-_STOP = Remedy("run: systemctl disable --now nvidia-fabricmanager")
-_START = Remedy("install nvidia-fabricmanager in the driver's exact version; run: systemctl enable --now "
-                "nvidia-fabricmanager")
+_STOP = Remedy.of("run: ", run("systemctl disable --now nvidia-fabricmanager"))
+_START = Remedy.of("install nvidia-fabricmanager in the driver's exact version; run: ",
+                   run("systemctl enable --now nvidia-fabricmanager"))
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
+from .command import run
 from .finding import Case, Finding, Remedy
 
 _ID = "fabric-state"
-_LOOK = Remedy("run: systemctl restart nvidia-fabricmanager; then: journalctl -u nvidia-fabricmanager")
+_LOOK = Remedy.of("run: ", run("systemctl restart nvidia-fabricmanager"), "; then: ",
+                  run("journalctl -u nvidia-fabricmanager"))
 
 
 def judge(case: Case) -> Iterator[Finding]:

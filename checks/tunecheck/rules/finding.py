@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..facts.snapshot import HostFacts, Snapshot
 from ..spec.frozen import Frozen, Spec
 from ..trials.measured import Measured
+from .command import Command, host, pieces, run
 
 __all__ = ["HUNG", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Remedy", "Rule", "exit_code", "worst"]
 
@@ -21,13 +22,27 @@ OUTCOMES = ("fail", "unknown", "warn", "pass", "skip")
 
 @dataclass(frozen=True)
 class Remedy:
-    """How to put it right: a sentence or command, the play's tags, and whether the box has to reboot. ``physical``: it
-    takes the real machine, its firmware, slots or power, so in a virtual machine only the host's owner can do it."""
+    """How to put it right: a sentence, the commands that are in it, the play's tags, and whether the box has to reboot.
+    ``physical``: it takes the real machine, its firmware, slots or power, so in a virtual machine only the host's owner
+    can do it."""
 
     text: str
     ansible_tags: tuple[str, ...] = ()
     needs_reboot: bool = False
     physical: bool = False
+    commands: tuple[Command, ...] = ()
+
+    @classmethod
+    def of(cls, *parts: str | Command, ansible_tags: tuple[str, ...] = (), needs_reboot: bool = False,
+           physical: bool = False) -> Remedy:
+        """Words and commands in the order in which they are read."""
+        return cls("".join(part if isinstance(part, str) else part.shown for part in parts), ansible_tags, needs_reboot,
+                   physical, tuple(part for part in parts if isinstance(part, Command)))
+
+    @property
+    def parts(self) -> tuple[str | Command, ...]:
+        """As it was made: what is words, and what is a command."""
+        return tuple(command or text for text, command in pieces(self.text, self.commands))
 
 
 @dataclass(frozen=True)
@@ -90,9 +105,10 @@ class Case:
 
     def play(self, tag: str, needs_reboot: bool = False, first: str = "") -> Remedy:
         """The remedy "run the play": ``first`` is what has to be done before."""
-        host = self.frozen.host if self.frozen else "<host>"
-        run = f"run: ansible-playbook site.yml --tags {tag} -l {host}"
-        return Remedy(f"{first}, then {run}" if first else run, (tag,), needs_reboot)
+        play = run("ansible-playbook site.yml --tags", tag, "-l", host(self.frozen.host if self.frozen else None),
+                   where="control")
+        return Remedy.of(f"{first}, then run: " if first else "run: ", play, ansible_tags=(tag,),
+                         needs_reboot=needs_reboot)
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,14 @@ from typing import Any
 
 from ..facts.fact import Fact, absent, known
 from . import wanted_driver
+from .command import packages, run
 from .finding import Case, Finding, Remedy
 
-__all__ = ["AFTER_REBOOT", "ROOT", "fabric", "loaded", "nobody_asked", "nothing", "parts", "unread", "without"]
+__all__ = ["AFTER_REBOOT", "ROOT", "fabric", "hold", "loaded", "nobody_asked", "nothing", "parts", "unread", "without"]
 
-AFTER_REBOOT = Remedy("reboot; or stop everything on the GPUs, then: systemctl stop nvidia-persistenced; modprobe -r "
-                      "nvidia_uvm nvidia_drm nvidia_modeset nvidia; modprobe nvidia_uvm", (), True)
+AFTER_REBOOT = Remedy.of(
+    "reboot; or stop everything on the GPUs, then: ", run("systemctl stop nvidia-persistenced"), "; ",
+    run("modprobe -r nvidia_uvm nvidia_drm nvidia_modeset nvidia"), "; ", run("modprobe nvidia_uvm"), needs_reboot=True)
 ROOT = Remedy("run as root")
 
 
@@ -47,6 +49,13 @@ def without(case: Case, check: str, subject: str, source: str, layer: str = "eff
 def nobody_asked(fact: Fact[Any]) -> bool:
     """Whether a question to the driver was not asked because there is none, or it has no GPU."""
     return (fact.reason or "").startswith(("not asked: NVIDIA's driver", "not present: the NVIDIA driver"))
+
+
+def hold(manager: str | None, names: list[str]) -> Remedy:
+    """How packages are kept from upgrades, those of them that have a package's name."""
+    known = packages(names, 40)
+    way = "apt-mark hold" if manager == "dpkg" else "dnf versionlock add"
+    return Remedy.of("run: ", run(way, *known)) if known else Remedy(f"hold them ({way}); their names are no packages'")
 
 
 def unread(check: str, subject: str, what: str, fact: Fact[Any]) -> Finding:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..facts.nvml import Gpu
 from ..spec.boards import Board, board
+from .command import Command, run
 from .finding import Case, Finding, Remedy
 from .from_driver import without
 from .limits import no_tree
@@ -27,7 +28,7 @@ class Verdict:
     text: str
     observed: str = ""
     expected: str = ""
-    fix: str = ""
+    fix: str | tuple[str | Command, ...] = ""
     reboot: bool = False
     evidence: tuple[str, ...] = ()
     physical: bool = False
@@ -88,9 +89,9 @@ def word(gpu: Gpu, key: str, *allowed: str | bool) -> Any:
     return found
 
 
-def smi(arguments: str) -> str:
-    """A fix: ``nvidia-smi -i 0,1 -pm 1``."""
-    return f"run: nvidia-smi -i {{gpus}} {arguments}"
+def smi(arguments: str, then: str = "") -> tuple[str | Command, ...]:
+    """A fix: ``nvidia-smi -i 0,1 -pm 1``, and what is said behind it."""
+    return ("run: ", run(f"nvidia-smi -i {{gpus}} {arguments}"), *([then] if then else []))
 
 
 def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdict]) -> Iterator[Finding]:
@@ -136,8 +137,15 @@ def _verdicts(gpu: Gpu | None, look: Callable[[Gpu], Iterable[Verdict] | Verdict
 
 def _finding(check: str, verdict: Verdict, group: _Group) -> Finding:
     names = ", ".join(group.bdfs) if len(group.bdfs) < 4 else f"{len(group.bdfs)} GPUs ({group.bdfs[0]} and others)"
-    fix = verdict.fix.replace("{gpus}", ",".join(group.gpus))
+    fix = [_filled(part, ",".join(group.gpus)) for part in
+           ([verdict.fix] if isinstance(verdict.fix, str) else verdict.fix)]
     return Finding(check, ", ".join(name.split(" ")[0] for name in group.bdfs), verdict.outcome, "effective",
                    f"{names}: {verdict.text}", verdict.observed, verdict.expected,
                    verdict.evidence or tuple(f"NVML {name.split(' ')[1]}" for name in group.bdfs[:8]),
-                   Remedy(fix, (), verdict.reboot, verdict.physical) if fix else None)
+                   Remedy.of(*fix, needs_reboot=verdict.reboot, physical=verdict.physical) if verdict.fix else None)
+
+
+def _filled(part: str | Command, gpus: str) -> str | Command:
+    if isinstance(part, str):
+        return part.replace("{gpus}", gpus)
+    return replace(part, argv=tuple(word.replace("{gpus}", gpus) for word in part.argv))

@@ -21,12 +21,12 @@ def _look(gpu: Gpu, wanted: str | None) -> Iterator[Verdict]:
     now, ever = (maybe(gpu, f"ecc_{span}_uncorrected", _MOST) for span in ("volatile", "aggregate"))
     if mode != goal:
         bad.append(Verdict("fail" if wanted else "warn", f"ECC is {mode}", mode, goal,
-                           smi(f"-e {int(goal == 'enabled')}, then reboot"), True))
+                           smi(f"-e {int(goal == 'enabled')}", ", then reboot"), True))
     if gpu.values.get("remap_failed") is True:
         bad.append(Verdict("fail", "a memory row could not be remapped", "remapping failed", "no", "replace the board"))
     if now:
         bad.append(Verdict("fail", f"{now} uncorrectable memory errors since the driver was loaded", str(now), "0",
-                           smi("--gpu-reset (nothing may use it)")))
+                           smi("--gpu-reset", " (nothing may use it)")))
     elif gpu.values.get("remap_pending") is True:
         bad.append(Verdict("warn", "a memory row waits to be remapped", "pending", "no", smi("--gpu-reset")))
     elif ever:

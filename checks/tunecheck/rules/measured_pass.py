@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..facts.measured_pass import PATH, MeasuredPass, measurable
 from ..trials.measured import REFUSED, Measured
 from ..trials.weakest import weakest
+from .command import run
 from .finding import Case, Finding, Remedy
 
 _ID = "measured-pass"
@@ -84,7 +85,7 @@ def _before(case: Case) -> Finding:
     if last.exit_code != 0:
         what = "; ".join(last.reasons) or f"exit code {last.exit_code}"
         return Finding(_ID, "GPUs", "warn", "behaviour", f"the last measurement ({when}) did not pass: {what}",
-                       evidence=(PATH,), remedy=Remedy("mend that, then run: tunecheck preflight --pass"))
+                       evidence=(PATH,), remedy=Remedy.of("mend that, then run: ", run("tunecheck preflight --pass")))
     return Finding(_ID, "GPUs", "pass", "behaviour", f"measured {when}{_weakest(last)}", evidence=(PATH,))
 
 

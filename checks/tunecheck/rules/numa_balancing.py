@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .command import run
 from .finding import Case, Finding, Remedy
 
 _ID = "numa-balancing"
-_OFF = Remedy("run: sysctl -w kernel.numa_balancing=0, and keep it in /etc/sysctl.d")
+_OFF = Remedy.of("run: ", run("sysctl -w kernel.numa_balancing=0"), ", and keep it in /etc/sysctl.d")
 
 
 def judge(case: Case) -> Iterator[Finding]:

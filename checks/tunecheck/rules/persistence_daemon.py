@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from ..facts.services import PERSISTENCED
 from . import from_driver
+from .command import run
 from .finding import Case, Finding, Remedy
 
 _ID = "persistence-daemon"
-_ON = Remedy("run: systemctl enable --now nvidia-persistenced; for this boot only: nvidia-smi -pm 1")
+_ON = Remedy.of("run: ", run("systemctl enable --now nvidia-persistenced"), "; for this boot only: ",
+                run("nvidia-smi -pm 1"))
 
 
 def judge(case: Case) -> Iterator[Finding]:
