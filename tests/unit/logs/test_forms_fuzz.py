@@ -21,7 +21,8 @@ from tunecheck.host.imported_sysfs import Texts
 _SEEDS = sorted(FORMS.values())
 _INSERTS = (
     "\n", "\x00", "\x1e", "é", "[", "]", "{", "}", '"', ";", ",", "=", "-- Boot x --\n", "Linux version 6",
-    "\x1b[1m", "kernel: ", "NVRM: Xid (PCI:0000:01:00): ", "9" * 30, "\\x0a", "Panic#1 Part1\n", "  journalctl -b -1:\n")
+    "\x1b[1m", "kernel: ", "NVRM: Xid (PCI:0000:01:00): ", "9" * 30, "\\x0a", "Panic#1 Part1\n",
+    "  journalctl -b -1:\n")
 _EDITS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1 << 12), st.sampled_from((1, 5, 60, 500)),
                             st.one_of(st.sampled_from(_INSERTS), st.text(max_size=5))), max_size=4)
 
