@@ -87,7 +87,7 @@ class Posted:
     def anything(self) -> bool:
         """Whether there is a post that a finding or a table speaks of."""
         return self.table.known or any((self.letters, self.names, self.failures, self.nccl, self.tests, self.benches,
-                                        self.engines, self.cuda, self.module, self.device_nodes))
+                                        self.engines, self.cuda, self.module, self.modules, self.device_nodes))
 
 
 NOTHING = Posted()

@@ -30,6 +30,16 @@ def posted_lines(snapshot: Snapshot, width: int) -> list[str]:
         lines += [*meanings(words.values()), ""]
     if posted.names and not snapshot.topology.devices:
         lines += [*(f"GPU{number} {name}" for number, name in posted.names), ""]
+    if posted.modules is not None:
+        found = [name for name in posted.modules.modules if name.startswith(("nvidia", "nouveau", "nova"))]
+        named = f"{', '.join(found)} loaded" if found else "no module of a GPU driver is in the text"
+        lines += [f"lsmod: {named}", ""]
+    if posted.module:
+        flavour = "open" if "MIT" in posted.module.get("license", "") else "proprietary"
+        built = posted.module.get("vermagic", "").split(" ")[0]
+        lines += [f"modinfo: {posted.module.get('filename', 'nvidia')} is version {posted.module.get('version', '?')}, "
+                  f"{flavour}" + (f", built for kernel {built}" if built else "") + "; it is the file on disk, which "
+                  "need not be the loaded module (cat /proc/driver/nvidia/version)", ""]
     for log in posted.nccl:
         lines += [f"NCCL {log.version or '?'}: {log.ranks or '?'} ranks"
                   + (f" on {log.nodes} node{'s' * (log.nodes > 1)}" if log.nodes else "")

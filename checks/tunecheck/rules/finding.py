@@ -114,13 +114,15 @@ class Case:
 @dataclass(frozen=True)
 class Rule:
     """A check: its id, one line about it, the function, and the verbs that run it. ``in_trial``: also judged of a
-    boot that is not committed yet."""
+    boot that is not committed yet. ``of_posts``: it judges outputs of tools that only an import holds, and says nothing
+    where none of them was given."""
 
     id: str
     summary: str
     judge: Callable[[Case], Iterable[Finding]]
     verbs: tuple[str, ...] = ("host", "preflight")
     in_trial: bool = False
+    of_posts: bool = False
 
 
 def worst(findings: Iterable[Finding]) -> str:

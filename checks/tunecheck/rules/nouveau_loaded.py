@@ -13,6 +13,10 @@ _OUT = Remedy("write blacklist nouveau and options nouveau modeset=0 to /etc/mod
 
 def judge(case: Case) -> Iterator[Finding]:
     gpus = [device for device in case.snapshot.topology.devices if device.ids.startswith("10de:")]
+    if not gpus and "nouveau" in (case.snapshot.posted.modules.modules if case.snapshot.posted.modules else ()):
+        yield Finding(_ID, "nouveau", "fail", "effective", "nouveau is loaded: what it drives, NVIDIA's driver cannot "
+                      "have", "nouveau", "nvidia alone", ("lsmod",), _OUT)
+        return
     bad = 0
     for gpu in gpus:
         fact = gpu.driver

@@ -251,3 +251,11 @@ def test_real_outputs_get_an_answer(pattern: str) -> None:
         text = render("preflight", case, judge(case, "preflight"), Style(), imported=True)
         assert any(words in text for words in _REAL[pattern]), path
         assert "no pair to judge" not in text or "8gpu" not in path.name, path
+
+
+def test_modules_are_named(tmp_path: Path) -> None:
+    text = ("filename:       /lib/modules/6.8.0-45-generic/updates/dkms/nvidia.ko\nversion:        580.95.05\n"
+            "license:        Dual MIT/GPL\nvermagic:       6.8.0-45-generic SMP preempt mod_unload\n")
+    said = shown(snap(tmp_path, text, "nouveau              3096576  1\nnvidia              56717312  0\n"))
+    assert "is version 580.95.05, open, built for kernel 6.8.0-45-generic" in said
+    assert "lsmod: nouveau, nvidia loaded" in said

@@ -159,5 +159,6 @@ def test_what_an_import_lacks_stands_behind_its_warnings(imported: bool, verbose
     assert [line.startswith(start) for line, start in zip(lines, order, strict=True)] == [True] * len(order), lines
     if imported and not verbose:
         assert lines[2] == ("2 could not be judged from these texts (-v says why): swap, driver-stuck; fix: add the "
-                            "output of: cat /proc/swaps (tells 1 of them); all of it is in a recording: sudo tunecheck record")
+                            "output of: cat /proc/swaps (tells 1 of them); all of it is in a recording: sudo "
+                            "tunecheck record")
     assert text.endswith("UNKNOWN: 3 unknown, 1 warning, 1 passed\n")
