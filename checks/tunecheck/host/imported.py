@@ -52,7 +52,7 @@ class ImportedHost:
         cut = f"lspci is cut short at {texts.cut_at}: what follows is missing" if texts.cut_at else ""
         if texts.lost_at and not cut:
             cut = f"the first line of a device beside {texts.lost_at} in lspci cannot be read: that device is missing"
-        self.doubts = {"/sys/bus/pci/devices": cut}
+        self.doubts = {**texts.doubts, "/sys/bus/pci/devices": cut or texts.missing}
 
     def read_bytes(self, path: str) -> bytes:
         if path in self._texts.reads:
@@ -95,8 +95,8 @@ class ImportedHost:
         """One line about what was found where, for people."""
         parts = [f"{kind} ({', '.join(dict.fromkeys(files))})" for kind, files in sorted(self.origins.items())]
         unused = f"; not used: {', '.join(self.unused)}" if self.unused else ""
-        cut = "".join(f"; {text}" for text in self.doubts.values() if text)
-        text = f"import: {', '.join(parts)}{unused}{cut}"
+        cut = self.doubts["/sys/bus/pci/devices"]
+        text = f"import: {', '.join(parts)}{unused}{cut and f'; {cut}'}"
         return "".join(char if char.isprintable() else "?" for char in text)
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from ..formats.lspci import LspciDevice, parse_lspci
 from ..formats.smi import Smi, parse_smi
 from ..formats.topo_matrix import Matrix, parse_matrix
+from .base import SILENT
 from .imported_cmdline import apart, from_log
-from .imported_pci import FULL, BusTree, config, has_no_link, merge
+from .imported_pci import FULL, BusTree, config, gaps, has_no_link, merge
 
 __all__ = ["Texts", "synthesise"]
 
@@ -29,7 +30,8 @@ _VALUE = re.compile(r"^(/(?:sys|proc/sys)/(?:[\w.-]+/)+[\w.-]+):(.*)$", re.MULTI
 class Texts:
     """``reads``, ``lists``, ``realpaths`` and ``errors`` as in RecordedHost; ``runs`` maps commands to their output.
     The first text of a kind counts, of kernel logs the most complete one. ``cut_at`` is the device in which an lspci
-    text ends, "" for a complete one; ``lost_at`` the one beside a device whose first line cannot be read."""
+    text ends, "" for a complete one; ``lost_at`` the one beside a device whose first line cannot be read;
+    ``missing`` why a device must be there that no text shows. ``doubts``: as in base.doubt."""
 
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
@@ -41,8 +43,10 @@ class Texts:
     tables: list[Matrix] = field(default_factory=list)
     cmdlines: list[str] = field(default_factory=list)
     reported: bool = False
+    doubts: dict[str, str] = field(default_factory=dict)
     cut_at: str = ""
     lost_at: str = ""
+    missing: str = ""
 
     def file(self, path: str, content: str) -> None:
         self.reads.setdefault(path, content.encode())
@@ -123,6 +127,8 @@ def synthesise(texts: Texts) -> str | None:
         texts.cut_at = next((device.bdf for device in devices.values() if device.cut), "")
         texts.lost_at = next((device.bdf for device in devices.values() if device.lost), "")
         tree = BusTree(devices)
+        tree.settle()
+        texts.missing = tree.missing()
         for device in devices.values():
             _device(texts, device, tree, devices)
     _driver(texts, smi, devices)
@@ -148,6 +154,7 @@ def _device(texts: Texts, device: LspciDevice, tree: BusTree, devices: dict[str,
         texts.errors[f"read {folder}/config"] = content
     else:
         texts.reads.setdefault(f"{folder}/config", content)
+        texts.doubts.update((f"{folder}/config {part}", why) for part, why in gaps(device))
     _link(texts, device, folder)
     _belongings(texts, device, folder, devices)
 
@@ -170,7 +177,7 @@ def _belongings(texts: Texts, device: LspciDevice, folder: str, devices: dict[st
     if device.driver is not None:
         texts.realpaths[f"{folder}/driver"] = f"/sys/bus/pci/drivers/{device.driver}"
     elif not device.cut and any(other.driver_shown for other in devices.values()):
-        texts.errors[f"realpath {folder}/driver"] = "not present"
+        texts.errors[f"realpath {folder}/driver"] = SILENT
     if device.iommu_group is not None:
         texts.realpaths[f"{folder}/iommu_group"] = f"/sys/kernel/iommu_groups/{device.iommu_group}"
     elif any(other.iommu_group is not None for other in devices.values()):
