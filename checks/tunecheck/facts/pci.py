@@ -131,7 +131,7 @@ def _unread(host: Host, bdf: str, wanted: Collection[str]) -> Fact[str] | None:
 
 def _is_bridge(host: Host, bdf: str) -> bool:
     """By the header type in its configuration space."""
-    found = read_config(host, bdf)
+    found = read_config(host, bdf).bytes
     return found.value is not None and len(found.value) > _HEADER_TYPE and found.value[_HEADER_TYPE] & 0x7F == 1
 
 

@@ -39,7 +39,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A device whose ids cannot be read, ``why``, and its way up: it may be an accelerator."""
+    """A device whose ids cannot be read, ``why``, and its way from the root, itself last, empty where that is not
+    known: it may be an accelerator."""
 
     bdf: str
     why: str
@@ -120,7 +121,8 @@ def topology(host: Host, wanted: tuple[str, ...]) -> Topology:
 
 def _candidate(host: Host, fact: Fact[str]) -> Candidate:
     bdf = fact.source.split("/")[-2]
-    return Candidate(bdf, fact.why(), pci.device(host, bdf).path)
+    place = pci.device(host, bdf).chain.value
+    return Candidate(bdf, fact.why(), place.devices if place else ())
 
 
 def _pair(a: int, b: int, devices: tuple[pci.Device, ...], nodes: int) -> Pair:

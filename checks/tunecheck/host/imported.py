@@ -62,7 +62,7 @@ class ImportedHost:
             cut = f"the first line of a device beside {texts.lost_at} in lspci cannot be read: that device is missing"
         from .imported_log import doubt  # start-up time
 
-        self.doubts = {"/sys/bus/pci/devices": cut, "dmesg": doubt(texts)}
+        self.doubts = {**texts.doubts, "/sys/bus/pci/devices": cut or texts.missing, "dmesg": doubt(texts)}
         self.posts = texts.posts
         self.guest = texts.guest
 
@@ -110,8 +110,8 @@ class ImportedHost:
         parts = [f"{kind} ({', '.join(dict.fromkeys(files))})" for kind, files in sorted(self.origins.items())]
         holes = "".join(f"; {text}" for text in dict.fromkeys(self.holes))
         unused = f"; not used: {', '.join(self.unused)}" if self.unused else ""
-        cut = "".join(f"; {text}" for path, text in self.doubts.items() if text and path != "dmesg")
-        text = f"import: {', '.join(parts)}{unused}{cut}{holes}"
+        cut = self.doubts["/sys/bus/pci/devices"]
+        text = f"import: {', '.join(parts)}{unused}{cut and f'; {cut}'}{holes}"
         return "".join(char if char.isprintable() else "?" for char in text)
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from ..formats.lspci import LspciDevice, parse_lspci
 from ..formats.smi import Smi, parse_smi
 from ..formats.topo_matrix import Matrix, parse_matrix
+from .base import SILENT
 from .imported_cmdline import apart, from_log
 from .imported_guest import guest_told
-from .imported_pci import FULL, BusTree, config, has_no_link, merge
+from .imported_pci import FULL, BusTree, config, gaps, has_no_link, merge
 from .imported_posts import Post
 from .imported_short import from_short
 
@@ -35,7 +36,7 @@ class Texts:
     text ends, "" for a complete one; ``lost_at`` the one beside a device whose first line cannot be read. ``past``: the
     lines of earlier boots, each with where they are from; ``taken``: when a bug report or nvidia-smi was made;
     ``only_list``: lspci came without details, and such a list does not show its end; ``guest``: the hypervisor that a
-    text names."""
+    text names; ``missing``: why a device must be there that no text shows; ``doubts``: as in base.doubt."""
 
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
@@ -50,8 +51,10 @@ class Texts:
     past: list[tuple[str, str]] = field(default_factory=list)
     reported: bool = False
     taken: str = ""
+    doubts: dict[str, str] = field(default_factory=dict)
     cut_at: str = ""
     lost_at: str = ""
+    missing: str = ""
     only_list: bool = False
     guest: str = ""
     lscpu: list[str] = field(default_factory=list)
@@ -130,6 +133,8 @@ def synthesise(texts: Texts) -> str | None:
         texts.cut_at = next((device.bdf for device in devices.values() if device.cut), "")
         texts.lost_at = next((device.bdf for device in devices.values() if device.lost), "")
         tree = BusTree(devices)
+        tree.settle()
+        texts.missing = tree.missing()
         for device in devices.values():
             _device(texts, device, tree, devices)
     texts.guest = guest_told(texts.runs.get(_DMESG, ""), (device.vendor for device in devices.values()), texts.lscpu)
@@ -161,6 +166,7 @@ def _device(texts: Texts, device: LspciDevice, tree: BusTree, devices: dict[str,
         texts.errors[f"read {folder}/config"] = content
     else:
         texts.reads.setdefault(f"{folder}/config", content)
+        texts.doubts.update((f"{folder}/config {part}", why) for part, why in gaps(device))
     _link(texts, device, folder)
     _belongings(texts, device, folder, devices)
 
@@ -183,7 +189,7 @@ def _belongings(texts: Texts, device: LspciDevice, folder: str, devices: dict[st
     if device.driver is not None:
         texts.realpaths[f"{folder}/driver"] = f"/sys/bus/pci/drivers/{device.driver}"
     elif not device.cut and any(other.driver_shown for other in devices.values()):
-        texts.errors[f"realpath {folder}/driver"] = "not present"
+        texts.errors[f"realpath {folder}/driver"] = SILENT
     if device.iommu_group is not None:
         texts.realpaths[f"{folder}/iommu_group"] = f"/sys/kernel/iommu_groups/{device.iommu_group}"
     elif any(other.iommu_group is not None for other in devices.values()):

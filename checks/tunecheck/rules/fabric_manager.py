@@ -21,6 +21,11 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     told, active, states = case.snapshot.nvml, case.host.services[FABRIC_MANAGER].active, from_driver.fabric(case)
     links = any(gpu.number("nvlinks_active").value for gpu in (told.value.gpus if told.value else ()))
+    untold = from_driver.fabric_untold(case)
+    if told.value and untold and not links and not active.value:
+        yield Finding(_ID, "service", "unknown", "effective", f"whether {untold} hangs on an NVSwitch, which needs it, "
+                      "is not told: no fabric state; add the whole of: nvidia-smi -q", evidence=(told.source,))
+        return
     if told.value and not states and not links and (active.reason or "").startswith("not in the import"):
         yield Finding(_ID, "service", "skip", "effective", "no GPU here hangs on an NVSwitch: none needs it")
         return

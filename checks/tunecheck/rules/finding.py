@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..facts.snapshot import HostFacts, Snapshot
@@ -10,7 +10,7 @@ from ..spec.frozen import Frozen, Spec
 from ..trials.measured import Measured
 from .command import Command, host, pieces, run
 
-__all__ = ["HUNG", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Remedy", "Rule", "exit_code", "worst"]
+__all__ = ["HUNG", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Remedy", "Rule", "exit_code", "some", "worst"]
 
 #: Exit code of a trial that hung.
 HUNG = 4
@@ -123,6 +123,11 @@ class Rule:
     verbs: tuple[str, ...] = ("host", "preflight")
     in_trial: bool = False
     of_posts: bool = False
+
+
+def some(names: Sequence[str], most: int = 6) -> str:
+    """The first ones, and how many more there are: a list never just ends."""
+    return ", ".join([*names[:most], *([f"and {len(names) - most} more"] if len(names) > most else [])])
 
 
 def worst(findings: Iterable[Finding]) -> str:

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts.fact import Fact, absent, known
+from ..facts.nvml import Gpu
+from ..spec.boards import board
 from . import wanted_driver
 from .command import packages, run
 from .finding import Case, Finding, Remedy
 
-__all__ = ["AFTER_REBOOT", "ROOT", "fabric", "hold", "loaded", "nobody_asked", "nothing", "parts", "unread", "without"]
+__all__ = ["AFTER_REBOOT", "ROOT", "fabric", "fabric_untold", "hold", "loaded", "nobody_asked", "nothing", "parts",
+           "unread", "without"]
 
 AFTER_REBOOT = Remedy.of(
     "reboot; or stop everything on the GPUs, then: ", run("systemctl stop nvidia-persistenced"), "; ",
@@ -97,3 +100,17 @@ def fabric(case: Case) -> dict[str, str]:
     # Beside GPUs that have a state, one that tells none (GPU_IS_LOST) has not joined.
     states = {bdf: str(fact.value or fact.reason) for bdf, fact in facts.items()}
     return {bdf: state for bdf, state in states.items() if state.lower() != "not_supported"}
+
+
+def fabric_untold(case: Case) -> str:
+    """The GPUs of which is not known whether they hang on an NVSwitch, "" where it is of all: a report that lost lines
+    does not tell their state, and boards without NVLink have no NVSwitch, whatever it tells."""
+    told = case.snapshot.nvml.value
+    ids = {device.bdf: device.ids for device in case.snapshot.topology.devices}
+    return ", ".join(gpu.bdf for gpu in (told.gpus if told else ())
+                     if gpu.fact("fabric_state").reason == "not read" and not _without_nvlink(gpu, ids.get(gpu.bdf)))
+
+
+def _without_nvlink(gpu: Gpu, ids: str | None) -> bool:
+    model = board(ids or str(gpu.values.get("ids", "")))
+    return model is not None and model.p2p not in (None, "nvlink")

@@ -128,6 +128,10 @@ def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdi
                 group.bdfs.append(f"GPU{index} {bdf}")
         for verdict, group in groups.items():
             yield _finding(check, verdict, group)
+        cut = found.value.errors.get("gpus")
+        if cut is not None and topology.accelerators.value is None:
+            yield Finding(check, "GPUs", "unknown", "effective", f"not every GPU is told: the list is {cut}", "?", "",
+                          (found.source,))
 
 
 def _verdicts(gpu: Gpu | None, look: Callable[[Gpu], Iterable[Verdict] | Verdict]) -> list[Verdict]:

@@ -10,6 +10,7 @@ from .from_nvml import Unread, Verdict, each, maybe, smi, word
 
 _ID = "gpu-ecc"
 _MOST = 1 << 62
+_COUNTS = ("ecc_aggregate_uncorrected", "remap_failed", "remap_pending")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -33,4 +34,8 @@ def _look(gpu: Gpu, wanted: str | None) -> Iterator[Verdict]:
         bad.append(Verdict("warn", f"{ever} uncorrectable memory errors over the board's life", str(ever), "0"))
     if not bad and mode == "enabled" and now is None:
         raise Unread("unknown", "ECC is enabled, but NVML does not tell its error counts")
+    untold = [key for key in _COUNTS if gpu.fact(key).reason == "not read"]
+    if not bad and mode == "enabled" and untold:
+        raise Unread("unknown", f"ECC is enabled, and {', '.join(untold)} is not in the report; add the whole "
+                     "of: nvidia-smi -q")
     yield from bad or [Verdict("pass", f"ECC is {mode}" + ("" if now is None else ", no uncorrectable memory error"))]

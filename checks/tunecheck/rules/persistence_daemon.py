@@ -20,8 +20,13 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     service, told = case.host.services[PERSISTENCED].active, case.snapshot.nvml
     modes = {gpu.bdf: gpu.fact("persistence").value for gpu in told.value.gpus} if told.value else {}
+    cut = told.value.errors.get("gpus") if told.value else None
     off = [bdf for bdf, on in modes.items() if on is False]
-    if service.value or (modes and all(modes.values())):
+    if cut and not service.value and not off:
+        yield Finding(_ID, "nvidia", "unknown", "effective", f"persistence mode is not told of every GPU: the list is "
+                      f"{cut}",
+                      evidence=(told.source,))
+    elif service.value or (modes and all(modes.values())):
         how = "nvidia-persistenced runs" if service.value else "persistence mode is on"
         yield Finding(_ID, "nvidia", "warn" if off else "pass", "effective", how + (f", but persistence mode is off on "
                       f"{', '.join(off)}" if off else ""), "", "on", (service.source,), _ON if off else None)
