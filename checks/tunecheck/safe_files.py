@@ -8,10 +8,10 @@ this file to the box.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
-import tempfile
 
 __all__ = ["MOST", "UnsafeFileError", "folder_of", "read", "read_beneath", "replace", "replace_at", "shared",
            "write_special"]
@@ -129,20 +129,22 @@ def replace_at(folder: int, name: str, content: bytes, mode: int | None = None) 
     """The same for a name in a folder that is open."""
     if mode is None:
         mode = _mode(folder, name)
-    temporary = ""
+    # Named before it is made: a signal that arrives while open(2) waits for the disk leaves no file without a name.
+    temporary = f".{name[:200]}.{os.urandom(8).hex()}"
     try:
-        descriptor, temporary = _temporary(folder, name)
+        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600,
+                             dir_fd=folder)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fchmod(stream.fileno(), mode)
             os.fsync(stream.fileno())
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-        temporary = ""
-        _sync(folder)
-    finally:
-        if temporary:
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=folder)
+        raise
+    _sync(folder)
 
 
 def _sync(folder: int) -> None:
@@ -177,18 +179,6 @@ def _mode(folder: int, name: str) -> int:
         current = os.umask(0o022)
         os.umask(current)
         return 0o666 & ~current
-
-
-def _temporary(folder: int, name: str) -> tuple[int, str]:
-    names = tempfile._get_candidate_names()  # type: ignore[attr-defined]
-    for _ in range(100):
-        temporary = f".{name[:200]}.{next(names)}"
-        try:
-            return os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600,
-                           dir_fd=folder), temporary
-        except FileExistsError:
-            continue
-    raise FileExistsError(errno.EEXIST, "no free name for a temporary file", name)
 
 
 def folder_of(path: str) -> tuple[int, str]:

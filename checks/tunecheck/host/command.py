@@ -9,6 +9,7 @@ import time
 
 from .base import Completed, Unreadable
 from .reader import MAX_BYTES, reason_for
+from .tied import tied
 
 __all__ = ["Command"]
 
@@ -26,7 +27,7 @@ class Command:
         try:
             self._process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-                env={**os.environ, **_ENVIRONMENT})
+                env={**os.environ, **_ENVIRONMENT}, preexec_fn=tied())
         except OSError as error:
             self._failed = reason_for(error)
 

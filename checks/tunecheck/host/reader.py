@@ -6,6 +6,7 @@ therefore only ever waits on a socket, with a deadline; a child that misses it i
 
 from __future__ import annotations
 
+import _thread
 import os
 import select
 import signal
@@ -15,6 +16,7 @@ import time
 
 from .base import Unreadable
 from .child import Child, let_go_of_everything_but
+from .tied import tie
 
 __all__ = ["MAX_BYTES", "Reader", "reason_for"]
 
@@ -36,9 +38,15 @@ class Reader(Child):
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
-        pid = os.fork()
+        parent = os.getpid() if _thread.get_native_id() == os.getpid() else 0
+        try:
+            pid = os.fork()
+        except OSError as error:
+            ours.close()
+            theirs.close()
+            raise Unreadable("fork", f"no process to read with could be started ({error.strerror})") from None
         if pid == 0:
-            _child(theirs)      # never returns
+            _child(theirs, parent)      # never returns
         super().__init__(pid)
         theirs.close()
         self._socket = ours
@@ -92,11 +100,14 @@ class Reader(Child):
             raise TimeoutError
 
 
-def _child(connection: socket.socket) -> None:
+def _child(connection: socket.socket, parent: int) -> None:
     """Answer until the parent closes. Leaves by os._exit: the parent's clean-up must not run twice."""
     try:
         # Ctrl-C reaches the whole foreground group; ending is the parent's business.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if parent:
+            tie(parent)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         let_go_of_everything_but(connection.fileno())
         while True:

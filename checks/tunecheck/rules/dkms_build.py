@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
-from .command import release as named
 from .command import run
 from .finding import Case, Finding, Remedy
 
 _ID = "dkms-build"
+_REMOVE = Remedy.of("run for each old one: ", run("dkms remove nvidia/OLD --all"))
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -28,16 +28,12 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "dkms", "fail", "generated", f"DKMS holds {', '.join(versions)}, the driver is {want}",
                       versions[0], want, (fact.source,), Remedy("install the dkms package of the driver's version"))
     elif release not in fact.value.headers:
-        known = named(release)
-        build = (Remedy.of(f"install linux-headers-{known} (kernel-devel-{known}); run: ",
-                           run("dkms autoinstall -k", known)) if known else Remedy("install that kernel's headers"))
         yield Finding(_ID, release, "warn" if module.value else "fail", "generated", f"the headers of kernel {release} "
-                      "are not installed: DKMS cannot build for it", "none", "headers",
-                      (f"/lib/modules/{release}/build",), build)
+                      "are not installed: DKMS cannot build for it", "none", "headers", (f"/lib/modules/{release}/build",),
+                      from_driver.build(release, f"install linux-headers-{release} (kernel-devel-{release}); "))
     elif len(versions) > 1:
         yield Finding(_ID, "dkms", "warn", "generated", f"DKMS holds several versions: {', '.join(versions)}; which "
-                      "one a new kernel gets is open", remedy=Remedy.of("run for each old one: ",
-                                                                      run("dkms remove nvidia/OLD --all")))
+                      "one a new kernel gets is open", remedy=_REMOVE)
     else:
         yield Finding(_ID, "dkms", "pass", "generated",
                       f"DKMS holds {versions[0]}, and kernel {release} has its headers")

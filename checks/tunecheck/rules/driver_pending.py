@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from ..facts.driver_parts import ELSEWHERE
 from . import from_driver
-from .command import release as named
-from .command import run
 from .finding import Case, Finding, Remedy
 
 _ID = "driver-pending"
@@ -25,9 +23,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield from_driver.unread(_ID, "nvidia", "which driver the next boot loads", unread)
         return
     release, file = list(parts.modules.items())[-1]
-    known = named(release)
-    build = Remedy.of(*(("run: ", run("dkms autoinstall -k", known), ", or ") if known else ()),
-                      "install the module package for that kernel")
+    build = from_driver.build(release, "", "install the module package for that kernel")
     if file.reason == ELSEWHERE:
         yield Finding(_ID, release, "skip", "generated", f"{ELSEWHERE}: a container, or a kernel from outside")
     elif file.value is None and not file.missing:

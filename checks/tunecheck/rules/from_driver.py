@@ -10,11 +10,11 @@ from ..facts.fact import Fact, absent, known
 from ..facts.nvml import Gpu
 from ..spec.boards import board
 from . import wanted_driver
-from .command import packages, run
+from .command import packages, release, run
 from .finding import Case, Finding, Remedy
 
-__all__ = ["AFTER_REBOOT", "ROOT", "fabric", "fabric_untold", "hold", "loaded", "nobody_asked", "nothing", "parts",
-           "unread", "without"]
+__all__ = ["AFTER_REBOOT", "ROOT", "build", "fabric", "fabric_untold", "hold", "loaded", "nobody_asked", "nothing",
+           "parts", "unread", "without"]
 
 AFTER_REBOOT = Remedy.of(
     "reboot; or stop everything on the GPUs, then: ", run("systemctl stop nvidia-persistenced"), "; ",
@@ -59,6 +59,15 @@ def hold(manager: str | None, names: list[str]) -> Remedy:
     known = packages(names, 40)
     way = "apt-mark hold" if manager == "dpkg" else "dnf versionlock add"
     return Remedy.of("run: ", run(way, *known)) if known else Remedy(f"hold them ({way}); their names are no packages'")
+
+
+def build(kernel: str, first: str, otherwise: str = "") -> Remedy:
+    """How DKMS builds for a kernel: what is done before, and what would do as well. No command for what is no release
+    of a kernel."""
+    known = release(kernel)
+    if known is None:
+        return Remedy(otherwise or "install that kernel's headers, and let DKMS build for it")
+    return Remedy.of(f"{first}run: ", run("dkms autoinstall -k", known), *([f", or {otherwise}"] if otherwise else []))
 
 
 def unread(check: str, subject: str, what: str, fact: Fact[Any]) -> Finding:

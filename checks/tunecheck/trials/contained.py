@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from ..errors import ImageUnfitError, TrialError
 from ..host import Host, Unreadable
+from ..host.tied import tied
 from .runtimes import Image, Runtime
 from .supervisor import process_state
 
@@ -52,7 +53,8 @@ class Container:
         self._told = time.monotonic()
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe that nobody reads would block it
         self.process = subprocess.Popen(runtime.start(image, self.name, self._token), stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=self._stderr, start_new_session=True)
+                                        stdout=subprocess.PIPE, stderr=self._stderr, start_new_session=True,
+                                        preexec_fn=tied())
         for stream in (self.process.stdin, self.process.stdout):
             assert stream is not None
             os.set_blocking(stream.fileno(), False)
