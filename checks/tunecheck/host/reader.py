@@ -13,6 +13,7 @@ import socket
 import struct
 import time
 
+from ..errors import ProbeError
 from .base import Unreadable
 from .child import Child, let_go_of_everything_but
 
@@ -36,7 +37,13 @@ class Reader(Child):
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            ours.close()
+            theirs.close()
+            raise ProbeError(f"no process can be started ({error.strerror}): the limit of processes or memory is "
+                             "reached; see ulimit -u and free -m") from None
         if pid == 0:
             _child(theirs)      # never returns
         super().__init__(pid)
