@@ -113,8 +113,9 @@ def topology(host: Host, wanted: tuple[str, ...]) -> Topology:
     nodes = _numa_nodes(text(host, _NODES)) if devices else 1
     pairs = tuple(_pair(a, b, devices, nodes) for a, b in combinations(range(len(devices)), 2))
     listed = pci.of_nvidia(host, wanted)
+    there = set(listed or ())
     return Topology(found, tuple(pci.display_name(host, device) for device in devices), bridges, pairs, listed,
-                    tuple(bdf for bdf in pci.of_the_driver(host) if listed is not None and bdf not in listed),
+                    tuple(bdf for bdf in pci.of_the_driver(host) if listed is not None and bdf not in there),
                     doubt(host, pci.DEVICES), tuple(_candidate(host, fact) for fact in
                                                     pci.unidentified(host, wanted)))
 

@@ -14,6 +14,7 @@ import socket
 import struct
 import time
 
+from ..errors import ProbeError
 from .base import Unreadable
 from .child import Child, let_go_of_everything_but
 from .tied import tie
@@ -44,7 +45,8 @@ class Reader(Child):
         except OSError as error:
             ours.close()
             theirs.close()
-            raise Unreadable("fork", f"no process to read with could be started ({error.strerror})") from None
+            raise ProbeError(f"no process can be started ({error.strerror}): the limit of processes or memory is "
+                             "reached; see ulimit -u and free -m") from None
         if pid == 0:
             _child(theirs, parent)      # never returns
         super().__init__(pid)

@@ -97,9 +97,10 @@ def _report() -> dict[str, Any]:
 
 def _snapshot() -> dict[str, Any]:
     """Made of the facts' own types."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "tunecheck snapshot",
-            **object_(schema={"const": "tunecheck/snapshot/1"}, tunecheck=TEXT, created=TEXT,
-                      spec={"type": ["object", "null"]}, snapshot={"$ref": "#/$defs/snapshot.Snapshot"}),
+    document = object_(schema={"const": "tunecheck/snapshot/1"}, tunecheck=TEXT, created=TEXT, nonce=TEXT,
+                       spec={"type": ["object", "null"]}, snapshot={"$ref": "#/$defs/snapshot.Snapshot"})
+    document["required"].remove("nonce")        # only of a box that pushes, where the receiver gave one
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "tunecheck snapshot", **document,
             "$defs": used(Snapshot)}
 
 
