@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from . import from_driver
 from .finding import Case, Finding, Remedy, run
 
-_ID = "dkms-build"
-_REMOVE = Remedy.of("run for each old one: ", run("dkms remove nvidia/OLD --all"))
+_ID, _REMOVE = "dkms-build", Remedy.of("run for each old one: ", run("dkms remove nvidia/OLD --all"))
 
 
 def judge(case: Case) -> Iterator[Finding]:

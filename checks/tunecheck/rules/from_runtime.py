@@ -12,8 +12,8 @@ from . import from_driver
 from .command import file
 from .finding import Case, Finding, Remedy, run
 
-__all__ = ["declared", "defined_twice", "engine", "engines_unlisted", "gpu_specs", "made_again", "no_specs", "no_toolkit", "numbers",
-           "perhaps_unwanted", "read", "unlisted"]
+__all__ = ["declared", "defined_twice", "engine", "engines_unlisted", "gpu_specs", "made_again", "no_specs",
+           "no_toolkit", "numbers", "perhaps_unwanted", "read", "unlisted"]
 
 
 def read(case: Case, check: str, subject: str) -> Iterator[Finding]:
