@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver, from_runtime
-from .command import run
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "cdi-spec"
 _MAKE = Remedy.of("run: ", run("systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"),

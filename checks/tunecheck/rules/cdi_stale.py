@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver, from_runtime
-from .command import file, run
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding
 
 _ID = "cdi-stale"
 
@@ -20,7 +19,7 @@ def judge(case: Case) -> Iterator[Finding]:
     for spec in specs.value or ():
         # The one that is read last defines the devices (CDI SPEC.md).
         outcome = "fail" if specs.value and spec is specs.value[-1] else "warn"
-        again = _again(spec.file)
+        again = from_runtime.made_again(spec.file)
         others = [version for version in spec.drivers if version != loaded.value]
         if others and loaded.value:
             yield Finding(_ID, spec.file, outcome, "generated", f"{spec.file} mounts libraries of driver "
@@ -35,12 +34,3 @@ def judge(case: Case) -> Iterator[Finding]:
                           + (spec.unread or loaded.why()), "", "", (spec.file,), from_driver.ROOT)
         else:
             yield Finding(_ID, spec.file, "pass", "generated", f"{spec.file} fits what is there", evidence=(spec.file,))
-
-
-def _again(place: str) -> Remedy:
-    """How the file is made again."""
-    if place.startswith("/var/run/"):
-        return Remedy.of("run: ", run("systemctl restart nvidia-cdi-refresh"))
-    known = file(place)
-    return Remedy.of("run: ", run("nvidia-ctk cdi generate", f"--output={known}")) if known else Remedy(
-        "make it again with nvidia-ctk cdi generate")

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
-from .command import run
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
-_ID = "dkms-build"
-_REMOVE = Remedy.of("run for each old one: ", run("dkms remove nvidia/OLD --all"))
+_ID, _REMOVE = "dkms-build", Remedy.of("run for each old one: ", run("dkms remove nvidia/OLD --all"))
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -28,9 +26,10 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "dkms", "fail", "generated", f"DKMS holds {', '.join(versions)}, the driver is {want}",
                       versions[0], want, (fact.source,), Remedy("install the dkms package of the driver's version"))
     elif release not in fact.value.headers:
+        fix = from_driver.build(release, f"install linux-headers-{release} (kernel-devel-{release}); ")
         yield Finding(_ID, release, "warn" if module.value else "fail", "generated", f"the headers of kernel {release} "
-                      "are not installed: DKMS cannot build for it", "none", "headers", (f"/lib/modules/{release}/build",),
-                      from_driver.build(release, f"install linux-headers-{release} (kernel-devel-{release}); "))
+                      "are not installed: DKMS cannot build for it", "none", "headers",
+                      (f"/lib/modules/{release}/build",), fix)
     elif len(versions) > 1:
         yield Finding(_ID, "dkms", "warn", "generated", f"DKMS holds several versions: {', '.join(versions)}; which "
                       "one a new kernel gets is open", remedy=_REMOVE)

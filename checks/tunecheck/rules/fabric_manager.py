@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from ..facts.services import FABRIC_MANAGER
 from . import from_driver
-from .command import run
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "fabric-manager"
 _STOP = Remedy.of("run: ", run("systemctl disable --now nvidia-fabricmanager"))

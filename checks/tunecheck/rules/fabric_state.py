@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
-from .command import run
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "fabric-state"
 _LOOK = Remedy.of("run: ", run("systemctl restart nvidia-fabricmanager"), "; then: ",

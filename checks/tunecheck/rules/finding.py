@@ -10,7 +10,7 @@ from ..spec.frozen import Frozen, Spec
 from ..trials.measured import Measured
 from .command import Command, host, pieces, run
 
-__all__ = ["HUNG", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Remedy", "Rule", "exit_code", "some", "worst"]
+__all__ = ["HUNG", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Remedy", "Rule", "exit_code", "run", "some", "worst"]
 
 #: Exit code of a trial that hung.
 HUNG = 4

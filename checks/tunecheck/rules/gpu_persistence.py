@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
-from .command import run
-from .finding import Case, Finding
+from .finding import Case, Finding, run
 from .from_nvml import Verdict, each, smi, word
 
 _ID = "gpu-persistence"

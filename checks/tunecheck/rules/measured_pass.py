@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from ..facts.measured_pass import PATH, MeasuredPass, measurable
 from ..trials.measured import REFUSED, Measured
 from ..trials.weakest import weakest
-from .command import run
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "measured-pass"
 _POLICY = Remedy("set box_spec.gate.measured to each-boot, or to on-change where a start must not take seconds longer")

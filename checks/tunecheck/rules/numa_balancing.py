@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .command import run
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "numa-balancing"
 _OFF = Remedy.of("run: ", run("sysctl -w kernel.numa_balancing=0"), ", and keep it in /etc/sysctl.d")

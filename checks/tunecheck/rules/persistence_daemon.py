@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from ..facts.services import PERSISTENCED
 from . import from_driver
-from .command import run
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "persistence-daemon"
 _ON = Remedy.of("run: ", run("systemctl enable --now nvidia-persistenced"), "; for this boot only: ",

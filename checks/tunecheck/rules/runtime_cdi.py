@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver, from_runtime
-from .command import run
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "runtime-cdi"
 #: CDI is on without features.cdi from here on (moby#45192, 2025-05-21).

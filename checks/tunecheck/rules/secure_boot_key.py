@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
-from .command import run
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "secure-boot-key"
 _ENROL = Remedy.of("run: ", run("mokutil --import /var/lib/dkms/mok.pub"), ", reboot, and confirm on the console; or "
