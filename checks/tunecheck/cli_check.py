@@ -172,7 +172,7 @@ def _look(verb: str, spec_file: str | None, source: str | None, note: Callable[[
         if recorder is not None and spec_file is not None and frozen is not None:
             recorder.keep(PATH, frozen.to_json().encode())
         return frozen, gather(door, frozen.spec if frozen else None, verb != "topo", verb in _WITH_TREE,
-                              history or (source is not None and verb in _WITH_PAST))
+                              history or (_is_import(source) and verb in _WITH_PAST))
     finally:
         door.close()
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from ..host.foreign import Bounds, Confined, DefectError, ExceededError
+from ..rules.command import Command
 from .model import Answer, Change, Problem, Seen
 
 if TYPE_CHECKING:
@@ -47,8 +48,7 @@ class Judge:
         except (ExceededError, DefectError) as error:
             return Seen(answer.host, answer.group, "garbled", f"refused: {error}")
         plain, document = _parted(found)
-        problems = tuple(Problem(**{**dict(zip(_PROBLEM, each, strict=True)), "tags": tuple(each[6])})
-                         for each in plain.pop("problems"))
+        problems = tuple(map(_problem, plain.pop("problems")))
         changes = tuple(Change(*each) for each in plain.pop("changes"))
         same = plain.pop("same")
         return Seen(**plain, problems=problems, changes=changes, document=answer.content if same else document)
@@ -67,10 +67,16 @@ class Judge:
         self.close()
 
 
+def _problem(item: dict[str, Any]) -> Problem:
+    commands = tuple(Command(tuple(each["argv"]), each["where"]) for each in item["commands"])
+    return Problem(**{**item, "tags": tuple(item["tags"]), "commands": commands})
+
+
 def _packed(found: Seen, content: bytes) -> bytes:
     same = found.document == content
     plain: dict[str, Any] = {name: getattr(found, name) for name in _PLAIN}
-    plain["problems"] = [[getattr(each, name) for name in _PROBLEM] for each in found.problems]
+    plain["problems"] = [{**{name: getattr(each, name) for name in _PROBLEM},
+                          "commands": [asdict(command) for command in each.commands]} for each in found.problems]
     plain["changes"] = [[getattr(each, name) for name in _CHANGE] for each in found.changes]
     plain["same"] = same
     head = json.dumps(plain).encode()

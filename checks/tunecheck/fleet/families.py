@@ -28,6 +28,7 @@ _BY_WORD = {
     "earlier": "errors", "hung": "errors", "sxid": "errors",
     "p2p": "measured", "allreduce": "measured", "trial": "measured",
     "measured": "measured", "host": "measured", "own": "measured", "dgx": "driver", "init": "cpu", "relaxed": "pcie",
+    "bench": "measured", "engine": "runtime", "cuda": "driver", "device": "driver",
 }
 #: Where the first word is another family's.
 _BY_ID = {"p2p-capability": "pcie", "link-errors": "errors", "gpu-fallen-off": "errors", "gpu-start": "errors",

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 from ..errors import ProbeError
 from .child import Child, let_go_of_everything_but
+from .tied import fork
 
 __all__ = ["Bounds", "Confined", "DefectError", "ExceededError"]
 
@@ -132,7 +133,7 @@ class Confined:
         ours, theirs = socket.socketpair()
         parent = os.getpid()
         try:
-            pid = os.fork()
+            pid = fork()
         except OSError as error:
             ours.close()
             theirs.close()
@@ -183,10 +184,7 @@ def _child(connection: socket.socket, answer: Callable[[bytes], bytes], bounds: 
            foreground: bool) -> None:
     """Answer until the parent closes. Leaves by os._exit: the parent's clean-up must not run twice."""
     try:
-        for number in (signal.SIGTERM, signal.SIGALRM):
-            signal.signal(number, signal.SIG_DFL)
-        # Ctrl-C reaches the whole foreground group; ending is the parent's business.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         _die_with(parent)
         if not foreground:
             let_go_of_everything_but(connection.fileno())

@@ -20,7 +20,7 @@ from ..formats.nvml_keys import KEYS
 from ..formats.pci import bdf_key
 from .base import Unreadable
 from .child import Child, let_go_of_everything_but
-from .tied import tie
+from .tied import fork, tie
 
 __all__ = ["DAMAGED", "NvmlChild"]
 
@@ -44,7 +44,7 @@ class NvmlChild(Child):
         self._pipe, theirs = os.pipe()
         parent = os.getpid() if _thread.get_native_id() == os.getpid() else 0
         try:
-            pid = os.fork()
+            pid = fork()
         except OSError as error:
             os.close(self._pipe)
             os.close(theirs)
@@ -190,8 +190,6 @@ def _child(pipe: int, parent: int) -> None:
     """Ask, say, end. Leaves by os._exit: neither the parent's clean-up nor nvmlShutdown (15 ms) is wanted."""
     try:
         os.setsid()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, _ORPHAN)
         if parent:

@@ -17,7 +17,7 @@ import time
 from ..errors import ProbeError
 from .base import Unreadable
 from .child import Child, let_go_of_everything_but
-from .tied import tie
+from .tied import fork, tie
 
 __all__ = ["MAX_BYTES", "Reader", "reason_for"]
 
@@ -41,7 +41,7 @@ class Reader(Child):
         ours, theirs = socket.socketpair()
         parent = os.getpid() if _thread.get_native_id() == os.getpid() else 0
         try:
-            pid = os.fork()
+            pid = fork()
         except OSError as error:
             ours.close()
             theirs.close()
@@ -105,9 +105,6 @@ class Reader(Child):
 def _child(connection: socket.socket, parent: int) -> None:
     """Answer until the parent closes. Leaves by os._exit: the parent's clean-up must not run twice."""
     try:
-        # Ctrl-C reaches the whole foreground group; ending is the parent's business.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if parent:
             tie(parent)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)

@@ -7,9 +7,24 @@ import os
 import signal
 from collections.abc import Callable
 
-__all__ = ["tie", "tied"]
+__all__ = ["fork", "tie", "tied"]
 
 _PR_SET_PDEATHSIG = 1
+
+
+def fork() -> int:
+    """os.fork() that Ctrl-C and SIGTERM do not interrupt half-way: Python's own clean-up after a fork would print a
+    traceback. The child ignores Ctrl-C, which reaches the whole foreground group, and ends at SIGTERM: the rest is the
+    parent's business."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        pid = os.fork()
+        if pid == 0:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        return pid
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def tied() -> Callable[[], None] | None:

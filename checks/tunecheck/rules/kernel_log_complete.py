@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from ..formats.kernel_log import KernelEvents
 from . import from_log
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "kernel-log-complete"
 _KEEP = Remedy("let the journal keep the whole boot (Storage=persistent, SystemMaxUse= in journald.conf), or add "
                "log_buf_len=16M to the command line")
-_RECORD = Remedy("on the box run: sudo tunecheck record; it reads the log itself, to its end")
+_RECORD = Remedy.of("on the box run: ", run("sudo tunecheck record"), "; it reads the log itself, to its end")
 
 
 def judge(case: Case) -> Iterator[Finding]:

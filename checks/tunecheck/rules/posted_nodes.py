@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 from .table_told import gpus_told
 
 __all__ = ["judge"]
 
 _ID = "device-nodes"
-_MAKE = Remedy("run: sudo nvidia-modprobe -c 0 -u (the package nvidia-modprobe), or start nvidia-persistenced; in a "
-               "container, hand the GPUs in by CDI: --device nvidia.com/gpu=all")
+_MAKE = Remedy.of("run: ", run("sudo nvidia-modprobe -c 0 -u"), " (the package nvidia-modprobe), or start "
+                  "nvidia-persistenced; in a container, hand the GPUs in by CDI: --device nvidia.com/gpu=all")
 _DRIVER = Remedy("see sudo dmesg | grep -iE 'nvrm|nvidia|nouveau': without nodes the driver is not loaded, or found no "
                  "GPU")
 
