@@ -23,6 +23,8 @@ HEADER = re.compile(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (\S
 _BARE = re.compile(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?:\s|$)")
 #: What only a header has behind its address: ``3D controller [0302]: ... [10de:2bb1]``.
 _LOST = re.compile(r"^\S+ .{1,60} \[[0-9a-f]{4}\]: .*\[[0-9a-f]{4}:[0-9a-f]{4}\]")
+#: A line below a header.
+_DETAIL = re.compile(r"^\s+(?:[A-Z][A-Za-z0-9 ]{1,30}:|[0-9a-f]{2}:(?: [0-9a-f]{2}){16}$)")
 _HEX = re.compile(r"^([0-9a-f]{2,3}):((?: [0-9a-f]{2}){16})$")
 _BUS = re.compile(r"^Bus: primary=([0-9a-f]{2}), secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})\b")
 _EXPRESS = re.compile(r"^Capabilities: \[[0-9a-f]{2}\] Express (?:\(v\d+\) )?([^,(]+)")
@@ -133,6 +135,8 @@ def _devices(lines: List[str]) -> Iterator[LspciDevice]:
                 first = lost
         elif lost:
             continue
+        elif current is None and _DETAIL.match(line):
+            first = line.strip()[:60]       # of a device whose first line is not in the text
         elif current and line:
             plain = line.strip()
             mark = _ONCE.match(plain)

@@ -206,6 +206,9 @@ class BusTree:
         if not self._whole:
             return f"lspci shows only some devices, or too little of them (no host bridge is listed); {FULL}"
         buses = {_bus(device) for device in self._devices.values()}
+        # Every PC and every server of one has a host bridge at 0000:00:00.0, and lspci begins there.
+        if any(domain == "0000" for domain, _ in buses) and ("0000", 0) not in buses:
+            return f"lspci shows no device of bus 00: what comes before its first device is missing; {FULL}"
         for (domain, first), ports in self._above.items():
             last = max(port.buses[1] for port in ports if port.buses)
             if any((domain, bus) in buses for bus in range(first, last + 1)):

@@ -11,7 +11,8 @@ A skip counts as one too where its reason is that something is not there ("no sw
 lists the skips that say "not judged" or "not to be told from this" instead, and no more than that.
 
 What is not deleted: one line out of the middle of a kernel log. Nothing in a log tells that a line is missing, so no
-reader could know; its beginning, its end and the whole file are deleted.
+reader could know; its beginning, its end and the whole file are deleted. Of a recording's kernel log, which tunecheck
+read itself and to its end, the whole is deleted.
 """
 
 from __future__ import annotations
@@ -345,9 +346,10 @@ def _of_answers(answers: Answers, chance: random.Random) -> tuple[str, Answers]:
         return "nothing", left
     key = chance.choice(sorted(known))
     done = known[key]
-    if kind == "runs" and isinstance(done, Completed) and done.stdout and chance.random() < 0.5:
-        log = key[0] in ("dmesg", "journalctl")
-        kinds = _LOG if log else _PLAIN if key[0] != "nvidia-smi" else _TABLE
+    # The kernel's log is read here to its end, and a recording holds it as it was read: only a text can be cut.
+    log = key[0] in ("dmesg", "journalctl")
+    if kind == "runs" and isinstance(done, Completed) and done.stdout and not log and chance.random() < 0.5:
+        kinds = _PLAIN if key[0] != "nvidia-smi" else _TABLE
         words, stdout = chance.choice(kinds)(done.stdout, chance)
         left.runs = {**answers.runs, key: Completed(done.argv, done.returncode, stdout, done.stderr)}
         return f"{' '.join(key)[:60]}: {words}", left
