@@ -4,15 +4,30 @@ none."""
 from __future__ import annotations
 
 import json
+import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
 from . import errors
 from .errors import SpecError, TunecheckError, UsageError
 
+if TYPE_CHECKING:
+    from .host.foreign import Bounds
+
 __all__ = ["apart"]
+
+
+def _bounds() -> Bounds:
+    """The usual limits, and more on a slow machine (a virtual one without KVM is 15 times slower): what this program
+    needed to start tells how slow it is. Honest input takes as long as that, or three times as long."""
+    from .host.foreign import Bounds
+
+    usual, started = Bounds(), min(5.0, time.process_time())
+    return replace(usual, cpu=max(usual.cpu, int(12 * started)), wall=max(usual.wall, 60 * started))
 
 
 def apart(path: str, work: Callable[[Callable[[str], None]], bytes]) -> bytes:
@@ -34,7 +49,7 @@ def apart(path: str, work: Callable[[Callable[[str], None]], bytes]) -> bytes:
 
         standard_input()    # here, because a person who pastes is slower than the child's limit
 
-    with Confined(answer, foreground=True) as child:
+    with Confined(answer, _bounds(), foreground=True) as child:
         try:
             found = json.loads(child.ask())
         except ExceededError as error:
