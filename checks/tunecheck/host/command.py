@@ -7,9 +7,9 @@ import signal
 import subprocess
 import time
 
+from ..tied import tied
 from .base import Completed, Unreadable
 from .reader import MAX_BYTES, reason_for
-from .tied import tied
 
 __all__ = ["Command"]
 

@@ -23,8 +23,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..errors import ProbeError
+from ..tied import fork
 from .child import Child, let_go_of_everything_but
-from .tied import fork
 
 __all__ = ["Bounds", "Confined", "DefectError", "ExceededError"]
 

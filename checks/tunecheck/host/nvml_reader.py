@@ -18,9 +18,9 @@ from typing import Any
 
 from ..formats.nvml_keys import KEYS
 from ..formats.pci import bdf_key
+from ..tied import fork, tie
 from .base import Unreadable
 from .child import Child, let_go_of_everything_but
-from .tied import fork, tie
 
 __all__ = ["DAMAGED", "NvmlChild"]
 

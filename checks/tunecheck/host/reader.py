@@ -15,9 +15,9 @@ import struct
 import time
 
 from ..errors import ProbeError
+from ..tied import fork, tie
 from .base import Unreadable
 from .child import Child, let_go_of_everything_but
-from .tied import fork, tie
 
 __all__ = ["MAX_BYTES", "Reader", "reason_for"]
 

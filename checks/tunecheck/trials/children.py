@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from ..host.tied import tied
+from ..tied import tied
 from .beat import Board
 
 __all__ = ["Job", "Worker", "kill", "process_state"]

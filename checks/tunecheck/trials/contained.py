@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from ..errors import ImageUnfitError, TrialError
 from ..host import Host, Unreadable
-from ..host.tied import tied
+from ..tied import tied
 from .runtimes import Image, Runtime
 from .supervisor import process_state
 
