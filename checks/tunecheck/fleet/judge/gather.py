@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...errors import UsageError
 from ...facts.registry.entry import Entry
 from ..model import AuditHead, Problem
+from ..verdict import Since
 from .approved import approved
 from .authority import HAPPENING
 from .options import SPLIT, JudgeOptions
@@ -47,21 +48,22 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     # Audits of other limits lie between the two: what they saw is theirs.
     asked = {host.host for host in hosts}
     changes = [row for row in store.changes(after, audit.id) if row.host in asked] if previous else []
+    standing = _standing(store, previous, audit, asked)
     volatile = [row for row in store.volatility(_RECENT, audit.id) if row.suspicious]
     names = {row.fact for row in volatile}
     last = done[-3:]
     recent = [row for row in store.changes(last[0].id - 1, audit.id) if row.fact in names] if volatile and last else []
     census = store.census(audit.id)
     outliers = store.outliers(min(SPLIT, options.share), options.at_least, audit.id)
-    facts = {row.fact for row in census} | {row.fact for row in changes} | names
+    facts = {row.fact for row in census} | {row.fact for row in changes} | {row.fact for row in standing} | names
     seen = View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
-        moves=_moves(changes), volatile=tuple(volatile), recent=_moves(recent[-_ENOUGH:]),
+        moves=_moves(changes), unapproved=standing, mended=_mended(store, standing, previous, audit),
+        decided={(row.decision.kind, row.host, row.name): row.decision for row in store.decided(audit.id)}, volatile=tuple(volatile), recent=_moves(recent[-_ENOUGH:]),
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
         odd=tuple(sorted((Odd(row.host, row.group, row.hardware, row.fact, row.value, row.since) for row in outliers),
                          key=lambda odd: (odd.fact, odd.group, odd.host))),
-        events=tuple(event for event in _events(store, previous, [head.id for head in heads if head.id <= audit.id])
-                     if event.host in asked),
+        events=tuple(event for event in _events(store, audit) if event.host in asked),
         claims=tuple(store.claims(audit.id)),
         began={(row.host, row.check, row.subject): row.since for row in open_problems},
         standing=frozenset((row.host, row.check, row.subject) for row in open_problems
@@ -147,12 +149,28 @@ def _gone(rows: Iterable[ProblemSince]) -> tuple[Gone, ...]:
                          for row in rows), key=lambda gone: (gone.check, gone.host, gone.subject, gone.outcome)))
 
 
-def _events(store: Store, previous: AuditHead | None, numbers: list[int]) -> tuple[Event, ...]:
-    """Who was replaced or renamed after the previous audit."""
-    begin = previous.id if previous else numbers[-1] - 1
+def _standing(store: Store, previous: AuditHead | None, audit: AuditHead, asked: set[str]) -> tuple[Move, ...]:
+    """Changes of earlier audits that nobody approved."""
+    return tuple(move for move in _moves(store.unapproved(previous.id, audit.id)) if move.host in asked
+                 ) if previous else ()
+
+
+def _mended(store: Store, standing: Iterable[Move], previous: AuditHead | None,
+            audit: AuditHead) -> frozenset[tuple[str, str, str, int]]:
+    """(host, check, subject, audit) of findings that were over when such a change came: it was put right by that."""
+    moved = {(move.host, move.since.seen) for move in standing}
+    if not moved:
+        return frozenset()
+    first = min(seen for _, seen in moved)
+    return frozenset((row.host, row.check, row.subject, row.until)
+                     for row in store.problems_resolved(first - 1, audit.id)
+                     if row.until is not None and (row.host, row.until) in moved)
+
+
+def _events(store: Store, audit: AuditHead) -> tuple[Event, ...]:
+    """Who was replaced or renamed, up to this audit."""
     found = [Event(row.host, row.kind, row.other, row.audit, row.before, row.key, row.since)
-             for number in numbers if number > begin for row in store.identity_events(number)
-             if row.kind != "duplicate"]
+             for row in store.identity_events(None, audit.id) if row.kind != "duplicate"]
     return tuple(sorted(found, key=lambda event: (event.host, event.kind, event.other, event.audit)))
 
 
@@ -180,14 +198,14 @@ def _shared(store: Store, seen: View) -> tuple[Kept, ...]:
     facts = {fact for (fact, _), count in counts.items() if count > 1}
     if not facts:
         return ()
-    holders: dict[tuple[str, str], list[str]] = {}
+    holders: dict[tuple[str, str], dict[str, Since]] = {}
     held = store.held(facts, seen.audit.id)
     for host in seen.hosts:
-        for fact, value in held.get(host.host, {}).items() if host.last_ok is not None else ():
+        for fact, (value, since) in held.get(host.host, {}).items() if host.last_ok is not None else ():
             for each in _each(value):
                 if counts.get((fact, canon(each)), 0) > 1:
-                    holders.setdefault((fact, canon(each)), []).append(host.host)
-    return tuple(Kept(fact, twice[fact, text], tuple(sorted({*names})))
+                    holders.setdefault((fact, canon(each)), {})[host.host] = since
+    return tuple(Kept(fact, twice[fact, text], tuple(sorted(names)), names)
                  for (fact, text), names in sorted(holders.items()) if len(names) > 1)
 
 

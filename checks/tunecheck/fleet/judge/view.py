@@ -10,7 +10,7 @@ from ...facts.registry.entry import Fix, Kind, Severity
 from ..model import AuditHead, Problem, Status
 from ..store.rows import Claim, Volatile, Waiver
 from ..store.rows import canonical as canon
-from ..verdict import Since
+from ..verdict import Decision, Since
 
 __all__ = ["Claim", "Event", "Gone", "Host", "Kept", "Meta", "Move", "Odd", "Tally", "View", "Waiver", "canon"]
 
@@ -93,11 +93,12 @@ class Odd:
 
 @dataclass(frozen=True)
 class Kept:
-    """A value that must be one host's alone (a serial), and the hosts that have it."""
+    """A value that must be one host's alone (a serial), the hosts that have it, and since when each has it."""
 
     fact: str
     value: Any
     hosts: tuple[str, ...]
+    since: Mapping[str, Since] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,8 @@ class Gone:
 
 @dataclass(frozen=True)
 class Event:
-    """A host is not who it was since ``audit``; ``other`` is the host it was. Of one that was replaced also both keys
-    and since when."""
+    """A host is not who it was since ``audit``; ``other`` is the host it was. ``since`` when; of one that was replaced
+    also both keys."""
 
     host: str
     kind: Literal["replaced", "renamed"]
@@ -129,7 +130,10 @@ class Event:
 @dataclass(frozen=True)
 class View:
     """An audit beside the one it is compared with. ``hosts`` of the audit, by name; ``missing`` were asked, and of them
-    is not even a row. ``moves``: what changed after the previous audit. ``volatile``:
+    is not even a row. ``moves``: what changed after the previous audit. ``unapproved``: what changed earlier, is still
+    so, and was approved by nobody; ``mended``: (host, check, audit) of findings that were over then. ``decided``: what
+    somebody said of a fact or check of a host. ``events``: who is not who it was, and nobody approved it.
+    ``volatile``:
     facts that never rest, and ``recent``: how they moved in the last audits. ``began``: since when a problem
     of (host, check, subject) is there; ``standing``: the warnings among them that were there from the start or came
     with our own roles. ``flaps``: (host, fact) that changed back and forth, with how often.
@@ -142,6 +146,9 @@ class View:
     now: float
     hosts: tuple[Host, ...]
     moves: tuple[Move, ...] = ()
+    unapproved: tuple[Move, ...] = ()
+    mended: frozenset[tuple[str, str, str, int]] = frozenset()
+    decided: Mapping[tuple[str, str, str], Decision] = field(default_factory=dict)
     tallies: tuple[Tally, ...] = ()
     odd: tuple[Odd, ...] = ()
     shared: tuple[Kept, ...] = ()
@@ -162,6 +169,12 @@ class View:
     approved: frozenset[tuple[str, str]] = frozenset()
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def said(self, kind: Literal["approve", "acknowledge"], host: str, name: str,
+             since: Since | None) -> Decision | None:
+        """What somebody said of it, where that was not before it came."""
+        found = self.decided.get((kind, host, name))
+        return found if found is not None and (since is None or since.seen <= found.audit) else None
 
     def of(self, fact: str) -> Meta:
         return self.meta.get(fact, _PLAIN)

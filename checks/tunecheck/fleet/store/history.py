@@ -39,20 +39,21 @@ def at(store: Store, name: str, audit_id: int) -> dict[str, Any]:
     return {named[number]: told[held] for number, held in rows if told[held] is not None}
 
 
-def held(store: Store, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, Any]]:
+def held(store: Store, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, tuple[Any, Since]]]:
     with store.db.read() as connection:
         # Of several hosts that had one name, the one that ``find`` takes: the last here.
         hosts = dict(iter(connection.execute(select(host.c.name, host.c.id).order_by(
             host.c.retired_audit.is_(None), host.c.last_audit))))
         named = {number: name for name, number in hosts.items()}
         rows = connection.execute(
-            select(span.c.fact_id, span.c.value_id, span.c.host_id).join(fact, fact.c.id == span.c.fact_id)
+            select(span.c.fact_id, span.c.value_id, span.c.host_id, span.c.from_audit, span.c.after_audit).join(fact, fact.c.id == span.c.fact_id)
             .where(fact.c.name.in_(list(facts)), during(audit_id))).all()
         facts_of, told = words(store, connection, rows)
-    found: dict[str, dict[str, Any]] = {}
-    for fact_id, value_id, host_id in rows:
+        when = times(store, connection)
+    found: dict[str, dict[str, tuple[Any, Since]]] = {}
+    for fact_id, value_id, host_id, begun, after in rows:
         if host_id in named and told[value_id] is not None:
-            found.setdefault(named[host_id], {})[facts_of[fact_id]] = told[value_id]
+            found.setdefault(named[host_id], {})[facts_of[fact_id]] = told[value_id], since(when, begun, after)
     return found
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import zstandard
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, or_, select
 
 from ...errors import UsageError
 from ..model import Problem
@@ -100,15 +100,18 @@ def newest_document(store: Store, name: str) -> bytes:
     return zstandard.decompress(content)
 
 
-def identity_events(store: Store, audit_id: int) -> list[IdentityEvent]:
+def identity_events(store: Store, audit_id: int | None, upto: int | None = None) -> list[IdentityEvent]:
+    """Of one audit, or of all up to one."""
+    wanted = (select(host.c.id, host.c.name, host.c.key, identity.c.kind, identity.c.other, identity.c.audit_id)
+              .join(host, host.c.id == identity.c.host_id).order_by(identity.c.audit_id, host.c.name))
+    wanted = wanted.where(identity.c.audit_id == audit_id) if upto is None else wanted.where(
+        identity.c.audit_id <= upto, or_(host.c.retired_audit.is_(None), host.c.retired_audit > upto))
     with store.db.read() as connection:
         when = times(store, connection)
-        rows = connection.execute(
-            select(host.c.name, host.c.key, identity.c.kind, identity.c.other)
-            .join(host, host.c.id == identity.c.host_id).where(identity.c.audit_id == audit_id)
-            .order_by(host.c.name)).all()
-        return [_replaced(connection, when, audit_id, name, key) if kind == "replaced"
-                else IdentityEvent(audit_id, name, kind, other) for name, key, kind, other in rows]
+        rows = connection.execute(wanted).all()
+        return [_replaced(connection, when, row.audit_id, row.name, row.key) if row.kind == "replaced"
+                else IdentityEvent(row.audit_id, row.name, row.kind, row.other, since=since(
+                    when, row.audit_id, last_heard(connection, [row.id], row.audit_id))) for row in rows]
 
 
 def _replaced(connection: Connection, when: dict[int, float], audit_id: int, name: str,

@@ -12,19 +12,21 @@ from typing import Any, Literal
 import zstandard
 
 from ..model import AuditHead, Seen
-from ..verdict import Since
+from ..verdict import Decision, Since
 from . import (
     audits,
     census,
     changes,
     claims,
     database,
+    decisions,
     findings,
     history,
     hosts,
     keep,
     parquet,
     put,
+    unapproved,
     volatility,
     waivers,
 )
@@ -33,6 +35,7 @@ from .rows import (
     CensusRow,
     ChangeRow,
     Claim,
+    Decided,
     DiffRow,
     Flap,
     HostState,
@@ -158,9 +161,9 @@ class Store:
         """Per audit the facts that changed and the hosts that answered, oldest first."""
         return changes.timeline(self, last)
 
-    def identity_events(self, audit_id: int) -> list[IdentityEvent]:
-        """Who was renamed, replaced or cloned in this audit."""
-        return hosts.identity_events(self, audit_id)
+    def identity_events(self, audit_id: int | None, upto: int | None = None) -> list[IdentityEvent]:
+        """Who was renamed, replaced or cloned in this audit; None: in all ``upto`` one, of hosts that are there."""
+        return hosts.identity_events(self, audit_id, upto)
 
     def claims(self, audit_id: int) -> list[Claim]:
         """Who tells a key that another host had first, as of that audit: clones, or renamed."""
@@ -176,8 +179,8 @@ class Store:
         """fact -> value as it was known at that audit; absent facts are left out."""
         return history.at(self, host, audit_id)
 
-    def held(self, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, Any]]:
-        """host -> fact -> value, of these facts alone and of every host that has one: as ``at`` says of each."""
+    def held(self, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, tuple[Any, Since]]]:
+        """host -> fact -> (value, since when), of these facts alone and of every host that has one."""
         return history.held(self, facts, audit_id)
 
     def history(self, host: str, fact: str | None = None, since: float | None = None) -> list[Span]:
@@ -193,6 +196,11 @@ class Store:
         """Every change seen after the one audit (None: from the beginning) up to the other (None: the newest). First
         sights and re-baselined values are no changes."""
         return changes.changes(self, after_audit, upto_audit)
+
+    def unapproved(self, before: int, audit_id: int) -> list[ChangeRow]:
+        """The changes of audits up to ``before`` that are still so at ``audit_id`` and that nobody approved; those that
+        came with our own roles are approved by that."""
+        return unapproved.unapproved(self, before, audit_id)
 
     def diff(self, audit_a: int, audit_b: int) -> list[DiffRow]:
         """What was not the same in the two audits. Hosts and facts seen first in between, and values re-baselined in
@@ -255,6 +263,27 @@ class Store:
     def matched(self, waiver_ids: Iterable[int], audit_id: int) -> None:
         """Note that these waivers covered something in that audit."""
         waivers.matched(self, waiver_ids, audit_id)
+
+    # -- decisions ----------------------------------------------------------------------------------------------------
+
+    def decide(self, kind: Literal["approve", "acknowledge"], audit_id: int, finding: str, title: str,
+               about: Iterable[tuple[str, str]], *, author: str, owner: str = "", link: str = "",
+               note: str = "") -> Decision:
+        """Approve or acknowledge a finding as of that audit; ``about``: every (host, fact or check) of it."""
+        return decisions.decide(self, kind, audit_id, finding, title, about, author=author, owner=owner, link=link,
+                                note=note)
+
+    def end_decision(self, number: int) -> Decision:
+        """It holds no longer. UsageError: no such decision."""
+        return decisions.end(self, number)
+
+    def decisions(self) -> list[Decision]:
+        """All of them, the oldest first, also those that were ended."""
+        return decisions.listed(self)
+
+    def decided(self, audit_id: int) -> list[Decided]:
+        """Every (host, fact or check) of which somebody had said something by that audit, the oldest first."""
+        return decisions.decisions(self, audit_id)
 
     # -- export -------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,77 @@
+"""Changes that nobody has approved: a value that is not the one the host began with, nor one that our own roles
+brought, nor one that was approved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, false, func, or_, select
+
+from . import moments
+from .history import receipt, runs, words
+from .rows import ChangeRow
+from .schema import decided, decision, fact, host, span
+
+if TYPE_CHECKING:
+    from .store import Store
+
+__all__ = ["unapproved"]
+
+
+def unapproved(store: Store, before: int, audit_id: int) -> list[ChangeRow]:
+    """Those that came in an audit up to ``before`` and still are so at ``audit_id``. Of several changes since the
+    baseline it is one: from the baseline's value to the one there is, since the last of them."""
+    with store.db.read() as connection:
+        general = connection.execute(select(func.max(decision.c.audit_id)).where(
+            decision.c.finding == "", decision.c.kind == "approve")).scalar() or 0
+        wanted = (
+            select(span.c.fact_id, span.c.value_id, host.c.id, host.c.name, host.c.grp, host.c.hardware,
+                   span.c.before_id, span.c.from_audit, span.c.after_audit)
+            .join(host, host.c.id == span.c.host_id)
+            .where(span.c.baseline == false(), span.c.from_audit > general, span.c.from_audit <= before,
+                   or_(span.c.until_audit.is_(None), span.c.until_audit > audit_id),
+                   or_(host.c.retired_audit.is_(None), host.c.retired_audit > audit_id))
+            .order_by(span.c.from_audit, host.c.name, span.c.fact_id))
+        rows = connection.execute(wanted).all()
+        if not rows:
+            return []
+        said = _said(connection, audit_id)
+        ran = runs(connection, {row.id for row in rows})
+        rows = [row for row in rows if row.from_audit > said.get((row.id, row.fact_id), 0)
+                and receipt(ran, row.id, row.from_audit) is None]
+        first = _baselines(connection, {row.id for row in rows}, {row.fact_id for row in rows}, general, said, ran)
+        rows = [row for row in rows if first.get((row.id, row.fact_id), row.before_id) != row.value_id]
+        if not rows:
+            return []
+        when = moments.times(store, connection)
+        named, told = words(store, connection, rows)
+        held = {(row.id, row.fact_id): first.get((row.id, row.fact_id), row.before_id) for row in rows}
+        before_values = store.interned.decoded(connection, set(held.values()))
+        return [ChangeRow(row.name, row.grp, row.hardware, named[row.fact_id], before_values[held[row.id, row.fact_id]],
+                          told[row.value_id], moments.since(when, row.from_audit, row.after_audit)) for row in rows]
+
+
+def _said(connection: Connection, audit_id: int) -> dict[tuple[int, int], int]:
+    """(host, fact) -> the audit as of which it was approved."""
+    return {(host_id, fact_id): number for host_id, fact_id, number in connection.execute(
+        select(decided.c.host_id, fact.c.id, func.max(decision.c.audit_id))
+        .join(decision, decision.c.id == decided.c.decision_id).join(fact, fact.c.name == decided.c.name)
+        .where(decision.c.kind == "approve", decision.c.ended.is_(None), decision.c.audit_id <= audit_id)
+        .group_by(decided.c.host_id, fact.c.id))}
+
+
+def _baselines(connection: Connection, hosts: set[int], facts: set[int], general: int,
+               said: dict[tuple[int, int], int], ran: dict[int, list[tuple[int, int, object]]]
+               ) -> dict[tuple[int, int], int]:
+    """(host, fact) -> the number of the value that was last a baseline there."""
+    found: dict[tuple[int, int], int] = {}
+    numbers = sorted(hosts)
+    for start in range(0, len(numbers), 500):
+        for host_id, fact_id, begun, value_id, first in connection.execute(
+                select(span.c.host_id, span.c.fact_id, span.c.from_audit, span.c.value_id, span.c.baseline)
+                .where(span.c.host_id.in_(numbers[start:start + 500]), span.c.fact_id.in_(facts))
+                .order_by(span.c.host_id, span.c.fact_id, span.c.from_audit)):
+            key = host_id, fact_id
+            if first or begun <= max(general, said.get(key, 0)) or receipt(ran, host_id, begun) is not None:  # type: ignore[arg-type]
+                found[key] = value_id
+    return found
