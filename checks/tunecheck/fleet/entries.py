@@ -79,24 +79,20 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int]) -> Iterable[tuple[i
     """(what follows, what leads it, in a word) of causes that are of one host and one audit."""
     left, leading = list(members), set[int]()
     for fold in FOLDS:
-        lead = _lead(ranked, left, fold)
-        if lead is None:
+        found = [index for index in left if _matches(ranked[index].fact, fold.leads)]
+        lost = next((count for index in found if (count := _lost(ranked[index]))), 0) if fold.fewer else 0
+        if not found or (fold.fewer and not lost):
             continue
-        lost = _lost(ranked[lead]) if fold.fewer else 0
-        found = [index for index in left if index != lead and index not in leading
-                 and _matches(ranked[index].fact, fold.followers)
-                 and (not fold.fewer or _lost(ranked[index]) == lost)]
-        yield from ((index, lead, fold.what) for index in found)
-        left = [index for index in left if index not in found]
-        leading |= {lead} if found else set()
+        lead = min(found, key=lambda index: (_place(ranked[index].fact, fold.leads), index))
+        after = [index for index in left if index != lead and index not in leading
+                 and _matches(ranked[index].fact, fold.followers) and (not fold.fewer or _lost(ranked[index]) == lost)]
+        yield from ((index, lead, fold.what) for index in after)
+        left = [index for index in left if index not in after]
+        leading |= {lead} if after else set()
 
 
-def _lead(ranked: Sequence[Cause], members: Sequence[int], fold: Fold) -> int | None:
-    for pattern in fold.leads:
-        for index in members:
-            if _matches(ranked[index].fact, (pattern,)) and (not fold.fewer or _lost(ranked[index])):
-                return index
-    return None
+def _place(name: str, patterns: tuple[str, ...]) -> int:
+    return next(place for place, pattern in enumerate(patterns) if fnmatchcase(name, pattern))
 
 
 @cache

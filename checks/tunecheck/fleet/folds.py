@@ -14,8 +14,8 @@ __all__ = ["FOLDS", "Fold"]
 
 @dataclass(frozen=True)
 class Fold:
-    """``what``: in a word, for people. ``fewer``: only what counts members fewer follows, exactly as many as the lead:
-    {x:8} -> {x:7}; and the lead itself has to count fewer."""
+    """``what``: in a word, for people. ``fewer``: only what counts members fewer follows, exactly as many as one of the
+    leads does: {x:8} -> {x:7}; without one that does, nothing leads."""
 
     what: str
     leads: tuple[str, ...]
@@ -25,13 +25,13 @@ class Fold:
 
 FOLDS = (
     # A machine that is another one, or says that it is: what it is called and who its boards are goes with that.
-    Fold("cloned image", ("host.key", "identity.machine", "identity.board"), ("host.key", "identity.*")),
+    Fold("cloned image", ("identity.machine", "identity.board", "host.key"), ("host.key", "identity.*")),
     # Every fact and check that counts something once per GPU says it again (accelerator-count, gpu-fallen-off).
-    Fold("GPU lost", ("gpu.count", "pcie.accelerators", "gpu.name"), ("*",), fewer=True),
+    Fold("GPU lost", ("gpu.count", "accelerator-count", "pcie.accelerators", "gpu.name"), ("*",), fewer=True),
     # What tells of it otherwise: a board that is listed and does not answer, pairs and ports that are not there.
     Fold("GPU lost", ("gpu.count", "accelerator-count", "gpu-fallen-off", "pcie.accelerators", "pcie.answers"),
          ("accelerator-count", "gpu-fallen-off", "gpu-ghost", "gpu-recovery", "nvml-answers", "driver-bound", "topo-*",
-          "pcie.answers", "pcie.driver", "pcie.relation*", "pcie.unlisted", "pcie.width", "pcie.bridge.width",
+          "pcie.answers", "pcie.driver", "pcie.relation*", "pcie.unlisted", "pcie.width", "pcie.bridge.*",
           "pcie.numa", "p2p.*", "p2p-*", "acs.*", "iommu.mode", "cdi.*", "cdi-*", "gpu.nvlinks",
           "gpu.recovery_action", "gpu.serials", "gpu.uuids", "xid", "aer-events", "uplink-*")),
     # New boards: their VBIOS and limits come with them.
@@ -65,5 +65,6 @@ FOLDS = (
     Fold("ECC", ("gpu-ecc", "gpu.ecc"), ("gpu.ecc_pending", "gpu.memory")),
     Fold("row remap", ("gpu-recovery", "gpu.remap_failed", "gpu.remap_pending"),
          ("gpu.remap_*", "gpu.recovery_action", "gpu-recovery", "gpu-ecc")),
+    Fold("persistence", ("gpu-persistence", "gpu.persistence"), ("persistence-daemon", "service.*persistenced")),
     Fold("MIG", ("gpu-mig", "gpu.mig"), ("gpu.mig_pending",)),
 )

@@ -256,9 +256,7 @@ class Fleet:
 
     def renamed(self, night: int, old: str, new: str) -> None:
         """The same machine under another name, which the inventory has from that night on, and which it calls itself
-        then."""
-        self.planted.append(Planted("renamed", ("identity.hostname",), {new: night}))
-
+        then. It is told in a note: no drift."""
         def step() -> None:
             self.boxes[new] = self.boxes.pop(old)
             self.groups[new] = self.groups.pop(old)
@@ -443,7 +441,7 @@ def evidence(hosts: int = 200, nights: int = 30) -> Fleet:
     # A roll-out of another hand, in two waves.
     waves = fleet.mark("vbios", 21, fleet.take(3, "rack02"))
     fleet.mark("vbios", 22, fleet.take(4, "rack02"), into=waves)
-    fleet.rolled_out("hung", 23, fleet.take(5))
+    fleet.rolled_out("hung", 23, [name for name, group in fleet.groups.items() if group == "rack01"])
     fleet.mark("ecc", 24, fleet.take(1), until=27)
     fleet.mark("acs", 25, fleet.take(2))
     return fleet

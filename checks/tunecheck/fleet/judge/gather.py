@@ -48,7 +48,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     # Audits of other limits lie between the two: what they saw is theirs.
     asked = {host.host for host in hosts}
     changes = [row for row in store.changes(after, audit.id) if row.host in asked] if previous else []
-    standing = _standing(store, previous, audit, asked)
+    standing, back = _standing(store, previous, audit, asked)
     volatile = [row for row in store.volatility(_RECENT, audit.id) if row.suspicious]
     names = {row.fact for row in volatile}
     last = done[-3:]
@@ -58,7 +58,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     facts = {row.fact for row in census} | {row.fact for row in changes} | {row.fact for row in standing} | names
     seen = View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
-        moves=_moves(changes), unapproved=standing, mended=_mended(store, standing, previous, audit),
+        moves=_moves(changes), unapproved=standing, back=back, mended=_mended(store, standing, previous, audit),
         decided={(row.decision.kind, row.host, row.name): row.decision for row in store.decided(audit.id)}, volatile=tuple(volatile), recent=_moves(recent[-_ENOUGH:]),
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
         odd=tuple(sorted((Odd(row.host, row.group, row.hardware, row.fact, row.value, row.since) for row in outliers),
@@ -149,10 +149,13 @@ def _gone(rows: Iterable[ProblemSince]) -> tuple[Gone, ...]:
                          for row in rows), key=lambda gone: (gone.check, gone.host, gone.subject, gone.outcome)))
 
 
-def _standing(store: Store, previous: AuditHead | None, audit: AuditHead, asked: set[str]) -> tuple[Move, ...]:
-    """Changes of earlier audits that nobody approved."""
-    return tuple(move for move in _moves(store.unapproved(previous.id, audit.id)) if move.host in asked
-                 ) if previous else ()
+def _standing(store: Store, previous: AuditHead | None, audit: AuditHead,
+              asked: set[str]) -> tuple[tuple[Move, ...], frozenset[tuple[str, str]]]:
+    """Changes of earlier audits that nobody approved; and what is as it was before."""
+    if previous is None:
+        return (), frozenset()
+    rows, back = store.unapproved(audit.id)
+    return (_moves(row for row in rows if row.host in asked and row.since.seen <= previous.id), frozenset(back))
 
 
 def _mended(store: Store, standing: Iterable[Move], previous: AuditHead | None,

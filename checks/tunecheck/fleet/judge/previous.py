@@ -15,6 +15,8 @@ from .view import Move, View, canon
 
 __all__ = ["previous"]
 
+_NAME = "identity.hostname"
+
 
 def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
              rolled: Mapping[tuple[str, str, str], tuple[int, int]], not_of: Collection[tuple[str, str]],
@@ -29,7 +31,7 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
         if host in not_hosts:
             continue
         for fact, move in sorted(facts.items()):
-            if (host, fact) in not_of or fact in not_facts:
+            if (host, fact) in not_of or fact in not_facts or (fact == _NAME and _renamed(view, move)):
                 continue
             meta = view.of(fact)
             where = hosts.get(host)
@@ -37,7 +39,8 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
             roll = rolled.get((move.group, fact, canon(move.value)))
             rows.append(Row(
                 "previous", meta.severity, fact, move.group, host, expected="changed", fix=meta.fix, value=move.value,
-                before=move.before, since=move.since, state=_state(view, move.since),
+                before=move.before, since=move.since,
+                state="resolved" if (host, fact) in view.back and not move.ours else _state(view, move.since),
                 text=_text(vote, roll, move.value), same=canon(move.value), intended=move.ours,
                 rollout=roll is not None))
     return rows
@@ -57,7 +60,8 @@ def _earlier(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
     for move in view.unapproved:
         where = hosts.get(move.host)
         if where is None or (move.host, move.fact) in not_of or move.fact in not_facts \
-                or move.fact in moves.moves.get(move.host, {}) or _mended(move, over):
+                or move.fact in moves.moves.get(move.host, {}) or _mended(move, over) or (
+                    move.fact == _NAME and _renamed(view, move)):
             continue
         vote = found.get((move.group, where.cohort, move.fact))
         text = canon(move.value)
@@ -68,6 +72,12 @@ def _earlier(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
         rows.append(Row("previous", meta.severity, move.fact, move.group, move.host, expected="changed", fix=meta.fix,
                         value=move.value, before=move.before, since=move.since, state="known", same=text))
     return rows
+
+
+def _renamed(view: View, move: Move) -> bool:
+    """Whether the machine has another name, which is told as that."""
+    return any(event.host == move.host and event.kind == "renamed"
+               and (move.since.after or 0) < event.audit <= move.since.seen for event in view.events)
 
 
 def _mended(move: Move, over: Mapping[tuple[str, int], list[tuple[str, str]]]) -> bool:

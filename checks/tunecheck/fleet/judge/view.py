@@ -131,7 +131,7 @@ class Event:
 class View:
     """An audit beside the one it is compared with. ``hosts`` of the audit, by name; ``missing`` were asked, and of them
     is not even a row. ``moves``: what changed after the previous audit. ``unapproved``: what changed earlier, is still
-    so, and was approved by nobody; ``mended``: (host, check, audit) of findings that were over then. ``decided``: what
+    so, and was approved by nobody; ``back``: (host, fact) that are again what they were; ``mended``: (host, check, audit) of findings that were over then. ``decided``: what
     somebody said of a fact or check of a host. ``events``: who is not who it was, and nobody approved it.
     ``volatile``:
     facts that never rest, and ``recent``: how they moved in the last audits. ``began``: since when a problem
@@ -147,6 +147,7 @@ class View:
     hosts: tuple[Host, ...]
     moves: tuple[Move, ...] = ()
     unapproved: tuple[Move, ...] = ()
+    back: frozenset[tuple[str, str]] = frozenset()
     mended: frozenset[tuple[str, str, str, int]] = frozenset()
     decided: Mapping[tuple[str, str, str], Decision] = field(default_factory=dict)
     tallies: tuple[Tally, ...] = ()

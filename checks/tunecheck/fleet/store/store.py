@@ -197,10 +197,10 @@ class Store:
         sights and re-baselined values are no changes."""
         return changes.changes(self, after_audit, upto_audit)
 
-    def unapproved(self, before: int, audit_id: int) -> list[ChangeRow]:
-        """The changes of audits up to ``before`` that are still so at ``audit_id`` and that nobody approved; those that
-        came with our own roles are approved by that."""
-        return unapproved.unapproved(self, before, audit_id)
+    def unapproved(self, audit_id: int) -> tuple[list[ChangeRow], set[tuple[str, str]]]:
+        """The changes that are so at that audit and that nobody approved (those that came with our own roles are
+        approved by that), and the (host, fact) that changed back to what they were."""
+        return unapproved.unapproved(self, audit_id)
 
     def diff(self, audit_a: int, audit_b: int) -> list[DiffRow]:
         """What was not the same in the two audits. Hosts and facts seen first in between, and values re-baselined in

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["unapproved"]
 
 
-def unapproved(store: Store, before: int, audit_id: int) -> list[ChangeRow]:
-    """Those that came in an audit up to ``before`` and still are so at ``audit_id``. Of several changes since the
-    baseline it is one: from the baseline's value to the one there is, since the last of them."""
+def unapproved(store: Store, audit_id: int) -> tuple[list[ChangeRow], set[tuple[str, str]]]:
+    """Those that are so at ``audit_id``: of several changes since the baseline it is one, from the baseline's value to
+    the one there is, since the last of them. And the (host, fact) that changed back to the baseline's value."""
     with store.db.read() as connection:
         general = connection.execute(select(func.max(decision.c.audit_id)).where(
             decision.c.finding == "", decision.c.kind == "approve")).scalar() or 0
@@ -28,27 +28,31 @@ def unapproved(store: Store, before: int, audit_id: int) -> list[ChangeRow]:
             select(span.c.fact_id, span.c.value_id, host.c.id, host.c.name, host.c.grp, host.c.hardware,
                    span.c.before_id, span.c.from_audit, span.c.after_audit)
             .join(host, host.c.id == span.c.host_id)
-            .where(span.c.baseline == false(), span.c.from_audit > general, span.c.from_audit <= before,
+            .where(span.c.baseline == false(), span.c.from_audit > general, span.c.from_audit <= audit_id,
                    or_(span.c.until_audit.is_(None), span.c.until_audit > audit_id),
                    or_(host.c.retired_audit.is_(None), host.c.retired_audit > audit_id))
             .order_by(span.c.from_audit, host.c.name, span.c.fact_id))
         rows = connection.execute(wanted).all()
         if not rows:
-            return []
+            return [], set()
         said = _said(connection, audit_id)
         ran = runs(connection, {row.id for row in rows})
         rows = [row for row in rows if row.from_audit > said.get((row.id, row.fact_id), 0)
                 and receipt(ran, row.id, row.from_audit) is None]
         first = _baselines(connection, {row.id for row in rows}, {row.fact_id for row in rows}, general, said, ran)
-        rows = [row for row in rows if first.get((row.id, row.fact_id), row.before_id) != row.value_id]
-        if not rows:
-            return []
-        when = moments.times(store, connection)
         named, told = words(store, connection, rows)
+        when = moments.times(store, connection)
         held = {(row.id, row.fact_id): first.get((row.id, row.fact_id), row.before_id) for row in rows}
         before_values = store.interned.decoded(connection, set(held.values()))
-        return [ChangeRow(row.name, row.grp, row.hardware, named[row.fact_id], before_values[held[row.id, row.fact_id]],
-                          told[row.value_id], moments.since(when, row.from_audit, row.after_audit)) for row in rows]
+    found, back = [], set()
+    for row in rows:
+        number = held[row.id, row.fact_id]
+        if number == row.value_id or (before_values[number] is None and told[row.value_id] is None):
+            back.add((row.name, named[row.fact_id]))
+        else:
+            found.append(ChangeRow(row.name, row.grp, row.hardware, named[row.fact_id], before_values[number],
+                                   told[row.value_id], moments.since(when, row.from_audit, row.after_audit)))
+    return found, back
 
 
 def _said(connection: Connection, audit_id: int) -> dict[tuple[int, int], int]:
