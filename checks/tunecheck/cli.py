@@ -55,7 +55,7 @@ class _Output(io.TextIOWrapper):
 class _Verbs(click.Group):
     """Loads these verbs, each from its own file, only when they are asked for: start-up time."""
 
-    later = ("accept", "allreduce", "audit", "blame", "drift", "export", "fleet", "gate", "history", "ingest", "p2p",
+    later = ("accept", "acknowledge", "allreduce", "approve", "audit", "blame", "drift", "export", "fleet", "gate", "history", "ingest", "p2p",
              "pins", "push", "recipe", "record", "snapshot", "spec", "trial", "waive")
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -85,10 +85,14 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int]) -> Iterable[tuple[i
             continue
         lead = min(found, key=lambda index: (_place(ranked[index].fact, fold.leads), index))
         after = [index for index in left if index != lead and index not in leading
-                 and _matches(ranked[index].fact, fold.followers) and (not fold.fewer or _lost(ranked[index]) == lost)]
+                 and _matches(ranked[index].fact, fold.followers) and _fewer(ranked[index], fold, lost)]
         yield from ((index, lead, fold.what) for index in after)
         left = [index for index in left if index not in after]
         leading |= {lead} if after else set()
+
+
+def _fewer(cause: Cause, fold: Fold, lost: int) -> bool:
+    return not fold.fewer or (_lost(cause) == lost if fold.fewer == "same" else _lost(cause) > 0)
 
 
 def _place(name: str, patterns: tuple[str, ...]) -> int:

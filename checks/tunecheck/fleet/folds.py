@@ -1,38 +1,42 @@
 """What happens together: a new driver moves a dozen facts, and is one thing that happened.
 
 A rule names what leads, the best first, and what follows it on the same host since the same audit. The first rule that
-finds its lead there takes its followers; a lead may lead by several rules; what no rule takes is an entry of its own. Names are those of facts and of
-checks, as shell patterns.
+finds its lead there takes its followers; a lead may lead by several rules; what no rule takes is an entry of its own.
+Names are those of facts and of checks, as shell patterns.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 __all__ = ["FOLDS", "Fold"]
 
 
 @dataclass(frozen=True)
 class Fold:
-    """``what``: in a word, for people. ``fewer``: only what counts members fewer follows, exactly as many as one of the
-    leads does: {x:8} -> {x:7}; without one that does, nothing leads."""
+    """``what``: in a word, for people. ``fewer``: only what counts members fewer follows, and nothing else: {x:8} ->
+    {x:7}. "same": exactly as many as one of the leads does; "some": any number. Without a lead that counts fewer
+    nothing leads."""
 
     what: str
     leads: tuple[str, ...]
     followers: tuple[str, ...]
-    fewer: bool = False
+    fewer: Literal["", "same", "some"] = ""
 
 
 FOLDS = (
     # A machine that is another one, or says that it is: what it is called and who its boards are goes with that.
     Fold("cloned image", ("identity.machine", "identity.board", "host.key"), ("host.key", "identity.*")),
     # Every fact and check that counts something once per GPU says it again (accelerator-count, gpu-fallen-off).
-    Fold("GPU lost", ("gpu.count", "accelerator-count", "pcie.accelerators", "gpu.name"), ("*",), fewer=True),
-    # What tells of it otherwise: a board that is listed and does not answer, pairs and ports that are not there.
+    Fold("GPU lost", ("gpu.count", "accelerator-count", "pcie.accelerators", "gpu.name"), ("*",), "same"),
+    # Of ports and pairs more go with it than one.
+    Fold("GPU lost", ("gpu.count", "accelerator-count", "pcie.accelerators", "gpu.name"),
+         ("pcie.*", "p2p.*", "acs.*", "iommu.mode", "gpu.nvlinks"), "some"),
+    # What tells of it otherwise: a board that is listed and does not answer, and every check that asks for it.
     Fold("GPU lost", ("gpu.count", "accelerator-count", "gpu-fallen-off", "pcie.accelerators", "pcie.answers"),
          ("accelerator-count", "gpu-fallen-off", "gpu-ghost", "gpu-recovery", "nvml-answers", "driver-bound", "topo-*",
-          "pcie.answers", "pcie.driver", "pcie.relation*", "pcie.unlisted", "pcie.width", "pcie.bridge.*",
-          "pcie.numa", "p2p.*", "p2p-*", "acs.*", "iommu.mode", "cdi.*", "cdi-*", "gpu.nvlinks",
+          "pcie.answers", "pcie.driver", "pcie.relation*", "pcie.unlisted", "p2p-*", "acs.path_ports", "cdi.*", "cdi-*",
           "gpu.recovery_action", "gpu.serials", "gpu.uuids", "xid", "aer-events", "uplink-*")),
     # New boards: their VBIOS and limits come with them.
     Fold("GPU replaced", ("gpu.serials", "gpu.uuids"), ("gpu.uuids", "gpu.vbios", "gpu.power_*", "gpu.clock_*",

@@ -148,7 +148,7 @@ def _state(marks: frozenset[str]) -> Seen:
 
 
 @dataclass
-class Machine_:
+class Hardware:
     """What a box is, whatever it is called."""
 
     machine: str
@@ -199,7 +199,7 @@ class Fleet:
         self.random = random.Random(seed)
         self.nights = nights
         self.groups: dict[str, str] = {}
-        self.boxes: dict[str, Machine_] = {}
+        self.boxes: dict[str, Hardware] = {}
         self.silent: dict[str, set[int]] = {}
         self.garbled: dict[str, set[int]] = {}
         self.planted: list[Planted] = []
@@ -208,7 +208,7 @@ class Fleet:
             group = 99 if number >= hosts - 4 else number // 40
             name = f"g{group:02d}-{number:04d}"
             self.groups[name] = f"rack{group:02d}"
-            self.boxes[name] = Machine_(f"{number:032x}", f"SN{number:06d}",
+            self.boxes[name] = Hardware(f"{number:032x}", f"SN{number:06d}",
                                         [f"13{number:06d}{gpu:02d}" for gpu in range(8)])
         self.untouched = [name for name in self.boxes if not name.startswith("g99")]
         self.random.shuffle(self.untouched)

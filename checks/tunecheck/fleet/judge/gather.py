@@ -55,11 +55,12 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     recent = [row for row in store.changes(last[0].id - 1, audit.id) if row.fact in names] if volatile and last else []
     census = store.census(audit.id)
     outliers = store.outliers(min(SPLIT, options.share), options.at_least, audit.id)
-    facts = {row.fact for row in census} | {row.fact for row in changes} | {row.fact for row in standing} | names
+    facts = {row.fact for row in (*census, *changes, *standing)} | names
     seen = View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
         moves=_moves(changes), unapproved=standing, back=back, mended=_mended(store, standing, previous, audit),
-        decided={(row.decision.kind, row.host, row.name): row.decision for row in store.decided(audit.id)}, volatile=tuple(volatile), recent=_moves(recent[-_ENOUGH:]),
+        decided={(row.decision.kind, row.host, row.name): row.decision for row in store.decided(audit.id)},
+        volatile=tuple(volatile), recent=_moves(recent[-_ENOUGH:]),
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
         odd=tuple(sorted((Odd(row.host, row.group, row.hardware, row.fact, row.value, row.since) for row in outliers),
                          key=lambda odd: (odd.fact, odd.group, odd.host))),

@@ -12,9 +12,9 @@ from typing import Any
 from ...facts.registry import entry_of
 from ..verdict import Cause, FleetReport, HostRow, Since, Waived
 
-__all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "ago", "change", "clock", "compared", "coverage",
-           "days", "fold", "gaps", "groups", "interval", "kind", "lasts", "measured", "natural", "shown", "shown_apart",
-           "titled"]
+__all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "ago", "change", "clock", "compared",
+           "coverage", "days", "fold", "gaps", "groups", "interval", "kind", "lasts", "measured", "natural", "shown",
+           "shown_apart", "titled"]
 
 SEVERITIES = ("high", "medium", "low")
 #: What a cause can be, in a word; those of NOT_DRIFT do not count.

@@ -46,7 +46,8 @@ def held(store: Store, facts: Iterable[str], audit_id: int) -> dict[str, dict[st
             host.c.retired_audit.is_(None), host.c.last_audit))))
         named = {number: name for name, number in hosts.items()}
         rows = connection.execute(
-            select(span.c.fact_id, span.c.value_id, span.c.host_id, span.c.from_audit, span.c.after_audit).join(fact, fact.c.id == span.c.fact_id)
+            select(span.c.fact_id, span.c.value_id, span.c.host_id, span.c.from_audit, span.c.after_audit)
+            .join(fact, fact.c.id == span.c.fact_id)
             .where(fact.c.name.in_(list(facts)), during(audit_id))).all()
         facts_of, told = words(store, connection, rows)
         when = times(store, connection)

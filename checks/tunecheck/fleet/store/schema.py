@@ -27,8 +27,8 @@ from sqlalchemy import (
     true,
 )
 
-__all__ = ["audit", "decided", "decision", "fact", "finding", "finding_span", "host", "identity", "journal", "make", "metadata", "newest",
-           "snap", "span", "turn", "value", "version", "waiver"]
+__all__ = ["audit", "decided", "decision", "fact", "finding", "finding_span", "host", "identity", "journal", "make",
+           "metadata", "newest", "snap", "span", "turn", "value", "version", "waiver"]
 
 metadata = MetaData()
 
