@@ -44,20 +44,21 @@ def _found(report: FleetReport, name: str) -> Entry:
     if over is not None:
         raise UsageError(f"{name}: is {kind(over)} in audit #{report.audit.id}; nothing is to be said of it")
     near = difflib.get_close_matches(name, there, 3)
-    raise UsageError(f"audit #{report.audit.id} has no open finding {name[:40]!r}; "
-                     + (f"did you mean {' or '.join(near)}?" if near else "`tunecheck fleet` shows them with their ids"))
+    meant = f"did you mean {' or '.join(near)}?" if near else "`tunecheck fleet` shows them with their ids"
+    raise UsageError(f"audit #{report.audit.id} has no open finding {name[:40]!r}; {meant}")
 
 
 def _approvable(cause: Cause) -> bool:
     """What changed, differs from the others, or is another machine; no clone, and nothing that the desired state asks
     for."""
-    return cause.authority in ("previous", "majority") or (cause.authority == "identity" and cause.before != cause.value) \
-        or (cause.authority == "identity" and cause.value is None)
+    if cause.authority == "identity":
+        return cause.before != cause.value or cause.value is None
+    return cause.authority in ("previous", "majority")
 
 
 def _why(cause: Cause) -> str:
     if cause.authority == "identity":
-        return (f"{cause.id}: {cause.fact} can be one host's alone, which nobody can approve; give the clone an id of its "
-                "own, or waive it: tunecheck waive")
-    return (f"{cause.id}: {cause.fact} is asked for by the desired state; change box_spec in the inventory, or: tunecheck "
-            f"waive {cause.fact} --host {cause.hosts[0]} --until 30d --reason WHY")
+        return (f"{cause.id}: {cause.fact} can be one host's alone, which nobody can approve; give the clone an id of "
+                "its own, or waive it: tunecheck waive")
+    return (f"{cause.id}: {cause.fact} is asked for by the desired state; change box_spec in the inventory, or: "
+            f"tunecheck waive {cause.fact} --host {cause.hosts[0]} --until 30d --reason WHY")

@@ -80,7 +80,8 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int]) -> Iterable[tuple[i
     left, leading = list(members), set[int]()
     for fold in FOLDS:
         found = [index for index in left if _matches(ranked[index].fact, fold.leads)]
-        lost = next((count for index in found if (count := _lost(ranked[index]))), 0) if fold.fewer else 0
+        lost = next((count for index in members if fold.fewer and _matches(ranked[index].fact, fold.leads)
+                     and (count := _lost(ranked[index]))), 0)
         if not found or (fold.fewer and not lost):
             continue
         lead = min(found, key=lambda index: (_place(ranked[index].fact, fold.leads), index))

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from .store import Store
     from .verdict import Decision, FleetReport
 
-__all__ = ["check_list", "check_places", "decided", "finish", "history", "judged", "listed", "opened", "stored", "stored_below"]
+__all__ = ["check_list", "check_places", "decided", "finish", "history", "judged", "listed", "opened", "stored",
+           "stored_below"]
 
 _WHERE = ("The history: a file, or postgresql://...; default: $TUNECHECK_STORE, or fleet.db in "
           "/var/lib/tunecheck-fleet (as root) or ~/.local/state/tunecheck.")
@@ -155,7 +156,8 @@ def _decision(said: Decision) -> str:
     from ..report.terminal import safe
     from .outputs.words import clock
 
-    parts = [f"{said.id}: {said.finding} {said.title} {'approved' if said.kind == 'approve' else 'acknowledged'} by {said.author} as of #{said.audit}, "
+    word = "approved" if said.kind == "approve" else "acknowledged"
+    parts = [f"{said.id}: {said.finding} {said.title} {word} by {said.author} as of #{said.audit}, "
              f"{clock(said.created)}", f"owner {said.owner}" if said.owner else "", said.link, said.note,
              "taken back" if said.ended is not None else ""]
     return safe("; ".join(part for part in parts if part))

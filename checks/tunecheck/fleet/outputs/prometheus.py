@@ -28,6 +28,7 @@ METRICS = {
     "tunecheck_drift": "Causes that count as drift.",
     "tunecheck_drift_hosts": "Hosts with at least one cause that counts as drift.",
     "tunecheck_host_drift": "Causes that count as drift on one host.",
+    "tunecheck_host_unheard": "1 for a host that did not answer the last audit.",
     "tunecheck_host_finding": "1 for a finding that counts as drift on a host; one series per thing that happened.",
     "tunecheck_host_finding_since_seconds": "When an audit saw it first on that host, in seconds since 1970.",
     "tunecheck_findings_left_out": "Findings on hosts that have no series of their own.",
@@ -74,6 +75,8 @@ def prometheus(report: FleetReport) -> str:
                                   for group in named for severity in SEVERITIES],
         "tunecheck_host_drift": [({"host": host, "severity": severity}, of_host[host, severity])
                                  for host in heard for severity in SEVERITIES],
+        "tunecheck_host_unheard": [({"host": row.host, "group": row.group, "status": row.status}, 1)
+                                   for row in report.hosts if row.status not in ("ok", "partial")],
         "tunecheck_host_finding": [(labels, 1) for labels, _ in told],
         "tunecheck_host_finding_since_seconds": [
             ({name: labels[name] for name in ("host", "check", "fact", "id")}, round(at, 3)) for labels, at in told

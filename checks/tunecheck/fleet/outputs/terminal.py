@@ -31,7 +31,8 @@ from .words import (
 __all__ = ["entry", "marked", "terminal", "verdict"]
 
 _COLOURS = {"HIGH": "31;1", "MEDIUM": "33", "LOW": "36", "SPLIT": "35", "INCOMPLETE": "35", "STANDING": "2",
-            "WAIVED": "2", "APPROVED": "2", "NEXT": "36", "NOTE": "36", "RESOLVED": "32", "CLEAN": "32;1", "DRIFT": "31;1", "UNKNOWN": "35;1"}
+            "WAIVED": "2", "APPROVED": "2", "NEXT": "36", "NOTE": "36", "RESOLVED": "32", "CLEAN": "32;1",
+            "DRIFT": "31;1", "UNKNOWN": "35;1"}
 _INDENT = 9
 #: Entries of one heading (of splits fewer), and characters of host names in one entry, without -v.
 _ENTRIES, _SPLITS, _NAMES = 40, 10, 120
