@@ -25,8 +25,8 @@ def decide(store: Store, report: FleetReport, what: Literal["approve", "acknowle
     found = [_found(report, name) for name in wanted]
     about = [[cause for cause in (entry.lead, *entry.more) if what == "acknowledge" or _approvable(cause)]
              for entry in found]
-    for entry, causes in zip(found, about, strict=True):
-        if not causes:
+    for entry in found:
+        if what == "approve" and not _approvable(entry.lead):
             raise UsageError(_why(entry.lead))
     return [(store.decide(what, report.audit.id, entry.lead.id, f"{entry.lead.group} {entry.lead.fact}",
                           [(host, cause.fact) for cause in causes for host in cause.hosts],

@@ -139,10 +139,11 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
             found = [store.end_decision(ended)]
         else:
             from .decide import decide
-            from .judge import report
+            from .judge import JudgeOptions, report
 
-            found = [decision for decision, _ in decide(store, report(store), what, findings, author=author or me(),
-                                                        owner=owner, link=link, note=note)]
+            now = report(store, None, JudgeOptions(union=True))
+            found = [decision for decision, _ in decide(store, now, what, findings, author=author or me(), owner=owner,
+                                                        link=link, note=note)]
     if as_json:
         from ..report.document import to_text
         from .outputs.rows import list_document

@@ -23,6 +23,8 @@ from .writer import Writer
 if TYPE_CHECKING:
     import asyncio
 
+    from ..store import Store
+
 __all__ = ["Listen", "serve"]
 
 _CONNECTIONS, _BACKLOG = 512, 1024
@@ -43,8 +45,9 @@ class Listen:
 
 
 def serve(listen: Listen, state: Path, tokens: Tokens, store: str | None, window: float, limits: Limits,
-          said: Callable[[str], None]) -> None:
-    """Until SIGTERM (returns) or Ctrl-C (KeyboardInterrupt). ``said`` gets the address. UsageError: it cannot."""
+          said: Callable[[str], None], then: Callable[[Store, int], None] | None = None) -> None:
+    """Until SIGTERM (returns) or Ctrl-C (KeyboardInterrupt). ``said`` gets the address. ``then``: as in Writer.
+    UsageError: it cannot."""
     import uvicorn
 
     _check(listen)
@@ -54,7 +57,7 @@ def serve(listen: Listen, state: Path, tokens: Tokens, store: str | None, window
     inbox = None
     try:
         inbox = Inbox(state, limits)
-        writer = Writer(inbox, tokens, store, window)
+        writer = Writer(inbox, tokens, store, window, then=then)
         config = uvicorn.Config(
             make_app(inbox, tokens, limits), http=_protocol(limits), ws="none", loop="asyncio", lifespan="on",
             # A line of our own per request: uvicorn's has the query, where somebody may put a token.

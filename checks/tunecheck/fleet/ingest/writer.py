@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ...errors import TunecheckError
@@ -25,10 +25,13 @@ _AGAIN = 30.0
 
 
 class Writer:
-    """``window``: seconds that an audit waits for the rest after its first snapshot. ``url``: as for open_store."""
+    """``window``: seconds that an audit waits for the rest after its first snapshot. ``url``: as for open_store.
+    ``then``: what is done with each audit that was written."""
 
-    def __init__(self, inbox: Inbox, tokens: Tokens, url: str | None, window: float, tick: float = 1.0) -> None:
+    def __init__(self, inbox: Inbox, tokens: Tokens, url: str | None, window: float, tick: float = 1.0,
+                 then: Callable[[Store, int], None] | None = None) -> None:
         self._inbox, self._tokens, self._url, self._window, self._tick = inbox, tokens, url, window, tick
+        self._then = then
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="store")
 
@@ -56,7 +59,13 @@ class Writer:
         if not known:
             return None
         with open_store(self._url) as store:
-            return self._fill(store, store.begin(SCOPE, sorted(known.items()), "push"), known)
+            number = self._fill(store, store.begin(SCOPE, sorted(known.items()), "push"), known)
+            if self._then is not None:
+                try:
+                    self._then(store, number)
+                except TunecheckError as error:     # the audit is in the history all the same
+                    LOG.error("audit #%d: %s", number, error)
+            return number
 
     def _fill(self, store: Store, audit: AuditHead, known: Mapping[str, str]) -> int:
         from ..key import fleet_key

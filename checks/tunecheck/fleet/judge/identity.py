@@ -20,7 +20,8 @@ _REMEDY = "on the clone, as root: rm /etc/machine-id; systemd-machine-id-setup"
 def replaced(view: View) -> frozenset[str]:
     """Names behind which another machine stands since the previous audit."""
     begin = view.previous.id if view.previous is not None else view.audit.id - 1
-    return frozenset(event.host for event in view.events if event.kind == "replaced" and event.audit > begin)
+    return frozenset(event.host for event in view.events if event.kind == "replaced"
+                     and event.audit > view.before.get(event.host, begin))
 
 
 def identity(view: View) -> list[Row]:
@@ -48,22 +49,23 @@ def identity(view: View) -> list[Row]:
             rows.append(Row(
                 "identity", severity, kept.fact, group, name,
                 expected="one host", fix="hands-on", value=kept.value, before=kept.value, since=since,
-                remedy=_REMEDY if kept.fact == KEY else "", state=_state(view, since),
+                remedy=_REMEDY if kept.fact == KEY else "", state=_state(view, name, since),
                 text=f"{len(kept.hosts)} hosts have what only one can have: {_names(kept.hosts)}{alike}",
                 same=canon(kept.value)))
     return rows
 
 
-def _state(view: View, since: Since | None) -> Literal["new", "known"]:
+def _state(view: View, host: str, since: Since | None) -> Literal["new", "known"]:
     """Nothing is known on the night on which it appears."""
-    return "known" if view.previous is not None and since is not None and since.seen <= view.previous.id else "new"
+    return "known" if view.had(host, since) else "new"
 
 
 def _replaced(view: View, groups: Mapping[str, str]) -> list[Row]:
     latest = {event.host: event for event in sorted(view.events, key=lambda event: event.audit)
               if event.kind == "replaced"}
     return [Row("identity", "medium", KEY, groups.get(event.host, ""), event.host, expected="the machine of before",
-                fix="none", value=event.key, before=event.before, since=event.since, state=_state(view, event.since),
+                fix="none", value=event.key, before=event.before, since=event.since,
+                state=_state(view, event.host, event.since),
                 text="replaced: another machine has this name now; its values are compared from here on",
                 same="replaced")
             for event in latest.values() if view.said("approve", event.host, KEY, event.since) is None]
@@ -73,7 +75,7 @@ def _swapped(view: View, groups: Mapping[str, str]) -> list[Row]:
     """Names that exchanged their machines: who looks for the one finds the other."""
     renamed = {(event.host, event.other, event.audit): event for event in view.events if event.kind == "renamed"}
     return [Row("identity", "medium", KEY, groups.get(host, ""), host, expected="the machine of before", fix="none",
-                since=event.since, state=_state(view, event.since),
+                since=event.since, state=_state(view, host, event.since),
                 text=f"the machine that was {other} has this name now, and {other} has its machine",
                 same="\0".join(sorted((host, other))))
             for (host, other, audit), event in renamed.items()

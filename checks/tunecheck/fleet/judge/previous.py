@@ -40,7 +40,7 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
             rows.append(Row(
                 "previous", meta.severity, fact, move.group, host, expected="changed", fix=meta.fix, value=move.value,
                 before=move.before, since=move.since,
-                state="resolved" if (host, fact) in view.back and not move.ours else _state(view, move.since),
+                state="resolved" if (host, fact) in view.back and not move.ours else _state(view, host, move.since),
                 text=_text(vote, roll, move.value), same=canon(move.value), intended=move.ours,
                 rollout=roll is not None))
     return rows
@@ -86,8 +86,9 @@ def _mended(move: Move, over: Mapping[tuple[str, int], list[tuple[str, str]]]) -
                for _ in judged(check, subject, (move.fact,)))
 
 
-def _state(view: View, since: Since) -> Literal["new", "known"]:
-    return "new" if since.seen >= view.audit.id else "known"
+def _state(view: View, host: str, since: Since) -> Literal["new", "known"]:
+    """Beside an audit of long ago, only what the newest one brought is new."""
+    return "new" if since.seen >= view.audit.id or host in view.before else "known"
 
 
 def _text(vote: Vote | None, roll: tuple[int, int] | None, value: object) -> str:

@@ -129,16 +129,19 @@ class Event:
 
 @dataclass(frozen=True)
 class View:
-    """An audit beside the one it is compared with. ``hosts`` of the audit, by name; ``missing`` were asked, and of them
-    is not even a row. ``moves``: what changed after the previous audit. ``unapproved``: what changed earlier, is still
-    so, and was approved by nobody; ``back``: (host, fact) that are again what they were; ``mended``: (host,
-    check, subject, audit) of findings that were over then. ``decided``: what somebody said of a fact or check of a
-    host. ``events``: who is not who it was. ``volatile``: facts that never rest, and ``recent``: how they moved in the
-    last audits. ``began``: since when a problem of (host, check, subject) is there; ``standing``: the warnings among them that were there from the start or came
-    with our own roles. ``flaps``: (host, fact) that changed back and forth, with how often.
-    ``claims``: hosts that tell a key which another one had first. ``known``: every host of the store by name.
-    ``approved``: (host, fact) that a spec of the host's own asks for.
-    ``reference``: the host to compare with, where one was asked for, and ``values`` everybody's."""
+    """An audit beside the one it is compared with.
+
+    ``hosts`` of the audit, by name; ``missing`` were asked, and of them is not even a row. ``moves``: what changed
+    after the previous audit. ``unapproved``: what changed earlier, is still so, and was approved by nobody;
+    ``back``: (host, fact) that are again what they were; ``mended``: (host, check, subject, audit) of findings that
+    were over then. ``decided``: what somebody said of a fact or check of a host. ``events``: who is not who it was.
+    ``volatile``: facts that never rest, and ``recent``: how they moved in the last audits. ``began``: since when a
+    problem of (host, check, subject) is there; ``standing``: the warnings among them that were there from the start
+    or came with our own roles. ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``:
+    hosts that tell a key which another one had first. ``known``: every host of the store by name. ``approved``:
+    (host, fact) that a spec of the host's own asks for. ``before``: of a host that another audit of this inventory
+    heard last, the audit before that one. ``reference``: the host to compare with, where one was asked for, and
+    ``values`` everybody's."""
 
     audit: AuditHead
     previous: AuditHead | None
@@ -167,8 +170,14 @@ class View:
     known: frozenset[str] = frozenset()
     reference: str | None = None
     approved: frozenset[tuple[str, str]] = frozenset()
+    before: Mapping[str, int] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def had(self, host: str, since: Since | None) -> bool:
+        """Whether the host had it at the audit that it is compared with."""
+        prior = self.before.get(host, self.previous.id if self.previous is not None else 0)
+        return since is not None and since.seen <= prior
 
     def said(self, kind: Literal["approve", "acknowledge"], host: str, name: str,
              since: Since | None) -> Decision | None:

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import Row, insert, or_, select, update
+from sqlalchemy import Row, delete, insert, or_, select, update
 
 from ...errors import UsageError
 from .plain import plain
 from .rows import Decided, Decision
-from .schema import decided, decision, host
+from .schema import decided, decision, host, told
 
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["decide", "decisions", "end", "listed"]
+__all__ = ["decide", "decisions", "end", "fresh", "listed", "tell"]
 
 
 def decide(store: Store, kind: Literal["approve", "acknowledge"], audit_id: int, finding: str, title: str,
@@ -74,3 +74,16 @@ def decisions(store: Store, audit_id: int) -> list[Decided]:
 def _decision(row: Row[Any]) -> Decision:
     return Decision(row.id, "approve" if row.kind == "approve" else "acknowledge", row.audit_id, row.finding, row.title,
                     row.author, row.owner, row.link, row.note, row.created, row.ended)
+
+
+def fresh(store: Store, place: str, audit_id: int) -> bool:
+    """Whether the place was not told of this audit yet, nor of a later one."""
+    with store.db.read() as connection:
+        last = connection.execute(select(told.c.audit_id).where(told.c.place == place)).scalar()
+    return last is None or last < audit_id
+
+
+def tell(store: Store, place: str, audit_id: int) -> None:
+    with store.turn, store.db.write() as connection:
+        connection.execute(delete(told).where(told.c.place == place))
+        connection.execute(insert(told), {"place": place, "audit_id": audit_id})

@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 __all__ = ["audit", "decided", "decision", "fact", "finding", "finding_span", "host", "identity", "journal", "make",
-           "metadata", "newest", "snap", "span", "turn", "value", "version", "waiver"]
+           "metadata", "newest", "snap", "span", "told", "turn", "value", "version", "waiver"]
 
 metadata = MetaData()
 
@@ -234,6 +234,14 @@ decided = Table(
     Column("host_id", Integer, primary_key=True, autoincrement=False),
     Column("name", Text, primary_key=True),
     Column("decision_id", Integer, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+#: Until which audit a webhook was told the news (0004). ``place``: a digest of its address, which is often a secret.
+told = Table(
+    "told", metadata,
+    Column("place", Text, primary_key=True),
+    Column("audit_id", Integer, nullable=False),
     sqlite_with_rowid=False,
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -148,10 +148,20 @@ class Store:
         """What ``audit_id`` is compared with: the newest finished audit before it of the same scope, else of any."""
         return audits.previous(self, audit_id)
 
-    def hosts(self, audit_id: int | None = None) -> list[HostState]:
+    def beside(self, audit_id: int) -> dict[int, int | None]:
+        """Audits of other limits of the same inventory, each the newest of its own, with the one before it, where
+        ``audit_id`` is the newest of all; else none."""
+        return audits.beside(self, audit_id)
+
+    def survey(self, share: float, at_least: int, audit_id: int, also: Collection[int] = ()
+               ) -> tuple[list[CensusRow], list[Outlier], dict[str, str]]:
+        """``census``, ``outliers`` and ``classes`` at once; with the hosts that were last heard in one of ``also``."""
+        return census.survey(self, share, at_least, audit_id, also)
+
+    def hosts(self, audit_id: int | None = None, also: Collection[int] = ()) -> list[HostState]:
         """Every host that has a row in the audit (None: as in ``audit``), by name. Hosts that were asked and of which
         nothing came (the control process was killed) are in ``pending`` only."""
-        return hosts.hosts(self, audit_id)
+        return hosts.hosts(self, audit_id, also)
 
     def known_hosts(self) -> list[str]:
         """Every host's name, also of those that no audit asks any more."""
@@ -187,6 +197,14 @@ class Store:
         """The host's spans, oldest first; of one fact, or of a family where ``fact`` ends in a dot; with ``since``
         (time) those that began then or later."""
         return history.spans(self, host, fact, since)
+
+    def presence(self, host: str) -> list[Span]:
+        """How the host answered (host.answer) and what it was called (host.name), as spans, oldest first."""
+        return hosts.presence(self, host)
+
+    def board(self, serial: str) -> list[Span]:
+        """On which hosts a GPU was, by serial number or UUID, oldest first."""
+        return history.board(self, serial)
 
     def blame(self, fact: str, host: str) -> list[Span]:
         """The spans of one fact of one host, newest first: since when it is so, and what it was before."""
@@ -284,6 +302,14 @@ class Store:
     def decided(self, audit_id: int) -> list[Decided]:
         """Every (host, fact or check) of which somebody had said something by that audit, the oldest first."""
         return decisions.decisions(self, audit_id)
+
+    def fresh(self, place: str, audit_id: int) -> bool:
+        """Whether the webhook ``place`` was not told of this audit, nor of a later one."""
+        return decisions.fresh(self, place, audit_id)
+
+    def tell(self, place: str, audit_id: int) -> None:
+        """It was told of it now."""
+        decisions.tell(self, place, audit_id)
 
     # -- export -------------------------------------------------------------------------------------------------------
 

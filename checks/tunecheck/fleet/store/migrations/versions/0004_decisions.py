@@ -21,6 +21,8 @@ def upgrade() -> None:
                     sa.Column("name", sa.Text, primary_key=True),
                     sa.Column("decision_id", sa.Integer, primary_key=True, autoincrement=False),
                     sqlite_with_rowid=False)
+    op.create_table("told", sa.Column("place", sa.Text, primary_key=True, autoincrement=False),
+                    sa.Column("audit_id", sa.Integer, nullable=False), sqlite_with_rowid=False)
     op.execute("INSERT INTO decision (kind, audit_id, finding, title, author, owner, link, note, created) "
                "SELECT 'approve', max(id), '', 'what was there before', 'tunecheck', '', '', "
                "'this history is older than approvals', max(started) FROM audit HAVING count(*) > 0")
