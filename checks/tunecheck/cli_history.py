@@ -19,8 +19,8 @@ __all__ = ["history"]
 @click.option("--all", "everything", is_flag=True, help="Also values that the host had when it was first seen.")
 @listed
 @stored
-def history(host: str | None, gpu: str | None, fact: str | None, since: str | None, everything: bool, json_to: str | None,
-            store_url: str | None) -> None:
+def history(host: str | None, gpu: str | None, fact: str | None, since: str | None, everything: bool,
+            json_to: str | None, store_url: str | None) -> None:
     """Show what changed on a host, oldest first, each with its interval; also how it answered and what it was called.
 
     With --gpu: the hosts that a GPU was in."""

@@ -59,7 +59,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     names = {row.fact for row in volatile}
     last = done[-3:]
     recent = [row for row in store.changes(last[0].id - 1, audit.id) if row.fact in names] if volatile and last else []
-    facts = {row.fact for row in (*census, *changes, *standing)} | names
+    facts = names.union((row.fact for row in census), (row.fact for row in changes), (move.fact for move in standing))
     seen = View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
         moves=_moves(changes), unapproved=standing, back=back, mended=_mended(store, standing, previous, audit),

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlalchemy import Row, delete, insert, or_, select, update
 
 from ...errors import UsageError
+from ..verdict import Decision
 from .plain import plain
-from .rows import Decided, Decision
+from .rows import Decided
 from .schema import decided, decision, host, told
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, false, func, or_, select
 
+from ..model import Change
 from . import moments
 from .history import receipt, runs, words
 from .rows import ChangeRow
@@ -65,7 +66,7 @@ def _said(connection: Connection, audit_id: int) -> dict[tuple[int, int], int]:
 
 
 def _baselines(connection: Connection, hosts: set[int], facts: set[int], general: int,
-               said: dict[tuple[int, int], int], ran: dict[int, list[tuple[int, int, object]]]
+               said: dict[tuple[int, int], int], ran: dict[int, list[tuple[int, int, Change]]]
                ) -> dict[tuple[int, int], int]:
     """(host, fact) -> the number of the value that was last a baseline there."""
     found: dict[tuple[int, int], int] = {}
@@ -76,6 +77,6 @@ def _baselines(connection: Connection, hosts: set[int], facts: set[int], general
                 .where(span.c.host_id.in_(numbers[start:start + 500]), span.c.fact_id.in_(facts))
                 .order_by(span.c.host_id, span.c.fact_id, span.c.from_audit)):
             key = host_id, fact_id
-            if first or begun <= max(general, said.get(key, 0)) or receipt(ran, host_id, begun) is not None:  # type: ignore[arg-type]
+            if first or begun <= max(general, said.get(key, 0)) or receipt(ran, host_id, begun) is not None:
                 found[key] = value_id
     return found
