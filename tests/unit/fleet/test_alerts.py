@@ -73,8 +73,7 @@ def test_a_report_of_more_than_5000_hosts_is_one_alert_for_each_host(tmp_path: P
                 series.setdefault(name, ["_"] * at).append(value)
         for values in series.values():
             values += ["stale"] * (at + 1 - len(values))
-    alert = {"exp_annotations": {}, "exp_labels": {}}
-    found = [{**alert, "exp_labels": {"host": host, "group": base.group, "severity": base.severity,
+    found = [{"exp_labels": {"host": host, "group": base.group, "severity": base.severity,
                                       "fact": "driver.loaded", "id": "1a"}, "exp_annotations": {
         "summary": f"{host}: driver.loaded is not what it should be",
         "description": f"tunecheck drift --host {host} says what it was, what it is and since when; finding 1a"}}

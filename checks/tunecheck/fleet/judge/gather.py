@@ -54,8 +54,8 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     asked = {host.host for host in hosts}
     changes = [row for row in store.changes(min([after or 0, *before.values()]), audit.id)
                if row.host in asked and row.since.seen > before.get(row.host, after or 0)] if previous else []
-    standing, back = _standing(store, previous, audit, asked, before)
     volatile = [row for row in store.volatility(_RECENT, audit.id) if row.suspicious]
+    standing, back = _standing(store, previous, audit, asked, before, {row.fact for row in volatile if row.sure})
     names = {row.fact for row in volatile}
     last = done[-3:]
     recent = [row for row in store.changes(last[0].id - 1, audit.id) if row.fact in names] if volatile and last else []
@@ -166,11 +166,11 @@ def _gone(rows: Iterable[ProblemSince]) -> tuple[Gone, ...]:
 
 
 def _standing(store: Store, previous: AuditHead | None, audit: AuditHead,
-              asked: set[str], before: Mapping[str, int]) -> tuple[tuple[Move, ...], frozenset[tuple[str, str]]]:
+              asked: set[str], before: Mapping[str, int], but: set[str]) -> tuple[tuple[Move, ...], frozenset[tuple[str, str]]]:
     """Changes of earlier audits that nobody approved; and what is as it was before."""
     if previous is None:
         return (), frozenset()
-    rows, back = store.unapproved(audit.id)
+    rows, back = store.unapproved(audit.id, but)
     return (_moves(row for row in rows if row.host in asked
                    and row.since.seen <= before.get(row.host, previous.id)), frozenset(back))
 

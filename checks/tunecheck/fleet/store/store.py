@@ -215,10 +215,10 @@ class Store:
         sights and re-baselined values are no changes."""
         return changes.changes(self, after_audit, upto_audit)
 
-    def unapproved(self, audit_id: int) -> tuple[list[ChangeRow], set[tuple[str, str]]]:
+    def unapproved(self, audit_id: int, but: Collection[str] = ()) -> tuple[list[ChangeRow], set[tuple[str, str]]]:
         """The changes that are so at that audit and that nobody approved (those that came with our own roles are
-        approved by that), and the (host, fact) that changed back to what they were."""
-        return unapproved.unapproved(self, audit_id)
+        approved by that), and the (host, fact) that changed back to what they were; not of the facts ``but``."""
+        return unapproved.unapproved(self, audit_id, but)
 
     def diff(self, audit_a: int, audit_b: int) -> list[DiffRow]:
         """What was not the same in the two audits. Hosts and facts seen first in between, and values re-baselined in
