@@ -112,8 +112,14 @@ def _sort(cause: Cause) -> str:
 
 
 def _lost(cause: Cause) -> int:
-    """How many members fewer the value counts than the one before, and nothing else; 0: it is another change."""
-    before, value = _members(cause.before), _members(cause.value)
+    """How many members fewer the value counts than the one before, and nothing else; 0: it is another change. Of what
+    is over, how many there are again."""
+    lost = _fewer_by(cause.before, cause.value)
+    return lost or (_fewer_by(cause.value, cause.before) if cause.state == "resolved" else 0)
+
+
+def _fewer_by(many: Any, few: Any) -> int:
+    before, value = _members(many), _members(few)
     if before is None or value is None or any(before.get(name, 0) < count for name, count in value.items()):
         return 0
     return sum(before.values()) - sum(value.values())

@@ -55,7 +55,8 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     changes = [row for row in store.changes(min([after or 0, *before.values()]), audit.id)
                if row.host in asked and row.since.seen > before.get(row.host, after or 0)] if previous else []
     volatile = [row for row in store.volatility(_RECENT, audit.id) if row.suspicious]
-    standing, back = _standing(store, previous, audit, asked, before, {row.fact for row in volatile if row.sure})
+    # What looks volatile is told on its night, and held open by nobody: the next night it is another value.
+    standing, back = _standing(store, previous, audit, asked, before, {row.fact for row in volatile})
     names = {row.fact for row in volatile}
     last = done[-3:]
     recent = [row for row in store.changes(last[0].id - 1, audit.id) if row.fact in names] if volatile and last else []
@@ -165,8 +166,8 @@ def _gone(rows: Iterable[ProblemSince]) -> tuple[Gone, ...]:
                          for row in rows), key=lambda gone: (gone.check, gone.host, gone.subject, gone.outcome)))
 
 
-def _standing(store: Store, previous: AuditHead | None, audit: AuditHead,
-              asked: set[str], before: Mapping[str, int], but: set[str]) -> tuple[tuple[Move, ...], frozenset[tuple[str, str]]]:
+def _standing(store: Store, previous: AuditHead | None, audit: AuditHead, asked: set[str], before: Mapping[str, int],
+              but: set[str]) -> tuple[tuple[Move, ...], frozenset[tuple[str, str]]]:
     """Changes of earlier audits that nobody approved; and what is as it was before."""
     if previous is None:
         return (), frozenset()

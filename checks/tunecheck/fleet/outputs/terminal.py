@@ -37,6 +37,7 @@ _INDENT = 9
 #: Entries of one heading (of splits fewer), and characters of host names in one entry, without -v.
 _ENTRIES, _SPLITS, _NAMES = 40, 10, 120
 #: What a terminal shows in one line without -v.
+_FEW, _QUIET = 3, ("standing", "intended", "approved")
 _BRIEF = ("known", "acknowledged", "resolved", "standing", "intended", "approved")
 
 
@@ -140,6 +141,11 @@ def _next(told: Sequence[Entry], report: FleetReport) -> str:
 
 
 def _causes(told: Sequence[Entry], style: Style, verbose: bool, now: float) -> list[list[str]]:
+    if style.width and not verbose and len(told) > _FEW and kind(told[0].lead) in _QUIET:
+        word = kind(told[0].lead)
+        hosts = len({host for each in told for host in each.lead.hosts})
+        said = f"{_plural(len(told), 'cause')} on {_plural(hosts, 'host')} (-v lists them)"
+        return [entry(word.upper(), [said], style)]
     return [_brief(each, style, now) if style.width and not verbose and kind(each.lead) in _BRIEF
             else _cause(each, style, verbose, now) for each in told]
 
@@ -233,6 +239,8 @@ def _incomplete(report: FleetReport, style: Style, verbose: bool) -> Iterator[li
     for status, reason, rows in gaps(report.hosts):
         heard = status in ("ok", "partial")
         parts = [_hosts([row.host for row in rows], verbose), reason, _missing(rows) if heard else _last(rows)]
+        if status == "ok" and style.width and not verbose:
+            parts = [f"{_plural(len(rows), 'host')}, {_missing(rows)}"]
         word = "waiting" if reason.startswith("not asked yet") else status if status != "ok" else "some facts unknown"
         yield entry("INCOMPLETE", parts, style, word)
 

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["unapproved"]
 
 
-def unapproved(store: Store, audit_id: int, but: Collection[str] = ()) -> tuple[list[ChangeRow], set[tuple[str, str]]]:
+def unapproved(store: Store, audit_id: int,
+               but: Collection[str] = ()) -> tuple[list[ChangeRow], set[tuple[str, str]]]:
     """Those that are so at ``audit_id``: of several changes since the baseline it is one, from the baseline's value to
-    the one there is, since the last of them. Not of the facts ``but``, which never rest. And the (host, fact) that changed back to the baseline's value."""
+    the one there is, since the last of them. Not of the facts ``but``, which never rest. And the (host, fact) that
+    changed back to the baseline's value."""
     with store.db.read() as connection:
         general = connection.execute(select(func.max(decision.c.audit_id)).where(
             decision.c.finding == "", decision.c.kind == "approve")).scalar() or 0
@@ -31,7 +33,8 @@ def unapproved(store: Store, audit_id: int, but: Collection[str] = ()) -> tuple[
             select(span.c.fact_id, span.c.value_id, host.c.id, host.c.name, host.c.grp, host.c.hardware,
                    span.c.before_id, span.c.from_audit, span.c.after_audit)
             .join(host, host.c.id == span.c.host_id)
-            .where(span.c.fact_id.not_in(left_out), span.c.baseline == false(), span.c.from_audit > general, span.c.from_audit <= audit_id,
+            .where(span.c.fact_id.not_in(left_out), span.c.baseline == false(),
+                   span.c.from_audit > general, span.c.from_audit <= audit_id,
                    or_(span.c.until_audit.is_(None), span.c.until_audit > audit_id),
                    or_(host.c.retired_audit.is_(None), host.c.retired_audit > audit_id))
             .order_by(span.c.from_audit, host.c.name, span.c.fact_id))
