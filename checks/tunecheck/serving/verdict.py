@@ -91,20 +91,30 @@ def _counting(seen: Measured) -> Iterator[Finding]:
         yield say("usage", "stream", "fail", "usage within one stream grew smaller: it is not cumulative",
                    expected="a cumulative count", fix="report it to the engine's maintainers")
     elif whole:
+        why = "; ".join(dict.fromkeys(run.error for run in whole if run.error))
         yield say("usage", "stream", "pass", f"{sum(run.tokens for run in whole)} tokens, counted by the engine's own "
-                   "usage, the last of each stream")
-    yield from _text(whole)
-    yield from _asked(whole)
+                   f"usage, the last of each stream{f' ({why})' if why else ''}")
+    # Published rows carry no text, and several streams' limits are not one request's.
+    yield from _text([run for run in whole if seen.profile != "published" or run.characters])
+    yield from _asked([run for run in whole if seen.profile != "published" or run.group <= 1])
+
+
+#: What is not simply wrong: nobody knows, or it is a count of another kind than ours.
+_WAYS = {"unknown": "unknown", "claimed": "unknown", "tokenizer": "warn", "engine": "warn"}
 
 
 def _guessed(runs: Sequence[Run]) -> Iterator[Finding]:
     words = {"characters": "characters were counted: round(characters / 4) is what it calls tokens",
              "gauge": "the figure is a gauge of the server's at one moment, not a count over the wall time",
-             "unknown": "how its tokens were counted cannot be told"}
+             "unknown": "how its tokens were counted cannot be told",
+             "claimed": "tokens are the server's usage, and nothing in the file witnesses it",
+             "tokenizer": "tokens are what the client's own tokenizer makes of the text",
+             "engine": "tokens are counted inside the engine, not at a client",
+             "contradiction": "the file contradicts itself"}
     for way in sorted({run.counted_by for run in runs}):
         several = [run for run in runs if run.counted_by == way]
         why = "; ".join(dict.fromkeys(run.error for run in several if run.error))
-        yield say("usage", several[0].kind, "unknown" if way == "unknown" else "fail",
+        yield say("usage", several[0].kind, _WAYS.get(way, "fail"),
                    f"{words[way]} ({len(several)} of the runs{': ' + why if why else ''})", way,
                    "tokens counted by the engine's usage",
                    "measure again with tunecheck accept, or a client that waits for the stream's last event")
