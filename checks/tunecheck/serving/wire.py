@@ -24,7 +24,7 @@ from ..errors import UsageError
 
 __all__ = ["Deadlines", "Exchange", "Wire", "WireError"]
 
-_POLL = 0.1
+_POLL = 0.2
 #: No head, error text or small document of an honest server is larger.
 _MOST_ERROR, MOST_DOCUMENT = 64 << 10, 4 << 20
 #: Text that is not empty, and text that is more than white space, in one line of a stream. Only for deadlines: what
@@ -79,6 +79,8 @@ class Wire:
         try:
             request = self._http.build_request(method, url, json=body, timeout=timeout,
                                                extensions={"trace": guard.trace, "timeout": timeout.as_dict()})
+            # Neither the making of the request nor that of a thread is the server's time.
+            guard.start()
             response = self._http.send(request, stream=True)
             try:
                 yield Exchange(response, guard)
@@ -184,7 +186,10 @@ class _Guard:
         self._limits, self._text = limits, False
         self._socket: socket.socket | None = None
         self._lock, self._done = threading.Lock(), threading.Event()
+
+    def start(self) -> None:
         threading.Thread(target=self._watch, daemon=True).start()
+        self.begun = self._last = time.monotonic()
 
     def trace(self, name: str, told: Mapping[str, Any]) -> None:
         """httpcore's trace: the socket is taken as soon as it is connected, before TLS and before the head. A copy of

@@ -11,6 +11,12 @@ from ..options import pairs
 from .rule import Rule
 
 _SHARES = ("--gpu-memory-utilization", "--mem-fraction-static")
+#: GiB of /dev/shm: vLLM's and SGLang's documentation ask for more than docker's 64 MiB where GPUs work together.
+_LEAST_SHM = 4
+#: The first branch with RTX 50, RTX PRO Blackwell and B200 in its list of products.
+_BLACKWELL = 570
+#: config/speculative.py of 0.17.0, 0.18.0 and 0.19.1 has no dflash, that of 0.33.0 has.
+_NO_DFLASH = (0, 19, 1)
 _METHODS = {"NEXTN": "nextn", "EAGLE": "eagle", "EAGLE3": "eagle", "NGRAM": "ngram"}
 
 
@@ -21,6 +27,17 @@ def says(recipe: Recipe, box: Box | None) -> str | None:
     visible = recipe.env.get("CUDA_VISIBLE_DEVICES")
     if visible is not None and len([each for each in visible.split(",") if each.strip()]) < recipe.requires.gpus:
         return f"CUDA_VISIBLE_DEVICES={visible} shows fewer GPUs than requires.gpus {recipe.requires.gpus}"
+    several = recipe.parallel.tp * recipe.parallel.pp * recipe.parallel.dp > 1
+    if several and recipe.serve.shm_gib is not None and recipe.serve.shm_gib < _LEAST_SHM:
+        return f"serve.shm_gib is {recipe.serve.shm_gib}; expected {_LEAST_SHM} or more, where processes share memory"
+    least = recipe.requires.driver_min
+    if least and int(least.split(".")[0]) < _BLACKWELL and any(sm.split(".")[0] in ("10", "12")
+                                                               for sm in recipe.requires.sm):
+        return f"requires.driver_min is {least}; Blackwell needs {_BLACKWELL} or newer"
+    version = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)", recipe.engine.version or "")
+    if recipe.engine.name == "vllm" and recipe.speculative.method == "dflash" and version and tuple(
+            map(int, version.groups())) <= _NO_DFLASH:
+        return f"vllm {recipe.engine.version} has no dflash; the word is first known in 0.33.0"
     tag = re.search(r":v(\d+\.\d+\.\d+)(?:[-_].*)?$", recipe.image.ref or "")
     if tag and recipe.engine.version and tag[1] != recipe.engine.version:
         return f"engine.version is {recipe.engine.version}, the image's tag says {tag[1]}"
