@@ -43,7 +43,7 @@ def until(reached: Callable[[], bool], what: Callable[[], str] | str, seconds: f
     end = time.monotonic() + seconds
     while not reached():
         assert time.monotonic() < end, what if isinstance(what, str) else what()
-        time.sleep(1)
+        time.sleep(0.1)     # no longer: a play that is to be interrupted goes on meanwhile
 
 
 def end_tree(pid: int) -> None:

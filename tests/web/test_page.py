@@ -125,7 +125,7 @@ def test_findings_are_filtered_by_outcome_and_text(show: Show) -> None:
 
 
 def test_a_command_can_be_copied(show: Show) -> None:
-    """What a button copies is a command and nothing else: words around it would be run by a shell."""
+    """A play is copied without the words around it: a shell would run them."""
     page = show(wrong(), permissions=["clipboard-read", "clipboard-write"]).page
     commands = page.locator(".finding .copy").evaluate_all("all => all.map(one => one.dataset.copy)")
     plays = [shlex.split(command) for command in commands if command.startswith("ansible-playbook")]
