@@ -205,7 +205,10 @@ def lock() -> int:
         if rc:
             return rc
         before = ["-c", f"requirements/{name}.lock"]
-    return 0
+    say("requirements/build.lock")
+    return _run("uv", "pip", "compile", "--quiet", "--universal", "--python-version", "3.11", "--generate-hashes",
+                "--no-header", "--no-emit-index-url", "--no-emit-find-links", "-c", "requirements/control.lock",
+                "requirements/build.in", "-o", "requirements/build.lock")  # fmt: skip
 
 
 def main() -> int:

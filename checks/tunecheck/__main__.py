@@ -11,7 +11,7 @@ from contextlib import suppress
 
 __all__ = ["main"]
 
-_INTERRUPTED = 130
+_INTERRUPTED, _TERMINATED = 130, 143
 
 
 def main() -> None:
@@ -20,29 +20,40 @@ def main() -> None:
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
         signal.signal(signal.SIGINT, _leave)
+    # A timeout or a shutdown ends it as Ctrl-C does: whoever has children or half a file clears up after itself.
+    ended = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if ended:
+        signal.signal(signal.SIGTERM, _leave)
     from .cli import main as run
+    from .cli import terminate
 
     if ours:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if ended:
+        signal.signal(signal.SIGTERM, terminate)
     try:
         run()
     except SystemExit as left:
-        if left.code == _INTERRUPTED:
+        if left.code in (_INTERRUPTED, _TERMINATED):
             # After an interrupt inside exec(), which makes dataclasses, Python would end by the signal, not the code.
             for stream in (sys.stdout, sys.stderr):
                 with suppress(OSError, ValueError, AttributeError):
                     stream.flush()
-            os._exit(_INTERRUPTED)
+            os._exit(left.code)
         raise
     finally:
         if ours:        # everything is said and written; the interpreter's own end is not to be interrupted
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if ended:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
-def _leave(_signal: int, _frame: object) -> None:
+def _leave(number: int, _frame: object) -> None:
     # An exception could rise inside an import, which may swallow it.
-    os.write(2, b"tunecheck: interrupted; nothing was changed\n")
-    os._exit(_INTERRUPTED)
+    word = b"interrupted" if number == signal.SIGINT else b"ended by SIGTERM"
+    with suppress(OSError):
+        os.write(2, b"tunecheck: " + word + b"; nothing was changed\n")
+    os._exit(_INTERRUPTED if number == signal.SIGINT else _TERMINATED)
 
 
 if __name__ == "__main__":

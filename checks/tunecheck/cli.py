@@ -7,17 +7,21 @@ import io
 import os
 import sys
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
 from . import __version__
-from .cli_check import check, options
+from .cli_check import HISTORY, check, options
 from .errors import SpecError, TunecheckError, UsageError
 
-__all__ = ["main"]
+__all__ = ["main", "terminate"]
 
-_INTERRUPTED = 130
+_INTERRUPTED, _TERMINATED = 130, 143
+#: Could not be determined: a defect of this program says nothing about the box.
+_UNDETERMINED = 3
+#: SIGTERM has come; click knows only Ctrl-C.
+_terminated: list[int] = []
 #: The first check of a subject, in the order of RULES -> the heading above it.
 _SUBJECTS = {
     "spec-present": "The accelerators and what joins them", "link-width": "PCIe links and switches",
@@ -30,13 +34,14 @@ _SUBJECTS = {
 
 class _Output(io.TextIOWrapper):
     """Standard output that says in one sentence that it cannot be written. Not every verb writes through
-    report.output.emit, --help least of all."""
+    report.output.emit, --help least of all. A reader that went away (`| true`) changes nothing about the verdict."""
 
     def write(self, text: str) -> int:
         try:
             return super().write(text)
         except OSError as error:
             self._lost(error)
+            return len(text)
 
     def flush(self) -> None:
         try:
@@ -44,12 +49,35 @@ class _Output(io.TextIOWrapper):
         except OSError as error:
             self._lost(error)
 
-    def _lost(self, error: OSError) -> NoReturn:
-        if isinstance(error, BrokenPipeError):
-            raise error
+    def _lost(self, error: OSError) -> None:
         # Python flushes once more at exit, and would complain there, with a code of its own.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+        _to_nowhere(self.fileno())
+        if isinstance(error, BrokenPipeError):
+            return
         raise UsageError(f"standard output cannot be written ({error.strerror})") from None
+
+
+class _Errors(io.TextIOWrapper):
+    """Standard error, that nobody may read any more: then there is nobody to tell."""
+
+    def write(self, text: str) -> int:
+        try:
+            return super().write(text)
+        except OSError:
+            _to_nowhere(self.fileno())
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError:
+            _to_nowhere(self.fileno())
+
+
+def _to_nowhere(descriptor: int) -> None:
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)
 
 
 class _Verbs(click.Group):
@@ -98,6 +126,7 @@ def topo(**given: Any) -> None:
 
 @cli.command()
 @options
+@HISTORY
 @click.option("--trial", is_flag=True, help="Judge only what a trial boot has to prove.")
 def host(**given: Any) -> None:
     """Check command line, IOMMU, ACS, modules, CPU."""
@@ -120,6 +149,7 @@ def runtime(**given: Any) -> None:
 
 @cli.command()
 @options
+@HISTORY
 @click.option("--full", is_flag=True, help="Also measure: every pair, all-reduces of every subset size, a soak.")
 @click.option("--quick", is_flag=True, help="Also measure, in short: every pair, all ranks, a soak of 2 s.")
 @click.option("--if-needed", is_flag=True, help="With --full or --quick: only where no measured pass still holds.")
@@ -139,6 +169,9 @@ def preflight(full: bool, quick: bool, if_needed: bool, soak: str | None, eviden
         raise UsageError("--soak is how long --full repeats all-reduces: give --full with it, or leave it out")
     if pass_file == "":
         raise UsageError("--pass is empty: give a file, or leave it out for /run/tunecheck/pass.json")
+    if (full or quick or pass_file is not None) and given.pop("history"):
+        raise UsageError("--history lists what was before this boot and measures nothing: run it without --full, "
+                         "--quick and --pass")
     if full or quick or pass_file is not None:
         from .cli_preflight import measuring
 
@@ -175,6 +208,9 @@ def main() -> None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - open to the end
     # Never fail on a character that the terminal's encoding lacks.
     sys.stderr.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    stderr = sys.__stderr__
+    if stderr is not None and sys.stderr is stderr:
+        sys.stderr = _Errors(stderr.buffer, stderr.encoding, "backslashreplace", line_buffering=True)
     try:
         stdout = sys.stdout
         if stdout is None:
@@ -186,8 +222,8 @@ def main() -> None:
             sys.stdout = _Output(stdout.buffer, stdout.encoding, "backslashreplace", line_buffering=stdout.isatty())
         cli.main(prog_name="tunecheck", standalone_mode=False)
     except (KeyboardInterrupt, click.Abort):
-        click.echo(f"tunecheck: interrupted; {_left_behind()}", err=True)
-        sys.exit(_INTERRUPTED)
+        click.echo(f"tunecheck: {'ended by SIGTERM' if _terminated else 'interrupted'}; {_left_behind()}", err=True)
+        sys.exit(_TERMINATED if _terminated else _INTERRUPTED)
     except SpecError as error:
         for problem in error.problems:
             _complain(problem)
@@ -198,6 +234,28 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
+    except Exception as error:
+        _defect(error)
+        sys.exit(_UNDETERMINED)
+
+
+def terminate(_signal: int, _frame: object) -> None:
+    """SIGTERM as Ctrl-C: from here on everything clears up after itself."""
+    _terminated.append(1)
+    raise KeyboardInterrupt
+
+
+def _defect(error: Exception) -> None:
+    """Exit code 1 says that a check failed; what this program did not expect is no finding."""
+    import traceback
+
+    if "TUNECHECK_TRACEBACK" in os.environ:
+        traceback.print_exception(error)
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    where = "".join(f" in {each.filename.rpartition('/')[2]}:{each.lineno}" for each in last)
+    said = str(error).split("\n")[0][:200]
+    _complain(f"internal error: {type(error).__name__}{f' ({said})' if said else ''}{where}; nothing was determined. "
+              "This is a defect of tunecheck: report it with the command; TUNECHECK_TRACEBACK=1 shows more")
 
 
 def _complain(problem: str) -> None:

@@ -239,10 +239,10 @@ def _key(path: str | None) -> str:
     """The key of the file or the environment, never of the command line, which anybody on the box can read."""
     key = os.environ.get(_KEY, "")
     if path is not None:
-        from pathlib import Path
+        from . import safe_files
 
         try:
-            key = Path(path).read_text("ascii").strip()
+            key = safe_files.read(path, 4096).decode("ascii").strip()
         except (OSError, ValueError) as error:
             raise UsageError(f"--api-key-file {path}: cannot be read ({getattr(error, 'strerror', 'not ASCII')}); "
                              "expected a file with one key") from None

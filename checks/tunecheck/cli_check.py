@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
     from .rules.finding import Finding
     from .spec.frozen import Frozen
 
-__all__ = ["REPORTS", "check", "look", "options", "passing", "say"]
+__all__ = ["HISTORY", "REPORTS", "check", "look", "options", "passing", "say"]
 
 
 #: Those that show the tree, and compare it with nvidia-smi's table.
 _WITH_TREE = ("topo", "preflight")
+#: Those that take --history.
+_WITH_PAST = ("host", "preflight")
 #: What every verb that ends in a report takes.
 REPORTS = (
     click.option("--html", "html_to", metavar="FILE", help="Write a report for the browser, one file, offline."),
@@ -44,31 +47,68 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--since", metavar="PATH",
                      help="Show counters as differences to an earlier recording or snapshot of the same host."),
         click.option("--record", metavar="FILE", help="Also keep what was read, without names, for --from."),
-        click.option("--from", "source", metavar="PATH", help="Judge a recording, a snapshot, a bug report or a folder "
-                     "of command outputs, not this machine."),
+        click.option("--from", "source", metavar="PATH", help="Judge a recording, a snapshot, a bug report, or a file "
+                     "or folder of command outputs (- for standard input), not this machine."),
         *REPORTS,
     ):
         command = option(command)
     return command
 
 
-def check(verb: str, spec_file: str | None, source: str | None, record: str | None, since: str | None,
-          verbose: bool = False, trial: bool = False, **outputs: str | None) -> None:
-    """Open the host, read, judge, report; leaves through SystemExit with the verdict's code. ``outputs``: json_to,
-    junit_to, prometheus_to, html_to, each a file or "-"."""
-    import datetime
+#: Of the verbs that read the kernel log.
+HISTORY = click.option("--history", is_flag=True, help="Also list what the kernel said of GPUs before this boot: the "
+                       "journal's earlier boots, or those in what --from gives.")
 
-    from .report.outputs import Run, check_outputs, rendered, to_standard_output, write_outputs
+
+def check(verb: str, spec_file: str | None, source: str | None, record: str | None, since: str | None,
+          verbose: bool = False, trial: bool = False, history: bool = False, **outputs: str | None) -> None:
+    """Open the host, read, judge, report; leaves through SystemExit with the verdict's code. ``history``: also list
+    what happened before this boot. ``outputs``: json_to, junit_to, prometheus_to, html_to, each a file or "-"."""
+    from .report.outputs import check_outputs, to_standard_output, write_ready
 
     wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
     check_outputs(wanted, record)
     recording = _recorder(source) if record is not None else None
-    frozen, snapshot = look(verb, spec_file, source, recording, trial)
+    alone = to_standard_output(wanted)
+    seen = _look(verb, spec_file, None, _note, recording, trial, history) if source is None else None
+
+    def judged(note: Callable[[str], None]) -> _Verdict:
+        frozen, snapshot = seen or _look(verb, spec_file, source, note, None, trial, history)
+        return _judged(verb, frozen, snapshot, trial, verbose, source, since, note, wanted, alone, history)
+
+    foreign = source if source is not None else since
+    if foreign is None:
+        done = judged(_note)
+    else:
+        from .cli_foreign import apart
+
+        # The machine itself was read before: only what somebody else wrote is under the limits.
+        done = json.loads(apart(foreign, lambda note: json.dumps(judged(note)).encode()))
+    packed = None
+    if recording is not None and record is not None:
+        packed = (record, recording.packed(redact=True, root=os.geteuid() == 0, verb=verb))
+    say(done["text"], lambda: write_ready(done["files"], packed), alone is not None)
+    raise SystemExit(done["code"])
+
+
+class _Verdict(TypedDict):
+    """A verdict as text: ``files`` are (kind, place, content)."""
+
+    text: str
+    files: list[tuple[str, str, str]]
+    code: int
+
+
+def _judged(verb: str, frozen: Frozen | None, snapshot: Snapshot, trial: bool, verbose: bool, source: str | None,
+            since: str | None, note: Callable[[str], None], wanted: dict[str, str | None],
+            alone: str | None, history: bool) -> _Verdict:
+    import datetime
+
     from .report.document import document
+    from .report.outputs import Run, ready, rendered
     from .rules import Case, judge
 
-    case = Case(snapshot, frozen, trial, _before(since, frozen, verb, snapshot) if since else None)
-    alone = to_standard_output(wanted)
+    case = Case(snapshot, frozen, trial, _before(since, frozen, verb, snapshot, note) if since else None)
     with _made_by_others(source, since):
         findings = judge(case, verb)
         run = Run(document(verb, case, findings), findings, datetime.datetime.now(datetime.UTC), source or "")
@@ -77,12 +117,8 @@ def check(verb: str, spec_file: str | None, source: str | None, record: str | No
         else:
             from .report.terminal import render, style_for
 
-            text = render(verb, case, findings, style_for(sys.stdout), verbose, _is_import(source))
-        packed = None
-        if recording is not None and record is not None:
-            packed = (record, recording.packed(redact=True, root=os.geteuid() == 0, verb=verb))
-        say(text, lambda: write_outputs(wanted, run, packed), alone is not None)
-    raise SystemExit(run.document["exit_code"])
+            text = render(verb, case, findings, style_for(sys.stdout), verbose, _is_import(source), history)
+        return {"text": text, "files": ready(wanted, run), "code": run.document["exit_code"]}
 
 
 def passing(pass_file: str | None, full: bool) -> Callable[[Sequence[Finding], int, Frozen | None], list[str]]:
@@ -96,9 +132,26 @@ def passing(pass_file: str | None, full: bool) -> Callable[[Sequence[Finding], i
 
 
 def look(verb: str, spec_file: str | None, source: str | None, recorder: RecordingHost | None = None,
-         required: bool = False) -> tuple[Frozen | None, Snapshot]:
+         required: bool = False, history: bool = False) -> tuple[Frozen | None, Snapshot]:
     """The spec and the facts: of this machine (through ``recorder``, where there is one), a recording, an import or a
-    snapshot. ``required``: refuse to go on without a spec."""
+    snapshot, which are read in a child with limits. ``required``: refuse to go on without a spec.
+    ``history``: read what happened before this boot, too; what was given as a file is read in any case."""
+    if source is None:
+        return _look(verb, spec_file, None, _note, recorder, required, history)
+    from .cli_foreign import apart
+    from .facts.stored import Stored, packed, unpack
+
+    def facts(note: Callable[[str], None]) -> bytes:
+        frozen, found = _look(verb, spec_file, source, note, None, required, history)
+        return packed(Stored(found, frozen))
+
+    stored = unpack(apart(source, facts))
+    return stored.frozen, stored.snapshot
+
+
+def _look(verb: str, spec_file: str | None, source: str | None, note: Callable[[str], None],
+          recorder: RecordingHost | None = None, required: bool = False,
+          history: bool = False) -> tuple[Frozen | None, Snapshot]:
     if source is not None and _is_snapshot(source):
         from .facts.spec_file import read_spec
         from .facts.stored import load
@@ -109,7 +162,7 @@ def look(verb: str, spec_file: str | None, source: str | None, recorder: Recordi
         return frozen, stored.seen_by(verb)
     from .host import early
 
-    door = recorder or _open(source)
+    door = recorder or _open(source, note)
     try:
         early.start(door, verb in _WITH_TREE, verb != "topo")
         from .facts.snapshot import gather
@@ -118,7 +171,8 @@ def look(verb: str, spec_file: str | None, source: str | None, recorder: Recordi
         frozen = read_spec(door, spec_file, required)
         if recorder is not None and spec_file is not None and frozen is not None:
             recorder.keep(PATH, frozen.to_json().encode())
-        return frozen, gather(door, frozen.spec if frozen else None, verb != "topo", verb in _WITH_TREE)
+        return frozen, gather(door, frozen.spec if frozen else None, verb != "topo", verb in _WITH_TREE,
+                              history or (_is_import(source) and verb in _WITH_PAST))
     finally:
         door.close()
 
@@ -135,14 +189,14 @@ def _is_snapshot(path: str) -> bool:
     return is_snapshot(path)
 
 
-def _before(path: str, frozen: Frozen | None, verb: str, now: Snapshot) -> Snapshot:
+def _before(path: str, frozen: Frozen | None, verb: str, now: Snapshot, note: Callable[[str], None]) -> Snapshot:
     """The facts of an earlier recording or snapshot. One without names has another word for the same boot."""
     from .facts.same_machine import other_machine
     from .facts.snapshot import gather
     from .facts.stored import load, same_boot
 
     then = load(path).seen_by(verb) if _is_snapshot(path) else gather(
-        _open(path), frozen.spec if frozen else None, verb != "topo", verb in _WITH_TREE)
+        _open(path, note), frozen.spec if frozen else None, verb != "topo", verb in _WITH_TREE)
     before = same_boot(then, now)
     with _made_by_others(path):
         apart = other_machine(before, now)
@@ -160,7 +214,11 @@ def _recorder(source: str | None) -> RecordingHost:
     return RecordingHost(LiveHost())
 
 
-def _open(source: str | None) -> Host:
+def _note(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _open(source: str | None, note: Callable[[str], None]) -> Host:
     """The host to ask."""
     if source is None:
         from .host.live import LiveHost
@@ -168,11 +226,11 @@ def _open(source: str | None) -> Host:
         return LiveHost()
     from .host.source import open_source
 
-    door, note = open_source(source)
-    if note:
+    door, said = open_source(source)
+    if said:
         from .report.terminal import wrapped
 
-        click.echo(wrapped(f"tunecheck: {note}", sys.stderr), err=True)
+        note(wrapped(f"tunecheck: {said}", sys.stderr))
     return door
 
 

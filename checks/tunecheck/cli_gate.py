@@ -46,6 +46,8 @@ def leave_pass(path: str, findings: Sequence[Finding], exit_code: int, frozen: F
     finally:
         door.close()
     passed.write(path, found)
+    if exit_code == 0 and frozen is None:
+        return f"{path}: the gate stays closed, no specification says how this box has to be"
     return f"pass: {path}" if exit_code == 0 else f"{path}: the gate stays closed"
 
 

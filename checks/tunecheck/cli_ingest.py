@@ -23,13 +23,14 @@ __all__ = ["ingest"]
 @click.option("--key", metavar="FILE", help="The private key of --cert.")
 @click.option("--client-ca", metavar="FILE", help="Ask hosts for a certificate of this authority; it names the host.")
 @click.option("--behind-proxy", is_flag=True, help="Something in front of it ends TLS: plain HTTP beyond loopback.")
+@click.option("-i", "--inventory", metavar="PATH", help="Judge each host by the box_spec that this inventory declares.")
 @click.option("--store", metavar="FILE|URL", envvar="TUNECHECK_STORE",
               help="The history, as for tunecheck audit; default: $TUNECHECK_STORE, or the SQLite file.")
 @click.option("--window", default="1h", metavar="TIME",
               help="An audit is written when every host has pushed, or so long after the first; default: 1h.")
 @click.pass_context
 def ingest(ctx: click.Context, state: str | None, bind: str, cert: str | None, key: str | None, client_ca: str | None,
-           behind_proxy: bool, store: str | None, window: str) -> None:
+           behind_proxy: bool, inventory: str | None, store: str | None, window: str) -> None:
     """Take pushed snapshots and write them as audits.
 
     Without a further word it listens; token, hosts and revoke say who may push."""
@@ -53,8 +54,11 @@ def ingest(ctx: click.Context, state: str | None, bind: str, cert: str | None, k
     tokens = Tokens(ctx.obj / "hosts.json")
     if not tokens.hosts():
         click.echo("ingest: nobody may push yet; tunecheck ingest token HOST makes a token, now or later", err=True)
+    if inventory is None:
+        click.echo("ingest: no -i INVENTORY: a box is judged by the spec that it sends itself, and counts as unknown",
+                   err=True)
     serve(listen, ctx.obj, tokens, store, seconds("--window", window), Limits(),
-          lambda place: click.echo(f"ingest: listening on {place}", err=True))
+          lambda place: click.echo(f"ingest: listening on {place}", err=True), inventory)
 
 
 @ingest.command()

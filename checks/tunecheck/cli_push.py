@@ -39,26 +39,28 @@ def push(url: str | None, token_file: str | None, ca: str | None, cert: str | No
         from .fleet.push import target
 
         to = target(url, token_file, ca, cert, key, seconds("--deadline", deadline))
-    content, left = _snapshot(place, source)
+    from .fleet.spool import Spool
+
+    kept = Spool(Path(spool))
+    content, left = _snapshot(place, source, kept.nonce() if to is not None else "")
     if to is None:
         raise SystemExit(0 if left else 1)
     from .fleet.push import push as send
-    from .fleet.spool import Spool
 
-    sent = send(content, to, Spool(Path(spool)), _say)
+    sent = send(content, to, kept, _say)
     for each in sent.left_out:
         _say(f"left out, the receiver never takes it: {each}")
     if sent.taken:
         _say(f"{sent.taken} snapshot{'s' * (sent.taken > 1)} taken by {to.url}")
     if sent.reason:
-        kept = f"{sent.waiting} waiting in {spool}"
+        rest = f"{sent.waiting} waiting in {spool}"
         if sent.unkept:
-            kept = "this snapshot is lost: there is no usable spool"
-        _say(f"{to.url}: {sent.reason}; {kept}")
+            rest = "this snapshot is lost: there is no usable spool"
+        _say(f"{to.url}: {sent.reason}; {rest}")
     raise SystemExit(1 if sent.refused or sent.left_out or sent.unkept or not left else 3 if sent.reason else 0)
 
 
-def _snapshot(place: str, source: str | None) -> tuple[bytes, bool]:
+def _snapshot(place: str, source: str | None, nonce: str) -> tuple[bytes, bool]:
     """(content, whether it could be left for the pull). A full disk does not keep it from being sent."""
     from .errors import UsageError
     from .report.output import PRIVATE, check_writable, write_file
@@ -66,16 +68,21 @@ def _snapshot(place: str, source: str | None) -> tuple[bytes, bool]:
     if source is not None:
         from pathlib import Path
 
-        from .facts.stored import load
+        from .cli_foreign import apart
 
-        load(source)
-        return Path(source).read_bytes(), True
+        def checked(_: object) -> bytes:
+            from .facts.stored import load
+
+            load(source)
+            return Path(source).read_bytes()
+
+        return apart(source, checked), True
     from .cli_check import look
     from .facts.stored import Stored, packed
 
     check_writable(place)
     frozen, found = look("preflight", None, None)
-    content = packed(Stored(found, frozen))
+    content = packed(Stored(found, frozen), nonce=nonce)
     try:
         write_file(place, content, PRIVATE, "snapshot")
     except UsageError as error:

@@ -1,8 +1,8 @@
 """Build, on the control node, the one file from which a box without internet installs the checker.
 
 The archive is a flat tar: the wheels named in requirements/box.lock for the box's Python and CPU (hashes checked by
-pip), pip's own wheel to install them with, this project's wheel, and the lock with this project's wheel in it: one
-call of pip, every hash checked.
+pip), pip's own wheel of requirements/build.lock to install them with (its hash checked as well), this project's wheel,
+and the lock with this project's wheel in it: one call of pip, every hash checked.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def project_root() -> Path:
 def source_digest(root: Path, python: str, machine: str) -> str:
     """Name of the archive: changes with the lock, the sources, the documentation pages or the target."""
     digest = hashlib.sha256(f"{python} {machine}".encode())
-    files = [root / "pyproject.toml", root / "requirements" / "box.lock"]
+    files = [root / "pyproject.toml", root / "requirements" / "box.lock", root / "requirements" / "build.lock"]
     for folder, pattern in (("checks/tunecheck", "*"), ("docs/checks", "*.md")):
         files += sorted(path for path in (root / folder).rglob(pattern) if path.is_file() and _counts(path))
     for path in files:
@@ -73,8 +73,12 @@ def _collect(root: Path, work: Path, python: str, machine: str) -> None:
               "cp" + python.replace(".", ""), "--abi", "abi3", "--abi", "none"]
     target += [word for name in _PLATFORMS for word in ("--platform", f"{name}_{machine}")]
     _pip("download", "--quiet", "--no-deps", "--require-hashes", *target, "-d", str(work), "-r", str(lock))
-    # pip itself is not in the lock: it only carries the wheels in, from the control node's own environment.
-    _pip("download", "--quiet", "--no-deps", "-d", str(work), f"pip=={_pip_version()}")
+    # It carries the wheels in and runs as root there: of the lock, as everything else.
+    with tempfile.NamedTemporaryFile("w", suffix=".lock") as own:
+        own.write(_block((root / "requirements" / "build.lock").read_text(), "pip"))
+        own.flush()
+        _pip("download", "--quiet", "--no-deps", "--require-hashes", "--only-binary=:all:", "-d", str(work), "-r",
+             own.name)
     _pip("wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(work), str(root))
     wheel, = work.glob("tunecheck-*.whl")
     ours = f"tunecheck=={wheel.name.split('-')[1]} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
@@ -91,10 +95,13 @@ def _pip(*arguments: str) -> None:
                          "the package index once; later runs use the kept archive.")
 
 
-def _pip_version() -> str:
-    import importlib.metadata
-
-    return importlib.metadata.version("pip")
+def _block(lock: str, name: str) -> str:
+    """One package of a lock: its version and hashes. UsageError where it is not in there with a hash."""
+    found = re.search(rf"^{re.escape(name)}==\S+ \\\n(?:    --hash=sha256:[0-9a-f]{{64}}(?: \\)?\n)+", lock,
+                      re.MULTILINE)
+    if found is None:
+        raise UsageError(f"requirements/build.lock holds no {name} with a hash; run: make lock")
+    return found[0].rstrip("\n\\ ") + "\n"
 
 
 def _pack(work: Path, archive: Path) -> None:

@@ -14,11 +14,13 @@ options:
   state:
     description:
       - C(staged) makes the parameters ready for the next boot, as a trial where I(trial) is set.
-      - C(committed) makes them the default entry's; the running kernel must have them.
+      - C(noted) keeps the sums of the kernel and initrd that a staged trial will boot; right before the reboot.
+      - C(committed) makes them the default entry's; the running kernel must have them, and must be the one that the
+        default entry boots, with the kernel and initrd files that this boot began with.
       - C(given_up) takes a staged trial away and leaves the default entry alone.
       - C(absent) takes every trace away.
     type: str
-    choices: [staged, committed, given_up, absent]
+    choices: [staged, noted, committed, given_up, absent]
     required: true
   tokens: {description: The parameters to own., type: list, elements: str, default: []}
   trial: {description: Boot a change once before it becomes the default., type: bool, default: true}
@@ -43,7 +45,7 @@ bootloader: {description: The boot loader driven., type: str, returned: always}
 import hashlib
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.bootloader import BootloaderError, detect
+from ansible.module_utils.bootloader import BootloaderError, detect, proof
 from ansible.module_utils.box_io import BoxIOError, read_text
 from ansible.module_utils.tunecheck.formats import cmdline
 from ansible.module_utils.tunecheck.formats.param_conflicts import conflicts
@@ -80,6 +82,9 @@ class Situation:
         self.retired = [word for word in stale if word not in foreign]
         self.committed = (self.configured == self.tokens and not cmdline.missing(self.tokens, self.generated)
                           and not (set(loader.retired()) & set(cmdline.words(self.generated))))
+        # Of a boot that has the words: whether it also ran the kernel and initrd that the default entry boots.
+        self.unproven = proof.unproven(loader.kernel(), loader.initrds(), loader.root()) \
+            if self.effective and not self.committed else ""
         self.trial_id = hashlib.sha256(" ".join([*self.tokens, "-", *self.dropped]).encode()).hexdigest()[:12]
 
 
@@ -88,7 +93,7 @@ def decide(now, trial):
     if now.committed:
         step = "give_up" if now.staged else None
         return ("settled" if now.effective else "pending"), step
-    if now.effective:
+    if now.effective and not now.unproven:
         # Running already: either our trial boot, or somebody set the same words. No reboot is needed to prove it.
         return "trial", None
     if not trial:
@@ -125,10 +130,12 @@ def run_staged(module, loader, now):
         if step == "stage":
             loader.stage(now.configured, [*now.tokens, cmdline.panic_token(module.params["panic_seconds"]),
                                           cmdline.trial_token(now.trial_id)])
+            proof.note(loader.kernel(), loader.initrds(), loader.root())
         elif step == "commit":
             loader.commit(now.tokens, now.retired)
         else:
             loader.give_up()
+            proof.forget()
     return phase, bool(step)
 
 
@@ -139,15 +146,19 @@ def run_committed(module, loader, now):
         module.fail_json(
             msg="the running kernel lacks %s; expected a trial boot that has them before they become the default. "
                 "Run the play again to stage the trial." % " ".join(cmdline.missing(now.tokens, now.running)))
+    if now.unproven:
+        module.fail_json(msg="%s. Nothing was committed." % now.unproven)
     if not module.check_mode:
         loader.commit(now.tokens, now.retired)
+        proof.forget()
     return "settled", True
 
 
 def main():
     module = AnsibleModule(
         argument_spec={
-            "state": {"type": "str", "required": True, "choices": ["staged", "committed", "given_up", "absent"]},
+            "state": {"type": "str", "required": True,
+                      "choices": ["staged", "noted", "committed", "given_up", "absent"]},
             "tokens": {"type": "list", "elements": "str", "default": []},
             "trial": {"type": "bool", "default": True},
             "panic_seconds": {"type": "int", "default": 30},
@@ -164,16 +175,22 @@ def main():
             phase, changed = run_staged(module, loader, now)
         elif state == "committed":
             phase, changed = run_committed(module, loader, now)
+        elif state == "noted":
+            phase, changed, after = "staged" if now.staged else "settled", False, before
+            if now.staged and not module.check_mode:
+                proof.note(loader.kernel(), loader.initrds(), loader.root())
         elif state == "given_up":
             phase, changed, after = "settled", now.staged is not None, before
             if changed and not module.check_mode:
                 loader.give_up()
+                proof.forget()
         else:
             changed = bool(now.configured or loader.retired() or now.staged)
             phase = "settled" if now.effective else "pending"
             if changed and not module.check_mode:
                 loader.remove()
-    except (BootloaderError, BoxIOError, ValueError) as error:
+                proof.forget()
+    except (BootloaderError, BoxIOError, OSError, ValueError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(
         changed=changed,

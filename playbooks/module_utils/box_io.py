@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 
+from ansible.module_utils.tunecheck import safe_files
+
 __all__ = ["BoxIOError", "read_text", "remove", "write_text"]
 
 
@@ -13,10 +15,10 @@ class BoxIOError(Exception):
 
 
 def read_text(path: str, default: str = "") -> str:
-    """The file's text, or ``default`` where there is none."""
+    """The file's text, or ``default`` where there is none. OSError where it is no regular file, or larger than 16 MiB:
+    no FIFO is waited for."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as handle:
-            return handle.read()
+        return safe_files.read(path).decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         return default
 

@@ -12,7 +12,8 @@ import json
 import os
 import re
 
-from ansible.module_utils.box_io import read_text
+from ansible.module_utils import processes
+from ansible.module_utils.tunecheck import safe_files
 
 __all__ = ["UNIT", "Container", "active_units", "judge", "refusal", "reload", "running"]
 
@@ -79,12 +80,15 @@ def _named(containers):
 
 
 def running(proc="/proc"):
-    """The box's running containers, also of users: who watches over each (conmon, containerd-shim) names its bundle."""
+    """The box's running containers: who watches over each (conmon, containerd-shim) names its bundle. Only root's: the
+    unit of a user's container lists no devices at all (loading such a list takes CAP_SYS_ADMIN; runc and crun leave it
+    out without root), so a daemon-reload takes nothing away, and what a user's process names as its bundle is a path
+    that the user chose."""
     found = {}
     for bundle, runtime, name in _bundles(proc):
         try:
-            config = json.loads(read_text(os.path.join(bundle, "config.json"), "null"))
-        except ValueError:
+            config = json.loads(safe_files.read_beneath(bundle, "config.json"))
+        except (OSError, ValueError, RecursionError):
             config = None
         identity = (_ID.findall(bundle) or [bundle])[-1]
         how = judge(config, runtime, lambda number: os.path.exists("/dev/char/" + number))
@@ -111,19 +115,22 @@ def reload(module, stopped=""):
 
 
 def _bundles(proc):
-    for comm in glob.glob(proc + "/[0-9]*/comm"):
-        folder = os.path.dirname(comm)
+    for folder in glob.glob(proc + "/[0-9]*"):
+        pid = os.path.basename(folder)
+        name = processes.program(pid, proc)
+        if not (name == "conmon" or name.startswith("containerd-shim")) or not processes.of_root(pid, proc):
+            continue
         try:
-            name = read_text(comm).strip()
             if name == "conmon":
-                words = read_text(folder + "/cmdline").split("\0")
+                words = processes.read(pid, "cmdline", proc).split("\0")
                 if "-b" in words:
                     yield _after(words, "-b"), os.path.basename(_after(words, "-r")), _after(words, "-n")
-            elif name == "containerd-shim":    # the kernel keeps 15 characters of containerd-shim-runc-v2
-                # Its folder is its bundle; a pod's further containers lie beside it.
-                for pid in glob.glob(os.path.dirname(os.readlink(folder + "/cwd")) + "/*/init.pid"):
-                    if os.path.isdir("%s/%s" % (proc, read_text(pid).strip() or "none")):
-                        yield os.path.dirname(pid), "runc", ""
+                continue
+            # Its folder is its bundle; a pod's further containers lie beside it.
+            for place in glob.glob(os.path.dirname(os.readlink(folder + "/cwd")) + "/*/init.pid"):
+                first = safe_files.read_beneath(os.path.dirname(place), "init.pid", 64).decode("ascii", "replace")
+                if os.path.isdir("%s/%s" % (proc, first.strip() or "none")):
+                    yield os.path.dirname(place), "runc", ""
         except (OSError, IndexError):
             continue    # gone meanwhile
 
@@ -133,12 +140,13 @@ def _after(words, option):
 
 
 def _holders(proc):
-    """Ids of containers whose processes hold a GPU's device file open."""
+    """Ids of containers whose processes hold a GPU's device file open; none that a user may have made up."""
     found = set()
     for link in glob.glob(proc + "/[0-9]*/fd/*"):
         try:
             if os.readlink(link).startswith("/dev/nvidia"):
-                found.update(_ID.findall(read_text("%s/%s/cgroup" % (proc, link.split("/")[-3])))[-1:])
+                path = processes.cgroup(link.split("/")[-3], proc)
+                found.update([] if processes.delegated(path) else _ID.findall(path)[-1:])
         except OSError:
             continue
     return found

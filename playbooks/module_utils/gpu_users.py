@@ -6,13 +6,13 @@ import glob
 import os
 from typing import NamedTuple
 
-from ansible.module_utils.box_io import read_text
+from ansible.module_utils import processes
 
 __all__ = ["SERVING_UNIT", "User", "gpu_users", "serving"]
 
 SERVING_UNIT = "tunecheck-inference.service"
 #: Keeps the driver loaded and holds the device files open on every healthy box.
-HARMLESS = {"nvidia-persiste"}
+HARMLESS = {"nvidia-persistenced"}
 
 
 class User(NamedTuple):
@@ -32,9 +32,12 @@ def gpu_users():
             continue    # gone meanwhile
         if target.startswith("/dev/nvidia") and target[len("/dev/nvidia"):].isdigit():
             pid = link.split("/")[2]
-            name = read_text("/proc/%s/comm" % pid).strip()
-            if name not in HARMLESS:
-                found[pid] = User("%s (pid %s)" % (name, pid), SERVING_UNIT in read_text("/proc/%s/cgroup" % pid))
+            path = processes.cgroup(pid)
+            # Not by the name that it gives itself, and not what a user started: that one is his.
+            if processes.program(pid) in HARMLESS and "user.slice" not in path.split("/"):
+                continue
+            name = processes.read(pid, "comm").strip()
+            found[pid] = User("%s (pid %s)" % (name, pid), processes.in_unit(path, SERVING_UNIT))
     return [found[pid] for pid in sorted(found, key=int)]
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import time
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible.module_utils.bootloader import proof
 
 BASE = ["root=/dev/vda", "ro", "console=ttyS0"]
 MARK = "tunecheck.trial="
@@ -18,9 +22,11 @@ def kernel_cmdline(load_module: Any) -> ModuleType:
 
 def situation(module: ModuleType, monkeypatch: pytest.MonkeyPatch, tokens: list[str], *, running: list[str],
               configured: list[str], generated: list[str], retired: list[str] | None = None,
-              staged: Any = None) -> Any:
+              staged: Any = None, unproven: str = "") -> Any:
     loader = SimpleNamespace(configured=lambda: configured, generated=lambda: generated,
-                             retired=lambda: retired or [], staged=lambda: staged)
+                             retired=lambda: retired or [], staged=lambda: staged, kernel=lambda: "/vmlinuz",
+                             initrds=list, root=lambda: "")
+    monkeypatch.setattr(module.proof, "unproven", lambda *_: unproven)
     monkeypatch.setattr(module, "read_text", lambda path: " ".join(running))
     return module.Situation(loader, tokens)
 
@@ -96,3 +102,66 @@ def test_trial_ids_differ_by_what_is_dropped(kernel_cmdline: ModuleType, monkeyp
     one = situation(kernel_cmdline, monkeypatch, ["a"], running=BASE, configured=[], generated=BASE)
     two = situation(kernel_cmdline, monkeypatch, ["a"], running=BASE, configured=["b"], generated=BASE)
     assert one.trial_id != two.trial_id
+
+
+@pytest.fixture()
+def boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A /boot with a kernel and an initrd, both of an hour before this boot began."""
+    monkeypatch.setattr(proof, "MEMORY", str(tmp_path / "trial-boot.json"))
+    for name in ("vmlinuz-6.12.1", "initrd.img-6.12.1", "vmlinuz-6.12.2", "initrd.img-6.12.2"):
+        (tmp_path / name).write_text(name)
+    began = time.time() + 3600
+
+    def unproven(release: str = "6.12.1", running: str = "6.12.1", booted: float = began) -> str:
+        return str(proof.unproven(f"/vmlinuz-{release}", [f"/initrd.img-{release}"], str(tmp_path), running, booted))
+
+    return SimpleNamespace(
+        folder=tmp_path, unproven=unproven, before_the_files=time.time() - 3600,
+        note=lambda: proof.note("/vmlinuz-6.12.1", ["/initrd.img-6.12.1"], str(tmp_path)))
+
+
+def test_this_boot_proves_the_files_that_it_ran(boot: SimpleNamespace) -> None:
+    assert boot.unproven() == ""
+    said = boot.unproven("6.12.2")
+    assert said.startswith("the default entry would boot kernel 6.12.2, and this boot proves 6.12.1")
+
+
+def test_a_file_that_was_written_since_is_proven_by_its_sum_alone(boot: SimpleNamespace) -> None:
+    assert "vmlinuz-6.12.1 was written since this boot began" in boot.unproven(booted=boot.before_the_files)
+    boot.note()
+    assert boot.unproven(booted=boot.before_the_files) == "", "the same content, only touched"
+    (boot.folder / "initrd.img-6.12.1").write_text("another")
+    assert "initrd.img-6.12.1 was written since this boot began, so no boot has proven it" in boot.unproven(
+        booted=boot.before_the_files)
+    # An older time stamp does not hide it: the change time cannot be set.
+    os.utime(boot.folder / "initrd.img-6.12.1", (0, 0))
+    assert "was written since" in boot.unproven(booted=boot.before_the_files)
+    proof.forget()
+    assert "was written since" in boot.unproven(booted=boot.before_the_files)
+
+
+def test_a_file_that_is_not_found_proves_nothing(boot: SimpleNamespace) -> None:
+    (boot.folder / "initrd.img-6.12.1").unlink()
+    assert "/initrd.img-6.12.1 that the default entry boots was not found" in boot.unproven()
+    assert "the file of the kernel that the default entry boots was not found" in proof.unproven("", [], "", "6", 1.0)
+
+
+def test_a_kernel_installed_meanwhile_gets_a_trial_of_its_own(
+        kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    running = [*BASE, "pci=noacs", MARK + "x"]
+    now = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=running, configured=[], generated=BASE,
+                    unproven="the default entry would boot kernel 6.12.2")
+    assert kernel_cmdline.decide(now, trial=True) == ("staged", "stage")
+    assert kernel_cmdline.decide(now, trial=False) == ("pending", "commit"), "box_spec.boot.trial: false, knowingly"
+
+    class FailedError(Exception):
+        pass
+
+    def fail_json(msg: str) -> None:
+        raise FailedError(msg)
+
+    written: list[str] = []
+    loader = SimpleNamespace(commit=lambda *_: written.append("commit"))
+    with pytest.raises(FailedError, match=r"would boot kernel 6\.12\.2\. Nothing was committed"):
+        kernel_cmdline.run_committed(SimpleNamespace(fail_json=fail_json, check_mode=False), loader, now)
+    assert not written

@@ -16,9 +16,10 @@ _FLAGS = ["--disable-background-networking", "--disable-component-update", "--di
           "--disable-gpu", "--disable-quic", "--no-sandbox"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """One Chromium with a profile of its own; it ends with the session."""
+    """One Chromium with a profile of its own. It ends with its file's tests: Playwright's loop would be in the way of
+    those that come after them in the same process and run a loop of their own."""
     playwright = pytest.importorskip("playwright.sync_api", reason="the Python package playwright is not installed")
     chromium = shutil.which("chromium")
     if chromium is None or chromium.startswith("/snap/"):       # as a snap it cannot read the tests' files

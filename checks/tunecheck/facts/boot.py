@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from ..formats import bls, grub
+from ..formats.bounds import release_of
 from ..formats.cmdline import tokenize
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known, parsed, text
@@ -21,7 +22,7 @@ _DROPINS = "/etc/default/grub.d"
 _ENTRIES = ("/boot/loader/entries", "/efi/loader/entries", "/boot/efi/loader/entries")
 _KERNEL_CMDLINE = "/etc/kernel/cmdline"
 _LOADER_INFO = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
-_ASSIGNS = re.compile(r"^\s*GRUB_CMDLINE_LINUX_DEFAULT=(.*)$", re.MULTILINE)
+_ASSIGNS = re.compile(r"^[ \t]*GRUB_CMDLINE_LINUX_DEFAULT=(.*)$", re.MULTILINE)
 _KEEPS = re.compile(r"\$\{?GRUB_CMDLINE_LINUX_DEFAULT\b")
 
 
@@ -48,13 +49,13 @@ def boot(host: Host, release: str) -> Boot:
     if not cfg.missing and not _by_systemd_boot(host):
         entry = _grub_default(host, cfg)
         return Boot(_dropin(host), parsed(entry, lambda found: found.tokens), _overwriters(host), waits,
-                    parsed(entry, lambda found: bls.release(found.kernel)))
+                    parsed(entry, lambda found: release_of(bls.release(found.kernel))))
     chosen = _bls_entry(host, release)
     if chosen is not None:
         content, tokens = chosen
         line = text(host, _KERNEL_CMDLINE)
         return Boot(tokens if line.missing else parsed(line, _tokens), tokens, (), waits,
-                    parsed(content, lambda found: bls.release(bls.kernel(found))))
+                    parsed(content, lambda found: release_of(bls.release(bls.kernel(found)))))
     nothing: Fact[tuple[str, ...]] = absent(f"{grub.GRUB_CFG}, {', '.join(_ENTRIES)}", "no boot loader found")
     return Boot(nothing, nothing, (), waits, absent(nothing.source, nothing.reason or ""))
 

@@ -20,6 +20,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from ..formats.bounds import MOST_ITEMS
 from .fact import Fact
 from .hints import hints
 
@@ -110,6 +111,10 @@ def _same(value: Any) -> Any:
 
 def _wrong(data: Any, expected: str) -> ValueError:
     return ValueError(f"expected {expected}, found {'nothing' if data is None else repr(str(data)[:60])}")
+
+
+def _too_many(data: Any) -> ValueError:
+    return ValueError(f"{len(data)} items; tunecheck takes at most {MOST_ITEMS}")
 
 
 def _plain(kind: type, word: str) -> _Shape:
@@ -203,6 +208,8 @@ def _many(item: _Shape, make: Any, ordered: bool) -> _Shape:
     def decoded(data: Any) -> Any:
         if type(data) is not list:
             raise _wrong(data, "a list")
+        if len(data) > MOST_ITEMS:
+            raise _too_many(data)
         if raw is not None:
             if not data or set(map(type, data)) <= {raw}:
                 return make(data)
@@ -234,6 +241,8 @@ def _mapping(key: _Shape, item: _Shape) -> _Shape:
     def decoded(data: Any) -> Any:
         if type(data) is not dict:
             raise _wrong(data, "an object")
+        if len(data) > MOST_ITEMS:
+            raise _too_many(data)
         if out is _same:
             return data
         if raw is not None:
@@ -249,6 +258,8 @@ def _mapping(key: _Shape, item: _Shape) -> _Shape:
 def _listed(data: Any) -> list[Any]:
     if type(data) is not list:
         raise _wrong(data, "a list of pairs")
+    if len(data) > MOST_ITEMS:
+        raise _too_many(data)
     return data
 
 

@@ -10,7 +10,7 @@ from .fact import Fact, parsed, text
 
 __all__ = ["Driver", "driver"]
 
-_BANNER = re.compile(r"^NVRM version:\s*(.*?)\s+(\d+\.\d+(?:\.\d+)?)\b", re.MULTILINE)
+_BANNER = re.compile(r"^NVRM version:[ \t]*(.*?)[ \t]+(\d+\.\d+(?:\.\d+)?)\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)

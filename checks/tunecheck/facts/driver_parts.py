@@ -87,10 +87,10 @@ def _named(host: Host, release: str, name: str) -> Fact[ModuleFile]:
         done = host.run(argv, 5.0)
     except Unreadable as error:
         return absent(source, _without_modinfo(host) if error.reason == "not present" else error.reason)
-    version = re.search(rf"^version:\s*({_VERSION})\s*$", done.stdout, re.MULTILINE)
+    version = re.search(rf"^version:[ \t]*({_VERSION})[ \t]*$", done.stdout, re.MULTILINE)
     if version is None:
         return absent(source, "not present" if "not found" in done.stderr else "not understood: no version line")
-    licence = re.search(r"^license:\s*(.*)$", done.stdout, re.MULTILINE)
+    licence = re.search(r"^license:[ \t]*(.*)$", done.stdout, re.MULTILINE)
     signer = re.search(r"^signer:[ \t]*(\S.*)$", done.stdout, re.MULTILINE)
     return known(ModuleFile(version[1], "open" if licence and "MIT" in licence[1] else "proprietary",
                             signer[1].strip()[:200] if signer else ""), source)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ..host import Host, Unreadable
+from ..host.base import SILENT
 
 __all__ = ["Fact", "absent", "known", "parsed", "text"]
 
@@ -29,7 +30,12 @@ class Fact(Generic[T]):
     @property
     def missing(self) -> bool:
         """The thing itself does not exist on this host, which is an answer; every other reason is none."""
-        return self.reason == "not present"
+        return self.reason in ("not present", SILENT)
+
+    @property
+    def silent(self) -> bool:
+        """The same, told by nothing but that a text does not name it: a line that was lost looks like this, too."""
+        return self.reason == SILENT
 
     def why(self) -> str:
         """``/proc/cmdline: no permission``: for a message about an absent fact."""

@@ -6,8 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..formats.bounds import host_name, release_of
 from ..formats.cmdline import tokenize
 from ..host import Host, Unreadable
+from ..host.base import doubt
 from ..host.early import DMESG
 from .fact import Fact, absent, known, parsed, text
 
@@ -30,9 +32,9 @@ _KEYS = {"AMD-Vi": "amd_iommu", "DMAR": "intel_iommu"}
 
 @dataclass(frozen=True)
 class KernelLog:
-    """``complete``: the log reaches back to the first line. ``rejected`` maps a parameter as it would stand on the
-    command line (``pci=noacs``, or a bare name) to the line that rejects it. ``events``: everything else in it;
-    ``boot``: what it says once, of processors and firmware."""
+    """``complete``: the log covers the boot from its first line to the time of reading. ``rejected`` maps a parameter
+    as it would stand on the command line (``pci=noacs``, or a bare name) to the line that rejects it. ``events``:
+    everything else in it; ``boot``: what it says once, of processors and firmware."""
 
     complete: bool
     rejected: dict[str, str]
@@ -59,7 +61,8 @@ class Kernel:
 def identity(host: Host) -> tuple[Fact[str], Fact[str], Fact[str]]:
     """Host name, kernel release, boot id."""
     folder = "/proc/sys/kernel"
-    return (text(host, f"{folder}/hostname"), text(host, f"{folder}/osrelease"), text(host, f"{folder}/random/boot_id"))
+    return (parsed(text(host, f"{folder}/hostname"), host_name), parsed(text(host, f"{folder}/osrelease"), release_of),
+            text(host, f"{folder}/random/boot_id"))
 
 
 def kernel(host: Host) -> Kernel:
@@ -98,16 +101,18 @@ def _log_from(host: Host, argv: tuple[str, ...]) -> Fact[KernelLog]:
     except Unreadable as error:
         return absent(source, error.reason)
     if done.returncode != 0 or not done.stdout.strip():
-        refused = not done.stderr or re.search(r"not permitted|permission", done.stderr, re.IGNORECASE)
-        return absent(source, "no permission" if refused else done.stderr.strip().splitlines()[0])
+        said = done.stderr.strip()
+        refused = not done.stderr or re.search(r"not permitted|permission", said, re.IGNORECASE)
+        return absent(source, "no permission" if refused else said.splitlines()[0][:200] if said else
+                      f"failed with exit code {done.returncode} and no message")
     # Not for `tunecheck topo`, which reads no log: its start-up must not pay for the patterns.
     from ..formats import boot_log
     from ..formats.kernel_log import parse
     from ..formats.log_lines import without_middle
 
     log = without_middle(done.stdout)
-    events = parse(log)
-    return known(KernelLog(events.start, rejected(log), events, boot_log.parse(log)), source)
+    events = parse(log, doubt(host, argv[0]))
+    return known(KernelLog(events.complete, rejected(log), events, boot_log.parse(log)), source)
 
 
 def rejected(log: str) -> dict[str, str]:

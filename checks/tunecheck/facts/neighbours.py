@@ -36,6 +36,9 @@ def neighbours(host: Host, topology: Topology) -> Fact[tuple[Neighbour, ...]]:
         kind = _kind((text(host, f"{pci.DEVICES}/{bdf}/class").value or "").lower().removeprefix("0x")[:4])
         if kind:
             device = pci.device(host, bdf)
+            if device.chain.value is None and kind == "NVMe":
+                return absent(device.chain.source, f"where {bdf} (NVMe) is in the tree is not known: "
+                              f"{device.chain.reason}")
             shared = [port for port in device.path[:-1] if port in topology.bridges]
             if shared:
                 found.append(Neighbour(device, kind, shared[-1]))

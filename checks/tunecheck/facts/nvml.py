@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..formats.bounds import MOST_GPUS, few
 from ..formats.pci import BDF
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known
@@ -89,8 +90,11 @@ def nvml(host: Host, wanted: bool, seconds: float = 10.0) -> Fact[Nvml]:
 
 
 def _decoded(document: Mapping[str, Any]) -> Nvml:
+    few("GPUs", len(document["gpus"]), MOST_GPUS)
     gpus = tuple(Gpu(_bdf(gpu["bdf"]), int(gpu["index"]), dict(gpu["values"]), _texts(gpu["errors"]))
                  for gpu in document["gpus"])
+    if len({gpu.bdf for gpu in gpus}) < len(gpus):
+        raise ValueError("a GPU is listed twice")
     pairs = {(_bdf(pair["a"]), _bdf(pair["b"])): {str(key): int(value) for key, value in pair["values"].items()}
              for pair in document["pairs"]}
     errors = {(pair["a"], pair["b"]): _texts(pair["errors"]) for pair in document["pairs"] if pair.get("errors")}

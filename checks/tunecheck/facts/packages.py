@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from functools import cached_property
 
 from ..formats import packages as formats
+from ..formats.bounds import MOST_GLOBS, few
 from ..formats.packages import Package
 from ..host import Host, Unreadable
 from ..host.early import DPKG, DPKG_BOX
-from .fact import Fact, absent, known, text
+from .fact import Fact, absent, known, parsed, text
 
 __all__ = ["ENGINES", "TOOLKIT", "Packages", "packages"]
 
@@ -55,13 +56,19 @@ class Packages:
 
     def pinned(self, package: Package) -> bool:
         """Held, or pinned in apt's preferences. 500 is what any version of a source has: a pin above it wins."""
-        return package.held or any(priority > 500 and any(
-            fnmatchcase(package.name, glob) for glob in names.split()[:50] if glob.count("*") < 5)
-            for names, _, priority in self.pins)
+        return package.held or self._pinned.match(package.name)
 
     def left_alone(self, package: Package) -> bool:
         """By unattended-upgrades."""
-        return any(formats.spares(pattern, package.name) for pattern in self.spared)
+        return self._spared.mean(package.name)
+
+    @cached_property
+    def _pinned(self) -> formats.Globs:
+        return formats.Globs(glob for names, _, priority in self.pins if priority > 500 for glob in names.split())
+
+    @cached_property
+    def _spared(self) -> formats.Spared:
+        return formats.Spared(self.spared)
 
 
 def packages(host: Host, wanted: bool) -> Packages:
@@ -69,12 +76,12 @@ def packages(host: Host, wanted: bool) -> Packages:
     others = _others(host)
     if not wanted:
         return Packages("", absent("packages", "not asked for"), (), None, (), others)
-    found = _listed(host, DPKG)
-    if found.value is not None and (listed := formats.dpkg(found.value)):
-        return _apt(host, known(listed, "dpkg-query"), others)
-    listing = _listed(host, _RPM)
-    if listing.value is not None:
-        return Packages("rpm", known(formats.rpm(listing.value, _locks(host)), "rpm -qa"), (), None, (), others)
+    found = parsed(_listed(host, DPKG), formats.dpkg)
+    if found.value:
+        return _apt(host, found, others)
+    listing = parsed(_listed(host, _RPM), lambda text: formats.rpm(text, _locks(host)))
+    if listing.known:
+        return Packages("rpm", known(listing.value or (), "rpm -qa"), (), None, (), others)
     unread = next((fact for fact in (found, listing) if fact.reason not in (None, "not present")), None)
     if unread is not None:
         return Packages("", absent(unread.source, unread.reason or ""), (), None, (), others)
@@ -83,12 +90,12 @@ def packages(host: Host, wanted: bool) -> Packages:
 
 
 def _others(host: Host) -> Fact[tuple[Package, ...]]:
-    found = _listed(host, DPKG_BOX, " of engines and kernels")
-    if found.value is not None and (listed := formats.dpkg(found.value)):
-        return known(listed, found.source)
-    listing = _listed(host, _RPM_BOX)
-    if listing.value is not None:
-        return known(formats.rpm(listing.value, _locks(host)), "rpm -qa")
+    found = parsed(_listed(host, DPKG_BOX, " of engines and kernels"), formats.dpkg)
+    if found.value:
+        return found
+    listing = parsed(_listed(host, _RPM_BOX), lambda text: formats.rpm(text, _locks(host)))
+    if listing.known:
+        return known(listing.value or (), "rpm -qa")
     if found.known:
         return known((), found.source)
     unread = next((fact for fact in (found, listing) if not fact.missing), None)
@@ -116,7 +123,11 @@ def _listed(host: Host, argv: tuple[str, ...], what: str = "") -> Fact[str]:
 def _apt(host: Host, listed: Fact[tuple[Package, ...]], others: Fact[tuple[Package, ...]]) -> Packages:
     pins = tuple(pin for content in _texts(host, "/etc/apt/preferences.d", "", ".pref") for pin in
                  formats.apt_pins(content))
-    unattended, spared = formats.apt_settings("\n".join(_texts(host, "/etc/apt/apt.conf.d")))
+    try:
+        few("globs in apt's pins", sum(len(globs.split()) for globs, _, _ in pins), MOST_GLOBS)
+        unattended, spared = formats.apt_settings("\n".join(_texts(host, "/etc/apt/apt.conf.d")))
+    except ValueError as error:
+        return Packages("dpkg", absent("/etc/apt", f"not understood: {error}"), (), None, (), others)
     return Packages("dpkg", listed, pins, unattended, tuple(spared), others)
 
 

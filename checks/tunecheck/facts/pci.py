@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from ..formats.bounds import MOST_GPUS, MOST_PCI, NAMES, few
 from ..formats.pci import BDF, Acs, acs, bdf_key, config_gone
 from ..formats.pcie_cap import Express, express
 from ..formats.topology import Chain, chain
@@ -28,7 +29,7 @@ _DISPLAYS_ALL = ("03", "12")
 _HOLDERS = frozenset({"nvidia", "nouveau", "nova_core", "NovaCore", "nvidiafb", "vfio-pci", "pci-stub", "pciback"})
 _HEADER_TYPE = 0x0E
 
-_MODEL = re.compile(r"^Model:\s*(\S.*)$", re.MULTILINE)
+_MODEL = re.compile(r"^Model:[ \t]*(\S.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,12 @@ def addresses(host: Host, wanted: Collection[str]) -> Fact[tuple[str, ...]]:
         names = [name for name in host.list(DEVICES) if BDF.match(name)]
     except Unreadable as error:
         return absent(DEVICES, error.reason)
-    found = [name for name in sorted(names, key=bdf_key) if _is_accelerator(host, name, wanted)]
+    try:
+        few("PCI devices", len(names), MOST_PCI)
+        found = [name for name in sorted(set(names), key=bdf_key) if _is_accelerator(host, name, wanted)]
+        few("accelerators", len(found), MOST_GPUS)
+    except ValueError as error:
+        return absent(DEVICES, f"not understood: {error}")
     return known(tuple(found), DEVICES)
 
 
@@ -86,6 +92,8 @@ def of_nvidia(host: Host, wanted: Collection[str] = ()) -> tuple[str, ...] | Non
         names = [name for name in host.list(DEVICES) if BDF.match(name)]
     except Unreadable:
         return None
+    if len(names) > MOST_PCI:
+        return None
     return tuple(name for name in sorted(names, key=bdf_key)
                  if _hex(host, name, "vendor") in (_NVIDIA, "") or _ids(host, name) in wanted)
 
@@ -93,7 +101,7 @@ def of_nvidia(host: Host, wanted: Collection[str] = ()) -> tuple[str, ...] | Non
 def of_the_driver(host: Host) -> tuple[str, ...]:
     """The GPUs that NVIDIA's driver lists itself; empty where it does not say."""
     try:
-        return tuple(sorted((name for name in host.list(_DRIVERS_OWN) if BDF.match(name)), key=bdf_key))
+        return tuple(sorted((name for name in host.list(_DRIVERS_OWN)[:MOST_PCI] if BDF.match(name)), key=bdf_key))
     except Unreadable:
         return ()
 
@@ -110,6 +118,8 @@ def unidentified(host: Host, wanted: Collection[str]) -> tuple[Fact[str], ...]:
     try:
         names = [name for name in host.list(DEVICES) if BDF.match(name)]
     except Unreadable:
+        return ()
+    if len(names) > MOST_PCI:       # said where the accelerators are looked for
         return ()
     return tuple(fact for name in sorted(names, key=bdf_key) if (fact := _unread(host, name, wanted)) is not None)
 
@@ -131,7 +141,7 @@ def _unread(host: Host, bdf: str, wanted: Collection[str]) -> Fact[str] | None:
 
 def _is_bridge(host: Host, bdf: str) -> bool:
     """By the header type in its configuration space."""
-    found = read_config(host, bdf)
+    found = read_config(host, bdf).bytes
     return found.value is not None and len(found.value) > _HEADER_TYPE and found.value[_HEADER_TYPE] & 0x7F == 1
 
 
@@ -160,7 +170,7 @@ def display_name(host: Host, target: Device) -> str:
     """What to call an accelerator: the driver's model name, a known board, else its ids."""
     if target.driver.value == "nvidia":
         model = _MODEL.search(text(host, f"/proc/driver/nvidia/gpus/{target.bdf}/information").value or "")
-        if model:
+        if model and NAMES["GPU"].fullmatch(model.group(1).strip()):
             return model.group(1).strip()
     # Imported where it is needed: reading the boards' data takes some milliseconds.
     from ..spec.boards import board

@@ -8,11 +8,12 @@ from typing import TypeVar
 
 from ..formats.aer_counters import FILES, parse_counters
 from ..formats.aer_status import latched
-from ..formats.pci import ConfigUnreadable
+from ..formats.pci import ConfigUnreadable, NotGiven
 from ..host import Host, Unreadable
+from ..host.base import doubt
 from .fact import Fact, absent, known, parsed, text
 
-__all__ = ["Counters", "counters", "from_config", "read_config"]
+__all__ = ["Config", "Counters", "counters", "from_config", "read_config"]
 
 _DEVICES = "/sys/bus/pci/devices"
 _T = TypeVar("_T")
@@ -29,23 +30,36 @@ class Counters:
     latched: Fact[tuple[str, ...]] | None = None
 
 
-def read_config(host: Host, bdf: str) -> Fact[bytes]:
-    """A device's configuration space: 4096 bytes with root, 64 without."""
+@dataclass(frozen=True)
+class Config:
+    """A device's configuration space: 4096 bytes with root, 64 without. ``gap`` tells why a part of it ("acs",
+    "express", "aer") was not given."""
+
+    bytes: Fact[bytes]
+    gap: Callable[[str], str]
+
+
+def read_config(host: Host, bdf: str) -> Config:
+    """Read it, and what whoever gives it says is missing."""
     source = f"{_DEVICES}/{bdf}/config"
     try:
-        return known(host.read_bytes(source), source)
+        content = known(host.read_bytes(source), source)
     except Unreadable as error:
-        return absent(source, error.reason)
+        content = absent(source, error.reason)
+    return Config(content, lambda part: doubt(host, f"{source} {part}"))
 
 
-def from_config(config: Fact[bytes], parse: Callable[[bytes], _T]) -> Fact[_T]:
+def from_config(config: Config, parse: Callable[[bytes], _T]) -> Fact[_T]:
     """One part of it. What the bytes do not reach is absent, with the parser's reason."""
-    if config.value is None:
-        return absent(config.source, config.reason or "")
+    found = config.bytes
+    if found.value is None:
+        return absent(found.source, found.reason or "")
     try:
-        return known(parse(config.value), config.source)
+        return known(parse(found.value), found.source)
+    except NotGiven as error:
+        return absent(found.source, config.gap(error.part) or str(error))
     except ConfigUnreadable as error:
-        return absent(config.source, str(error))
+        return absent(found.source, str(error))
 
 
 def counters(host: Host, bdfs: Iterable[str]) -> dict[str, Counters]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
+from .. import safe_files
 from ..errors import UsageError
 from ..spec.frozen import Frozen
 from .registry import ENTRIES, flatten_entries
@@ -65,12 +65,9 @@ def pins(snapshot: Snapshot, frozen: Frozen | None) -> Pins:
 def load(path: str) -> Pins:
     """Read a lock file. UsageError says what is wrong with it."""
     try:
-        with Path(path).open("rb") as stream:
-            content = stream.read(_MAX + 1)
+        content = safe_files.read(path, _MAX)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    if len(content) > _MAX:
-        raise UsageError(f"{path}: larger than {_MAX >> 20} MiB; no lock file of tunecheck is")
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):

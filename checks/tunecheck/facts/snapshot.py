@@ -22,7 +22,9 @@ from .modules import Module, modules, registry_dwords
 from .neighbours import Neighbour, neighbours
 from .nvml import Nvml, nvml
 from .p2p import P2p, p2p
+from .past import NOT_ASKED, Past, past
 from .pcie import Counters, counters
+from .posted import NOTHING, Posted, posted
 from .receipt import Receipt, receipt
 from .topo_text import TopoText, topo_text
 from .topology import Topology, topology
@@ -85,7 +87,8 @@ _NO_DMI: Fact[str] = Fact(None, "/sys/class/dmi/id", "not recorded")
 @dataclass(frozen=True)
 class Snapshot:
     """What a host says at one time. ``host`` is None where only the topology was asked for;
-    ``guest``: the hypervisor, "" on bare metal."""
+    ``guest``: the hypervisor, "" on bare metal; ``past``: what happened before this boot, where that was asked for;
+    ``posted``: what an import tells beside a machine's files."""
 
     hostname: Fact[str]
     boot_id: Fact[str]
@@ -96,11 +99,14 @@ class Snapshot:
     receipt: Fact[Receipt]
     host: HostFacts | None
     guest: Fact[str] = _NO_DMI
+    past: Fact[Past] = NOT_ASKED
+    posted: Posted = NOTHING
 
 
-def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = True) -> Snapshot:
-    """Read the topology and NVML, with ``with_text`` also nvidia-smi's table, with ``with_host`` everything else.
-    Without a spec the accelerators are NVIDIA's."""
+def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = True,
+           with_past: bool = False) -> Snapshot:
+    """Read the topology and NVML, with ``with_text`` also nvidia-smi's table, with ``with_host`` everything else, with
+    ``with_past`` also the journal of earlier boots. Without a spec the accelerators are NVIDIA's."""
     early.start(host, with_text, with_host)
     wanted = spec.accelerators.pci_ids if spec else ()
     found = topology(host, wanted)
@@ -119,6 +125,8 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
         host=later,
         guest=guest_of(host, later.identity.value.hypervisor if later and later.identity.value else None,
                        later.kernel.log.value.boot.hypervisor if later and later.kernel.log.value else ""),
+        past=past(host, boot_id.value or "") if with_past else NOT_ASKED,
+        posted=posted(host),
     )
 
 

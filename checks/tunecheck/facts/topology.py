@@ -39,7 +39,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A device whose ids cannot be read, ``why``, and its way up: it may be an accelerator."""
+    """A device whose ids cannot be read, ``why``, and its way from the root, itself last, empty where that is not
+    known: it may be an accelerator."""
 
     bdf: str
     why: str
@@ -112,15 +113,17 @@ def topology(host: Host, wanted: tuple[str, ...]) -> Topology:
     nodes = _numa_nodes(text(host, _NODES)) if devices else 1
     pairs = tuple(_pair(a, b, devices, nodes) for a, b in combinations(range(len(devices)), 2))
     listed = pci.of_nvidia(host, wanted)
+    there = set(listed or ())
     return Topology(found, tuple(pci.display_name(host, device) for device in devices), bridges, pairs, listed,
-                    tuple(bdf for bdf in pci.of_the_driver(host) if listed is not None and bdf not in listed),
+                    tuple(bdf for bdf in pci.of_the_driver(host) if listed is not None and bdf not in there),
                     doubt(host, pci.DEVICES), tuple(_candidate(host, fact) for fact in
                                                     pci.unidentified(host, wanted)))
 
 
 def _candidate(host: Host, fact: Fact[str]) -> Candidate:
     bdf = fact.source.split("/")[-2]
-    return Candidate(bdf, fact.why(), pci.device(host, bdf).path)
+    place = pci.device(host, bdf).chain.value
+    return Candidate(bdf, fact.why(), place.devices if place else ())
 
 
 def _pair(a: int, b: int, devices: tuple[pci.Device, ...], nodes: int) -> Pair:

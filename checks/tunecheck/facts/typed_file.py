@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
+from .. import safe_files
 from ..errors import UsageError
 from . import codec
 
@@ -20,19 +22,18 @@ def typed_text(schema: str, kind: Any, value: Any, **more: Any) -> str:
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
-def read_typed(path: str | Path, schema: str, kind: Any, again: str, regular: bool = False
-               ) -> tuple[Any, dict[str, Any]]:
-    """The value and the whole document. UsageError says why it is none; ``again``: how a good one is made. ``regular``:
-    nothing but a file on disk: opening a FIFO would wait for ever."""
-    if regular and Path(path).exists() and not Path(path).is_file():
-        raise UsageError(f"{path}: is no regular file; remove it, then {again}")
+def read_typed(path: str | Path, schema: str, kind: Any, again: str, ours: bool = False) -> tuple[Any, dict[str, Any]]:
+    """The value and the whole document. UsageError says why it is none; ``again``: how a good one is made. ``ours``: no
+    link, and nothing that others than root and who asks may have written."""
     try:
-        with open(path, "rb") as stream:
-            content = stream.read(_MAX_BYTES + 1)
+        # The plays hand a recipe in by standard input, so that nothing is written before it is judged.
+        content = sys.stdin.buffer.read(_MAX_BYTES) if str(path) == "/dev/stdin" and not ours else safe_files.read(
+            str(path), _MAX_BYTES, follow=not ours, ours=ours)
+    except safe_files.UnsafeFileError as error:
+        raise UsageError(f"{path}: is not to be trusted ({error.strerror}); remove it, then {again}" if ours else
+                         f"{path}: cannot be read ({error.strerror}); {again}") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror}); {again}") from None
-    if len(content) > _MAX_BYTES:
-        raise UsageError(f"{path}: larger than {_MAX_BYTES >> 20} MiB, which no {_word(schema)} is; {again}")
     try:
         document: Any = json.loads(content)
     except (ValueError, RecursionError):

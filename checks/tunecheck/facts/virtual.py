@@ -30,6 +30,8 @@ def guest_of(host: Host, flag: Fact[bool] | None, logged: str = "") -> Fact[str]
         return known("Hyper-V", product.source)
     if logged:
         return known(logged, "kernel log")
+    if told := getattr(host, "guest", ""):      # an import: its log, devices or lscpu
+        return known(str(told)[:60], "the import")
     if flag is not None and flag.value:
         return known("a hypervisor", flag.source)
     if vendor.known or product.known or (flag is not None and flag.known):

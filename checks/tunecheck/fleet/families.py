@@ -25,11 +25,14 @@ _BY_WORD = {
     "module": "driver", "driver": "driver", "unattended": "driver", "dkms": "driver", "secure": "driver",
     "nouveau": "driver", "registry": "driver", "persistence": "driver", "fabric": "driver", "hmm": "driver",
     "nccl": "runtime", "runtime": "runtime", "toolkit": "runtime", "cdi": "runtime", "xid": "errors", "aer": "errors",
-    "hung": "errors", "sxid": "errors", "p2p": "measured", "allreduce": "measured", "trial": "measured",
+    "earlier": "errors", "hung": "errors", "sxid": "errors",
+    "p2p": "measured", "allreduce": "measured", "trial": "measured",
     "measured": "measured", "host": "measured", "own": "measured", "dgx": "driver", "init": "cpu", "relaxed": "pcie",
+    "bench": "measured", "engine": "runtime", "cuda": "driver", "device": "driver",
 }
 #: Where the first word is another family's.
-_BY_ID = {"p2p-capability": "pcie", "link-errors": "errors", "gpu-fallen-off": "errors", "kernel-held": "driver",
+_BY_ID = {"p2p-capability": "pcie", "link-errors": "errors", "gpu-fallen-off": "errors", "gpu-start": "errors",
+          "kernel-panic": "errors", "kernel-held": "driver",
           "kernel-log-complete": "errors", "kernel-taint": "errors"}
 _RANK = {outcome: rank for rank, outcome in enumerate(OUTCOMES)}
 

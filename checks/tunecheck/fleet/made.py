@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import calendar
-import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
+from ..facts.stored import MAX_BYTES
+from ..formats.bounds import json_of
 from .model import Answer
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _made(content: bytes) -> tuple[Any, float | None]:
     """What it says of its time, and that in seconds since 1970; None where it is no time."""
     said: Any = None
     try:
-        said = json.loads(content).get("created")
+        said = json_of(content, MAX_BYTES).get("created")
         return said, float(calendar.timegm(time.strptime(said, "%Y-%m-%dT%H:%M:%SZ")))
     except (ValueError, AttributeError, TypeError, OverflowError, RecursionError):
         return said, None

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..rules.command import Command
+
 __all__ = ["Answer", "AuditHead", "Change", "Problem", "Seen", "Status"]
 
 #: ok: every collector answered. partial: some facts are unknown. unreachable, refused (authentication), timeout,
@@ -48,6 +50,7 @@ class Problem:
     remedy: str = ""
     tags: tuple[str, ...] = ()
     needs_reboot: bool = False
+    commands: tuple[Command, ...] = ()
 
     @property
     def subjects(self) -> tuple[str, ...]:

@@ -97,13 +97,13 @@ def push(content: bytes, to: Target, spool: Spool, say: Callable[[str], None],
             with _client(to) as client:
                 sent = _all(client, to, spool, until, say, sleep)
                 if not spooled and not sent.reason:     # full disk: this one chance
-                    _count(sent, *_one(client, to, content, until, sleep))
+                    _count(sent, *_one(client, to, content, until, sleep)[:2])
                 return sent
     except UsageError as error:
         say(str(error))
         sent = Sent(unkept=True)
         with _client(to) as client:
-            _count(sent, *_one(client, to, content, until, sleep))
+            _count(sent, *_one(client, to, content, until, sleep)[:2])
         return sent
 
 
@@ -127,8 +127,10 @@ def _all(client: httpx.Client, to: Target, spool: Spool, until: float, say: Call
             path.unlink(missing_ok=True)
             say(f"{path}: damaged, dropped")
             continue
-        status, said = _one(client, to, content, until, sleep)
+        status, said, nonce = _one(client, to, content, until, sleep)
         _count(sent, status, said)
+        if nonce:
+            spool.keep_nonce(nonce)
         if status == 200 or status in _NEVER:
             path.unlink(missing_ok=True)
         else:
@@ -148,17 +150,17 @@ def _count(sent: Sent, status: int, said: str) -> None:
 
 
 def _one(client: httpx.Client, to: Target, content: bytes, until: float, sleep: Callable[[float], None]
-         ) -> tuple[int, str]:
-    """The last status and what was said with it; 0 where nobody answered."""
+         ) -> tuple[int, str, str]:
+    """The last status, what was said with it, and the nonce for the next one; 0 where nobody answered."""
     import zstandard
 
     packed = zstandard.ZstdCompressor(level=9, write_checksum=True).compress(content)
-    status, said = 0, "no time was left"
+    status, said, nonce = 0, "no time was left", ""
     for number in range(to.tries):
         left = until - time.monotonic()
         if left <= 0:
             break
-        status, said, after = _ask(client, to.url, packed, min(_TRY, left))
+        status, said, nonce, after = _ask(client, to.url, packed, min(_TRY, left))
         if status not in _AGAIN:
             break
         wait = min(_FIRST_WAIT * 2 ** number, _LONGEST_WAIT)
@@ -167,11 +169,11 @@ def _one(client: httpx.Client, to: Target, content: bytes, until: float, sleep: 
         if number + 1 == to.tries or wait >= until - time.monotonic():
             break       # the next run of the timer
         sleep(wait)
-    return status, said
+    return status, said, nonce
 
 
-def _ask(client: httpx.Client, url: str, packed: bytes, seconds: float) -> tuple[int, str, float | None]:
-    """(status, sentence, Retry-After). Of the answer only the beginning is read, whatever it is."""
+def _ask(client: httpx.Client, url: str, packed: bytes, seconds: float) -> tuple[int, str, str, float | None]:
+    """(status, sentence, nonce, Retry-After). Of the answer only the beginning is read, whatever it is."""
     until = time.monotonic() + seconds
     try:
         with client.stream("POST", url, content=packed, timeout=seconds) as answer:
@@ -181,20 +183,24 @@ def _ask(client: httpx.Client, url: str, packed: bytes, seconds: float) -> tuple
                 if len(text) > _ANSWER or time.monotonic() > until:
                     break
             after = answer.headers.get("retry-after", "")
-            return answer.status_code, _sentence(bytes(text)), float(after) if re.fullmatch(r"\d{1,5}", after) else None
+            return (answer.status_code, *_sentence(bytes(text)),
+                    float(after) if re.fullmatch(r"\d{1,5}", after) else None)
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
-        return 0, f"no answer ({_printable(str(error) or type(error).__name__)})", None
+        return 0, f"no answer ({_printable(str(error) or type(error).__name__)})", "", None
 
 
-def _sentence(text: bytes) -> str:
+def _sentence(text: bytes) -> tuple[str, str]:
+    """What is said, and the nonce."""
     import json
+
+    nonce: object = ""
 
     try:
         found = json.loads(text)
-        said = found.get("error") or found.get("result") or ""
+        said, nonce = found.get("error") or found.get("result") or "", found.get("nonce")
     except (ValueError, AttributeError, RecursionError):
         said = "what answers there is no tunecheck ingest"
-    return _printable(str(said))
+    return _printable(str(said)), nonce if isinstance(nonce, str) else ""
 
 
 def _printable(text: str) -> str:

@@ -16,7 +16,8 @@ from ..facts.registry import Flat, entry_of, flatten, hardware, key
 from ..facts.stored import Stored, unpack
 from ..formats import secrets
 from ..rules import judge
-from ..rules.finding import Case, Finding
+from ..rules.command import limited
+from ..rules.finding import Case, Finding, Remedy
 from ..rules.from_log import only_cut
 from ..spec.frozen import Frozen
 from .families import outcomes
@@ -29,6 +30,8 @@ _NO_KEY = "no fleet key: a plain digest of it could be guessed"
 _NO_FAILURE = ("not in this snapshot", "not in it:", "not recorded", "not in the import", "left out of a",
                "its file's name holds no version", "no kernel module is kept here", _NO_KEY,
                "the log does not reach back", "has not been booted with systemd")
+_OWN = ("judged by the spec that the box itself sent, which proves nothing: the receiver holds none for it; declare "
+        "box_spec for it in an inventory, and start tunecheck ingest with -i INVENTORY")
 _WHOLE_LOG = "kernel-log-complete"
 _BAD = ("fail", "warn", "unknown")
 _LINE, _MANY = 2000, 500
@@ -40,9 +43,10 @@ _WORDS = 16384
 _EARLIEST, _LATEST = 1.5e9, 4.0e9
 
 
-def seen(answer: Answer, spec: Frozen | None = None, fleet_key: bytes | None = None) -> Seen:
+def seen(answer: Answer, spec: Frozen | None = None, fleet_key: bytes | None = None, pushed: bool = False) -> Seen:
     """The answer, ready for the store. ``spec``: judge by this one, not by the box's own. ``fleet_key``: secrets are
-    kept as HMACs with it, without one they are unknown. Never raises: what is no snapshot is "garbled" with a reason,
+    kept as HMACs with it, without one they are unknown. ``pushed``: without ``spec`` the box is judged by a spec that
+    it sent itself, which is never clean. Never raises: what is no snapshot is "garbled" with a reason,
     and an answer that is not ok keeps its status."""
     if answer.status not in ("ok", "partial"):
         return Seen(answer.host, answer.group, answer.status, _line(answer.reason))
@@ -54,13 +58,13 @@ def seen(answer: Answer, spec: Frozen | None = None, fleet_key: bytes | None = N
         why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__} while reading it"
         return Seen(answer.host, answer.group, "garbled", _line(f"not a usable snapshot: {why}"))
     try:
-        return _seen(answer, stored, spec, fleet_key)
+        return _seen(answer, stored, spec, fleet_key, pushed)
     except Exception as error:
         return Seen(answer.host, answer.group, "garbled",
                     f"not a usable snapshot: {type(error).__name__} while judging it")
 
 
-def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes | None) -> Seen:
+def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes | None, pushed: bool) -> Seen:
     host = stored.snapshot.host
     if host is not None and sum(len(word) + 1 for word in host.kernel.cmdline.value or ()) > _WORDS:
         return Seen(answer.host, answer.group, "garbled", "not a usable snapshot: its kernel command line is longer "
@@ -71,8 +75,11 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
                     "facts; no box has so many")
     known, volatile, unknown, hidden = _by_class(flat, fleet_key)
     findings, why = _judged(stored, spec)
+    if pushed and spec is None:
+        why = _OWN
     worst = outcomes(findings)
-    problems = tuple(_problem(finding, hidden) for finding in _once(findings) if finding.outcome in _BAD)[:_MANY]
+    bad = [finding for finding in _once(findings) if finding.outcome in _BAD]
+    problems = tuple(_problem(finding, hidden, answer.host) for finding in bad[:_MANY])
     if why:
         problems = (Problem("spec-present", answer.host, "unknown", why), *problems)
         worst = {**worst, "spec": "unknown"}
@@ -137,14 +144,15 @@ def _once(findings: list[Finding]) -> list[Finding]:
             for finding in findings if not only_cut(finding)]
 
 
-def _problem(finding: Finding, hidden: bool) -> Problem:
+def _problem(finding: Finding, hidden: bool, host: str) -> Problem:
     def text(value: str) -> str:
         return _line(secrets.mask(value) if hidden else value)
 
-    remedy = finding.remedy
+    remedy = finding.remedy or Remedy("")
+    # The control node knows the box by the inventory's name, whatever the box calls itself.
+    said, commands = limited(remedy.text, remedy.commands, (host,))
     return Problem(finding.id, text(finding.subject)[:200], cast(Any, finding.outcome), text(finding.text),
-                   text(finding.expected), text(remedy.text) if remedy else "",
-                   remedy.ansible_tags if remedy else (), bool(remedy and remedy.needs_reboot))
+                   text(finding.expected), text(said), remedy.ansible_tags, remedy.needs_reboot, commands)
 
 
 def _changes(stored: Stored) -> Iterator[Change]:

@@ -108,9 +108,9 @@ def audit(store: Store, source: Source, specs: Callable[[Mapping[str, Mapping[st
     what the inventory declares of each. ``say`` gets one line where an earlier one is taken up. ``gone``: hosts that a
     folder need not have any more. ``options``: what it will be judged with, refused before anything is recorded. When
     this returns everything that came is in the store, also where Ctrl-C cut it short (``whole`` is False then)."""
+    from .apart import Judge
     from .key import fleet_key
     from .made import without_older
-    from .read import seen
 
     source, note = _with_absent(store, source, gone)
     asked, variables = source.asked()
@@ -126,19 +126,18 @@ def audit(store: Store, source: Source, specs: Callable[[Mapping[str, Mapping[st
     if done.kept:
         say(f"audit #{head.id} was cut off: {done.kept} of {head.asked} hosts are in, asking the other {len(wanted)}")
 
-    newest = None
-    if source.folder is not None:
-        newest = without_older(store, lambda answer: seen(answer, spec_of.get(answer.host), key).key)
+    with Judge(spec_of, key) as judge:
+        newest = without_older(store, lambda answer: judge.seen(answer).key) if source.folder is not None else None
 
-    def keep(answer: Answer) -> None:
-        answer = newest(answer) if newest is not None else answer
-        store.put(done.audit.id, seen(answer, spec_of.get(answer.host), key))
-        done.new += 1
+        def keep(answer: Answer) -> None:
+            answer = newest(answer) if newest is not None else answer
+            store.put(done.audit.id, judge.seen(answer))
+            done.new += 1
 
-    try:
-        done.whole = not wanted or source.collect(wanted, keep, asked)
-    except KeyboardInterrupt:
-        done.whole = False
+        try:
+            done.whole = not wanted or source.collect(wanted, keep, asked)
+        except KeyboardInterrupt:
+            done.whole = False
     if done.whole:
         store.finish(head.id)
     return done

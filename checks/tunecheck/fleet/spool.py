@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import zstandard
@@ -19,6 +19,7 @@ from ..report.output import PRIVATE, write_file
 __all__ = ["Spool"]
 
 #: The time in ns, so that names sort by age, and the content's digest.
+_NONCE = re.compile(r"[0-9a-f.-]{10,99}")
 _NAME = re.compile(r"\d{20}-[0-9a-f]{16}\.json\.zst")
 
 
@@ -55,6 +56,20 @@ class Spool:
         dropped = self._shrink(self._count - 1, self._size - len(packed))
         write_file(str(self.folder / name), packed, PRIVATE, "snapshot")
         return dropped
+
+    def nonce(self) -> str:
+        """What the receiver gave for the next snapshot; "" where it gave none."""
+        try:
+            found = (self.folder / "nonce").read_bytes()[:200].decode("ascii", "replace").strip()
+        except OSError:
+            return ""
+        return found if _NONCE.fullmatch(found) else ""
+
+    def keep_nonce(self, nonce: str) -> None:
+        """For the next snapshot. Without one it is taken by its own time."""
+        if _NONCE.fullmatch(nonce):
+            with suppress(UsageError):
+                write_file(str(self.folder / "nonce"), nonce.encode(), PRIVATE, "nonce")
 
     def waiting(self) -> list[Path]:
         """The oldest first."""

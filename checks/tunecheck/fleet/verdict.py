@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..rules.command import Command
 from .model import AuditHead, Problem, Status
 
 __all__ = ["Authority", "Cause", "FleetReport", "HostRow", "Since", "Split", "Waived"]
@@ -50,6 +51,7 @@ class Cause:
     subject: str = ""
     text: str = ""
     remedy: str = ""
+    commands: tuple[Command, ...] = ()
     #: fail, warn or unknown, of a desired cause.
     outcome: str = ""
     intended: bool = False

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["kernel", "options", "release", "retitle", "with_options"]
+__all__ = ["initrds", "kernel", "options", "release", "retitle", "with_options"]
 
 _LINUX = re.compile(r"^linux[ \t]+(\S+)", re.MULTILINE)
+_INITRD = re.compile(r"^initrd[ \t]+(.*)$", re.MULTILINE)
 _FILE = re.compile(r"/(?:vmlinu[xz]|Image|kernel)-(\d[^/]*)$|/(\d[^/]*)/linux$")
 _OPTIONS = re.compile(r"^options[ \t]+(.*)$", re.MULTILINE)
 
@@ -26,6 +27,11 @@ def kernel(text: str) -> str:
     """The path of the kernel that an entry starts; empty where it names none."""
     found = _LINUX.search(text)
     return found.group(1) if found else ""
+
+
+def initrds(text: str) -> list[str]:
+    """The files that an entry loads beside its kernel, in order; variables of GRUB left out."""
+    return [word for row in _INITRD.findall(text) for word in row.split() if not word.startswith("$")]
 
 
 def release(path: str) -> str:

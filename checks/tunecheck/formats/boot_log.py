@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Iterator, Optional, Tuple
 
-from .log_lines import line
+from .log_lines import begins
 
 __all__ = ["BootLog", "parse"]
 
@@ -59,6 +59,5 @@ def _messages(pattern: re.Pattern[str], log: str) -> Iterator[re.Match[str]]:
     """Matches that begin a message: other programs may quote the words in the middle of theirs."""
     for found in islice(pattern.finditer(log), _MOST):
         start = log.rfind("\n", max(0, found.start() - 400), found.start()) + 1
-        at = line(log[max(start, found.start() - 400):found.end()]).text
-        if at.startswith(found.group()):
+        if begins(log[max(start, found.start() - 400):found.start()]):
             yield found

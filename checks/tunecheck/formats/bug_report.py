@@ -12,11 +12,12 @@ import re
 from dataclasses import dataclass
 from typing import Iterator, Optional
 
-__all__ = ["START", "Section", "identity", "sections"]
+__all__ = ["START", "Section", "date", "identity", "sections"]
 
 START = "Start of NVIDIA bug report log file"
 _RULE = re.compile(r"^_{30,}[ \t\r]*\n", re.MULTILINE)
 _FILE = re.compile(r"^\*\*\* (/\S+?)(?: (does not exist|is not readable))?[ \t\r]*$", re.MULTILINE)
+_DATE = re.compile(r"^Date: ([\w :+-]{10,60})$", re.MULTILINE)
 _UNAME = re.compile(r"^uname: Linux (\S+) (\S+) ", re.MULTILINE)
 
 
@@ -67,3 +68,9 @@ def identity(text: str) -> "tuple[Optional[str], Optional[str]]":
     """Host name and kernel release from the head of the report."""
     found = _UNAME.search(text[:8192])
     return (found.group(1), found.group(2)) if found else (None, None)
+
+
+def date(text: str) -> str:
+    """When the report was made, as printed in its head; "" where it does not say so."""
+    found = _DATE.search(text[:8192])
+    return found.group(1).strip() if found else ""

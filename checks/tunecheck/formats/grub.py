@@ -31,10 +31,12 @@ _APPEND = re.compile(r'^GRUB_CMDLINE_LINUX_DEFAULT="\$GRUB_CMDLINE_LINUX_DEFAULT
 _RETIRED = re.compile(r"^# retired until the next boot: (.*)$", re.MULTILINE)
 _SETS = re.compile(r"^\s*(?:export\s+)?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)(\+?)=(.*)$")
 _MOST = 4096        # tokens of one variable; one that names itself twice doubles every time
+_DEPTH = 16         # of submenus; grub-mkconfig writes one level
 _OWN_NAME = re.compile(r"\$\{?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)\}?$")
-_DEFAULT = re.compile(r'^\s*set default="(.*)"\s*$', re.MULTILINE)
+_DEFAULT = re.compile(r'^[ \t]*set default="(.*)"[ \t]*$', re.MULTILINE)
 _OPENS = re.compile(r"^\s*(menuentry|submenu)\s")
 _LINUX = re.compile(r"^\s*(linux|linuxefi|linux16)\s")
+_INITRD = re.compile(r"^\s*(initrd|initrdefi|initrd16)\s")
 _BARE = re.compile(r"^[A-Za-z0-9_.,:=/@+%~^-]+$")
 _UNQUOTABLE = re.compile(r"[\s\"'`$\\]|[^\x20-\x7e]")
 
@@ -42,7 +44,8 @@ _UNQUOTABLE = re.compile(r"[\s\"'`$\\]|[^\x20-\x7e]")
 @dataclass(frozen=True)
 class Entry:
     """One menu entry: ``path`` is its place in the menu ("0", "1>2"), ``block`` its text, ``tokens`` the command
-    line behind ``linux KERNEL``, ``kernel`` that KERNEL, empty where the entry starts none."""
+    line behind ``linux KERNEL``, ``kernel`` that KERNEL, empty where the entry starts none, ``initrds`` what is loaded
+    beside it."""
 
     id: str
     title: str
@@ -50,6 +53,7 @@ class Entry:
     block: str
     tokens: tuple[str, ...]
     kernel: str = ""
+    initrds: tuple[str, ...] = ()
 
 
 def quote(token: str) -> str:
@@ -124,6 +128,7 @@ def entries(grub_cfg: str) -> list[Entry]:
     """Every menu entry of a generated grub.cfg, in menu order, submenus flattened."""
     result: list[Entry] = []
     opened: list[str] = []          # one word per open brace: submenu path, or "" for anything else
+    parents: list[str] = []         # the paths of the open submenus
     counters = [0]                  # next index at every menu level
     block: list[str] = []
     inside: str | None = None       # path of the menuentry being read
@@ -131,11 +136,13 @@ def entries(grub_cfg: str) -> list[Entry]:
         stripped = line.strip()
         kind = _OPENS.match(line)
         if inside is None and kind and stripped.endswith("{"):
-            parents = [path for path in opened if path]
             path = ">".join([*parents[-1:], str(counters[-1])])
             counters[-1] += 1
             if kind.group(1) == "submenu":
+                if len(counters) > _DEPTH:
+                    raise ValueError("menus nested deeper than %d" % _DEPTH)
                 opened.append(path)
+                parents.append(path)
                 counters.append(0)
                 continue
             inside, block, depth = path, [line], 1
@@ -148,12 +155,15 @@ def entries(grub_cfg: str) -> list[Entry]:
         elif stripped.endswith("{"):
             opened.append("")
         elif stripped == "}" and opened and opened.pop():
+            parents.pop()
             counters.pop()
     return result
 
 
 def _entry(path: str, block: list[str]) -> Entry:
     head = shlex.split(block[0].strip()[:-1])
+    if len(head) < 2:
+        raise ValueError("a menu entry without a title")
     ident = ""
     for marker in ("$menuentry_id_option", "${menuentry_id_option}", "--id"):
         if marker in head[:-1]:
@@ -165,7 +175,8 @@ def _entry(path: str, block: list[str]) -> Entry:
             words = shlex.split(line)
             tokens, kernel = tuple(words[2:]), "".join(words[1:2])
             break
-    return Entry(ident or head[1], head[1], path, "\n".join(block) + "\n", tokens, kernel)
+    initrds = tuple(word for line in block if _INITRD.match(line) for word in shlex.split(line)[1:])
+    return Entry(ident or head[1], head[1], path, "\n".join(block) + "\n", tokens, kernel, initrds)
 
 
 def find_entry(grub_cfg: str, ident: str) -> Entry | None:

@@ -1,4 +1,4 @@
-"""A kernel log as events: Xid, lost GPUs, PCIe errors and who handles them, BARs without space, hung tasks, its start.
+"""A kernel log as events: Xid, lost GPUs, failed starts, PCIe errors and who handles them, hung tasks, what it covers.
 
 Pure: text in, events out, for any text. Formats of NVIDIA's open kernel modules 595 (kernel_rc.c, gpu.c, nv.c, osapi.c)
 and of kernel/hung_task.c. Memory and time are bounded whatever the log holds.
@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from .aer import PcieError, PcieErrors
-from .log_lines import Line, bounded, line, lines
+from .driver_failures import Failure, Failures
+from .log_lines import Line, begins, bounded, lines, span
 from .osc import Bridge
 from .pci_space import Assignments, Unassigned
 
@@ -30,7 +31,9 @@ _SXID = re.compile(r"nvidia-nvswitch\d{1,3}: SXid \((?:PCI:)?([0-9a-fA-F]{4,8}:[
 _RECOVERY = re.compile(r"GPU recovery action changed from 0x[0-9a-fA-F]+ \([^)]*\) to 0x([0-9a-fA-F]+) \(([^)]*)\)")
 _HUNG = re.compile(r"INFO: task (.{1,64}):(\d+) blocked (?:in I/O wait )?for more than (\d+) seconds")
 _DRIVER_TASK = re.compile(r"nvidia|nv_queue|nv_open|UVM |irq/\d+-(?:s-)?nvidia")
-_START = re.compile(r"^[^\n]{0,120}?Linux version \d", re.MULTILINE)
+_START = re.compile(r"^([^\n]{0,120}?)Linux version \d", re.MULTILINE)
+#: "NETIR_LINK_EVT  Fatal   XC0", and not "Nonfatal" or "Non-Fatal".
+_FATAL = re.compile(r"(?<![-\w])Fatal\b")
 
 #: nv.c probes the devices and says "loading" only afterwards; this comes before both.
 _LOADED = "nvidia-nvlink: Nvlink Core is being initialized"
@@ -41,8 +44,9 @@ _TEXT = 300
 
 @dataclass(frozen=True)
 class Xid:
-    """All Xids of one code at one GPU ("0000:01:00", no function) within one load of the driver. ``recovery``: of
-    Xid 154, the action's number and name. ``order`` is the line of the last one."""
+    """All Xids of one code at one GPU ("0000:01:00", no function) within one load of the driver; of NVLink's codes
+    (144 to 150) the fatal ones apart from the others. ``recovery``: of Xid 154, the action's number and name. ``order``
+    is the line of the last one."""
 
     gpu: str
     instance: str
@@ -93,9 +97,11 @@ class SXid:
 
 @dataclass(frozen=True)
 class KernelEvents:
-    """``start``: the log reaches back to its first line; ``cut``: its middle is missing. ``loads`` counts how often
-    the NVIDIA driver was loaded; events of an earlier load are history. ``osc`` is per ACPI host bridge: who handles
-    PCIe errors. ``unassigned``: memory of PCI devices that found no place."""
+    """``start``: the log reaches back to its first line; ``cut``: its middle is missing; ``doubt``: why nobody can
+    tell whether lines were left out or came later, "" where the log was read to its end. ``first`` and ``last`` are
+    the times from which to which it goes, as printed. ``loads`` counts how often the NVIDIA driver was loaded; events
+    of an earlier load are history. ``osc`` is per ACPI host bridge: who handles PCIe errors. ``unassigned``: memory of
+    PCI devices that found no place. ``failures``: what makes no Xid."""
 
     start: bool
     cut: bool
@@ -107,37 +113,44 @@ class KernelEvents:
     osc: dict[str, Bridge]
     unassigned: tuple[Unassigned, ...]
     sxids: tuple[SXid, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    first: str = ""
+    last: str = ""
+    doubt: str = ""
 
     @property
     def complete(self) -> bool:
-        return self.start and not self.cut
+        """It covers the boot from its first line to the time of reading, so that its silence means something."""
+        return self.start and not self.cut and not self.doubt
 
 
-def parse(log: str) -> KernelEvents:
-    """Every event of a kernel log. Never fails: what is not understood is no event."""
+def parse(log: str, doubt: str = "") -> KernelEvents:
+    """Every event of a kernel log. Never fails: what is not understood is no event. ``doubt``: as in KernelEvents."""
     text, cut = bounded(log)
     found = _Collector()
     for entry in lines(text):
         found.feed(entry)
     return KernelEvents(_has_start(text), cut, found.loads, tuple(found.xids.values()),
                         tuple(found.fallen.values()), tuple(found.hung.values()), found.pcie.result(),
-                        found.pcie.osc.bridges, found.bars.result(), tuple(found.sxids.values()))
+                        found.pcie.osc.bridges, found.bars.result(), tuple(found.sxids.values()),
+                        found.failures.result(), *span(text), doubt)
 
 
 def _has_start(log: str) -> bool:
     # Other messages, of a USB device for one, may hold the words too.
-    return any(line(found.group()).text.startswith("Linux version ") for found in islice(_START.finditer(log), 50))
+    return any(begins(found[1]) for found in islice(_START.finditer(log), 50))
 
 
 @dataclass
 class _Collector:
     loads: int = 0
-    xids: dict[tuple[int, str, str, int], Xid] = field(default_factory=dict)
+    xids: dict[tuple[int, str, str, int, bool], Xid] = field(default_factory=dict)
     fallen: dict[tuple[int, str], Fallen] = field(default_factory=dict)
     hung: dict[tuple[str, int], HungTask] = field(default_factory=dict)
     sxids: dict[tuple[int, str, int, bool], SXid] = field(default_factory=dict)
     pcie: PcieErrors = field(default_factory=PcieErrors)
     bars: Assignments = field(default_factory=Assignments)
+    failures: Failures = field(default_factory=Failures)
     _probed: tuple[str, str, int] = ("", "", 0)         # address, time, lines left in which the verdict may stand
     _stack: tuple[tuple[str, int], int] | None = None   # the hung task whose stack may follow, up to this line
 
@@ -154,7 +167,7 @@ class _Collector:
         elif "[nvidia" in text and self._stack and line.number <= self._stack[1]:
             task = self.hung[self._stack[0]]
             self.hung[self._stack[0]] = replace(task, in_driver=True)
-        elif not self.bars.feed(line):
+        elif not self.bars.feed(line) and not self.failures.feed(line, self.loads):
             self.pcie.feed(line)
 
     def _driver(self, line: Line) -> None:
@@ -171,10 +184,13 @@ class _Collector:
             pass
         elif left > 0 and "fallen off the bus" in line.text:
             self._fell(address, when, at_probe=True)
+        else:
+            self.failures.feed(line, self.loads)
 
     def _xid(self, line: Line, found: re.Match[str]) -> None:
         gpu, instance, code = _address(found[1]), found[2] or "", int(found[3])
-        key = (self.loads, gpu, instance, code)
+        fatal = 144 <= code <= 150 and _FATAL.search(found[6]) is not None
+        key = (self.loads, gpu, instance, code, fatal)
         known = self.xids.get(key)
         if known is None and len(self.xids) >= _MOST:
             return

@@ -12,18 +12,22 @@ __all__ = ["Lscpu", "Numactl", "parse_lscpu", "parse_numactl"]
 
 _FIELD = re.compile(r"^[ \t]{0,8}([A-Za-z][^:\n]{0,60}):[ \t]+(\S[^\n]{0,4000})$", re.MULTILINE)
 _NODE = re.compile(r"NUMA node(\d{1,4}) CPU\(s\)\Z")
+#: A node without CPUs, as of GPU memory on Grace: nothing stands behind the colon.
+_BARE = re.compile(r"^[ \t]{0,8}NUMA node(\d{1,4}) CPU\(s\):[ \t]*$", re.MULTILINE)
 _NODES = re.compile(r"^available: (\d{1,4}) nodes?(?: \(([\d,-]{1,400})\))?", re.MULTILINE)
 _NODE_LINE = re.compile(r"^node (\d{1,4}) (cpus|size):[ \t]*([^\n]{0,80000})$", re.MULTILINE)
 
 
 @dataclass
 class Lscpu:
-    """What was there: None and nothing else where it was not, or was not understood."""
+    """What was there: None and nothing else where it was not, or was not understood. ``count``: of NUMA nodes, by the
+    line that says so; ``nodes`` those that have a line of their own, also without CPUs."""
 
     online: Optional[Tuple[int, ...]] = None
     present: Optional[Tuple[int, ...]] = None
     threads_per_core: Optional[int] = None
     sockets: Optional[int] = None
+    count: Optional[int] = None
     nodes: Dict[int, Tuple[int, ...]] = field(default_factory=dict)
 
 
@@ -42,7 +46,7 @@ def parse_lscpu(text: str) -> Lscpu:
     for name, value in _FIELD.findall(text):
         values.setdefault(name, value.strip())
     found = Lscpu(_list(values.get("On-line CPU(s) list")), None, _number(values.get("Thread(s) per core")),
-                  _number(values.get("Socket(s)")))
+                  _number(values.get("Socket(s)")), _number(values.get("NUMA node(s)")))
     offline = _list(values.get("Off-line CPU(s) list"))
     if found.online and offline is not None:
         found.present = tuple(sorted({*found.online, *offline}))
@@ -53,6 +57,8 @@ def parse_lscpu(text: str) -> Lscpu:
         cpus = _list(value) if node else None
         if node and cpus is not None:
             found.nodes[int(node.group(1))] = cpus
+    for number in _BARE.findall(text):
+        found.nodes.setdefault(int(number), ())
     return found
 
 

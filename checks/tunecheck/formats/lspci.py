@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional, Set
 
 from .aer_status import read_status
 from .lspci_express import read_express
@@ -23,11 +23,23 @@ HEADER = re.compile(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (\S
 _BARE = re.compile(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?:\s|$)")
 #: What only a header has behind its address: ``3D controller [0302]: ... [10de:2bb1]``.
 _LOST = re.compile(r"^\S+ .{1,60} \[[0-9a-f]{4}\]: .*\[[0-9a-f]{4}:[0-9a-f]{4}\]")
+#: A line below a header.
+_DETAIL = re.compile(r"^\s+(?:[A-Z][A-Za-z0-9 ]{1,30}:|[0-9a-f]{2}:(?: [0-9a-f]{2}){16}$)")
 _HEX = re.compile(r"^([0-9a-f]{2,3}):((?: [0-9a-f]{2}){16})$")
 _BUS = re.compile(r"^Bus: primary=([0-9a-f]{2}), secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})\b")
 _EXPRESS = re.compile(r"^Capabilities: \[[0-9a-f]{2}\] Express (?:\(v\d+\) )?([^,(]+)")
 _EXTENDED = re.compile(r"^Capabilities: \[([0-9a-f]{3})(?: v\d+)?\] (.*)$")
-_LINK = re.compile(r"^Lnk(Cap|Sta):.*?Speed ([\d.]+GT/s|unknown)[^,]*, Width x(\d+)(?![\d])")
+#: Behind LnkCap's width always more follows: one at the end of a line may be half a number.
+_LINK = re.compile(r"^Lnk(?:(Cap):.*?Speed ([\d.]+GT/s|unknown)[^,]*, Width x(\d+),"
+                   r"|(Sta):.*?Speed ([\d.]+GT/s|unknown)[^,]*, Width x(\d+)(?![\d]))")
+_FLAGS = re.compile(r"^(?:[A-Z][\w-]*[+-] ?)+$")
+#: What lspci prints once for a device. A second one belongs to another device, whose first line is gone.
+_ONCE = re.compile(r"^(?:Control: I/O|Status: Cap|Flags: .*devsel|Subsystem:|Interrupt: pin|NUMA node:"
+                   r"|IOMMU group:|Bus: primary"
+                   r"|Kernel driver in use:|Kernel modules:|DevCap:|DevCtl:|DevSta:|LnkCap:|LnkCtl:|LnkSta:|ACSCap:"
+                   r"|ACSCtl:|UESta:|CESta:|00: [0-9a-f]{2} )")
+#: Only a PCI Express device has these.
+_OF_EXPRESS = ("LnkCap", "LnkCtl", "LnkSta", "DevCap", "DevCtl", "DevSta", "ACSC", "UESta:", "CESta:")
 _ACS = re.compile(r"^ACS(Cap|Ctl):\s*" + r"\s+".join(name + "([+-])" for name in ACS_NAMES))
 _LONGEST = 1000
 _GONE = "!!! Unknown header type 7f"
@@ -37,11 +49,13 @@ _GONE = "!!! Unknown header type 7f"
 class LspciDevice:
     """One device as one text shows it. Ids and codes in lower-case hex without 0x; speeds in sysfs' words.
 
-    ``port`` is the Express type ("Root Port", "Endpoint", ...; "" for a conventional device, None where the
-    capabilities are not shown), ``codes`` its registers as far as shown. ``extended`` says whether any extended
-    capability is listed, ``aer`` whether Advanced Error Reporting is, ``cut`` that the text ends inside this device,
-    ``denied`` that it was made without root, ``lost``
-    the header of a device beside it where that cannot be read."""
+    ``port`` is the Express type ("Root Port", "Endpoint", ...; "" where nothing of PCI Express is shown, None where the
+    capabilities are not shown or their beginning is missing), ``codes`` its registers as far as shown. ``extended``
+    says whether any extended capability is listed, ``aer`` whether Advanced Error Reporting is, ``cut`` that the text
+    ends inside this device, ``denied`` that it was made without root, ``lost`` the header of a device beside it where
+    that cannot be read. ``express``: something only PCI Express has is shown; ``occupied``: the slot or link behind
+    this port says that a device is there, which a port only tells with ``tells_link``; ``bytes_only``: what
+    its bytes say decides, no text can have lost a part."""
 
     bdf: str
     vendor: Optional[str] = None
@@ -65,6 +79,10 @@ class LspciDevice:
     listed: bool = False
     extended: bool = False
     aer: bool = False
+    express: bool = False
+    occupied: bool = False
+    tells_link: bool = False
+    bytes_only: bool = False
     denied: bool = False
     cut: bool = False
     gone: bool = False
@@ -73,10 +91,11 @@ class LspciDevice:
 
     @property
     def acs(self) -> Optional[Acs]:
-        """The ACS capability, where the text shows both its registers."""
-        if self.acs_offset is None or self.acs_cap is None or self.acs_ctl is None:
+        """The ACS capability, where the text shows its control register: the line that names the capability, or what
+        it is able to, may be missing."""
+        if self.acs_ctl is None:
             return None
-        return Acs(self.acs_offset, self.acs_cap, self.acs_ctl)
+        return Acs(self.acs_offset or 0, self.acs_ctl if self.acs_cap is None else self.acs_cap, self.acs_ctl)
 
 
 def parse_lspci(text: str) -> List[LspciDevice]:
@@ -94,15 +113,16 @@ def parse_lspci(text: str) -> List[LspciDevice]:
 def _devices(lines: List[str]) -> Iterator[LspciDevice]:
     current: Optional[LspciDevice] = None
     raw = bytearray()
-    lost = first = ""
+    lost = first = status = ""
+    once: Set[str] = set()
     for line in lines:
         line = line.rstrip() if len(line) <= _LONGEST else ""
         header = HEADER.match(line)
         bare = None if header else _BARE.match(line)
         if header or bare:
             if current:
-                current.raw = bytes(raw)
-                yield current
+                yield _ended(current, raw)
+            status, once = "", set()
             current, raw = _start(header) if header else _nameless(bare), bytearray()
             current.lost, lost = first, ""
             first = ""
@@ -115,15 +135,33 @@ def _devices(lines: List[str]) -> Iterator[LspciDevice]:
                 first = lost
         elif lost:
             continue
+        elif current is None and _DETAIL.match(line):
+            first = line.strip()[:60]       # of a device whose first line is not in the text
         elif current and line:
-            dumped = _HEX.match(line.strip())
+            plain = line.strip()
+            mark = _ONCE.match(plain)
+            if mark and mark.group() in once:
+                lost = current.lost = plain[:60]
+                continue
+            once.add(mark.group() if mark else "")
+            # A register that goes on in the next line.
+            status = "%s %s" % (status, plain) if status and _FLAGS.match(plain) else plain
+            dumped = _HEX.match(plain)
             if dumped is None:
-                _read(current, line.strip())
+                _read(current, plain)
+                if status is not plain:
+                    read_status(current.codes, status)
             elif int(dumped.group(1), 16) == len(raw):      # a line is missing: what follows would be misplaced
                 raw += bytes.fromhex(dumped.group(2))
     if current:
-        current.raw = bytes(raw)
-        yield current
+        yield _ended(current, raw)
+
+
+def _ended(device: LspciDevice, raw: bytearray) -> LspciDevice:
+    device.raw = bytes(raw)
+    if device.listed and device.port is None and not device.express:
+        device.port = ""
+    return device
 
 
 def _start(header: "re.Match[str]") -> LspciDevice:
@@ -140,6 +178,12 @@ def _nameless(found: "Optional[re.Match[str]]") -> LspciDevice:
 
 
 def _read(device: LspciDevice, line: str) -> None:
+    if line.startswith(_OF_EXPRESS):
+        device.express = True
+    if "DLActive+" in line or (line.startswith("SltSta:") and "PresDet+" in line):
+        device.occupied = True
+    if "LLActRep+" in line:
+        device.tells_link = True
     if line.startswith("Capabilities: "):
         _capability(device, line)
     elif line.startswith("ACS"):
@@ -177,14 +221,12 @@ def _capability(device: LspciDevice, line: str) -> None:
         device.denied = True
         return
     device.listed = True
-    if device.port is None:
-        device.port = ""
     express = _EXPRESS.match(line)
     if express:
-        device.port, device.slot = express.group(1).strip(), "(Slot+)" in line
+        device.port, device.slot, device.express = express.group(1).strip(), "(Slot+)" in line, True
     extended = _EXTENDED.match(line)
     if extended:
-        device.extended = True
+        device.extended = device.express = True
         device.aer |= extended.group(2).startswith("Advanced Error Reporting")
         # Very old versions print its number, and never its registers.
         if extended.group(2).startswith(("Access Control Services", "#0d")):
@@ -193,7 +235,7 @@ def _capability(device: LspciDevice, line: str) -> None:
 
 def _acs(device: LspciDevice, line: str) -> None:
     found = _ACS.match(line)
-    if found and device.acs_offset is not None:
+    if found:
         value = sum((sign == "+") << bit for bit, sign in enumerate(found.groups()[1:]))
         if found.group(1) == "Cap":
             device.acs_cap = value
@@ -205,11 +247,12 @@ def _link(device: LspciDevice, line: str) -> None:
     found = _LINK.match(line)
     if not found:
         return
-    speed = "Unknown" if found.group(2) == "unknown" else _sysfs_speed(found.group(2))
-    if found.group(1) == "Cap":
-        device.max_speed, device.max_width = speed, int(found.group(3))
+    register, told, lanes = found.groups()[:3] if found.group(1) else found.groups()[3:]
+    speed = "Unknown" if told == "unknown" else _sysfs_speed(told)
+    if register == "Cap":
+        device.max_speed, device.max_width = speed, int(lanes)
     else:
-        device.speed, device.width = speed, int(found.group(3))
+        device.speed, device.width = speed, int(lanes)
 
 
 def _sysfs_speed(text: str) -> str:

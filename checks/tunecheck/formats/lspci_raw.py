@@ -32,6 +32,7 @@ def complete_from_bytes(device: LspciDevice) -> None:
     if device.buses is None and raw[0x0E] & 0x7F == 1:
         device.buses = raw[0x19], raw[0x1A]
     if len(raw) >= 256:
+        device.bytes_only = True
         _express(device, find_capability(raw, _EXPRESS))
 
 

@@ -10,8 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import Optional
 
-__all__ = ["ACS_NAMES", "BDF", "REDIRECT_MASK", "Acs", "ConfigUnreadable", "acs", "bdf_key", "config_gone",
-           "covered_by_acs_option", "find_capability", "find_extended", "without_serial_number"]
+__all__ = ["ACS_NAMES", "ACS_NOT_GIVEN", "BDF", "REDIRECT_MASK", "Acs", "ConfigUnreadable", "NotGiven", "acs",
+           "bdf_key", "config_gone", "covered_by_acs_option", "find_capability", "find_extended",
+           "without_serial_number"]
 
 #: A PCI address. The domain may have more than four digits (Intel VMD: 10000:e1:00.0).
 BDF = re.compile(r"^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
@@ -23,6 +24,9 @@ ACS_NAMES = ("SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "E
 #: SrcValid and UpstreamFwd alone are harmless to peer traffic; demanding 0x0000 gives false alarms.
 REDIRECT_MASK = 0x0004 | 0x0008 | 0x0020
 
+#: Both ACS registers together: no device reads like this. An import puts it where a text does not tell them.
+ACS_NOT_GIVEN = 0xFFFFFFFF
+
 _CAP_EXPRESS = 0x10
 _ECAP_ACS = 0x000D
 _ECAP_SERIAL = 0x0003
@@ -32,6 +36,14 @@ _EXTENDED = 4096
 
 class ConfigUnreadable(ValueError):  # noqa: N818 - it names a state of the bytes
     """The bytes do not reach as far as the question. The message is the reason, fit for a report."""
+
+
+class NotGiven(ConfigUnreadable):
+    """A part of the space that whoever made these bytes did not know: ``part`` is "acs", "express" or "aer"."""
+
+    def __init__(self, part: str, message: str) -> None:
+        self.part = part
+        super().__init__(message)
 
 
 @dataclass(frozen=True)
@@ -87,6 +99,8 @@ def acs(config: bytes) -> Optional[Acs]:
     offset = find_extended(config, _ECAP_ACS)
     if offset is None:
         return None
+    if int.from_bytes(config[offset + 4:offset + 8], "little") == ACS_NOT_GIVEN:
+        raise NotGiven("acs", "its ACS registers are not given")
     return Acs(offset, _word(config, offset + 4), _word(config, offset + 6))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Optional
 
-from .pci import ConfigUnreadable, config_gone, find_capability, find_extended
+from .pci import ConfigUnreadable, NotGiven, config_gone, find_capability, find_extended
 
 __all__ = ["ASPM", "CUT_AT", "PORTS", "REGISTERS", "SPEEDS", "Express", "ExpressLink", "express", "generation"]
 
@@ -35,6 +35,8 @@ CUT_AT = 0xF8
 
 _EXPRESS, _AER = 0x10, 0x0001
 _CONVENTIONAL, _EXTENDED = 256, 4096
+#: aer_status.NOT_GIVEN: put there by an import whose text does not show the capability.
+_NOT_GIVEN = b"\xff\xff\xff\xff"
 _INSIDE_ROOT_COMPLEX = (9, 10)
 
 
@@ -57,7 +59,8 @@ class ExpressLink:
 class Express:
     """One device's capability. Sizes in bytes: ``payload_max`` is what it could, ``payload`` (MPS) and
     ``read_request`` (MRRS) what is set. ``link`` is None inside the root complex; ``aer`` says whether the device has
-    Advanced Error Reporting, None where the extended space is out of reach."""
+    Advanced Error Reporting, None where the extended space is out of
+    reach or not given."""
 
     port: str
     slot: bool
@@ -89,14 +92,21 @@ def express(config: bytes) -> Optional[Express]:
     kind = flags >> 4 & 0xF
     has_link = kind not in _INSIDE_ROOT_COMPLEX
     if at + (REGISTERS if has_link else 0x0C) > _CONVENTIONAL:
-        raise ConfigUnreadable("its PCI Express registers are not given (capability at 0x%02x)" % at)
+        raise NotGiven("express", "its PCI Express registers are not given (capability at 0x%02x)" % at)
     devcap, devctl = _word(config, at + 4), _word(config, at + 8)
     return Express(
         port=PORTS.get(kind, "type %d" % kind), slot=bool(flags & 0x100),
         payload_max=_size(devcap & 7), payload=_size(devctl >> 5 & 7), read_request=_size(devctl >> 12 & 7),
         relaxed_ordering=bool(devctl & 0x10), extended_tag=bool(devctl & 0x100),
         link=_link(config, at, flags & 0xF) if has_link else None,
-        aer=find_extended(config, _AER) is not None if len(config) >= _EXTENDED else None)
+        aer=_reports(config))
+
+
+def _reports(config: bytes) -> Optional[bool]:
+    at = find_extended(config, _AER) if len(config) >= _EXTENDED else None
+    if at is None:
+        return False if len(config) >= _EXTENDED else None
+    return None if config[at + 4:at + 8] == _NOT_GIVEN else True
 
 
 def _link(config: bytes, at: int, version: int) -> ExpressLink:

@@ -120,7 +120,7 @@ def advice(code: int, text: str, recovery: tuple[int, str] | None = None) -> Adv
     "none" means that the driver got over it. For NVLink5 the word Fatal in the text decides."""
     entry = CATALOG.get(code, XidEntry("unknown code", "warn", "look it up at docs.nvidia.com/deploy/xid-errors"))
     said = SOURCE if code in CATALOG else f"not in the {SOURCE}"
-    severity = "fail" if 144 <= code <= 150 and re.search(r"\bFatal\b", text) else entry.severity
+    severity = "fail" if 144 <= code <= 150 and re.search(r"(?<![-\w])Fatal\b", text) else entry.severity
     if recovery is None:
         return Advice(entry.meaning, severity, entry.action, said, entry.physical)
     number, words = recovery

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..facts.fact import Fact
 from ..facts.measured_pass import Key, MeasuredPass
+from ..facts.spec_file import PATH
 from ..recipes.box import Box
 from ..recipes.frozen import Recipe
 from . import key
@@ -29,7 +30,10 @@ class Offer:
 
 def of_pass(found: Pass, now: State, spec_digest: str, max_age: float, again: str = _AGAIN) -> list[str]:
     """Why the pass does not hold, one sentence each; empty when it does. ``max_age`` in seconds; ``again``: how another
-    is made."""
+    is made. Two specifications that are both missing are not the same one: without any, nothing proves the box."""
+    if not spec_digest:
+        return [f"no specification says how this box has to be ({PATH} does not exist); run ansible-playbook site.yml, "
+                "or give one with --spec FILE"]
     if found.state.boot_id.value is None or found.state.boot_id.value != now.boot_id.value:
         return [f"the pass of {found.taken} is of another boot; {again}"]
     reasons = []

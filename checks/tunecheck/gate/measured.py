@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .. import safe_files
 from ..errors import UsageError
 from ..facts import codec
 from ..facts.measured_pass import PATH, SCHEMA, MeasuredPass
@@ -50,10 +51,12 @@ def read(path: str, again: str = passed.again(passed.PATH)) -> MeasuredPass:
     """UsageError says why there is none that can be believed; ``again``: how another one is made."""
     if not Path(path).exists():
         raise UsageError(f"no measured pass ({path} does not exist); {again}")
-    found, document = read_typed(path, SCHEMA, MeasuredPass, again, regular=True)
+    found, document = read_typed(path, SCHEMA, MeasuredPass, again, ours=True)
     place = Path(path).parent / _KEY
     try:
-        key = place.read_bytes() if place.is_file() else b""
+        key = safe_files.read(str(place), _KEY_BYTES, follow=False, ours=True)
+    except FileNotFoundError:
+        key = b""
     except OSError as error:
         raise UsageError(f"{path}: cannot be verified, its key {place} cannot be read ({error.strerror}); {again}"
                          ) from None
@@ -84,7 +87,7 @@ def _own_key(folder: Path) -> bytes:
     """The box's key, made where there is none."""
     path = folder / _KEY
     with contextlib.suppress(OSError):
-        key = path.read_bytes() if path.is_file() else b""
+        key = safe_files.read(str(path), _KEY_BYTES, follow=False, ours=True)
         if len(key) == _KEY_BYTES:
             return key
     if path.exists() and not path.is_file():

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import safe_files
 from ..errors import UsageError
 from ..recipes.frozen import Model
 from ..report.output import write_file
@@ -90,7 +91,7 @@ def _sum(path: Path) -> str:
 
 def _remembered(memory: str) -> dict[str, Any]:
     try:
-        document = json.loads(Path(memory).read_bytes())
+        document = json.loads(safe_files.read(memory, follow=False, ours=True))
     except (OSError, ValueError):
         return {}
     files = document.get("files") if isinstance(document, dict) and document.get("schema") == _SCHEMA else None

@@ -7,10 +7,14 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..errors import ProbeError
 
-__all__ = ["NO_TEXT", "Completed", "Host", "Unreadable", "doubt"]
+__all__ = ["NO_TEXT", "SILENT", "Completed", "Host", "Unreadable", "doubt", "posts"]
 
 #: The reason for what no text of an import could tell.
 NO_TEXT = "not in the import, and no text shows it; on the box run: sudo tunecheck record"
+
+
+#: The reason for what a text would name if it were there, and does not.
+SILENT = "not present in the import, which a line that was lost looks like; add: sudo lspci -nnvvv"
 
 
 class Unreadable(ProbeError):  # noqa: N818 - the word every report uses
@@ -35,9 +39,17 @@ class Completed:
 
 def doubt(host: object, path: str) -> str:
     """Why what this host answers about ``path`` may be less than there is ("lspci is cut short at 0000:84:00.0"); ""
-    for a whole answer. Only imports have such (``doubts``, by path): a machine answers wholly or not at all."""
+    for a whole answer. Only imports have such (``doubts``, by path): a machine answers wholly or not at all. Of a
+    configuration space each part has its own: "/sys/bus/pci/devices/0000:02:00.0/config acs"."""
     doubts = getattr(host, "doubts", {})
     return str(doubts.get(path, ""))
+
+
+def posts(host: object, kind: str) -> tuple[str, ...] | None:
+    """The outputs of a tool that an import holds ("nccl-tests", ...), of which no file of a machine speaks. None where
+    this is no import: a machine is asked itself."""
+    found = getattr(host, "posts", None)
+    return None if found is None else tuple(post.text for post in found.get(kind, ()))
 
 
 @runtime_checkable

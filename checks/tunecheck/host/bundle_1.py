@@ -5,10 +5,10 @@ A recording may come from a stranger: it is size-capped and every part checked b
 
 from __future__ import annotations
 
-import json
 import zlib
 from typing import Any
 
+from ..formats.bounds import json_of
 from . import parts
 from .base import Completed
 from .recording import Answers
@@ -16,7 +16,8 @@ from .recording import Answers
 __all__ = ["unpack", "unpack_plain"]
 
 _SCHEMA = "tunecheck/record/1"
-_MAX_UNPACKED = 256 * 1024 * 1024
+#: The largest that was ever made had 3 MiB.
+_MAX_UNPACKED = 32 * 1024 * 1024
 
 
 def unpack(packed: bytes) -> Answers:
@@ -34,10 +35,7 @@ def _unpack(packed: bytes) -> Any:
         raise ValueError(f"larger than {_MAX_UNPACKED >> 20} MiB unpacked")
     if not unpacker.eof:
         raise ValueError("cut short")
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise ValueError("its content is not JSON") from None
+    return json_of(text, _MAX_UNPACKED, "its content")
 
 
 def unpack_plain(document: Any) -> Answers:

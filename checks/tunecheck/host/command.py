@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 
+from ..tied import tied
 from .base import Completed, Unreadable
 from .reader import MAX_BYTES, reason_for
 
@@ -26,7 +27,7 @@ class Command:
         try:
             self._process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-                env={**os.environ, **_ENVIRONMENT})
+                env={**os.environ, **_ENVIRONMENT}, preexec_fn=tied())
         except OSError as error:
             self._failed = reason_for(error)
 

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from .base import Host, Unreadable
 
-__all__ = ["CPU", "DMESG", "DPKG", "DPKG_BOX", "MANAGER", "PS", "TOPO", "start"]
+__all__ = ["CPU", "DMESG", "DPKG", "DPKG_BOX", "MANAGER", "PAST", "PS", "TOPO", "start"]
 
 _BOARDS = "/proc/driver/nvidia/gpus"
 TOPO = ("nvidia-smi", "topo", "-m")
 DMESG = ("dmesg",)
+#: What the kernel said of drivers and panics in every boot that the journal holds. Upper-case letters make the pattern
+#: match case, which is faster.
+PAST = ("journalctl", "--no-pager", "-o", "json", "--output-fields=MESSAGE,_BOOT_ID,_TRANSPORT,"
+        "SYSLOG_IDENTIFIER,_SOURCE_MONOTONIC_TIMESTAMP", "--grep=NVRM: |SXid |Kernel panic|Linux version |Nvlink Core|"
+        "setting system clock", "_TRANSPORT=kernel")
 #: The first CPU or two. More would ask every CPU for its clock by an interrupt (arch/x86/kernel/cpu/aperfmperf.c).
 CPU = ("head", "-c", "2048", "/proc/cpuinfo")
 MANAGER = ("systemctl", "show", "--property=DefaultLimitMEMLOCK")

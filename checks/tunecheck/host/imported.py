@@ -11,7 +11,9 @@ from typing import Any
 from ..errors import UsageError
 from ..formats import bug_report
 from ..formats.smi_query import parse_query
-from . import imported_files, imported_kinds
+from ..formats.smi_table import parse_table
+from ..formats.topo_matrix import TABLE
+from . import imported_files, imported_kinds, imported_posts
 from .base import NO_TEXT, Completed, Unreadable
 from .imported_sysfs import Texts, synthesise
 
@@ -31,28 +33,38 @@ _ADD = (
     ("nvidia-smi topo -m", "nvidia-smi topo -m"),
     ("nvidia-smi topo -p2p r", "nvidia-smi topo -p2p r > topo-p2p-r.txt"),
     ("nvidia-smi topo -p2p w", "nvidia-smi topo -p2p w > topo-p2p-w.txt"), ("nvidia-smi -q", "nvidia-smi -q"),
-    ("dmesg", "sudo dmesg"), ("journalctl", "sudo dmesg"),
+    ("dmesg", "sudo dmesg"), ("journalctl --no-pager", "sudo journalctl _TRANSPORT=kernel"),
+    ("journalctl", "sudo dmesg"),
     ("/proc/sys/kernel/osrelease", "sudo dmesg"),
 )
 #: Beginnings of what no text of an import answers: boot loader, libraries, modules on disk, packages, tasks, services.
 _ON_THE_BOX = ("/boot/", "/etc/", "/efi/", "/usr/", "/lib/", "/run/", "/var/", "/sys/fs/cgroup/", "/sys/firmware/",
                "modinfo", "dpkg", "rpm", "ps ", "grep ", "sleep")
-_EXPECTED = ("a recording made with --record, an nvidia-bug-report.log.gz, or a folder with the output of sudo lspci "
-             "-nnvvv, nvidia-smi topo -m, sudo dmesg, cat /proc/cmdline, numactl -H, lscpu, nvidia-smi -q")
+_EXPECTED = ("a recording made with --record, an nvidia-bug-report.log.gz, or text or a folder with the output of sudo "
+             "lspci -nnvvv, nvidia-smi topo -m, sudo dmesg, cat /proc/cmdline, numactl -H, lscpu, nvidia-smi -q, a log "
+             "of NCCL, vLLM or SGLang, nccl-tests, p2pBandwidthLatencyTest or nvbandwidth")
 
 
 class ImportedHost:
     """``answers`` as for RecordedHost; ``origins`` maps what was recognised to the files it was in, ``unused`` lists
-    files in which nothing was."""
+    files in which nothing was; ``holes`` says what is wrong with files that were used."""
 
-    def __init__(self, texts: Texts, origins: dict[str, list[str]], unused: list[str]) -> None:
+    def __init__(self, texts: Texts, origins: dict[str, list[str]], unused: list[str],
+                 holes: tuple[str, ...] = ()) -> None:
         self._texts = texts
         self.origins = origins
         self.unused = unused
+        self.holes = holes
         cut = f"lspci is cut short at {texts.cut_at}: what follows is missing" if texts.cut_at else ""
+        if cut and texts.only_list:
+            cut = "this lspci is a list without details, which may be a part of one"
         if texts.lost_at and not cut:
             cut = f"the first line of a device beside {texts.lost_at} in lspci cannot be read: that device is missing"
-        self.doubts = {"/sys/bus/pci/devices": cut}
+        from .imported_log import doubt  # start-up time
+
+        self.doubts = {**texts.doubts, "/sys/bus/pci/devices": cut or texts.missing, "dmesg": doubt(texts)}
+        self.posts = texts.posts
+        self.guest = texts.guest
 
     def read_bytes(self, path: str) -> bytes:
         if path in self._texts.reads:
@@ -76,8 +88,10 @@ class ImportedHost:
         return Completed(tuple(argv), 0, output, "")
 
     def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
-        """The document as far as `nvidia-smi -q` tells it."""
-        document = parse_query(self._texts.smi)
+        """The document as far as `nvidia-smi -q` tells it, else nvidia-smi's plain table."""
+        document = parse_query(self._texts.smi) or next(
+            (table for post in self.posts.get("nvidia-smi", ()) if (table := parse_table(post.text)) and table["gpus"]),
+            None)
         if document is None:
             raise Unreadable("NVML", _reason("nvidia-smi -q"))
         return document
@@ -94,9 +108,10 @@ class ImportedHost:
     def summary(self) -> str:
         """One line about what was found where, for people."""
         parts = [f"{kind} ({', '.join(dict.fromkeys(files))})" for kind, files in sorted(self.origins.items())]
+        holes = "".join(f"; {text}" for text in dict.fromkeys(self.holes))
         unused = f"; not used: {', '.join(self.unused)}" if self.unused else ""
-        cut = "".join(f"; {text}" for text in self.doubts.values() if text)
-        text = f"import: {', '.join(parts)}{unused}{cut}"
+        cut = self.doubts["/sys/bus/pci/devices"]
+        text = f"import: {', '.join(parts)}{unused}{cut and f'; {cut}'}{holes}"
         return "".join(char if char.isprintable() else "?" for char in text)
 
 
@@ -120,23 +135,52 @@ def load_import(path: str) -> ImportedHost:
     origins: dict[str, list[str]] = {}
     seen: list[str] = []
     advice: dict[str, None] = {}
+    holes: dict[str, None] = {}
     for piece in imported_files.pieces(path):
         if piece.origin not in seen:
             seen.append(piece.origin)
+        if piece.doubt:
+            holes.setdefault(piece.doubt)
         kind = _take(texts, piece)
-        if kind is not None:
-            origins.setdefault(kind, []).append(piece.origin)
-        elif better := imported_kinds.advice(piece.text):
+        taken = [*([kind] if kind is not None else []), *_kept(texts, piece)]
+        for each in taken:
+            origins.setdefault(each, []).append(piece.origin)
+        if taken:
+            continue
+        if better := imported_kinds.advice(piece.text):
             advice.setdefault(f"{piece.origin} is {better}")
     if not origins and advice:
         raise UsageError(f"{path}: nothing in it can be used: {'; '.join([*advice][:5])}")
+    if not origins and any(" is no text " in each for each in holes):
+        raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}; {'; '.join([*holes][:5])}")
     if not origins:
         raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}")
     problem = synthesise(texts)
     if problem:
         raise UsageError(f"{path}: holds the texts of two machines or boots ({problem}); keep one of them")
     used = {origin for files in origins.values() for origin in files}
-    return ImportedHost(texts, origins, [origin for origin in seen if origin not in used])
+    return ImportedHost(texts, origins, [origin for origin in seen if origin not in used], tuple(holes))
+
+
+def _tables(texts: Texts, piece: imported_files.Piece) -> str:
+    """Every table of one text, each with what stands above it."""
+    starts = [found.start() for found in TABLE.finditer(piece.text)]
+    told = dict[str, None]()
+    for begin, end in zip([0, *starts[1:]], [*starts[1:], len(piece.text)], strict=True):
+        above = piece.text[max(0, begin - 300):begin].rsplit("\n\n", 1)[-1] if begin else ""
+        told.setdefault(texts.topo(piece.text[begin:end], _TOPO, f"{piece.title or piece.origin} {above}"))
+    return ", ".join(told)
+
+
+def _kept(texts: Texts, piece: imported_files.Piece) -> list[str]:
+    """Keep the outputs of tools in one text; their kinds."""
+    if piece.absent is not None or piece.path is not None:
+        return []
+    found = list(imported_posts.kinds(piece.text))
+    for kind in found:
+        texts.posts.setdefault(kind, []).append(imported_posts.Post(piece.origin, piece.text))
+    # lspci's own kind says it already.
+    return [kind for kind in found if kind != "lspci -v"]
 
 
 def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
@@ -146,6 +190,7 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
         return None
     if bug_report.START in piece.title + piece.text[:2048]:
         texts.reported = True
+        texts.taken = texts.taken or bug_report.date(piece.text)
         name, release = bug_report.identity(piece.text)
         for leaf, value in (("hostname", name), ("osrelease", release)):
             if value:
@@ -154,6 +199,8 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
     if piece.path is not None:
         # A file that the report names is that file, whatever it holds; logs of /var/log may be of other boots.
         texts.file(piece.path, piece.text)
+        if piece.path.startswith("/var/log/") and imported_kinds.recognise(piece.text) == "kernel log":
+            texts.log(piece.text, piece.path)
         return piece.path if piece.path.startswith("/proc/") else None
     shown = imported_kinds.shown(piece.title, piece.text)
     if shown is not None:
@@ -165,16 +212,18 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
         return path
     kind = imported_kinds.recognise(piece.text)
     if kind == "topo":
-        return texts.topo(piece.text, _TOPO, piece.title or piece.origin)
+        return _tables(texts, piece)
     if kind == "kernel log":
-        return texts.log(piece.text, piece.title)
+        return texts.log(piece.text, piece.title or piece.origin)
     if kind == "lspci":
+        texts.only_list = imported_kinds.is_list(piece.text) and (texts.only_list or not texts.lspci)
         texts.lspci.append(piece.text)
     elif kind == "nvidia-smi -q":
         texts.smi.append(piece.text)
     elif kind in ("numactl -H", "lscpu"):
         from . import imported_cpu  # start-up time: few folders hold one
 
+        texts.lscpu += [piece.text] if kind == "lscpu" else []
         (imported_cpu.from_lscpu if kind == "lscpu" else imported_cpu.from_numactl)(piece.text, texts.file)
     elif kind == "systemctl show":
         texts.runs.setdefault(("systemctl", "show", "--property=DefaultLimitMEMLOCK"), piece.text)

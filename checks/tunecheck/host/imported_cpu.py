@@ -21,13 +21,16 @@ def from_lscpu(text: str, file: Callable[[str, str], None]) -> None:
             file(f"{_CPU}/{name}", show(cpus))
     if (found.threads_per_core or 1) > 1:       # one thread per core may be many things
         file(f"{_CPU}/smt/control", "on")
-    if found.nodes:
+    # A table from which a line is gone does not tell the nodes; without the line that counts them neither.
+    if found.nodes and found.count == len(found.nodes):
         file(f"{_NODE}/online", show(found.nodes))
-    for place, (number, cpus) in enumerate(sorted(found.nodes.items())):
+    for number, cpus in found.nodes.items():
         file(f"{_NODE}/node{number}/cpulist", show(cpus) if cpus else "")
+    busy = sorted(item for item in found.nodes.items() if item[1])
+    for place, (_, cpus) in enumerate(busy):
         for index, cpu in enumerate(cpus if found.sockets else ()):
             # How many sockets there are is told, which CPU is on which follows: they are shared out evenly.
-            share = (place + index / len(cpus)) / len(found.nodes)
+            share = (place + index / len(cpus)) / len(busy)
             file(f"{_CPU}/cpu{cpu}/topology/physical_package_id", str(int(share * (found.sockets or 1))))
 
 

@@ -9,26 +9,37 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from ..errors import UsageError
 from ..formats import bug_report
+from ..formats.log_lines import LEFT_OUT
+from ..formats.pasted import clean
+from . import imported_packed
 
-__all__ = ["GZIP", "Piece", "pieces", "unpack"]
+__all__ = ["GZIP", "STANDARD_INPUT", "Piece", "pieces", "standard_input", "unpack"]
+
+#: What `--from` calls standard input.
+STANDARD_INPUT = "-"
 
 GZIP = b"\x1f\x8b"
-MAX_UNPACKED = 512 * 1024 * 1024
+#: Bug reports of eight GPUs are 5 to 20 MiB.
+MAX_UNPACKED = 64 * 1024 * 1024
 MAX_FILES = 2000
 #: Logs pack 10 to 50 times; a machine's worth of zeros behind `lspci -xxxx` no more than 150.
 MAX_RATIO = 300
 _SMALL = 16 * 1024 * 1024       # below this the ratio does not matter
 _PART = 64 * 1024
 
-#: ``$ sudo lspci -vvv``: several outputs in one text.
-_PROMPT = re.compile(r"^(?:\S*[#$>] ?)(?:sudo )?(?:/\S*/)?"
-                     r"(?:lspci|nvidia-smi|dmesg|journalctl|numactl|lscpu|cat)\b.*\n", re.MULTILINE)
+#: ``$ sudo lspci -vvv``, ``[root@box ~]# dmesg``, ``user@box:~$ nvidia-smi``: several outputs in one text.
+_PROMPT = re.compile(r"^(?:\[[^\]\n]{1,100}\][#$>] ?|(?:\([\w.-]{1,40}\) )?\S{0,200}[#$>] ?)(?:sudo )?(?:/\S*/)?"
+                     r"(?:lspci|nvidia-smi|dmesg|journalctl|numactl|lscpu|cat|lsmod|modinfo|nvcc|ls|grep|uname)\b"
+                     r".*(?:\n|\Z)", re.MULTILINE)
+_NUL = re.compile(rb"\0+")
 
 
 @dataclass(frozen=True)
@@ -41,20 +52,46 @@ class Piece:
     text: str
     path: str | None = None
     absent: str | None = None
+    doubt: str = ""
 
 
 def pieces(path: str) -> Iterator[Piece]:
-    """Every text in a folder (not in folders below it) or file. UsageError where that cannot be read."""
+    """Every text in a folder (not in folders below it), file or standard input ("-"). UsageError where that cannot be
+    read. ``doubt`` of a piece: what is wrong with the file it is from."""
     left = MAX_UNPACKED
     for origin, file in _files(path):
-        content = _content(file, left)
-        if content is None:
-            continue
-        left -= len(content)
-        yield from _split(origin, _text(content))
+        for name, content in _content(origin, file, left):
+            left -= len(content)
+            if left < 0:
+                raise UsageError(f"{file}: too large; an import is at most {MAX_UNPACKED >> 20} MiB in all")
+            utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+            doubt = "" if utf16 else imported_packed.nul_words(name, content)
+            if doubt and " is no text " not in doubt:
+                # What was there is lost: a log with a hole is not a whole one.
+                content = _NUL.sub(f"\n{LEFT_OUT}\n".encode(), content)
+            yield from _split(name, _text(content), doubt)
+
+
+@cache
+def standard_input() -> bytes:
+    """All of it, read once. UsageError where it is a terminal with nobody typing, or too large."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise UsageError("--from -: there is no standard input")
+    if sys.stdin.isatty():
+        sys.stderr.write("tunecheck: paste the output, then Ctrl-D on a line of its own\n")
+        sys.stderr.flush()
+    content = sys.stdin.buffer.read(MAX_UNPACKED + 1)
+    if len(content) > MAX_UNPACKED:
+        raise UsageError(f"--from -: more than {MAX_UNPACKED >> 20} MiB; expected pasted text")
+    if not content.strip():
+        raise UsageError("--from -: standard input is empty; expected the output of a command, such as: nvidia-smi "
+                         "topo -m | tunecheck topo --from -")
+    return content
 
 
 def _files(path: str) -> list[tuple[str, str]]:
+    if path == STANDARD_INPUT:
+        return [("standard input", path)]
     if not os.path.isdir(path):  # noqa: PTH112 - `path` is echoed as given
         return [(path.rpartition("/")[2], path)]
     try:
@@ -69,8 +106,19 @@ def _files(path: str) -> list[tuple[str, str]]:
     return [(name, f"{path}/{name}") for name in names]
 
 
-def _content(file: str, left: int) -> bytes | None:
-    """A regular file's content, unpacked where it is gzip. None where it is no text file to us."""
+def _content(origin: str, file: str, left: int) -> list[tuple[str, bytes]]:
+    """A regular file's content, or what is packed in it, with the names of the texts."""
+    content = standard_input() if file == STANDARD_INPUT else _read(file, left)
+    if content.startswith(GZIP):
+        content = unpack(file, content, left)
+    if content.startswith((imported_packed.XZ, imported_packed.ZIP, imported_packed.BZIP2)):
+        return imported_packed.members(origin, file, content, left, _bounded)
+    if content.startswith(imported_packed.ZSTD):
+        raise UsageError(f"{file}: zstd, and no recording of tunecheck; unpack it first (zstd -d)")
+    return [(origin, content)]
+
+
+def _read(file: str, left: int) -> bytes:
     try:
         # Without O_NONBLOCK a FIFO that took the file's place would make us wait for ever.
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -80,10 +128,10 @@ def _content(file: str, left: int) -> bytes | None:
                 raise UsageError(f"{file}: not a file; expected text, or an nvidia-bug-report.log.gz")
             if status.st_size > left:
                 raise UsageError(f"{file}: too large; an import is at most {MAX_UNPACKED >> 20} MiB in all")
-            content = stream.read(left + 1)
+            # Not left + 1: that much memory would be set aside.
+            return stream.read(min(left, status.st_size + _PART) + 1)
     except OSError as error:
         raise UsageError(f"{file}: cannot be read ({error.strerror})") from None
-    return unpack(file, content, left) if content.startswith(GZIP) else content
 
 
 def unpack(file: str, packed: bytes, most: int) -> bytes:
@@ -126,16 +174,17 @@ def _text(content: bytes) -> str:
     return content.decode("utf-8", "replace")
 
 
-def _split(origin: str, text: str) -> Iterator[Piece]:
+def _split(origin: str, text: str, doubt: str = "") -> Iterator[Piece]:
     text = text.replace("\r\n", "\n")
     if bug_report.START in text[:4096]:
         for section in bug_report.sections(text):
-            yield Piece(origin, section.title, section.text, section.path, section.absent)
+            yield Piece(origin, section.title, section.text, section.path, section.absent, doubt)
         return
+    text = clean(text)
     prompts = list(_PROMPT.finditer(text))
     before = text[:prompts[0].start()] if prompts else text
     if before.strip() or not prompts:
-        yield Piece(origin, "", before)
+        yield Piece(origin, "", before, doubt=doubt)
     for prompt, following in zip(prompts, [*prompts[1:], None], strict=False):
         body = text[prompt.end():following.start() if following else len(text)]
-        yield Piece(origin, prompt.group().strip()[:200], body)
+        yield Piece(origin, prompt.group().strip()[:200], body, doubt=doubt)

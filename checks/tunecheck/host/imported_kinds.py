@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from ..formats.bug_report import START
 from ..formats.lspci import HEADER
 from ..formats.topo_matrix import TABLE
 
-__all__ = ["advice", "recognise", "shown"]
+__all__ = ["advice", "is_list", "recognise", "shown"]
 
 #: As far as a text is looked at. What is recognised may be longer.
 _HEAD = 256 * 1024
 
 _LSPCI = re.compile(HEADER.pattern, re.MULTILINE)
+_CLASSES = ("VGA compatible controller", "3D controller", "Host bridge", "PCI bridge", "Display controller",
+            "Processing accelerators")
 _LSPCI_BODY = re.compile(r"^[ \t]*(?:(?:Control|Status|Flags|Capabilities|Kernel driver in use|Bus): "
                          r"|[0-9a-f]{2}:(?: [0-9a-f]{2}){16} ?$)", re.MULTILINE)
-_LOG = re.compile(r"^[ \t]*(?:<\d+>)?\[ *\d+\.\d{6}\] "
-                  r"|^\[\w{3} \w{3} +\d+ [\d:]{8} \d{4}\] "
-                  r"|^(?:\w{3} +\d+ [\d:]{8}|\d{4}-\d\d-\d\dT\S+)(?: \S+)? kernel(?:\[\d+\])?: ", re.MULTILINE)
+#: dmesg and journalctl in every time format and language, syslog files; not SGLang, which puts its date in brackets.
+_LOG = re.compile(
+    r"^[ \t]*(?:<\d+>)?\[[ +<]*\d+[.,]\d{6}(?:>?\]| <)"
+    r"|^\[(?!\d{4}-)[^\]\n:]{1,30}\d\d:\d\d[^\]\n]{0,30}\] "
+    r"|^[a-z0-9]{1,10} {0,6}:[a-z]{1,8} {0,6}: |^\d{4}-\d\d-\d\dT[\d:]{8},\d{6}[+-]\d\d:\d\d "
+    r"|^(?:\w{3} +\d+ [\d:]{8}|\d{4}-\d\d-\d\dT\S+)(?: \S+)? kernel(?:\[\d+\])?: "
+    r"|^[^\n\[:]{0,60}(?:\d\d:\d\d:\d\d|\d{9,12}\.\d{6})[^\n\[:]{0,100} kernel(?:\[\d+\])?: ", re.MULTILINE)
+#: The driver's own lines count alone, whatever stands in front of them.
+_NVRM = re.compile(r"^[^\n]{0,300}?(?:NVRM: (?:Xid|GPU|loading|Rm|The NVIDIA)|nvidia-nvswitch\d{1,3}: SXid )"
+                   r"[^\n]{0,200}", re.MULTILINE)
+#: dmesg -t, journalctl -o cat: a boot without times, by what every kernel says.
+_SAID = re.compile(
+    r"^(?:(?:<\d>)?Linux version \d|(?:Kernel c|C)ommand line: |BIOS-(?:provided|e820)|ACPI: |smpboot: |Memory: \d"
+    r"|pci(?:port|_bus)? [0-9a-f]{4}:|clocksource: |NET: Registered |systemd\[1\]: |usb \d|x86/)", re.MULTILINE)
+#: What stands in kernel logs that are no lines of text: /dev/kmsg, json, export, pstore.
+_MARKS = (",-;", ",c;", "__CURSOR", "_BOOT_ID", '"dmesg"', "[s=", "#1 Part")
+#: A list without details: `lspci`, `lspci -nn`, or what grep left of it. Every device of it has one of these classes.
+_LISTED = re.compile(rf"^(?:[0-9a-f]{{4,8}}:)?[0-9a-f]{{2}}:[0-9a-f]{{2}}\.[0-7] (?:{'|'.join(_CLASSES)})"
+                     r"(?: \[[0-9a-f]{4}\])?: \S", re.MULTILINE)
 _CMDLINE = re.compile(r"(?:^|\s)(?:BOOT_IMAGE|root|initrd)=\S")
 #: Words of command lines that boot without those: virtual machines, network boots.
 _KNOWN = """
@@ -52,20 +71,45 @@ _PATTERNS = (
 def recognise(text: str) -> str | None:
     """The kind, in words for people; None for anything else."""
     head = text[:_HEAD]
+    if any(mark in head for mark in _MARKS) and _other_log(head):
+        return "kernel log"
     if head.lstrip().startswith("{"):
         return "spec" if '"tunecheck/spec/1"' in head else None
     if START in head[:4096] or "\0" in head:
         return None
-    if _LSPCI.search(head) and _LSPCI_BODY.search(head):
+    if _LSPCI.search(head) and (_LSPCI_BODY.search(head) or _LISTED.search(head)):
         return "lspci"
     for kind, pattern in _PATTERNS:
         if pattern.search(head):
             return kind
-    if len(_LOG.findall(head)) >= 3:
+    if _is_log(head):
         return "kernel log"
     if len(head.strip().splitlines()) == 1 and (_CMDLINE.search(head) or _is_cmdline(head[:4096].split())):
         return "/proc/cmdline"
     return None
+
+
+def _other_log(head: str) -> bool:
+    from ..formats.log_forms import is_log  # start-up time
+
+    return is_log(head)
+
+
+def _is_log(head: str) -> bool:
+    from ..formats.log_forms import plain  # start-up time
+    from ..formats.log_lines import line
+
+    if "\x1b[" in head:
+        head = plain(head)
+    if len(_LOG.findall(head)) >= 3 or len(_SAID.findall(head)) >= 3:
+        return True
+    return any(line(found[0]).text.startswith(("NVRM: ", "nvidia-nvswitch"))
+               for found in islice(_NVRM.finditer(head), 50))
+
+
+def is_list(text: str) -> bool:
+    """Whether an lspci text has no line of details in it."""
+    return _LSPCI_BODY.search(text[:_HEAD]) is None
 
 
 def advice(text: str) -> str | None:

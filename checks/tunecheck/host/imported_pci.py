@@ -3,23 +3,24 @@ text shows of it. What it does not show becomes a reason, never a value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ..formats.aer_status import status_bytes
 from ..formats.lspci import LspciDevice
 from ..formats.lspci_express import express_bytes
 from ..formats.lspci_raw import complete_from_bytes
-from ..formats.pci import acs, find_capability
+from ..formats.pci import ACS_NOT_GIVEN, Acs, acs
+from ..formats.switch_chips import EMULATED
 
-__all__ = ["FULL", "RAW", "BusTree", "config", "has_no_link", "merge"]
+__all__ = ["FULL", "RAW", "BusTree", "config", "gaps", "has_no_link", "merge"]
 
 FULL = "add: sudo lspci -vvv"
 RAW = "add: sudo lspci -xxxx"
 
 _EXTENDED_AT = 0x100
-_AER, _ACS, _VENDOR = 0x01, 0x0D, 0x0B
-#: They have no ACS that matters to peer traffic; their other registers do.
-_ENDPOINTS = ("Endpoint", "Legacy Endpoint")
+_AER, _ACS = 0x01, 0x0D
+#: Of one function only: ACS has nothing to decide there (PCIe 6.12.1; pci_acs_enabled() in drivers/pci/pci.c).
+_WITHOUT_ACS = "Upstream Port"
 _NO_LINK = ("", "Root Complex Integrated Endpoint", "Root Complex Event Collector")
 
 
@@ -45,6 +46,9 @@ def merge(known: dict[str, LspciDevice], found: Iterable[LspciDevice]) -> str | 
         best.codes = {**rest.codes, **best.codes}
         best.slot |= rest.slot
         best.aer |= rest.aer
+        best.express |= rest.express
+        best.occupied |= rest.occupied
+        best.bytes_only |= rest.bytes_only
         best.driver_shown |= rest.driver_shown
         best.gone |= rest.gone
         best.lost = best.lost or rest.lost
@@ -75,26 +79,37 @@ def has_no_link(device: LspciDevice) -> bool:
 
 
 def config(device: LspciDevice) -> bytes | str:
-    """The configuration space as far as it is known, or why its ACS capability cannot be told."""
+    """The configuration space as far as it is known, or why nothing of it is. Where its capabilities are shown, a part
+    that is not is marked as not given (formats.pci.NotGiven); ``gaps`` tells why."""
     if device.gone:
         return b"\xff" * 4096
-    if len(device.raw) >= 4096:
+    if len(device.raw) >= 4096 or (len(device.raw) >= 256 and device.acs is None and not device.listed):
         return device.raw
-    if device.acs is not None:
-        return _built(device)
-    if device.denied or 0 < len(device.raw) < 256:
+    if device.acs is None and (device.denied or 0 < len(device.raw) < 256):
         return f"not in the import (lspci ran without root); {FULL}"
-    if device.acs_offset is not None:
-        return f"not in the import (the ACS registers are not shown); {FULL}"
-    if device.cut:
-        return f"not in the import (the text ends inside this device); {FULL}"
-    if device.listed and (device.port == "" or device.extended):
-        return _built(device)
-    if device.listed and device.port in _ENDPOINTS:
-        return _built(device)[:256]
-    if len(device.raw) >= 256 and find_capability(device.raw, 0x10) is None:
-        return device.raw
-    return f"not in the import (no extended capability is shown); {RAW}"
+    if device.acs is None and not (device.listed or device.codes):
+        return f"not in the import (its capabilities are not shown); {FULL}"
+    return _built(device)
+
+
+def gaps(device: LspciDevice) -> Iterator[tuple[str, str]]:
+    """The parts of its configuration space that the text does not tell ("acs", "express", "aer"), and why. That it
+    shows no capability proves nothing: a text that went through grep, or lost a line, looks the same. Bytes
+    prove it."""
+    if device.gone or len(device.raw) >= 4096:
+        return
+    ends = f"not in the import (the text ends inside this device); {FULL}"
+    if device.port != "":
+        beginning = "" if device.port else ": the line that begins them is missing"
+        yield "express", ends if device.cut else (
+            f"not in the import (its PCI Express registers are not given, or not all{beginning}); {FULL}")
+        yield "aer", ends if device.cut else f"not in the import (its error registers are not shown); {FULL}"
+    if device.acs is None:
+        yield "acs", ends if device.cut else (
+            f"not in the import (the ACS registers are not shown); {FULL}"
+            if device.acs_offset is not None or device.acs_cap is not None else
+            f"not in the import (no ACS capability is shown, which only its bytes prove); {RAW}" if device.extended else
+            f"not in the import (no extended capability is shown); {RAW}")
 
 
 def _built(device: LspciDevice) -> bytes:
@@ -107,7 +122,8 @@ def _built(device: LspciDevice) -> bytes:
         data[0x19], data[0x1A] = device.buses
     if express:
         links = (device.max_speed, device.max_width), (device.speed, device.width)
-        at, content = express_bytes(device.codes, device.port or "", device.slot, links)
+        # Without the line that names the port its kind is not known.
+        at, content = express_bytes(device.codes if device.port else {}, device.port or "", device.slot, links)
         data[0x34] = at
         data[at:at + len(content)] = content
         _extended(data, device)
@@ -115,21 +131,19 @@ def _built(device: LspciDevice) -> bytes:
 
 
 def _extended(data: bytearray, device: LspciDevice) -> None:
-    """The list from 0x100 on: AER where the text lists it, and ACS with its registers."""
+    """The list from 0x100 on: AER and ACS with what the text shows of their registers, else marked as not given."""
     found = device.acs
-    at = found.offset if found and found.offset % 4 == 0 and _EXTENDED_AT < found.offset <= 4088 else 0
-    if found and not at:
-        at = _EXTENDED_AT if not device.aer else _EXTENDED_AT + 0x48
-    if at != _EXTENDED_AT and (at or device.aer):
-        # Some capability has to come first: where it is not AER, an empty vendor-specific one.
-        first = _AER if device.aer else _VENDOR
-        data[_EXTENDED_AT:_EXTENDED_AT + 4] = (first | 1 << 16 | at << 20).to_bytes(4, "little")
-        if device.aer:
-            shown = status_bytes(device.codes if not at or at >= _EXTENDED_AT + 0x14 else {})
-            data[_EXTENDED_AT + 4:_EXTENDED_AT + 4 + len(shown)] = shown
+    if found is None and not (device.port == _WITHOUT_ACS and device.extended and not device.cut):
+        found = Acs(0, ACS_NOT_GIVEN & 0xFFFF, ACS_NOT_GIVEN >> 16)
+    at = 0
     if found:
+        free = found.offset % 4 == 0 and _EXTENDED_AT + 0x14 <= found.offset <= 4088
+        at = found.offset if free else _EXTENDED_AT + 0x48
         data[at:at + 4] = (_ACS | 1 << 16).to_bytes(4, "little")
         data[at + 4:at + 8] = found.cap.to_bytes(2, "little") + found.ctl.to_bytes(2, "little")
+    data[_EXTENDED_AT:_EXTENDED_AT + 4] = (_AER | 1 << 16 | at << 20).to_bytes(4, "little")
+    shown = status_bytes(device.codes)
+    data[_EXTENDED_AT + 4:_EXTENDED_AT + 4 + len(shown)] = shown
 
 
 class BusTree:
@@ -144,13 +158,18 @@ class BusTree:
         self._inside: set[tuple[str, int]] = set()
         self._headless: set[tuple[str, int]] = set()
         # Bus 0, device 0 is a host bridge, also where its first line cannot be read.
-        self._whole = any(device.class_code == "0600" or (
-            device.bdf.endswith(":00:00.0") and device.class_code is None)
-                          for device in devices.values())
+        # A list without details shows no bridge's bus numbers: it tells who is there, and not where.
+        self._whole = any(device.listed or device.buses or device.raw for device in devices.values()) and any(
+            device.class_code == "0600" or (device.bdf.endswith(":00:00.0") and device.class_code is None)
+            for device in devices.values())
+        self._roots: set[tuple[str, int]] = set()
         for device in devices.values():
             domain, bus = _bus(device)
             if device.port in ("Upstream Port", "Downstream Port"):
                 self._headless.add((domain, bus))
+            if bus == 0 or device.class_code == "0600" or device.port == "Root Port" or (
+                    device.port or "").startswith("Root Complex "):
+                self._roots.add((domain, bus))
             if device.buses and device.buses[0]:        # 0: a bridge that nobody set up
                 first, last = device.buses
                 self._above.setdefault((domain, first), []).append(device)
@@ -170,14 +189,64 @@ class BusTree:
             parts.insert(0, parents[0].bdf)
             bus = _bus(parents[0])[1]
 
+    def settle(self) -> None:
+        """A device of which nothing of PCI Express is shown is a conventional one, or its text lost that part. It is
+        conventional where nothing contradicts: on a root bus and no bridge, or behind a bridge to conventional PCI."""
+        for device in self._devices.values():
+            if device.port != "" or device.bytes_only:
+                continue
+            place = _bus(device)
+            above = self._above.get(place, [])
+            fits = place in self._roots if not above else above[0].port == "PCI-Express to PCI/PCI-X Bridge"
+            if not fits or device.class_code == "0604":
+                device.port = None
+
+    def missing(self) -> str:
+        """Why there must be devices that are not in the texts; "" where nothing tells so."""
+        if not self._whole:
+            return f"lspci shows only some devices, or too little of them (no host bridge is listed); {FULL}"
+        buses = {_bus(device) for device in self._devices.values()}
+        # Every PC and every server of one has a host bridge at 0000:00:00.0, and lspci begins there.
+        if any(domain == "0000" for domain, _ in buses) and ("0000", 0) not in buses:
+            return f"lspci shows no device of bus 00: what comes before its first device is missing; {FULL}"
+        for (domain, first), ports in self._above.items():
+            last = max(port.buses[1] for port in ports if port.buses)
+            if any((domain, bus) in buses for bus in range(first, last + 1)):
+                continue
+            if any(port.occupied for port in ports):
+                return (f"behind {ports[0].bdf} a device is present (its link is up, or its slot is occupied), and "
+                        "lspci shows none: it is not in this text, or the machine lost it")
+            if any(_perhaps(port) for port in ports):
+                return f"whether a device is behind {ports[0].bdf} is not told, and lspci shows none"
+        return next((f"the port of bus {bus:02x} below {port.bdf} is not in lspci" for port, bus in self._holes()), "")
+
+    def _holes(self) -> Iterator[tuple[LspciDevice, int]]:
+        """Bus numbers of a switch that none of its ports has: the firmware deals them out without a gap."""
+        for device in self._devices.values():
+            if device.port != "Upstream Port" or not device.buses or not device.buses[0]:
+                continue
+            domain, (first, last) = _bus(device)[0], device.buses
+            below = [port.buses for port in self._devices.values() if port.buses and _bus(port) == (domain, first)]
+            yield from ((device, bus) for bus in range(first + 1, last + 1)
+                        if not any(low <= bus <= high for low, high in below))
+
     def _not_a_root(self, domain: str, bus: int) -> str:
         if not self._whole:
             return f"not in the import (no host bridge is listed, so these are only some devices); {FULL}"
         if (domain, bus) in self._headless or (domain, bus) in self._inside:
             return f"not in the import (the bridge above bus {domain}:{bus:02x} is not listed); {FULL}"
+        if (domain, bus) not in self._roots:
+            return f"not in the import (the bridge above bus {domain}:{bus:02x} is not listed); {FULL}"
         if bus and domain in self._blind:
             return f"not in the import (the bus numbers of {self._blind[domain]} are not shown); {FULL}"
         return ""
+
+
+def _perhaps(port: LspciDevice) -> bool:
+    """Whether there may be a device behind a port that does not say that its link is up: an old or an emulated one does
+    not say it at all. At x0 there is none."""
+    silent = not port.tells_link or f"{port.vendor}:{port.device}" in EMULATED
+    return port.port in ("Root Port", "Downstream Port") and silent and port.width != 0
 
 
 def _bus(device: LspciDevice) -> tuple[str, int]:

@@ -8,20 +8,24 @@ from dataclasses import dataclass, field
 from ..formats.lspci import LspciDevice, parse_lspci
 from ..formats.smi import Smi, parse_smi
 from ..formats.topo_matrix import Matrix, parse_matrix
+from .base import SILENT
 from .imported_cmdline import apart, from_log
-from .imported_pci import FULL, BusTree, config, has_no_link, merge
+from .imported_guest import guest_told
+from .imported_pci import FULL, BusTree, config, gaps, has_no_link, merge
+from .imported_posts import Post
+from .imported_short import from_short
 
 __all__ = ["Texts", "synthesise"]
 
 _PCI = "/sys/bus/pci/devices"
 _DMESG = ("dmesg",)
-_BOOT = "Linux version "
 _BANNER = re.compile(r"NVRM: loading (NVIDIA UNIX .{1,300})$", re.MULTILINE)
 _CLOCK = re.compile(r"clocksource: Switched to clocksource ([\w-]{1,40})")
 _GROUP = re.compile(r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): Adding to iommu group (\d{1,5})")
 #: `nvidia-smi topo -p2p r`, `smi_topo_p2p-rw.txt`
 _P2P = re.compile(r"p2p[ _-]{0,3}([rwnap]{1,2})(?![a-z0-9])", re.IGNORECASE)
 _TITLE = 400
+_LOCKED = re.compile(r"^([^\n]{0,120}?)Kernel is locked down from ", re.MULTILINE)
 _VALUE = re.compile(r"^(/(?:sys|proc/sys)/(?:[\w.-]+/)+[\w.-]+):(.*)$", re.MULTILINE)
 
 
@@ -29,7 +33,10 @@ _VALUE = re.compile(r"^(/(?:sys|proc/sys)/(?:[\w.-]+/)+[\w.-]+):(.*)$", re.MULTI
 class Texts:
     """``reads``, ``lists``, ``realpaths`` and ``errors`` as in RecordedHost; ``runs`` maps commands to their output.
     The first text of a kind counts, of kernel logs the most complete one. ``cut_at`` is the device in which an lspci
-    text ends, "" for a complete one; ``lost_at`` the one beside a device whose first line cannot be read."""
+    text ends, "" for a complete one; ``lost_at`` the one beside a device whose first line cannot be read. ``past``: the
+    lines of earlier boots, each with where they are from; ``taken``: when a bug report or nvidia-smi was made;
+    ``only_list``: lspci came without details, and such a list does not show its end; ``guest``: the hypervisor that a
+    text names; ``missing``: why a device must be there that no text shows; ``doubts``: as in base.doubt."""
 
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
@@ -38,11 +45,19 @@ class Texts:
     runs: dict[tuple[str, ...], str] = field(default_factory=dict)
     lspci: list[str] = field(default_factory=list)
     smi: list[str] = field(default_factory=list)
+    posts: dict[str, list[Post]] = field(default_factory=dict)
     tables: list[Matrix] = field(default_factory=list)
     cmdlines: list[str] = field(default_factory=list)
+    past: list[tuple[str, str]] = field(default_factory=list)
     reported: bool = False
+    taken: str = ""
+    doubts: dict[str, str] = field(default_factory=dict)
     cut_at: str = ""
     lost_at: str = ""
+    missing: str = ""
+    only_list: bool = False
+    guest: str = ""
+    lscpu: list[str] = field(default_factory=list)
 
     def file(self, path: str, content: str) -> None:
         self.reads.setdefault(path, content.encode())
@@ -66,20 +81,15 @@ class Texts:
             for letter in named.group(1).lower() if named else "":
                 self.runs.setdefault((*command[:2], "-p2p", letter), text)
             if named is None:
+                self.runs.setdefault((*command[:2], "-p2p", "?"), text)
                 return "nvidia-smi topo -p2p of unknown letter, not used: name it topo-p2p-r.txt or -w.txt"
         return f"nvidia-smi {matrix.kind}"
 
-    def log(self, text: str, title: str) -> str | None:
-        """Keep a kernel log, from its last boot on. An earlier boot's says nothing about this one, and neither do the
-        lines of three boots that a bug report greps from the journal."""
-        if re.search(r"-b[ =]?-[1-9]|^Scanning kernel log files", title):
-            return None
-        start = text.rfind(_BOOT)
-        if start > 0:
-            text = text[text.rfind("\n", 0, start) + 1:]
-        known = self.runs.get(_DMESG, "")
-        if (_BOOT in text, len(text)) > (_BOOT in known, len(known)):
-            self.runs[_DMESG] = text
+    def log(self, text: str, title: str) -> str:
+        """Keep a kernel log: its last boot as this one's, the others as history."""
+        from .imported_log import add  # start-up time: it takes many patterns
+
+        add(self, text, title)
         return "kernel log"
 
     def values(self, text: str) -> None:
@@ -123,10 +133,18 @@ def synthesise(texts: Texts) -> str | None:
         texts.cut_at = next((device.bdf for device in devices.values() if device.cut), "")
         texts.lost_at = next((device.bdf for device in devices.values() if device.lost), "")
         tree = BusTree(devices)
+        tree.settle()
+        texts.missing = tree.missing()
         for device in devices.values():
             _device(texts, device, tree, devices)
+    texts.guest = guest_told(texts.runs.get(_DMESG, ""), (device.vendor for device in devices.values()), texts.lscpu)
     _driver(texts, smi, devices)
+    from_short(texts.posts, texts)
     _from_log(texts)
+    if texts.past or _DMESG in texts.runs:
+        from .imported_log import history  # start-up time
+
+        history(texts)
     return None
 
 
@@ -148,6 +166,7 @@ def _device(texts: Texts, device: LspciDevice, tree: BusTree, devices: dict[str,
         texts.errors[f"read {folder}/config"] = content
     else:
         texts.reads.setdefault(f"{folder}/config", content)
+        texts.doubts.update((f"{folder}/config {part}", why) for part, why in gaps(device))
     _link(texts, device, folder)
     _belongings(texts, device, folder, devices)
 
@@ -170,7 +189,7 @@ def _belongings(texts: Texts, device: LspciDevice, folder: str, devices: dict[st
     if device.driver is not None:
         texts.realpaths[f"{folder}/driver"] = f"/sys/bus/pci/drivers/{device.driver}"
     elif not device.cut and any(other.driver_shown for other in devices.values()):
-        texts.errors[f"realpath {folder}/driver"] = "not present"
+        texts.errors[f"realpath {folder}/driver"] = SILENT
     if device.iommu_group is not None:
         texts.realpaths[f"{folder}/iommu_group"] = f"/sys/kernel/iommu_groups/{device.iommu_group}"
     elif any(other.iommu_group is not None for other in devices.values()):
@@ -204,18 +223,25 @@ def _from_log(texts: Texts) -> None:
 
 
 def _silence(texts: Texts, log: str) -> None:
-    """What a log that is whole tells by a last word or by none: the clock, IOMMU groups, lockdown."""
+    """What a log tells by its words: the clock, IOMMU groups, lockdown. Its silence tells nothing: a line may be gone.
+    So a good clock and an open kernel are not concluded from it, a bad clock and a lock are."""
+    from ..formats.log_lines import begins  # start-up time
+
     clock = _CLOCK.findall(log)
-    known = {"/sys/devices/system/clocksource/clocksource0/current_clocksource": clock[-1]} if clock else {}
-    # security/lockdown/lockdown.c, 5.4 and later. A log that somebody filtered has lost the other word, too.
-    if "LSM: " in log and "Kernel is locked down from" not in log:
-        known["/sys/kernel/security/lockdown"] = "[none] integrity confidentiality"
+    known = {}
+    if clock and clock[-1] != "tsc":
+        known["/sys/devices/system/clocksource/clocksource0/current_clocksource"] = clock[-1]
+    locked = _LOCKED.search(log)
+    if locked and begins(locked[1]):
+        # At least this much; whether reading is refused, too, the line does not say.
+        known["/sys/kernel/security/lockdown"] = "none [integrity] confidentiality"
     for path, value in known.items():
         if f"read {path}" not in texts.errors:
             texts.file(path, value)
     groups = dict(_GROUP.findall(log))
-    # drivers/iommu/iommu.c says one word at its start, and one for each device in a group.
-    if groups or "iommu: Default domain type" in log:
+    # drivers/iommu/iommu.c says one word at its start, and one for each device in a group; what follows the groups
+    # shows that the log goes on behind them (mm/init.c, free_initmem).
+    if groups or ("iommu: Default domain type" in log and "Freeing unused kernel" in log):
         for bdf in texts.lists.get(_PCI, ()):
             link = f"{_PCI}/{bdf}/iommu_group"
             if bdf in groups:

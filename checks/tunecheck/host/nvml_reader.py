@@ -5,6 +5,7 @@ takes nothing along. The parent never loads the library."""
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import fcntl
 import json
@@ -17,6 +18,7 @@ from typing import Any
 
 from ..formats.nvml_keys import KEYS
 from ..formats.pci import bdf_key
+from ..tied import fork, tie
 from .base import Unreadable
 from .child import Child, let_go_of_everything_but
 
@@ -40,9 +42,15 @@ class NvmlChild(Child):
     def __init__(self) -> None:
         self.started = time.monotonic()
         self._pipe, theirs = os.pipe()
-        pid = os.fork()
+        parent = os.getpid() if _thread.get_native_id() == os.getpid() else 0
+        try:
+            pid = fork()
+        except OSError as error:
+            os.close(self._pipe)
+            os.close(theirs)
+            raise Unreadable("NVML", f"no process to ask it could be started ({error.strerror})") from None
         if pid == 0:
-            _child(theirs)      # never returns
+            _child(theirs, parent)      # never returns
         super().__init__(pid)
         self._answered = False
         os.close(theirs)
@@ -178,14 +186,14 @@ def _filled(keys: Any, part: dict[str, Any], reason: str | None) -> dict[str, st
     return {**missing, **part["errors"]}
 
 
-def _child(pipe: int) -> None:
+def _child(pipe: int, parent: int) -> None:
     """Ask, say, end. Leaves by os._exit: neither the parent's clean-up nor nvmlShutdown (15 ms) is wanted."""
     try:
         os.setsid()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, _ORPHAN)
+        if parent:
+            tie(parent)
         let_go_of_everything_but(pipe)
         _no_core_dump()
 

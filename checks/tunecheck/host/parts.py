@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import binascii
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..formats.bounds import json_of
+
 __all__ = ["OtherVersionError", "check_schema", "commands", "contents", "lists", "parse", "table", "texts"]
+
+
+#: As long as any member of a bundle.
+_MOST = 17 << 20
 
 
 class OtherVersionError(ValueError):
@@ -16,11 +21,8 @@ class OtherVersionError(ValueError):
 
 
 def parse(text: bytes, what: str) -> Any:
-    """JSON of any depth and with anything in it."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise ValueError(f"{what} is not JSON") from None
+    """JSON of any depth and with anything in it, but not endlessly much."""
+    return json_of(text, _MOST, what)
 
 
 def check_schema(document: dict[str, Any], version: int) -> None:

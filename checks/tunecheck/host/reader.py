@@ -6,6 +6,7 @@ therefore only ever waits on a socket, with a deadline; a child that misses it i
 
 from __future__ import annotations
 
+import _thread
 import os
 import select
 import signal
@@ -13,6 +14,8 @@ import socket
 import struct
 import time
 
+from ..errors import ProbeError
+from ..tied import fork, tie
 from .base import Unreadable
 from .child import Child, let_go_of_everything_but
 
@@ -36,9 +39,16 @@ class Reader(Child):
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
-        pid = os.fork()
+        parent = os.getpid() if _thread.get_native_id() == os.getpid() else 0
+        try:
+            pid = fork()
+        except OSError as error:
+            ours.close()
+            theirs.close()
+            raise ProbeError(f"no process can be started ({error.strerror}): the limit of processes or memory is "
+                             "reached; see ulimit -u and free -m") from None
         if pid == 0:
-            _child(theirs)      # never returns
+            _child(theirs, parent)      # never returns
         super().__init__(pid)
         theirs.close()
         self._socket = ours
@@ -92,11 +102,11 @@ class Reader(Child):
             raise TimeoutError
 
 
-def _child(connection: socket.socket) -> None:
+def _child(connection: socket.socket, parent: int) -> None:
     """Answer until the parent closes. Leaves by os._exit: the parent's clean-up must not run twice."""
     try:
-        # Ctrl-C reaches the whole foreground group; ending is the parent's business.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if parent:
+            tie(parent)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         let_go_of_everything_but(connection.fileno())
         while True:

@@ -1,4 +1,5 @@
-"""What `--from` was given: a recording, an import, or a snapshot. Decided by content, never by name."""
+"""What `--from` was given: a recording, an import ("-": from standard input), or a snapshot. Decided by content, never
+by name."""
 
 from __future__ import annotations
 
@@ -33,6 +34,8 @@ def is_import(path: str) -> bool:
 
 def _is_recording(path: str) -> bool:
     """zstd, or gzip that holds JSON. What cannot be read is left to the readers, which say why."""
+    if path == "-":
+        return False
     try:
         status = Path(path).stat()
         if stat.S_ISDIR(status.st_mode):
@@ -54,7 +57,7 @@ def _is_recording(path: str) -> bool:
 def is_snapshot(path: str) -> bool:
     """Whether the file there begins like one. What cannot be read is none: the other readers say why."""
     try:
-        if not Path(path).is_file():
+        if path == "-" or not Path(path).is_file():
             return False
         with open(path, "rb") as stream:
             head = stream.read(4096)

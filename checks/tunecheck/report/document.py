@@ -6,6 +6,7 @@ Their JSON Schemas are in schema.py; a test holds the two together.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from .. import __version__
@@ -14,9 +15,10 @@ from ..facts.paths import PairPath, paths
 from ..facts.pci import Device, Link
 from ..facts.topology import Pair, Topology
 from ..rules import HUNG, Case, Finding, exit_code, worst
+from ..rules.command import Command
 from .measured_document import measured_document
 
-__all__ = ["document", "to_text"]
+__all__ = ["commands", "document", "to_text"]
 
 
 def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
@@ -47,8 +49,17 @@ def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
         result["measured_pass"] = _measured_pass(snapshot.host.measured_pass.value, snapshot.boot_id.value)
     if case.measured is not None:
         result["measured"] = measured_document(case.measured)
+    if snapshot.past.value is not None:
+        from .history import history_document
+
+        result["history"] = history_document(snapshot.past)
     result["findings"] = [_finding(finding) for finding in findings]
     return result
+
+
+def commands(given: Iterable[Command]) -> list[dict[str, Any]]:
+    """Each as its words, as the line for a shell that the text holds, and where it is run."""
+    return [{"argv": list(each.argv), "shown": each.shown, "where": each.where} for each in given]
 
 
 def to_text(data: dict[str, Any]) -> str:
@@ -117,6 +128,6 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "id": finding.id, "subject": finding.subject, "outcome": finding.outcome, "layer": finding.layer,
         "message": finding.message, "observed": finding.observed, "expected": finding.expected,
         "evidence": list(finding.evidence),
-        "remedy": {"text": remedy.text, "ansible_tags": list(remedy.ansible_tags),
-                   "needs_reboot": remedy.needs_reboot} if remedy else None,
+        "remedy": {"text": remedy.text, "commands": commands(remedy.commands),
+                   "ansible_tags": list(remedy.ansible_tags), "needs_reboot": remedy.needs_reboot} if remedy else None,
     }

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
-import tempfile
 from pathlib import Path
 from typing import TextIO
 
 from ..errors import UsageError
+from ..safe_files import UnsafeFileError, folder_of, replace, write_special
 
 __all__ = ["PRIVATE", "check_writable", "emit", "fitted", "removed", "write_file", "written"]
 
 #: Mode of what names people and machines: a raw recording, a snapshot.
 PRIVATE = 0o600
+#: Open files of this process, and its terminal.
+_DESCRIPTORS = re.compile(r"/proc/\d+/fd/|/dev/(?:null|tty|pts/\d+)$")
 #: Every file that this process has written, for who interrupts it.
 written: list[str] = []
 #: Every older pass that this process took away, likewise.
@@ -24,6 +27,7 @@ removed: list[str] = []
 def check_writable(path: str) -> None:
     """Refuse a place where the result could not be written, before the probing starts."""
     target = Path(path)
+    _no_strange_link(path)
     try:
         folder = target.resolve().parent
         is_folder, has_folder = target.is_dir(), folder.is_dir()
@@ -40,6 +44,16 @@ def check_writable(path: str) -> None:
         raise UsageError(f"{path}: no permission to write in {folder}; {_elsewhere()}")
 
 
+def _no_strange_link(path: str) -> None:
+    """Say now, not after minutes of measuring, that another user's link will not be followed."""
+    try:
+        os.close(folder_of(path)[0])
+    except UnsafeFileError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror}); {_elsewhere()}") from None
+    except (OSError, ValueError):
+        return      # which the checks below name better
+
+
 def _elsewhere() -> str:
     return "choose another place" if os.geteuid() == 0 else "choose another place or run as root"
 
@@ -49,10 +63,12 @@ def write_file(path: str, content: bytes, mode: int | None = None, what: str = "
     ``mode`` an existing file keeps its own, a new one gets what the umask leaves. ``what``: for the message."""
     target = Path(path)
     try:
-        if _special(target):        # /dev/stdout, a FIFO: replacing it would destroy it
+        if not _special(target):
+            replace(path, content, mode)
+        elif _DESCRIPTORS.match(os.path.realpath(path)):        # /dev/stdout, /dev/fd/63: our own
             target.write_bytes(content)
         else:
-            _replace(target.resolve(), content, mode)
+            write_special(path, content)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written ({error.strerror}); the {what} was not saved") from None
     written.append(path)
@@ -93,25 +109,3 @@ def _special(target: Path) -> bool:
         return not stat.S_ISREG(target.stat().st_mode)
     except OSError:
         return False
-
-
-def _replace(target: Path, content: bytes, mode: int | None) -> None:
-    if mode is None:
-        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).chmod(mode)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    current = os.umask(0o022)
-    os.umask(current)
-    return current

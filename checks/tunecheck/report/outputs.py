@@ -4,7 +4,7 @@ them to standard output."""
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from ..errors import UsageError
 from ..rules import Finding
 from .output import check_writable, write_file
 
-__all__ = ["KINDS", "Run", "check_outputs", "rendered", "to_standard_output", "write_outputs"]
+__all__ = ["KINDS", "Run", "check_outputs", "ready", "rendered", "to_standard_output", "write_outputs", "write_ready"]
 
 #: Option -> what the note about the written file calls it.
 KINDS = {"json": "JSON", "junit": "JUnit", "prometheus": "Prometheus", "html": "HTML"}
@@ -76,12 +76,22 @@ def rendered(kind: str, run: Run) -> str:
 def write_outputs(wanted: Mapping[str, str | None], run: Run, record: tuple[str, bytes] | None = None) -> list[str]:
     """Write every document that goes to a file, and the recording (place, content), once all of them are ready;
     returns a note about each."""
+    return write_ready(ready(wanted, run), record)
+
+
+def ready(wanted: Mapping[str, str | None], run: Run) -> list[tuple[str, str, str]]:
+    """(kind, place, text) of every document that goes to a file."""
     places = [(kind, place) for kind in KINDS if (place := wanted.get(kind)) is not None and place != "-"]
-    ready = [(kind, place, rendered(kind, run).encode("utf-8", "replace")) for kind, place in places]
+    return [(kind, place, rendered(kind, run)) for kind, place in places]
+
+
+def write_ready(documents: Iterable[Sequence[str]], record: tuple[str, bytes] | None = None) -> list[str]:
+    """The second half of ``write_outputs``."""
     notes = []
-    for kind, place, content in ready:
+    for kind, place, text in documents:
         # node_exporter runs as a user of its own and must be able to read what root wrote.
-        write_file(place, content, 0o644 if kind == "prometheus" else None, f"{KINDS[kind]} report")
+        write_file(place, text.encode("utf-8", "replace"), 0o644 if kind == "prometheus" else None,
+                   f"{KINDS[kind]} report")
         notes.append(f"{KINDS[kind]}: {place}")
     if record:
         write_file(*record, what="recording")

@@ -11,12 +11,13 @@ from ..facts import pins
 from ..facts.codec import used
 from ..facts.snapshot import Snapshot
 from ..fleet.outputs.schema import SCHEMAS as FLEET
+from ..formats.driver_failures import KINDS
 from ..formats.topology import RELATIONS
 from ..recipes.schema import SCHEMAS as RECIPES
 from ..rules import RULES
 from ..rules.finding import OUTCOMES
 from ..serving.schema import SCHEMAS as SERVING
-from .schema_words import COUNT, MAYBE_NUMBER, MAYBE_TEXT, NUMBER, TEXT, listed, mapped, maybe, object_
+from .schema_words import COMMANDS, COUNT, MAYBE_NUMBER, MAYBE_TEXT, NUMBER, TEXT, listed, mapped, maybe, object_
 
 __all__ = ["MEASURED", "SCHEMAS", "write"]
 
@@ -42,7 +43,7 @@ _PAIR = object_(a=_BDF, b=_BDF, relation={"enum": [*RELATIONS, None]}, reason=MA
 _ACS = object_(state={"enum": ["present", "absent", "unknown"]}, reason=MAYBE_TEXT, cap=_REGISTER, ctl=_REGISTER,
                bits=MAYBE_TEXT, redirects=_MAYBE_BOOL)
 _BRIDGE = object_(bdf=_BDF, ids=TEXT, driver=MAYBE_TEXT, path=listed(_BDF), link=_LINK, acs=_ACS, pairs=listed(TEXT))
-_REMEDY = maybe(object_(text=TEXT, ansible_tags=listed(TEXT), needs_reboot={"type": "boolean"}))
+_REMEDY = maybe(object_(text=TEXT, commands=COMMANDS, ansible_tags=listed(TEXT), needs_reboot={"type": "boolean"}))
 _FINDING = object_(id={"enum": [rule.id for rule in RULES]}, subject=TEXT, outcome={"enum": list(OUTCOMES)},
                    layer={"enum": ["declared", "configured", "generated", "effective", "behaviour"]}, message=TEXT,
                    observed=TEXT, expected=TEXT, evidence=listed(TEXT), remedy=_REMEDY)
@@ -64,6 +65,11 @@ MEASURED = object_(figures=listed(_MEASUREMENT), wrong=listed({"type": "object",
 _MEASURED_PASS = object_(exit_code={"enum": [0, 1, 3, 4]}, kind={"enum": ["full", "quick"]},
                          place={"enum": ["host", "image"]}, taken=TEXT, this_boot={"type": "boolean"}, seconds=NUMBER,
                          figures={"type": "object", "additionalProperties": NUMBER})
+#: What happened before this boot.
+_HISTORY = object_(source=TEXT, cut={"type": "boolean"}, boots=listed(object_(
+    name=TEXT, first=TEXT, last=TEXT, lines=COUNT, events=listed(object_(
+        kind={"enum": ["xid", "sxid", "fallen", *KINDS]}, device=TEXT, code=_MAYBE_INT, count=COUNT, first=TEXT,
+        last=TEXT, text=TEXT)))))
 _SPEC = maybe(object_(host=TEXT, profile=TEXT, digest=TEXT))
 
 
@@ -79,7 +85,8 @@ _TREE = {"accelerators": listed(_ACCELERATOR), "pairs": listed(_PAIR), "bridges"
 
 
 def _report() -> dict[str, Any]:
-    optional = {**_TREE, "measured": MEASURED, "measured_in_image": MEASURED, "measured_pass": _MEASURED_PASS}
+    optional = {**_TREE, "measured": MEASURED, "measured_in_image": MEASURED, "measured_pass": _MEASURED_PASS,
+                "history": _HISTORY}
     verbs = ["host", "driver", "runtime", "preflight", "p2p", "allreduce", "trial"]
     title = f"tunecheck {', '.join(verbs[:-1])} and {verbs[-1]} --json"
     schema = _document("tunecheck/report/1", title, verbs, trial={"type": "boolean"}, **optional)
@@ -90,9 +97,10 @@ def _report() -> dict[str, Any]:
 
 def _snapshot() -> dict[str, Any]:
     """Made of the facts' own types."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "tunecheck snapshot",
-            **object_(schema={"const": "tunecheck/snapshot/1"}, tunecheck=TEXT, created=TEXT,
-                      spec={"type": ["object", "null"]}, snapshot={"$ref": "#/$defs/snapshot.Snapshot"}),
+    document = object_(schema={"const": "tunecheck/snapshot/1"}, tunecheck=TEXT, created=TEXT, nonce=TEXT,
+                       spec={"type": ["object", "null"]}, snapshot={"$ref": "#/$defs/snapshot.Snapshot"})
+    document["required"].remove("nonce")        # only of a box that pushes, where the receiver gave one
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "tunecheck snapshot", **document,
             "$defs": used(Snapshot)}
 
 

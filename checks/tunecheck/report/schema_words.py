@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "COMMANDS",
     "COUNT",
     "FLAG",
     "MAYBE_COUNT",
@@ -45,3 +46,7 @@ def mapped(items: Schema) -> Schema:
 def maybe(schema: Schema) -> Schema:
     """The same, or null."""
     return {**schema, "type": [schema["type"], "null"]}
+
+
+#: Of a remedy. The text beside them holds each as ``shown``: ``argv`` for a shell.
+COMMANDS: Schema = listed(object_(argv=listed(TEXT), shown=TEXT, where={"enum": ["box", "control"]}))

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from ..rules import Case, Finding, worst
+from ..rules.from_log import only_cut
 from .fold import Fold, folded, worst_first
 from .paths import path_lines
+from .posted import posted_lines
 from .tree import matrix_lines, tree_lines
 
 __all__ = ["Style", "plain", "render", "safe", "style_for", "wrap", "wrapped"]
@@ -24,6 +26,8 @@ _BRANCH = re.compile("((?:│  |[|]  |   )*)(├─ |└─ |[|]- |`- )")
 #: What an unknown of an import says where the text was not among those given.
 _NOT_GIVEN = re.compile(r"\bnot in (?:the import|nvidia-smi -q)\b")
 _ADD = re.compile(r"; add: ([^;]{1,120})")
+#: How many commands are named of those that would tell more.
+_ADDED = 3
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e\u00a0-\u2027\u2030-\u2065\u2070-\ud7ff]")
 
 
@@ -61,29 +65,42 @@ def _columns(stream: TextIO) -> int:
 
 
 def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose: bool = False,
-           imported: bool = False) -> str:
+           imported: bool = False, history: bool = False) -> str:
     """The whole report as text, ending in a newline: worst first. Without ``verbose`` what many subjects have in
     common is one line, and so is everything that was not judged. ``imported``: from loose texts; what those that were
-    not given leave unknown stands behind the warnings, as one line."""
+    not given leave unknown stands behind the warnings, as one line. ``history``: list what was before this boot."""
     lines = [*_head(verb, case), ""]
     if case.measured is not None:
         lines += _measured(case, style.width)
     if verb in ("topo", "preflight"):
-        lines += [*tree_lines(case.snapshot.topology, style.unicode), ""]
+        told = posted_lines(case.snapshot, style.width)
+        if case.snapshot.topology.accelerators.known or not case.snapshot.posted.anything:
+            lines += [*tree_lines(case.snapshot.topology, style.unicode), ""]
         matrix = matrix_lines(case.snapshot.topology, style.width)
         lines += [*matrix, ""] if matrix else []
+        lines += told
         predicted = path_lines(case.snapshot)
         lines += [*predicted, ""] if predicted else []
+    if history:
+        from .history import history_lines
+
+        lines += [*history_lines(case.snapshot.past), ""]
     text = [safe(line) for line in lines]
     text = [part for line in text for part in wrap(line, style.width)]
     missing = [finding for finding in findings if imported and _is_missing(finding)]
     here = [finding for finding in findings if not (imported and _is_missing(finding))]
+    cut = [] if verbose else [finding for finding in here if only_cut(finding)]
+    here = [finding for finding in here if finding not in cut] if len(cut) > 1 else here
     said = [Fold(finding.text, (finding,)) for finding in worst_first(here)] if verbose else folded(here)
     for fold in said:
+        if len(cut) > 1 and fold.first.outcome not in ("fail", "unknown"):
+            text += _cut(cut, style)
+            cut = []
         if missing and fold.first.outcome in ("pass", "skip"):
             text += _missing(missing, style, verbose)
             missing = []
         text += _said(fold, style) if verbose or fold.first.outcome != "skip" else []
+    text += _cut(cut, style) if len(cut) > 1 else []
     text += _missing(missing, style, verbose) if missing else []
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     text += _line("skip", _skips(skipped), style) if skipped else []
@@ -160,14 +177,36 @@ def _is_missing(finding: Finding) -> bool:
     return finding.outcome == "unknown" and _NOT_GIVEN.search(finding.text) is not None
 
 
+def _cut(findings: list[Finding], style: Style) -> list[str]:
+    """What found nothing in a kernel log that is not whole."""
+    where = findings[0].text.rpartition(" in what is here")[2]
+    return _line("unknown", f"nothing found by {_counted(findings)} in what is here{where}", style)
+
+
 def _missing(findings: list[Finding], style: Style, verbose: bool) -> list[str]:
     """What an import leaves open because the text for it was not given."""
     if verbose or len(findings) == 1:
         return [part for finding in findings for part in _said(Fold(finding.text, (finding,)), style)]
-    commands = dict.fromkeys(found.group(1) for finding in findings if (found := _ADD.search(finding.text)))
-    add = f"add {', '.join(commands)}; " if commands else ""
     says = f"{len(findings)} could not be judged from these texts (-v says why): {_counted(findings)}"
-    return _with_fix("unknown", says, f"{add}all of it is in a recording: sudo tunecheck record", style)
+    return _with_fix("unknown", says, _to_add(findings), style)
+
+
+def _to_add(findings: list[Finding]) -> str:
+    """The one command that tells most first, two more behind it; the rest is in a recording."""
+    asked = Counter(_command(found.group(1)) for finding in findings if (found := _ADD.search(finding.text)))
+    ranked = [command for command, _ in asked.most_common()]
+    whole = "all of it is in a recording: sudo tunecheck record"
+    if not ranked:
+        return whole
+    first = f"add the output of: {ranked[0]} (tells {asked[ranked[0]]} of them)"
+    more = f"; then: {', '.join(ranked[1:_ADDED])}" if len(ranked) > 1 else ""
+    return f"{first}{more}; {whole}"
+
+
+def _command(text: str) -> str:
+    """One command for what several spellings of it tell."""
+    text = text.strip().rstrip(")")
+    return "sudo lspci -nnvvv" if text.startswith("sudo lspci -") and "x" not in text else text
 
 
 def _summary(findings: list[Finding]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..facts.pci import Device, bdf_key
 from ..facts.topology import Topology
 from ..formats.pcie_cap import generation
 
-__all__ = ["matrix_lines", "tree_lines"]
+__all__ = ["matrix_lines", "square", "tree_lines"]
 
 _DRAWN = {True: ("├─ ", "└─ ", "│  "), False: ("|- ", "`- ", "|  ")}
 _IDLE = "now / at most: idle links slow down; link-speed judges those of GPUs at work"
@@ -73,15 +75,19 @@ def _acs(device: Device) -> str:
 def matrix_lines(topology: Topology, width: int) -> list[str]:
     """The relations as nvidia-smi prints them, or pair by pair where ``width`` (0: any) is too narrow."""
     count = len(topology.devices)
-    if count < 2:
-        return []
-    words = {(pair.a, pair.b): pair.relation.value or "?" for pair in topology.pairs}
+    return square(count, {(pair.a, pair.b): pair.relation.value or "?" for pair in topology.pairs}, width) \
+        if count > 1 else []
+
+
+def square(count: int, words: Mapping[tuple[int, int], str], width: int) -> list[str]:
+    """A table of GPU numbers. A pair that stands there in one order alone is the same in the other."""
     labels = [f"GPU{index}" for index in range(count)]
-    cell = max(len(label) for label in labels) + 2
+    cell = max((len(label) for label in labels), default=4) + 2
     if width and (count + 1) * cell > width:
-        return [f"GPU{a}-GPU{b} {word}" for (a, b), word in words.items()]
+        return [f"GPU{a}-GPU{b} {word or '?'}" for (a, b), word in words.items()]
     rows = ["".join(text.ljust(cell) for text in ("", *labels)).rstrip()]
     for row in range(count):
-        cells = ["X" if row == column else words[min(row, column), max(row, column)] for column in range(count)]
+        cells = ["X" if row == column else words.get((row, column), words.get((column, row), "")) or "?"
+                 for column in range(count)]
         rows.append("".join(text.ljust(cell) for text in (labels[row], *cells)).rstrip())
     return rows

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from . import wanted_driver
 from .finding import Case, Finding, Remedy
+from .table_told import gpus_told
 
 _ID = "accelerator-count"
 _LOOK = Remedy("compare `lspci -nn` with box_spec.accelerators (pci_ids, count); a missing board is a matter of power, "
@@ -21,7 +22,9 @@ def judge(case: Case) -> Iterator[Finding]:
     topology = case.snapshot.topology
     found, told = topology.accelerators, _told(case)
     if found.value is None:
-        more = f"; NVML (nvidia-smi -q) names {len(told)} GPUs: {', '.join(told)}" if told else ""
+        more = f"; NVML (nvidia-smi) names {len(told)} GPUs: {', '.join(told)}" if told else ""
+        counted = gpus_told(case)
+        more += f"; {counted}" if counted else ""
         yield Finding(_ID, "accelerators", "unknown", "effective", f"the PCI devices cannot be listed: {found.why()}"
                       f"{more}", evidence=(found.source,))
         return

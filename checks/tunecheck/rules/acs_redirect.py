@@ -92,8 +92,8 @@ def _remedy(case: Case) -> Remedy:
         ports = [port for port in topology.path_ports()
                  if (bits := topology.bridges[port].acs.value) is not None and bits.redirects]
         fix = boot_fix(case)
-        return Remedy(f"{fix.text}; until then, and until the next reset of a port: {clear_now(ports)}",
-                      fix.ansible_tags, True)
+        return Remedy.of(*fix.parts, "; until then, and until the next reset of a port: ", clear_now(ports),
+                         ansible_tags=fix.ansible_tags, needs_reboot=True)
     if case.spec.acs.peer_redirect == "leave":
         return case.play("acs", True, 'set box_spec.acs.peer_redirect: "off" in the inventory')
     return case.play("acs", True)

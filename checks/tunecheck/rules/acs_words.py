@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from .command import Command, addresses, run
 from .finding import Case, Remedy
 from .iommu_words import switched_off
 
@@ -35,8 +36,7 @@ def boot_fix(case: Case) -> Remedy:
                   ("acs",) if between else (), True)
 
 
-def clear_now(ports: list[str]) -> str:
-    """The command that clears the redirect bits of every one of these ports until their next reset."""
-    if len(ports) == 1:
-        return f"setpci -s {ports[0]} ECAP_ACS+6.w=0:2c"
-    return f"for port in {' '.join(ports)}; do setpci -s $port ECAP_ACS+6.w=0:2c; done"
+def clear_now(ports: list[str]) -> Command:
+    """The command that clears the redirect bits of every one of these ports until their next reset: setpci(8) takes
+    several devices, each with what is written to it."""
+    return run("setpci", *(word for port in addresses(ports) for word in ("-s", port, "ECAP_ACS+6.w=0:2c")))

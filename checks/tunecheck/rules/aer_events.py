@@ -28,7 +28,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 + ("; the kernel could not recover it" if error.unrecovered else ""))
         yield Finding(_ID, error.bdf, "fail" if ours and hard else "warn", "behaviour", text,
                       str(error.count), "no PCIe error since boot", (case.host.kernel.log.source,), _LOOK)
-    if not found.pcie and found.complete and from_log.aer_owners(case) != {"kernel"}:
+    if not found.pcie and from_log.whole(case) and from_log.aer_owners(case) != {"kernel"}:
         yield Finding(_ID, "kernel log", "skip", "behaviour", "the kernel log holds no PCIe error, which says little "
                       "here: the kernel does not handle them (aer-ownership)", evidence=(case.host.kernel.log.source,))
     elif not found.pcie:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
+from .board_age import no_resizable_bar, with_lspci_bar1
 from .finding import Case, Finding
 from .from_nvml import Verdict, board_of, each, maybe, number
 
@@ -23,9 +24,11 @@ def judge(case: Case) -> Iterator[Finding]:
             return Verdict("unknown", f"BAR1 has {size} MiB; the board's memory is not known", f"{size} MiB")
         if size >= wanted:
             return Verdict("pass", f"BAR1 has {size} MiB (necessary for peer-to-peer, not sufficient)", f"{size} MiB")
+        if why := no_resizable_bar(case, gpu):
+            return Verdict("skip", f"BAR1 has {size} MiB; {why}", f"{size} MiB")
         needed = known is not None and known.p2p is not None and known.p2p != "nvlink"
         off = ": Resizable BAR is off, or a display mode limits it" if size <= 256 else ""
         return Verdict("fail" if needed else "warn", f"BAR1 has only {size} MiB{off}", f"{size} MiB",
                        f"at least {wanted} MiB", _FIX, True, physical=True)
 
-    yield from each(case, _ID, look)
+    yield from each(with_lspci_bar1(case), _ID, look)

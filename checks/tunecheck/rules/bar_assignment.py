@@ -23,9 +23,9 @@ def judge(case: Case) -> Iterator[Finding]:
         bars = ", ".join(_named(bar) for bar in found.unassigned if bar.bdf == bdf)
         yield Finding(_ID, bdf, "fail" if bdf in boards else "warn", "effective", f"{from_log.name(case, bdf)}: {bars} "
                       "did not fit into the address space", bars, "an address for every BAR", source, _fix(case))
-    if not found.unassigned and not found.complete:
-        yield Finding(_ID, "kernel log", "unknown", "effective", "no BAR without an address in what is left of the "
-                      f"kernel log; {from_log.CUT}", evidence=source)
+    if not found.unassigned and not from_log.whole(case):
+        yield Finding(_ID, "kernel log", "unknown", "effective", f"no BAR without an address {from_log.partial(case)}",
+                      evidence=source)
     elif not found.unassigned:
         yield Finding(_ID, "kernel log", "pass", "effective", "every BAR found a place", evidence=source)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver, from_runtime
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "cdi-refresh"
-_ON = Remedy("run: systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service (toolkit 1.18 and later)")
+_ON = Remedy.of("run: ", run("systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"),
+                " (toolkit 1.18 and later)")
 
 
 def judge(case: Case) -> Iterator[Finding]:

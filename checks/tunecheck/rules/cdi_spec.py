@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver, from_runtime
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "cdi-spec"
-_MAKE = Remedy("run: systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service; before toolkit 1.18: "
-               "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml")
+_MAKE = Remedy.of("run: ", run("systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"),
+                  "; before toolkit 1.18: ", run("nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"))
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver, from_runtime
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding
 
 _ID = "cdi-stale"
 
@@ -19,8 +19,7 @@ def judge(case: Case) -> Iterator[Finding]:
     for spec in specs.value or ():
         # The one that is read last defines the devices (CDI SPEC.md).
         outcome = "fail" if specs.value and spec is specs.value[-1] else "warn"
-        again = Remedy("run: " + ("systemctl restart nvidia-cdi-refresh" if spec.file.startswith("/var/run/") else
-                                  f"nvidia-ctk cdi generate --output={spec.file}"))
+        again = from_runtime.made_again(spec.file)
         others = [version for version in spec.drivers if version != loaded.value]
         if others and loaded.value:
             yield Finding(_ID, spec.file, outcome, "generated", f"{spec.file} mounts libraries of driver "

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..formats.cmdline import words
 from ..formats.kernel_params import INEFFECTIVE, name_of, release_of, unparsed
 from ..spec.frozen import declared_tokens
+from . import from_log
 from .finding import Case, Finding, Remedy
 
 _ID = "cmdline-rejected"
@@ -33,13 +34,12 @@ def judge(case: Case) -> Iterator[Finding]:
 
 def rejection(case: Case, word: str) -> tuple[str, str]:
     """Why the kernel rejects a word that is on its command line, and who says so; ("", "") where it does not."""
-    log = case.host.kernel.log
+    log, silent = case.host.kernel.log, from_log.whole(case)
     complaints = log.value.rejected if log.value else {}
     line = complaints.get(word) or (None if word.startswith("pci=") else complaints.get(name_of(word)))
     if line:
         return line, log.source
     # A kernel that has a newer word ported back says so by its silence, where the log is whole.
-    silent = log.value is not None and log.value.complete
     reason = unparsed(word, (0, 0) if silent else release_of(case.host.kernel.release.value or ""))
     return (reason, "the kernel's own parser") if reason else ("", "")
 
@@ -60,8 +60,8 @@ def _rest(case: Case, accepted: list[str]) -> Finding:
         return Finding(_ID, "kernel command line", "skip", "effective", "no declared parameter is on the running "
                        "command line" if case.frozen else "no spec given, so no parameter is declared")
     named = ", ".join(accepted)
-    if log.value is None or not log.value.complete:
-        why = log.why() if log.value is None else f"{log.source}: the log lost its first lines"
+    if log.value is None or not from_log.whole(case):
+        why = log.why() if log.value is None else f"no complaint {from_log.partial(case)}"
         root = Remedy("run as root") if log.reason == "no permission" else None
         return Finding(_ID, "kernel command line", "unknown", "effective",
                        f"whether the kernel took {named} is unknown: {why}", "?", "taken", (log.source,), root)

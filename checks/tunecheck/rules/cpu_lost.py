@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..formats.cpulist import show
+from . import from_log
 from .acs_words import boot_fix
+from .command import cpus, run
 from .finding import Case, Finding, Remedy
 from .iommu_words import switched_off
 
@@ -27,6 +29,9 @@ def judge(case: Case) -> Iterator[Finding]:
         remedy = boot_fix(case) if off else Remedy("look for x2APIC in the BIOS", (), True, True)
     elif unread:
         outcome, text = "unknown", f"which CPUs are online cannot be told: {unread.why()}"
+    elif present == online and not from_log.whole(case):
+        outcome, text = "unknown", (f"all {len(online)} CPUs that the kernel counts are online; no CPU that did not "
+                                    f"come up {from_log.partial(case)}")
     elif present == online:
         text = f"all {len(online)} CPUs are online"
     elif box.smt.value in ("off", "forceoff"):
@@ -34,6 +39,7 @@ def judge(case: Case) -> Iterator[Finding]:
     else:
         named = show(present - online)
         outcome, text = "warn", f"CPU {named} of {len(present)} offline" + (f": {capped[0]} runs" if capped else "")
-        remedy = Remedy(f"remove {capped[0]} and reboot" if capped else f"run: chcpu -e {named}")
+        remedy = (Remedy(f"remove {capped[0]} and reboot") if capped else Remedy.of("run: ", run("chcpu -e", named))
+                  if cpus(named) else None)
     wanted = show(present | broken) if present else "every CPU online"
     yield Finding(_ID, "CPUs", outcome, "effective", text, show(online), wanted, evidence, remedy)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
-_ID = "dkms-build"
+_ID, _REMOVE = "dkms-build", Remedy.of("run for each old one: ", run("dkms remove nvidia/OLD --all"))
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -26,13 +26,13 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "dkms", "fail", "generated", f"DKMS holds {', '.join(versions)}, the driver is {want}",
                       versions[0], want, (fact.source,), Remedy("install the dkms package of the driver's version"))
     elif release not in fact.value.headers:
-        build = Remedy(f"install linux-headers-{release} (kernel-devel-{release}); run: dkms autoinstall -k {release}")
+        fix = from_driver.build(release, f"install linux-headers-{release} (kernel-devel-{release}); ")
         yield Finding(_ID, release, "warn" if module.value else "fail", "generated", f"the headers of kernel {release} "
                       "are not installed: DKMS cannot build for it", "none", "headers",
-                      (f"/lib/modules/{release}/build",), build)
+                      (f"/lib/modules/{release}/build",), fix)
     elif len(versions) > 1:
         yield Finding(_ID, "dkms", "warn", "generated", f"DKMS holds several versions: {', '.join(versions)}; which "
-                      "one a new kernel gets is open", remedy=Remedy("run: dkms remove nvidia/<old> --all"))
+                      "one a new kernel gets is open", remedy=_REMOVE)
     else:
         yield Finding(_ID, "dkms", "pass", "generated",
                       f"DKMS holds {versions[0]}, and kernel {release} has its headers")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "driver-coherence"
-_LOAD = Remedy("run: modprobe nvidia; if that fails: dmesg | grep NVRM")
+_LOAD = Remedy.of("run: ", run("modprobe nvidia"), "; if that fails, look for NVRM in the kernel log (dmesg)")
 
 
 def judge(case: Case) -> Iterator[Finding]:

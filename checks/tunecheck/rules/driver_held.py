@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding
 
 _ID = "driver-held"
 
@@ -24,9 +24,9 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "packages", "pass" if parts else "skip", "configured", f"all {len(parts)} packages of the "
                       "driver are held" if parts else "no package holds the driver", "", "", evidence)
         return
-    hold = ("apt-mark hold " if found.manager == "dpkg" else "dnf versionlock add ") + " ".join(loose[:40])
     runs = ", and unattended upgrades run" if found.unattended else ""
     yield Finding(_ID, "packages", "fail" if case.spec.driver.version else "warn", "configured", f"{len(loose)} of "
                   f"{len(parts)} packages of the driver are not held{runs}: {', '.join(loose[:8])}"
-                  f"{', ...' if len(loose) > 8 else ''}", "not held", "held", evidence, Remedy(f"run: {hold}"))
+                  f"{', ...' if len(loose) > 8 else ''}", "not held", "held", evidence,
+                  from_driver.hold(found.manager, loose))
 

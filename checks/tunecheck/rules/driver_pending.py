@@ -23,7 +23,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield from_driver.unread(_ID, "nvidia", "which driver the next boot loads", unread)
         return
     release, file = list(parts.modules.items())[-1]
-    build = Remedy(f"run: dkms autoinstall -k {release}, or install the module package for that kernel")
+    build = from_driver.build(release, "", "install the module package for that kernel")
     if file.reason == ELSEWHERE:
         yield Finding(_ID, release, "skip", "generated", f"{ELSEWHERE}: a container, or a kernel from outside")
     elif file.value is None and not file.missing:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..facts.snapshot import Snapshot
 from . import from_log
-from .finding import Case
+from .finding import Case, some
 
 __all__ = ["Errors", "errors", "latched", "uncounted"]
 
@@ -49,12 +49,12 @@ def errors(case: Case) -> Errors:
 _HARMLESS = ("UESta UnsupReq", "CESta AdvNonFatalErr", "DevSta CorrErr", "DevSta NonFatalErr")
 
 
-def latched(case: Case) -> tuple[str, str] | None:
-    """Outcome and text where there are no counts, by the errors that every hop itself still holds; None where one of
-    them does not show them."""
+def latched(case: Case) -> tuple[str, str, str] | None:
+    """Outcome, text and the errors held, where there are no counts: by what every hop itself still holds. Unknown where
+    one of them does not show it; None where nobody was asked for it."""
     hops = list(case.host.errors.values())
     facts = [hop.latched for hop in hops]
-    if not facts or any(fact is None or fact.value is None for fact in facts):
+    if not facts or any(fact is None for fact in facts):
         return None
     held = [f"{hop.bdf} {name}" for hop in hops if hop.latched for name in hop.latched.value or ()
             if name not in _HARMLESS]
@@ -62,9 +62,16 @@ def latched(case: Case) -> tuple[str, str] | None:
     counts = [count for gpu in gpus if (count := gpu.number("replay_counter").value) is not None]
     replays = f", and NVML counts {sum(counts)} replays at {len(counts)} GPUs since reset" if counts else ""
     limits = "a state and no count: whoever handles an error clears it; counts need a recording (tunecheck record)"
+    dark = next((fact for fact in facts if fact is not None and fact.value is None), None)
     if held:
-        return "warn", f"errors latched at a hop: {', '.join(held[:6])}{replays} ({limits})"
-    return "skip", f"no error is latched at any of {len(hops)} hops (UESta, CESta, DevSta){replays} ({limits})"
+        return "warn", f"errors latched at a hop: {some(held)}{replays} ({limits})", ", ".join(held)
+    if dark is not None:
+        return "unknown", f"no error counter can be read, and not every hop shows what it has latched: {dark.why()}", ""
+    hidden = next((device.chain for device in case.snapshot.topology.devices if not device.chain.known), None)
+    if hidden is not None:
+        return "unknown", ("no error counter can be read, and the ports above an accelerator, where most errors are "
+                           f"latched, are not known: {hidden.why()}"), ""
+    return "skip", f"no error is latched at any of {len(hops)} hops (UESta, CESta, DevSta){replays} ({limits})", ""
 
 
 def _before(case: Case) -> tuple[dict[tuple[str, str, str], int] | None, str]:
@@ -98,12 +105,11 @@ def _counts(snapshot: Snapshot) -> tuple[dict[tuple[str, str, str], int], list[s
 def uncounted(case: Case) -> tuple[str, str] | None:
     """Outcome and text where counters of 0 prove nothing: they are there whoever handles PCIe errors, and stay at 0
     where the kernel does not (booted on 6.12.117); None where they count."""
-    log = from_log.events(case)
     if from_log.aer_owners(case) - {"kernel"}:
         return "skip", ("the counters stand at 0 and the kernel does not handle PCIe errors (aer-ownership): no sign "
                         "of health")
-    if log is None:
+    if from_log.events(case) is None:
         return "unknown", ("the counters stand at 0; whether the kernel counts is in the kernel log, which cannot be "
                            "read")
-    return None if log.complete else ("warn", f"the counters stand at 0; whether the kernel counts is not in what is "
-                                              f"left of the kernel log: {from_log.CUT}")
+    return None if from_log.whole(case) else (
+        "unknown", f"the counters stand at 0; whether the kernel counts is not {from_log.partial(case)}")

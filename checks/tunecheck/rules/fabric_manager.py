@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from ..facts.services import FABRIC_MANAGER
 from . import from_driver
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "fabric-manager"
-_STOP = Remedy("run: systemctl disable --now nvidia-fabricmanager")
-_START = Remedy("install nvidia-fabricmanager in the driver's exact version; run: systemctl enable --now "
-                "nvidia-fabricmanager")
+_STOP = Remedy.of("run: ", run("systemctl disable --now nvidia-fabricmanager"))
+_START = Remedy.of("install nvidia-fabricmanager in the driver's exact version; run: ",
+                   run("systemctl enable --now nvidia-fabricmanager"))
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -20,6 +20,11 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     told, active, states = case.snapshot.nvml, case.host.services[FABRIC_MANAGER].active, from_driver.fabric(case)
     links = any(gpu.number("nvlinks_active").value for gpu in (told.value.gpus if told.value else ()))
+    untold = from_driver.fabric_untold(case)
+    if told.value and untold and not links and not active.value:
+        yield Finding(_ID, "service", "unknown", "effective", f"whether {untold} hangs on an NVSwitch, which needs it, "
+                      "is not told: no fabric state; add the whole of: nvidia-smi -q", evidence=(told.source,))
+        return
     if told.value and not states and not links and (active.reason or "").startswith("not in the import"):
         yield Finding(_ID, "service", "skip", "effective", "no GPU here hangs on an NVSwitch: none needs it")
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "fabric-modules"
 #: B200 and B300: their switches are reached by InfiniBand's management datagrams.
@@ -26,8 +26,8 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, ", ".join(bare), "fail" if states else "warn", "effective", "not loaded: "
                       f"{', '.join(bare)}; nvidia-fabricmanager does not start without them on boards like these",
                       ", ".join(bare), "loaded", tuple(fact.source for fact in loaded.values()),
-                      Remedy(f"run: modprobe -a {' '.join(bare)}; keep them in /etc/modules-load.d; then: systemctl "
-                             "restart nvidia-fabricmanager"))
+                      Remedy.of("run: ", run("modprobe -a", *bare), "; keep them in /etc/modules-load.d; then: ",
+                                run("systemctl restart nvidia-fabricmanager")))
     elif unread is not None or not loaded:
         why = unread.why() if unread else "/sys/module: not recorded"
         yield Finding(_ID, "modules", "unknown", "effective", f"whether they are loaded is unknown: {why}")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "fabric-state"
-_LOOK = Remedy("run: systemctl restart nvidia-fabricmanager; then: journalctl -u nvidia-fabricmanager")
+_LOOK = Remedy.of("run: ", run("systemctl restart nvidia-fabricmanager"), "; then: ",
+                  run("journalctl -u nvidia-fabricmanager"))
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -25,6 +26,10 @@ def judge(case: Case) -> Iterator[Finding]:
             yield Finding(_ID, gpu.bdf, "fail", "effective", f"GPU {gpu.bdf} has not joined the NVLink fabric: "
                           f"{states[gpu.bdf]} ({status.value or status.reason})", states[gpu.bdf], "completed",
                           (told.source,), _LOOK)
-    if not set(states.values()) - {"completed"}:
+    untold = from_driver.fabric_untold(case)
+    if untold and not set(states.values()) - {"completed"}:
+        yield Finding(_ID, "fabric", "unknown", "effective", f"whether {untold} hangs on an NVSwitch is not told: no "
+                      "fabric state; add the whole of: nvidia-smi -q", evidence=(told.source,))
+    elif not set(states.values()) - {"completed"}:
         yield Finding(_ID, "fabric", "pass" if states else "skip", "effective", f"all {len(states)} GPUs have joined "
                       "the NVLink fabric" if states else "no GPU here hangs on an NVSwitch", "", "", (told.source,))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..facts.snapshot import HostFacts, Snapshot
 from ..spec.frozen import Frozen, Spec
 from ..trials.measured import Measured
+from .command import Command, host, pieces, run
 
-__all__ = ["HUNG", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Remedy", "Rule", "exit_code", "worst"]
+__all__ = ["HUNG", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Remedy", "Rule", "exit_code", "run", "some", "worst"]
 
 #: Exit code of a trial that hung.
 HUNG = 4
@@ -21,13 +22,27 @@ OUTCOMES = ("fail", "unknown", "warn", "pass", "skip")
 
 @dataclass(frozen=True)
 class Remedy:
-    """How to put it right: a sentence or command, the play's tags, and whether the box has to reboot. ``physical``: it
-    takes the real machine, its firmware, slots or power, so in a virtual machine only the host's owner can do it."""
+    """How to put it right: a sentence, the commands that are in it, the play's tags, and whether the box has to reboot.
+    ``physical``: it takes the real machine, its firmware, slots or power, so in a virtual machine only the host's owner
+    can do it."""
 
     text: str
     ansible_tags: tuple[str, ...] = ()
     needs_reboot: bool = False
     physical: bool = False
+    commands: tuple[Command, ...] = ()
+
+    @classmethod
+    def of(cls, *parts: str | Command, ansible_tags: tuple[str, ...] = (), needs_reboot: bool = False,
+           physical: bool = False) -> Remedy:
+        """Words and commands in the order in which they are read."""
+        return cls("".join(part if isinstance(part, str) else part.shown for part in parts), ansible_tags, needs_reboot,
+                   physical, tuple(part for part in parts if isinstance(part, Command)))
+
+    @property
+    def parts(self) -> tuple[str | Command, ...]:
+        """As it was made: what is words, and what is a command."""
+        return tuple(command or text for text, command in pieces(self.text, self.commands))
 
 
 @dataclass(frozen=True)
@@ -90,21 +105,29 @@ class Case:
 
     def play(self, tag: str, needs_reboot: bool = False, first: str = "") -> Remedy:
         """The remedy "run the play": ``first`` is what has to be done before."""
-        host = self.frozen.host if self.frozen else "<host>"
-        run = f"run: ansible-playbook site.yml --tags {tag} -l {host}"
-        return Remedy(f"{first}, then {run}" if first else run, (tag,), needs_reboot)
+        play = run("ansible-playbook site.yml --tags", tag, "-l", host(self.frozen.host if self.frozen else None),
+                   where="control")
+        return Remedy.of(f"{first}, then run: " if first else "run: ", play, ansible_tags=(tag,),
+                         needs_reboot=needs_reboot)
 
 
 @dataclass(frozen=True)
 class Rule:
     """A check: its id, one line about it, the function, and the verbs that run it. ``in_trial``: also judged of a
-    boot that is not committed yet."""
+    boot that is not committed yet. ``of_posts``: it judges outputs of tools that only an import holds, and says nothing
+    where none of them was given."""
 
     id: str
     summary: str
     judge: Callable[[Case], Iterable[Finding]]
     verbs: tuple[str, ...] = ("host", "preflight")
     in_trial: bool = False
+    of_posts: bool = False
+
+
+def some(names: Sequence[str], most: int = 6) -> str:
+    """The first ones, and how many more there are: a list never just ends."""
+    return ", ".join([*names[:most], *([f"and {len(names) - most} more"] if len(names) > most else [])])
 
 
 def worst(findings: Iterable[Finding]) -> str:

@@ -7,13 +7,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts.fact import Fact, absent, known
+from ..facts.nvml import Gpu
+from ..spec.boards import board
 from . import wanted_driver
+from .command import packages, release, run
 from .finding import Case, Finding, Remedy
 
-__all__ = ["AFTER_REBOOT", "ROOT", "fabric", "loaded", "nobody_asked", "nothing", "parts", "unread", "without"]
+__all__ = ["AFTER_REBOOT", "ROOT", "build", "fabric", "fabric_untold", "hold", "loaded", "nobody_asked", "nothing",
+           "parts", "unread", "without"]
 
-AFTER_REBOOT = Remedy("reboot; or stop everything on the GPUs, then: systemctl stop nvidia-persistenced; modprobe -r "
-                      "nvidia_uvm nvidia_drm nvidia_modeset nvidia; modprobe nvidia_uvm", (), True)
+AFTER_REBOOT = Remedy.of(
+    "reboot; or stop everything on the GPUs, then: ", run("systemctl stop nvidia-persistenced"), "; ",
+    run("modprobe -r nvidia_uvm nvidia_drm nvidia_modeset nvidia"), "; ", run("modprobe nvidia_uvm"), needs_reboot=True)
 ROOT = Remedy("run as root")
 
 
@@ -47,6 +52,22 @@ def without(case: Case, check: str, subject: str, source: str, layer: str = "eff
 def nobody_asked(fact: Fact[Any]) -> bool:
     """Whether a question to the driver was not asked because there is none, or it has no GPU."""
     return (fact.reason or "").startswith(("not asked: NVIDIA's driver", "not present: the NVIDIA driver"))
+
+
+def hold(manager: str | None, names: list[str]) -> Remedy:
+    """How packages are kept from upgrades, those of them that have a package's name."""
+    known = packages(names, 40)
+    way = "apt-mark hold" if manager == "dpkg" else "dnf versionlock add"
+    return Remedy.of("run: ", run(way, *known)) if known else Remedy(f"hold them ({way}); their names are no packages'")
+
+
+def build(kernel: str, first: str, otherwise: str = "") -> Remedy:
+    """How DKMS builds for a kernel: what is done before, and what would do as well. No command for what is no release
+    of a kernel."""
+    known = release(kernel)
+    if known is None:
+        return Remedy(otherwise or "install that kernel's headers, and let DKMS build for it")
+    return Remedy.of(f"{first}run: ", run("dkms autoinstall -k", known), *([f", or {otherwise}"] if otherwise else []))
 
 
 def unread(check: str, subject: str, what: str, fact: Fact[Any]) -> Finding:
@@ -88,3 +109,17 @@ def fabric(case: Case) -> dict[str, str]:
     # Beside GPUs that have a state, one that tells none (GPU_IS_LOST) has not joined.
     states = {bdf: str(fact.value or fact.reason) for bdf, fact in facts.items()}
     return {bdf: state for bdf, state in states.items() if state.lower() != "not_supported"}
+
+
+def fabric_untold(case: Case) -> str:
+    """The GPUs of which is not known whether they hang on an NVSwitch, "" where it is of all: a report that lost lines
+    does not tell their state, and boards without NVLink have no NVSwitch, whatever it tells."""
+    told = case.snapshot.nvml.value
+    ids = {device.bdf: device.ids for device in case.snapshot.topology.devices}
+    return ", ".join(gpu.bdf for gpu in (told.gpus if told else ())
+                     if gpu.fact("fabric_state").reason == "not read" and not _without_nvlink(gpu, ids.get(gpu.bdf)))
+
+
+def _without_nvlink(gpu: Gpu, ids: str | None) -> bool:
+    model = board(ids or str(gpu.values.get("ids", "")))
+    return model is not None and model.p2p not in (None, "nvlink")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from ..formats.kernel_log import KernelEvents
-from ..formats.param_conflicts import split
+from typing import TYPE_CHECKING
+
 from .finding import Case, Finding, Remedy
 
-__all__ = ["CUT", "aer_owners", "at", "events", "name", "nothing", "only_cut", "unread"]
+if TYPE_CHECKING:
+    from ..formats.kernel_log import KernelEvents
+
+__all__ = ["aer_owners", "at", "events", "name", "nothing", "only_cut", "partial", "unread", "whole"]
 
 #: By what formats.osc says; in every other case the firmware has them.
 _OWNER = {"kernel": "kernel", "disabled": "nobody", "unsupported": "nobody", "not asked": "nobody"}
-CUT = "earlier ones would not be seen (kernel-log-complete)"
+_SEE = "would not be seen (kernel-log-complete)"
 
 
 def events(case: Case) -> KernelEvents | None:
@@ -27,18 +30,35 @@ def unread(case: Case, check: str) -> Finding:
                    evidence=(log.source,), remedy=root)
 
 
+def whole(case: Case) -> bool:
+    """Whether the log covers this boot from its first line to the time of reading: only then does its silence mean
+    that nothing happened."""
+    found = events(case)
+    return found is not None and found.complete
+
+
+def partial(case: Case) -> str:
+    """``in what is here of the kernel log (from 12.5 to 99.1); earlier ones would not be seen (kernel-log-complete)``:
+    behind what a log that is not whole does not hold."""
+    found = events(case)
+    if found is None:
+        return f"in the kernel log, which cannot be read: {case.host.kernel.log.why()}"
+    span = f" (from {found.first} to {found.last})" if found.first and found.last else ""
+    which = "others" if found.start or found.doubt else "earlier ones"
+    return f"in what is here of the kernel log{span}; {which} {_SEE}"
+
+
 def nothing(case: Case, check: str, what: str) -> Finding:
-    """The log holds none of ``what``; worth a pass only where the log is complete."""
-    log, found = case.host.kernel.log, events(case)
-    if found and found.complete:
-        return Finding(check, "kernel log", "pass", "behaviour", f"no {what} since boot", evidence=(log.source,))
-    return Finding(check, "kernel log", "warn", "behaviour", f"no {what} in what is left of the kernel log; {CUT}",
-                   evidence=(log.source,))
+    """The log holds none of ``what``: a pass only where it covers the whole boot, else nobody knows."""
+    source = (case.host.kernel.log.source,)
+    if whole(case):
+        return Finding(check, "kernel log", "pass", "behaviour", f"no {what} since boot", evidence=source)
+    return Finding(check, "kernel log", "unknown", "behaviour", f"no {what} {partial(case)}", evidence=source)
 
 
 def only_cut(finding: Finding) -> bool:
     """Whether it says no more than that the log is not whole, which kernel-log-complete says once for all."""
-    return finding.outcome in ("warn", "unknown") and finding.text.endswith(CUT)
+    return finding.outcome in ("warn", "unknown") and finding.text.endswith(_SEE)
 
 
 def name(case: Case, address: str) -> str:
@@ -60,6 +80,8 @@ def aer_owners(case: Case) -> set[str]:
     found = events(case)
     if found is None:
         return set()
+    from ..formats.param_conflicts import split  # start-up time
+
     words = {word for token in case.host.kernel.cmdline.value or () for word in split(token)}
     native = "pcie_ports=native" in words and "pci=noaer" not in words
     outcomes = {bridge.outcome for bridge in found.osc.values()} - {""}

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..facts.nvml import Gpu
 from ..spec.boards import Board, board
+from .command import Command, run
 from .finding import Case, Finding, Remedy
 from .from_driver import without
 from .limits import no_tree
 
-__all__ = ["Unread", "Verdict", "board_of", "each", "maybe", "number", "smi", "value", "word"]
+__all__ = ["Unread", "Verdict", "board_of", "each", "ids_of", "maybe", "number", "smi", "value", "word"]
 
 _SAVE = Remedy("see what nvidia-smi -q prints")
 #: NVML's reasons that mean "this board has no such thing"; every other one leaves the question open.
@@ -27,7 +28,7 @@ class Verdict:
     text: str
     observed: str = ""
     expected: str = ""
-    fix: str = ""
+    fix: str | tuple[str | Command, ...] = ""
     reboot: bool = False
     evidence: tuple[str, ...] = ()
     physical: bool = False
@@ -74,10 +75,15 @@ def maybe(gpu: Gpu, key: str, most: int) -> int | None:
 
 
 def board_of(case: Case, gpu: Gpu) -> Board | None:
-    """The data of this board, by the id in the PCI tree, else by NVML's."""
+    """The data of this board."""
+    return board(ids_of(case, gpu))
+
+
+def ids_of(case: Case, gpu: Gpu) -> str:
+    """The board's id in the PCI tree, else NVML's; "" where neither tells it."""
     ids = next((device.ids for device in case.snapshot.topology.devices if device.bdf == gpu.bdf), None)
     found = ids or gpu.values.get("ids")
-    return board(found) if isinstance(found, str) else None
+    return found if isinstance(found, str) else ""
 
 
 def word(gpu: Gpu, key: str, *allowed: str | bool) -> Any:
@@ -88,9 +94,9 @@ def word(gpu: Gpu, key: str, *allowed: str | bool) -> Any:
     return found
 
 
-def smi(arguments: str) -> str:
-    """A fix: ``nvidia-smi -i 0,1 -pm 1``."""
-    return f"run: nvidia-smi -i {{gpus}} {arguments}"
+def smi(arguments: str, then: str = "") -> tuple[str | Command, ...]:
+    """A fix: ``nvidia-smi -i 0,1 -pm 1``, and what is said behind it."""
+    return ("run: ", run(f"nvidia-smi -i {{gpus}} {arguments}"), *([then] if then else []))
 
 
 def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdict]) -> Iterator[Finding]:
@@ -122,6 +128,10 @@ def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdi
                 group.bdfs.append(f"GPU{index} {bdf}")
         for verdict, group in groups.items():
             yield _finding(check, verdict, group)
+        cut = found.value.errors.get("gpus")
+        if cut is not None and topology.accelerators.value is None:
+            yield Finding(check, "GPUs", "unknown", "effective", f"not every GPU is told: the list is {cut}", "?", "",
+                          (found.source,))
 
 
 def _verdicts(gpu: Gpu | None, look: Callable[[Gpu], Iterable[Verdict] | Verdict]) -> list[Verdict]:
@@ -136,8 +146,15 @@ def _verdicts(gpu: Gpu | None, look: Callable[[Gpu], Iterable[Verdict] | Verdict
 
 def _finding(check: str, verdict: Verdict, group: _Group) -> Finding:
     names = ", ".join(group.bdfs) if len(group.bdfs) < 4 else f"{len(group.bdfs)} GPUs ({group.bdfs[0]} and others)"
-    fix = verdict.fix.replace("{gpus}", ",".join(group.gpus))
+    fix = [_filled(part, ",".join(group.gpus)) for part in
+           ([verdict.fix] if isinstance(verdict.fix, str) else verdict.fix)]
     return Finding(check, ", ".join(name.split(" ")[0] for name in group.bdfs), verdict.outcome, "effective",
                    f"{names}: {verdict.text}", verdict.observed, verdict.expected,
                    verdict.evidence or tuple(f"NVML {name.split(' ')[1]}" for name in group.bdfs[:8]),
-                   Remedy(fix, (), verdict.reboot, verdict.physical) if fix else None)
+                   Remedy.of(*fix, needs_reboot=verdict.reboot, physical=verdict.physical) if verdict.fix else None)
+
+
+def _filled(part: str | Command, gpus: str) -> str | Command:
+    if isinstance(part, str):
+        return part.replace("{gpus}", gpus)
+    return replace(part, argv=tuple(word.replace("{gpus}", gpus) for word in part.argv))

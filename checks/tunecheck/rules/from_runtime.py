@@ -9,10 +9,11 @@ from ..facts.fact import Fact, absent, known
 from ..facts.packages import ENGINES
 from ..facts.runtime import CdiSpec, Runtime
 from . import from_driver
-from .finding import Case, Finding
+from .command import file
+from .finding import Case, Finding, Remedy, run
 
-__all__ = ["declared", "defined_twice", "engine", "engines_unlisted", "gpu_specs", "no_specs", "no_toolkit", "numbers",
-           "perhaps_unwanted", "read", "unlisted"]
+__all__ = ["declared", "defined_twice", "engine", "engines_unlisted", "gpu_specs", "made_again", "no_specs",
+           "no_toolkit", "numbers", "perhaps_unwanted", "read", "unlisted"]
 
 
 def read(case: Case, check: str, subject: str) -> Iterator[Finding]:
@@ -100,3 +101,12 @@ def numbers(version: str) -> tuple[int, ...]:
     """``5:28.2.0-1~ubuntu.24.04`` -> (28, 2, 0)."""
     found = re.match(r"(?:\d{1,3}:)?(\d{1,6}(?:\.\d{1,6}){0,3})", version)
     return tuple(int(part) for part in found[1].split(".")) if found else ()
+
+
+def made_again(place: str) -> Remedy:
+    """How a CDI specification is made again."""
+    if place.startswith("/var/run/"):
+        return Remedy.of("run: ", run("systemctl restart nvidia-cdi-refresh"))
+    known = file(place)
+    return Remedy.of("run: ", run("nvidia-ctk cdi generate", f"--output={known}")) if known else Remedy(
+        "make it again with nvidia-ctk cdi generate")

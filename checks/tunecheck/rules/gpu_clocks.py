@@ -18,7 +18,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "GPUs", "skip", "declared", "no clocks are declared" if case.frozen else "no spec given")
         return
     span, now = f"{wanted[0]} to {wanted[1]} MHz", case.snapshot.boot_id.value
-    lock = smi(f"-lgc {wanted[0]},{wanted[1]} (after every boot: systemctl status tunecheck-gpu)")
+    lock = smi(f"-lgc {wanted[0]},{wanted[1]}", " (after every boot: systemctl status tunecheck-gpu)")
 
     def look(gpu: Gpu) -> Verdict:
         clock = number(gpu, "clock_sm_mhz", 10_000)

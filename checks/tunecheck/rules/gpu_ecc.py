@@ -10,6 +10,7 @@ from .from_nvml import Unread, Verdict, each, maybe, smi, word
 
 _ID = "gpu-ecc"
 _MOST = 1 << 62
+_COUNTS = ("ecc_aggregate_uncorrected", "remap_failed", "remap_pending")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -21,16 +22,20 @@ def _look(gpu: Gpu, wanted: str | None) -> Iterator[Verdict]:
     now, ever = (maybe(gpu, f"ecc_{span}_uncorrected", _MOST) for span in ("volatile", "aggregate"))
     if mode != goal:
         bad.append(Verdict("fail" if wanted else "warn", f"ECC is {mode}", mode, goal,
-                           smi(f"-e {int(goal == 'enabled')}, then reboot"), True))
+                           smi(f"-e {int(goal == 'enabled')}", ", then reboot"), True))
     if gpu.values.get("remap_failed") is True:
         bad.append(Verdict("fail", "a memory row could not be remapped", "remapping failed", "no", "replace the board"))
     if now:
         bad.append(Verdict("fail", f"{now} uncorrectable memory errors since the driver was loaded", str(now), "0",
-                           smi("--gpu-reset (nothing may use it)")))
+                           smi("--gpu-reset", " (nothing may use it)")))
     elif gpu.values.get("remap_pending") is True:
         bad.append(Verdict("warn", "a memory row waits to be remapped", "pending", "no", smi("--gpu-reset")))
     elif ever:
         bad.append(Verdict("warn", f"{ever} uncorrectable memory errors over the board's life", str(ever), "0"))
     if not bad and mode == "enabled" and now is None:
         raise Unread("unknown", "ECC is enabled, but NVML does not tell its error counts")
+    untold = [key for key in _COUNTS if gpu.fact(key).reason == "not read"]
+    if not bad and mode == "enabled" and untold:
+        raise Unread("unknown", f"ECC is enabled, and {', '.join(untold)} is not in the report; add the whole "
+                     "of: nvidia-smi -q")
     yield from bad or [Verdict("pass", f"ECC is {mode}" + ("" if now is None else ", no uncorrectable memory error"))]

@@ -10,7 +10,8 @@ from .from_nvml import Unread, Verdict, board_of, each, number, smi
 
 _ID = "gpu-ghost"
 _PROBE = ("open and close one CUDA context with a deadline (CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={gpus} "
-          f"timeout 60 PROGRAM): 0 % was a stuck reading; if it hangs or stays busy, {smi('--gpu-reset, or reboot')}")
+          "timeout 60 PROGRAM): 0 % was a stuck reading; if it hangs or stays busy, ",
+          *smi("--gpu-reset", ", or reboot"))
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -20,7 +20,8 @@ def judge(case: Case) -> Iterator[Finding]:
         goal = wanted or ("disabled" if several else mode)
         if mode != goal:
             why = ": a MIG instance has no peer-to-peer" if mode == "enabled" else ""
-            return Verdict("fail", words + why, mode, goal, smi(f"-mig {int(goal == 'enabled')} (nothing may use it)"))
+            fix = smi(f"-mig {int(goal == 'enabled')}", " (nothing may use it)")
+            return Verdict("fail", words + why, mode, goal, fix)
         return Verdict("pass" if then in ("", goal) else "warn", words, mode, goal)
 
     yield from each(case, _ID, look)

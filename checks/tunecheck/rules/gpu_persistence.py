@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
-from .finding import Case, Finding
+from .finding import Case, Finding, run
 from .from_nvml import Verdict, each, smi, word
 
 _ID = "gpu-persistence"
@@ -19,7 +19,7 @@ def judge(case: Case) -> Iterator[Finding]:
         words, goal = f"persistence mode is {'on' if on else 'off'}", wanted is not False
         if on == goal:
             return Verdict("pass", words)
-        fix = smi("-pm 0") if on else "run: systemctl enable --now nvidia-persistenced"
+        fix = smi("-pm 0") if on else ("run: ", run("systemctl enable --now nvidia-persistenced"))
         return Verdict("warn" if wanted is None else "fail", words, "on" if on else "off", "on" if goal else "off", fix)
 
     yield from each(case, _ID, look)

@@ -31,6 +31,6 @@ def judge(case: Case) -> Iterator[Finding]:
             return Verdict("pass", f"the power limit is {limit} W (the board takes {span})", f"{limit} W", f"{goal} W")
         cost = _COST if known and known.name.startswith("RTX PRO 6000") and default == 600 else ""
         return Verdict("fail" if wanted else "warn", f"the power limit is {limit} W{cost}", f"{limit} W",
-                       f"{goal} W{'' if wanted else ' (the default)'}", smi(f"-pl {goal} (after every boot)"))
+                       f"{goal} W{'' if wanted else ' (the default)'}", smi(f"-pl {goal}", " (after every boot)"))
 
     yield from each(case, _ID, look)

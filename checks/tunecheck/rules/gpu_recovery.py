@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
+from .command import Command
 from .finding import Case, Finding
 from .from_nvml import Verdict, each, number, smi
 
 _ID = "gpu-recovery"
 _RESET = smi("--gpu-reset")
 #: nvmlDeviceGpuRecoveryAction_t
-_ACTIONS = {
-    1: ("a reset", "end every program that uses it", _RESET), 2: ("a reboot", "", "reboot the host"),
-    3: ("a drain of peer-to-peer", "end every program with peers, start no new one", "read it again"),
-    4: ("a drain and a reset", "end every program with peers", _RESET), 7: ("a system reboot", "", "reboot the host"),
-    5: ("a recovery of its IMEX domain", "", "restart nvidia-imex on every node"),
-    6: ("a reset of its PCIe bus", "end every program that uses it", "power-cycle the host"),
+_ACTIONS: dict[int, tuple[str, str, tuple[str | Command, ...]]] = {
+    1: ("a reset", "end every program that uses it", _RESET), 2: ("a reboot", "", ("reboot the host",)),
+    3: ("a drain of peer-to-peer", "end every program with peers, start no new one", ("read it again",)),
+    4: ("a drain and a reset", "end every program with peers", _RESET),
+    7: ("a system reboot", "", ("reboot the host",)),
+    5: ("a recovery of its IMEX domain", "", ("restart nvidia-imex on every node",)),
+    6: ("a reset of its PCIe bus", "end every program that uses it", ("power-cycle the host",)),
 }
 
 
@@ -28,6 +30,6 @@ def _look(gpu: Gpu) -> Verdict:
     action = number(gpu, "recovery_action", 1 << 31)
     if not action:
         return Verdict("pass", "the driver asks for no recovery action")
-    name, first, how = _ACTIONS.get(action, (f"recovery action {action}", "", "see nvidia-smi -q"))
-    fix = f"{first}, then {how}" if first else how
+    name, first, how = _ACTIONS.get(action, (f"recovery action {action}", "", ("see nvidia-smi -q",)))
+    fix = (f"{first}, then ", *how) if first else how
     return Verdict("fail", f"the driver asks for {name}", str(action), "none", fix, action in (2, 7))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..formats.kernel_params import name_of
 from ..formats.param_conflicts import split
+from . import from_log
 from .finding import Case
 
 __all__ = ["iommu_table", "switched_off"]
@@ -28,4 +29,4 @@ def iommu_table(case: Case) -> str | None:
         return next((name for name in ("IVRS", "DMAR") if name in tables), "")
     if log is None:
         return None
-    return log.boot.iommu_table or ("" if log.complete else None)
+    return log.boot.iommu_table or ("" if from_log.whole(case) else None)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from . import from_driver
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding
 
 _ID = "kernel-held"
 _MODULES = re.compile(r"linux-(?:modules|objects)-nvidia-|kmod-nvidia-\d")
@@ -27,8 +27,7 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     loose = [each.name for each in found.others.value if _MOVES.match(each.name) and not found.pinned(each)]
     strict = case.spec.driver.modules == "precompiled" and case.spec.driver.source != "leave"
-    hold = "apt-mark hold " if found.manager == "dpkg" else "dnf versionlock add "
     yield Finding(_ID, "kernel", "pass" if not loose else "fail" if strict else "warn", "configured",
                   f"an upgrade may bring a kernel before {modules[0]} has modules for it: {', '.join(loose[:6])} not "
                   "held" if loose else "no upgrade brings another kernel", ", ".join(loose), "held" if loose else "",
-                  (found.others.source,), Remedy(f"run: {hold}{' '.join(loose[:20])}") if loose else None)
+                  (found.others.source,), from_driver.hold(found.manager, loose) if loose else None)

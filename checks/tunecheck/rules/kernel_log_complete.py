@@ -1,15 +1,17 @@
-"""kernel-log-complete: the log reaches back to the first line of this boot, so that "nothing found" means something."""
+"""kernel-log-complete: the log covers this boot to the time of reading, so that "nothing found" means something."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..formats.kernel_log import KernelEvents
 from . import from_log
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "kernel-log-complete"
 _KEEP = Remedy("let the journal keep the whole boot (Storage=persistent, SystemMaxUse= in journald.conf), or add "
                "log_buf_len=16M to the command line")
+_RECORD = Remedy.of("on the box run: ", run("sudo tunecheck record"), "; it reads the log itself, to its end")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -20,7 +22,15 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "kernel log", "pass", "behaviour", "the kernel log holds this whole boot",
                       evidence=(source,))
     else:
-        what = ("is too long to be read whole: its middle was left out" if found.start else
-                "lost its start: the line `Linux version` is missing")
+        what, remedy = _lacks(found)
         yield Finding(_ID, "kernel log", "warn", "behaviour", f"the kernel log {what}; what happened there is not seen",
-                      "incomplete", "a log from the first line of the boot on", (source,), _KEEP)
+                      "incomplete", "a log from the first line of the boot to the time of reading", (source,), remedy)
+
+
+def _lacks(found: KernelEvents) -> tuple[str, Remedy]:
+    span = f" (from {found.first} to {found.last})" if found.first and found.last else ""
+    if not found.start:
+        return f"lost its start: the line `Linux version` is missing{span}", _RECORD if found.doubt else _KEEP
+    if found.cut:
+        return f"is too long to be read whole, or lost lines: its middle was left out{span}", _KEEP
+    return f"begins at the boot, and {found.doubt}{span}", _RECORD

@@ -19,11 +19,18 @@ _TREE = frozenset({
     "driver-bound",
 })
 #: Checks that count what is there, or pass for what is not.
-_COUNTING = frozenset({"switch-chip", "uplink-shared", "uplink-neighbours", "acs-persistence", "iommu-trap"})
-#: Checks that count what is above the accelerators.
-_ABOVE = frozenset({"switch-chip", "uplink-shared", "uplink-neighbours"})
+_COUNTING = frozenset({"switch-chip", "uplink-shared", "uplink-neighbours", "acs-persistence", "iommu-trap",
+                       "topo-agreement", "link-payload"})
+#: Checks of every GPU by what NVML says of it.
+_OF_GPUS = frozenset({
+    "bar1-size", "gpu-recovery", "gpu-ghost", "gpu-ecc", "gpu-throttle", "gpu-temperature", "gpu-power-limit",
+    "gpu-persistence", "gpu-clocks", "gpu-mig", "gpu-compute-mode", "gpu-zombie", "nvml-answers",
+})
+#: Checks that count, or compare, what is above the accelerators.
+_ON_THE_WAY = frozenset({"switch-chip", "uplink-shared", "uplink-neighbours", "acs-persistence", "iommu-trap",
+                         "topo-agreement"})
 #: Checks of pairs, and those that count what is below one switch.
-_PAIRS = frozenset({"topo-agreement", "p2p-capability", "acs-redirect", "memlock"})
+_PAIRS = frozenset({"topo-agreement", "p2p-capability", "acs-redirect", "acs-persistence", "memlock"})
 _SHARING = frozenset({"uplink-shared", "uplink-neighbours"})
 _NONE_BETWEEN = ("ports", "pairs")
 
@@ -41,16 +48,27 @@ def limited(case: Case, findings: Iterable[Finding]) -> Iterator[Finding]:
             yield replace(finding, outcome="unknown", text=f"whether {maybe} is an accelerator is not known; of those "
                           f"that are known: {finding.text}")
             continue
+        if finding.outcome == "skip" and topology.doubt and _none_here(case, finding):
+            yield replace(finding, outcome="unknown", text=f"{topology.doubt}; of what it shows: {finding.text}")
+            continue
         blind = finding.id in _TREE or finding.text == NO_PORT
         if good and blind and topology.accelerators.value is None:
             yield no_tree(case, finding.id, finding.subject, finding.layer)
         elif good and topology.doubt and (finding.id in _COUNTING or (
                 finding.id == "acs-redirect" and finding.subject in _NONE_BETWEEN)):
             yield replace(finding, outcome="unknown", text=f"{topology.doubt}; of what it shows: {finding.text}")
-        elif good and finding.id in _ABOVE and (hidden := _hidden(case)):
+        elif good and finding.id in _ON_THE_WAY and (hidden := _hidden(case)):
             yield replace(finding, outcome="unknown", text=f"{hidden}; of what is known: {finding.text}")
         else:
             yield finding
+
+
+def _none_here(case: Case, finding: Finding) -> bool:
+    """Whether the check was skipped because no accelerator, or no second one, is among the devices that are listed."""
+    count = len(case.snapshot.topology.devices)
+    if finding.id == "p2p-capability" and finding.subject == "pairs":
+        return True     # also where the driver has fewer than two of the boards that are listed
+    return (not count and (finding.id in _TREE or finding.id in _OF_GPUS)) or (count < 2 and finding.id in _PAIRS)
 
 
 def _hidden(case: Case) -> str:
@@ -66,6 +84,11 @@ def _could_change(case: Case, finding: Finding) -> str:
     topology = case.snapshot.topology
     if finding.id in _PAIRS and finding.outcome == "skip" and len(topology.devices) < 2:
         return ", ".join(each.bdf for each in topology.unidentified)
+    if finding.outcome == "skip" and finding.id in _OF_GPUS and not topology.devices:
+        return ", ".join(each.bdf for each in topology.unidentified)
+    if finding.id == "link-errors":
+        # One directly on a root bus has no port above it.
+        return ", ".join(each.bdf for each in topology.unidentified if len(each.path) != 1)
     if finding.id in _SHARING:
         return ", ".join(each.bdf for each in topology.unidentified if set(each.path[1:-1]) & set(topology.bridges))
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .error_counts import errors, latched, uncounted
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, some
 
 _ID = "link-errors"
 _FIX = Remedy("reseat board, riser and cable, or lower the slot's speed by one generation in the BIOS to prove it",
@@ -15,7 +15,7 @@ _AGAIN = "counts since boot: for how fast they grow give an earlier recording of
 
 def judge(case: Case) -> Iterator[Finding]:
     found = errors(case)
-    hard, soft = ", ".join(found.hard[:6]), ", ".join(found.soft[:6])
+    hard, soft, held = some(found.hard), some(found.soft), ""
     if not case.snapshot.topology.devices:
         outcome, text = "skip", "no accelerator found"
     elif found.hard:
@@ -23,7 +23,7 @@ def judge(case: Case) -> Iterator[Finding]:
     elif found.soft and found.since:
         outcome, text = "warn", f"corrected errors since the earlier recording: {soft}"
     elif found.reason and (state := latched(case)) is not None:
-        outcome, text = state
+        outcome, text, held = state
     elif found.reason:
         outcome, text = "unknown", f"not all error counters can be read: {found.reason}"
     elif found.missing:
@@ -35,5 +35,6 @@ def judge(case: Case) -> Iterator[Finding]:
     else:
         outcome, text = "pass", f"no PCIe error in {found.read} counters" + " since then" * found.since
     fix = _FIX if outcome in ("fail", "warn") and (hard or soft or found.reason) else None
-    yield Finding(_ID, "error counters", outcome, "behaviour", found.note + text, hard or soft or "0", "no new error",
+    whole = ", ".join((*found.hard, *found.soft)) or held
+    yield Finding(_ID, "error counters", outcome, "behaviour", found.note + text, whole or "0", "no new error",
                   ("aer_dev_*", "NVML replay_counter"), fix)

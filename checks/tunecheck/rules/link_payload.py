@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..facts.pci import Device
 from .finding import Case, Finding, Remedy
@@ -14,7 +15,13 @@ _FIX = Remedy("let the BIOS set it (Max Payload Size: Auto), or boot with pci=pc
 
 def judge(case: Case) -> Iterator[Finding]:
     peers = [peer for peer in case.snapshot.topology.devices if peer.express.value]
-    yield from each(case, _ID, lambda subject, chain: _judge(subject, chain, [*chain[:-1], *peers]))
+    dark = next((peer for peer in case.snapshot.topology.devices if not peer.express.known), None)
+    for found in each(case, _ID, lambda subject, chain: _judge(subject, chain, [*chain[:-1], *peers])):
+        if found.outcome == "pass" and dark is not None:
+            # What is too large for a peer cannot be told where one's size is not known.
+            found = replace(found, outcome="unknown", text=f"{found.text}; what {dark.bdf} takes is not known: "
+                            f"{dark.express.reason}")
+        yield found
 
 
 def _judge(subject: str, chain: list[Device], others: list[Device]) -> Finding:

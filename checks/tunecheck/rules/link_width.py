@@ -43,16 +43,19 @@ def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
     """Without a declaration: a link that has fewer lanes than both its ends is damaged; one that has fewer than the
     board because a port has no more is how the box is built."""
     links = wires(case.snapshot.topology, hops[-1])
-    board = hops[-1].link.max_width.value or 0
+    board = hops[-1].link.max_width.value
     evidence = tuple(hop.link.width.source for hop in hops)
     lost = [f"{wire.name} x{wire.width} of x{wire.max_width}" for wire in links if _lost(wire)]
-    less = [f"{wire.name} x{wire.width}" for wire in links if wire.width and wire.width < board]
+    less = [f"{wire.name} x{wire.width}" for wire in links if wire.width and wire.width < (board or 0)]
     if lost:
         return Finding(_ID, subject, "fail", "effective", f"{subject} is held back by {', '.join(lost)}",
                        _observed(hops), "the lanes that both ends of a link have", evidence, _SEAT)
     if less:
         return Finding(_ID, subject, "warn", "effective", f"{subject} has x{board}, and {', '.join(less)}: no more "
                        "lanes are wired there", _observed(hops), f"x{board} at every hop", evidence, _SLOT)
+    if board is None:
+        return Finding(_ID, subject, "unknown", "effective", f"how many lanes {subject} could have is not known: "
+                       f"{hops[-1].link.max_width.why()}", _observed(hops), "", evidence)
     return _dark(subject, hops, f"x{board}") or Finding(
         _ID, subject, "pass", "effective", f"{subject} has x{board} at every hop, all that the board has",
         _observed(hops), f"x{board} at every hop", evidence)
@@ -63,8 +66,9 @@ def _lost(wire: Wire) -> bool:
 
 
 def _dark(subject: str, hops: list[Device], expected: str) -> Finding | None:
-    # A root bus function without a link of its own has no such file; the accelerator itself always must.
-    dark = [hop.link.width for hop in hops if hop.link.width.value is None and not hop.link.width.missing]
+    # A function of a root bus without a link of its own has no such file. Only its registers prove that it has none.
+    dark = [fact for hop in hops for fact in (hop.link.width, hop.link.max_width) if fact.value is None and not (
+        fact.missing and hop.express.known and (hop.express.value is None or hop.express.value.link is None))]
     if not dark and hops[-1].link.width.value is not None:
         return None
     why = (dark or [hops[-1].link.width])[0].why()

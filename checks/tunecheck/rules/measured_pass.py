@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..facts.measured_pass import PATH, MeasuredPass, measurable
 from ..trials.measured import REFUSED, Measured
 from ..trials.weakest import weakest
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "measured-pass"
 _POLICY = Remedy("set box_spec.gate.measured to each-boot, or to on-change where a start must not take seconds longer")
@@ -84,7 +84,7 @@ def _before(case: Case) -> Finding:
     if last.exit_code != 0:
         what = "; ".join(last.reasons) or f"exit code {last.exit_code}"
         return Finding(_ID, "GPUs", "warn", "behaviour", f"the last measurement ({when}) did not pass: {what}",
-                       evidence=(PATH,), remedy=Remedy("mend that, then run: tunecheck preflight --pass"))
+                       evidence=(PATH,), remedy=Remedy.of("mend that, then run: ", run("tunecheck preflight --pass")))
     return Finding(_ID, "GPUs", "pass", "behaviour", f"measured {when}{_weakest(last)}", evidence=(PATH,))
 
 

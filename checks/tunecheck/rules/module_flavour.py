@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
+from .board_age import no_open_modules
 from .finding import Case, Finding, Remedy
 
 _ID = "module-flavour"
@@ -21,6 +22,10 @@ def judge(case: Case) -> Iterator[Finding]:
     flavour = case.host.driver.flavour
     if flavour.value is None:
         yield from_driver.unread(_ID, "nvidia", "whether the modules are the open ones", flavour)
+        return
+    if flavour.value != "open" and (why := no_open_modules(case)):
+        yield Finding(_ID, "nvidia", "skip", "effective", f"the {flavour.value} kernel modules are loaded, and {why}",
+                      flavour.value, "", (flavour.source,))
         return
     needs = [device.bdf for device in case.snapshot.topology.devices if device.ids.startswith(_BLACKWELL)]
     good = flavour.value == "open"

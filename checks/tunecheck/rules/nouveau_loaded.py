@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.fact import Fact
 from .finding import Case, Finding, Remedy
 
 _ID = "nouveau-loaded"
@@ -13,15 +14,24 @@ _OUT = Remedy("write blacklist nouveau and options nouveau modeset=0 to /etc/mod
 
 def judge(case: Case) -> Iterator[Finding]:
     gpus = [device for device in case.snapshot.topology.devices if device.ids.startswith("10de:")]
+    if not gpus and "nouveau" in (case.snapshot.posted.modules.modules if case.snapshot.posted.modules else ()):
+        yield Finding(_ID, "nouveau", "fail", "effective", "nouveau is loaded: what it drives, NVIDIA's driver cannot "
+                      "have", "nouveau", "nvidia alone", ("lsmod",), _OUT)
+        return
     bad = 0
     for gpu in gpus:
         fact = gpu.driver
-        bad += (wrong := fact.value in ("nouveau", "nova_core")) or not (fact.known or fact.missing)
+        bad += (wrong := fact.value in ("nouveau", "nova_core")) or not _told(fact)
         if wrong:
             yield Finding(_ID, gpu.bdf, "fail", "effective", f"{fact.value} drives {gpu.bdf}", str(fact.value),
                           "nvidia", (fact.source,), _OUT)
-        elif not (fact.known or fact.missing):
+        elif not _told(fact):
             yield Finding(_ID, gpu.bdf, "unknown", "effective", f"the driver of {gpu.bdf} is not known: {fact.why()}")
     if not bad:
         yield Finding(_ID, "nouveau", "pass" if gpus else "skip", "effective", "nouveau drives no GPU" if gpus else
                       "there is no GPU of NVIDIA's", evidence=tuple(gpu.driver.source for gpu in gpus[:1]))
+
+
+def _told(fact: Fact[str]) -> bool:
+    """Whether the driver is known, or that there is none."""
+    return fact.known or (fact.missing and not fact.silent)

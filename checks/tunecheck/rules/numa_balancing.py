@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "numa-balancing"
-_OFF = Remedy("run: sysctl -w kernel.numa_balancing=0, and keep it in /etc/sysctl.d")
+_OFF = Remedy.of("run: ", run("sysctl -w kernel.numa_balancing=0"), ", and keep it in /etc/sysctl.d")
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -19,8 +19,16 @@ def judge(case: Case) -> Iterator[Finding]:
     if nodes is None:
         yield Finding(_ID, "nodes", "unknown", "effective", f"the NUMA nodes cannot be told: {box.nodes.why()}")
         return
-    per = f", {len(nodes) // sockets} per socket" if sockets and len(nodes) % sockets == 0 else ""
-    shape = f"{len(nodes)} NUMA node{'' if len(nodes) == 1 else 's'} on {sockets or '?'} socket(s){per}"
+    busy = [node for node in nodes if node.cpus.value]
+    empty = [node.number for node in nodes if node.cpus.value == ()]
+    per = f", {len(busy) // sockets} per socket" if sockets and busy and len(busy) % sockets == 0 else ""
+    count = len(busy) or len(nodes)
+    shape = f"{count} NUMA node{'' if count == 1 else 's'} on {sockets or '?'} socket(s){per}"
+    if busy and empty:
+        shape += f"; {len(empty)} more without CPUs (node {show(empty)}: memory of GPUs or CXL)"
+    # The only node has the memory, whatever tells it.
+    untold = [node.number for node in nodes if node.cpus.value is None or (node.cpus.value and node.memory is None)
+              ] if len(nodes) > 1 else []
     bare = [node.number for node in nodes if node.memory is False and node.cpus.value]
     lost = [device.bdf for device in devices if device.numa_node.value == -1] if len(nodes) > 1 else []
     if bare:
@@ -29,7 +37,10 @@ def judge(case: Case) -> Iterator[Finding]:
     if lost:
         yield Finding(_ID, "accelerators", "warn", "effective", f"{', '.join(lost)}: the firmware names no NUMA node, "
                       "so nothing can be placed near (numa_node -1)", "-1", "a node", remedy=_BIOS)
-    if not bare and not lost:
+    if untold and not bare and not lost:
+        yield Finding(_ID, "nodes", "unknown", "effective", f"{shape}; which of them have CPUs and memory is not "
+                      "all told; add: numactl -H", shape, "memory on every node", (box.nodes.source,))
+    elif not bare and not lost:
         at = {node for device in devices if (node := device.numa_node.value) is not None and node >= 0}
         where = f"node {show(at)}" if len(at) == 1 else f"nodes {', '.join(map(str, sorted(at)))}"
         seen = f"; accelerators on {where}" if len(nodes) > 1 and at else ""

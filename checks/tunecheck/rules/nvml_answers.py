@@ -8,6 +8,7 @@ from ..facts.nvml import cut_off
 from . import wanted_driver
 from .finding import Case, Finding
 from .nvml_words import LOST, STUCK, unanswered
+from .smi_refused import refused
 
 _ID = "nvml-answers"
 
@@ -15,6 +16,9 @@ _ID = "nvml-answers"
 def judge(case: Case) -> Iterator[Finding]:
     said = case.snapshot.nvml
     boards = {device.bdf for device in case.snapshot.topology.devices if device.driver.value == wanted_driver.NVIDIA}
+    if case.snapshot.posted.failures:
+        yield from refused(case, _ID)
+        return
     if said.value is None:
         yield unanswered(case, _ID, boards)
         return

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from ..facts.pci import Device
 from ..facts.wires import Wire, hops, wire
 from ..formats.pcie_cap import generation
 from ..formats.switch_chips import EMULATED
 from .finding import Case, Finding, Remedy
+from .link_told import link_told
 
 __all__ = ["board_gen", "busy", "cost", "each", "named", "no_accelerator", "payload", "unread"]
 
@@ -16,15 +18,25 @@ __all__ = ["board_gen", "busy", "cost", "each", "named", "no_accelerator", "payl
 def each(case: Case, check: str, judge: Callable[[str, list[Device]], Finding], registers: bool = True
          ) -> Iterator[Finding]:
     """``judge`` gets "GPU0 0000:03:00.0" and the hops from the root port down. Where ``registers`` are asked for and
-    one hop's cannot be read the finding is unknown; an accelerator that is not PCI Express is skipped."""
+    one hop's cannot be read the finding is unknown; an accelerator that is not PCI Express is skipped. Where the way up
+    to the root port is not known what is good at the accelerator itself is no pass: the hops above it decide."""
     if not case.snapshot.topology.devices:
-        yield no_accelerator(check)
+        yield from link_told(case, check) or [no_accelerator(check)]
     for index, device in enumerate(case.snapshot.topology.devices):
         subject, chain = f"GPU{index} {device.bdf}", hops(case.snapshot.topology, device)
         if device.link.width.missing or (device.express.known and device.express.value is None):
             yield Finding(check, subject, "skip", "effective", f"{subject} has no PCI Express link of its own")
         else:
-            yield (unread(check, subject, chain) if registers else None) or judge(subject, chain)
+            found = judge(subject, chain)
+            dark = unread(check, subject, chain) if registers else None
+            if dark is not None and found.outcome not in ("fail", "warn"):
+                found = dark
+            if device.chain.value is None and found.outcome in ("pass", "skip"):
+                own = found.text.replace(", all that the board has", "").replace(" at every hop", " at its own end")
+                found = replace(found, outcome="unknown",
+                                text=f"{own}; the ports above it are not known: {device.chain.reason}",
+                                evidence=(*found.evidence, device.chain.source))
+            yield found
 
 
 def no_accelerator(check: str) -> Finding:

@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from . import from_driver
 from .finding import Case, Finding, Remedy
 from .p2p_words import DECLARE, UNDECLARED, explained, needs_patch, outcome_of
+from .table_told import letters
 
 _ID = "p2p-capability"
 
 
 def judge(case: Case) -> Iterator[Finding]:
     said, topology = case.snapshot.p2p, case.snapshot.topology
+    if not topology.devices and case.snapshot.posted.letters:
+        yield from letters(case, _ID)
+        return
     label = {device.bdf: f"GPU{number}" for number, device in enumerate(topology.devices)}
     if len(label) < 2 or said.value is None:
         reason = said.why() if len(label) > 1 else "fewer than two accelerators"

@@ -14,7 +14,8 @@ from ..facts.topology import Topology
 from ..spec.boards import board
 from .finding import Case, Remedy
 
-__all__ = ["DECLARE", "UNDECLARED", "declared", "explained", "needs_patch", "outcome_of", "unused"]
+__all__ = ["DECLARE", "LETTER_WORDS", "UNDECLARED", "declared", "explained", "letter_meaning", "needs_patch",
+           "outcome_of", "unused"]
 
 #: Overrides the driver's list of chipsets; whether transfers work then only a measurement says.
 _FORCED = ('modules: {nvidia: {NVreg_RegistryDwords: "ForceP2P=0x211"}} in box_spec, then tunecheck p2p: keep the word '
@@ -31,6 +32,9 @@ _INEFFECTIVE = ("the spec declares a driver that is patched to allow it on this 
                 "one for this kernel and reboot; or take box_spec.driver.flavour: patched-p2p out")
 UNDECLARED = (", and NVIDIA's own driver refuses them on this GPU model: a patched module or ForceP2P is at work that "
               "the spec does not declare")
+#: What each table of `nvidia-smi topo -p2p` is about ("?": the text does not say which it is).
+LETTER_WORDS = {"r": "reads", "w": "writes", "n": "NVLink", "a": "atomics", "p": "PCIe peer access",
+                "?": "reads or writes (which of them, the text does not say)"}
 DECLARE = Remedy("state box_spec.driver.flavour: patched-p2p, so that an update that drops the patch fails here, or go "
                  "back to NVIDIA's own module")
 _FORCE = re.compile(r"(?:^|;)\s*ForceP2P\s*=", re.IGNORECASE)
@@ -62,6 +66,13 @@ def explained(case: Case, word: str, patchable: bool) -> tuple[str, str]:
     hidden = case.guest and word in _GUESSED
     return meaning, f"this is a virtual machine, which sees another PCI tree than its host: {_CLIQUE}" if hidden else \
         remedy
+
+
+def letter_meaning(word: str) -> str:
+    """What a letter means, for the legend below a table."""
+    if word == "OK":
+        return "the driver allows it; whether transfers are right and fast only a measurement says (tunecheck p2p)"
+    return _WORDS[word][0] if word in _WORDS else "the driver does not say"
 
 
 def outcome_of(case: Case, word: str, patchable: bool) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from ..facts.services import PERSISTENCED
 from . import from_driver
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "persistence-daemon"
-_ON = Remedy("run: systemctl enable --now nvidia-persistenced; for this boot only: nvidia-smi -pm 1")
+_ON = Remedy.of("run: ", run("systemctl enable --now nvidia-persistenced"), "; for this boot only: ",
+                run("nvidia-smi -pm 1"))
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -18,8 +19,13 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     service, told = case.host.services[PERSISTENCED].active, case.snapshot.nvml
     modes = {gpu.bdf: gpu.fact("persistence").value for gpu in told.value.gpus} if told.value else {}
+    cut = told.value.errors.get("gpus") if told.value else None
     off = [bdf for bdf, on in modes.items() if on is False]
-    if service.value or (modes and all(modes.values())):
+    if cut and not service.value and not off:
+        yield Finding(_ID, "nvidia", "unknown", "effective", f"persistence mode is not told of every GPU: the list is "
+                      f"{cut}",
+                      evidence=(told.source,))
+    elif service.value or (modes and all(modes.values())):
         how = "nvidia-persistenced runs" if service.value else "persistence mode is on"
         yield Finding(_ID, "nvidia", "warn" if off else "pass", "effective", how + (f", but persistence mode is off on "
                       f"{', '.join(off)}" if off else ""), "", "on", (service.source,), _ON if off else None)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver, from_runtime
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "runtime-cdi"
 #: CDI is on without features.cdi from here on (moby#45192, 2025-05-21).
 _DEFAULT = (28, 2)
-_ON = Remedy('set "features": {"cdi": true} in /etc/docker/daemon.json; run: systemctl restart docker')
+_ON = Remedy.of('set "features": {"cdi": true} in /etc/docker/daemon.json; run: ', run("systemctl restart docker"))
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from ..facts.packages import ENGINES
 from ..facts.runtime import OLDEST_CDI
 from . import from_driver, from_runtime
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
-_ID = "runtime-engine"
+_ID, _START = "runtime-engine", Remedy.of("run: ", run("systemctl enable --now docker"))
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -34,7 +34,7 @@ def judge(case: Case) -> Iterator[Finding]:
     elif from_runtime.numbers(package.version) < OLDEST_CDI[want]:
         problem = f"{package.name} {package.version} does not know CDI devices ({want} %s.%s)" % OLDEST_CDI[want]
     elif daemon is not None and not daemon.value:
-        problem, fix = f"docker {package.version} does not run", Remedy("run: systemctl enable --now docker")
+        problem, fix = f"docker {package.version} does not run", _START
     text = problem or f"{package.name if package else ''} {package.version if package else ''} is there"
     yield Finding(_ID, want, "fail" if problem else "pass", "effective", text, "", want if problem else "",
                   (found.others.source,), fix if problem else None)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Remedy, run
 
 _ID = "secure-boot-key"
-_ENROL = Remedy("run: mokutil --import /var/lib/dkms/mok.pub, reboot, and confirm on the console; or install modules "
-                "that the distribution signs (linux-modules-nvidia-<branch>-open-generic)", (), True)
+_ENROL = Remedy.of("run: ", run("mokutil --import /var/lib/dkms/mok.pub"), ", reboot, and confirm on the console; or "
+                   "install modules that the distribution signs (linux-modules-nvidia-<branch>-open-generic)",
+                   needs_reboot=True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import from_runtime
-from .finding import Case, Finding, Remedy
+from . import from_driver, from_runtime
+from .finding import Case, Finding
 
 _ID = "toolkit-held"
 
@@ -20,6 +20,5 @@ def judge(case: Case) -> Iterator[Finding]:
         text = "every package of the container toolkit is held" if found.toolkit else "no container toolkit is there"
         yield Finding(_ID, "toolkit", "pass" if found.toolkit else "skip", "configured", text, evidence=evidence)
         return
-    hold = ("apt-mark hold " if found.manager == "dpkg" else "dnf versionlock add ") + " ".join(loose)
     yield Finding(_ID, "toolkit", "fail" if case.spec.runtime.toolkit else "warn", "configured", "not held: "
-                  + ", ".join(loose), "not held", "held", evidence, Remedy(f"run: {hold}"))
+                  + ", ".join(loose), "not held", "held", evidence, from_driver.hold(found.manager, loose))

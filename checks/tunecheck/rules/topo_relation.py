@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 from ..facts.topology import Pair
 from ..formats.topology import RELATIONS, within
 from .finding import Case, Finding, Remedy
+from .table_told import absent_table, relations
 
 _ID = "topo-relation"
 _MOVE = Remedy("move the boards below one switch, or state the relation this machine really has in "
@@ -26,7 +27,9 @@ def judge(case: Case) -> Iterator[Finding]:
         if not pairs:
             return
     # One accelerator where groups are declared is a group that is too small, not nothing to judge.
-    if not pairs and not (groups.inside and case.snapshot.topology.devices):
+    if not case.snapshot.topology.devices and not absent_table(case):
+        yield from relations(case, _ID)
+    elif not pairs and not (groups.inside and case.snapshot.topology.devices):
         yield Finding(_ID, "pairs", "skip", "effective", "fewer than two accelerators: no pair to judge")
     elif groups.inside is not None:
         yield from _grouped(case, groups.inside)

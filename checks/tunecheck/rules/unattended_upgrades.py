@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding
 
 _ID = "unattended-upgrades"
 
@@ -29,4 +29,4 @@ def judge(case: Case) -> Iterator[Finding]:
     yield Finding(_ID, "packages", "fail" if strict else "warn", "configured", f"unattended upgrades may move "
                   f"{len(loose)} of {len(parts)} packages: {', '.join(loose[:8])}", "",
                   "held or on Unattended-Upgrade::Package-Blacklist", (found.installed.source,),
-                  Remedy("run: apt-mark hold " + " ".join(loose[:40])))
+                  from_driver.hold("dpkg", loose))

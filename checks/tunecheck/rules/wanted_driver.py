@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..facts.pci import Device
+from .command import addresses, run
 from .finding import Case, Finding, Remedy
 
 __all__ = ["NVIDIA", "VFIO", "by_the_spec", "gpus", "install", "needs_nvidia", "no_gpu", "release", "told"]
@@ -51,10 +52,13 @@ def no_gpu(case: Case, check: str) -> Finding:
 def release(held: list[Device], driver: str, wanted: str) -> Remedy:
     """How GPUs come from one driver to another."""
     bdf = held[0].bdf
-    return Remedy(f"take away what binds it to {driver} (look for {driver} and {held[0].ids} in /etc/modprobe.d and "
-                  f"/proc/cmdline), then reboot; for this boot only: echo {bdf} | sudo tee {_PCI}/{bdf}/driver/unbind; "
-                  f"echo {wanted} | sudo tee {_PCI}/{bdf}/driver_override; echo {bdf} | sudo tee "
-                  "/sys/bus/pci/drivers_probe", (), True)
+    words = (f"take away what binds it to {driver} (look for {driver} and {held[0].ids} in /etc/modprobe.d and "
+             "/proc/cmdline), then reboot")
+    if not addresses([bdf]):
+        return Remedy(words, (), True)
+    writes = f"echo {bdf} > {_PCI}/{bdf}/driver/unbind && echo {wanted} > {_PCI}/{bdf}/driver_override && " \
+        f"echo {bdf} > /sys/bus/pci/drivers_probe"
+    return Remedy.of(f"{words}; for this boot only: ", run("sudo sh -c", writes), needs_reboot=True)
 
 
 def install(case: Case) -> Remedy:
@@ -65,8 +69,6 @@ def install(case: Case) -> Remedy:
     look = "where it is installed, the kernel log says why it did not load (sudo dmesg | grep -i nvrm)"
     if case.frozen and case.spec.driver.source != "leave":
         play = case.play("driver")
-        return Remedy(f"{look}; else {play.text}", play.ansible_tags)
-    return Remedy(f"{look}; else install NVIDIA's driver, or name one in the specification (box_spec.driver.source) "
-                  "and run: ansible-playbook site.yml --tags driver -l "
-                  f"{case.frozen.host if case.frozen else '<host>'}",
-                  ("driver",))
+        return Remedy.of(f"{look}; else ", *play.parts, ansible_tags=play.ansible_tags)
+    return Remedy.of(f"{look}; else install NVIDIA's driver, or name one in the specification (box_spec.driver.source) "
+                     "and ", *case.play("driver").parts, ansible_tags=("driver",))

@@ -27,11 +27,13 @@ def judge(case: Case) -> Iterator[Finding]:
 def _judge(case: Case, xid: Xid, asked: Xid | None, current: bool) -> Finding:
     says = advice(xid.code, xid.text, asked.recovery if asked and current and asked.order >= xid.order else None)
     subject = f"{from_log.name(case, xid.gpu)} {xid.instance}".strip()
-    text = (f"{subject}: Xid {xid.code} ({says.meaning})" + (f" {xid.count} times, last" if xid.count > 1 else "")
+    fatal = ", fatal" if 144 <= xid.code <= 150 and says.severity == "fail" else ""
+    times = f" {xid.count} times, last" if xid.count > 1 else ""
+    text = (f"{subject}: Xid {xid.code} ({says.meaning}{fatal}){times}"
             + from_log.at(xid.last) + (f" by {xid.process}" if xid.process else "")
             + ("" if current else ", before the driver was loaded again"))
     remedy = Remedy(f"recommended: {says.action.replace('<gpu>', xid.gpu + '.0')} ({says.source})", (), says.reboot,
                     says.physical)
     line = f"{case.host.kernel.log.source}: Xid {xid.code}, {xid.text}"
-    return Finding(_ID, f"{subject} Xid {xid.code}", says.severity if current else "warn", "behaviour", text,
+    return Finding(_ID, f"{subject} Xid {xid.code}{fatal}", says.severity if current else "warn", "behaviour", text,
                    str(xid.count), "no Xid since boot", (line,), remedy)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
+from .. import safe_files
 from ..errors import UsageError
 from .document import SCHEMA, measured_of
 from .measured import Measured
@@ -18,12 +18,11 @@ _MOST = 64 << 20
 def read(path: str) -> Measured:
     """What was measured. UsageError where the file is of neither kind."""
     try:
-        with Path(path).open("rb") as stream:
-            content = stream.read(_MOST + 1)
+        content = safe_files.read(path, _MOST)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     try:
-        data = json.loads(content) if len(content) <= _MOST else None
+        data = json.loads(content)
     except (ValueError, RecursionError):
         data = None
     if isinstance(data, dict) and data.get("schema") == SCHEMA:

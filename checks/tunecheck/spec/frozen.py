@@ -23,6 +23,7 @@ __all__ = [
 
 SCHEMA = "tunecheck/spec/1"
 _JSON = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+_DEEP = "is nested more deeply than any spec"
 _AGAIN = "write it again with ansible-playbook site.yml -l <host>"
 
 
@@ -227,6 +228,8 @@ def load_frozen(source: str | Path | bytes) -> Frozen:
         raise SpecError([f"{where}: cannot be read ({error.strerror}); {_AGAIN}"]) from error
     except ValueError as error:
         raise SpecError([f"{where}: is not JSON ({error}); {_AGAIN}"]) from error
+    except RecursionError:
+        raise SpecError([f"{where}: {_DEEP}; {_AGAIN}"]) from None
     if not isinstance(data, dict) or "schema" not in data:
         raise SpecError([f"{where}: is JSON, but not a spec of tunecheck ({_lacks(data)}); {_AGAIN}"])
     if data["schema"] != SCHEMA:
@@ -242,6 +245,8 @@ def load_frozen(source: str | Path | bytes) -> Frozen:
         raise SpecError([f"{where}: {problem}; {_AGAIN}" for problem in error.problems]) from error
     except TypeError as error:
         raise SpecError([f"{where}: is not a spec ({error}); {_AGAIN}"]) from error
+    except RecursionError:
+        raise SpecError([f"{where}: {_DEEP}; {_AGAIN}"]) from None
     if data.get("digest") != digest:
         raise SpecError(
             [f"{where}: was altered: it states digest {data.get('digest')}, its content has {digest}; {_AGAIN}"]

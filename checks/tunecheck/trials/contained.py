@@ -51,6 +51,8 @@ class Container:
         self._rest = b""
         self._told = time.monotonic()
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe that nobody reads would block it
+        # Not tied to us: the end of its requests ends the container, and a podman that is killed meanwhile leaves the
+        # container's storage behind.
         self.process = subprocess.Popen(runtime.start(image, self.name, self._token), stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=self._stderr, start_new_session=True)
         for stream in (self.process.stdin, self.process.stdout):

@@ -1,8 +1,9 @@
 """The first process of a trial's container: runs the supervisor and its workers there, on what the image brings.
 
-The image's own Python runs this file as a script, with nothing but the standard library, errors.py and this folder.
-Descriptor 0 brings requests, one JSON object per line, and signs of life (`{}`); without one for a while, or when it is
-closed, everything here ends: the parent is gone, and the container must not outlive it. Descriptor 1 takes answers.
+The image's own Python runs this file as a script, with nothing but the standard library, errors.py, tied.py and this
+folder. Descriptor 0 brings requests, one JSON object per line, and signs of life (`{}`); without one for a while, or
+when it is closed, everything here ends: the parent is gone, and the container must not outlive it. Descriptor 1 takes
+answers.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import socket
 import struct
 from pathlib import Path
 
+from .. import safe_files
 from ..errors import TrialError
 
 __all__ = ["Lock", "Wedged", "clear_wedged", "mark_wedged", "refuse_wedged"]
@@ -70,7 +71,7 @@ def mark_wedged(boot_id: str, text: str) -> None:
 def refuse_wedged(boot_id: str) -> None:
     """Raise Wedged where a trial of this boot ended so."""
     try:
-        known = json.loads(_MARK.read_text())
+        known = json.loads(safe_files.read(str(_MARK)))
     except (OSError, ValueError):
         return
     if isinstance(known, dict) and known.get("boot_id") == boot_id:

@@ -58,7 +58,7 @@ class Runtime:
         passes the driver's libraries, and these then fail (crun issue 1924). Nothing of the host is writable in it, and
         what it writes goes with it."""
         package = Path(__file__).resolve().parents[1]
-        parts = ("__init__.py", "errors.py", "trials")
+        parts = ("__init__.py", "errors.py", "tied.py", "trials")
         return [
             self.path, "run", "--rm", "--interactive", "--pull=never", f"--name={name}", "--label=io.tunecheck.trial=1",
             "--log-driver=none", "--network=none", "--ipc=private", "--shm-size=1g", *CONFINEMENT,

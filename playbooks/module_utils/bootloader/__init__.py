@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from . import proof
 from .base import Bootloader, BootloaderError
 from .grub_debian import GrubDebian
 from .grubby import Grubby
 from .systemd_boot import SystemdBoot
 
-__all__ = ["Bootloader", "BootloaderError", "detect"]
+__all__ = ["Bootloader", "BootloaderError", "detect", "proof"]
 
 
 def detect(module) -> Bootloader:

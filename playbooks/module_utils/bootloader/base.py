@@ -70,6 +70,14 @@ class Bootloader:
         """The kernel file that the default entry starts."""
         raise NotImplementedError
 
+    def initrds(self):
+        """The initrd files that the default entry loads, as it names them."""
+        raise NotImplementedError
+
+    def root(self):
+        """Where the file system is mounted that the entry's paths count from; empty where only GRUB knows."""
+        return ""
+
     def staged(self):
         """The Staged trial, or None."""
         raise NotImplementedError

@@ -67,6 +67,9 @@ class GrubDebian(Bootloader):
     def kernel(self):
         return self._default().kernel
 
+    def initrds(self):
+        return list(self._default().initrds)
+
     def staged(self):
         entry = grub.find_entry(read_text(grub.GRUB_CFG), grub.TRIAL_ENTRY)
         if entry is None:

@@ -52,6 +52,10 @@ class Grubby(OwnedLine):
     def kernel(self):
         return self._info().get("kernel", "")
 
+    def initrds(self):
+        # "$tuned_initrd" and its like are variables of grubenv, mostly empty.
+        return [word for word in self._info().get("initrd", "").split() if not word.startswith("$")]
+
     def staged(self):
         text = read_text(os.path.join(_ENTRIES, TRIAL_CONF))
         if not text:

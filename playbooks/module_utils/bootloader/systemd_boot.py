@@ -64,6 +64,12 @@ class SystemdBoot(OwnedLine):
     def kernel(self):
         return bls.kernel(read_text(self._default()["path"]))
 
+    def initrds(self):
+        return bls.initrds(read_text(self._default()["path"]))
+
+    def root(self):
+        return self._default()["path"].partition("/loader/entries/")[0]
+
     def lines(self):
         # kernel-install makes the next entries from the file, where there is one.
         return [self.generated(), cmdline.tokenize(read_text(_LINE))]

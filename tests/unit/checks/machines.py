@@ -12,6 +12,7 @@ from tunecheck.facts import service_env
 from tunecheck.formats.environment import IN_UNIT
 from tunecheck.host import Completed
 from tunecheck.host.early import DPKG, PS
+from tunecheck.host.imported_posts import Post
 from tunecheck.host.recording import RecordedHost
 from tunecheck.spec.frozen import Accelerators, Frozen, Spec
 
@@ -75,9 +76,12 @@ def build(data: dict[str, Any]) -> RecordedHost:
         machine.runs[argv] = _result(argv, result)
     host = machine.host()
     document = _nvml(machine, data)
-    return RecordedHost(host._reads, host._lists, host._realpaths,
-                        {**host._errors, **({"nvml": document} if isinstance(document, str) else {})}, host._runs,
-                        None if isinstance(document, str) else document)
+    box = RecordedHost(host._reads, host._lists, host._realpaths,
+                       {**host._errors, **({"nvml": document} if isinstance(document, str) else {})}, host._runs,
+                       None if isinstance(document, str) else document)
+    if "posts" in data:
+        box.posts = {kind: [Post("post.txt", text)] for kind, text in data["posts"].items()}  # type: ignore[attr-defined]
+    return box
 
 
 def _result(argv: tuple[str, ...], result: Any) -> Completed | str:

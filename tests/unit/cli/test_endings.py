@@ -26,7 +26,7 @@ from tunecheck.gate.state import state
 from tunecheck.host import live
 from tunecheck.report import output
 from tunecheck.report.outputs import check_outputs, write_outputs
-from tunecheck.spec.frozen import Spec
+from tunecheck.spec.frozen import Frozen, Spec
 
 _ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3] / "checks"), "LC_ALL": "C.UTF-8"}
 
@@ -122,10 +122,10 @@ def _interrupted(code: str, *args: str, cwd: Path) -> subprocess.CompletedProces
 
 def test_an_interrupt_between_two_files_names_the_first(tmp_path: Path) -> None:
     (tmp_path / "spec.json").write_text(frozen().to_json())
-    code = ("import tunecheck.report.output as output\nwrite = output._replace\n"
-            "def second(target, *more):\n    if target.name == 'r.html': raise KeyboardInterrupt\n"
+    code = ("import tunecheck.report.output as output\nwrite = output.replace\n"
+            "def second(target, *more):\n    if target == 'r.html': raise KeyboardInterrupt\n"
             "    write(target, *more)\n"
-            "output._replace = second\nfrom tunecheck.__main__ import main; main()")
+            "output.replace = second\nfrom tunecheck.__main__ import main; main()")
     done = _interrupted(code, "topo", "--json", "r.json", "--html", "r.html", cwd=tmp_path)
     assert (done.returncode, done.stderr.lstrip("\n")) == (130, "tunecheck: interrupted; already written: r.json\n")
     assert not (tmp_path / "r.html").exists()
@@ -168,16 +168,18 @@ def test_a_full_device_is_said(args: str) -> None:
 
 
 def test_a_full_log_disk_does_not_close_the_gate(tmp_path: Path) -> None:
+    spec = Frozen(host="box1", profile="lab", spec=Spec(), sources={})
     door = live.LiveHost()
     try:
         now, what = state(door), key_now(door, Spec())
     finally:
         door.close()
-    passed.write(str(tmp_path / "pass.json"), passed.from_findings([], 0, "", now, False, "0"))
+    passed.write(str(tmp_path / "pass.json"), passed.from_findings([], 0, spec.digest, now, False, "0"))
     measured.write(str(tmp_path / "measured.json"), MeasuredPass(0, (), "quick", "host", what, now.boot_id.value or "",
                                                                  now.uptime.value or 0.0, "", 5.0, "0"))
+    (tmp_path / "spec.json").write_text(spec.to_json())
     done = subprocess.run(["sh", "-c", f"exec {sys.executable} -m tunecheck gate --pass {tmp_path}/pass.json "
-                           ">/dev/full"], env=_ENV, text=True, stderr=subprocess.PIPE,
+                           f"--spec {tmp_path}/spec.json >/dev/full"], env=_ENV, text=True, stderr=subprocess.PIPE,
                           timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -362,7 +362,7 @@ def test_an_old_name_that_answers_again_is_a_clone(fleet: Fleet) -> None:
         [cause] = keys(fleet)
         assert code == 1 and (cause["severity"], cause["hosts"], cause["state"]) == ("high", ["gpu2", "new2"], state)
         assert (cause["since"]["after"], cause["since"]["seen"]) == (2, 3)
-        assert "fix: on the clone, as root: rm /etc/machine-id; systemd-machine-id-setup" in one_line(out)
+        assert "fix: on the clone, as root: rm /etc/machine-id; then: systemd-machine-id-setup" in one_line(out)
         values.add(cause["value"])
     assert len(values) == 1 and len(values.pop()) == 32, "always the key, never a name"
     fleet.run("waive", "host.key", "--host", "*2", "--until", "never", "--reason", "two names of one box")

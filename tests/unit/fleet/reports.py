@@ -7,6 +7,7 @@ from typing import Any
 
 from tunecheck.fleet.model import AuditHead, Problem
 from tunecheck.fleet.verdict import Cause, FleetReport, HostRow, Since, Split, Waived
+from tunecheck.rules.command import run
 
 #: 2026-11-21 05:00:00 UTC, when audit #365 began.
 WHEN = 1_795_237_200.0
@@ -39,11 +40,17 @@ def row(host: str = "gpu001", group: str = "h100-a", **given: Any) -> HostRow:
                       "outcomes": dict.fromkeys(FAMILIES, "pass"), "last_ok": 365, "last_ok_at": WHEN, **given})
 
 
+def play(tags: str, hosts: str) -> dict[str, Any]:
+    """Remedy and command of a problem or cause that a play mends."""
+    command = run("ansible-playbook site.yml --tags", tags, "-l", hosts, where="control")
+    return {"remedy": f"run: {command.shown}", "commands": (command,)}
+
+
 def problem(**given: Any) -> Problem:
     return Problem(**{"check": "acs-redirect", "subject": "0000:42:08.0", "outcome": "fail",
                       "text": "0000:42:08.0 ACSCtl=0x001d redirects peer traffic on the path GPU0-GPU1",
                       "expected": "ReqRedir- CmpltRedir-", "tags": ("acs",),
-                      "remedy": "run: ansible-playbook site.yml --tags acs -l gpu001", **given})
+                      **play("acs", "gpu001"), **given})
 
 
 def report(**given: Any) -> FleetReport:
@@ -61,9 +68,9 @@ def example() -> FleetReport:
     hosts = (
         row("gpu001", outcomes=failed, drifted=2, problems=(open_port, problem(
             check="cmdline-token", subject="iommu", text="the running kernel lacks iommu=pt", expected="iommu=pt",
-            remedy="run: ansible-playbook site.yml --tags kernel_cmdline -l gpu001", tags=("kernel_cmdline",),
+            **play("kernel_cmdline", "gpu001"), tags=("kernel_cmdline",),
             needs_reboot=True), problem(check="cpu-governor", subject="policy0", outcome="warn", tags=(), remedy="",
-                                        text="policy0 runs powersave", expected="performance"))),
+                                        commands=(), text="policy0 runs powersave", expected="performance"))),
         row("gpu002", outcomes=failed, drifted=1, problems=(open_port,)),
         row("gpu003", outcomes=failed, drifted=1, problems=(open_port,), in_change=True),
         row("gpu004", status="partial", reason="nvidia-smi timed out",
@@ -78,7 +85,7 @@ def example() -> FleetReport:
     )
     causes = (
         cause(text="the running kernel lacks iommu=pt", subject="iommu",
-              remedy="run: ansible-playbook site.yml --tags kernel_cmdline -l gpu001,gpu002,gpu003"),
+              **play("kernel_cmdline", "gpu001,gpu002,gpu003")),
         cause(authority="majority", group="h100-b", fact="gpu.pcie_width", hosts=("gpu005",),
               before={"16": 8}, value={"16": 7, "8": 1}, expected="299 of 300 in h100-b have {16:8}", fix="hands-on"),
         cause(authority="previous", severity="medium", fact="gpu.driver", hosts=("gpu001",), state="known",
@@ -123,13 +130,13 @@ def fleet(count: int = 1000, audits: int = 365) -> FleetReport:
         if number % 26 == 0:
             outcomes["cmdline"] = "fail"
             problems.append(problem(check="cmdline-token", subject="iommu", text="the running kernel lacks iommu=pt",
-                                    remedy=f"run: ansible-playbook site.yml --tags kernel_cmdline -l {name}"))
+                                    **play("kernel_cmdline", name)))
         if number % 9 == 0:
             outcomes["acs"] = "fail"
             for port in range(8):
                 bdf = f"0000:{number % 200:02x}:{port:02x}.0"
                 problems.append(problem(subject=bdf, text=f"{bdf} ACSCtl=0x001d redirects peer traffic",
-                                        remedy=f"run: ansible-playbook site.yml --tags acs -l {name}"))
+                                        **play("acs", name)))
         if number % 7 == 0:
             outcomes["cpu"] = "warn"
         partial = number % 50 == 49
@@ -156,7 +163,7 @@ def hostile() -> FleetReport:
     """Every text that a host, an inventory or a spec can bring holds HTML, terminal escapes and a right-to-left
     override."""
     said = problem(check=HOSTILE, subject=HOSTILE, text=HOSTILE, expected=HOSTILE, remedy=f"run: {HOSTILE}",
-                   tags=(HOSTILE,))
+                   commands=(), tags=(HOSTILE,))
     bad = row(HOSTILE, HOSTILE, hardware=HOSTILE, status="partial", reason=HOSTILE, outcomes={HOSTILE: "fail"},
               unknown={HOSTILE: HOSTILE}, problems=(said,), drifted=1)
     silent = row(HOSTILE + "2", HOSTILE, status="unreachable", reason=HOSTILE, outcomes={}, last_ok=None)

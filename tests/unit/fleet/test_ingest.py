@@ -71,7 +71,6 @@ def test_a_snapshot_is_kept_once_and_only_a_newer_one_after_it(tmp_path: Path, p
         replayed = found.post(first, mine)
         assert (replayed.status_code, "has sent a newer snapshot" in said(replayed)) == (409, True)
         assert found.post(snapshot(100_000), mine).status_code == 409
-        assert "set the box's clock" in said(found.post(snapshot(-100_000), mine))
         assert found.end() == 0
         assert found.kept() == {"gpu1": newer}
         assert mine not in found.log and mine.split(".")[1] not in (tmp_path / "hosts.json").read_text()
@@ -135,7 +134,6 @@ BODIES = [
     (b'{"schema": "tunecheck/snapshot/1"}', {}, 422, "not a usable snapshot"),
     (snapshot(created=None), {}, 422, "does not say when"), (snapshot(created=["x"]), {}, 422, "does not say when"),
     (snapshot(created="2026-11-21T18:00:00Z\n" * 9), {}, 422, "does not say when"),
-    (snapshot(created="9999-12-31T23:59:59Z"), {}, 422, "from now"),
     (snapshot(created="0001-01-01T00:00:00Z"), {}, 409, "h ago"),
     (snapshot(extra=1), {}, 422, "unknown part"), (snapshot(spec={"host": "x"}), {}, 422, "not a usable snapshot"),
     (snapshot(snapshot=[]), {}, 422, "not a usable snapshot"),

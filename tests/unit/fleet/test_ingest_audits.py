@@ -122,7 +122,7 @@ def test_a_store_that_is_busy_and_a_host_that_is_gone(
 def test_the_process_writes_audits_by_itself(tmp_path: Path) -> None:
     tokens = {host: token(tmp_path, host) for host in ("gpu1", "gpu2")}
     hostile = json.loads(snapshot())
-    hostile["snapshot"]["hostname"] = {**hostile["snapshot"]["hostname"], "value": "\x1b[2J<script>../../x" * 5}
+    hostile["snapshot"]["boot_id"] = {**hostile["snapshot"]["boot_id"], "value": "\x1b[2J<script>../../x" * 5}
     with receiver(tmp_path, None, store=tmp_path / "fleet.db") as found:
         assert found.post(snapshot(5), tokens["gpu1"]).status_code == 200
         assert found.post(json.dumps(hostile).encode(), tokens["gpu2"]).status_code == 200

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.unit.fleet.reports import play
 from tests.unit.fleet.rows import DAY, head, move, since, view
 
 from tunecheck.errors import UsageError
@@ -154,8 +155,7 @@ def _fail(check: str = "cpu-governor", subject: str = "governor", text: str = "g
 def test_one_cause_for_one_problem_on_many_boxes_whatever_their_addresses() -> None:
     hosts = tuple(_host(f"h{number}", _fail("acs-redirect", f"0000:{number}2:08.0",
                                            f"0000:{number}2:08.0 redirects GPU{number}-GPU0", expected="ReqRedir-",
-                                           tags=("acs",), remedy="run: ansible-playbook site.yml --tags acs -l "
-                                           f"h{number}"))
+                                           tags=("acs",), **play("acs", f"h{number}")))
                   for number in range(1, 9))
     cause = _only(_said(view({}, hosts=hosts)))
     assert cause.remedy == "run: ansible-playbook site.yml --tags acs -l h1,h2,h3,h4,h5,h6,h7,h8"

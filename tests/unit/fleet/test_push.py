@@ -303,7 +303,12 @@ def test_the_page_names_every_option_and_its_unit_is_one(tmp_path: Path) -> None
     assert [name for name in options - {"--state", "--store"} if name not in page] == []
     limits = Limits()
     assert f"{limits.packed >> 20} MiB / {limits.unpacked >> 20} MiB" in page
-    assert f"{limits.seconds:g} s / {limits.head:g} s / {limits.life:g} s" in page
+    assert f"{limits.handshake:g} s / {limits.head:g} s / {limits.seconds:g} s / {limits.life:g} s" in page
+    assert f"| {limits.connections} / {limits.connections_of_a_host} |" in page
+    assert f"| {limits.strangers} / {limits.strangers_of_an_address} |" in page
+    assert f"{limits.arrivals} at once, then {limits.arrivals_each_second:g} in a second" in page
+    assert f"{limits.newcomers} at once, then {limits.newcomers_each_second:g} in a second" in page
+    assert f"not heard for {limits.penalty / 60:g} minutes" in page
     assert f"{limits.burst} at once, then one in {limits.every:g} s" in page
     assert f"| {limits.together} / {limits.queue} |" in page
     if shutil.which("systemd-analyze") is None:

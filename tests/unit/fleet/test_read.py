@@ -67,7 +67,7 @@ def test_every_check_has_a_family() -> None:
     assert set(families.values()) == set(FAMILIES)
     wrong = {check for check, family in families.items() if family == "errors"} - {
         "link-errors", "gpu-fallen-off", "kernel-log-complete", "kernel-taint", "xid", "aer-events", "aer-ownership",
-        "hung-task", "sxid"}
+        "hung-task", "sxid", "gpu-start", "kernel-panic", "earlier-boots"}
     assert not wrong, "these are in no family"
 
 
@@ -181,4 +181,4 @@ def test_a_log_that_lost_its_start_is_one_finding() -> None:
     assert [each.check for each in about if each.check != "aer-ownership"] == ["kernel-log-complete"]
     text = next(each.text for each in about if each.check == "kernel-log-complete")
     assert "cannot be told: " in text and "aer-events" in text and "xid" in text
-    assert found.outcomes["errors"] == "warn"
+    assert found.outcomes["errors"] == "unknown"

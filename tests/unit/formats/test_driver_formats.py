@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -126,10 +128,10 @@ def test_a_hundred_thousand_tasks() -> None:
 @_RUNS
 @given(ANY)
 def test_anything_at_all(text: str) -> None:
-    packages.dpkg(text)
-    packages.rpm(text, text)
+    for parse in (packages.dpkg, lambda listing: packages.rpm(listing, text), packages.apt_settings):
+        with suppress(ValueError):      # too many, or no name: a refusal with its reason
+            parse(text)
     packages.apt_pins(text)
-    packages.apt_settings(text)
     packages.settings(text)
     packages.locked(text, "nvidia-driver")
     list(registry_dwords.problems(text))

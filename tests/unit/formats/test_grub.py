@@ -100,3 +100,10 @@ def test_trial_script_prints_only_the_block(tmp_path: Path) -> None:
 def test_grubenv() -> None:
     text = "# GRUB Environment Block\nnext_entry=tunecheck-trial\nsaved_entry=a=b\n" + "#" * 50
     assert grub.parse_grubenv(text) == {"next_entry": "tunecheck-trial", "saved_entry": "a=b"}
+
+
+def test_what_an_entry_loads_beside_its_kernel() -> None:
+    text = ("menuentry 'x' --id x {\n\tlinux /vmlinuz-6.1 ro\n\techo initrd\n"
+            "\tinitrd /early.img '/initrd.img-6.1'\n}\n")
+    assert grub.entries(text)[0].initrds == ("/early.img", "/initrd.img-6.1")
+    assert grub.entries("menuentry 'x' {\n\tlinux /k\n}\n")[0].initrds == ()

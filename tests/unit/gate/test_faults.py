@@ -13,7 +13,12 @@ from tests.fakes.build import build
 from tests.unit.trials import whole_box
 from tests.unit.trials.whole_box import Done
 
+from tunecheck.facts.spec_file import PATH
+from tunecheck.spec.frozen import Frozen, Spec
+
 Box = Callable[..., Done]
+#: Asks for nothing; without any, the gate stays closed.
+SPEC = Frozen(host="box1", profile="lab", spec=Spec(), sources={}).to_json()
 BOOT = "/proc/sys/kernel/random/boot_id"
 
 
@@ -28,7 +33,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def box(libraries: Path, tmp_path: Path) -> Box:
     def run(verb: str, *arguments: str, **given: object) -> Done:
-        reads = {"/proc/uptime": "100.0 200.0\n", BOOT: "boot-1\n", **given.pop("reads", {})}  # type: ignore[dict-item]
+        reads = {"/proc/uptime": "100.0 200.0\n", BOOT: "boot-1\n", PATH: SPEC, **given.pop("reads", {})}  # type: ignore[dict-item]
         return whole_box.run(libraries, tmp_path, verb, *arguments, "--pass", str(tmp_path / "pass.json"), reads=reads,
                              **given)  # type: ignore[arg-type]
 

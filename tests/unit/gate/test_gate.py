@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +29,7 @@ from tunecheck.host.live import LiveHost
 from tunecheck.recipes.box import Board, Box
 from tunecheck.recipes.frozen import Engine, Image, Model, Recipe, Requires
 from tunecheck.recipes.stored import to_json
-from tunecheck.spec.frozen import Spec
+from tunecheck.spec.frozen import Frozen, Spec
 
 SPEC = "sha256:" + "5" * 64
 IMAGE = "sha256:" + "1" * 64
@@ -173,14 +176,49 @@ def test_a_pass_survives_its_file(tmp_path: Path) -> None:
         passed.read(path)
 
 
+def _spec(folder: Path) -> str:
+    """A specification that asks for nothing."""
+    place = folder / "spec.json"
+    place.write_text(Frozen(host="box1", profile="lab", spec=Spec(), sources={}).to_json())
+    return str(place)
+
+
+def _copy(path: str, planted: str, mode: int = 0o644, owner: int = -1, folder: int = 0o755) -> None:
+    shutil.copyfile(path, planted)
+    Path(planted).chmod(mode)
+    if owner >= 0:
+        os.chown(planted, owner, owner)
+    Path(planted).parent.chmod(folder)
+
+
+#: How an unprivileged user could offer a pass, and what the gate says.
+_PLANTED: list[tuple[str, Callable[[str, str], None], str]] = [
+    ("link", lambda path, planted: Path(planted).symlink_to(path), "a link, not a regular file"),
+    ("fifo", lambda path, planted: os.mkfifo(planted), "not a regular file"),
+    ("device", lambda path, planted: Path(planted).symlink_to("/dev/zero"), "a link, not a regular file"),
+    ("writable", lambda path, planted: _copy(path, planted, 0o666), "others than its owner may write it (mode 0666)"),
+    ("group", lambda path, planted: _copy(path, planted, 0o664), "others than its owner may write it (mode 0664)"),
+    ("folder", lambda path, planted: _copy(path, planted, folder=0o777), "others than root may put another file"),
+    *([("owner", lambda path, planted: _copy(path, planted, owner=65534), "owned by user 65534; expected root")]
+      if os.geteuid() == 0 else []),
+]
+
+
+def test_without_a_specification_it_stays_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass that was given without one, asked without one: both digests are empty, and prove nothing."""
+    (said,) = judge.of_pass(dataclasses.replace(PASS, spec_digest=""), NOW, "", 900)
+    assert said.startswith("no specification says how this box has to be (/etc/tunecheck/spec.json does not exist)")
+
+
 def test_from_preflight_to_the_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On this machine, live: whatever preflight said, the gate says the same; an older pass does not survive."""
     path = str(tmp_path / "pass.json")
+    spec = ["--spec", _spec(tmp_path)]
     runner = CliRunner()
-    done = runner.invoke(cli, ["preflight", "--pass", path])
+    done = runner.invoke(cli, ["preflight", "--pass", path, *spec])
     found = passed.read(path)
     assert found.exit_code == done.exit_code
-    gate = runner.invoke(cli, ["gate", "--pass", path])
+    gate = runner.invoke(cli, ["gate", "--pass", path, *spec])
     if done.exit_code == 0:
         assert gate.exit_code == 0, gate.output
     else:
@@ -188,22 +226,31 @@ def test_from_preflight_to_the_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert found.reasons[0] in gate.output
     # The same box, as if everything had passed: now the measurement and the recipe decide.
     passed.write(path, dataclasses.replace(found, exit_code=0, reasons=()))
-    assert "closed: no measured pass" in runner.invoke(cli, ["gate", "--pass", path]).output
+    assert "closed: no measured pass" in runner.invoke(cli, ["gate", "--pass", path, *spec]).output
     door = LiveHost()
     now = state(door)
     measured.write(str(tmp_path / "measured.json"), MeasuredPass(
         0, (), "quick", "image", key_now(door, Spec(), image=IMAGE), now.boot_id.value or "", now.uptime.value or 0.0,
         found.taken, 5.0, found.version))
     door.close()
-    assert runner.invoke(cli, ["gate", "--pass", path]).output == "tunecheck gate: open\n"
+    assert runner.invoke(cli, ["gate", "--pass", path, *spec]).output == "tunecheck gate: open\n"
+    # Opened by root's own file alone, and by no other way to it.
+    for name, make, says in _PLANTED:
+        planted = str(tmp_path / name / "pass.json")
+        Path(planted).parent.mkdir(mode=0o755)
+        make(path, planted)
+        begun = time.monotonic()
+        refused = runner.invoke(cli, ["gate", "--pass", planted, *spec])
+        assert refused.exit_code == 1 and says in refused.output, (name, refused.output)
+        assert time.monotonic() - begun < 10
     recipe = tmp_path / "recipe.json"
     recipe.write_text(to_json(dataclasses.replace(RECIPE, status="draft")))
-    closed = runner.invoke(cli, ["gate", "--pass", path, "--recipe", str(recipe)])
+    closed = runner.invoke(cli, ["gate", "--pass", path, "--recipe", str(recipe), *spec])
     assert closed.exit_code == 1
     assert "tunecheck gate: closed: recipe tiny is draft" in closed.output
     assert runner.invoke(cli, ["preflight", "--pass", path, "--spec", "/none"]).exit_code != 0
     assert not Path(path).exists()
-    assert "no preflight has passed in this boot" in runner.invoke(cli, ["gate", "--pass", path]).output
+    assert "no preflight has passed in this boot" in runner.invoke(cli, ["gate", "--pass", path, *spec]).output
 
 
 def test_only_a_regular_file_is_taken_away(tmp_path: Path) -> None:

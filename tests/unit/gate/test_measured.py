@@ -161,7 +161,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
     measured.write(path, FOUND)
     (tmp_path / name).unlink()
     os.mkfifo(tmp_path / name)
-    with pytest.raises(UsageError, match=r"is no regular file|is missing or damaged"):
+    with pytest.raises(UsageError, match=r"not a regular file"):
         measured.read(path)
     if name == "measured.key":
         with pytest.raises(UsageError, match="is no regular file"):

@@ -106,10 +106,10 @@ def test_no_library(box: Any, tmp_path: Path) -> None:
     assert (outcomes(findings(done), "nvml-answers"), left) == (["fail"], [])
 
 
-def test_two_hundred_boards_and_a_slow_reader(box: Any) -> None:
-    document, _, _ = box("gpus=200", deadline=30.0)
-    assert len(document["gpus"]) == 200
-    assert len(document["pairs"]) == 200 * 199
+def test_as_many_boards_as_there_may_be_and_a_slow_reader(box: Any) -> None:
+    document, _, _ = box("gpus=64", deadline=30.0)
+    assert len(document["gpus"]) == 64
+    assert len(document["pairs"]) == 64 * 63
     assert not any(pair["errors"] for pair in document["pairs"])
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from tunecheck.errors import UsageError
+from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported import load_import
+from tunecheck.rules import Case, judge
 
 _PLAIN = ("00:00.0 Host bridge: Advanced Micro Devices, Inc. [AMD] Device 153a\n"
           "06:00.0 3D controller: NVIDIA Corporation Device 2bb5 (rev a1)\n")
@@ -33,13 +35,18 @@ def test_a_tar_archive_is_to_be_unpacked(tmp_path: Path, pack: object) -> None:
             load_import(str(path))
 
 
-def test_lspci_without_details_says_how_to_get_them(tmp_path: Path) -> None:
+def test_lspci_without_details_tells_which_gpus_there_are_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "lspci.txt").write_text(_PLAIN)
-    with pytest.raises(UsageError, match=r"lspci\.txt is lspci without its details; run sudo lspci -nnvvv$"):
-        load_import(str(tmp_path / "lspci.txt"))
+    door = load_import(str(tmp_path / "lspci.txt"))
+    assert "this lspci is a list without details, which may be a part of one" in door.summary()
+    snapshot = gather(door, None, True)
+    assert [device.bdf for device in snapshot.topology.devices] == ["0000:06:00.0"]
+    assert snapshot.topology.devices[0].chain.value is None
+    findings = judge(Case(snapshot), "preflight")
+    assert [each.text for each in findings if each.outcome == "pass"] == []
 
 
-def test_other_texts_that_are_good_stay_good(tmp_path: Path) -> None:
+def test_it_is_used_beside_other_texts(tmp_path: Path) -> None:
     (tmp_path / "lspci.txt").write_text(_PLAIN)
     (tmp_path / "cmdline").write_text("BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro\n")
-    assert "not used: lspci.txt" in load_import(str(tmp_path)).summary()
+    assert "lspci (lspci.txt)" in load_import(str(tmp_path)).summary()

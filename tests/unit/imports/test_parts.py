@@ -79,6 +79,10 @@ def test_what_lspci_shows_of_errors_is_told_with_its_limits(tmp_path: Path) -> N
         text = re.sub(r"(?m)^\t\t(?:UE|CE)Sta:.*\n", "", box("acs-iommu"))
         text = re.sub(r"(?m)^(\tCapabilities: \[\w+ v\d+\] Advanced Error Reporting.*\n)",
                       lambda found: found.group() + flags.format(sign), text)  # noqa: B023 - called at once
+        # The lab's stand-ins for GPUs report no errors, which a text cannot prove; real boards do.
+        text = re.sub(r"(?m)^(.*\[10de:2330\](?:.*\n)+?)(?=\tKernel driver)",
+                      lambda found: f"{found[1]}\tCapabilities: [100 v2] Advanced Error Reporting\n{flags.format('-')}",
+                      text)
         (tmp_path / outcome).mkdir()
         (found,) = judged(tmp_path / outcome, text, smi("03", "04"))["link-errors"]
         assert (found.outcome, words in found.message) == (outcome, True), found.message
@@ -92,4 +96,5 @@ def test_what_no_text_could_tell_is_skipped_and_all_else_names_what_to_add(tmp_p
         assert {each.outcome for each in found[check]} == {"skip"}, check
         assert "no text shows it; on the box run: sudo tunecheck record" in found[check][0].text
     unknown = [each.message for every in found.values() for each in every if each.outcome == "unknown"]
-    assert [message for message in unknown if "add: " not in message and "NVML library" not in message] == []
+    assert [message for message in unknown if not any(
+        word in message for word in ("add: ", "NVML library", "(kernel-log-complete)"))] == []

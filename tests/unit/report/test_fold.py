@@ -158,6 +158,7 @@ def test_what_an_import_lacks_stands_behind_its_warnings(imported: bool, verbose
     lines = [line[8:] for line in text.splitlines() if line[:8].strip() in ("UNKNOWN", "WARN", "PASS")]
     assert [line.startswith(start) for line, start in zip(lines, order, strict=True)] == [True] * len(order), lines
     if imported and not verbose:
-        assert lines[2] == ("2 could not be judged from these texts (-v says why): swap, driver-stuck; fix: add cat "
-                            "/proc/swaps; all of it is in a recording: sudo tunecheck record")
+        assert lines[2] == ("2 could not be judged from these texts (-v says why): swap, driver-stuck; fix: add the "
+                            "output of: cat /proc/swaps (tells 1 of them); all of it is in a recording: sudo "
+                            "tunecheck record")
     assert text.endswith("UNKNOWN: 3 unknown, 1 warning, 1 passed\n")

@@ -49,7 +49,8 @@ def booted(host: HostFacts, make: Callable[[Any], Any]) -> Fact[Any]:
     if log.value is None:
         return log
     return Fact(make(log.value), log.source) if log.value.complete else Fact(
-        None, log.source, "the log does not reach back to the boot")
+        None, log.source, "the log does not reach back to the boot" if not log.value.events.start else
+        "the log does not reach back to all that was said since the boot")
 
 
 def word(value: object) -> str:

@@ -19,20 +19,21 @@ from starlette.routing import Route
 
 from ...errors import UsageError
 from .body import arrived, unpacked
-from .inbox import Inbox
+from .inbox import CHECKERS, Inbox
 from .limits import Limits, Pace
 from .refusal import Refusal
 from .tokens import Tokens
 
-__all__ = ["LOG", "PEER", "make_app"]
+__all__ = ["KNOWN", "LOG", "PEER", "make_app"]
 
 LOG = logging.getLogger("tunecheck.ingest")
-#: Where the scope has the names of a client certificate that TLS has checked (see serve.py).
-PEER = "tunecheck.peer"
+#: Where the scope has the names of a client certificate that TLS has checked, and a function that is told which host
+#: this is (see serve.py).
+PEER, KNOWN = "tunecheck.peer", "tunecheck.known"
 
 
 def make_app(inbox: Inbox, tokens: Tokens, limits: Limits | None = None) -> Starlette:
-    """A body is checked and kept by one thread, so at most one is held unpacked, and SQLite has one writer."""
+    """So many bodies are held unpacked at a time as there are children to check them (inbox.CHECKERS)."""
     app = _App(inbox, tokens, limits or Limits())
 
     @asynccontextmanager
@@ -48,7 +49,7 @@ def make_app(inbox: Inbox, tokens: Tokens, limits: Limits | None = None) -> Star
 class _App:
     def __init__(self, inbox: Inbox, tokens: Tokens, limits: Limits) -> None:
         self.inbox, self.tokens, self.limits = inbox, tokens, limits
-        self.thread = ThreadPoolExecutor(1, "inbox")
+        self.thread = ThreadPoolExecutor(CHECKERS, "inbox")
         self.pace = Pace(limits.burst, limits.every)
         self.open: Counter[str] = Counter()
         self.queued = 0
@@ -58,11 +59,14 @@ class _App:
 
     async def snapshot(self, request: Request) -> JSONResponse:
         """Never raises; one line of the log per request."""
-        begun, host, size = time.monotonic(), "-", 0
+        begun, host, size, nonce = time.monotonic(), "-", 0, None
         try:
             host = self._who(request)
+            if host_is := request.scope.get(KNOWN):
+                host_is(host)
             size, fresh = await self._one(request, host)
             status, sentence, after = 200, "kept" if fresh else "kept before", None
+            nonce = self.inbox.nonce(host)
         except Refusal as refusal:
             status, sentence, after = refusal.status, refusal.sentence, refusal.after
         except ClientDisconnect:
@@ -71,8 +75,9 @@ class _App:
             LOG.exception("%s 500", host)
             status, sentence, after = 500, "the receiver failed; its log says why", None
         # Not the sentence: it may quote what the host sent.
-        LOG.info("%s %d %d B %.0f ms", host, status, size, (time.monotonic() - begun) * 1e3)
-        return _answer(status, sentence, after)
+        LOG.info("%s %d %d B %.0f ms", host, status, size, (time.monotonic() - begun) * 1e3,
+                 extra={"known": host != "-"})
+        return _answer(status, sentence, after, nonce)
 
     def _who(self, request: Request) -> str:
         """The host, by its certificate, its token, or both. Refusal for nobody."""
@@ -117,16 +122,22 @@ class _App:
                 del self.open[host]
 
     def _keep(self, host: str, content: bytes, encoding: str) -> bool:
-        return self.inbox.take(host, unpacked(content, encoding, self.limits))
+        try:
+            return self.inbox.take(host, unpacked(content, encoding, self.limits))
+        except Refusal as refusal:
+            if refusal.costly:
+                self.pace.bar(host, self.limits.penalty)
+            raise
 
 
-def _answer(status: int, sentence: str, after: float | None = None) -> JSONResponse:
+def _answer(status: int, sentence: str, after: float | None = None, nonce: str | None = None) -> JSONResponse:
     headers = {"Cache-Control": "no-store"}
     if after is not None:
         headers["Retry-After"] = str(max(1, round(after + 0.5)))
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return JSONResponse({"result" if status == 200 else "error": sentence}, status, headers)
+    said = {"result" if status == 200 else "error": sentence, **({"nonce": nonce} if nonce else {})}
+    return JSONResponse(said, status, headers)
 
 
 async def _http_error(_: Request, error: Any) -> JSONResponse:

@@ -14,16 +14,21 @@ class Limits:
     """A snapshot of a box with eight GPUs is below 200 KiB unpacked and 20 KiB packed.
 
     ``packed``, ``unpacked``: bytes of a body before and after decompression. ``seconds``: for a whole body to arrive.
-    ``head``: seconds until a new connection has sent a request's head; ``life``: until any connection is ended.
+    ``handshake``, ``head``: seconds for TLS, and for each request's head; ``life``: until any connection is ended.
     ``burst``, ``every``: so many pushes of a host at once, then one in so many seconds. ``together``: requests of one
-    host at the same time. ``queue``: bodies that wait to be checked, of all hosts. ``off``: seconds by which a
-    snapshot's time may differ from ours: an older one says nothing about now, and one from the future would keep
-    everything after it out.
+    host at the same time. ``queue``: bodies that wait to be checked, of all hosts. ``off``: seconds; a snapshot that is
+    older says nothing about now. ``penalty``: seconds in which a host whose body was too much to check is not heard.
+
+    ``connections``: in all; ``connections_of_a_host``: of one that has shown who it is; ``strangers``: of those that
+    have not, in all, and ``strangers_of_an_address``; ``arrivals``: of one address at once, and
+    ``arrivals_each_second``; ``newcomers`` and ``newcomers_each_second``: of all addresses from which no host has shown
+    itself within ``friend`` seconds; ``backlog``: that the kernel keeps.
     """
 
     packed: int = 4 << 20
     unpacked: int = 8 << 20
     seconds: float = 30.0
+    handshake: float = 5.0
     head: float = 10.0
     life: float = 120.0
     burst: int = 60
@@ -31,14 +36,38 @@ class Limits:
     together: int = 2
     queue: int = 256
     off: float = 86_400.0
+    penalty: float = 600.0
+    connections: int = 4096
+    connections_of_a_host: int = 8
+    strangers: int = 384
+    strangers_of_an_address: int = 128
+    arrivals: int = 256
+    arrivals_each_second: float = 20.0
+    newcomers: int = 200
+    newcomers_each_second: float = 50.0
+    friend: float = 86_400.0
+    backlog: int = 1024
 
 
 class Pace:
-    """A token bucket per host. Only hosts that are known come here, so it cannot grow without bound."""
+    """A token bucket per name: of hosts that are known, which are few, or of addresses (``forget``)."""
 
     def __init__(self, burst: int, every: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._burst, self._every, self._clock = float(burst), every, clock
         self._left: dict[str, tuple[float, float]] = {}
+
+    def forget(self, most: int) -> None:
+        """Where more than ``most`` names are remembered: those that have all their turns again, or else all."""
+        if len(self._left) > most:
+            now = self._clock()
+            self._left = {name: (left, at) for name, (left, at) in self._left.items()
+                          if left + (now - at) / self._every < self._burst}
+            if len(self._left) > most // 2:
+                self._left = {}
+
+    def bar(self, host: str, seconds: float) -> None:
+        """Let it wait so long."""
+        self._left[host] = 1.0 - seconds / self._every, self._clock()
 
     def wait(self, host: str) -> float:
         """0.0 where the host may push now, which is counted; else the seconds until it may."""

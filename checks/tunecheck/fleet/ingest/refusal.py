@@ -6,8 +6,9 @@ __all__ = ["Refusal"]
 
 
 class Refusal(Exception):  # noqa: N818 - an answer to somebody else, not an error of ours
-    """``status`` as in HTTP; ``after``: the seconds of Retry-After, where trying again helps."""
+    """``status`` as in HTTP; ``after``: the seconds of Retry-After, where trying again helps; ``costly``: to look at it
+    took more than any snapshot may."""
 
-    def __init__(self, status: int, sentence: str, after: float | None = None) -> None:
-        self.status, self.sentence, self.after = status, sentence, after
+    def __init__(self, status: int, sentence: str, after: float | None = None, costly: bool = False) -> None:
+        self.status, self.sentence, self.after, self.costly = status, sentence, after, costly
         super().__init__(sentence)

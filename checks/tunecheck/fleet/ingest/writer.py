@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...errors import TunecheckError
+from ..apart import Judge
 from .inbox import Inbox
 from .tokens import Tokens
 
 if TYPE_CHECKING:
+    from ...spec.frozen import Frozen
     from ..model import Answer, AuditHead
     from ..store import Store
 
@@ -22,23 +24,40 @@ LOG = logging.getLogger("tunecheck.ingest")
 SCOPE = "push"
 #: After an error, such as another audit that is running in this store.
 _AGAIN = 30.0
+#: Seconds that the end of this process waits for the store.
+_END = 2.0
 
 
 class Writer:
-    """``window``: seconds that an audit waits for the rest after its first snapshot. ``url``: as for open_store."""
+    """``window``: seconds that an audit waits for the rest after its first snapshot. ``url``: as for open_store.
+    ``inventory``: declares the spec of each host."""
 
-    def __init__(self, inbox: Inbox, tokens: Tokens, url: str | None, window: float, tick: float = 1.0) -> None:
+    def __init__(self, inbox: Inbox, tokens: Tokens, url: str | None, window: float, tick: float = 1.0,
+                 inventory: str | None = None) -> None:
         self._inbox, self._tokens, self._url, self._window, self._tick = inbox, tokens, url, window, tick
+        self._inventory = inventory
+        self._judge: Judge | None = None
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="store")
+        self._thread = threading.Thread(target=self._run, name="store", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """An audit that is being written is written to its end: seconds, of at most some thousand hosts."""
+        """Within seconds: an audit that is being written is given up, and written anew after the next start."""
         self._stop.set()
-        self._thread.join()
+        if self._judge is not None:
+            self._judge.abandon()
+        self._thread.join(_END)
+
+    def specs(self) -> Mapping[str, Frozen]:
+        """host -> what the inventory declares for it, as it is now. TunecheckError where it cannot be used."""
+        if self._inventory is None:
+            return {}
+        from ...spec.inventory import listing, variables_of
+        from ..desired import declared
+
+        return declared(variables_of(listing(self._inventory)))
 
     def due(self) -> bool:
         """Whether the window closes now: everybody is in, or its time is over."""
@@ -52,21 +71,26 @@ class Writer:
         from ..store import open_store
 
         known = {host: each.group for host, each in self._tokens.hosts().items()}
+        specs = self.specs()
         self._inbox.drop(set(known))
         if not known:
             return None
         with open_store(self._url) as store:
-            return self._fill(store, store.begin(SCOPE, sorted(known.items()), "push"), known)
+            from ..key import fleet_key
 
-    def _fill(self, store: Store, audit: AuditHead, known: Mapping[str, str]) -> int:
-        from ..key import fleet_key
-        from ..read import seen
+            with Judge(specs, fleet_key(store), pushed=True) as self._judge:
+                return self._fill(store, store.begin(SCOPE, sorted(known.items()), "push"), known, self._judge)
 
-        heard, key = self._inbox.heard(), fleet_key(store)
+    def _fill(self, store: Store, audit: AuditHead, known: Mapping[str, str], judge: Judge) -> int | None:
+        heard = self._inbox.heard()
         for host, group in sorted(known.items()):
             waiting = self._inbox.waiting(host)
+            found = judge.seen(_answer(host, group, waiting.content if waiting else None, heard))
+            if self._stop.is_set():
+                LOG.info("audit #%d is given up: this process ends; what waits stays in the inbox", audit.id)
+                return None
             # Where a pull that began meanwhile has the host already, this changes nothing, and is over all the same.
-            store.put(audit.id, seen(_answer(host, group, waiting.content if waiting else None, heard), None, key))
+            store.put(audit.id, found)
             if waiting:
                 self._inbox.put(host, waiting.digest, audit.id)
         store.finish(audit.id)

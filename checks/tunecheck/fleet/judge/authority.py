@@ -9,8 +9,9 @@ __all__ = ["HAPPENING", "JUDGED", "judged"]
 
 #: Checks of what goes on, not of how a box is set up: more of it is news, so that a warning of theirs never stands.
 HAPPENING = frozenset({
-    "aer-events", "driver-stuck", "gpu-ecc", "gpu-fallen-off", "gpu-ghost", "gpu-recovery", "gpu-temperature",
-    "gpu-throttle", "gpu-zombie", "hung-task", "kernel-log-complete", "link-errors", "runtime-storage", "xid"})
+    "aer-events", "driver-stuck", "gpu-ecc", "gpu-fallen-off", "gpu-ghost", "gpu-recovery", "gpu-start",
+    "gpu-temperature", "gpu-throttle", "gpu-zombie", "hung-task", "kernel-log-complete", "kernel-panic", "link-errors",
+    "runtime-storage", "xid"})
 
 #: Check -> the facts it judges, as shell patterns; {subject} is the name of what the finding was about.
 JUDGED: dict[str, tuple[str, ...]] = {

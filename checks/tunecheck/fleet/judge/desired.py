@@ -88,7 +88,7 @@ def _row(view: View, host: Host, problem: Problem, about: list[str], changed: li
         value=one.value if one else None, before=one.before if one else None, since=since, state=state,
         standing=state != "resolved" and problem.outcome == "warn" and view.standing.issuperset(keys),
         about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
-        outcome=problem.outcome,
+        commands=problem.commands, outcome=problem.outcome,
         same=f"{plain(problem.subject)}\0{plain(problem.text)}")
 
 

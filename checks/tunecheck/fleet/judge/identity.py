@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from ...rules.command import run
+from ...rules.finding import Remedy
 from ..names import KEY
 from ..verdict import Since
 from .rows import RANK, Row, widest
@@ -11,7 +13,7 @@ from .view import Kept, View, canon
 
 __all__ = ["identity", "replaced"]
 
-_REMEDY = "on the clone, as root: rm /etc/machine-id; systemd-machine-id-setup"
+_REMEDY = Remedy.of("on the clone, as root: ", run("rm /etc/machine-id"), "; then: ", run("systemd-machine-id-setup"))
 
 
 def replaced(view: View) -> frozenset[str]:
@@ -65,7 +67,8 @@ def identity(view: View) -> list[Row]:
                 "identity", severity, kept.fact, group, name,
                 expected="one host", fix="hands-on", value=kept.value, before=kept.value,
                 since=_since(view, began[kept.value]) if kept.fact == KEY else None,
-                remedy=_REMEDY if kept.fact == KEY else "",
+                remedy=_REMEDY.text if kept.fact == KEY else "",
+                commands=_REMEDY.commands if kept.fact == KEY else (),
                 state="known" if known else "new",
                 text=f"{len(kept.hosts)} hosts have what only one can have: {_names(kept.hosts)}{alike}",
                 same=canon(kept.value)))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ...rules.command import Command, limited
 from ..verdict import Authority, Cause, Since, Waived
 from .view import canon
 
@@ -19,9 +20,6 @@ RANK = {"high": 0, "medium": 1, "low": 2}
 _VARYING = re.compile(r"\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b|\bGPU-[0-9a-f]{8}-[0-9a-f-]{27}\b|"
                       r"\b(?:GPU|cpu|policy|nvidia)\d+\b|\b0x[0-9a-f]{5,}\b|\bpid \d+\b")
 _SHORT = {"GPU": "GPU*", "cpu": "cpu*", "pol": "policy*", "nvi": "nvidia*", "pid": "pid *", "0x": "0x*"}
-#: What a rule's remedy says of the box it was judged on.
-_LIMIT = re.compile(r" -l [^\s,;]+")
-_NAMED = 10
 #: A hostile box may tell a long story: a cause is a line.
 _TEXT = 2000
 
@@ -52,6 +50,7 @@ class Row:
     subject: str = ""
     text: str = ""
     remedy: str = ""
+    commands: tuple[Command, ...] = ()
     outcome: str = ""
     same: str = ""
     intended: bool = False
@@ -95,6 +94,8 @@ def _cause(pile: list[Row]) -> Cause:
         text += f"{'; ' if text else ''}new on {len(joined)} of {len(hosts)} hosts"
     if len(befores) > 1 and first.authority in ("previous", "majority"):
         text += f"{'; ' if text else ''}{len(befores)} different values before"
+    # A rule's remedy says the box it was judged on; a cause is for all of them.
+    remedy, commands = limited(first.remedy, first.commands, hosts)
     return Cause(
         authority=first.authority, severity=min((row.severity for row in pile), key=RANK.__getitem__), fact=first.fact,
         group=first.group, hosts=hosts, value=first.value if moved else None,
@@ -102,16 +103,9 @@ def _cause(pile: list[Row]) -> Cause:
         expected=first.expected, fix=first.fix, since=widest(row.since for row in pile),
         state=old[0].state if old else first.state,
         subject=first.subject if len({row.subject for row in pile}) == 1 else plain(first.subject), text=text,
-        remedy=_for(first.remedy, hosts), intended=first.intended, rollout=any(row.rollout for row in pile),
+        remedy=remedy, commands=commands, intended=first.intended, rollout=any(row.rollout for row in pile),
         flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
         outcome=first.outcome, standing=first.standing)
-
-
-def _for(remedy: str, hosts: tuple[str, ...]) -> str:
-    """The remedy of one box, for all of them: its play's -l names every host, where a line holds them."""
-    if len(hosts) == 1 or " -l " not in remedy:
-        return remedy
-    return _LIMIT.sub(lambda _: " -l " + (",".join(hosts) if len(hosts) <= _NAMED else "<these hosts>"), remedy)
 
 
 def widest(intervals: Iterable[Since | None]) -> Since | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import __version__
+from ...report.document import commands
+from ...rules.command import pieces
 from ..model import AuditHead, Problem
 from ..verdict import Cause, FleetReport, HostRow, Since
 from .terminal import verdict
@@ -60,8 +62,9 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "group": cause.group, "fact": cause.fact, "subject": cause.subject, "outcome": cause.outcome,
         "before": cause.before, "value": cause.value, "expected": cause.expected, "text": cause.text,
         "hosts": list(cause.hosts),
-        "since": since_of(cause.since), "fix": cause.fix, "remedy": cause.remedy, "intended": cause.intended,
-        "standing": cause.standing, "rollout": cause.rollout, "flapping": list(cause.flapping),
+        "since": since_of(cause.since), "fix": cause.fix, "remedy": cause.remedy,
+        "commands": _shown(cause), "intended": cause.intended, "standing": cause.standing, "rollout": cause.rollout,
+        "flapping": list(cause.flapping),
         "waived": None if waived is None else {"id": waived.id, "until": waived.until, "author": waived.author,
                                                "reason": waived.reason},
     }
@@ -78,5 +81,10 @@ def _host(row: HostRow) -> dict[str, Any]:
 
 def _problem(problem: Problem) -> dict[str, Any]:
     return {"check": problem.check, "subject": problem.subject, "outcome": problem.outcome, "text": problem.text,
-            "expected": problem.expected, "remedy": problem.remedy, "tags": list(problem.tags),
-            "needs_reboot": problem.needs_reboot}
+            "expected": problem.expected, "remedy": problem.remedy,
+            "commands": _shown(problem), "tags": list(problem.tags), "needs_reboot": problem.needs_reboot}
+
+
+def _shown(told: Cause | Problem) -> list[dict[str, Any]]:
+    """The commands that its remedy still holds whole."""
+    return commands(each for _, each in pieces(told.remedy, told.commands) if each)

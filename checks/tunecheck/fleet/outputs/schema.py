@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...report.schema_words import COUNT, FLAG, MAYBE_COUNT, MAYBE_TEXT, TEXT, listed, mapped, maybe, object_
+from ...report.schema_words import COMMANDS, COUNT, FLAG, MAYBE_COUNT, MAYBE_TEXT, TEXT, listed, mapped, maybe, object_
 from .words import KINDS, STATUSES
 
 __all__ = ["SCHEMAS"]
@@ -29,10 +29,10 @@ _CAUSE = object_(
     severity={"enum": ["low", "medium", "high"]}, state={"enum": ["new", "known", "resolved"]}, counts=FLAG,
     group=TEXT, fact=TEXT, subject=TEXT, outcome={"enum": ["", "fail", "warn", "unknown"]},
     before=_VALUE, value=_VALUE, expected=TEXT, text=TEXT,
-    hosts=listed(TEXT), since=maybe(_SINCE), fix=TEXT, remedy=TEXT, intended=FLAG, standing=FLAG, rollout=FLAG,
-    flapping=listed(TEXT), waived=maybe(_WAIVED))
+    hosts=listed(TEXT), since=maybe(_SINCE), fix=TEXT, remedy=TEXT, commands=COMMANDS, intended=FLAG, standing=FLAG,
+    rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED))
 _PROBLEM = object_(check=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "unknown"]}, text=TEXT,
-                   expected=TEXT, remedy=TEXT, tags=listed(TEXT), needs_reboot=FLAG)
+                   expected=TEXT, remedy=TEXT, commands=COMMANDS, tags=listed(TEXT), needs_reboot=FLAG)
 _HOST = object_(
     host=TEXT, group=TEXT, hardware=TEXT, status=_STATUS, reason=TEXT, outcomes=mapped(TEXT), drifted=COUNT,
     unknown=mapped(TEXT), problems=listed(_PROBLEM), last_ok=MAYBE_COUNT, last_ok_at=_MAYBE_TIME, in_change=FLAG)

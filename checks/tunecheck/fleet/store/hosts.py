@@ -11,6 +11,7 @@ import zstandard
 from sqlalchemy import Connection, Row, select
 
 from ...errors import UsageError
+from ...rules.command import Command
 from ..model import Problem
 from . import audits
 from .claims import last_heard
@@ -66,7 +67,9 @@ def _state(row: Row[Any], about: dict[str, Any], number: int, earlier: Sequence[
 
 
 def _problem(stored: dict[str, Any]) -> Problem:
-    return Problem(**{**stored, "tags": tuple(stored["tags"])})
+    # A store from before remedies had commands holds none.
+    commands = tuple(Command(tuple(each["argv"]), each["where"]) for each in stored.get("commands", ()))
+    return Problem(**{**stored, "tags": tuple(stored["tags"]), "commands": commands})
 
 
 def known_hosts(store: Store) -> list[str]:

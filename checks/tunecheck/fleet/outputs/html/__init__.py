@@ -16,6 +16,7 @@ import jinja2
 from .... import __version__
 from ....report.html.shell import policy
 from ....report.terminal import safe
+from ....rules.command import pieces
 from ...model import Problem
 from ...verdict import Cause, FleetReport, HostRow
 from .. import words
@@ -90,7 +91,7 @@ def _cause(index: int, cause: Cause, lost: int = 0, others: Sequence[dict[str, A
     return {"index": index, "cause": cause, "kind": kind(cause), "change": _cut(change(cause)), "remarks": remarks,
             "title": titled(cause), "lost": lost, "others": others,
             "since": interval(cause.since), "short": _short(cause), "names": fold(cause.hosts, 4000),
-            "lasts": lasts(cause.waived) if cause.waived else ""}
+            "lasts": lasts(cause.waived) if cause.waived else "", "fix": list(pieces(cause.remedy, cause.commands))}
 
 
 def _short(cause: Cause) -> str:
@@ -170,5 +171,8 @@ class _Data:
         texts = (problem.check, problem.subject, problem.text, problem.expected, problem.remedy, " ".join(problem.tags))
         if not self._room(*texts):
             return None
-        key = (*(self._text(text) for text in texts), problem.outcome, int(problem.needs_reboot))
+        fix = tuple((self._text(part), command.where if command and _cut(part) == part else "")
+                    for part, command in pieces(problem.remedy, problem.commands))
+        key = (*(self._text(text) for text in texts[:4]), fix, self._text(texts[5]), problem.outcome,
+               int(problem.needs_reboot))
         return self._problems.setdefault(key, len(self._problems))

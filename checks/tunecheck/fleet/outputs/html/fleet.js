@@ -181,15 +181,16 @@
     pair.append(make("dt", name), make("dd", value));
     return pair;
   };
-  const remedy = (said) => {
-    const at = said.indexOf("run: ");
-    if (at < 0) return [said];
+  // The words of a fix in turn with its commands: [text, place] each, the place "" where it is words.
+  const remedy = (parts) => parts.map(([said, place]) => {
+    if (!place) return text(said);
     const command = make("span", "", "command"), copy = make("button", "Copy", "copy");
     copy.type = "button";
-    copy.dataset.copy = said.slice(at + 5);
-    command.append(make("code", said.slice(at + 5)), copy);
-    return at ? [said.slice(0, at), command] : [command];
-  };
+    copy.dataset.copy = text(said);
+    copy.title = `to run on ${place === "control" ? "the control node" : "the box"}`;
+    command.append(make("code", text(said)), copy);
+    return command;
+  });
   const problemOf = ([check, subject, says, expected, fix, tags, outcome, reboot]) => {
     const details = make("details", "", `finding ${outcome}`), summary = document.createElement("summary");
     const list = make("dl", "", "facts");
@@ -198,7 +199,7 @@
                    make("span", text(says), "says"));
     if (subject) fact(list, "Subject", make("code", text(subject)));
     if (expected) fact(list, "Expected", make("code", text(expected)));
-    if (fix) fact(list, "Fix", ...remedy(text(fix)), ...(reboot ? [" ", make("span", "needs a reboot", "note")] : []));
+    if (fix.length) fact(list, "Fix", ...remedy(fix), ...(reboot ? [" ", make("span", "needs a reboot", "note")] : []));
     if (tags) fact(list, "Tags", make("code", text(tags)));
     details.append(summary);
     if (list.childNodes.length) details.append(list);

@@ -1,0 +1,102 @@
+"""What an import tells beside a machine's files: nvidia-smi's tables without the tree, its own failures, the logs and
+figures of other tools. Nothing of it on a machine itself, which is asked directly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..host import Host
+from ..host.base import posts
+from .fact import Fact, absent
+
+if TYPE_CHECKING:
+    from ..formats.bench_grids import Bench
+    from ..formats.engine_log import EngineLog
+    from ..formats.nccl_tests import NcclTest
+    from ..formats.small_outputs import DeviceNodes, Loaded
+    from ..formats.smi_failure import Failure
+
+__all__ = ["NOTHING", "Channel", "Nccl", "Posted", "Table", "posted"]
+
+_NOT = "not in the import"
+
+
+@dataclass(frozen=True)
+class Table:
+    """The relations between GPUs that have only numbers. ``labels`` are their addresses where ``source`` tells them
+    (lspci -tv), else "". A relation is PIX, PXB, PHB, NODE, SYS, NV#, or "" where it cannot be told; ``cut``: there
+    are more GPUs than shown."""
+
+    labels: tuple[str, ...]
+    relations: Mapping[tuple[int, int], str]
+    source: str
+    cut: bool = False
+
+
+@dataclass(frozen=True)
+class Channel:
+    """How rank ``a`` sends to rank ``b``: P2P, SHM, NET, ... on ``count`` channels; ``one_host``: both run on one
+    machine."""
+
+    a: int
+    b: int
+    way: str
+    how: str
+    count: int
+    one_host: bool
+
+
+@dataclass(frozen=True)
+class Nccl:
+    """``whole``: the log has every channel of every rank. ``apart`` are ranks whose peer access NCCL found off."""
+
+    version: str
+    ranks: int
+    nodes: int
+    whole: bool
+    channels: tuple[Channel, ...]
+    ring: tuple[int, ...]
+    variables: Mapping[str, str]
+    apart: tuple[tuple[int, int], ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Posted:
+    """``letters`` maps r, w, n, a, p ("?": not told) to the table of `nvidia-smi topo -p2p`. ``names`` are those of
+    `nvidia-smi -L`; ``bar1`` maps addresses to MiB; ``cuda`` is nvcc's release; ``module`` what modinfo tells."""
+
+    table: Fact[Table] = field(default_factory=lambda: absent("nvidia-smi topo -m", _NOT))
+    letters: Mapping[str, Mapping[tuple[int, int], str]] = field(default_factory=dict)
+    names: tuple[tuple[int, str], ...] = ()
+    failures: tuple[Failure, ...] = ()
+    nccl: tuple[Nccl, ...] = ()
+    tests: tuple[NcclTest, ...] = ()
+    benches: tuple[Bench, ...] = ()
+    engines: tuple[EngineLog, ...] = ()
+    bar1: Mapping[str, int] = field(default_factory=dict)
+    cuda: str = ""
+    modules: Loaded | None = None
+    module: Mapping[str, str] = field(default_factory=dict)
+    device_nodes: DeviceNodes | None = None
+
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is a post that a finding or a table speaks of."""
+        return self.table.known or any((self.letters, self.names, self.failures, self.nccl, self.tests, self.benches,
+                                        self.engines, self.cuda, self.module, self.modules, self.device_nodes))
+
+
+NOTHING = Posted()
+
+
+def posted(host: Host) -> Posted:
+    """Read every post of the import; NOTHING on any other host."""
+    if posts(host, "") is None:
+        return NOTHING
+    from .posted_texts import read  # a machine itself does not pay for these parsers
+
+    return read(host)

@@ -1,0 +1,256 @@
+"""Foreign input is judged in a child: what is too much for its limits ends the child, and nothing else.
+
+A snapshot, recording or bug report was written by somebody else. The parsers have limits of their own; this is the
+limit for what they overlook: processor time, memory, time, and the size of the answer. A child serves many requests,
+one after the other; after one that was too much the next request starts a new child.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import re
+import resource
+import select
+import signal
+import socket
+import struct
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import ProbeError
+from ..tied import fork
+from .child import Child, let_go_of_everything_but
+
+__all__ = ["Bounds", "Confined", "DefectError", "ExceededError"]
+
+_HEADER = struct.Struct("!cQ")      # verdict or request, length of what follows
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """``cpu``: seconds of processor time of one request, and up to one more; ``wall``: seconds until its answer;
+    ``memory``: bytes beyond those that the child starts with; ``answer``: bytes."""
+
+    cpu: int = 4
+    wall: float = 30.0
+    memory: int = 224 << 20
+    answer: int = 64 << 20
+
+
+class ExceededError(Exception):
+    """The input was too much; the message names the limit and completes "refused: "."""
+
+
+class DefectError(Exception):
+    """The child failed in a way that nobody thought of; the message says where. Hostile input, or a defect of ours."""
+
+
+class Confined:
+    """Answers requests in a child. ``answer`` runs there: what it returns comes back; an Exception that it raises is a
+    DefectError here. Threads may share it: one request at a time."""
+
+    def __init__(self, answer: Callable[[bytes], bytes], bounds: Bounds | None = None,
+                 foreground: bool = False) -> None:
+        """``foreground``: the child keeps standard output and error, whose width and colours a report goes by."""
+        self._answer, self.bounds, self._foreground = answer, bounds or Bounds(), foreground
+        self._lock = threading.Lock()
+        self._worker: tuple[Child, socket.socket] | None = None
+        self._ended = False
+
+    def ask(self, request: bytes = b"") -> bytes:
+        """ExceededError, DefectError; ExceededError also after ``abandon``."""
+        with self._lock:
+            if self._ended:
+                raise ExceededError("this process is ending")
+            child, connection = self._worker or self._start()
+            until = time.monotonic() + self.bounds.wall
+            try:
+                _send(connection, _HEADER.pack(b"?", len(request)) + request, until)
+                verdict, length = _HEADER.unpack(_receive(connection, _HEADER.size, until))
+                if length > self.bounds.answer:
+                    raise ExceededError(f"its answer is larger than {self.bounds.answer >> 20} MiB")
+                found = _receive(connection, length, until)
+            except TimeoutError:
+                self._end()
+                raise ExceededError(f"it takes longer than {self.bounds.wall:g} s") from None
+            except (OSError, EOFError):
+                raise self._fate(child) from None
+            except BaseException:
+                self._end()
+                raise
+            if verdict == b"+":
+                return found
+            self._end()
+            if verdict == b"m":
+                raise ExceededError(self._memory())
+            raise DefectError(found.decode("utf-8", "replace"))
+
+    def abandon(self) -> None:
+        """For another thread: ends the request that is under way, and every later one."""
+        self._ended = True
+        worker = self._worker
+        if worker is not None:
+            with contextlib.suppress(ProcessLookupError):
+                if not worker[0].reaped():
+                    os.kill(worker[0].pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Let go of the child."""
+        with self._lock:
+            self._end()
+
+    def __enter__(self) -> Confined:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _memory(self) -> str:
+        return f"it needs more than {self.bounds.memory >> 20} MiB of memory"
+
+    def _fate(self, child: Child) -> Exception:
+        """Why the child is gone."""
+        child.gone_within(1.0)
+        status, ended = child.status, self._ended
+        self._end()
+        if ended:
+            return ExceededError("this process is ending")
+        if status == -signal.SIGXCPU:
+            return ExceededError(f"it needs more than {self.bounds.cpu} s of processor time")
+        if status in (-signal.SIGKILL, -signal.SIGALRM):
+            return ExceededError(f"it takes longer than {self.bounds.wall:g} s, or the machine is out of memory")
+        if status in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
+            return ExceededError(f"{self._memory()}, or its parser failed (signal {-status})")
+        return DefectError(f"its process ended ({status})")
+
+    def _start(self) -> tuple[Child, socket.socket]:
+        ours, theirs = socket.socketpair()
+        parent = os.getpid()
+        try:
+            pid = fork()
+        except OSError as error:
+            ours.close()
+            theirs.close()
+            raise ProbeError(f"no process can be started ({error.strerror}): the limit of processes or memory is "
+                             "reached; see ulimit -u and free -m") from None
+        if pid == 0:
+            _child(theirs, self._answer, self.bounds, parent, self._foreground)      # never returns
+        theirs.close()
+        ours.setblocking(False)
+        self._worker = Child(pid), ours
+        return self._worker
+
+    def _end(self) -> None:
+        if self._worker is not None:
+            child, connection = self._worker
+            self._worker = None
+            connection.close()
+            child.kill()
+
+
+def _send(connection: socket.socket, data: bytes, until: float) -> None:
+    left = memoryview(data)
+    while left:
+        _wait(connection, select.POLLOUT, until)
+        left = left[connection.send(left):]
+
+
+def _receive(connection: socket.socket, length: int, until: float) -> bytes:
+    found = bytearray()
+    while len(found) < length:
+        _wait(connection, select.POLLIN, until)
+        block = connection.recv(min(length - len(found), 1 << 20))
+        if not block:
+            raise EOFError
+        found += block
+    return bytes(found)
+
+
+def _wait(connection: socket.socket, event: int, until: float) -> None:
+    poller = select.poll()
+    poller.register(connection, event)
+    left = until - time.monotonic()
+    if left <= 0 or not poller.poll(left * 1000):
+        raise TimeoutError
+
+
+def _child(connection: socket.socket, answer: Callable[[bytes], bytes], bounds: Bounds, parent: int,
+           foreground: bool) -> None:
+    """Answer until the parent closes. Leaves by os._exit: the parent's clean-up must not run twice."""
+    try:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        _die_with(parent)
+        if not foreground:
+            let_go_of_everything_but(connection.fileno())
+        connection.setblocking(True)
+        gc.collect()
+        gc.freeze()
+        _confine(bounds)
+        while True:
+            _, length = _HEADER.unpack(_exactly(connection, _HEADER.size))
+            request = _exactly(connection, length)
+            _allow(bounds.cpu)
+            verdict, found = _answered(answer, request)
+            del request
+            connection.sendall(_HEADER.pack(verdict, len(found)))
+            connection.sendall(found)
+            if verdict != b"+":
+                break
+    except BaseException:
+        os._exit(1)
+    os._exit(0)
+
+
+def _answered(answer: Callable[[bytes], bytes], request: bytes) -> tuple[bytes, bytes]:
+    try:
+        return b"+", answer(request)
+    except MemoryError:
+        return b"m", b""
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = last.filename.rpartition("tunecheck/")[2]
+        return b"!", f"{type(error).__name__} at {place}:{last.lineno}".encode("utf-8", "replace")
+
+
+def _die_with(parent: int) -> None:
+    """An orphan is of no use. prctl(2): the signal comes when the thread that forked ends."""
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _confine(bounds: Bounds) -> None:
+    """RLIMIT_DATA counts what is really written to (setrlimit(2), Linux 4.7); address space that is only set aside, as
+    for threads, is free."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(OSError, ValueError):
+        with open("/proc/self/status", encoding="ascii", errors="replace") as stream:
+            used = re.search(r"^VmData:\s+(\d+) kB", stream.read(), re.MULTILINE)
+        most = (int(used[1]) << 10 if used else 0) + bounds.memory
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def _allow(cpu: int) -> None:
+    """So many seconds of processor time from now on; then SIGXCPU, whose default is the end."""
+    spent = resource.getrusage(resource.RUSAGE_SELF)
+    soft = int(spent.ru_utime + spent.ru_stime) + cpu + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def _exactly(connection: socket.socket, length: int) -> bytes:
+    found = bytearray()
+    while len(found) < length:
+        block = connection.recv(min(length - len(found), 1 << 20))
+        if not block:
+            raise EOFError
+        found += block
+    return bytes(found)

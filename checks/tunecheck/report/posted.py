@@ -1,0 +1,69 @@
+"""The tables of an import that has no PCI tree, and what relations and letters mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..facts.posted import Channel
+from ..facts.snapshot import Snapshot
+from ..rules.p2p_words import LETTER_WORDS, letter_meaning
+from ..rules.table_told import COSTS
+from .tree import square
+
+__all__ = ["legend", "meanings", "posted_lines"]
+
+
+def posted_lines(snapshot: Snapshot, width: int) -> list[str]:
+    """The matrix of nvidia-smi where the tree does not give it, and every table of `nvidia-smi topo -p2p`, each with
+    its source; then NCCL's ring and the GPUs of `nvidia-smi -L`."""
+    posted, lines = snapshot.posted, list[str]()
+    table = posted.table.value
+    if table is not None and (len(snapshot.topology.devices) < 2 or snapshot.topo_text.value is None):
+        lines += [f"{table.source}:", *square(len(table.labels), table.relations, width), ""]
+        lines += [*(f"GPU{number} {bdf}" for number, bdf in enumerate(table.labels) if bdf)]
+        lines += [""] if any(table.labels) else []
+        lines += [*legend(table.relations.values()), ""]
+    for letter, words in posted.letters.items():
+        count = len({a for a, _ in words})
+        source = f"nvidia-smi topo -p2p{'' if letter == '?' else ' ' + letter}"
+        lines += [f"{source}: {LETTER_WORDS[letter]}", *square(count, words, width), ""]
+        lines += [*meanings(words.values()), ""]
+    if posted.names and not snapshot.topology.devices:
+        lines += [*(f"GPU{number} {name}" for number, name in posted.names), ""]
+    if posted.modules is not None:
+        found = [name for name in posted.modules.modules if name.startswith(("nvidia", "nouveau", "nova"))]
+        named = f"{', '.join(found)} loaded" if found else "no module of a GPU driver is in the text"
+        lines += [f"lsmod: {named}", ""]
+    if posted.module:
+        flavour = "open" if "MIT" in posted.module.get("license", "") else "proprietary"
+        built = posted.module.get("vermagic", "").split(" ")[0]
+        lines += [f"modinfo: {posted.module.get('filename', 'nvidia')} is version {posted.module.get('version', '?')}, "
+                  f"{flavour}" + (f", built for kernel {built}" if built else "") + "; it is the file on disk, which "
+                  "need not be the loaded module (cat /proc/driver/nvidia/version)", ""]
+    for log in posted.nccl:
+        lines += [f"NCCL {log.version or '?'}: {log.ranks or '?'} ranks"
+                  + (f" on {log.nodes} node{'s' * (log.nodes > 1)}" if log.nodes else "")
+                  + (f", ring {' '.join(map(str, log.ring))}" if log.ring else "")]
+        lines += [*(f"  {ways}" for ways in _ways(log.channels)), ""]
+    return lines
+
+
+def _ways(channels: Iterable[Channel]) -> list[str]:
+    """``0->1 P2P/CUMEM (24 channels)``, those of one transport on one line."""
+    groups: dict[str, list[str]] = {}
+    for channel in channels:
+        groups.setdefault(f"{channel.way}{channel.how}", []).append(
+            f"{channel.a}->{channel.b}")
+    return [f"via {way}: {', '.join(dict.fromkeys(pairs[:16]))}" + (f" and {len(pairs) - 16} more" if len(pairs) > 16
+            else "") for way, pairs in groups.items()]
+
+
+def legend(words: Iterable[str]) -> list[str]:
+    """One line for each relation that is there: what it means and costs."""
+    there = list(dict.fromkeys("NV" if word.startswith("NV") else word for word in words))
+    return [f"{'NV#' if word == 'NV' else word or '?'} = {COSTS[word]}" for word in COSTS if word in there]
+
+
+def meanings(letters: Iterable[str]) -> list[str]:
+    """One line for each letter that is there."""
+    return [f"{word} = {letter_meaning(word)}" for word in dict.fromkeys(letters)]

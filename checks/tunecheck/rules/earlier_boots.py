@@ -1,0 +1,30 @@
+"""earlier-boots: what the kernel said of GPUs before this boot. History: it judges nothing of this boot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .finding import Case, Finding, Remedy
+from .past_words import boots, counted, from_to
+
+_ID = "earlier-boots"
+_LIST = Remedy("list them: tunecheck preflight --history, with --from where the evidence is a file; what comes back in "
+               "boot after boot is hardware or a driver, not chance")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    fact = case.snapshot.past
+    if fact.value is None:
+        yield Finding(_ID, "history", "skip", "behaviour", f"what happened before this boot was not read: {fact.why()}",
+                      evidence=(fact.source,))
+        return
+    found, more = fact.value, ", and more that is not here" if fact.value.cut else ""
+    marked = [boot for boot in found.boots if boot.events]
+    if not marked:
+        text = f"nothing of GPUs in the lines of {boots(len(found.boots))}{more}" if found.boots else (
+            "no line of an earlier boot is here")
+        yield Finding(_ID, "history", "skip", "behaviour", text, evidence=(fact.source,))
+        return
+    yield Finding(_ID, "history", "warn", "behaviour", f"before this boot, in {len(marked)} of "
+                  f"{boots(len(found.boots))}{from_to(marked)}: {counted(found)}{more}", counted(found), "",
+                  (fact.source,), _LIST)

@@ -1,0 +1,94 @@
+"""Whether this boot ran what the default entry will boot: the same kernel, and the same files of kernel and initrd.
+
+"No proof, no commit" is a promise about files: a kernel that was installed after the trial booted, or an initrd that
+was made again since, has never run with these words. What a boot loader read is not kept anywhere, so this asks two
+witnesses: the sums that were noted before the reboot, and change times: a file that was last changed before this boot
+began is the one that was read (utimensat(2) sets no change time)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+
+from ansible.module_utils.box_io import BoxIOError, read_text, remove, write_text
+from ansible.module_utils.tunecheck.formats import bls
+
+__all__ = ["MEMORY", "forget", "note", "unproven"]
+
+MEMORY = "/var/lib/tunecheck/trial-boot.json"
+_CHUNK = 1 << 20
+_AGAIN = "run the play again: it stages a trial of what is there now"
+
+
+def unproven(kernel, initrds, root="", release=None, booted=None):
+    """Why this boot does not prove the default entry, as a sentence; empty where it does. ``kernel``, ``initrds``: as
+    the entry names them; ``root``: where the entry's file system is mounted, where that is known; ``release``,
+    ``booted``: of the running kernel, and when it began, in seconds since 1970."""
+    release = release or platform.release()
+    booted = _booted() if booted is None else booted
+    told = bls.release(kernel)
+    if told and told != release:
+        return ("the default entry would boot kernel %s, and this boot proves %s; expected the same kernel; %s, or "
+                "remove the kernel that was installed meanwhile" % (told, release, _AGAIN))
+    noted = _noted()
+    for name in (kernel, *initrds):
+        path = found(name, root)
+        if not path:
+            return ("the file %s that the default entry boots was not found; expected it below %s, so that it can be "
+                    "compared with what this boot ran; run update-grub or its like and look at its output"
+                    % (name or "of the kernel", root or "/boot"))
+        about = os.stat(path)
+        if booted is not None and max(about.st_ctime, about.st_mtime) <= booted:
+            continue
+        if noted.get(path) != _sum(path):
+            return ("%s was written since this boot began, so no boot has proven it; expected the file that was "
+                    "booted; %s" % (path, _AGAIN))
+    return ""
+
+
+def note(kernel, initrds, root=""):
+    """Keep the sums of what the trial will boot: when it is staged, and again right before the reboot."""
+    sums = {path: _sum(path) for path in (found(name, root) for name in (kernel, *initrds)) if path}
+    write_text(MEMORY, json.dumps({"schema": "tunecheck/trial-boot/1", "files": sums}, indent=2, sort_keys=True) + "\n")
+
+
+def forget():
+    """After the commit, or when the trial was given up."""
+    remove(MEMORY)
+
+
+def found(name, root=""):
+    """The file that a boot loader's path means, empty where there is none: GRUB counts from the partition that /boot is
+    on, or from its subvolume's top; systemd-boot from the top of the partition with the entries."""
+    bare = name[name.index(")") + 1:] if name.startswith("(") and ")" in name else name
+    if not bare:
+        return ""
+    places = [root + bare] if root else [bare, "/boot" + bare, "/boot/" + os.path.basename(bare)]
+    return next((path for path in places if os.path.isfile(path)), "")
+
+
+def _booted():
+    lines = [line.split() for line in read_text("/proc/stat").splitlines() if line.startswith("btime ")]
+    return int(lines[0][1]) if lines else None
+
+
+def _noted():
+    try:
+        document = json.loads(read_text(MEMORY, "{}"))
+    except (OSError, ValueError):
+        return {}
+    files = document.get("files") if isinstance(document, dict) else None
+    return files if isinstance(files, dict) else {}
+
+
+def _sum(path):
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as handle:
+            for chunk in iter(lambda: handle.read(_CHUNK), b""):
+                digest.update(chunk)
+    except OSError as error:
+        raise BoxIOError("could not read %s: %s" % (path, error.strerror or error)) from error
+    return "sha256:" + digest.hexdigest()

@@ -1,0 +1,80 @@
+"""A child with limits: what is too much ends it, with the limit by name, and the next request has a new one."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tunecheck.host.foreign import Bounds, Confined, DefectError, ExceededError
+
+
+def answer(request: bytes) -> bytes:
+    if request == b"cpu":
+        while True:
+            pass
+    if request == b"regex":
+        re.match(r"(a+)+$", "a" * 60 + "b")
+    if request == b"memory":
+        return bytes(sum(len(each) for each in [b"x" * 1000 * (1 + number % 2) for number in range(1_000_000)]))
+    if request == b"sleep":
+        time.sleep(60)
+    if request == b"large":
+        return bytes(2 << 20)
+    if request == b"defect":
+        return {}[request]  # type: ignore[no-any-return]
+    if request == b"killed":
+        os.kill(os.getpid(), 9)
+    return request[::-1]
+
+
+@pytest.fixture(scope="module")
+def child() -> Iterator[Confined]:
+    with Confined(answer, Bounds(cpu=1, wall=90.0, memory=64 << 20, answer=1 << 20)) as found:
+        yield found
+
+
+@pytest.mark.parametrize(("request_", "limit"), [
+    (b"cpu", "more than 1 s of processor time"), (b"regex", "more than 1 s of processor time"),
+    (b"memory", "more than 64 MiB of memory"), (b"large", "larger than 1 MiB"), (b"killed", "longer than 90 s")])
+def test_what_is_too_much_is_refused_and_the_next_is_answered(child: Confined, request_: bytes, limit: str) -> None:
+    with pytest.raises(ExceededError, match=limit):
+        child.ask(request_)
+    assert child.ask(b"abc") == b"cba"
+
+
+def test_a_defect_says_where_it_is(child: Confined) -> None:
+    with pytest.raises(DefectError, match=r"KeyError at .*test_foreign\.py:\d+"):
+        child.ask(b"defect")
+    assert child.ask(b"x" * 300_000) == b"x" * 300_000
+
+
+def test_another_thread_ends_it_at_once() -> None:
+    with Confined(answer, Bounds(wall=0.2)) as found, pytest.raises(ExceededError, match=r"longer than 0\.2 s"):
+        found.ask(b"sleep")
+    with Confined(answer, Bounds(wall=60.0)) as found:
+        timer = threading.Timer(0.3, found.abandon)
+        timer.start()
+        begun = time.monotonic()
+        with pytest.raises(ExceededError, match="this process is ending"):
+            found.ask(b"sleep")
+        assert time.monotonic() - begun < 10
+        with pytest.raises(ExceededError):
+            found.ask(b"abc")
+
+
+def test_no_process_left_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tunecheck.errors import ProbeError
+    from tunecheck.host.reader import Reader
+
+    def full() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", full)
+    for start in (Reader, Confined(answer).ask):
+        with pytest.raises(ProbeError, match="no process can be started"):
+            start()

@@ -1,0 +1,113 @@
+"""What happened before this boot: told as history with its boots and dates, and never as this boot's."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+
+from tests.unit.facts.trees import full, switch
+from tests.unit.imports.test_bug_report import REPORT
+from tests.unit.imports.test_import import LOG, folder, run
+
+from tunecheck.facts.past import Past
+from tunecheck.facts.snapshot import Snapshot, gather
+from tunecheck.host import Completed, Host
+from tunecheck.host.early import PAST
+from tunecheck.host.imported import load_import
+from tunecheck.report.history import history_document, history_lines
+from tunecheck.rules import Case, judge
+
+_XID = "NVRM: Xid (PCI:0000:03:00): {}, pid=1, name=x, y"
+
+
+def read(door: Host) -> tuple[Snapshot, Past]:
+    snapshot = gather(door, None, True, True, True)
+    assert snapshot.past.value is not None, snapshot.past.why()
+    return snapshot, snapshot.past.value
+
+
+def outcome(snapshot: Snapshot, check: str) -> tuple[str, str]:
+    finding = next(each for each in judge(Case(snapshot), "preflight") if each.id == check)
+    return finding.outcome, finding.text
+
+
+def test_a_bug_report_tells_of_its_earlier_boots(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(REPORT)
+    snapshot, past = read(load_import(str(tmp_path / "a")))
+    assert [(boot.name, len(boot.events)) for boot in past.boots] == [("journalctl -b -2", 1), ("journalctl -b -1", 0)]
+    event = past.events[0]
+    assert (event.kind, event.code, event.count, event.first, event.last) == (
+        "xid", 79, 50, "Apr 01 10:00:10", "Apr 01 10:00:59")
+    kind, text = outcome(snapshot, "earlier-boots")
+    assert kind == "warn"
+    assert "in 1 of 2 earlier boots (from Apr 01 10:00:10 to Apr 01 10:00:59): Xid 79 at 0000:03:00 50 times" in text
+    assert outcome(snapshot, "xid")[0] == outcome(snapshot, "gpu-fallen-off")[0] == "unknown"
+    assert "no Xid in what is here of the kernel log (from 0.000000 to 9.000000)" in outcome(snapshot, "xid")[1]
+    lines = "\n".join(history_lines(snapshot.past))
+    assert "2 earlier boots, 1 without an event" in lines and "  boot journalctl -b -2: Apr 01 10:00:10" in lines
+    document = history_document(snapshot.past)
+    assert document is not None and document["boots"][0]["events"][0]["code"] == 79
+
+
+def test_the_verb_lists_them(tmp_path: Path) -> None:
+    done = run("host", "--from", folder(tmp_path, REPORT), "--history")
+    assert "    0000:03:00 Xid 79 (GPU has fallen off the bus) 50 times, from Apr 01 10:00:10" in done.stdout
+
+
+def test_a_syslog_file_of_three_boots(tmp_path: Path) -> None:
+    boots = [f"Apr {day:02d} 10:00:00 rig kernel: Linux version 6.8.0-45-generic (x)\n"
+             f"Apr {day:02d} 10:00:0{day} rig kernel: {_XID.format(code)}\n"
+             for day, code in ((1, 79), (2, 48), (3, 31))]
+    boots[1] += ("Apr 02 11:00:00 rig kernel: NVRM: GPU 0000:03:00.0: RmInitAdapter failed! (0x62:0x40:2028)\n"
+                 "Apr 02 11:00:01 rig kernel: nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20034, Fatal, Link 30 x\n"
+                 "Apr 02 11:00:02 rig kernel: Kernel panic - not syncing: hung\n")
+    snapshot, past = read(load_import(folder(tmp_path, "".join(boots))))
+    assert [[(event.kind, event.code) for event in boot.events] for boot in past.boots] == [
+        [("xid", 79)], [("xid", 48), ("sxid", 20034), ("adapter", 0), ("panic", 0)]]
+    assert [boot.first for boot in past.boots] == ["Apr 01 10:00:00", "Apr 02 10:00:00"]
+    assert outcome(snapshot, "xid") == ("warn", "0000:03:00: Xid 31 (GPU memory page fault) at [Apr 03 10:00:03] by "
+                                                "pid 1, x")
+
+
+def test_pstore_and_a_named_boot_are_history(tmp_path: Path) -> None:
+    crash = f"Panic#2 Part1\n<4>[  900.1] {_XID.format(79)}\n<0>[  900.2] Kernel panic - not syncing: x\n"
+    named = f"$ journalctl -k -b -1\n[    1.0] {_XID.format(48)}\n"
+    snapshot, past = read(load_import(folder(tmp_path, LOG, crash, named)))
+    assert sorted((event.kind, event.code) for event in past.events) == [("panic", 0), ("xid", 48), ("xid", 79)]
+    assert outcome(snapshot, "xid")[0] == outcome(snapshot, "kernel-panic")[0] == "unknown"
+
+
+def test_two_logs_of_this_boot_lose_no_xid_of_either(tmp_path: Path) -> None:
+    door = load_import(folder(tmp_path, LOG + "[   10.0] x\n" * 9, f"[   99.0] {_XID.format(79)}\n" * 3))
+    snapshot, past = read(door)
+    assert outcome(snapshot, "xid")[0] == "fail" and past.boots == ()
+
+
+def test_the_journal_of_a_machine() -> None:
+    boot = "0123456789abcdef0123456789abcdef"
+
+    def entry(name: str, second: int, text: str, by: str = "kernel") -> str:
+        return json.dumps({"_BOOT_ID": name, "__REALTIME_TIMESTAMP": f"{1740327858 + second}000000", "MESSAGE": text,
+                           "_TRANSPORT": "kernel", "SYSLOG_IDENTIFIER": by}) + "\n"
+
+    def machine(done: Completed | str) -> Host:
+        box = full(switch())
+        box.file("/proc/sys/kernel/random/boot_id", f"{uuid.UUID(boot)}\n")
+        box.runs[PAST] = done
+        return box.host()
+
+    journal = (entry("a" * 32, 0, "Linux version 6.1") + entry("a" * 32, 9, _XID.format(79))
+               + entry("a" * 32, 9, _XID.format(48), "gpud") + entry("b" * 32, 50, "Linux version 6.1")
+               + entry(boot, 90, "Linux version 6.1") + entry(boot, 99, _XID.format(31)))
+    snapshot, past = read(machine(Completed(PAST, 0, journal, "")))
+    assert [(each.name[0], [event.code for event in each.events]) for each in past.boots] == [("a", [79]), ("b", [])]
+    assert past.boots[0].first == "2025-02-23T16:24:18.000000Z"
+    assert outcome(snapshot, "xid")[0] == "pass", "this boot's log is dmesg's"
+    hint = "Hint: You are currently not seeing messages from other users and the system.\n"
+    for done, why in ((Completed(PAST, 0, "", hint), "no permission"), ("timed out after 20 s", "timed out after 20 s"),
+                      ("not present", "not present")):
+        snapshot = gather(machine(done), None, True, True, True)
+        assert snapshot.past.reason == why
+        assert outcome(snapshot, "earlier-boots")[0] == "skip"
+    assert read(machine(Completed(PAST, 1, "-- No entries --\n", "")))[1].boots == ()

@@ -1,0 +1,170 @@
+"""lspci that went through grep, was asked for some devices, or comes from another pciutils: what it does not show is
+unknown, and what it shows counts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.unit.imports import own_dump
+from tests.unit.imports.samples import FIXTURES, lab
+
+from tunecheck.facts.snapshot import gather
+from tunecheck.formats.aer_status import read_status
+from tunecheck.formats.lscpu import parse_lscpu
+from tunecheck.host.imported import load_import
+from tunecheck.rules import Case, Finding, judge
+
+VERSIONS = ("3.9.0", "3.13.0", "3.14.0")
+OWN = (FIXTURES / "pciutils" / "3.14.0.txt").read_text()
+
+
+def judged(folder: Path, *texts: str) -> dict[str, list[Finding]]:
+    folder.mkdir(exist_ok=True)
+    for number, text in enumerate(texts):
+        (folder / f"{number}.txt").write_text(text)
+    found: dict[str, list[Finding]] = {}
+    for each in judge(Case(gather(load_import(str(folder)), None, True)), "preflight"):
+        found.setdefault(each.id, []).append(each)
+    return found
+
+
+def outcomes(found: dict[str, list[Finding]], check: str) -> set[str]:
+    return {each.outcome for each in found[check]}
+
+
+def only(text: str, *words: str) -> str:
+    """`grep -E '^[0-9a-f]|WORDS'`."""
+    return "".join(line for line in text.splitlines(keepends=True)
+                   if re.match(r"[0-9a-f]{2}:[0-9a-f]{2}\.", line) or any(word in line for word in words))
+
+
+def of_nvidia(text: str) -> str:
+    """`lspci -d 10de:`."""
+    return "".join(block + "\n\n" for block in text.split("\n\n") if "[10de:" in block.split("\n")[0])
+
+
+def test_every_version_of_lspci_and_the_bytes_give_the_same_findings(tmp_path: Path) -> None:
+    said = {version: judged(tmp_path / version, (FIXTURES / "pciutils" / f"{version}.txt").read_text())
+            for version in VERSIONS}
+    # The bytes alone do not name classes and makers in words, and need no words to.
+    said["bytes"] = judged(tmp_path / "bytes", own_dump.dump().replace(" device\n", " 0000: 0000\n"))
+    whole = {version: [(each.id, each.subject, each.outcome, each.text) for every in found.values() for each in every]
+             for version, found in said.items()}
+    assert whole["3.9.0"] == whole["3.13.0"] == whole["3.14.0"]
+    for check in ("link-errors", "link-payload", "link-aspm", "acs-redirect", "switch-chip", "uplink-neighbours"):
+        assert [(each.subject, each.outcome) for each in said["bytes"][check]] == [
+            (each.subject, each.outcome) for each in said["3.9.0"][check]], check
+    latched = said["3.13.0"]["link-errors"][0]
+    assert latched.outcome == "warn"
+    assert {"0000:03:00.0 UESta DLP", "0000:04:00.0 UESta ECRC", "0000:04:00.0 CESta BadTLP",
+            "0000:02:02.0 UESta ACSViol"} == set(latched.observed.split(", "))
+
+
+def test_a_register_on_several_lines_is_read_whole_or_not_at_all() -> None:
+    first = "UESta:\tDLP- SDES- TLP- FCP- CmpltTO- CmpltAbrt- UnxCmplt- RxOF- MalfTLP-"
+    codes: dict[str, int] = {}
+    read_status(codes, first)
+    assert codes == {}
+    read_status(codes, f"{first} ECRC+ UnsupReq- ACSViol- UncorrIntErr+")
+    assert codes == {"UESta": 1 << 19 | 1 << 22}
+    for older in ("DevSta:\tCorrErr- UncorrErr+ FatalErr- UnsupReq-",
+                  "CESta:\tRxErr- BadTLP- BadDLLP- Rollover- Timeout- NonFatalErr+"):
+        codes = {}
+        read_status(codes, older)
+        assert codes in ({"DevSta": 2}, {"CESta": 1 << 13})
+
+
+@pytest.mark.parametrize("check", ["link-width", "link-speed", "link-payload", "link-aspm", "link-errors",
+                                   "uplink-shared", "uplink-neighbours", "switch-chip", "acs-redirect",
+                                   "acs-persistence"])
+def test_the_boards_alone_prove_nothing_of_the_way_above_them(check: str, tmp_path: Path) -> None:
+    found = judged(tmp_path, of_nvidia(OWN))
+    assert "pass" not in outcomes(found, check) and "skip" not in outcomes(found, check)
+    assert not [each.text for each in found[check] if "at every hop, all" in each.text]
+
+
+def test_what_the_boards_themselves_show_counts(tmp_path: Path) -> None:
+    found = judged(tmp_path, of_nvidia(OWN))
+    sleeping = [each for each in found["link-aspm"] if each.outcome == "warn"]
+    assert [each.subject for each in sleeping] == ["GPU1 0000:04:00.0"]
+    assert "add: sudo lspci -vvv" in found["link-width"][0].message
+    assert outcomes(found, "accelerator-count") == {"unknown"}
+
+
+def test_a_width_without_what_the_board_could_have(tmp_path: Path) -> None:
+    found = judged(tmp_path, only(OWN, "LnkSta:", "Bus:", "Express", "Status: Cap"))
+    assert outcomes(found, "link-width") == {"unknown"}
+    assert "x0" not in " ".join(each.text for each in found["link-width"])
+
+
+def test_acs_without_its_header_is_acs(tmp_path: Path) -> None:
+    bare = "".join(line for line in OWN.splitlines(keepends=True) if "Access Control" not in line)
+    found = {each.subject: each.outcome for each in judged(tmp_path, bare)["acs-redirect"]}
+    assert found["0000:02:01.0"] == "fail" and found["0000:02:00.0"] == "pass"
+
+
+@pytest.mark.parametrize("gone", ["ACSC", "Access Control|ACSC", "Express", "Advanced Error|UESta|CESta", "LnkSta:",
+                                  "DevSta"])
+def test_a_line_that_grep_took_is_not_the_absence_of_it(gone: str, tmp_path: Path) -> None:
+    text = "".join(line for line in OWN.splitlines(keepends=True) if not re.search(gone, line))
+    found = judged(tmp_path, text)
+    check = {"ACSC": "acs-redirect", "Access Control|ACSC": "acs-redirect", "Express": "link-aspm",
+             "LnkSta:": "link-width",
+             "DevSta": "link-payload", "Advanced Error|UESta|CESta": "link-errors"}[gone]
+    if gone == "DevSta":
+        assert outcomes(found, check) <= {"pass", "warn", "fail"}
+    else:
+        assert "pass" not in outcomes(found, check) and "skip" not in outcomes(found, check)
+    assert not [each.text for each in found["acs-redirect"] if each.subject.startswith("0000:02:0") and
+                "has no ACS capability" in each.text]
+
+
+def test_the_lines_of_a_device_whose_header_is_gone_are_not_the_device_s_before(tmp_path: Path) -> None:
+    """0000:05:00.0 has half of its lanes: without its header, its lines stand below 0000:04:00.0's."""
+    lines = OWN.splitlines(keepends=True)
+    at = next(number for number, line in enumerate(lines) if line.startswith("05:00.0"))
+    del lines[at - 1:at + 1]
+    found = judged(tmp_path, "".join(lines))
+    assert outcomes(found, "accelerator-count") == {"unknown"}
+    assert {each.outcome for each in found["link-width"] if "04:00.0" in each.subject} == {"pass"}
+
+
+@pytest.mark.parametrize(("lost", "check"), [("06:00.0", "uplink-neighbours"), ("03:00.0", "accelerator-count"),
+                                             ("02:03.0", "uplink-neighbours"), ("02:02.0", "switch-chip")])
+def test_a_device_that_must_be_there_is_missed(lost: str, check: str, tmp_path: Path) -> None:
+    text = "\n\n".join(block for block in OWN.split("\n\n") if not block.startswith(lost))
+    assert outcomes(judged(tmp_path, text), check) == {"unknown"}
+
+
+def test_a_list_of_latched_errors_says_how_many_more_there_are(tmp_path: Path) -> None:
+    found = judged(tmp_path, OWN.replace("TLP- FCP- CmpltTO-", "TLP+ FCP+ CmpltTO-"))["link-errors"][0]
+    count = found.observed.count(", ") + 1
+    assert count > 8 and f"and {count - 6} more" in found.text
+
+
+def test_a_driver_that_is_not_shown_is_not_nouveau_s_absence(tmp_path: Path) -> None:
+    text = re.sub(r"(?m)^(.*\[10de:2330\].*\n)", r"\1\tKernel driver in use: nvidia\n", lab("switch1"), count=1)
+    found = judged(tmp_path, text)
+    assert outcomes(found, "nouveau-loaded") == {"unknown"}
+
+
+def test_nodes_without_cpus_are_nodes(tmp_path: Path) -> None:
+    grace = ("Architecture: aarch64\nCPU(s): 72\nOn-line CPU(s) list: 0-71\nThread(s) per core: 1\nSocket(s): 1\n"
+             "NUMA node(s): 9\nNUMA node0 CPU(s): 0-71\n"
+             + "".join(f"NUMA node{number} CPU(s):\n" for number in range(1, 9)))
+    assert sorted(parse_lscpu(grace).nodes) == list(range(9))
+    (found,) = judged(tmp_path / "whole", grace)["numa-nodes"]
+    assert "1 NUMA node on 1 socket" in found.text and "8 more without CPUs (node 1-8" in found.text
+    (found,) = judged(tmp_path / "cut", grace[:-len("NUMA node8 CPU(s):\n")])["numa-nodes"]
+    assert found.outcome == "unknown"
+
+
+def test_no_word_of_the_fabric_is_no_proof_of_none(tmp_path: Path) -> None:
+    smi = ("==============NVSMI LOG==============\n\nDriver Version : 580.95\nAttached GPUs : 1\n"
+           "GPU 00000000:03:00.0\n    Persistence Mode : Enabled\n")
+    found = judged(tmp_path / "none", smi)
+    assert outcomes(found, "fabric-manager") == outcomes(found, "fabric-state") == {"unknown"}
+    found = judged(tmp_path / "told", smi + "    Fabric\n        State : N/A\n")
+    assert outcomes(found, "fabric-state") == {"skip"}

