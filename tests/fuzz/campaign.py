@@ -53,7 +53,9 @@ _VALUES: tuple[Any, ...] = (None, True, -1, 0, 1 << 70, 1e308, float("nan"), [],
 def _changed(rng: random.Random, value: Any) -> Any:
     """A document with one to four places changed."""
     value = json.loads(json.dumps(value)) if isinstance(value, (dict, list)) else value
-    for _ in range(rng.choice((1, 1, 2, 4))):
+    for turn in range(rng.choice((1, 1, 2, 4))):
+        if turn:        # what was repeated is shared: a change inside of it would be repeated, too, up to gigabytes
+            value = json.loads(json.dumps(value))
         at, parent, key = value, None, None
         while isinstance(at, (dict, list)) and at and (parent is None or rng.random() < 0.85):
             parent, key = at, rng.choice(list(at) if isinstance(at, dict) else range(len(at)))
@@ -93,14 +95,15 @@ def _text(rng: random.Random, text: str) -> str:
             del lines[at:at + rng.choice((1, 3, 20))]
             lines = lines or [""]
         elif kind == 2:
-            lines[at:at] = lines[at:at + rng.choice((1, 5))] * rng.choice((1, 3, 300))
+            part = lines[at:at + rng.choice((1, 5))]
+            lines[at:at] = part * min(rng.choice((1, 3, 300)), 1 + 1_000_000 // (1 + sum(map(len, part))))
         elif kind == 3 and lines[at]:
             cut = rng.randrange(len(lines[at]))
             lines[at] = lines[at][:cut] + rng.choice(_TEXTS) + lines[at][cut + rng.randrange(4):]
         elif kind == 4:
             lines[at] = "".join(chr(ord(char) ^ 1) if rng.random() < 0.05 else char for char in lines[at])
         elif kind == 5:
-            lines[at] = lines[at] * rng.choice((2, 50))
+            lines[at] = lines[at] * min(rng.choice((2, 50)), 1 + 1_000_000 // (1 + len(lines[at])))
         else:
             rng.shuffle(lines)
     return "\n".join(lines)
@@ -268,7 +271,7 @@ def _run(target: str, first: int, last: int, seed: int) -> dict[str, Any]:
 
 
 def _campaign(target: str, seconds: float, seed: int, start: int) -> dict[str, Any]:
-    done = {"executions": 0, "crashes": [], "refused": [], "slowest": 0.0, "rss": 0}
+    done = {"executions": 0, "crashes": [], "refused": [], "slowest": 0.0, "at": start, "rss": 0}
 
     def answer(request: bytes) -> bytes:
         first, last = json.loads(request)
@@ -284,7 +287,8 @@ def _campaign(target: str, seconds: float, seed: int, start: int) -> dict[str, A
                 done["refused"].append(f"{target}:{number}-{last}: {error}")
             else:
                 done["crashes"] += found["crashes"]
-                done["slowest"], done["rss"] = max(done["slowest"], found["slowest"]), max(done["rss"], found["rss"])
+                done["slowest"], done["at"] = max((done["slowest"], done["at"]), (found["slowest"], found["at"]))
+                done["rss"] = max(done["rss"], found["rss"])
                 done["executions"] += _BATCH[target]
             number = last
     return done
@@ -311,7 +315,8 @@ def main() -> None:
         bad = done["crashes"] or done["refused"] or done["slowest"] > _MOST_CPU or done["rss"] > _MOST_RSS
         wrong |= bool(bad)
         print(f"{target:9}{done['executions']:9} executions, {len(done['crashes'])} crashes, {len(done['refused'])} "
-              f"batches over a limit, slowest {done['slowest']:.2f} s, largest {done['rss'] >> 20} MiB", flush=True)
+              f"batches over a limit, slowest {done['slowest']:.2f} s ({target}:{done['at']}), largest "
+              f"{done['rss'] >> 20} MiB", flush=True)
         for line in [*done["crashes"][:20], *done["refused"][:20]]:
             print("  " + line, flush=True)
     print(f"seed {given.seed}, from {given.start}: {total} executions", flush=True)

@@ -67,6 +67,8 @@ def parsed_table(host: Host, command: tuple[str, ...], kind: str,
 
 
 def driver_rows(host: Host) -> list[str]:
-    """NVIDIA's display controllers that its driver has, or may have, in address order."""
+    """NVIDIA's display controllers that its driver has, or may have, in address order: by the driver that each is bound
+    to, or as the driver lists them itself where these are more."""
     bound = {bdf: pci.driver(host, bdf) for bdf in pci.addresses(host, ()).value or ()}
-    return [bdf for bdf, driver in bound.items() if driver.value == "nvidia" or not (driver.known or driver.missing)]
+    held = [bdf for bdf, driver in bound.items() if driver.value == "nvidia" or not (driver.known or driver.missing)]
+    return max(held, list(pci.of_the_driver(host)), key=len)

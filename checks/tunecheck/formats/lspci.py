@@ -30,8 +30,8 @@ _BUS = re.compile(r"^Bus: primary=([0-9a-f]{2}), secondary=([0-9a-f]{2}), subord
 _EXPRESS = re.compile(r"^Capabilities: \[[0-9a-f]{2}\] Express (?:\(v\d+\) )?([^,(]+)")
 _EXTENDED = re.compile(r"^Capabilities: \[([0-9a-f]{3})(?: v\d+)?\] (.*)$")
 #: Behind LnkCap's width always more follows: one at the end of a line may be half a number.
-_LINK = re.compile(r"^Lnk(?:(Cap):.*?Speed ([\d.]+GT/s|unknown)[^,]*, Width x(\d+),"
-                   r"|(Sta):.*?Speed ([\d.]+GT/s|unknown)[^,]*, Width x(\d+)(?![\d]))")
+_LINK = re.compile(r"^Lnk(?:(Cap):.*?Speed (\d{1,3}(?:\.\d)?GT/s|unknown)[^,]*, Width x(\d+),"
+                   r"|(Sta):.*?Speed (\d{1,3}(?:\.\d)?GT/s|unknown)[^,]*, Width x(\d+)(?![\d]))")
 _FLAGS = re.compile(r"^(?:[A-Z][\w-]*[+-] ?)+$")
 #: What lspci prints once for a device. A second one belongs to another device, whose first line is gone.
 _ONCE = re.compile(r"^(?:Control: I/O|Status: Cap|Flags: .*devsel|Subsystem:|Interrupt: pin|NUMA node:"

@@ -18,7 +18,7 @@ _DEVCTL = re.compile(r"^MaxPayload (\d{1,5}) bytes, MaxReadReq (\d{1,5}) bytes$"
 _ORDER = re.compile(r"^RlxdOrd([+-]) ExtTag([+-])")
 _ASPM_ABLE = re.compile(r"^LnkCap:.{0,80}?, ASPM (not supported|L0s L1|L0s|L1)\b")
 _ASPM = re.compile(r"^LnkCtl:\s*ASPM (Disabled|(L0s L1|L0s|L1) Enabled);")
-_TARGET = re.compile(r"^LnkCtl2:\s*Target Link Speed: ([\d.]+GT/s)")
+_TARGET = re.compile(r"^LnkCtl2:\s*Target Link Speed: (\d{1,3}(?:\.\d)?GT/s)")
 _SIZES = {128 << code: code for code in range(6)}
 _NAMES = {name: number for number, name in PORTS.items()}
 #: Without these a capability is not rebuilt: the registers would look like zeros.

@@ -21,6 +21,8 @@ _EXTENDED_AT = 0x100
 _AER, _ACS = 0x01, 0x0D
 #: Of one function only: ACS has nothing to decide there (PCIe 6.12.1; pci_acs_enabled() in drivers/pci/pci.c).
 _WITHOUT_ACS = "Upstream Port"
+#: QEMU's pxb and pxb-pcie.
+_EXPANDERS = ("1b36:0009", "1b36:000b")
 _NO_LINK = ("", "Root Complex Integrated Endpoint", "Root Complex Event Collector")
 
 
@@ -163,11 +165,14 @@ class BusTree:
             device.class_code == "0600" or (device.bdf.endswith(":00:00.0") and device.class_code is None)
             for device in devices.values())
         self._roots: set[tuple[str, int]] = set()
+        # A machine has other root buses by its expander bridges alone where its ports are QEMU's.
+        expanded = any(f"{device.vendor}:{device.device}" in _EXPANDERS for device in devices.values())
         for device in devices.values():
             domain, bus = _bus(device)
             if device.port in ("Upstream Port", "Downstream Port"):
                 self._headless.add((domain, bus))
-            if bus == 0 or device.class_code == "0600" or device.port == "Root Port" or (
+            emulated = f"{device.vendor}:{device.device}" in EMULATED and not expanded
+            if bus == 0 or device.class_code == "0600" or (device.port == "Root Port" and not emulated) or (
                     device.port or "").startswith("Root Complex "):
                 self._roots.add((domain, bus))
             if device.buses and device.buses[0]:        # 0: a bridge that nobody set up
@@ -216,37 +221,53 @@ class BusTree:
             if any(port.occupied for port in ports):
                 return (f"behind {ports[0].bdf} a device is present (its link is up, or its slot is occupied), and "
                         "lspci shows none: it is not in this text, or the machine lost it")
-            if any(_perhaps(port) for port in ports):
+            if any(self._perhaps(port) for port in ports):
                 return f"whether a device is behind {ports[0].bdf} is not told, and lspci shows none"
-        return next((f"the port of bus {bus:02x} below {port.bdf} is not in lspci" for port, bus in self._holes()), "")
+        for above, bus in self._holes():
+            return f"the port of bus {bus:02x} below {above} is not in lspci"
+        return next((f"the bridge above {device.bdf} is not in lspci" for device in self._devices.values()
+                     if not self._above.get(_bus(device)) and self._below(*_bus(device))), "")
 
-    def _holes(self) -> Iterator[tuple[LspciDevice, int]]:
-        """Bus numbers of a switch that none of its ports has: the firmware deals them out without a gap."""
+    def _holes(self) -> Iterator[tuple[str, int]]:
+        """Bus numbers that no port has though they must be below a switch, or lie before those of another port of the
+        same root bus: the firmware deals them out without a gap."""
+        places: dict[tuple[str, int], list[tuple[int, int]]] = {}
         for device in self._devices.values():
-            if device.port != "Upstream Port" or not device.buses or not device.buses[0]:
-                continue
-            domain, (first, last) = _bus(device)[0], device.buses
-            below = [port.buses for port in self._devices.values() if port.buses and _bus(port) == (domain, first)]
-            yield from ((device, bus) for bus in range(first + 1, last + 1)
-                        if not any(low <= bus <= high for low, high in below))
+            if device.buses and device.buses[0]:
+                places.setdefault(_bus(device), []).append(device.buses)
+        for device in self._devices.values():
+            if device.port == "Upstream Port" and device.buses and device.buses[0]:
+                domain, (first, last) = _bus(device)[0], device.buses
+                yield from ((device.bdf, bus) for bus in _between(first, last, places.get((domain, first), [])))
+        for domain, first in self._roots - self._inside:
+            below = places.get((domain, first), [])
+            last = max((high for _, high in below), default=first)
+            yield from ((f"root bus {first:02x}", bus) for bus in _between(first, last, below))
+
+    def _perhaps(self, port: LspciDevice) -> bool:
+        """Whether there may be a device behind a port that does not say that its link is up: an old or an emulated one
+        does not say it at all, of some it is not known what they are. At x0 there is none."""
+        unnamed = port.vendor is None and any(device.vendor for device in self._devices.values())
+        silent = not port.tells_link or unnamed or f"{port.vendor}:{port.device}" in EMULATED
+        return port.port in ("Root Port", "Downstream Port", None) and silent and port.width != 0
 
     def _not_a_root(self, domain: str, bus: int) -> str:
         if not self._whole:
             return f"not in the import (no host bridge is listed, so these are only some devices); {FULL}"
-        if (domain, bus) in self._headless or (domain, bus) in self._inside:
-            return f"not in the import (the bridge above bus {domain}:{bus:02x} is not listed); {FULL}"
-        if (domain, bus) not in self._roots:
+        if self._below(domain, bus):
             return f"not in the import (the bridge above bus {domain}:{bus:02x} is not listed); {FULL}"
         if bus and domain in self._blind:
             return f"not in the import (the bus numbers of {self._blind[domain]} are not shown); {FULL}"
         return ""
 
+    def _below(self, domain: str, bus: int) -> bool:
+        """Whether a bus that no bridge of the text has must be below one."""
+        place = domain, bus
+        return place in self._headless or place in self._inside or place not in self._roots
 
-def _perhaps(port: LspciDevice) -> bool:
-    """Whether there may be a device behind a port that does not say that its link is up: an old or an emulated one does
-    not say it at all. At x0 there is none."""
-    silent = not port.tells_link or f"{port.vendor}:{port.device}" in EMULATED
-    return port.port in ("Root Port", "Downstream Port") and silent and port.width != 0
+
+def _between(first: int, last: int, ports: list[tuple[int, int]]) -> Iterator[int]:
+    return (bus for bus in range(first + 1, last + 1) if not any(low <= bus <= high for low, high in ports))
 
 
 def _bus(device: LspciDevice) -> tuple[str, int]:

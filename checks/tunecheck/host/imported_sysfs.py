@@ -193,10 +193,14 @@ def _belongings(texts: Texts, device: LspciDevice, folder: str, devices: dict[st
     if device.iommu_group is not None:
         texts.realpaths[f"{folder}/iommu_group"] = f"/sys/kernel/iommu_groups/{device.iommu_group}"
     elif any(other.iommu_group is not None for other in devices.values()):
-        texts.errors[f"realpath {folder}/iommu_group"] = "not present"
+        # Where one device has a group the kernel has put the others into one, too: this one's line is gone.
+        texts.errors[f"realpath {folder}/iommu_group"] = f"not in the import (its IOMMU group is not shown); {FULL}"
 
 
 def _driver(texts: Texts, smi: list[Smi], devices: dict[str, LspciDevice]) -> None:
+    listed = [gpu.bdf for part in smi for gpu in part.gpus]
+    if listed:
+        texts.lists.setdefault("/proc/driver/nvidia/gpus", listed)
     for part in smi:
         if part.driver:
             texts.file("/sys/module/nvidia/version", part.driver)

@@ -20,7 +20,7 @@ _TREE = frozenset({
 })
 #: Checks that count what is there, or pass for what is not.
 _COUNTING = frozenset({"switch-chip", "uplink-shared", "uplink-neighbours", "acs-persistence", "iommu-trap",
-                       "topo-agreement", "link-payload"})
+                       "topo-agreement", "link-payload", "nouveau-loaded"})
 #: Checks of every GPU by what NVML says of it.
 _OF_GPUS = frozenset({
     "bar1-size", "gpu-recovery", "gpu-ghost", "gpu-ecc", "gpu-throttle", "gpu-temperature", "gpu-power-limit",

@@ -34,13 +34,14 @@ def unanswered(case: Case, check: str, boards: set[str]) -> Finding:
     elif reason == "NO_PERMISSION":
         remedy = from_driver.ROOT
     elif reason.startswith("not asked for"):
-        outcome = "skip"
+        text, outcome = "NVML was not asked: there is no NVIDIA GPU", "skip"
     elif reason.startswith(_NO_DRIVER):
         outcome, remedy = ("fail", wanted_driver.install(case)) if needed else ("skip", None)
     elif reason.startswith(("not recorded", "not in the import")):
         unsure = any(gpu.driver.value is None and (not gpu.driver.missing or gpu.driver.silent)
                      for gpu in wanted_driver.gpus(case))
-        if not needed and not boards and not unsure and case.snapshot.topology.accelerators.known:
+        tree = case.snapshot.topology
+        if not needed and not boards and not unsure and tree.accelerators.known and not tree.doubt:
             outcome = "skip"
     elif (needed or boards) and (cut_off(reason) or reason == _NO_LIBRARY or re.fullmatch(r"[A-Z][A-Z0-9_]+", reason)):
         outcome, remedy = "fail", _LIBRARY if reason == _NO_LIBRARY else STUCK

@@ -10,9 +10,9 @@ What is an improvement: a check, or what it says of one device, that was fail, w
 A skip counts as one too where its reason is that something is not there ("no switch above an accelerator"): SKIPS
 lists the skips that say "not judged" or "not to be told from this" instead, and no more than that.
 
-What is not deleted: one line out of the middle of a kernel log. Nothing in a log tells that a line is missing, so no
-reader could know; its beginning, its end and the whole file are deleted. Of a recording's kernel log, which tunecheck
-read itself and to its end, the whole is deleted.
+What is not deleted: one line out of the middle of a kernel log, and the end of a kernel command line. Nothing tells
+that it is missing, so no reader could know; a log's beginning, its end and every whole file are deleted. Of a
+recording's kernel log, which tunecheck read itself and to its end, the whole is deleted.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ __all__ = ["Base", "Change", "Outcomes", "deleted", "improved", "outcomes", "pla
 
 Texts = dict[str, str]
 Outcomes = dict[tuple[str, str], str]
+#: Beside the outcomes: the bridges that are listed, and the root port above each accelerator.
+_LISTED, _PORT = "listed", "root port above"
 _ORDER = ("fail", "unknown", "warn", "pass", "skip")
 _BAD = ("fail", "warn", "unknown")
 _BDF = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -91,7 +93,8 @@ def outcomes(base: Base, folder: Path, verb: str = "preflight") -> Outcomes | No
         except UsageError:
             return None
         snapshot = gather(host, spec, True)
-    found: Outcomes = {}
+    found: Outcomes = {(_LISTED, bdf): "" for bdf in snapshot.topology.bridges}
+    found.update({(_PORT, gpu.bdf): gpu.path[0] for gpu in snapshot.topology.devices if len(gpu.path) > 1})
     for each in judge(Case(snapshot, base.spec), verb):
         outcome = each.outcome
         if outcome == "skip" and (any(words in each.text for words in SKIPS) or (
@@ -129,11 +132,14 @@ def improved(before: Outcomes, after: Outcomes) -> list[str]:
 
 def _left(key: tuple[str, str], before: Outcomes, after: Outcomes) -> bool:
     """Whether a check got better because the devices that it was about are not in the evidence any more, which
-    accelerator-count then has to say: nothing else is asked of what is said about the devices that are left."""
-    if key[1] or after.get(("accelerator-count", "")) not in ("unknown", "fail"):
-        return False
+    accelerator-count then has to say: nothing else is asked of what is said about the devices that are left. It need
+    not where their root ports are gone as well: see SMALLER."""
     bad = [subject for check, subject in before if check == key[0] and subject and before[check, subject] in _BAD]
-    return bool(bad) and all(_BDF.fullmatch(subject) and (key[0], subject) not in after for subject in bad)
+    if key[1] or not bad or not all(_BDF.fullmatch(subject) and (key[0], subject) not in after for subject in bad):
+        return False
+    ports = [before.get((_PORT, subject), "") for subject in bad]
+    return after.get(("accelerator-count", "")) in ("unknown", "fail") or all(
+        port and (_LISTED, port) not in after for port in ports)
 
 
 # --- deletions ---------------------------------------------------------------------------------------------------
@@ -162,7 +168,7 @@ def _once(base: Base, chance: random.Random) -> Change:
         return Change(f"file {name}", Base(base.name, {each: base.texts[each] for each in names if each != name},
                                            None, base.spec))
     kinds = _LOG if _is_log(name) else _LSPCI if "lspci" in name else _SMI if "smi" in name and "topo" not in name \
-        else _TABLE if "topo" in name else _PLAIN
+        else _TABLE if "topo" in name else _WORDS if "cmdline" in name else _PLAIN
     kind = chance.choice(kinds)
     words, text = kind(text, chance)
     return Change(f"{name}: {words}", Base(base.name, {**base.texts, name: text}, None, base.spec))
@@ -315,6 +321,7 @@ _SMI: tuple[Kind, ...] = (_line, _grep_v, _gpu_block, _deeper, _run, _tail, _hea
 _TABLE: tuple[Kind, ...] = (_line, _cell, _cell, _column, _tail, _head, _run)
 _LOG: tuple[Kind, ...] = (_tail_lines, _head)
 _PLAIN: tuple[Kind, ...] = (_line, _grep_v, _run, _tail, _head, _half_line)
+_WORDS: tuple[Kind, ...] = (_line, _grep_v, _run, _head)
 
 
 def _of_answers(answers: Answers, chance: random.Random) -> tuple[str, Answers]:

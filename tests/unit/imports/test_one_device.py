@@ -19,7 +19,7 @@ H100 = ("10de:2330",)
 SPECS = {"none": None, "count": Spec(accelerators=Accelerators(pci_ids=H100, count=2)),
          "relation": Spec(accelerators=Accelerators(pci_ids=H100, count=2, relation="PIX"),
                           acs=Acs(peer_redirect="off"))}
-VGA = ("06:00.0 VGA compatible controller [0300]: ASPEED Technology, Inc. ASPEED Graphics Family [1a03:2000] (rev 52) "
+VGA = ("00:06.0 VGA compatible controller [0300]: ASPEED Technology, Inc. ASPEED Graphics Family [1a03:2000] (rev 52) "
        "(prog-if 00 [VGA controller])\n\tCapabilities: [40] Power Management version 3\n{driver}\n")
 
 
@@ -81,11 +81,11 @@ def test_a_device_beside_the_accelerators_changes_the_count_at_most(layout: str,
 
 
 @pytest.mark.parametrize(("header", "driver_line", "unknown"), [
-    ("06:00.0 VGA compatible controller: ASPEED Technology, Inc. ASPEED Graphics Family (rev 52)", "", False),
-    ("06:00.0 VGA compatible controller [0300]: Device", "\tKernel driver in use: ast\n", False),
-    ("06:00.0 VGA compatible controller [0300]: Device", "", True),
-    ("06:00.0 3D controller [0302]: NVIDIA Corporation Device", "", True),
-    ("06:00.0 Ethernet controller [0200]: Device", "", False), ("06:00.0", "", True)])
+    ("00:06.0 VGA compatible controller: ASPEED Technology, Inc. ASPEED Graphics Family (rev 52)", "", False),
+    ("00:06.0 VGA compatible controller [0300]: Device", "\tKernel driver in use: ast\n", False),
+    ("00:06.0 VGA compatible controller [0300]: Device", "", True),
+    ("00:06.0 3D controller [0302]: NVIDIA Corporation Device", "", True),
+    ("00:06.0 Ethernet controller [0200]: Device", "", False), ("00:06.0", "", True)])
 def test_what_is_known_of_it_rules_it_out(header: str, driver_line: str, unknown: bool, tmp_path: Path) -> None:
     whole = box("acs-iommu") + VGA.format(driver="")
     text = whole.replace(VGA.format(driver="").splitlines()[0], header)
@@ -95,7 +95,7 @@ def test_what_is_known_of_it_rules_it_out(header: str, driver_line: str, unknown
         other.id for other in before if other.outcome == "unknown"}]
     assert [each.id for each in new] == (["accelerator-count"] if unknown else [])
     if unknown:
-        assert "whether 0000:06:00.0 is an accelerator is not known" in new[0].message
+        assert "whether 0000:00:06.0 is an accelerator is not known" in new[0].message
     assert len(after) == len(before)
 
 
