@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from ..errors import UsageError
+from ..formats.bounds import MOST_PCI
 from ..formats.lspci import LspciDevice, parse_lspci
 from ..formats.smi import Smi, parse_smi
 from ..formats.topo_matrix import Matrix, parse_matrix
@@ -113,6 +115,9 @@ def synthesise(texts: Texts) -> str | None:
         problem = merge(devices, parse_lspci(text))
         if problem:
             return problem
+        if len(devices) > MOST_PCI:
+            raise UsageError(f"lspci lists {len(devices)} devices; tunecheck takes at most {MOST_PCI}. If this is one "
+                             "machine, report it with the file")
     if any(table.pairs != texts.tables[0].pairs for table in texts.tables):
         return "two tables of nvidia-smi topo -m that differ"
     problem = apart(texts.cmdlines, texts.runs.get(_DMESG, ""))

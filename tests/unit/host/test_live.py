@@ -110,24 +110,27 @@ def test_close_leaves_no_process(tmp_path: Path) -> None:
     assert _children() - before == set()
 
 
-def test_an_abandoned_reader_keeps_nobodys_pipe_open(tmp_path: Path) -> None:
-    """The parent is killed while its reader hangs: whoever reads the parent's output must see the end at once."""
+def test_a_reader_that_hangs_keeps_nobodys_pipe_open(tmp_path: Path) -> None:
+    """One that is stuck in the kernel outlives its parent: whoever reads the parent's output must see the end then."""
     os.mkfifo(tmp_path / "fifo")
-    code = ("import os, signal\nfrom tunecheck.host.live import LiveHost\n"
-            "host = LiveHost(read_deadline=3)\nhost.list('/')\nprint(host._reader.pid, flush=True)\n"
-            "signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGKILL))\nsignal.alarm(1)\n"
-            f"host.read_bytes({str(tmp_path / 'fifo')!r})\n")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20,
-                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False)
-    assert done.returncode == -signal.SIGKILL
-    reader = int(done.stdout)
-    assert _alive(reader), "run() only returned because the reader had ended: it held our pipe"
-    # Its own alarm ends the orphan: deadline + 1 s.
-    for _ in range(200):
+    code = ("from tunecheck.host.live import LiveHost\nhost = LiveHost(read_deadline=20)\nhost.list('/')\n"
+            f"print(host._reader.pid, flush=True)\nhost.read_bytes({str(tmp_path / 'fifo')!r})\n")
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
+                              env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    try:
+        assert parent.stdout is not None
+        reader = int(parent.stdout.readline())
+        held = {str(path.readlink()) for path in Path(f"/proc/{reader}/fd").iterdir()}
+        assert {link.partition(":")[0] for link in held} <= {"/dev/null", "socket", str(tmp_path / "fifo")}, held
+        assert sum(link.startswith("socket:") for link in held) == 1
+    finally:
+        parent.kill()
+        parent.communicate(timeout=20)
+    for _ in range(200):        # an ordinary one ends with its parent
         if not _alive(reader):
             return
         time.sleep(0.05)
-    pytest.fail("the orphaned reader still runs")
+    pytest.fail("the reader outlived its parent")
 
 
 def test_run_returns_output_and_code(live: LiveHost) -> None:

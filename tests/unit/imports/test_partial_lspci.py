@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.imports import own_dump
-from tests.unit.imports.samples import FIXTURES, lab
+from tests.unit.imports.samples import FIXTURES, box, lab
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.formats.aer_status import read_status
@@ -136,6 +136,42 @@ def test_the_lines_of_a_device_whose_header_is_gone_are_not_the_device_s_before(
 def test_a_device_that_must_be_there_is_missed(lost: str, check: str, tmp_path: Path) -> None:
     text = "\n\n".join(block for block in OWN.split("\n\n") if not block.startswith(lost))
     assert outcomes(judged(tmp_path, text), check) == {"unknown"}
+
+
+def without(text: str, *devices: str) -> str:
+    return "\n\n".join(block for block in text.split("\n\n") if not block.startswith(devices))
+
+
+@pytest.mark.parametrize(("machine", "lost"), [
+    ("switch1", ("02:00.0", "03:00.0")),                # a port of the switch, with what is below it
+    ("switch1", ("02:01.0", "02:00.0", "03:00.0")),     # the ports of a device that is listed
+    ("switch1", ("00:04.0", "01:00.0", "03:00.0")),     # QEMU's ports with nothing above them
+    ("phb", ("00:04.0", "01:00.0")),                    # a port before others of the same root bus
+])
+def test_a_port_that_must_be_there_is_missed(machine: str, lost: tuple[str, ...], tmp_path: Path) -> None:
+    """GPU0 is driven by nouveau, and gone with the ports above it: that no other one is says little."""
+    text = box(machine)
+    text = text.replace("Kernel driver in use: nvidia", "Kernel driver in use: nouveau", 1)
+    assert "fail" in outcomes(judged(tmp_path / "whole", text), "nouveau-loaded")
+    found = judged(tmp_path / "left", without(text, *lost))
+    assert outcomes(found, "nouveau-loaded") == outcomes(found, "accelerator-count") == {"unknown"}
+    assert outcomes(found, "nvml-answers") == {"unknown"}
+
+
+def test_a_group_that_is_not_shown_is_not_the_absence_of_an_iommu(tmp_path: Path) -> None:
+    text = re.sub(r"(?m)^(\S+ .*\n)", r"\1\tIOMMU group: 3\n", OWN)
+    found = judged(tmp_path, re.sub(r"(?m)^(.*\[10de:.*\n)\tIOMMU group: 3\n", r"\1", text, count=1))
+    assert outcomes(found, "iommu-mode") == {"unknown"}
+
+
+def test_rows_of_a_table_are_no_gpus_whose_driver_is_not_told(tmp_path: Path) -> None:
+    """nvidia-smi lists the GPUs of its driver: which these are, the count alone does not tell."""
+    table = ("\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\t X \tPIX\t0-7\t0\t\tN/A\n"
+             "GPU1\tPIX\t X \t0-7\t0\t\tN/A\n")
+    text = box("switch1")
+    assert outcomes(judged(tmp_path / "told", text, table), "topo-agreement") == {"pass"}
+    bare = "".join(line for line in text.splitlines(keepends=True) if "Kernel" not in line)
+    assert outcomes(judged(tmp_path / "not", bare, table), "topo-agreement") == {"unknown"}
 
 
 def test_a_list_of_latched_errors_says_how_many_more_there_are(tmp_path: Path) -> None:
