@@ -85,7 +85,7 @@ def main() -> None:
     trees = given.before.resolve(), given.after.resolve()
     for what, measure, rounds in (
             ("topo --from, runs per second", _topo, 3 * given.rounds),
-            ("audit --from, snapshots per second", lambda tree: _program(tree, _AUDIT, 60), given.rounds),
+            ("audit --from, snapshots per second", lambda tree: _program(tree, _AUDIT, 400), given.rounds),
             ("ingest, pushes per second", lambda tree: _program(tree, _INGEST, 40), given.rounds)):
         best = [0.0, 0.0]
         for _ in range(rounds):

@@ -14,7 +14,6 @@ from ..rules import Case, Finding, worst
 from ..rules.from_log import only_cut
 from .fold import Fold, folded, worst_first
 from .paths import path_lines
-from .posted import posted_lines
 from .tree import matrix_lines, tree_lines
 
 __all__ = ["Style", "plain", "render", "safe", "style_for", "wrap", "wrapped"]
@@ -73,7 +72,7 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
     if case.measured is not None:
         lines += _measured(case, style.width)
     if verb in ("topo", "preflight"):
-        told = posted_lines(case.snapshot, style.width)
+        told = _posted(case, style.width)
         if case.snapshot.topology.accelerators.known or not case.snapshot.posted.anything:
             lines += [*tree_lines(case.snapshot.topology, style.unicode), ""]
         matrix = matrix_lines(case.snapshot.topology, style.width)
@@ -247,3 +246,9 @@ def safe(text: str) -> str:
     return _UNPRINTABLE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 
+def _posted(case: Case, width: int) -> list[str]:
+    if not case.snapshot.posted.anything:
+        return []
+    from .posted import posted_lines  # start-up time
+
+    return posted_lines(case.snapshot, width)

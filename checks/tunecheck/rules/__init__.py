@@ -191,7 +191,9 @@ def judge(case: Case, verb: str) -> list[Finding]:
     """Every finding of a verb ("topo", "host", "preflight", ...), in the order of RULES."""
     both = verb == "trial" or (verb == "preflight" and case.measured is not None)
     verbs = {verb, *(_MEASURED if both else ())}
-    chosen = [rule for rule in RULES if verbs & set(rule.verbs) and (rule.in_trial or not case.trial)]
+    posts = case.snapshot.posted.anything       # where there are none, the checks of them are not even imported
+    chosen = [rule for rule in RULES if verbs & set(rule.verbs) and (rule.in_trial or not case.trial)
+              and (posts or not rule.of_posts)]
     return [_for_guest(case, finding) for rule in chosen for finding in limited(case, rule.judge(case))]
 
 

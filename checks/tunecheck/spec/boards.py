@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ class Board:
     bus_8_gb_s: int | None = None
 
 
+@lru_cache(256)       # every pair of GPUs asks, and every box of an audit; ids are foreign input, so not all are kept
 def board(ids: str) -> Board | None:
     """The board of a PCI id ("10de:2bb1"); None where this package knows nothing about it."""
     data = _data().get(ids)
