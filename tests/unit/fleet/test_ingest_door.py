@@ -61,7 +61,7 @@ def test_strangers_wait_and_hosts_are_answered(tmp_path: Path) -> None:
             halves.append(line)
         begun = time.monotonic()
         assert found.post(snapshot(50), mine).status_code == 200
-        assert halves[-1].recv(10) == b"" and time.monotonic() - begun < 8      # also the second head has a deadline
+        assert halves[-1].recv(10) == b"" and time.monotonic() - begun < 20      # also the second head has a deadline
         for line in (*held, *halves):
             line.close()
         # No file is left: the limit is below what is open.

@@ -42,7 +42,7 @@ def test_a_read_is_bounded(tmp_path: Path, make: Callable[[Path], object], says:
     else:
         with pytest.raises(OSError, match=says):
             safe_files.read(str(path), 4096)
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 10
 
 
 def test_a_read_beneath_a_folder_leaves_it_by_no_way(tmp_path: Path) -> None:
