@@ -10,6 +10,7 @@ from .errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .facts.measured_pass import MeasuredPass
     from .facts.snapshot import Snapshot
     from .gate.measure import Done
     from .host import Host
@@ -119,7 +120,7 @@ def _measured(door: Host, snapshot: Snapshot, spec: Spec, kind: str, soak: float
 
     def admitted() -> None:
         if path is not None:
-            measured.forget(path)
+            measured.void(path, _former(path))
 
     return measure(door, snapshot, spec, kind, soak, evidence, shown, admitted)
 
@@ -128,8 +129,17 @@ def _keep(door: Host, snapshot: Snapshot, frozen: Frozen | None, done: Done, pat
     """The note about the measured pass that was left."""
     from .gate.measure import keep
 
-    former = snapshot.host.measured_pass.value if snapshot.host else None
-    found = keep(door, snapshot, frozen, done, path, former)
+    found = keep(door, snapshot, frozen, done, path, _former(path))
     where = "inside the image" if found.place == "image" else "on the host"
     which = "measured pass" if found.exit_code == 0 else "measured, and not passed"
     return f"{which}: {path} ({found.kind}, {where}, {found.seconds:.1f} s)"
+
+
+def _former(path: str) -> MeasuredPass | None:
+    """The measured pass of before, if it is one of this box."""
+    from .gate import measured
+
+    try:
+        return measured.read(path)
+    except UsageError:
+        return None

@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,12 @@ from ..facts.typed_file import read_typed, typed_text
 from ..report.output import removed, write_file
 from . import passed
 
-__all__ = ["EVIDENCE", "PATH", "best", "forget", "make_evidence", "path_beside", "read", "steady", "write"]
+__all__ = ["EVIDENCE", "PATH", "best", "make_evidence", "path_beside", "read", "steady", "void", "write"]
 
 #: Where a trial that hung leaves its bundle.
 EVIDENCE = "/var/lib/tunecheck/evidence"
 _KEY = "measured.key"
+_BEGUN = "a measurement was begun after it and did not end"
 _KEY_BYTES = 32
 #: An audit tells of a figure that moved by more than this: pairs of one box repeat within 3 % on PCIe.
 _STEADY = 0.05
@@ -69,8 +71,13 @@ def read(path: str, again: str = passed.again(passed.PATH)) -> MeasuredPass:
     return measured
 
 
-def forget(path: str) -> None:
-    """An older measurement does not outlive the start of a new one, however that ends."""
+def void(path: str, former: MeasuredPass | None) -> None:
+    """An older measurement does not outlive the start of a new one, however that ends. What its GPUs once reached does:
+    otherwise a start that is cut short would let a slow one after it pass."""
+    if former is not None:
+        write(path, replace(former, exit_code=3, reasons=(_BEGUN,)))
+        removed.append(path)
+        return
     try:
         Path(path).unlink(missing_ok=True)
         removed.append(path)
@@ -120,6 +127,7 @@ def steady(now: Mapping[str, float], former: Mapping[str, float]) -> dict[str, f
 
 
 def best(now: Mapping[str, float], former: Mapping[str, float]) -> dict[str, float]:
-    """The best of each sort so far: what later measurements of the same GPUs are held against."""
-    return {name: max(value, former.get(name, value)) if name.endswith("gb_s") else min(value, former.get(name, value))
-            for name, value in now.items()}
+    """The best of each sort so far, also of those that were not measured now: what later measurements of the same GPUs
+    are held against."""
+    return {**former, **{name: (max if name.endswith("gb_s") else min)(value, former.get(name, value))
+                         for name, value in now.items()}}

@@ -167,8 +167,8 @@ class Container:
         if self.process.poll() is None:
             self.process.kill()
             self._wait(_END_SECONDS)
-        if self.process.poll() != 0:
-            self._ask(_REMOVE_SECONDS, "rm", "--force", self.name)
+        # Whatever its client says: podman 5.4 ends with 0 and leaves it where SIGTERM came while the container ended.
+        self._ask(_REMOVE_SECONDS, "rm", "--force", self.name)
         if self.process.poll() is None:
             self.process.returncode = -9        # nobody must wait for it again
         self._stderr.close()

@@ -104,10 +104,26 @@ def test_it_survives_its_file(tmp_path: Path) -> None:
     first = (tmp_path / "measured.key").read_bytes()
     measured.write(path, FOUND)
     assert (tmp_path / "measured.key").read_bytes() == first
-    measured.forget(path)
-    measured.forget(path)
+    measured.void(path, None)
+    measured.void(path, None)
     with pytest.raises(UsageError, match="no measured pass"):
         measured.read(path)
+
+
+def test_what_the_gpus_once_reached_outlives_a_measurement_that_was_cut_short(tmp_path: Path) -> None:
+    """Stopped, killed or without power in its midst: the next one is held against the same figures."""
+    path = str(tmp_path / "measured.json")
+    measured.write(path, dataclasses.replace(FOUND, best={"p2p_one_way_gb_s": 50.0}))
+    for _ in range(2):
+        measured.void(path, measured.read(path))
+    (reason,) = reasons(measured.read(path))
+    assert "a measurement was begun after it and did not end" in reason
+    assert measured.read(path).best == {"p2p_one_way_gb_s": 50.0}
+
+
+def test_the_best_is_kept_of_what_was_not_measured_now() -> None:
+    assert measured.best({"one_gb_s": 9.0, "load_ns": 700.0}, {"one_gb_s": 10.0, "load_ns": 800.0, "two_gb_s": 5.0}) == {
+        "one_gb_s": 10.0, "load_ns": 700.0, "two_gb_s": 5.0}
 
 
 def test_an_edited_one_is_refused(tmp_path: Path) -> None:

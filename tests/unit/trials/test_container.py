@@ -109,6 +109,28 @@ def test_no_container_outlives_its_parent(engine: Box, how: signal.Signals) -> N
     assert none_left(engine)
 
 
+def test_systemd_ends_everything_of_a_unit_at_once(engine: Box) -> None:
+    """`systemctl stop` sends SIGTERM to the runtime's client and to its monitor, too."""
+    running = engine.start("allreduce", soak=60)
+    assert eventually(lambda: first(engine))
+    time.sleep(1.0)
+    token = Path(f"/proc/{first(engine)[0]}/comm").read_text().strip()
+    unit = [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cmdline")
+            if (words := _words(path)) and words[0].rpartition("/")[2] in ("podman", "conmon") and any(
+                token[3:] in word for word in words)]
+    assert len(unit) >= 2
+    for pid in (*unit, running.pid):
+        os.kill(pid, signal.SIGTERM)
+    running.communicate(timeout=60)
+    assert none_left(engine)
+
+
+def _words(path: Path) -> list[str]:
+    with contextlib.suppress(OSError):
+        return path.read_bytes().decode(errors="replace").split("\0")
+    return []
+
+
 def test_an_image_without_python(engine: Box) -> None:
     found = engine.trial("p2p", image=engine.bare)
     assert "has no python3" in found["error"] and found["code"] == 3
