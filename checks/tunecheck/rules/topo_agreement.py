@@ -45,17 +45,25 @@ def judge(case: Case) -> Iterator[Finding]:
     compared = [words for _, words in told if len(words) > 1 and (_TREE in words or len(set(words.values())) > 1)]
     witnesses = [name for key, name in _NAMES.items() if any(key in words for words in compared)]
     silent = len(told) - len(compared)
+    named = {who for words in compared for who in words}
     yield _finding(apart, len(compared), silent, witnesses, (text.source, nvml.source, "/sys/bus/pci/devices"),
-                   _guess(case) if _TABLE in {who for words in compared for who in words} else "")
+                   _dark(told) or (_guess(case) if _TABLE in named else ""))
+
+
+def _dark(told: list[tuple[str, dict[str, str]]]) -> str:
+    """Why others of the pairs may disagree: the tree does not show where they meet, and the driver says it."""
+    dark = [label for label, words in told if words and _TREE not in words]
+    return f"of {len(dark)} others, {dark[0]} first, the tree does not show where they meet" if dark else ""
 
 
 def _guess(case: Case) -> str:
-    """Why the rows of the table may be other GPUs: its rows are those of NVIDIA's driver, and of one GPU it is not told
+    """Whether the rows of the table may be other GPUs: they are those of NVIDIA's driver, and of one GPU it is not told
     whether that has it."""
     listed = {gpu.bdf for gpu in case.snapshot.nvml.value.gpus} if case.snapshot.nvml.value else set()
     dark = [gpu for gpu in case.snapshot.topology.devices if gpu.bdf not in listed and not gpu.driver.known
             and (gpu.driver.silent or not gpu.driver.missing)]
-    return f"the driver of {dark[0].bdf} is not known: {dark[0].driver.why()}" if dark else ""
+    return ("which of these GPUs the rows of the table are is not known: the driver of "
+            f"{dark[0].bdf} is not known: {dark[0].driver.why()}") if dark else ""
 
 
 def _refused(reason: str | None) -> bool:
@@ -74,7 +82,7 @@ def _told(case: Case, pair: Pair) -> dict[str, str]:
 
 
 def _finding(apart: list[tuple[str, dict[str, str]]], compared: int, silent: int, witnesses: list[str],
-             evidence: tuple[str, ...], guess: str) -> Finding:
+             evidence: tuple[str, ...], doubt: str) -> Finding:
     expected = "the same relation in all of them"
     rest = f"; {silent} not comparable (NVLink, or hidden from the tree)" if silent else ""
     who = " and ".join((", ".join(witnesses[:-1]), witnesses[-1])) if len(witnesses) > 1 else "".join(witnesses)
@@ -84,9 +92,9 @@ def _finding(apart: list[tuple[str, dict[str, str]]], compared: int, silent: int
         shown = ", ".join(lines[:4]) + (f", and {len(lines) - 4} more" if len(lines) > 4 else "")
         return Finding(_ID, "pairs", "fail", "effective", f"{who} disagree about {len(lines)} of {compared} pairs: "
                        f"{shown}{rest}", "; ".join(lines), expected, evidence, _LOOK)
-    if compared and guess:
-        return Finding(_ID, "pairs", "unknown", "effective", f"{who} agree about {compared} of {compared} pairs{rest}, "
-                       f"if the table's rows are these GPUs: {guess}", "the same", expected, evidence)
+    if compared and doubt:
+        return Finding(_ID, "pairs", "unknown", "effective", f"{who} agree about {compared} of {compared} pairs{rest}; "
+                       f"{doubt}", "the same", expected, evidence)
     if compared:
         return Finding(_ID, "pairs", "pass", "effective", f"{who} agree about {compared} of {compared} pairs{rest}",
                        "the same", expected, evidence)

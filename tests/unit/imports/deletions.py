@@ -247,7 +247,8 @@ def _run(text: str, chance: random.Random) -> tuple[str, str]:
     begin = chance.randrange(max(1, len(lines)))
     end = min(len(lines), begin + chance.choice([2, 3, 5, 20, 60]))
     # The front of one device and the back of the next, with nothing twice, are a device: nobody sees where they join.
-    end = next((at for at in range(begin + 1, end) if _DEVICE.match(lines[at])), end)
+    # So are those of two GPUs in nvidia-smi -q.
+    end = next((at for at in range(begin + 1, end) if _DEVICE.match(lines[at]) or _SMI_GPU.match(lines[at])), end)
     return f"lines {begin + 1} to {end}", "".join(lines[:begin] + lines[end:])
 
 

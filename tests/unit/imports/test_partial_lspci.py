@@ -174,6 +174,18 @@ def test_rows_of_a_table_are_no_gpus_whose_driver_is_not_told(tmp_path: Path) ->
     assert outcomes(judged(tmp_path / "not", bare, table), "topo-agreement") == {"unknown"}
 
 
+def test_pairs_that_the_tree_no_longer_shows_may_be_those_that_disagree(tmp_path: Path) -> None:
+    rows = [["X", "PHB", "SYS", "SYS"], ["PHB", "X", "SYS", "SYS"], ["SYS", "SYS", "X", "PHB"],
+            ["SYS", "SYS", "PHB", "X"]]
+    table = "".join(f"\tGPU{number}" for number in range(4)) + "\tCPU Affinity\tNUMA Affinity\n" + "".join(
+        f"GPU{number}\t" + "\t".join(f" {word} " if word == "X" else word for word in row) + "\t0-7\t0\n"
+        for number, row in enumerate(rows))
+    whole = judged(tmp_path / "whole", box("numa2"), table)["topo-agreement"]
+    bare = "".join(line for line in box("numa2").splitlines(keepends=True) if "NUMA node" not in line)
+    assert [each.outcome for each in whole] == ["pass"], whole
+    assert "pass" not in outcomes(judged(tmp_path / "bare", bare, table), "topo-agreement")
+
+
 def test_a_list_of_latched_errors_says_how_many_more_there_are(tmp_path: Path) -> None:
     found = judged(tmp_path, OWN.replace("TLP- FCP- CmpltTO-", "TLP+ FCP+ CmpltTO-"))["link-errors"][0]
     count = found.observed.count(", ") + 1
