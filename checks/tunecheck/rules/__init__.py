@@ -58,7 +58,6 @@ _MEASURED = (*_ALONE, *_TRIALS)
 #: In the order of a report: what is there, how it hangs together, what is set, what it does.
 RULES = (
     Rule("spec-present", "there is a desired state to judge against", _later("spec-present"), _ALL),
-    Rule("measured-pass", "the GPUs are measured before a container starts", measured_pass.judge, _ALL),
     Rule("accelerator-count", "as many accelerators as declared, each answering", accelerator_count.judge, _EVERY,
          in_trial=True),
     Rule("topo-relation", "every pair of accelerators is as close as declared", topo_relation.judge, _TOPO),
@@ -184,6 +183,8 @@ RULES = (
     Rule("allreduce-bus", "large all-reduces reach what such boards are known for", _later("allreduce-bus"), _REDUCE),
     Rule("allreduce-soak", "minutes of mixed all-reduces without stop or wrong sum", _later("allreduce-soak"), _REDUCE),
     Rule("allreduce-nccl", "an NCCL without known crashes, that uses P2P", _later("allreduce-nccl"), _REDUCE),
+    # Behind what a trial found by itself, which says more than that a figure was better once.
+    Rule("measured-pass", "the GPUs are measured before a container starts", measured_pass.judge, _ALL),
 )
 
 
