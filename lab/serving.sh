@@ -7,8 +7,8 @@ shift
 apt-get -o Acquire::Retries=3 update
 apt-get install -y -o APT::Install-Recommends=false "$@"
 # The stand-in GPUs, compiled for this kernel in a copy of the tree that is thrown away, and the compiler with it.
-mkdir /tmp/upper /tmp/work /tmp/tree
-mount -t overlay overlay -o lowerdir=/,upperdir=/tmp/upper,workdir=/tmp/work /tmp/tree
+mkdir /tmp/upper /tmp/scratch /tmp/tree
+mount -t overlay overlay -o lowerdir=/,upperdir=/tmp/upper,workdir=/tmp/scratch /tmp/tree
 for name in proc dev; do mount --rbind "/$name" "/tmp/tree/$name"; done
 cat /etc/resolv.conf >/tmp/tree/etc/resolv.conf
 cp -r /mnt/gpus /tmp/tree/root/gpus

@@ -271,6 +271,6 @@ def _left_behind() -> str:
     written, gone = (output.written, output.removed) if output else ((), ())
     parts = [f"already written: {', '.join(written)}"] if written else []
     if gone:
-        parts.append(f"the older pass was removed ({', '.join(gone)}): the gate stays closed until tunecheck preflight "
-                     "--pass has passed")
+        parts.append(f"the older pass holds no more ({', '.join(gone)}): the gate stays closed until tunecheck "
+                     "preflight --pass has passed")
     return "; ".join(parts) or "nothing was changed"

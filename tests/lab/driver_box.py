@@ -38,7 +38,7 @@ _ENTER = """#!/bin/sh
 # Standard input passes through: Ansible pipes its modules to the tree's Python.
 exec unshare --mount --propagation private --pid --fork --kill-child sh -c '
 set -e
-mount -t overlay overlay -o "lowerdir={tree},upperdir={box}/upper,workdir={box}/work" "{box}/root"
+mount -t overlay overlay -o "lowerdir={tree},upperdir={box}/upper,workdir={box}/scratch" "{box}/root"
 mount -t proc proc "{box}/root/proc"
 mount --rbind /dev "{box}/root/dev"
 mount -t tmpfs -o mode=755 run "{box}/root/run"
@@ -67,7 +67,7 @@ class DriverBox:
     def __init__(self, tree: Path, folder: Path, repository: Repository, kernel: str = "") -> None:
         """``kernel``: the one that runs there, default the tree's own."""
         self.folder, self.repository = folder, repository
-        for name in ("upper/etc", "upper/usr/lib", "upper/usr/sbin", "work", "root"):
+        for name in ("upper/etc", "upper/usr/lib", "upper/usr/sbin", "scratch", "root"):
             (folder / name).mkdir(parents=True)
         self.upper = folder / "upper"
         self.kernel = kernel or next((tree / "lib/modules").iterdir()).name

@@ -160,7 +160,7 @@ def test_the_guard_sees_how_a_running_container_got_its_gpu(served: tuple[Box, s
 def test_the_cdi_specification_follows_the_driver(box: Box) -> None:
     """With the lab's stand-in for nvidia-ctk, put over /usr/bin; systemd does not run in here."""
     standin = (ROOT / "lab/standins/nvidia-ctk").read_text().replace("/usr/lib/x86_64-linux-gnu", "/srv/lib")
-    for name in ("bin", "work", "lib"):
+    for name in ("bin", "scratch", "lib"):
         (box.folder / "_srv" / name).mkdir()
     program = box.path("/srv/bin/nvidia-ctk")
     program.write_text(standin)
@@ -171,7 +171,7 @@ def test_the_cdi_specification_follows_the_driver(box: Box) -> None:
             old.unlink()
         box.path(f"/srv/lib/libcuda.so.{installed}").touch()
         banner = f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {loaded}  Release Build"
-        box.more = ("mount -t overlay -o lowerdir=/usr/bin,upperdir=/srv/bin,workdir=/srv/work overlay /usr/bin\n"
+        box.more = ("mount -t overlay -o lowerdir=/usr/bin,upperdir=/srv/bin,workdir=/srv/scratch overlay /usr/bin\n"
                     "mount -t tmpfs proc /proc/driver; mkdir /proc/driver/nvidia\n"
                     "mount -t tmpfs run /run\n"      # no systemd in there
                     + (f"echo '{banner}' > /proc/driver/nvidia/version\n" if loaded else ""))

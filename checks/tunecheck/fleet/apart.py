@@ -42,18 +42,9 @@ class Judge:
 
     def seen(self, answer: Answer) -> Seen:
         """As seen(); garbled with the limit where it is exceeded. Never raises for what is in the answer."""
-        self.begin(answer)
-        return self.result(answer)
-
-    def begin(self, answer: Answer) -> None:
-        """The answer is judged from now on, beside this process; ``result`` has to be called next."""
         head = json.dumps([answer.host, answer.group, answer.status, answer.reason]).encode()
-        self._child.begin(_LENGTH.pack(len(head)) + head + answer.content)
-
-    def result(self, answer: Answer) -> Seen:
-        """As of ``seen``, for the answer of ``begin``."""
         try:
-            found = self._child.result()
+            found = self._child.ask(_LENGTH.pack(len(head)) + head + answer.content)
         except (ExceededError, DefectError) as error:
             return Seen(answer.host, answer.group, "garbled", f"refused: {error}")
         plain, document = _parted(found)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
-from .model import Answer, AuditHead, Seen
+from .model import Answer, AuditHead
 from .store.plain import plain
 
 if TYPE_CHECKING:
@@ -129,33 +129,15 @@ def audit(store: Store, source: Source, specs: Callable[[Mapping[str, Mapping[st
     with Judge(spec_of, key) as judge:
         newest = without_older(store, lambda answer: judge.seen(answer).key) if source.folder is not None else None
 
-        def put(found: Seen) -> None:
-            store.put(done.audit.id, found)
-            done.new += 1
-
-        # Files are there at once: one is stored while the next one is judged. What a box sends is stored at once.
-        under_way: list[Answer] = []
-
-        def judged() -> list[Seen]:
-            return [judge.result(under_way.pop())] if under_way else []
-
         def keep(answer: Answer) -> None:
-            if newest is None:
-                put(judge.seen(answer))
-                return
-            before = judged()
-            answer = newest(answer)
-            judge.begin(answer)
-            under_way.append(answer)
-            for found in before:
-                put(found)
+            answer = newest(answer) if newest is not None else answer
+            store.put(done.audit.id, judge.seen(answer))
+            done.new += 1
 
         try:
             done.whole = not wanted or source.collect(wanted, keep, asked)
         except KeyboardInterrupt:
             done.whole = False
-        for found in judged():
-            put(found)
     if done.whole:
         store.finish(head.id)
     return done

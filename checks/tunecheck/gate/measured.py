@@ -29,8 +29,8 @@ __all__ = ["EVIDENCE", "PATH", "best", "make_evidence", "path_beside", "read", "
 #: Where a trial that hung leaves its bundle.
 EVIDENCE = "/var/lib/tunecheck/evidence"
 _KEY = "measured.key"
-_BEGUN = "a measurement was begun after it and did not end"
 _KEY_BYTES = 32
+_BEGUN = "a measurement was begun after it and did not end"
 #: An audit tells of a figure that moved by more than this: pairs of one box repeat within 3 % on PCIe.
 _STEADY = 0.05
 

@@ -58,52 +58,26 @@ class Confined:
                  foreground: bool = False) -> None:
         """``foreground``: the child keeps standard output and error, whose width and colours a report goes by."""
         self._answer, self.bounds, self._foreground = answer, bounds or Bounds(), foreground
-        self._lock = threading.RLock()      # also to close it between a request and its result
+        self._lock = threading.Lock()
         self._worker: tuple[Child, socket.socket] | None = None
         self._ended = False
-        self._failed: Exception | None = None
-        self._until = 0.0
 
     def ask(self, request: bytes = b"") -> bytes:
         """ExceededError, DefectError; ExceededError also after ``abandon``."""
-        self.begin(request)
-        return self.result()
-
-    def begin(self, request: bytes) -> None:
-        """Hand over a request, and go on beside it; ``result`` has to be called next, also for what is raised."""
-        self._lock.acquire()
-        try:
-            self._failed = None
+        with self._lock:
             if self._ended:
-                self._failed = ExceededError("this process is ending")
-                return
+                raise ExceededError("this process is ending")
             child, connection = self._worker or self._start()
-            self._until = time.monotonic() + self.bounds.wall
+            until = time.monotonic() + self.bounds.wall
             try:
-                _send(connection, _HEADER.pack(b"?", len(request)) + request, self._until)
-            except TimeoutError:
-                self._failed = self._late()
-            except (OSError, EOFError):
-                self._failed = self._fate(child)
-        except BaseException:
-            self._end()
-            self._lock.release()
-            raise
-
-    def result(self) -> bytes:
-        """As of ``ask``, for the request of ``begin``."""
-        try:
-            if self._failed is not None:
-                raise self._failed
-            assert self._worker is not None
-            child, connection = self._worker
-            try:
-                verdict, length = _HEADER.unpack(_receive(connection, _HEADER.size, self._until))
+                _send(connection, _HEADER.pack(b"?", len(request)) + request, until)
+                verdict, length = _HEADER.unpack(_receive(connection, _HEADER.size, until))
                 if length > self.bounds.answer:
                     raise ExceededError(f"its answer is larger than {self.bounds.answer >> 20} MiB")
-                found = _receive(connection, length, self._until)
+                found = _receive(connection, length, until)
             except TimeoutError:
-                raise self._late() from None
+                self._end()
+                raise ExceededError(f"it takes longer than {self.bounds.wall:g} s") from None
             except (OSError, EOFError):
                 raise self._fate(child) from None
             except BaseException:
@@ -115,12 +89,6 @@ class Confined:
             if verdict == b"m":
                 raise ExceededError(self._memory())
             raise DefectError(found.decode("utf-8", "replace"))
-        finally:
-            self._lock.release()
-
-    def _late(self) -> ExceededError:
-        self._end()
-        return ExceededError(f"it takes longer than {self.bounds.wall:g} s")
 
     def abandon(self) -> None:
         """For another thread: ends the request that is under way, and every later one."""
@@ -206,8 +174,8 @@ def _receive(connection: socket.socket, length: int, until: float) -> bytes:
 def _wait(connection: socket.socket, event: int, until: float) -> None:
     poller = select.poll()
     poller.register(connection, event)
-    # What is there already is taken, however late this process comes to it.
-    if not poller.poll(max(0.0, until - time.monotonic()) * 1000):
+    left = until - time.monotonic()
+    if left <= 0 or not poller.poll(left * 1000):
         raise TimeoutError
 
 
