@@ -8,9 +8,9 @@ Linux the entry itself is the configuration.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from ..formats import bls, grub
+from ..formats.at_first_use import dataclass, regex
 from ..formats.bounds import release_of
 from ..formats.cmdline import tokenize
 from ..host import Host, Unreadable
@@ -22,8 +22,8 @@ _DROPINS = "/etc/default/grub.d"
 _ENTRIES = ("/boot/loader/entries", "/efi/loader/entries", "/boot/efi/loader/entries")
 _KERNEL_CMDLINE = "/etc/kernel/cmdline"
 _LOADER_INFO = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
-_ASSIGNS = re.compile(r"^[ \t]*GRUB_CMDLINE_LINUX_DEFAULT=(.*)$", re.MULTILINE)
-_KEEPS = re.compile(r"\$\{?GRUB_CMDLINE_LINUX_DEFAULT\b")
+_ASSIGNS = regex(r"^[ \t]*GRUB_CMDLINE_LINUX_DEFAULT=(.*)$", re.MULTILINE)
+_KEEPS = regex(r"\$\{?GRUB_CMDLINE_LINUX_DEFAULT\b")
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from ..formats.at_first_use import dataclass
 from ..formats.cpulist import parse
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known, parsed, text

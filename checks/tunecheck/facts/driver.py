@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from ..formats.at_first_use import dataclass, regex
 from ..host import Host
 from .fact import Fact, parsed, text
 
 __all__ = ["Driver", "driver"]
 
-_BANNER = re.compile(r"^NVRM version:[ \t]*(.*?)[ \t]+(\d+\.\d+(?:\.\d+)?)\b", re.MULTILINE)
+_BANNER = regex(r"^NVRM version:[ \t]*(.*?)[ \t]+(\d+\.\d+(?:\.\d+)?)\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ Files only, and modinfo, which reads files: asking the driver itself can hang be
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from ..formats.at_first_use import dataclass
 from ..formats.modprobe import file_names
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known

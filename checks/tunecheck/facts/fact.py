@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ..formats.at_first_use import dataclass
 from ..host import Host, Unreadable
 from ..host.base import SILENT
 

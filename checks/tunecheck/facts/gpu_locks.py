@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
+from ..formats.at_first_use import dataclass
 from ..formats.pci import BDF
 from ..host import Host
 from .fact import Fact, absent, parsed, text

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..formats.at_first_use import dataclass
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known
 

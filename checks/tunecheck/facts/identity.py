@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from dataclasses import dataclass
 
+from ..formats.at_first_use import dataclass
 from ..host import Host, Unreadable
 from ..host.early import CPU
 from .fact import Fact, absent, known, parsed, text

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..formats.at_first_use import dataclass, regex
 from ..formats.bounds import host_name, release_of
 from ..formats.cmdline import tokenize
 from ..host import Host, Unreadable
@@ -23,10 +23,10 @@ _CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource
 _JOURNAL = ("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")
 # Texts of drivers/pci/pci.c, kernel/params.c, init/main.c, drivers/iommu/{amd/init,intel/iommu}.c. The quoting of
 # the first is a back-tick and an apostrophe, really.
-_PCI = re.compile(r"PCI: Unknown option `([^']*)'")
-_IOMMU = re.compile(r"(AMD-Vi|DMAR): Unknown option - '?([^'\n]+?)'?$", re.MULTILINE)
-_MALFORMED = re.compile(r"Malformed early option '([^']*)'")
-_UNKNOWN = re.compile(r'Unknown kernel command line parameters "(.*?)(?:", will be passed|$)', re.MULTILINE)
+_PCI = regex(r"PCI: Unknown option `([^']*)'")
+_IOMMU = regex(r"(AMD-Vi|DMAR): Unknown option - '?([^'\n]+?)'?$", re.MULTILINE)
+_MALFORMED = regex(r"Malformed early option '([^']*)'")
+_UNKNOWN = regex(r'Unknown kernel command line parameters "(.*?)(?:", will be passed|$)', re.MULTILINE)
 _KEYS = {"AMD-Vi": "amd_iommu", "DMAR": "intel_iommu"}
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..formats.at_first_use import dataclass
 from ..host import Host
 from ..spec.frozen import Accelerators
 from . import codec

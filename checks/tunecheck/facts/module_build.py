@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-
+from ..formats.at_first_use import dataclass, regex
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known
 
@@ -16,7 +14,7 @@ _MOK_NEW = "/sys/firmware/efi/efivars/MokNew-605dab50-e046-4300-abb6-3dd810dd8b2
 _KEYS = ("grep", "-F", "asymmetri", "/proc/keys")
 #: "asymmetri Canonical Ltd. Kernel Module Signing: 88f752e5...: X509.rsa e9f9...": crypto/asymmetric_keys/
 #: asymmetric_type.c; the name is "O: CN" where the two differ (x509_fabricate_name()).
-_KEY = re.compile(r"\basymmetri\s+(\S.{0,200}?): [0-9a-f]{8,}: ")
+_KEY = regex(r"\basymmetri\s+(\S.{0,200}?): [0-9a-f]{8,}: ")
 
 
 @dataclass(frozen=True)

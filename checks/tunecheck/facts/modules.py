@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ..formats.at_first_use import dataclass, regex
 from ..formats.modprobe import NVIDIA_PARAMS, normalise_module, nvidia_shows, parse_options
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known, parsed, text
@@ -15,7 +15,7 @@ __all__ = ["LOADED", "Module", "modules", "registry_dwords"]
 #: Highest priority first: a file hides one of the same name further down (modprobe.d(5)).
 _FOLDERS = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d",
             "/lib/modprobe.d")
-_DWORDS = re.compile(r"^RegistryDwords(?:PerDevice)?:(.*)$", re.MULTILINE)
+_DWORDS = regex(r"^RegistryDwords(?:PerDevice)?:(.*)$", re.MULTILINE)
 #: The place of `registry_dwords` that counts now.
 LOADED = "the loaded driver"
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..formats.at_first_use import dataclass
 from ..formats.pci import BDF, bdf_key
 from ..host import Host, Unreadable
 from . import pci

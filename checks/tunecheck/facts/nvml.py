@@ -6,9 +6,10 @@ formats/nvml_keys.py. A value that NVML refused has the name of its error instea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..formats.at_first_use import dataclass
 from ..formats.bounds import MOST_GPUS, few
 from ..formats.pci import BDF
 from ..host import Host, Unreadable

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from ..formats import packages as formats
+from ..formats.at_first_use import dataclass
 from ..formats.bounds import MOST_GLOBS, few
 from ..formats.packages import Package
 from ..host import Host, Unreadable

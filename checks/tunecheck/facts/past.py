@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..formats.at_first_use import dataclass
 from ..host import Host, Unreadable
 from ..host.base import doubt
 from ..host.early import PAST

@@ -8,8 +8,9 @@ and SKP take 1 to 2 %); with ACS redirect both directions share the switch's upl
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..formats.at_first_use import dataclass
 from ..formats.switch_chips import EMULATED
 from .pci import Device
 from .snapshot import Snapshot

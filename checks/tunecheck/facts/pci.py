@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 
+from ..formats.at_first_use import dataclass, regex
 from ..formats.bounds import MOST_GPUS, MOST_PCI, NAMES, few
 from ..formats.pci import BDF, Acs, acs, bdf_key, config_gone
 from ..formats.pcie_cap import Express, express
@@ -29,7 +29,7 @@ _DISPLAYS_ALL = ("03", "12")
 _HOLDERS = frozenset({"nvidia", "nouveau", "nova_core", "NovaCore", "nvidiafb", "vfio-pci", "pci-stub", "pciback"})
 _HEADER_TYPE = 0x0E
 
-_MODEL = re.compile(r"^Model:[ \t]*(\S.*)$", re.MULTILINE)
+_MODEL = regex(r"^Model:[ \t]*(\S.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 from ..formats.aer_counters import FILES, parse_counters
 from ..formats.aer_status import latched
+from ..formats.at_first_use import dataclass
 from ..formats.pci import ConfigUnreadable, NotGiven
 from ..host import Host, Unreadable
 from ..host.base import doubt

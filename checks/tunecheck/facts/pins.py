@@ -8,10 +8,10 @@ the box and no time is in it: equal boxes are equal files.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 from .. import safe_files
 from ..errors import UsageError
+from ..formats.at_first_use import dataclass
 from ..spec.frozen import Frozen
 from .registry import ENTRIES, flatten_entries
 from .snapshot import Snapshot

@@ -4,9 +4,10 @@ figures of other tools. Nothing of it on a machine itself, which is asked direct
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from ..formats.at_first_use import dataclass
 from ..host import Host
 from ..host.base import posts
 from .fact import Fact, absent

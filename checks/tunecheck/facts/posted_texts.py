@@ -2,59 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from ..formats.bench_grids import Bench, parse_grids
-from ..formats.engine_log import parse_engine
-from ..formats.lspci_regions import bar1_sizes
-from ..formats.lspci_tree import parse_tree
-from ..formats.nccl_log import parse_nccl
-from ..formats.nccl_tests import NcclTest, parse_nccl_tests
-from ..formats.small_outputs import loaded, modinfo, nodes, nvcc
-from ..formats.smi_failure import failures
-from ..formats.smi_table import listed
 from ..formats.topo_matrix import parse_matrix
-from ..formats.topology import relate
 from ..host import Host, Unreadable
 from ..host.base import posts
 from ..host.early import TOPO
 from .fact import Fact, absent, known
 from .posted import Channel, Nccl, Posted, Table
 
+if TYPE_CHECKING:
+    from ..formats.bench_grids import Bench
+    from ..formats.nccl_tests import NcclTest
+
 __all__ = ["read"]
 
 
 def read(host: Host) -> Posted:
-    """Every post of the import."""
-
-    def of(kind: str) -> tuple[str, ...]:
-        return posts(host, kind) or ()
-
-    lists = [names for text in of("nvidia-smi -L") if (names := listed(text))]
-    short = [nodes(text) for text in of("ls /dev/nvidia*")]
-    small = [found for found in short if found.nodes or found.none]
-    mods = [loaded(text) for text in of("lsmod")]
-    tests = [_test(text) for text in of("nccl-tests")]
-    benches = [_bench(text) for kind in ("p2pBandwidthLatencyTest", "nvbandwidth") for text in of(kind)]
-    engines = [parse_engine(text) for text in of("engine log")]
-    toolkit = [release for text in of("nvcc --version") if (release := nvcc(text)) is not None]
-    files = [told for text in of("modinfo") if (told := modinfo(text))]
+    """Every post of the import. A parser is loaded for what is there: most imports hold one or two kinds."""
+    found: dict[str, Any] = {}
+    for kind, reader in _READERS.items():
+        texts = posts(host, kind)
+        if texts:
+            reader(texts, found)
     return Posted(
-        table=_table(host, of("lspci -t")),
-        letters={letter: found for letter in ("r", "w", "n", "a", "p", "?")
-                 if (found := _letters(host, letter)) is not None},
-        names=lists[0] if lists else (),
-        failures=tuple(dict.fromkeys(each for text in of("nvidia-smi's failure") for each in failures(text))),
-        nccl=_nccl(of("NCCL log")),
-        tests=tuple(test for test in tests if test is not None),
-        benches=tuple(bench for bench in benches if bench is not None),
-        engines=tuple(log for log in engines if log.decisions or log.nccl),
-        bar1={bdf: size for text in of("lspci -v") for bdf, size in bar1_sizes(text).items()},
-        cuda=toolkit[0][0] if toolkit else "",
-        modules=mods[0] if mods else None,
-        module=files[0] if files else {},
-        device_nodes=small[0] if small else None,
+        table=_table(host, posts(host, "lspci -t") or ()),
+        letters={letter: pairs for letter in ("r", "w", "n", "a", "p", "?")
+                 if (pairs := _letters(host, letter)) is not None},
+        benches=tuple(found.pop("benches", ())),
+        **found,
     )
+
+
+def _names(texts: tuple[str, ...], found: dict[str, Any]) -> None:
+    from ..formats.smi_table import listed
+
+    found["names"] = next((names for text in texts if (names := listed(text))), ())
+
+
+def _failures(texts: tuple[str, ...], found: dict[str, Any]) -> None:
+    from ..formats.smi_failure import failures
+
+    found["failures"] = tuple(dict.fromkeys(each for text in texts for each in failures(text)))
+
+
+def _bar1(texts: tuple[str, ...], found: dict[str, Any]) -> None:
+    from ..formats.lspci_regions import bar1_sizes
+
+    found["bar1"] = {bdf: size for text in texts for bdf, size in bar1_sizes(text).items()}
+
+
+def _tests(texts: tuple[str, ...], found: dict[str, Any]) -> None:
+    found["tests"] = tuple(test for text in texts if (test := _test(text)) is not None)
+
+
+def _benches(texts: tuple[str, ...], found: dict[str, Any]) -> None:
+    found.setdefault("benches", []).extend(bench for text in texts if (bench := _bench(text)) is not None)
+
+
+def _engines(texts: tuple[str, ...], found: dict[str, Any]) -> None:
+    from ..formats.engine_log import parse_engine
+
+    found["engines"] = tuple(log for text in texts if (log := parse_engine(text)).decisions or log.nccl)
+
+
+def _modules(texts: tuple[str, ...], found: dict[str, Any]) -> None:
+    from ..formats.small_outputs import loaded
+
+    found["modules"] = loaded(texts[0])
+
+
+def _module(texts: tuple[str, ...], found: dict[str, Any]) -> None:
+    from ..formats.small_outputs import modinfo
+
+    found["module"] = next((told for text in texts if (told := modinfo(text))), {})
+
+
+def _toolkit(texts: tuple[str, ...], found: dict[str, Any]) -> None:
+    from ..formats.small_outputs import nvcc
+
+    found["cuda"] = next((release[0] for text in texts if (release := nvcc(text)) is not None), "")
+
+
+def _device_nodes(texts: tuple[str, ...], found: dict[str, Any]) -> None:
+    from ..formats.small_outputs import nodes
+
+    found["device_nodes"] = next((each for text in texts if (each := nodes(text)).nodes or each.none), None)
 
 
 def _table(host: Host, drawings: tuple[str, ...]) -> Fact[Table]:
@@ -75,6 +109,9 @@ def _table(host: Host, drawings: tuple[str, ...]) -> Fact[Table]:
 
 def _drawn(drawings: tuple[str, ...]) -> Fact[Table]:
     """The relations that follow from `lspci -tv`; NUMA nodes are not in it, so host bridges are all that it tells."""
+    from ..formats.lspci_tree import parse_tree
+    from ..formats.topology import relate
+
     source = "lspci -tv"
     try:
         drawing = parse_tree(drawings[0])
@@ -99,21 +136,23 @@ def _letters(host: Host, letter: str) -> Mapping[tuple[int, int], str] | None:
     return matrix.pairs if matrix.kind == "topo -p2p" else None
 
 
-def _nccl(texts: tuple[str, ...]) -> tuple[Nccl, ...]:
+def _nccl(texts: tuple[str, ...], found: dict[str, Any]) -> None:
     """Every rank may have written its own file: they are read as one log."""
-    if not texts:
-        return ()
+    from ..formats.nccl_log import parse_nccl
+
     log = parse_nccl("\n".join(texts))
     if not log.version and not log.links and not log.ranks:
-        return ()
+        return
     channels = tuple(Channel(link.a, link.b, link.way, link.how, len(numbers), log.one_host(link))
                      for link, numbers in sorted(log.links.items(), key=lambda item: (item[0].a, item[0].b,
                                                                                       item[0].way)))
-    return (Nccl(log.version, log.ranks, log.nodes, log.whole, channels, log.rings.get(0, ()), dict(log.variables),
-                 tuple(sorted(log.apart)), tuple(log.warnings)),)
+    found["nccl"] = (Nccl(log.version, log.ranks, log.nodes, log.whole, channels, log.rings.get(0, ()),
+                          dict(log.variables), tuple(sorted(log.apart)), tuple(log.warnings)),)
 
 
 def _test(text: str) -> NcclTest | None:
+    from ..formats.nccl_tests import parse_nccl_tests
+
     try:
         return parse_nccl_tests(text)
     except ValueError:
@@ -121,7 +160,16 @@ def _test(text: str) -> NcclTest | None:
 
 
 def _bench(text: str) -> Bench | None:
+    from ..formats.bench_grids import parse_grids
+
     try:
         return parse_grids(text)
     except ValueError:
         return None
+
+
+_READERS: dict[str, Callable[[tuple[str, ...], dict[str, Any]], None]] = {
+    "nvidia-smi -L": _names, "nvidia-smi's failure": _failures, "NCCL log": _nccl, "nccl-tests": _tests,
+    "p2pBandwidthLatencyTest": _benches, "nvbandwidth": _benches, "engine log": _engines, "lspci -v": _bar1,
+    "nvcc --version": _toolkit, "lsmod": _modules, "modinfo": _module, "ls /dev/nvidia*": _device_nodes,
+}

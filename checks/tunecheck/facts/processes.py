@@ -4,9 +4,8 @@ Such a sleep may also last a moment only: what seems to hang is looked at again 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..formats import tasks as formats
+from ..formats.at_first_use import dataclass
 from ..formats.tasks import Task
 from ..host import Host, Unreadable
 from ..host.early import PS

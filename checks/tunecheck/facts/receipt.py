@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..formats.at_first_use import dataclass
 from ..host import Host
 from .fact import Fact, parsed, text
 

@@ -4,9 +4,8 @@ Files, and one df: no engine is asked, since its socket would start it and its s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..formats import cdi, engine_config
+from ..formats.at_first_use import dataclass
 from ..formats.engine_config import Docker, Podman
 from ..host import Host, Unreadable
 from ..spec.frozen import Runtime as Wanted

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
+from ..formats.at_first_use import regex
 from .snapshot import Snapshot
 
 __all__ = ["STANDS_FOR", "other_machine"]
 
 #: What stands in a recording for a name or number that was taken out (formats/redact.py).
-STANDS_FOR = re.compile(r"host-?\d*|(?:GPU-)?0{8}-0{4}-.*|(?:GPU-)?[0-9a-f]{4}0{4}-0000-4000-8000-.*")
+STANDS_FOR = regex(r"host-?\d*|(?:GPU-)?0{8}-0{4}-.*|(?:GPU-)?[0-9a-f]{4}0{4}-0000-4000-8000-.*")
 
 
 def other_machine(before: Snapshot, now: Snapshot) -> str:

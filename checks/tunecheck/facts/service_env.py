@@ -5,8 +5,7 @@ memory nor a recording."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..formats.at_first_use import dataclass
 from ..formats.environment import ASSIGNED, IN_PROCESS, IN_UNIT, Variables, files_named, variables
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..formats.at_first_use import dataclass
 from ..host import Host, Unreadable
 from .fact import Fact, absent, known
 

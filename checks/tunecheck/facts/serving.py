@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..formats.at_first_use import dataclass
 from ..host import Host
 from .fact import Fact, parsed, text
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..formats.at_first_use import dataclass
 from ..host import Host, early
 from ..spec.frozen import Spec
 from .boot import Boot, boot

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
 from ..errors import SpecError, UsageError
+from ..formats.at_first_use import dataclass
 from ..formats.bounds import json_of
 from ..spec.frozen import Frozen, Spec, load_frozen
 from .codec import decode, encode

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from ..formats.at_first_use import dataclass
 from ..formats.topology import relate, within
 from ..host import Host
 from ..host.base import doubt

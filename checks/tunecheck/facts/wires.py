@@ -6,8 +6,7 @@ upstream port of a switch). Between a switch's upstream and downstream ports the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..formats.at_first_use import dataclass
 from ..formats.pcie_cap import generation
 from ..formats.pcie_rate import payload_rate
 from ..formats.switch_chips import EMULATED

@@ -6,24 +6,25 @@ Texts of drivers/pci/pcie/{aer,err,dpc}.c and drivers/firmware/efi/cper.c; who h
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from .at_first_use import dataclass, regex
 from .log_lines import Line
 from .osc import Negotiations
 
 __all__ = ["PcieError", "PcieErrors"]
 
 _BDF = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
-_DEVICE = re.compile(rf"(?:\S+ )?({_BDF}): *(?:AER: |DPC: )?(.*)", re.IGNORECASE)
+_DEVICE = regex(rf"(?:\S+ )?({_BDF}): *(?:AER: |DPC: )?(.*)", re.IGNORECASE)
 # "Corrected error received: id=0010" (4.x), "Uncorrected (Fatal) error received: 0000:00:03.0" (5.x), "Correctable
 # error message received from 0000:01:00.0" (6.x).
-_RECEIVED = re.compile(rf"(?:Multiple )?((?:Unc|C)orrect[a-z]+(?: \([A-Za-z-]+\))?) error (?:message )?received"
-                       rf"(?::| from) ?(?:id=([0-9a-f]{{4}})|({_BDF}))", re.IGNORECASE)
-_REPORTED = re.compile(r"PCIe Bus Error: severity=((?:Unc|C)orrect[a-z]+(?: \([A-Za-z-]+\))?), type=([A-Za-z ]+)")
-_STATUS = re.compile(r" *device \[[0-9a-f:]+\] error status/mask=([0-9a-f]{8})/([0-9a-f]{8})")
-_RECOVERY = re.compile(r"(?i:device recovery failed)|can't recover")
-_CONTAINED = re.compile(r"containment event, status:(0x[0-9a-f]+)")
-_CPER = re.compile(r"\{\d+\}\[Hardware Error\]: *(?:Error \d+, type|event severity|device_id): (\S+)")
+_RECEIVED = regex(rf"(?:Multiple )?((?:Unc|C)orrect[a-z]+(?: \([A-Za-z-]+\))?) error (?:message )?received"
+                  rf"(?::| from) ?(?:id=([0-9a-f]{{4}})|({_BDF}))", re.IGNORECASE)
+_REPORTED = regex(r"PCIe Bus Error: severity=((?:Unc|C)orrect[a-z]+(?: \([A-Za-z-]+\))?), type=([A-Za-z ]+)")
+_STATUS = regex(r" *device \[[0-9a-f:]+\] error status/mask=([0-9a-f]{8})/([0-9a-f]{8})")
+_RECOVERY = regex(r"(?i:device recovery failed)|can't recover")
+_CONTAINED = regex(r"containment event, status:(0x[0-9a-f]+)")
+_CPER = regex(r"\{\d+\}\[Hardware Error\]: *(?:Error \d+, type|event severity|device_id): (\S+)")
 _CPER_WORDS = {"corrected": "correctable", "recoverable": "non-fatal", "fatal": "fatal"}
 
 #: Bits of the AER status registers (PCIe Base Specification), in the kernel's spelling.

@@ -6,15 +6,16 @@ or from when the device was found.
 
 from __future__ import annotations
 
-import re
 from typing import Dict
+
+from .at_first_use import regex
 
 __all__ = ["FILES", "parse_counters"]
 
 #: File names by severity, harmless first.
 FILES = {"correctable": "aer_dev_correctable", "nonfatal": "aer_dev_nonfatal", "fatal": "aer_dev_fatal"}
 
-_LINE = re.compile(r"^([A-Za-z][A-Za-z0-9_]{0,40}) +(\d{1,20})$")
+_LINE = regex(r"^([A-Za-z][A-Za-z0-9_]{0,40}) +(\d{1,20})$")
 
 
 def parse_counters(text: str) -> Dict[str, int]:

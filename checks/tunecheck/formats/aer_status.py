@@ -6,9 +6,9 @@ handles an error. Names as lspci prints them (pciutils ls-ecaps.c: cap_aer), bit
 
 from __future__ import annotations
 
-import re
 from typing import Dict, Tuple
 
+from .at_first_use import regex
 from .pci import ConfigUnreadable, NotGiven, config_gone, find_capability, find_extended
 
 __all__ = ["NAMES", "NOT_GIVEN", "latched", "read_status", "status_bytes"]
@@ -31,7 +31,7 @@ _OLDER_CORRECTABLE = {"NonFatalErr": "AdvNonFatalErr"}
 #: No register of an existing device reads like this; an import puts it where a text does not show one.
 NOT_GIVEN = 0xFFFFFFFF
 _AER, _EXPRESS, _CONVENTIONAL, _EXTENDED = 0x0001, 0x10, 256, 4096
-_FLAG = re.compile(r"\b([A-Z]\w{1,20})([+-])(?![\w+-])")
+_FLAG = regex(r"\b([A-Z]\w{1,20})([+-])(?![\w+-])")
 
 
 def read_status(codes: Dict[str, int], line: str) -> None:

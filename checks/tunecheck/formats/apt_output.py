@@ -5,18 +5,18 @@ Shapes read in apt 3.0.3 and dpkg 1.22.22 (Debian 13)."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Dict, List, Optional, Tuple
 
+from .at_first_use import dataclass, regex
 from .packages import Package
 
 __all__ = ["KERNEL", "Simulation", "half_done", "listed", "objections", "simulation"]
 
 #: A kernel that can boot, or its own modules; not NVIDIA's modules for it, which Ubuntu names linux-modules-nvidia-*.
-KERNEL = re.compile(r"^(?:linux-(?:image|modules)-(?!nvidia)|linux-(?:generic|virtual|aws|azure|gcp|oracle|oem)"
-                    r"|kernel(?:-core|-modules(?:-core|-extra)?)?$)")
-_INST = re.compile(r"^Inst (\S+?)(?::(?:all|any|native))? (?:\[([^\]]*)\] )?\((\S+) ", re.MULTILINE)
-_REMV = re.compile(r"^(?:Remv|Purg) (\S+?)(?::(?:all|any|native))? ", re.MULTILINE)
+KERNEL = regex(r"^(?:linux-(?:image|modules)-(?!nvidia)|linux-(?:generic|virtual|aws|azure|gcp|oracle|oem)"
+               r"|kernel(?:-core|-modules(?:-core|-extra)?)?$)")
+_INST = regex(r"^Inst (\S+?)(?::(?:all|any|native))? (?:\[([^\]]*)\] )?\((\S+) ", re.MULTILINE)
+_REMV = regex(r"^(?:Remv|Purg) (\S+?)(?::(?:all|any|native))? ", re.MULTILINE)
 _WHOLE = ("installed", "config-files", "not-installed")
 
 

@@ -4,37 +4,38 @@ pair of GPUs. A table whose rows are not all there, or are longer or shorter tha
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Dict, List, Optional, Tuple
+
+from .at_first_use import dataclass, regex
 
 __all__ = ["BANDWIDTH", "LATENCY_TEST", "Bench", "Grid", "parse_grids"]
 
-LATENCY_TEST = re.compile(r"^\[?P2P \(Peer-to-Peer\) GPU Bandwidth Latency Test\]?|"
-                          r"^(?:Uni|Bi)directional P2P=(?:Dis|En)abled Bandwidth", re.MULTILINE)
-BANDWIDTH = re.compile(r"^nvbandwidth Version:|^Running (?:host|device)_\w+\.", re.MULTILINE)
+LATENCY_TEST = regex(r"^\[?P2P \(Peer-to-Peer\) GPU Bandwidth Latency Test\]?|"
+                     r"^(?:Uni|Bi)directional P2P=(?:Dis|En)abled Bandwidth", re.MULTILINE)
+BANDWIDTH = regex(r"^nvbandwidth Version:|^Running (?:host|device)_\w+\.", re.MULTILINE)
 _TITLES = (
-    ("access", re.compile(r"^P2P Connectivity Matrix")),
-    ("one way off", re.compile(r"^Unidirectional P2P=Disabled Bandwidth")),
-    ("one way", re.compile(r"^Unidirectional P2P=Enabled Bandwidth")),
-    ("both ways off", re.compile(r"^Bidirectional P2P=Disabled Bandwidth")),
-    ("both ways", re.compile(r"^Bidirectional P2P=Enabled Bandwidth")),
-    ("latency off", re.compile(r"^P2P=Disabled Latency")),
-    ("latency", re.compile(r"^P2P=Enabled Latency")),
-    ("to the GPU", re.compile(r"^Running host_to_device_memcpy_(?:ce|sm)\.")),
-    ("from the GPU", re.compile(r"^Running device_to_host_memcpy_(?:ce|sm)\.")),
-    ("read", re.compile(r"^Running device_to_device_memcpy_read_ce\.")),
-    ("write", re.compile(r"^Running device_to_device_memcpy_write_ce\.")),
-    ("both read", re.compile(r"^Running device_to_device_bidirectional_memcpy_read_ce\.")),
-    ("both write", re.compile(r"^Running device_to_device_bidirectional_memcpy_write_ce\.")),
-    ("", re.compile(r"^Running \w+\.?|^ *CPU(?: +\d+)+ *$")),
+    ("access", regex(r"^P2P Connectivity Matrix")),
+    ("one way off", regex(r"^Unidirectional P2P=Disabled Bandwidth")),
+    ("one way", regex(r"^Unidirectional P2P=Enabled Bandwidth")),
+    ("both ways off", regex(r"^Bidirectional P2P=Disabled Bandwidth")),
+    ("both ways", regex(r"^Bidirectional P2P=Enabled Bandwidth")),
+    ("latency off", regex(r"^P2P=Disabled Latency")),
+    ("latency", regex(r"^P2P=Enabled Latency")),
+    ("to the GPU", regex(r"^Running host_to_device_memcpy_(?:ce|sm)\.")),
+    ("from the GPU", regex(r"^Running device_to_host_memcpy_(?:ce|sm)\.")),
+    ("read", regex(r"^Running device_to_device_memcpy_read_ce\.")),
+    ("write", regex(r"^Running device_to_device_memcpy_write_ce\.")),
+    ("both read", regex(r"^Running device_to_device_bidirectional_memcpy_read_ce\.")),
+    ("both write", regex(r"^Running device_to_device_bidirectional_memcpy_write_ce\.")),
+    ("", regex(r"^Running \w+\.?|^ *CPU(?: +\d+)+ *$")),
 )
-_HEAD = re.compile(r"^ *(?:D\\D|GPU)?((?:[ \t]+\d{1,3})+)[ \t]*$|^((?:\d{1,3}[ \t]+)*\d{1,3})[ \t]*$")
-_CELLS = re.compile(r"^[ \t]*(\d{1,3})((?:[ \t]+(?:-?\d{1,9}(?:\.\d{1,4})?|N/A))+)[ \t]*$")
-_TOTAL = re.compile(r"\b(Read1|Read2|Write1|Write2|Total) bandwidth")
-_OLD = re.compile(r"^Device: ?(\d{1,3}), (\S.{0,80}?), pciBusID: ([0-9a-f]{1,3}), pciDeviceID: ([0-9a-f]{1,3}), "
-                  r"pciDomainID: ?([0-9a-f]{1,8})", re.MULTILINE)
-_NEW = re.compile(r"^Device (\d{1,3}): (\S.{0,80}?)(?: \(([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\))?"
-                  r"[ \t]*$", re.MULTILINE)
+_HEAD = regex(r"^ *(?:D\\D|GPU)?((?:[ \t]+\d{1,3})+)[ \t]*$|^((?:\d{1,3}[ \t]+)*\d{1,3})[ \t]*$")
+_CELLS = regex(r"^[ \t]*(\d{1,3})((?:[ \t]+(?:-?\d{1,9}(?:\.\d{1,4})?|N/A))+)[ \t]*$")
+_TOTAL = regex(r"\b(Read1|Read2|Write1|Write2|Total) bandwidth")
+_OLD = regex(r"^Device: ?(\d{1,3}), (\S.{0,80}?), pciBusID: ([0-9a-f]{1,3}), pciDeviceID: ([0-9a-f]{1,3}), "
+             r"pciDomainID: ?([0-9a-f]{1,8})", re.MULTILINE)
+_NEW = regex(r"^Device (\d{1,3}): (\S.{0,80}?)(?: \(([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\))?"
+             r"[ \t]*$", re.MULTILINE)
 _GPUS = 128
 
 

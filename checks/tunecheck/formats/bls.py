@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from .at_first_use import regex
+
 __all__ = ["initrds", "kernel", "options", "release", "retitle", "with_options"]
 
-_LINUX = re.compile(r"^linux[ \t]+(\S+)", re.MULTILINE)
-_INITRD = re.compile(r"^initrd[ \t]+(.*)$", re.MULTILINE)
-_FILE = re.compile(r"/(?:vmlinu[xz]|Image|kernel)-(\d[^/]*)$|/(\d[^/]*)/linux$")
-_OPTIONS = re.compile(r"^options[ \t]+(.*)$", re.MULTILINE)
+_LINUX = regex(r"^linux[ \t]+(\S+)", re.MULTILINE)
+_INITRD = regex(r"^initrd[ \t]+(.*)$", re.MULTILINE)
+_FILE = regex(r"/(?:vmlinu[xz]|Image|kernel)-(\d[^/]*)$|/(\d[^/]*)/linux$")
+_OPTIONS = regex(r"^options[ \t]+(.*)$", re.MULTILINE)
 
 
 def options(text: str) -> str:

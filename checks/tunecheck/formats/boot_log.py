@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import islice
 from typing import Iterator, Optional, Tuple
 
+from .at_first_use import dataclass, regex
 from .log_lines import begins
 
 __all__ = ["BootLog", "parse"]
 
 # arch/x86/kernel/smpboot.c (native_kick_ap, wakeup_cpu_via_init_nmi callers) and drivers/acpi/tables.c.
-_LOST = re.compile(r"smpboot: CPU (\d{1,5}) has invalid APIC ID|CPU(\d{1,5}) failed to report alive state")
-_TABLE = re.compile(r"ACPI: (IVRS|DMAR) 0x[0-9A-F]{8}")
-_SECURE = re.compile(r"secureboot: Secure boot (enabled|disabled)")
+_LOST = regex(r"smpboot: CPU (\d{1,5}) has invalid APIC ID|CPU(\d{1,5}) failed to report alive state")
+_TABLE = regex(r"ACPI: (IVRS|DMAR) 0x[0-9A-F]{8}")
+_SECURE = regex(r"secureboot: Secure boot (enabled|disabled)")
 _X2APIC = "x2apic: IRQ remapping doesn't support X2APIC mode"
 # kernel/sched/core.c or mm/mempolicy.c (check_numabalancing_enable)
-_BALANCING = re.compile(r"(?:mempolicy: )?Enabling automatic NUMA balancing")
+_BALANCING = regex(r"(?:mempolicy: )?Enabling automatic NUMA balancing")
 # mm/mm_init.c (report_meminit)
-_HEAP = re.compile(r"mem auto-init: stack:[^,\n]{1,40}, heap alloc:(on|off)")
+_HEAP = regex(r"mem auto-init: stack:[^,\n]{1,40}, heap alloc:(on|off)")
 # arch/x86/kernel/cpu/hypervisor.c (detect_hypervisor_vendor)
-_HYPERVISOR = re.compile(r"Hypervisor detected: ([^\n]{1,40})")
+_HYPERVISOR = regex(r"Hypervisor detected: ([^\n]{1,40})")
 _MOST = 10_000
 
 
@@ -46,7 +46,7 @@ def parse(log: str) -> BootLog:
     lost = {int(found.group(1) or found.group(2)) for found in _messages(_LOST, log)}
     table = next(_messages(_TABLE, log), None)
     secure = next(_messages(_SECURE, log), None)
-    refused = next(_messages(re.compile(re.escape(_X2APIC)), log), None)
+    refused = next(_messages(regex(re.escape(_X2APIC)), log), None)
     heap = next(_messages(_HEAP, log), None)
     hypervisor = next(_messages(_HYPERVISOR, log), None)
     return BootLog(tuple(sorted(lost)), refused is not None, table.group(1) if table else "",

@@ -6,8 +6,9 @@ A parser whose input may come from a stranger takes its limits from here, so tha
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, Union
+
+from .at_first_use import regex
 
 __all__ = [
     "MOST_GLOBS",
@@ -38,15 +39,15 @@ _COMMAS, _LISTS, _OBJECTS = 600_000, 300_000, 100_000
 
 NAMES = {
     # Linux takes any bytes; sethostname(2) leaves the rest to DNS. "(none)" is the kernel's own before it is set.
-    "host": re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?|\(none\)"),
+    "host": regex(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?|\(none\)"),
     # deb-control(5), rpm's NAME; with dpkg's ":arch".
-    "package": re.compile(r"[A-Za-z0-9][A-Za-z0-9+._-]{0,119}(?::[a-z0-9-]{1,32})?"),
-    "package version": re.compile(r"[A-Za-z0-9+.:~^_-]{0,120}"),
+    "package": regex(r"[A-Za-z0-9][A-Za-z0-9+._-]{0,119}(?::[a-z0-9-]{1,32})?"),
+    "package version": regex(r"[A-Za-z0-9+.:~^_-]{0,120}"),
     # uname(2): 64 bytes.
-    "kernel": re.compile(r"[A-Za-z0-9][A-Za-z0-9+._~-]{0,119}|"),
+    "kernel": regex(r"[A-Za-z0-9][A-Za-z0-9+._~-]{0,119}|"),
     # systemd.unit(5).
-    "unit": re.compile(r"[A-Za-z0-9:_.\\@-]{1,255}"),
-    "GPU": re.compile(r"[ -~]{1,128}"),
+    "unit": regex(r"[A-Za-z0-9:_.\\@-]{1,255}"),
+    "GPU": regex(r"[ -~]{1,128}"),
 }
 
 

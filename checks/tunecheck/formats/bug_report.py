@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
 from typing import Iterator, Optional
+
+from .at_first_use import dataclass, regex
 
 __all__ = ["START", "Section", "date", "identity", "sections"]
 
 START = "Start of NVIDIA bug report log file"
-_RULE = re.compile(r"^_{30,}[ \t\r]*\n", re.MULTILINE)
-_FILE = re.compile(r"^\*\*\* (/\S+?)(?: (does not exist|is not readable))?[ \t\r]*$", re.MULTILINE)
-_DATE = re.compile(r"^Date: ([\w :+-]{10,60})$", re.MULTILINE)
-_UNAME = re.compile(r"^uname: Linux (\S+) (\S+) ", re.MULTILINE)
+_RULE = regex(r"^_{30,}[ \t\r]*\n", re.MULTILINE)
+_FILE = regex(r"^\*\*\* (/\S+?)(?: (does not exist|is not readable))?[ \t\r]*$", re.MULTILINE)
+_DATE = regex(r"^Date: ([\w :+-]{10,60})$", re.MULTILINE)
+_UNAME = regex(r"^uname: Linux (\S+) (\S+) ", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from .at_first_use import regex
+
 __all__ = ["first_error"]
 
-_COMPILER = re.compile(r"^\S+:\d+(?::\d+)?: (?:fatal )?error: .*$", re.MULTILINE)
+_COMPILER = regex(r"^\S+:\d+(?::\d+)?: (?:fatal )?error: .*$", re.MULTILINE)
 #: modpost names a symbol that the kernel no longer exports; the linker, make and configure scripts speak last.
-_OTHERS = (re.compile(r"^ERROR: modpost: .*$", re.MULTILINE), re.compile(r"^\S*ld\S*: .*(?:undefined|error).*$", re.M),
-           re.compile(r"^(?:\S+: )*\*\*\* .*$", re.MULTILINE), re.compile(r"^Error! .*$", re.MULTILINE))
+_OTHERS = (regex(r"^ERROR: modpost: .*$", re.MULTILINE), regex(r"^\S*ld\S*: .*(?:undefined|error).*$", re.M),
+           regex(r"^(?:\S+: )*\*\*\* .*$", re.MULTILINE), regex(r"^Error! .*$", re.MULTILINE))
 
 
 def first_error(text: str) -> str:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Tuple
+
+from .at_first_use import dataclass, regex
 
 __all__ = ["MOST", "Cdi", "parse"]
 
 #: Host paths and devices that are looked at; eight GPUs with every library are about 150.
 MOST = 1024
 _LINES = 50_000
-_LINE = re.compile(r"^( *)((?:- +)*)([A-Za-z]{1,40}):(?: +(.*))?$")
-_DRIVER = re.compile(r"\.so\.(\d{3}\.\d{1,4}(?:\.\d{1,4})?)$|/firmware/nvidia/(\d{3}\.\d{1,4}(?:\.\d{1,4})?)/")
+_LINE = regex(r"^( *)((?:- +)*)([A-Za-z]{1,40}):(?: +(.*))?$")
+_DRIVER = regex(r"\.so\.(\d{3}\.\d{1,4}(?:\.\d{1,4})?)$|/firmware/nvidia/(\d{3}\.\d{1,4}(?:\.\d{1,4})?)/")
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import Iterable, List, Set, Tuple
+
+from .at_first_use import regex
 
 __all__ = ["parse", "show"]
 
 #: CONFIG_NR_CPUS ends at 8192 on x86; what names more is no list of CPUs.
 MOST = 16384
-_PART = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?\Z")
+_PART = regex(r"(\d{1,5})(?:-(\d{1,5}))?\Z")
 
 
 def parse(text: str) -> Tuple[int, ...]:

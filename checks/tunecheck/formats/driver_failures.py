@@ -7,9 +7,10 @@ drivers/base/firmware_loader and of kernel/panic.c. "GPU0" in them is the driver
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Dict, Optional, Tuple
 
+from .at_first_use import dataclass, regex
 from .log_lines import Line
 
 __all__ = ["KINDS", "Failure", "Failures"]
@@ -29,10 +30,10 @@ _DRIVER = (
     ("probe", r"The NVIDIA probe routine failed for \d"
               r"|None of the NVIDIA (?:graphics adapters|devices) were initialized"),
 )
-_PATTERNS = tuple((kind, re.compile(rf"NVRM: {_GPU}(?:{text})")) for kind, text in _DRIVER)
-_FIRMWARE = re.compile(r"nvidia (?P<bdf>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})\.[0-7]: (?:Direct firmware load for|"
-                       r"firmware:? failed to load) nvidia/\S{1,200}")
-_PANIC = re.compile(r"Kernel panic - not syncing")
+_PATTERNS = tuple((kind, regex(rf"NVRM: {_GPU}(?:{text})")) for kind, text in _DRIVER)
+_FIRMWARE = regex(r"nvidia (?P<bdf>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})\.[0-7]: (?:Direct firmware load for|"
+                  r"firmware:? failed to load) nvidia/\S{1,200}")
+_PANIC = regex(r"Kernel panic - not syncing")
 #: What each kind means, in words for people.
 KINDS = {
     "adapter": "the driver could not bring the GPU up (RmInitAdapter failed)",

@@ -3,9 +3,9 @@ it. Pure, judged before the first write."""
 
 from __future__ import annotations
 
-import re
 from typing import Dict, Iterator, List, Optional, Tuple
 
+from .at_first_use import regex
 from .driver_packages import RELEASES, Release
 from .driver_types import Box, Want
 from .package_versions import ordered, upstream
@@ -15,11 +15,11 @@ __all__ = ["absent", "driver_of", "headers_name", "in_use", "kernels", "mirrorle
 
 _EL = {"rhel", "rocky", "almalinux", "centos"}
 #: nvidia-settings and the like have versions of their own; the container toolkit's are 1.x.
-_PART = re.compile(r"^(?:nvidia-|libnvidia-|libcuda1$|libcudadebugger1$|libnvcuvid1$|libnvsdm|cuda-drivers|"
-                   r"firmware-nvidia-gsp|kmod-nvidia|xserver-xorg-video-nvidia|lib(?:egl|glx|gles)-nvidia)")
-_OWN = re.compile(r"^nvidia-(?:settings|xconfig|modprobe|persistenced|prime|driver-assistant|driver-pinning|"
-                  r"cuda-toolkit|fs)")
-_DRIVER = re.compile(r"^[0-9]{3}\.[0-9]{1,4}(?:\.[0-9]{1,4})?$")
+_PART = regex(r"^(?:nvidia-|libnvidia-|libcuda1$|libcudadebugger1$|libnvcuvid1$|libnvsdm|cuda-drivers|"
+              r"firmware-nvidia-gsp|kmod-nvidia|xserver-xorg-video-nvidia|lib(?:egl|glx|gles)-nvidia)")
+_OWN = regex(r"^nvidia-(?:settings|xconfig|modprobe|persistenced|prime|driver-assistant|driver-pinning|"
+             r"cuda-toolkit|fs)")
+_DRIVER = regex(r"^[0-9]{3}\.[0-9]{1,4}(?:\.[0-9]{1,4})?$")
 
 
 def release_of(box: Box) -> Optional[Release]:

@@ -10,6 +10,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from . import driver_refusals as refusals
 from . import driver_sources as sources
+from .at_first_use import regex
 from .driver_choice import choose, family_of, fill, flavour, leftovers, parts_of, there
 from .driver_packages import TOOLKIT, Family, Part, Release
 from .driver_types import Box, Exact, Pin, Plan, Repository, Want
@@ -151,7 +152,7 @@ def _headers(box: Box, release: Release) -> List[Tuple[str, Exact]]:
     wanting = [kernel for kernel in dict.fromkeys((box.kernel, box.next_kernel)) if kernel not in box.headers]
     if release.manager == "apt":
         return [(kernel, Exact("linux-headers-%s" % kernel, "")) for kernel in wanting]
-    bare = re.compile(r"\.%s$" % re.escape(box.arch))
+    bare = regex(r"\.%s$" % re.escape(box.arch))
     return [(kernel, Exact("kernel-devel", bare.sub("", kernel))) for kernel in wanting]
 
 

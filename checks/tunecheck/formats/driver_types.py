@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Mapping, NamedTuple, Optional, Tuple
+
+from .at_first_use import dataclass
 
 __all__ = ["Box", "Exact", "Pin", "Plan", "Repository", "Want"]
 

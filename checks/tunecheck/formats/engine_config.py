@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Dict, Iterable, Optional, Tuple
+
+from .at_first_use import dataclass
 
 __all__ = ["Docker", "Podman", "docker", "podman", "size", "toml_text"]
 

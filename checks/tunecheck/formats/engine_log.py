@@ -4,15 +4,16 @@ Wordings of vLLM 0.4 to 0.28 and SGLang 0.3 to 0.5 (custom_all_reduce.py, symm_m
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Tuple
+
+from .at_first_use import dataclass, regex
 
 __all__ = ["MARK", "Decision", "EngineLog", "parse_engine"]
 
-MARK = re.compile(r"custom.?all.?reduce|is using nccl==|SymmMemCommunicator|LLM engine \(v|sglang[./]|SGLang|vllm[./ ]|"
-                  r"Init torch distributed", re.IGNORECASE)
-_LINES = re.compile(r"^.*(?:[Cc]ustom.?all.?[Rr]educe|custom_all_reduce|SymmMemCommunicator|nccl==|P2P|server_args=|"
-                    r"LLM engine \(v|SGLang|driver version|All-?reduce|all_reduce|Driver/library).*$", re.MULTILINE)
+MARK = regex(r"custom.?all.?reduce|is using nccl==|SymmMemCommunicator|LLM engine \(v|sglang[./]|SGLang|vllm[./ ]|"
+             r"Init torch distributed", re.IGNORECASE)
+_LINES = regex(r"^.*(?:[Cc]ustom.?all.?[Rr]educe|custom_all_reduce|SymmMemCommunicator|nccl==|P2P|server_args=|"
+               r"LLM engine \(v|SGLang|driver version|All-?reduce|all_reduce|Driver/library).*$", re.MULTILINE)
 _OFF = r"custom allreduce is disabled "
 #: kind -> the words
 _WORDS = (
@@ -27,15 +28,15 @@ _WORDS = (
     ("mismatch", r"Driver/library version mismatch"),
     ("driver old", r"(?:NVIDIA driver on your system is too old|driver version is insufficient for CUDA)[^\n]{0,80}"),
 )
-_TEXTS = {kind: re.compile(words, re.IGNORECASE) for kind, words in _WORDS}
+_TEXTS = {kind: regex(words, re.IGNORECASE) for kind, words in _WORDS}
 #: Those that stand in long lines of options, or in an exception.
 _ANYWHERE = ("by option", "mismatch", "driver old")
-_VLLM = re.compile(r"LLM engine \(v([\w.+-]{1,40})\)|vLLM (?:API server )?version ([\w.+-]{1,40})")
-_SGLANG = re.compile(r"sglang(?: version|==| v)[ :=]{0,3}([\d][\w.+-]{1,30})", re.IGNORECASE)
-_IS_SGLANG = re.compile(r"sglang|server_args=|Init torch distributed", re.IGNORECASE)
-_NCCL = re.compile(r"using nccl==([\d.]{3,12})", re.IGNORECASE)
-_SIZE = re.compile(r"(?:\btensor_parallel_size=|\btp_size=|--tensor-parallel-size[ =]|--tp(?:-size)?[ =])(\d{1,4})")
-_DRIVER = re.compile(r"(?:Nvidia driver version|CUDA Driver Version) ?: *(\d{3}\.\d{1,3}(?:\.\d{1,3})?)", re.IGNORECASE)
+_VLLM = regex(r"LLM engine \(v([\w.+-]{1,40})\)|vLLM (?:API server )?version ([\w.+-]{1,40})")
+_SGLANG = regex(r"sglang(?: version|==| v)[ :=]{0,3}([\d][\w.+-]{1,30})", re.IGNORECASE)
+_IS_SGLANG = regex(r"sglang|server_args=|Init torch distributed", re.IGNORECASE)
+_NCCL = regex(r"using nccl==([\d.]{3,12})", re.IGNORECASE)
+_SIZE = regex(r"(?:\btensor_parallel_size=|\btp_size=|--tensor-parallel-size[ =]|--tp(?:-size)?[ =])(\d{1,4})")
+_DRIVER = regex(r"(?:Nvidia driver version|CUDA Driver Version) ?: *(\d{3}\.\d{1,3}(?:\.\d{1,3})?)", re.IGNORECASE)
 _MOST = 4 << 20
 
 

@@ -6,9 +6,10 @@ hold tokens and keys, which must not even reach a recording. A comment prints as
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Dict, List, Set
 
+from .at_first_use import dataclass, regex
 from .nccl_env import PREFIXES
 
 __all__ = ["ASSIGNED", "IN_PROCESS", "IN_UNIT", "Variables", "files_named", "variables"]
@@ -19,9 +20,9 @@ ASSIGNED = r"^[[:space:]]*[#;]|\<" + _NAMES + "[\"']?[^[:space:]\"']*"
 IN_UNIT = ASSIGNED + r"|^EnvironmentFile=-?/[^[:space:]]*|--env-file[= ]/[^[:space:]]*|--enable-[a-z-]*allreduce\>"
 IN_PROCESS = "^" + _NAMES + ".*"
 
-_HIT = re.compile(r"^(/[^\0\n]{1,400}?):(\d{1,9}):(.*)$")
-_VARIABLE = re.compile(r"^((?:%s)_[A-Z0-9_]{1,100})=[\"']?(.*)$" % "|".join(PREFIXES), re.DOTALL)
-_FILE = re.compile(r"^(?:EnvironmentFile=-?|--env-file[= ])(/(?!dev/|proc/|sys/)[\w@%+=:,./-]{1,400})$")
+_HIT = regex(r"^(/[^\0\n]{1,400}?):(\d{1,9}):(.*)$")
+_VARIABLE = regex(r"^((?:%s)_[A-Z0-9_]{1,100})=[\"']?(.*)$" % "|".join(PREFIXES), re.DOTALL)
+_FILE = regex(r"^(?:EnvironmentFile=-?|--env-file[= ])(/(?!dev/|proc/|sys/)[\w@%+=:,./-]{1,400})$")
 _MOST = 20000
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from .at_first_use import dataclass, regex
 
 __all__ = ["DEFAULTS", "DROPIN", "GRUB_CFG", "TRIAL_ENTRY", "TRIAL_SCRIPT", "Entry", "default_entry", "entries",
            "find_entry", "parse_dropin", "parse_grubenv", "parse_retired", "render_dropin", "render_trial_script",
@@ -27,18 +28,18 @@ _HEADER = """\
 # Written by tunecheck (role kernel_cmdline). Change box_spec in the inventory, not this file.
 # Appended, so that every parameter set before stays; recovery entries do not use this variable.
 """
-_APPEND = re.compile(r'^GRUB_CMDLINE_LINUX_DEFAULT="\$GRUB_CMDLINE_LINUX_DEFAULT ?(.*)"$', re.MULTILINE)
-_RETIRED = re.compile(r"^# retired until the next boot: (.*)$", re.MULTILINE)
-_SETS = re.compile(r"^\s*(?:export\s+)?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)(\+?)=(.*)$")
+_APPEND = regex(r'^GRUB_CMDLINE_LINUX_DEFAULT="\$GRUB_CMDLINE_LINUX_DEFAULT ?(.*)"$', re.MULTILINE)
+_RETIRED = regex(r"^# retired until the next boot: (.*)$", re.MULTILINE)
+_SETS = regex(r"^\s*(?:export\s+)?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)(\+?)=(.*)$")
 _MOST = 4096        # tokens of one variable; one that names itself twice doubles every time
 _DEPTH = 16         # of submenus; grub-mkconfig writes one level
-_OWN_NAME = re.compile(r"\$\{?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)\}?$")
-_DEFAULT = re.compile(r'^[ \t]*set default="(.*)"[ \t]*$', re.MULTILINE)
-_OPENS = re.compile(r"^\s*(menuentry|submenu)\s")
-_LINUX = re.compile(r"^\s*(linux|linuxefi|linux16)\s")
-_INITRD = re.compile(r"^\s*(initrd|initrdefi|initrd16)\s")
-_BARE = re.compile(r"^[A-Za-z0-9_.,:=/@+%~^-]+$")
-_UNQUOTABLE = re.compile(r"[\s\"'`$\\]|[^\x20-\x7e]")
+_OWN_NAME = regex(r"\$\{?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)\}?$")
+_DEFAULT = regex(r'^[ \t]*set default="(.*)"[ \t]*$', re.MULTILINE)
+_OPENS = regex(r"^\s*(menuentry|submenu)\s")
+_LINUX = regex(r"^\s*(linux|linuxefi|linux16)\s")
+_INITRD = regex(r"^\s*(initrd|initrdefi|initrd16)\s")
+_BARE = regex(r"^[A-Za-z0-9_.,:=/@+%~^-]+$")
+_UNQUOTABLE = regex(r"[\s\"'`$\\]|[^\x20-\x7e]")
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ and of kernel/hung_task.c. Memory and time are bounded whatever the log holds.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 
 from .aer import PcieError, PcieErrors
+from .at_first_use import dataclass, regex
 from .driver_failures import Failure, Failures
 from .log_lines import Line, begins, bounded, lines, span
 from .osc import Bridge
@@ -19,21 +20,21 @@ from .pci_space import Assignments, Unassigned
 __all__ = ["Fallen", "HungTask", "KernelEvents", "SXid", "Xid", "parse"]
 
 # The pid may be '<unknown>' and the name hold any character but a comma; a MIG instance stands inside the parentheses.
-_XID = re.compile(
+_XID = regex(
     r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?"
     r"(?: (GPU-I:\d+(?: GPU-CI:\d+)?))?\): (\d{1,6})(?:, pid=('?[^,]*'?), name=([^,]*))?,? ?(.*)")
-_BARE_PID = re.compile(r"pid=(\d{1,10}), (.*)")
-_LOST = re.compile(r"NVRM: GPU ([0-9a-fA-F:]{7,16})(?:\.[0-7])?: GPU has fallen off the bus")
-_PROBED = re.compile(r"NVRM: The NVIDIA GPU ([0-9a-fA-F:]{7,16})\.[0-7]\b")
+_BARE_PID = regex(r"pid=(\d{1,10}), (.*)")
+_LOST = regex(r"NVRM: GPU ([0-9a-fA-F:]{7,16})(?:\.[0-7])?: GPU has fallen off the bus")
+_PROBED = regex(r"NVRM: The NVIDIA GPU ([0-9a-fA-F:]{7,16})\.[0-7]\b")
 #: NVSwitches up to Hopper; continuation lines of the same error name no severity.
-_SXID = re.compile(r"nvidia-nvswitch\d{1,3}: SXid \((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})"
-                   r"(?:\.[0-7])?\): (\d{1,6}), (Non-fatal|Fatal), (.*)")
-_RECOVERY = re.compile(r"GPU recovery action changed from 0x[0-9a-fA-F]+ \([^)]*\) to 0x([0-9a-fA-F]+) \(([^)]*)\)")
-_HUNG = re.compile(r"INFO: task (.{1,64}):(\d+) blocked (?:in I/O wait )?for more than (\d+) seconds")
-_DRIVER_TASK = re.compile(r"nvidia|nv_queue|nv_open|UVM |irq/\d+-(?:s-)?nvidia")
-_START = re.compile(r"^([^\n]{0,120}?)Linux version \d", re.MULTILINE)
+_SXID = regex(r"nvidia-nvswitch\d{1,3}: SXid \((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})"
+              r"(?:\.[0-7])?\): (\d{1,6}), (Non-fatal|Fatal), (.*)")
+_RECOVERY = regex(r"GPU recovery action changed from 0x[0-9a-fA-F]+ \([^)]*\) to 0x([0-9a-fA-F]+) \(([^)]*)\)")
+_HUNG = regex(r"INFO: task (.{1,64}):(\d+) blocked (?:in I/O wait )?for more than (\d+) seconds")
+_DRIVER_TASK = regex(r"nvidia|nv_queue|nv_open|UVM |irq/\d+-(?:s-)?nvidia")
+_START = regex(r"^([^\n]{0,120}?)Linux version \d", re.MULTILINE)
 #: "NETIR_LINK_EVT  Fatal   XC0", and not "Nonfatal" or "Non-Fatal".
-_FATAL = re.compile(r"(?<![-\w])Fatal\b")
+_FATAL = regex(r"(?<![-\w])Fatal\b")
 
 #: nv.c probes the devices and says "loading" only afterwards; this comes before both.
 _LOADED = "nvidia-nvlink: Nvlink Core is being initialized"

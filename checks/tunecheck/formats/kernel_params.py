@@ -13,6 +13,8 @@ import re
 from functools import lru_cache
 from typing import FrozenSet, Iterable, Mapping, Sequence, Tuple
 
+from .at_first_use import regex
+
 __all__ = ["INEFFECTIVE", "MULTI_VALUE", "PCI_WORDS", "VALUES", "hint", "name_of", "rejected_values", "release_of",
            "unparsed"]
 
@@ -94,7 +96,7 @@ _REAL = frozenset(VALUES) | _words(
 #: ``pci=`` words that make no sense as a parameter of their own, but are written so.
 _LONE = frozenset(word for word in PCI_WORDS if word not in (
     "off", "rom", "bios", "nobios", "noearly", "conf1", "conf2")) | {"noacs"}
-_BDF = re.compile(r"(?:[0-9a-f]{4,}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z", re.IGNORECASE)
+_BDF = regex(r"(?:[0-9a-f]{4,}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z", re.IGNORECASE)
 
 
 def name_of(token: str) -> str:

@@ -6,20 +6,20 @@ A boot begins at the kernel's first line, at journalctl's "-- Boot <id> --", or 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Iterator, List, Tuple
 
+from .at_first_use import dataclass, regex
 from .log_lines import begins, span
 
 __all__ = ["HEADING", "BootLines", "boots", "dated"]
 
 #: journalctl's separator ("-- Reboot --" up to systemd 245), and how a bug report names what follows.
-HEADING = re.compile(r"^-- (?:Boot ([^\n]{1,200}?)|Reboot) --[ \t]*$", re.MULTILINE)
-_VERSION = re.compile(r"^([^\n]{0,120}?)Linux version \d", re.MULTILINE)
-_SINCE_BOOT = re.compile(r"^[^\n\[]{0,120}\[ {0,8}(\d{1,9})\.\d{1,9}\]", re.MULTILINE)
+HEADING = regex(r"^-- (?:Boot ([^\n]{1,200}?)|Reboot) --[ \t]*$", re.MULTILINE)
+_VERSION = regex(r"^([^\n]{0,120}?)Linux version \d", re.MULTILINE)
+_SINCE_BOOT = regex(r"^[^\n\[]{0,120}\[ {0,8}(\d{1,9})\.\d{1,9}\]", re.MULTILINE)
 #: drivers/rtc/class.c; the seconds since 1970 behind it are the same moment.
-_CLOCK = re.compile(r"\[ {0,8}(\d{1,9})\.\d{1,9}\] [^\n]{1,60}: setting system clock to "
-                    r"([0-9-]{10})[T ]([0-9:]{8}) UTC")
+_CLOCK = regex(r"\[ {0,8}(\d{1,9})\.\d{1,9}\] [^\n]{1,60}: setting system clock to "
+               r"([0-9-]{10})[T ]([0-9:]{8}) UTC")
 #: Messages of several processors may come a little out of order.
 _BACK = 2
 #: The kernel's first line follows the separator at once, or after a few lines of the same boot.

@@ -13,29 +13,30 @@ import re
 import time
 from typing import Any, Dict, Iterator, Optional
 
+from .at_first_use import regex
 from .log_lines import LEFT_OUT, without_middle
 
 __all__ = ["CRASH", "is_log", "plain"]
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[mK]")
+_COLOUR = regex(r"\x1b\[[0-9;]{0,20}[mK]")
 #: "6,1234,567890,-;text", "4,1,0,c,caller=T1;text": priority, number, microseconds, flags.
-_KMSG = re.compile(r"(\d{1,5}),(\d{1,20}),(\d{1,20}),[-+c](?:,[^;\n]{0,200})?;(.*)")
-_KMSG_LINE = re.compile(rf"^{_KMSG.pattern}$", re.MULTILINE)
-_ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
-_JSON = re.compile(r'^(?:data: |\x1e)?\{"', re.MULTILINE)
-_JSON_FIELD = re.compile(r'"(?:__REALTIME_TIMESTAMP|__CURSOR|_BOOT_ID)" ?:')
+_KMSG = regex(r"(\d{1,5}),(\d{1,20}),(\d{1,20}),[-+c](?:,[^;\n]{0,200})?;(.*)")
+_KMSG_LINE = regex(rf"^{_KMSG.pattern}$", re.MULTILINE)
+_ESCAPED = regex(r"\\x([0-9a-f]{2})")
+_JSON = regex(r'^(?:data: |\x1e)?\{"', re.MULTILINE)
+_JSON_FIELD = regex(r'"(?:__REALTIME_TIMESTAMP|__CURSOR|_BOOT_ID)" ?:')
 #: dmesg --json: {"pri": 5, "time": 0.000000, "msg": "..."}, fields on lines of their own.
-_DMESG = re.compile(r'^\s{0,20}"dmesg"\s{0,4}:\s{0,4}\[', re.MULTILINE)
-_DMESG_TIME = re.compile(r'\s{0,20}"time":\s{0,10}(\d{1,9}\.\d{1,9})')
-_DMESG_TEXT = re.compile(r'\s{0,20}"msg":\s{0,4}(".{0,65536}")')
-_PRETTY = re.compile(r'\s{1,8}"([A-Z_][A-Z0-9_]{1,63})" : (.{1,65536}?),?$')
-_EXPORT = re.compile(r"^__CURSOR=s=[0-9a-f]{32};", re.MULTILINE)
-_VERBOSE = re.compile(r"^[^\n\[]{8,60}\[s=[0-9a-f]{32};", re.MULTILINE)
-_FIELD = re.compile(r"(?: {4})?([A-Z_][A-Z0-9_]{0,63})=(.*)")
-_BOOT = re.compile(r"[0-9a-f-]{32,36}")
+_DMESG = regex(r'^\s{0,20}"dmesg"\s{0,4}:\s{0,4}\[', re.MULTILINE)
+_DMESG_TIME = regex(r'\s{0,20}"time":\s{0,10}(\d{1,9}\.\d{1,9})')
+_DMESG_TEXT = regex(r'\s{0,20}"msg":\s{0,4}(".{0,65536}")')
+_PRETTY = regex(r'\s{1,8}"([A-Z_][A-Z0-9_]{1,63})" : (.{1,65536}?),?$')
+_EXPORT = regex(r"^__CURSOR=s=[0-9a-f]{32};", re.MULTILINE)
+_VERBOSE = regex(r"^[^\n\[]{8,60}\[s=[0-9a-f]{32};", re.MULTILINE)
+_FIELD = regex(r"(?: {4})?([A-Z_][A-Z0-9_]{0,63})=(.*)")
+_BOOT = regex(r"[0-9a-f-]{32,36}")
 #: The head that pstore writes before what was left of the log when the machine stopped.
-CRASH = re.compile(r"^(?:Panic|Oops|Emergency|Shutdown|Restart|Halt|Poweroff|Unknown)#\d{1,6} Part\d{1,6}\s*$",
-                   re.MULTILINE)
+CRASH = regex(r"^(?:Panic|Oops|Emergency|Shutdown|Restart|Halt|Poweroff|Unknown)#\d{1,6} Part\d{1,6}\s*$",
+              re.MULTILINE)
 _LOOK = 65536
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
+
+from .at_first_use import dataclass, regex
 
 __all__ = ["HEAD", "LEFT_OUT", "MAX_CHARS", "Line", "begins", "bounded", "line", "lines", "span", "without_middle"]
 
@@ -22,9 +23,9 @@ LEFT_OUT = "[tunecheck: the middle is left out here]"
 _MAX_LINE = 2000
 
 # Only lines that hold one of these are looked at: 100 MB of other messages must cost next to nothing.
-_KEY = re.compile(r"NVRM: |AER|PCIe Bus Error|DPC: | error status/mask=| blocked |_OSC|Nvlink Core|\[nvidia"
-                  r"|\[Hardware Error\]:|BAR [0-5]| SXid |Kernel panic|firmware load for nvidia")
-_PREFIX = re.compile(
+_KEY = regex(r"NVRM: |AER|PCIe Bus Error|DPC: | error status/mask=| blocked |_OSC|Nvlink Core|\[nvidia"
+             r"|\[Hardware Error\]:|BAR [0-5]| SXid |Kernel panic|firmware load for nvidia")
+_PREFIX = regex(
     r"\s*(?:<\d{1,3}>)?"
     r"(?:[a-z0-9]{1,10}\s{0,6}:[a-z]{1,8}\s{0,6}:\s)?"          # dmesg -x: facility and level
     # [1.5] [+0,5] [1.5 <0.1>] [<0.1>] [Sun Feb 23 16:24:18 2025] [So Feb 23 16:24:18 2025] [Feb23 16:24]
@@ -36,14 +37,14 @@ _PREFIX = re.compile(
     r"(?:(?:[^\s:]{1,255} )?kernel(?:\[\d{1,9}\])?:\s)?"
     r"(?:(?P<inner>\[ {0,8}\d{1,9}\.\d{1,9}\])\s)?")
 #: A date in any language or seconds since 1970, a host, and the kernel's name: "24. april 16:24:18 box1 kernel: ".
-_FOREIGN = re.compile(
+_FOREIGN = regex(
     r"(?P<when>[^\[\]\n:]{0,40}(?:\d\d:\d\d:\d\d[^\s:]{0,20}|\d{9,12}\.\d{1,9})(?: [A-Z]{2,5}(?= )| \d{4}(?= ))?)"
     r"(?: [^\s:]{1,255})? kernel(?:\[\d{1,9}\])?: (?:(?P<inner>\[ {0,8}\d{1,9}\.\d{1,9}\]) )?")
 #: How the driver's messages begin; looked for where nobody knows what stands in front.
-_OURS = re.compile(r"NVRM: |nvidia-nvswitch\d{1,3}: SXid |Kernel panic - ")
+_OURS = regex(r"NVRM: |nvidia-nvswitch\d{1,3}: SXid |Kernel panic - ")
 _FRONT = 300
 #: The name of a program in front of its message: "gpud[77]: ", "audit: ". The kernel's own names are none.
-_PROGRAM = re.compile(r"(?:^|\s)(?!kern|kmsg|dmesg|printk)[^\s:]{0,60}[A-Za-z)\]][^\s:]{0,60}: ")
+_PROGRAM = regex(r"(?:^|\s)(?!kern|kmsg|dmesg|printk)[^\s:]{0,60}[A-Za-z)\]][^\s:]{0,60}: ")
 _QUOTES = "\"'`\u2018\u201c\u201e\u00ab(="
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Dict, Optional, Tuple
 
+from .at_first_use import dataclass, regex
 from .cpulist import parse
 
 __all__ = ["Lscpu", "Numactl", "parse_lscpu", "parse_numactl"]
 
-_FIELD = re.compile(r"^[ \t]{0,8}([A-Za-z][^:\n]{0,60}):[ \t]+(\S[^\n]{0,4000})$", re.MULTILINE)
-_NODE = re.compile(r"NUMA node(\d{1,4}) CPU\(s\)\Z")
+_FIELD = regex(r"^[ \t]{0,8}([A-Za-z][^:\n]{0,60}):[ \t]+(\S[^\n]{0,4000})$", re.MULTILINE)
+_NODE = regex(r"NUMA node(\d{1,4}) CPU\(s\)\Z")
 #: A node without CPUs, as of GPU memory on Grace: nothing stands behind the colon.
-_BARE = re.compile(r"^[ \t]{0,8}NUMA node(\d{1,4}) CPU\(s\):[ \t]*$", re.MULTILINE)
-_NODES = re.compile(r"^available: (\d{1,4}) nodes?(?: \(([\d,-]{1,400})\))?", re.MULTILINE)
-_NODE_LINE = re.compile(r"^node (\d{1,4}) (cpus|size):[ \t]*([^\n]{0,80000})$", re.MULTILINE)
+_BARE = regex(r"^[ \t]{0,8}NUMA node(\d{1,4}) CPU\(s\):[ \t]*$", re.MULTILINE)
+_NODES = regex(r"^available: (\d{1,4}) nodes?(?: \(([\d,-]{1,400})\))?", re.MULTILINE)
+_NODE_LINE = regex(r"^node (\d{1,4}) (cpus|size):[ \t]*([^\n]{0,80000})$", re.MULTILINE)
 
 
 @dataclass

@@ -7,40 +7,39 @@ a register that is not shown is never taken for zero.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Dict, Iterator, List, Optional, Set
 
 from .aer_status import read_status
+from .at_first_use import dataclass, regex
 from .lspci_express import read_express
-from .lspci_names import class_code, ids_of
+from .lspci_names import HEADER, class_code, ids_of
 from .pci import ACS_NAMES, Acs
 
-__all__ = ["HEADER", "LspciDevice", "parse_lspci"]
+__all__ = ["LspciDevice", "parse_lspci"]
 
-#: ``0000:01:00.0 VGA compatible controller [0300]: NVIDIA Corporation ...`` with or without domain and -nn.
-HEADER = re.compile(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (\S.*?): (\S.*)$")
 #: ``0000:01:00.0`` and what cannot be read: a device is there, though nothing is known of it.
-_BARE = re.compile(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?:\s|$)")
+_BARE = regex(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?:\s|$)")
 #: What only a header has behind its address: ``3D controller [0302]: ... [10de:2bb1]``.
-_LOST = re.compile(r"^\S+ .{1,60} \[[0-9a-f]{4}\]: .*\[[0-9a-f]{4}:[0-9a-f]{4}\]")
+_LOST = regex(r"^\S+ .{1,60} \[[0-9a-f]{4}\]: .*\[[0-9a-f]{4}:[0-9a-f]{4}\]")
 #: A line below a header.
-_DETAIL = re.compile(r"^\s+(?:[A-Z][A-Za-z0-9 ]{1,30}:|[0-9a-f]{2}:(?: [0-9a-f]{2}){16}$)")
-_HEX = re.compile(r"^([0-9a-f]{2,3}):((?: [0-9a-f]{2}){16})$")
-_BUS = re.compile(r"^Bus: primary=([0-9a-f]{2}), secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})\b")
-_EXPRESS = re.compile(r"^Capabilities: \[[0-9a-f]{2}\] Express (?:\(v\d+\) )?([^,(]+)")
-_EXTENDED = re.compile(r"^Capabilities: \[([0-9a-f]{3})(?: v\d+)?\] (.*)$")
+_DETAIL = regex(r"^\s+(?:[A-Z][A-Za-z0-9 ]{1,30}:|[0-9a-f]{2}:(?: [0-9a-f]{2}){16}$)")
+_HEX = regex(r"^([0-9a-f]{2,3}):((?: [0-9a-f]{2}){16})$")
+_BUS = regex(r"^Bus: primary=([0-9a-f]{2}), secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})\b")
+_EXPRESS = regex(r"^Capabilities: \[[0-9a-f]{2}\] Express (?:\(v\d+\) )?([^,(]+)")
+_EXTENDED = regex(r"^Capabilities: \[([0-9a-f]{3})(?: v\d+)?\] (.*)$")
 #: Behind LnkCap's width always more follows: one at the end of a line may be half a number.
-_LINK = re.compile(r"^Lnk(?:(Cap):.*?Speed (\d{1,3}(?:\.\d)?GT/s|unknown)[^,]*, Width x(\d+),"
-                   r"|(Sta):.*?Speed (\d{1,3}(?:\.\d)?GT/s|unknown)[^,]*, Width x(\d+)(?![\d]))")
-_FLAGS = re.compile(r"^(?:[A-Z][\w-]*[+-] ?)+$")
+_LINK = regex(r"^Lnk(?:(Cap):.*?Speed (\d{1,3}(?:\.\d)?GT/s|unknown)[^,]*, Width x(\d+),"
+              r"|(Sta):.*?Speed (\d{1,3}(?:\.\d)?GT/s|unknown)[^,]*, Width x(\d+)(?![\d]))")
+_FLAGS = regex(r"^(?:[A-Z][\w-]*[+-] ?)+$")
 #: What lspci prints once for a device. A second one belongs to another device, whose first line is gone.
-_ONCE = re.compile(r"^(?:Control: I/O|Status: Cap|Flags: .*devsel|Subsystem:|Interrupt: pin|NUMA node:"
-                   r"|IOMMU group:|Bus: primary"
-                   r"|Kernel driver in use:|Kernel modules:|DevCap:|DevCtl:|DevSta:|LnkCap:|LnkCtl:|LnkSta:|ACSCap:"
-                   r"|ACSCtl:|UESta:|CESta:|00: [0-9a-f]{2} )")
+_ONCE = regex(r"^(?:Control: I/O|Status: Cap|Flags: .*devsel|Subsystem:|Interrupt: pin|NUMA node:"
+              r"|IOMMU group:|Bus: primary"
+              r"|Kernel driver in use:|Kernel modules:|DevCap:|DevCtl:|DevSta:|LnkCap:|LnkCtl:|LnkSta:|ACSCap:"
+              r"|ACSCtl:|UESta:|CESta:|00: [0-9a-f]{2} )")
 #: Only a PCI Express device has these.
 _OF_EXPRESS = ("LnkCap", "LnkCtl", "LnkSta", "DevCap", "DevCtl", "DevSta", "ACSC", "UESta:", "CESta:")
-_ACS = re.compile(r"^ACS(Cap|Ctl):\s*" + r"\s+".join(name + "([+-])" for name in ACS_NAMES))
+_ACS = regex(r"^ACS(Cap|Ctl):\s*" + r"\s+".join(name + "([+-])" for name in ACS_NAMES))
 _LONGEST = 1000
 _GONE = "!!! Unknown header type 7f"
 

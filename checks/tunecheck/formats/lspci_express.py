@@ -6,19 +6,19 @@ What a text does not show is not in the result; codes of it are never filled in 
 
 from __future__ import annotations
 
-import re
 from typing import Dict, Optional
 
+from .at_first_use import regex
 from .pcie_cap import ASPM, CUT_AT, PORTS, REGISTERS, SPEEDS, generation
 
 __all__ = ["express_bytes", "read_express"]
 
-_DEVCAP = re.compile(r"^DevCap:\s*MaxPayload (\d{1,5}) bytes\b")
-_DEVCTL = re.compile(r"^MaxPayload (\d{1,5}) bytes, MaxReadReq (\d{1,5}) bytes$")
-_ORDER = re.compile(r"^RlxdOrd([+-]) ExtTag([+-])")
-_ASPM_ABLE = re.compile(r"^LnkCap:.{0,80}?, ASPM (not supported|L0s L1|L0s|L1)\b")
-_ASPM = re.compile(r"^LnkCtl:\s*ASPM (Disabled|(L0s L1|L0s|L1) Enabled);")
-_TARGET = re.compile(r"^LnkCtl2:\s*Target Link Speed: (\d{1,3}(?:\.\d)?GT/s)")
+_DEVCAP = regex(r"^DevCap:\s*MaxPayload (\d{1,5}) bytes\b")
+_DEVCTL = regex(r"^MaxPayload (\d{1,5}) bytes, MaxReadReq (\d{1,5}) bytes$")
+_ORDER = regex(r"^RlxdOrd([+-]) ExtTag([+-])")
+_ASPM_ABLE = regex(r"^LnkCap:.{0,80}?, ASPM (not supported|L0s L1|L0s|L1)\b")
+_ASPM = regex(r"^LnkCtl:\s*ASPM (Disabled|(L0s L1|L0s|L1) Enabled);")
+_TARGET = regex(r"^LnkCtl2:\s*Target Link Speed: (\d{1,3}(?:\.\d)?GT/s)")
 _SIZES = {128 << code: code for code in range(6)}
 _NAMES = {name: number for number, name in PORTS.items()}
 #: Without these a capability is not rebuilt: the registers would look like zeros.

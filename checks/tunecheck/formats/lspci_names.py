@@ -1,4 +1,4 @@
-"""The names that lspci prints without -nn, for those that matter here: without -nn, a text has no numbers.
+"""The first line of a device in lspci, and the names in it that matter here: without -nn, a text has no numbers.
 
 From pci.ids (https://pci-ids.ucw.cz), 2026-11. A name that is not here gives None: unknown, never a guess.
 """
@@ -8,7 +8,12 @@ from __future__ import annotations
 import re
 from typing import Optional
 
-__all__ = ["class_code", "ids_of"]
+from .at_first_use import regex
+
+__all__ = ["HEADER", "class_code", "ids_of"]
+
+#: ``0000:01:00.0 VGA compatible controller [0300]: NVIDIA Corporation ...`` with or without domain and -nn.
+HEADER = regex(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (\S.*?): (\S.*)$")
 
 _CLASSES = {
     "3D controller": "0302", "Audio device": "0403", "Bridge": "0680", "Co-processor": "0b40",
@@ -35,8 +40,8 @@ _NVIDIA = {
     "GB202GL [RTX PRO 6000 Blackwell Server Edition]": "2bb5",
     "GB202 [GeForce RTX 5090]": "2b85", "GB100 [B200]": "2901", "GH100 [H200 SXM 141GB]": "2335",
 }
-_TAIL = re.compile(r"(?: \((?:rev [0-9a-f]{2}|prog-if [0-9a-f]{2}[^()]*(?:\([^()]*\)[^()]*)*)\))+$")
-_IDS = re.compile(r"(?:^|\[)([0-9a-f]{4}):([0-9a-f]{4})\]?$")
+_TAIL = regex(r"(?: \((?:rev [0-9a-f]{2}|prog-if [0-9a-f]{2}[^()]*(?:\([^()]*\)[^()]*)*)\))+$")
+_IDS = regex(r"(?:^|\[)([0-9a-f]{4}):([0-9a-f]{4})\]?$")
 
 
 def class_code(name: str) -> Optional[str]:

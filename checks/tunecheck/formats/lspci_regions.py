@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from typing import Dict
 
-from .lspci import HEADER
+from .at_first_use import regex
+from .lspci_names import HEADER
 
 __all__ = ["bar1_sizes"]
 
 #: What lspci -vvv and -v print. A region that is disabled or has no address is no window of any size.
-_REGION = re.compile(r"^[ \t]*Region 1: Memory at ([0-9a-f]{4,16}) \([^)\n]{1,60}\)"
-                     r"(?: \[(disabled|virtual|enhanced)\])? \[size=(\d{1,5})([KMGT]?)\]", re.MULTILINE)
-_HEADER = re.compile(HEADER.pattern, re.MULTILINE)
+_REGION = regex(r"^[ \t]*Region 1: Memory at ([0-9a-f]{4,16}) \([^)\n]{1,60}\)"
+                r"(?: \[(disabled|virtual|enhanced)\])? \[size=(\d{1,5})([KMGT]?)\]", re.MULTILINE)
+_HEADER = regex(HEADER.pattern, re.MULTILINE)
 _MIB = {"K": 1 / 1024, "": 1 / 1048576, "M": 1, "G": 1024, "T": 1048576}
 
 

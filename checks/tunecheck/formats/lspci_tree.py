@@ -6,21 +6,21 @@ What stands under one another belongs together by its column. Plain ``-t`` has n
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Dict, List, Optional, Tuple
 
+from .at_first_use import dataclass, regex
 from .topology import Chain
 
 __all__ = ["START", "Drawing", "TreeDevice", "parse_tree"]
 
 #: The first line of a host bridge's drawing.
-START = re.compile(r"^[ \t]*(?:-?[-+\\]-|-)\[([0-9a-f]{4,8}):([0-9a-f]{2})(?:-[0-9a-f]{2})?\]-", re.MULTILINE)
-_ROOT = re.compile(r"(?:^|[-+\\ ])-?\[([0-9a-f]{4,8}):([0-9a-f]{2})(?:-[0-9a-f]{2})?\]")
-_NODE = re.compile(r"[-+\\]-+([0-9a-f]{2}\.[0-7])(?:-\[([0-9a-f]{2})(?:-([0-9a-f]{2}))?\])?")
-_NAME = re.compile(r"^ {2}(\S.{0,300})$")
-_IDS = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\][ \t]*$")
-_OTHER = re.compile(r"\b(?:Audio|USB|UCSI|Serial|NVSwitch|Ethernet|InfiniBand|BlueField|ConnectX|MT\d{5})",
-                    re.IGNORECASE)
+START = regex(r"^[ \t]*(?:-?[-+\\]-|-)\[([0-9a-f]{4,8}):([0-9a-f]{2})(?:-[0-9a-f]{2})?\]-", re.MULTILINE)
+_ROOT = regex(r"(?:^|[-+\\ ])-?\[([0-9a-f]{4,8}):([0-9a-f]{2})(?:-[0-9a-f]{2})?\]")
+_NODE = regex(r"[-+\\]-+([0-9a-f]{2}\.[0-7])(?:-\[([0-9a-f]{2})(?:-([0-9a-f]{2}))?\])?")
+_NAME = regex(r"^ {2}(\S.{0,300})$")
+_IDS = regex(r"\[([0-9a-f]{4}):([0-9a-f]{4})\][ \t]*$")
+_OTHER = regex(r"\b(?:Audio|USB|UCSI|Serial|NVSwitch|Ethernet|InfiniBand|BlueField|ConnectX|MT\d{5})",
+               re.IGNORECASE)
 _LINES = 20_000
 #: Stands for the column of the host bridges.
 _ROOTS = 100_000

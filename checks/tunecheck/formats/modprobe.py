@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Iterable, Optional
 
+from .at_first_use import regex
+
 __all__ = ["CONF", "NOUVEAU_CONF", "NVIDIA_PARAMS", "blacklisted", "file_names", "normalise_module", "nvidia_shows",
            "parse_options", "render_blacklist", "render_options", "same_value"]
 
@@ -17,7 +19,7 @@ NVIDIA_PARAMS = "/proc/driver/nvidia/params"
 
 #: The one parameter that the list has by another name (..._ENTRY_CUSTOM_NAME in nv-reg.h, 595.45.04, read 2026-11-21).
 _SHOWN_AS = {"RestrictProfilingToAdminUsers": "RmProfilingAdminOnly"}
-_NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)\Z")
+_NUMBER = regex(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)\Z")
 _TRUE = {"1", "y", "Y"}
 _FALSE = {"0", "n", "N"}
 

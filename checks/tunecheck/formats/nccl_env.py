@@ -5,8 +5,9 @@ tokens and keys."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Iterator, Mapping, Optional
+
+from .at_first_use import dataclass
 
 __all__ = ["PREFIXES", "Problem", "problems"]
 

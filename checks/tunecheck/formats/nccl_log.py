@@ -5,21 +5,23 @@ program's own prefix, and the ranks' lines are mixed."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Dict, List, Set, Tuple
+
+from .at_first_use import dataclass, regex
 
 __all__ = ["LINE", "Link", "NcclLog", "parse_nccl"]
 
-LINE = re.compile(r"(?:(?<=\s)|^|(?<=\)))(\S{1,200}?):(\d{1,8}):(\d{1,8}) \[(\d{1,4})\] "
-                  r"(?:\S{1,80}:\d{1,6} )?NCCL (INFO|WARN) ([^\n]*)", re.MULTILINE)
-_LINK = re.compile(r"Channel (\d{1,3})(?:/\d{1,3})? : (\d{1,6})\[[0-9a-f]{1,10}\] -> (\d{1,6})\[[0-9a-f]{1,10}\] "
-                   r"(?:\[(?:send|receive)\] )?via ([A-Z0-9]{2,12})(/[\w/().-]{0,60})?")
-_RING = re.compile(r"Channel (\d{1,3})/\d{1,3} : +((?:\d{1,6} +)+\d{1,6})\s*$")
-_COMM = re.compile(r"\brank (\d{1,6}) n[rR]anks (\d{1,6})(?: nNodes (\d{1,5}))?")
-_COLL = re.compile(r"(\d{1,3}) coll channels")
-_SET = re.compile(r"(NCCL_[A-Z0-9_]{2,40}) set by environment to (\S{1,60}?)\.?(?:\s|$)")
-_APART = re.compile(r"P2P is disabled between (?:NVLINK )?connected GPUs (\d{1,6}) and (\d{1,6})")
-_VERSION = re.compile(r"NCCL version (\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)(?:\+cuda(\d{1,2}\.\d{1,2}))?")
+LINE = regex(r"(?:(?<=\s)|^|(?<=\)))(\S{1,200}?):(\d{1,8}):(\d{1,8}) \[(\d{1,4})\] "
+             r"(?:\S{1,80}:\d{1,6} )?NCCL (INFO|WARN) ([^\n]*)", re.MULTILINE)
+_LINK = regex(r"Channel (\d{1,3})(?:/\d{1,3})? : (\d{1,6})\[[0-9a-f]{1,10}\] -> (\d{1,6})\[[0-9a-f]{1,10}\] "
+              r"(?:\[(?:send|receive)\] )?via ([A-Z0-9]{2,12})(/[\w/().-]{0,60})?")
+_RING = regex(r"Channel (\d{1,3})/\d{1,3} : +((?:\d{1,6} +)+\d{1,6})\s*$")
+_COMM = regex(r"\brank (\d{1,6}) n[rR]anks (\d{1,6})(?: nNodes (\d{1,5}))?")
+_COLL = regex(r"(\d{1,3}) coll channels")
+_SET = regex(r"(NCCL_[A-Z0-9_]{2,40}) set by environment to (\S{1,60}?)\.?(?:\s|$)")
+_APART = regex(r"P2P is disabled between (?:NVLINK )?connected GPUs (\d{1,6}) and (\d{1,6})")
+_VERSION = regex(r"NCCL version (\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)(?:\+cuda(\d{1,2}\.\d{1,2}))?")
 _MOST = 400_000
 _WARNINGS = 8
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import List, Optional, Tuple
+
+from .at_first_use import dataclass, regex
 
 __all__ = ["START", "NcclTest", "Rank", "Row", "parse_nccl_tests"]
 
-START = re.compile(r"^# (?:nccl-tests version |nThread \d+ nGpus \d+ )|^#\s+Rank +\d+ .*Pid +\d+ on ", re.MULTILINE)
-_RANK = re.compile(r"^#\s+Rank +(\d{1,5}) (?:Group +\d{1,4} )?Pid +\d{1,9} on +(\S{1,100}) device +(\d{1,4}) "
-                   r"\[(?:(?:([0-9a-f]{4,8}):)?(?:0x)?([0-9a-f]{2})(?::([0-9a-f]{2}))?)\] (\S.{0,80})$",
-                   re.MULTILINE | re.IGNORECASE)
-_NAME = re.compile(r"^# Collective test starting: (\w{1,40})", re.MULTILINE)
+START = regex(r"^# (?:nccl-tests version |nThread \d+ nGpus \d+ )|^#\s+Rank +\d+ .*Pid +\d+ on ", re.MULTILINE)
+_RANK = regex(r"^#\s+Rank +(\d{1,5}) (?:Group +\d{1,4} )?Pid +\d{1,9} on +(\S{1,100}) device +(\d{1,4}) "
+              r"\[(?:(?:([0-9a-f]{4,8}):)?(?:0x)?([0-9a-f]{2})(?::([0-9a-f]{2}))?)\] (\S.{0,80})$",
+              re.MULTILINE | re.IGNORECASE)
+_NAME = regex(r"^# Collective test starting: (\w{1,40})", re.MULTILINE)
 _FIGURE = r"(-?\d{1,12}(?:\.\d{1,4})?|N/A|nan|inf)"
-_ROW = re.compile(r"^ *(\d{1,15}) +(\d{1,15}) +([a-z]\w{1,12}) +(?:(\w{1,10}) +)?(?:(-?\d{1,5}) +)?" + r" +".join(
+_ROW = regex(r"^ *(\d{1,15}) +(\d{1,15}) +([a-z]\w{1,12}) +(?:(\w{1,10}) +)?(?:(-?\d{1,5}) +)?" + r" +".join(
     [_FIGURE, _FIGURE, _FIGURE, r"(\S{1,14})"] * 2) + r" *$", re.MULTILINE)
-_AVERAGE = re.compile(r"^# Avg bus bandwidth +: +(\d{1,6}(?:\.\d{1,6})?)", re.MULTILINE)
-_BOUNDS = re.compile(r"^# Out of bounds values : (\d{1,12}) (OK|FAILED)", re.MULTILINE)
+_AVERAGE = regex(r"^# Avg bus bandwidth +: +(\d{1,6}(?:\.\d{1,6})?)", re.MULTILINE)
+_BOUNDS = regex(r"^# Out of bounds values : (\d{1,12}) (OK|FAILED)", re.MULTILINE)
 _MOST = 4096
 
 

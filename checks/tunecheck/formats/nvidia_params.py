@@ -6,15 +6,16 @@ of 32 bits ends the loading of the module, and sysfs shows none of them; an unkn
 
 from __future__ import annotations
 
-import re
 from typing import Dict, FrozenSet, NamedTuple, Optional, Tuple, Union
+
+from .at_first_use import regex
 
 __all__ = ["GONE", "LAST", "PARAMETERS", "TABLE", "UNSHOWN", "UVM", "Parameter", "c_number"]
 
 #: The newest branch that was read: of a younger one this list proves nothing.
 LAST = 595
 
-_NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)\Z")
+_NUMBER = regex(r"[+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)\Z")
 _FLAG = (0, 1)
 _ANY = (-1 << 31, (1 << 31) - 1)
 _SIZE = (0, (1 << 31) - 1)

@@ -8,17 +8,18 @@ needs is missing (ACPI_PCIE_REQ_SUPPORT), which is how pcie_aspm=off costs AER.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Dict, Optional, Tuple
+
+from .at_first_use import dataclass, regex
 
 __all__ = ["Bridge", "Negotiations"]
 
-_LINE = re.compile(r"acpi (\S{1,40}): (?:_OSC: )?(.{1,400})")
-_LIST = re.compile(r"(OS supports|OS requested|OS now controls|OS assumes control of|platform willing to grant"
-                   r"|platform does not support|not requesting control; platform does not support"
-                   r"|not requesting OS control; OS requires) \[([^\]]*)\]")
-_KEEPS = re.compile(r"platform retains control of PCIe features \((\w{1,40})\)")
+_LINE = regex(r"acpi (\S{1,40}): (?:_OSC: )?(.{1,400})")
+_LIST = regex(r"(OS supports|OS requested|OS now controls|OS assumes control of|platform willing to grant"
+              r"|platform does not support|not requesting control; platform does not support"
+              r"|not requesting OS control; OS requires) \[([^\]]*)\]")
+_KEEPS = regex(r"platform retains control of PCIe features \((\w{1,40})\)")
 _DISABLED = "PCIe port services disabled; not requesting _OSC control"
 #: Older kernels did not ask where the HEST table said "firmware first". 5.15.85 has this line no more.
 _FIRMWARE_FIRST = "PCIe AER handled by firmware"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterable, List, Tuple
 
+from .at_first_use import regex
+
 __all__ = ["dnf_listing", "madison", "repoquery", "showhold"]
 
 _MOST = 20000
-_LISTED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9.+_-]*)\.(x86_64|aarch64|noarch|i686)\s+(\S+)\s+(\S+)\s*$")
+_LISTED = regex(r"^([A-Za-z0-9][A-Za-z0-9.+_-]*)\.(x86_64|aarch64|noarch|i686)\s+(\S+)\s+(\S+)\s*$")
 
 
 def madison(text: str) -> Dict[str, Tuple[str, ...]]:

@@ -5,24 +5,24 @@ Pure: texts in, values out, for any text."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fnmatch import translate
 from typing import Dict, Iterable, List, Optional, Set, Tuple
 
+from .at_first_use import dataclass, regex
 from .bounds import MOST_GLOBS, MOST_PACKAGES, MOST_PATTERNS, few, name_of
 
 __all__ = ["Globs", "Locks", "Package", "Spared", "apt_pins", "apt_settings", "dpkg", "driver_version", "locked",
            "rpm", "settings", "spares"]
 
 _MOST = 4096
-_VERSION = re.compile(r"^(?:\d{1,3}:)?(\d{3}\.\d{1,4}(?:\.\d{1,4})?)(?![\d.])")
+_VERSION = regex(r"^(?:\d{1,3}:)?(\d{3}\.\d{1,4}(?:\.\d{1,4})?)(?![\d.])")
 #: Parts of the driver: their versions are the driver's. Not: the container toolkit, settings, prime, Wayland, CUDA.
-_DRIVER = re.compile(
+_DRIVER = regex(
     r"^(?:nvidia-(?:driver|dkms|kernel|open|utils|compute-utils|firmware|headless|fabricmanager|smi|imex|kmod)"
     r"|libnvidia-(?:compute|common|ml|cfg|decode|encode|extra|fbc|gl|nscq|nvsdm)"
     r"|libcuda1$|cuda-drivers|kmod-nvidia|akmod-nvidia|xorg-x11-drv-nvidia)(?![a-z])")
-_SPARED = re.compile(r"^\^?((?:[\w+-]|\\?\.(?!\*))*)(\.\*|\*)?(\$?)$")
-_NOT = re.compile(r"^nvidia-(?:kernel-(?:common|support)$|driver-(?:assistant|pinning))")
+_SPARED = regex(r"^\^?((?:[\w+-]|\\?\.(?!\*))*)(\.\*|\*)?(\$?)$")
+_NOT = regex(r"^nvidia-(?:kernel-(?:common|support)$|driver-(?:assistant|pinning))")
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Globs:
     def __init__(self, patterns: Iterable[str]) -> None:
         kept = sorted({pattern for pattern in patterns if pattern.count("*") < 5})
         few("patterns of packages", len(kept), MOST_GLOBS)
-        self._match = re.compile("|".join("(?:%s)" % translate(pattern) for pattern in kept)).match if kept else None
+        self._match = regex("|".join("(?:%s)" % translate(pattern) for pattern in kept)).match if kept else None
 
     def match(self, name: str) -> bool:
         return self._match is not None and self._match(name) is not None

@@ -37,10 +37,10 @@ Any other parameter: the last one wins. That is a rule of thumb, not read in sou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import List, Mapping, Optional, Sequence, Tuple
 
+from .at_first_use import dataclass
 from .kernel_params import MULTI_VALUE, VALUES, name_of
 
 __all__ = ["HIDES_ERRORS", "Conflict", "clash", "conflicts", "split"]

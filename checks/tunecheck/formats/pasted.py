@@ -7,22 +7,24 @@ import html
 import re
 from typing import Callable, List
 
+from .at_first_use import regex
+
 __all__ = ["clean"]
 
 #: A dressing counts where so many of the lines have it: one line that begins with ">" is no quotation.
 _MOST = 0.8
 #: Of a long text this much decides.
 _LOOKED_AT = 400
-_COLOUR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]")
-_QUOTED = re.compile(r"^[ \t]{0,3}>[ \t]?")
+_COLOUR = regex(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]")
+_QUOTED = regex(r"^[ \t]{0,3}>[ \t]?")
 #: "  12  text", "12: text", "12| text", "12\ttext", and grep -n's "12:text". Not "00:01.0 text" of lspci.
-_NUMBERED = re.compile(r"^[ \t]{0,7}(\d{1,6})(?:\t|[:|.)](?![0-9a-f]{2}[.:])[ ]?| {2}|[ ]?$)")
+_NUMBERED = regex(r"^[ \t]{0,7}(\d{1,6})(?:\t|[:|.)](?![0-9a-f]{2}[.:])[ ]?| {2}|[ ]?$)")
 #: A page, or what a browser copies of one. XML of nvidia-smi has neither.
-_HTML = re.compile(r"<(?:!doctype html|html|body|pre|code|br|div|p|span|td)\b[^<>]{0,400}>", re.IGNORECASE)
-_BLOCK = re.compile(r"<(?:br|/p|/div|/tr|/li|/pre)\b[^<>]{0,200}>", re.IGNORECASE)
-_TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9:-]{0,30}(?:\s[^<>]{0,1000})?/?>")
-_SCRIPT = re.compile(r"<(script|style)\b[^<>]{0,400}>.{0,200000}?</\1>", re.IGNORECASE | re.DOTALL)
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[\w+-]{0,20}[ \t]*$\n?", re.MULTILINE)
+_HTML = regex(r"<(?:!doctype html|html|body|pre|code|br|div|p|span|td)\b[^<>]{0,400}>", re.IGNORECASE)
+_BLOCK = regex(r"<(?:br|/p|/div|/tr|/li|/pre)\b[^<>]{0,200}>", re.IGNORECASE)
+_TAG = regex(r"</?[a-zA-Z][a-zA-Z0-9:-]{0,30}(?:\s[^<>]{0,1000})?/?>")
+_SCRIPT = regex(r"<(script|style)\b[^<>]{0,400}>.{0,200000}?</\1>", re.IGNORECASE | re.DOTALL)
+_FENCE = regex(r"^[ \t]*(?:```|~~~)[\w+-]{0,20}[ \t]*$\n?", re.MULTILINE)
 
 
 def clean(text: str) -> str:

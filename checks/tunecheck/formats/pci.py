@@ -6,16 +6,16 @@ and pciutils (ls-ecaps.c: cap_acs). Without root the kernel hands out only the f
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import Optional
+
+from .at_first_use import dataclass, regex
 
 __all__ = ["ACS_NAMES", "ACS_NOT_GIVEN", "BDF", "REDIRECT_MASK", "Acs", "ConfigUnreadable", "NotGiven", "acs",
            "bdf_key", "config_gone", "covered_by_acs_option", "find_capability", "find_extended",
            "without_serial_number"]
 
 #: A PCI address. The domain may have more than four digits (Intel VMD: 10000:e1:00.0).
-BDF = re.compile(r"^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
+BDF = regex(r"^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
 
 #: Bit names of the control register as lspci prints them, lowest bit first.
 ACS_NAMES = ("SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl", "DirectTrans")

@@ -8,20 +8,20 @@ of bridges without a device are left out on healthy machines too; a window that 
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Dict, Tuple
 
+from .at_first_use import dataclass, regex
 from .log_lines import Line
 
 __all__ = ["Assignments", "Unassigned"]
 
 _BDF = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 _BAR = rf"[\w.-]{{1,32}} ({_BDF}): BAR ([0-5])"
-_NEW = re.compile(_BAR + r" \[mem ([^\]]{1,80})\]: (can't assign; no space|failed to assign|assigned)")
-_OLD = re.compile(_BAR + r": (no space for|failed to assign|assigned) \[mem ([^\]]{1,80})\]")
-_DRIVER = re.compile(rf"NVRM: BAR([0-5]) is 0M @ 0x0 \(PCI:({_BDF})\)")
-_SIZE = re.compile(r"size (0x[0-9a-f]{1,16})")
+_NEW = regex(_BAR + r" \[mem ([^\]]{1,80})\]: (can't assign; no space|failed to assign|assigned)")
+_OLD = regex(_BAR + r": (no space for|failed to assign|assigned) \[mem ([^\]]{1,80})\]")
+_DRIVER = regex(rf"NVRM: BAR([0-5]) is 0M @ 0x0 \(PCI:({_BDF})\)")
+_SIZE = regex(r"size (0x[0-9a-f]{1,16})")
 _MOST = 512
 
 

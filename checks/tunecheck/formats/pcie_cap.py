@@ -6,9 +6,9 @@ specification does not define is None here, never the nearest number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Optional
 
+from .at_first_use import dataclass
 from .pci import ConfigUnreadable, NotGiven, config_gone, find_capability, find_extended
 
 __all__ = ["ASPM", "CUT_AT", "PORTS", "REGISTERS", "SPEEDS", "Express", "ExpressLink", "express", "generation"]

@@ -10,40 +10,42 @@ import hashlib
 import re
 from collections.abc import Collection
 
+from .at_first_use import regex
+
 __all__ = ["Redactor", "boot_placeholder", "serials_in"]
 
 _HEX = "[0-9a-fA-F]"
-_UUID = re.compile(rf"(?<![0-9A-Za-z]){_HEX}{{8}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}}(?![0-9A-Za-z])")
-_MACHINE_ID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32}(?![0-9A-Za-z])")
+_UUID = regex(rf"(?<![0-9A-Za-z]){_HEX}{{8}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}}(?![0-9A-Za-z])")
+_MACHINE_ID = regex(r"(?<![0-9A-Za-z])[0-9a-f]{32}(?![0-9A-Za-z])")
 #: Vendor GUIDs that are the same on every machine, and names of files: EFI variables, GPT partition types.
 _WELL_KNOWN = {"4a67b082-0a4c-41cf-b6c7-440b29bb8c4f", "8be4df61-93ca-11d2-aa0d-00e098032b8c",
                "c12a7328-f81f-11d2-ba4b-00a0c93ec93b", "0fc63daf-8483-4772-8e79-3d69d8477de4"}
-_SHORT_ID = re.compile(rf"(UUID=[\"']?|--fs-uuid(?: --?[\w=-]+){{0,8}} )"
-                       rf"({_HEX}{{4}}-{_HEX}{{4}}|{_HEX}{{8}}-\d\d)(?![\w-])")
-_MAC = re.compile(rf"(?<![0-9A-Za-z:.])(?:{_HEX}{{2}}:){{5,19}}{_HEX}{{2}}(?![0-9A-Za-z]|:{_HEX}|\.\d)")
-_DASHED = re.compile(rf"(?<![0-9A-Za-z-])(?:{_HEX}{{2}}-){{5,7}}{_HEX}{{2}}(?![0-9A-Za-z-])")
-_IN_NAME = re.compile(r"(?<=\benx)[0-9a-f]{12}(?![0-9A-Za-z])")
-_GUID = re.compile(rf"(?<![0-9A-Za-z:.])(?:{_HEX}{{4}}:){{3}}{_HEX}{{4}}(?![0-9A-Za-z:.])")
-_IPV6 = re.compile(rf"(?<![0-9A-Za-z:._-])"
-                   rf"(?:{_HEX}{{0,4}}:){{2,8}}{_HEX}{{0,4}}(?![0-9A-Za-z:_]|\.\d)")
+_SHORT_ID = regex(rf"(UUID=[\"']?|--fs-uuid(?: --?[\w=-]+){{0,8}} )"
+                  rf"({_HEX}{{4}}-{_HEX}{{4}}|{_HEX}{{8}}-\d\d)(?![\w-])")
+_MAC = regex(rf"(?<![0-9A-Za-z:.])(?:{_HEX}{{2}}:){{5,19}}{_HEX}{{2}}(?![0-9A-Za-z]|:{_HEX}|\.\d)")
+_DASHED = regex(rf"(?<![0-9A-Za-z-])(?:{_HEX}{{2}}-){{5,7}}{_HEX}{{2}}(?![0-9A-Za-z-])")
+_IN_NAME = regex(r"(?<=\benx)[0-9a-f]{12}(?![0-9A-Za-z])")
+_GUID = regex(rf"(?<![0-9A-Za-z:.])(?:{_HEX}{{4}}:){{3}}{_HEX}{{4}}(?![0-9A-Za-z:.])")
+_IPV6 = regex(rf"(?<![0-9A-Za-z:._-])"
+              rf"(?:{_HEX}{{0,4}}:){{2,8}}{_HEX}{{0,4}}(?![0-9A-Za-z:_]|\.\d)")
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
-_IPV4 = re.compile(rf"(?<![0-9A-Za-z._-])(?:{_OCTET}\.){{3}}{_OCTET}(?![0-9A-Za-z_]|\.\d|-\d)")
-_SAYS_VERSION = re.compile(r"(?:version|release|firmware|bios)\W{0,4}$", re.IGNORECASE)
-_HOME = re.compile(r"((?:/home/|/Users/))([^/\s:\"';,<>\0]{1,64})")
-_BY_ID = re.compile(r"(?<=/dev/disk/by-id/)[^/\s\"';,]{1,200}")
-_WORLD_WIDE = re.compile(r"(?<![0-9A-Za-z.])(?:(?:eui|naa)\.[0-9a-fA-F]{8,32}|(?:nqn|iqn)\.[0-9A-Za-z.:_-]{8,220})")
-_SERIAL = re.compile(r"([Ss]erial[ _-]?(?:[Nn]umber|[Nn]o)\.?[\"']?\s{0,40}[:=]\s{0,8}[\"']?|\bS/N:?\s{1,4}"
-                     r"|\"serial\": \"|<serial>)([^\s\"',;<>]{3,64})")
-_NO_SERIAL = re.compile(r"\[?N/A\]?|(?i:unknown|none|default|not)|0+"
-                        r"|[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|serial-\d+")
+_IPV4 = regex(rf"(?<![0-9A-Za-z._-])(?:{_OCTET}\.){{3}}{_OCTET}(?![0-9A-Za-z_]|\.\d|-\d)")
+_SAYS_VERSION = regex(r"(?:version|release|firmware|bios)\W{0,4}$", re.IGNORECASE)
+_HOME = regex(r"((?:/home/|/Users/))([^/\s:\"';,<>\0]{1,64})")
+_BY_ID = regex(r"(?<=/dev/disk/by-id/)[^/\s\"';,]{1,200}")
+_WORLD_WIDE = regex(r"(?<![0-9A-Za-z.])(?:(?:eui|naa)\.[0-9a-fA-F]{8,32}|(?:nqn|iqn)\.[0-9A-Za-z.:_-]{8,220})")
+_SERIAL = regex(r"([Ss]erial[ _-]?(?:[Nn]umber|[Nn]o)\.?[\"']?\s{0,40}[:=]\s{0,8}[\"']?|\bS/N:?\s{1,4}"
+                r"|\"serial\": \"|<serial>)([^\s\"',;<>]{3,64})")
+_NO_SERIAL = regex(r"\[?N/A\]?|(?i:unknown|none|default|not)|0+"
+                   r"|[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|serial-\d+")
 
 #: Host names that are words of the field tell nothing about their owner, and replacing them everywhere would change
 #: what a text says. Only the places that are nothing but a host name are replaced then.
-_WORD = re.compile(r"(?:GPU|NIC|CPU|NV|eth|mlx5_|nvme|sd|vd|tty|ttyS)\d*|PIX|PXB|PHB|NODE|SYS"
-                   r"|(?i:localhost|linux|ubuntu|debian|fedora|rocky|alma|centos|arch|kernel|root|boot|host|box|lab|server|machine|amd|intel|nvidia|gpu|cpu"
-                   r"|systemd|grub|dmesg|journal|driver|module|default|user|test|docker|open|version|performance"
-                   r"|powersave|schedutil|tsc|hpet|dma|identity|enabled|disabled|off|yes|none|force|auto|pci|pcie|aer|acs"
-                   r"|error|memory|bridge|switch|port|device|quiet|splash|proprietary|integrity|model|speed|link)")
+_WORD = regex(r"(?:GPU|NIC|CPU|NV|eth|mlx5_|nvme|sd|vd|tty|ttyS)\d*|PIX|PXB|PHB|NODE|SYS"
+              r"|(?i:localhost|linux|ubuntu|debian|fedora|rocky|alma|centos|arch|kernel|root|boot|host|box|lab|server|machine|amd|intel|nvidia|gpu|cpu"
+              r"|systemd|grub|dmesg|journal|driver|module|default|user|test|docker|open|version|performance"
+              r"|powersave|schedutil|tsc|hpet|dma|identity|enabled|disabled|off|yes|none|force|auto|pci|pcie|aer|acs"
+              r"|error|memory|bridge|switch|port|device|quiet|splash|proprietary|integrity|model|speed|link)")
 _LOCAL_DOMAINS = r"local|lan|internal|intern|home|localdomain|corp|private|test|arpa"
 
 
@@ -77,8 +79,8 @@ class Redactor:
         self._domains = [_host_pattern(name) for name in sorted(domains, key=len, reverse=True)]
         known = sorted((value for value in serials if len(value) >= 8 and re.search(r"\d", value)), key=len,
                        reverse=True)
-        self._serials = re.compile(r"(?<![0-9A-Za-z])(?:%s)(?![0-9A-Za-z])" % "|".join(map(re.escape, known[:1000]))
-                                   ) if known else None
+        self._serials = regex(r"(?<![0-9A-Za-z])(?:%s)(?![0-9A-Za-z])" % "|".join(map(re.escape, known[:1000]))
+                              ) if known else None
 
     def _labels(self) -> "set[str]":
         return {label for name in self._hosts for label in (name, name.partition(".")[0])}
@@ -194,8 +196,8 @@ def _distinct(name: str, vocabulary: Collection[str]) -> bool:
 
 def _host_pattern(name: str) -> "re.Pattern[str]":
     """The name as a word of its own, with the domain behind it where one is."""
-    return re.compile(rf"(?<![0-9A-Za-z_-])({re.escape(name)})(?:(?:\.[A-Za-z0-9-]{{1,63}}){{2,6}}"
-                      rf"|\.(?:{_LOCAL_DOMAINS}))?(?![0-9A-Za-z_-])")
+    return regex(rf"(?<![0-9A-Za-z_-])({re.escape(name)})(?:(?:\.[A-Za-z0-9-]{{1,63}}){{2,6}}"
+                 rf"|\.(?:{_LOCAL_DOMAINS}))?(?![0-9A-Za-z_-])")
 
 
 def _dashed(value: str) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from .at_first_use import regex
+
 __all__ = ["MASK", "arguments", "environ", "mask"]
 
 MASK = "masked"
@@ -19,15 +21,15 @@ _WORDS = (r"(?:[Pp]ass(?:w(?:or)?d|phrase)|PASS(?:W(?:OR)?D|PHRASE)|[Ss]ecret|SE
           r"|CREDENTIAL|[Aa][Pp][Ii][-_]?[Kk][Ee][Yy]|(?:[Aa]ccess|ACCESS|[Pp]rivate|PRIVATE|[Aa]uth|AUTH|[Ll]icen[cs]e|LICEN[CS]E)"
           r"[-_]?(?:[Kk]ey|KEY))(?![Ss](?![A-Za-z])|[Ii][Zz])")
 _NAME = r"[\w.-]{0,60}?" + _WORDS + r"[\w.-]{0,60}"
-_ASSIGNED = re.compile(r"(?<![\w.-])(" + _NAME + r")=(?!%s)(\"[^\"\n\0]*\"|'[^'\n\0]*'|[^\s\0\"']+)" % MASK)
-_IN_JSON = re.compile(r"(\"" + _NAME + r"\"\s{0,8}:\s{0,8}\")([^\"\n]+)")
-_OPTION = re.compile(r"(?<![\w-])(--?" + _NAME + r")([ \0])(?!-)([^\s\0]+)")
+_ASSIGNED = regex(r"(?<![\w.-])(" + _NAME + r")=(?!%s)(\"[^\"\n\0]*\"|'[^'\n\0]*'|[^\s\0\"']+)" % MASK)
+_IN_JSON = regex(r"(\"" + _NAME + r"\"\s{0,8}:\s{0,8}\")([^\"\n]+)")
+_OPTION = regex(r"(?<![\w-])(--?" + _NAME + r")([ \0])(?!-)([^\s\0]+)")
 #: Tokens by their own look: Hugging Face, OpenAI, GitHub, NVIDIA, AWS, Slack, GitLab, JSON web tokens.
-_LOOKS = re.compile(r"(?<![\w-])(?:hf_[A-Za-z0-9]{16,}|sk-[\w-]{16,}|gh[oprsu]_\w{20,}|github_pat_\w{20,}"
-                    r"|nvapi-[\w-]{16,}|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,}|glpat-[\w-]{16,}|eyJ[\w-]{10,}\.[\w-]{4,}\.[\w-]{4,})")
-_IN_URL = re.compile(r"(?<=://)[^\s/@:\0]{1,200}:[^\s/@\0]{1,200}(?=@)")
-_PEM = re.compile(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----).{1,20000}?(?=-----END|\Z)", re.DOTALL)
-_RANDOM = re.compile(r"(?=[^\0]*[A-Z])(?=[^\0]*[a-z])(?=[^\0]*\d)[A-Za-z0-9+_=-]{32,}")
+_LOOKS = regex(r"(?<![\w-])(?:hf_[A-Za-z0-9]{16,}|sk-[\w-]{16,}|gh[oprsu]_\w{20,}|github_pat_\w{20,}"
+               r"|nvapi-[\w-]{16,}|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,}|glpat-[\w-]{16,}|eyJ[\w-]{10,}\.[\w-]{4,}\.[\w-]{4,})")
+_IN_URL = regex(r"(?<=://)[^\s/@:\0]{1,200}:[^\s/@\0]{1,200}(?=@)")
+_PEM = regex(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----).{1,20000}?(?=-----END|\Z)", re.DOTALL)
+_RANDOM = regex(r"(?=[^\0]*[A-Z])(?=[^\0]*[a-z])(?=[^\0]*\d)[A-Za-z0-9+_=-]{32,}")
 
 
 def mask(text: str) -> str:

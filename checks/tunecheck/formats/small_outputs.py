@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Dict, Optional, Tuple
+
+from .at_first_use import dataclass, regex
 
 __all__ = ["DEVICE", "LSMOD", "MODINFO", "NVCC", "DeviceNodes", "Loaded", "loaded", "modinfo", "nodes", "nvcc"]
 
-LSMOD = re.compile(r"^Module +Size +Used by\b|^(?:nvidia(?:_\w{2,12})?|nouveau|nova_core) +\d{4,9} +\d{1,6}"
-                   r"(?: +[\w,]+)?[ \t]*$", re.MULTILINE)
-MODINFO = re.compile(r"^filename: +\S*/nvidia(?:-current)?\.ko\S*", re.MULTILINE)
-NVCC = re.compile(r"^Cuda compilation tools, release \d{1,2}\.\d{1,2}, V[\d.]{3,15}", re.MULTILINE)
+LSMOD = regex(r"^Module +Size +Used by\b|^(?:nvidia(?:_\w{2,12})?|nouveau|nova_core) +\d{4,9} +\d{1,6}"
+              r"(?: +[\w,]+)?[ \t]*$", re.MULTILINE)
+MODINFO = regex(r"^filename: +\S*/nvidia(?:-current)?\.ko\S*", re.MULTILINE)
+NVCC = regex(r"^Cuda compilation tools, release \d{1,2}\.\d{1,2}, V[\d.]{3,15}", re.MULTILINE)
 _HEAD = r"^c([rwxsStT-]{9})[.+@]? +\d{1,4} +\S{1,40} +\S{1,40} +\d{1,4}, *\d{1,7} .{1,60}?(?:/dev/)?"
 _NONE = r"^ls: .{0,20}/dev/nvidia.{0,40}: No such file or directory"
-DEVICE = re.compile(rf"{_HEAD}nvidia\S*[ \t]*$|{_NONE}", re.MULTILINE)
-_NODE = re.compile(rf"{_HEAD}(nvidia[\w-]{{0,30}})[ \t]*$", re.MULTILINE)
-_MODULE = re.compile(r"^(\w{2,60}) +(\d{3,10}) +(-?\d{1,6})(?: +([\w,]{1,2000}))?[ \t]*$", re.MULTILINE)
-_LINE = re.compile(r"^(filename|version|license|vermagic|signer|firmware): +(\S[^\n]{0,300}?)[ \t]*$", re.MULTILINE)
-_RELEASE = re.compile(r"^Cuda compilation tools, release (\d{1,2}\.\d{1,2}), V([\d.]{3,15})", re.MULTILINE)
+DEVICE = regex(rf"{_HEAD}nvidia\S*[ \t]*$|{_NONE}", re.MULTILINE)
+_NODE = regex(rf"{_HEAD}(nvidia[\w-]{{0,30}})[ \t]*$", re.MULTILINE)
+_MODULE = regex(r"^(\w{2,60}) +(\d{3,10}) +(-?\d{1,6})(?: +([\w,]{1,2000}))?[ \t]*$", re.MULTILINE)
+_LINE = regex(r"^(filename|version|license|vermagic|signer|firmware): +(\S[^\n]{0,300}?)[ \t]*$", re.MULTILINE)
+_RELEASE = regex(r"^Cuda compilation tools, release (\d{1,2}\.\d{1,2}), V([\d.]{3,15})", re.MULTILINE)
 _MOST = 2000
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import List
+
+from .at_first_use import dataclass, regex
 
 __all__ = ["Smi", "SmiGpu", "parse_smi"]
 
-_GPU = re.compile(r'^\s*(?:GPU ([0-9A-Fa-f]{8}:\S+)|<gpu id="([^"]{1,40})">)\s*$')
-_FIELD = re.compile(r"^\s*(?:([A-Z]\w*(?: \w+)*?)\s+: (.*?)|<(\w+)>(.*?)</\w+>)\s*$")
-_ADDRESS = re.compile(r"^([0-9a-f]{8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])$")
-_ID = re.compile(r"^(?:0x)?([0-9a-f]{4})([0-9a-f]{4})$")
+_GPU = regex(r'^\s*(?:GPU ([0-9A-Fa-f]{8}:\S+)|<gpu id="([^"]{1,40})">)\s*$')
+_FIELD = regex(r"^\s*(?:([A-Z]\w*(?: \w+)*?)\s+: (.*?)|<(\w+)>(.*?)</\w+>)\s*$")
+_ADDRESS = regex(r"^([0-9a-f]{8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])$")
+_ID = regex(r"^(?:0x)?([0-9a-f]{4})([0-9a-f]{4})$")
 _NAMES = {"driver_version": "Driver Version", "product_name": "Product Name", "pci_device_id": "Device Id"}
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import List, Tuple
+
+from .at_first_use import dataclass, regex
 
 __all__ = ["Failure", "failures"]
 
@@ -29,10 +30,10 @@ _WORDS = (
                    r"(?:command not found: nvidia-smi|nvidia-smi: (?:command )?not found)"),
     ("no program", r"^[ \t]*Command ['\u2018\"]nvidia-smi['\u2019\"] not found"),
 )
-_TEXTS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _WORDS)
-_HANDLE = re.compile(r"^[ \t]*Unable to determine the device handle for gpu ?(?:(\d{1,3}): ?(?=[0-9a-f]{4,8}:))?"
-                     r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])?(\d{1,3})?: ?([^\n]{1,100})",
-                     re.IGNORECASE)
+_TEXTS = tuple((kind, regex(pattern, re.IGNORECASE)) for kind, pattern in _WORDS)
+_HANDLE = regex(r"^[ \t]*Unable to determine the device handle for gpu ?(?:(\d{1,3}): ?(?=[0-9a-f]{4,8}:))?"
+                r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])?(\d{1,3})?: ?([^\n]{1,100})",
+                re.IGNORECASE)
 
 
 @dataclass(frozen=True)

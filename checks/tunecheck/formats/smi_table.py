@@ -6,19 +6,20 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List, Optional, Tuple
 
+from .at_first_use import regex
 from .nvml_keys import KEYS
 
 __all__ = ["TABLE", "listed", "parse_table"]
 
 #: Its first line. Driver 610 calls the driver's version "KMD Version".
-TABLE = re.compile(r"^\|? ?NVIDIA-SMI +(\d{3}\.\d{1,3}(?:\.\d{1,3})?|N/A) +(?:Driver|KMD) Version: +"
-                   r"(\d{3}\.\d{1,3}(?:\.\d{1,3})?)(?: +CUDA (?:UMD )?Version: +(\S{1,10}))?", re.MULTILINE)
-_FIRST = re.compile(r"^\| +(\d{1,3}) +(\S.{0,60}?) +(On|Off|N/A) +\| +([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}"
-                    r"\.[0-7]) +(?:On|Off|N/A) +\| +(\S+) +\|")
-_SECOND = re.compile(r"^\| ?(?:\S+) +(\d{1,3}C|N/A|ERR!) +(P\d{1,2}|N/A|ERR!) +(\S+) ?/ *"
-                     r"(\S+) +\| +(\d{1,9})MiB ?/ *(\d{1,9})MiB +\| +(\d{1,3}%|N/A|ERR!) +(\S.*?) +\|")
-_THIRD = re.compile(r"^\| +\| +\| +(Enabled|Disabled|N/A)\*? +\|")
-_LISTED = re.compile(r"^GPU (\d{1,3}): (\S.{0,80}?) \(UUID: (GPU-[0-9a-fA-F-]{8,40}|N/A)\)[ \t]*$", re.MULTILINE)
+TABLE = regex(r"^\|? ?NVIDIA-SMI +(\d{3}\.\d{1,3}(?:\.\d{1,3})?|N/A) +(?:Driver|KMD) Version: +"
+              r"(\d{3}\.\d{1,3}(?:\.\d{1,3})?)(?: +CUDA (?:UMD )?Version: +(\S{1,10}))?", re.MULTILINE)
+_FIRST = regex(r"^\| +(\d{1,3}) +(\S.{0,60}?) +(On|Off|N/A) +\| +([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}"
+               r"\.[0-7]) +(?:On|Off|N/A) +\| +(\S+) +\|")
+_SECOND = regex(r"^\| ?(?:\S+) +(\d{1,3}C|N/A|ERR!) +(P\d{1,2}|N/A|ERR!) +(\S+) ?/ *"
+                r"(\S+) +\| +(\d{1,9})MiB ?/ *(\d{1,9})MiB +\| +(\d{1,3}%|N/A|ERR!) +(\S.*?) +\|")
+_THIRD = regex(r"^\| +\| +\| +(Enabled|Disabled|N/A)\*? +\|")
+_LISTED = regex(r"^GPU (\d{1,3}): (\S.{0,80}?) \(UUID: (GPU-[0-9a-fA-F-]{8,40}|N/A)\)[ \t]*$", re.MULTILINE)
 _MODES = {"Default": "default", "E. Process": "exclusive_process", "Prohibited": "prohibited"}
 _MOST = 512
 

@@ -7,16 +7,18 @@ Written against the texts of drivers 470 to 595."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Dict, List, Optional, Tuple
+
+from .at_first_use import dataclass, regex
 
 __all__ = ["SmiTree", "address", "tree"]
 
-_GPU = re.compile(r"^GPU ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
-_LOST = re.compile(r"Unable to determine the device handle for (?:gpu|GPU) ?([0-9A-Fa-f:.]{7,16}): ([^.\n]{1,80})")
-_TAG = re.compile(r"<(/?)([A-Za-z_]\w{0,60})(?:\s[^<>]{0,200})?(/?)>|<gpu id=\"([^\"<>]{1,40})\">")
-_ID = re.compile(r"<gpu id=\"([^\"<>]{1,40})\">")
-_ADDRESS = re.compile(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])$")
+_GPU = regex(r"^GPU ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
+_LOST = regex(r"Unable to determine the device handle for (?:gpu|GPU) ?([0-9A-Fa-f:.]{7,16}): ([^.\n]{1,80})")
+_TAG = regex(r"<(/?)([A-Za-z_]\w{0,60})(?:\s[^<>]{0,200})?(/?)>|<gpu id=\"([^\"<>]{1,40})\">")
+_ID = regex(r"<gpu id=\"([^\"<>]{1,40})\">")
+_ADDRESS = regex(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])$")
 _LABEL = 80
 _LARGEST = 16 << 20         # 200 GPUs make three MiB
 _DEEP = 12                  # real reports nest five deep

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, Optional
 
+from .at_first_use import regex
+
 __all__ = ["Read", "RefusedError", "ids", "number", "read", "refusal", "text", "word"]
 
 Read = Callable[[str], Any]
@@ -25,7 +27,7 @@ class RefusedError(Exception):
 
 def number(unit: str, scale: int = 1, least: int = 0) -> Read:
     """Reads "12.50 W" with unit " W" and scale 1000 as 12500; ValueError below ``least`` and without the unit."""
-    pattern = re.compile(r"^(-?\d{1,12})(?:\.(\d{1,3})\d{0,6})?%s$" % unit)
+    pattern = regex(r"^(-?\d{1,12})(?:\.(\d{1,3})\d{0,6})?%s$" % unit)
 
     def parse(value: str) -> int:
         found = pattern.match(value)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import List, Tuple
+
+from .at_first_use import dataclass, regex
 
 __all__ = ["Task", "in_driver", "kill_pending", "looks_like_driver", "parse_ps", "state"]
 
 #: Every thread, without the columns that make ps read a process's memory (and hang with it).
 
-_LINE = re.compile(r"^\s*(\d{1,10})\s+(\d{1,10})\s+(\d{1,10})\s+(\S)\s+(.{1,64})$")
+_LINE = regex(r"^\s*(\d{1,10})\s+(\d{1,10})\s+(\d{1,10})\s+(\S)\s+(.{1,64})$")
 #: Symbols of the open modules 595 seen in stacks of hung tasks (evidence 10, 6.1), and the [module] mark of a frame.
-_FRAME = re.compile(r"\[nvidia|\b(?:nvidia_|nvkms_|nv_|nvidia-|uvm_|rm_|_nv\d{6}rm|os_acquire_)")
-_NAME = re.compile(r"nvidia|nv_|nvidia-|UVM |irq/\d+-(?:s-)?nvidia")
+_FRAME = regex(r"\[nvidia|\b(?:nvidia_|nvkms_|nv_|nvidia-|uvm_|rm_|_nv\d{6}rm|os_acquire_)")
+_NAME = regex(r"nvidia|nv_|nvidia-|UVM |irq/\d+-(?:s-)?nvidia")
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,20 @@ text often keeps only their tail (``[4m``).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Dict, List, Optional
+
+from .at_first_use import dataclass, regex
 
 __all__ = ["TABLE", "Matrix", "parse_matrix"]
 
 #: A table in a text: its header, then the first row. The legend is never anchored on, it may be missing.
-TABLE = re.compile(r"^[ \t]*(?:\x1b?\[4m)?GPU0\b.*\n[ \t]*GPU0[ \t]+X\b", re.MULTILINE)
+TABLE = regex(r"^[ \t]*(?:\x1b?\[4m)?GPU0\b.*\n[ \t]*GPU0[ \t]+X\b", re.MULTILINE)
 
-_CODES = re.compile(r"\x1b\[[0-9;]*m|\[\d{1,2}m")
-_NAME = re.compile(r"^[A-Za-z][\w.:-]*$")
+_CODES = regex(r"\x1b\[[0-9;]*m|\[\d{1,2}m")
+_NAME = regex(r"^[A-Za-z][\w.:-]*$")
 #: SOC is what drivers before R375 called SYS.
 _PCIE = {"PIX": "PIX", "PXB": "PXB", "PHB": "PHB", "NODE": "NODE", "SYS": "SYS", "SOC": "SYS"}
-_NVLINK = re.compile(r"^NV\d{1,3}$")
+_NVLINK = regex(r"^NV\d{1,3}$")
 _P2P = frozenset(("OK", "CNS", "GNS", "TNS", "NS", "DR", "U"))
 _MOST = 1024
 

@@ -6,10 +6,9 @@ reproduces all 56 pairs of a real machine with eight GPUs behind four switches.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import Optional
 
+from .at_first_use import dataclass, regex
 from .pci import BDF
 
 __all__ = ["RELATIONS", "Chain", "Relation", "chain", "path_bridges", "relate", "within"]
@@ -18,7 +17,7 @@ __all__ = ["RELATIONS", "Chain", "Relation", "chain", "path_bridges", "relate", 
 #: bridges of one NUMA node; SYS: between NUMA nodes.
 RELATIONS = ("PIX", "PXB", "PHB", "NODE", "SYS")
 
-_HOST_BRIDGE = re.compile(r"^pci[0-9a-f]{4,8}:[0-9a-f]{2}$")
+_HOST_BRIDGE = regex(r"^pci[0-9a-f]{4,8}:[0-9a-f]{2}$")
 
 
 @dataclass(frozen=True)

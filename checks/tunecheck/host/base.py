@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from ..errors import ProbeError
+from ..formats.at_first_use import dataclass
 
 __all__ = ["NO_TEXT", "SILENT", "Completed", "Host", "Unreadable", "doubt", "posts"]
 

@@ -19,9 +19,9 @@ import struct
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ..errors import ProbeError
+from ..formats.at_first_use import dataclass
 from ..tied import fork
 from .child import Child, let_go_of_everything_but
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from ..errors import UsageError
 from ..formats import bug_report
-from ..formats.smi_query import parse_query
-from ..formats.smi_table import parse_table
 from ..formats.topo_matrix import TABLE
 from . import imported_files, imported_kinds, imported_posts
 from .base import NO_TEXT, Completed, Unreadable
@@ -89,9 +87,16 @@ class ImportedHost:
 
     def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
         """The document as far as `nvidia-smi -q` tells it, else nvidia-smi's plain table."""
-        document = parse_query(self._texts.smi) or next(
-            (table for post in self.posts.get("nvidia-smi", ()) if (table := parse_table(post.text)) and table["gpus"]),
-            None)
+        document = None
+        if self._texts.smi:
+            from ..formats.smi_query import parse_query  # start-up time
+
+            document = parse_query(self._texts.smi)
+        if not document and "nvidia-smi" in self.posts:
+            from ..formats.smi_table import parse_table
+
+            tables = [parse_table(post.text) for post in self.posts["nvidia-smi"]]
+            document = next((table for table in tables if table and table["gpus"]), None)
         if document is None:
             raise Unreadable("NVML", _reason("nvidia-smi -q"))
         return document

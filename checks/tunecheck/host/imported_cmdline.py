@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 
+from ..formats.at_first_use import regex
+
 __all__ = ["apart", "from_log"]
 
 #: "Command line:" is what the boot loader gave, "Kernel command line:" has what the kernel was built with, too.
-_COMMAND_LINE = re.compile(r"\b(?:Command line|Kernel command line): (.*)$", re.MULTILINE)
-_FIRST = re.compile(r"\bCommand line: (.*)$", re.MULTILINE)
+_COMMAND_LINE = regex(r"\b(?:Command line|Kernel command line): (.*)$", re.MULTILINE)
+_FIRST = regex(r"\bCommand line: (.*)$", re.MULTILINE)
 #: printk cuts a line at about 1000 characters; a longer command line is not whole in the log.
 _WHOLE_LINE = 900
 _SHOWN = 60
 #: People black out names of disks, in one text and not in the other.
-_PRIVATE = re.compile(r"(?:root|resume|cryptdevice|rd\.luks\.\w+|rd\.lvm\.\w+|ip|nfsroot|BOOT_IMAGE|initrd)=.*")
+_PRIVATE = regex(r"(?:root|resume|cryptdevice|rd\.luks\.\w+|rd\.lvm\.\w+|ip|nfsroot|BOOT_IMAGE|initrd)=.*")
 
 
 def from_log(log: str) -> str | None:

@@ -12,11 +12,11 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from ..errors import UsageError
 from ..formats import bug_report
+from ..formats.at_first_use import dataclass, regex
 from ..formats.log_lines import LEFT_OUT
 from ..formats.pasted import clean
 from . import imported_packed
@@ -36,9 +36,9 @@ _SMALL = 16 * 1024 * 1024       # below this the ratio does not matter
 _PART = 64 * 1024
 
 #: ``$ sudo lspci -vvv``, ``[root@box ~]# dmesg``, ``user@box:~$ nvidia-smi``: several outputs in one text.
-_PROMPT = re.compile(r"^(?:\[[^\]\n]{1,100}\][#$>] ?|(?:\([\w.-]{1,40}\) )?\S{0,200}[#$>] ?)(?:sudo )?(?:/\S*/)?"
-                     r"(?:lspci|nvidia-smi|dmesg|journalctl|numactl|lscpu|cat|lsmod|modinfo|nvcc|ls|grep|uname)\b"
-                     r".*(?:\n|\Z)", re.MULTILINE)
+_PROMPT = regex(r"^(?:\[[^\]\n]{1,100}\][#$>] ?|(?:\([\w.-]{1,40}\) )?\S{0,200}[#$>] ?)(?:sudo )?(?:/\S*/)?"
+                r"(?:lspci|nvidia-smi|dmesg|journalctl|numactl|lscpu|cat|lsmod|modinfo|nvcc|ls|grep|uname)\b"
+                r".*(?:\n|\Z)", re.MULTILINE)
 _NUL = re.compile(rb"\0+")
 
 

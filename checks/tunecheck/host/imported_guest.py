@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ..formats.at_first_use import regex
+
 __all__ = ["guest_told"]
 
 #: drivers/firmware/dmi_scan.c prints vendor, product and board in one line; the names are those of systemd's
 #: detect-virt (src/basic/virt.c).
-_DMI = re.compile(r"\bDMI: (Amazon EC2(?! \S*metal)|Xen HVM|QEMU|VMware|Google Google Compute Engine|OpenStack|"
-                  r"KubeVirt|Microsoft Corporation Virtual Machine|innotek GmbH|Parallels|BHYVE|Nutanix AHV|"
-                  r"Red Hat KVM|Alibaba Cloud|Tencent Cloud|Bochs|oVirt)[^\n]{0,80}")
-_DETECTED = re.compile(r"Hypervisor detected: ([^\n]{1,40})|"
-                       r"Booting paravirtualized kernel on (?!bare)(\S[^\n]{0,30})")
-_LSCPU = re.compile(r"^Hypervisor vendor: +(\S[^\n]{0,40})", re.MULTILINE)
+_DMI = regex(r"\bDMI: (Amazon EC2(?! \S*metal)|Xen HVM|QEMU|VMware|Google Google Compute Engine|OpenStack|"
+             r"KubeVirt|Microsoft Corporation Virtual Machine|innotek GmbH|Parallels|BHYVE|Nutanix AHV|"
+             r"Red Hat KVM|Alibaba Cloud|Tencent Cloud|Bochs|oVirt)[^\n]{0,80}")
+_DETECTED = regex(r"Hypervisor detected: ([^\n]{1,40})|"
+                  r"Booting paravirtualized kernel on (?!bare)(\S[^\n]{0,30})")
+_LSCPU = regex(r"^Hypervisor vendor: +(\S[^\n]{0,40})", re.MULTILINE)
 #: Devices that exist in virtual machines alone, by vendor: Xen, VMware, Hyper-V, VirtualBox. Amazon's (1d0f) are
 #: also in its machines without a hypervisor. QEMU's (1af4, 1b36) are left out: where it emulates
 #: the switch above a GPU, that switch's registers are the ones that count.

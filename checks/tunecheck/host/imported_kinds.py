@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+from ..formats.at_first_use import regex
 from ..formats.bug_report import START
-from ..formats.lspci import HEADER
+from ..formats.lspci_names import HEADER
 from ..formats.topo_matrix import TABLE
 
 __all__ = ["advice", "is_list", "recognise", "shown"]
@@ -14,31 +15,31 @@ __all__ = ["advice", "is_list", "recognise", "shown"]
 #: As far as a text is looked at. What is recognised may be longer.
 _HEAD = 256 * 1024
 
-_LSPCI = re.compile(HEADER.pattern, re.MULTILINE)
+_LSPCI = regex(HEADER.pattern, re.MULTILINE)
 _CLASSES = ("VGA compatible controller", "3D controller", "Host bridge", "PCI bridge", "Display controller",
             "Processing accelerators")
-_LSPCI_BODY = re.compile(r"^[ \t]*(?:(?:Control|Status|Flags|Capabilities|Kernel driver in use|Bus): "
-                         r"|[0-9a-f]{2}:(?: [0-9a-f]{2}){16} ?$)", re.MULTILINE)
+_LSPCI_BODY = regex(r"^[ \t]*(?:(?:Control|Status|Flags|Capabilities|Kernel driver in use|Bus): "
+                    r"|[0-9a-f]{2}:(?: [0-9a-f]{2}){16} ?$)", re.MULTILINE)
 #: dmesg and journalctl in every time format and language, syslog files; not SGLang, which puts its date in brackets.
-_LOG = re.compile(
+_LOG = regex(
     r"^[ \t]*(?:<\d+>)?\[[ +<]*\d+[.,]\d{6}(?:>?\]| <)"
     r"|^\[(?!\d{4}-)[^\]\n:]{1,30}\d\d:\d\d[^\]\n]{0,30}\] "
     r"|^[a-z0-9]{1,10} {0,6}:[a-z]{1,8} {0,6}: |^\d{4}-\d\d-\d\dT[\d:]{8},\d{6}[+-]\d\d:\d\d "
     r"|^(?:\w{3} +\d+ [\d:]{8}|\d{4}-\d\d-\d\dT\S+)(?: \S+)? kernel(?:\[\d+\])?: "
     r"|^[^\n\[:]{0,60}(?:\d\d:\d\d:\d\d|\d{9,12}\.\d{6})[^\n\[:]{0,100} kernel(?:\[\d+\])?: ", re.MULTILINE)
 #: The driver's own lines count alone, whatever stands in front of them.
-_NVRM = re.compile(r"^[^\n]{0,300}?(?:NVRM: (?:Xid|GPU|loading|Rm|The NVIDIA)|nvidia-nvswitch\d{1,3}: SXid )"
-                   r"[^\n]{0,200}", re.MULTILINE)
+_NVRM = regex(r"^[^\n]{0,300}?(?:NVRM: (?:Xid|GPU|loading|Rm|The NVIDIA)|nvidia-nvswitch\d{1,3}: SXid )"
+              r"[^\n]{0,200}", re.MULTILINE)
 #: dmesg -t, journalctl -o cat: a boot without times, by what every kernel says.
-_SAID = re.compile(
+_SAID = regex(
     r"^(?:(?:<\d>)?Linux version \d|(?:Kernel c|C)ommand line: |BIOS-(?:provided|e820)|ACPI: |smpboot: |Memory: \d"
     r"|pci(?:port|_bus)? [0-9a-f]{4}:|clocksource: |NET: Registered |systemd\[1\]: |usb \d|x86/)", re.MULTILINE)
 #: What stands in kernel logs that are no lines of text: /dev/kmsg, json, export, pstore.
 _MARKS = (",-;", ",c;", "__CURSOR", "_BOOT_ID", '"dmesg"', "[s=", "#1 Part")
 #: A list without details: `lspci`, `lspci -nn`, or what grep left of it. Every device of it has one of these classes.
-_LISTED = re.compile(rf"^(?:[0-9a-f]{{4,8}}:)?[0-9a-f]{{2}}:[0-9a-f]{{2}}\.[0-7] (?:{'|'.join(_CLASSES)})"
-                     r"(?: \[[0-9a-f]{4}\])?: \S", re.MULTILINE)
-_CMDLINE = re.compile(r"(?:^|\s)(?:BOOT_IMAGE|root|initrd)=\S")
+_LISTED = regex(rf"^(?:[0-9a-f]{{4,8}}:)?[0-9a-f]{{2}}:[0-9a-f]{{2}}\.[0-7] (?:{'|'.join(_CLASSES)})"
+                r"(?: \[[0-9a-f]{4}\])?: \S", re.MULTILINE)
+_CMDLINE = regex(r"(?:^|\s)(?:BOOT_IMAGE|root|initrd)=\S")
 #: Words of command lines that boot without those: virtual machines, network boots.
 _KNOWN = """
     console ro rw quiet splash single reboot panic pci init rdinit earlyprintk earlycon loglevel nomodeset acpi
@@ -48,23 +49,23 @@ _KNOWN = """
     transparent_hugepage nosmt maxcpus
 """
 _WORDS = frozenset(_KNOWN.split())
-_WORD = re.compile(r"[A-Za-z0-9_][\w.-]{0,63}(?:=\S{0,500})?\Z")
-_CAT = re.compile(r"\bcat (/(?:proc|sys)/[\w./:+-]{1,200})\Z")
-_NEXT_PROMPT = re.compile(r"^(?:[\w.-]{1,64}@[^\s#$>]{0,100}|\[[^\]\n]{1,100}\])?[#$>](?: .*)?$", re.MULTILINE)
-_REFUSED = re.compile(r"^cat: \S{1,300}: (No such file or directory|Permission denied)$", re.MULTILINE)
+_WORD = regex(r"[A-Za-z0-9_][\w.-]{0,63}(?:=\S{0,500})?\Z")
+_CAT = regex(r"\bcat (/(?:proc|sys)/[\w./:+-]{1,200})\Z")
+_NEXT_PROMPT = regex(r"^(?:[\w.-]{1,64}@[^\s#$>]{0,100}|\[[^\]\n]{1,100}\])?[#$>](?: .*)?$", re.MULTILINE)
+_REFUSED = regex(r"^cat: \S{1,300}: (No such file or directory|Permission denied)$", re.MULTILINE)
 _PATTERNS = (
     ("topo", TABLE),
-    ("nvidia-smi -q", re.compile(r"^=+NVSMI LOG=+|<nvidia_smi_log>", re.MULTILINE)),
-    ("numactl -H", re.compile(r"^available: \d+ nodes?(?: \([\d,-]+\))?\s*$", re.MULTILINE)),
-    ("/proc/driver/nvidia/version", re.compile(r"^NVRM version:", re.MULTILINE)),
-    ("/proc/driver/nvidia/params", re.compile(r"^RegistryDwords(?:PerDevice)?: ", re.MULTILINE)),
-    ("sysfs values", re.compile(
+    ("nvidia-smi -q", regex(r"^=+NVSMI LOG=+|<nvidia_smi_log>", re.MULTILINE)),
+    ("numactl -H", regex(r"^available: \d+ nodes?(?: \([\d,-]+\))?\s*$", re.MULTILINE)),
+    ("/proc/driver/nvidia/version", regex(r"^NVRM version:", re.MULTILINE)),
+    ("/proc/driver/nvidia/params", regex(r"^RegistryDwords(?:PerDevice)?: ", re.MULTILINE)),
+    ("sysfs values", regex(
         r"^/(?:sys/(?:kernel/(?:iommu_groups|security)|devices/system/(?:cpu|node|clocksource)|module/\w+/parameters)"
         r"|proc/sys)/\S+?:", re.MULTILINE)),
-    ("lscpu", re.compile(r"^Architecture:[ \t]+\S[^\n]*\n(?:[^\n]*\n){0,12}?[ \t]*On-line CPU\(s\) list:",
-                         re.MULTILINE)),
-    ("systemctl show", re.compile(r"^DefaultLimitMEMLOCK=\S+$", re.MULTILINE)),
-    ("/proc/swaps", re.compile(r"\AFilename\s+Type\s+Size\s+Used\s+Priority\s*$", re.MULTILINE)),
+    ("lscpu", regex(r"^Architecture:[ \t]+\S[^\n]*\n(?:[^\n]*\n){0,12}?[ \t]*On-line CPU\(s\) list:",
+                    re.MULTILINE)),
+    ("systemctl show", regex(r"^DefaultLimitMEMLOCK=\S+$", re.MULTILINE)),
+    ("/proc/swaps", regex(r"\AFilename\s+Type\s+Size\s+Used\s+Priority\s*$", re.MULTILINE)),
 )
 
 

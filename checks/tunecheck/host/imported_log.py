@@ -6,6 +6,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from ..formats.at_first_use import regex
 from ..formats.log_boots import boots
 from ..formats.log_forms import CRASH, plain
 from ..formats.log_lines import lines
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["add", "doubt", "history"]
 
 _DMESG = ("dmesg",)
-_VERSION = re.compile(r"Linux version \d")
-_EARLIER = re.compile(r"(?:-b|--boot)[ =]?-([1-9]\d?)\b")
+_VERSION = regex(r"Linux version \d")
+_EARLIER = regex(r"(?:-b|--boot)[ =]?-([1-9]\d?)\b")
 _SCANNED = "Scanning kernel log files"
 #: In what a bug report greps: "  journalctl -b -2:", "  /var/log/messages:".
-_PART = re.compile(r"^ {0,4}((?:journalctl|/var/log/)[^\n:]{0,100}):[ \t]*$", re.MULTILINE)
-_SET = re.compile(r"setting system clock to ([0-9T: -]{19}) UTC")
-_SECONDS = re.compile(r"\d{1,9}\.\d{1,9}")
+_PART = regex(r"^ {0,4}((?:journalctl|/var/log/)[^\n:]{0,100}):[ \t]*$", re.MULTILINE)
+_SET = regex(r"setting system clock to ([0-9T: -]{19}) UTC")
+_SECONDS = regex(r"\d{1,9}\.\d{1,9}")
 _DRIVER = ("NVRM: ", "nvidia-nvswitch", "Kernel panic")
 _LINES = 10_000
 _MOST = 4 << 20     # characters of history kept of an import

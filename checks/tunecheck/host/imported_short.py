@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from ..formats.small_outputs import loaded, modinfo
-from ..formats.smi_table import parse_table
 from .imported_posts import Post
 
 __all__ = ["from_short"]
@@ -25,6 +23,11 @@ class _Texts(Protocol):
 
 def from_short(posts: Mapping[str, Sequence[Post]], texts: _Texts) -> None:
     """Fill in the paths that follow."""
+    if posts.keys().isdisjoint(("nvidia-smi", "lsmod", "modinfo")):
+        return
+    from ..formats.small_outputs import loaded, modinfo  # start-up time
+    from ..formats.smi_table import parse_table
+
     for post in posts.get("nvidia-smi", ()):
         table = parse_table(post.text)
         if table is None:

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import TYPE_CHECKING
 
-from ..errors import UsageError
-from ..formats.bounds import MOST_PCI
-from ..formats.lspci import LspciDevice, parse_lspci
-from ..formats.smi import Smi, parse_smi
+from ..formats.at_first_use import dataclass, regex
 from ..formats.topo_matrix import Matrix, parse_matrix
-from .base import SILENT
 from .imported_cmdline import apart, from_log
 from .imported_guest import guest_told
-from .imported_pci import FULL, BusTree, config, gaps, has_no_link, merge
 from .imported_posts import Post
 from .imported_short import from_short
+
+if TYPE_CHECKING:
+    from ..formats.lspci import LspciDevice
+    from ..formats.smi import Smi
 
 __all__ = ["Texts", "synthesise"]
 
 _PCI = "/sys/bus/pci/devices"
 _DMESG = ("dmesg",)
-_BANNER = re.compile(r"NVRM: loading (NVIDIA UNIX .{1,300})$", re.MULTILINE)
-_CLOCK = re.compile(r"clocksource: Switched to clocksource ([\w-]{1,40})")
-_GROUP = re.compile(r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): Adding to iommu group (\d{1,5})")
+_BANNER = regex(r"NVRM: loading (NVIDIA UNIX .{1,300})$", re.MULTILINE)
+_CLOCK = regex(r"clocksource: Switched to clocksource ([\w-]{1,40})")
+_GROUP = regex(r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): Adding to iommu group (\d{1,5})")
 #: `nvidia-smi topo -p2p r`, `smi_topo_p2p-rw.txt`
-_P2P = re.compile(r"p2p[ _-]{0,3}([rwnap]{1,2})(?![a-z0-9])", re.IGNORECASE)
+_P2P = regex(r"p2p[ _-]{0,3}([rwnap]{1,2})(?![a-z0-9])", re.IGNORECASE)
 _TITLE = 400
-_LOCKED = re.compile(r"^([^\n]{0,120}?)Kernel is locked down from ", re.MULTILINE)
-_VALUE = re.compile(r"^(/(?:sys|proc/sys)/(?:[\w.-]+/)+[\w.-]+):(.*)$", re.MULTILINE)
+_LOCKED = regex(r"^([^\n]{0,120}?)Kernel is locked down from ", re.MULTILINE)
+_VALUE = regex(r"^(/(?:sys|proc/sys)/(?:[\w.-]+/)+[\w.-]+):(.*)$", re.MULTILINE)
 
 
 @dataclass
@@ -111,13 +111,12 @@ class Texts:
 def synthesise(texts: Texts) -> str | None:
     """Fill in the paths that follow from lspci, nvidia-smi and the log. A sentence where they contradict each other."""
     devices: dict[str, LspciDevice] = {}
-    for text in texts.lspci:
-        problem = merge(devices, parse_lspci(text))
+    if texts.lspci:
+        from .imported_devices import gathered  # start-up time
+
+        problem = gathered(texts.lspci, devices)
         if problem:
             return problem
-        if len(devices) > MOST_PCI:
-            raise UsageError(f"lspci lists {len(devices)} devices; tunecheck takes at most {MOST_PCI}. If this is one "
-                             "machine, report it with the file")
     if any(table.pairs != texts.tables[0].pairs for table in texts.tables):
         return "two tables of nvidia-smi topo -m that differ"
     problem = apart(texts.cmdlines, texts.runs.get(_DMESG, ""))
@@ -128,20 +127,15 @@ def synthesise(texts: Texts) -> str | None:
             texts.errors[f"run {command}"] = "the log in the report is of another boot: its command line is another"
     elif problem:
         return problem
-    smi = [parse_smi(text) for text in texts.smi]
+    smi = _smi(texts)
     for gpu in (gpu for part in smi for gpu in part.gpus):
         target = devices.get(gpu.bdf)
         if target is not None and gpu.ids and target.device is None:
             target.vendor, target.device = gpu.ids.split(":")
     if devices:
-        texts.lists[_PCI] = sorted(devices)
-        texts.cut_at = next((device.bdf for device in devices.values() if device.cut), "")
-        texts.lost_at = next((device.bdf for device in devices.values() if device.lost), "")
-        tree = BusTree(devices)
-        tree.settle()
-        texts.missing = tree.missing()
-        for device in devices.values():
-            _device(texts, device, tree, devices)
+        from .imported_devices import paths
+
+        paths(texts, devices)
     texts.guest = guest_told(texts.runs.get(_DMESG, ""), (device.vendor for device in devices.values()), texts.lscpu)
     _driver(texts, smi, devices)
     from_short(texts.posts, texts)
@@ -153,53 +147,12 @@ def synthesise(texts: Texts) -> str | None:
     return None
 
 
-def _device(texts: Texts, device: LspciDevice, tree: BusTree, devices: dict[str, LspciDevice]) -> None:
-    folder = f"{_PCI}/{device.bdf}"
-    for leaf, value, more in (("vendor", device.vendor, ""), ("device", device.device, ""),
-                              ("class", device.class_code, "00")):
-        if value is None:
-            texts.errors[f"read {folder}/{leaf}"] = "not in the import (names without numbers); add: sudo lspci -nnvvv"
-        else:
-            texts.file(f"{folder}/{leaf}", f"0x{value}{more}\n")
-    place, why = tree.path(device.bdf)
-    if place is None:
-        texts.errors[f"realpath {folder}"] = why
-    else:
-        texts.realpaths[folder] = place
-    content = config(device)
-    if isinstance(content, str):
-        texts.errors[f"read {folder}/config"] = content
-    else:
-        texts.reads.setdefault(f"{folder}/config", content)
-        texts.doubts.update((f"{folder}/config {part}", why) for part, why in gaps(device))
-    _link(texts, device, folder)
-    _belongings(texts, device, folder, devices)
+def _smi(texts: Texts) -> list[Smi]:
+    if not texts.smi:
+        return []
+    from ..formats.smi import parse_smi  # start-up time
 
-
-def _link(texts: Texts, device: LspciDevice, folder: str) -> None:
-    link = {"current_link_width": device.width, "max_link_width": device.max_width,
-            "current_link_speed": device.speed, "max_link_speed": device.max_speed}
-    for leaf, value in link.items():
-        if value is not None:
-            texts.file(f"{folder}/{leaf}", f"{value}\n")
-        else:
-            texts.errors[f"read {folder}/{leaf}"] = (
-                "not present" if has_no_link(device) else f"not in the import (the link is not shown); {FULL}")
-
-
-def _belongings(texts: Texts, device: LspciDevice, folder: str, devices: dict[str, LspciDevice]) -> None:
-    # lspci prints these only where there is something to print; that it can, other devices show.
-    if device.numa_node is not None or any(other.numa_node is not None for other in devices.values()):
-        texts.file(f"{folder}/numa_node", f"{-1 if device.numa_node is None else device.numa_node}\n")
-    if device.driver is not None:
-        texts.realpaths[f"{folder}/driver"] = f"/sys/bus/pci/drivers/{device.driver}"
-    elif not device.cut and any(other.driver_shown for other in devices.values()):
-        texts.errors[f"realpath {folder}/driver"] = SILENT
-    if device.iommu_group is not None:
-        texts.realpaths[f"{folder}/iommu_group"] = f"/sys/kernel/iommu_groups/{device.iommu_group}"
-    elif any(other.iommu_group is not None for other in devices.values()):
-        # Where one device has a group the kernel has put the others into one, too: this one's line is gone.
-        texts.errors[f"realpath {folder}/iommu_group"] = f"not in the import (its IOMMU group is not shown); {FULL}"
+    return [parse_smi(text) for text in texts.smi]
 
 
 def _driver(texts: Texts, smi: list[Smi], devices: dict[str, LspciDevice]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
+from ..formats.at_first_use import dataclass
 from .base import Completed, Host, Unreadable
 
 __all__ = ["Answers", "RecordedHost", "RecordingHost", "load_recording"]

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import SpecError
 from ..formats import secrets
+from ..formats.at_first_use import regex
 from ..formats.pci import without_serial_number
 from ..formats.redact import Redactor, serials_in
 from .base import Completed
@@ -24,7 +25,7 @@ _HOSTNAMES = ("/proc/sys/kernel/hostname", "/etc/hostname")
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _LEFT_OUT = "left out of a redacted recording: not a text"
 #: Files that hold nothing but such a number.
-_SERIAL_FILE = re.compile(r"/(?:serial(?:_number)?|(?:board|chassis|product)_serial|wwid|unique_id)$")
+_SERIAL_FILE = regex(r"/(?:serial(?:_number)?|(?:board|chassis|product)_serial|wwid|unique_id)$")
 #: Programs that print package versions of four numbers, which look like addresses.
 _VERSIONS = ("dpkg-query", "dpkg", "rpm", "apt-mark", "apt-cache", "apt", "dnf", "pacman", "modinfo", "pip")
 _PLAIN_KEYS = ("driver", "library", "vbios", "ids", "bdf", "a", "b")

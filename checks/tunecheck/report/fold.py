@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ..formats.at_first_use import dataclass, regex
 from ..rules import Finding
 from ..rules.finding import OUTCOMES
 
@@ -13,15 +13,15 @@ __all__ = ["Fold", "folded", "worst_first"]
 
 _BDF = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 #: What may differ between two findings that say the same: labels of pairs, addresses, GPUs and CPUs, numbers.
-_VARYING = re.compile(rf"GPU\d+-GPU\d+(?:, GPU\d+-GPU\d+)*(?:,? and \d+ more)?|{_BDF}|\b(?:GPU|cpu|policy)\d+\b|"
-                      r"0x[0-9a-f]+|\d+(?:\.\d+)?")
-_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,6})?")
+_VARYING = regex(rf"GPU\d+-GPU\d+(?:, GPU\d+-GPU\d+)*(?:,? and \d+ more)?|{_BDF}|\b(?:GPU|cpu|policy)\d+\b|"
+                 r"0x[0-9a-f]+|\d+(?:\.\d+)?")
+_NUMBER = regex(r"\d{1,15}(?:\.\d{1,6})?")
 _SUBJECT = "\0"
 #: Passes fold from two on. What needs attention stays one line each on all but large boxes, and names its subjects.
 _FROM = {"pass": 2, "skip": 2, "warn": 5, "unknown": 5, "fail": 5}
 _NAMED = 64
-_KINDS = {"GPUs": re.compile(rf"GPU\d+(?: {_BDF})?"), "pairs": re.compile(r"GPU\d+-GPU\d+"),
-          "links": re.compile(rf"{_BDF}-{_BDF}"), "PCI devices": re.compile(_BDF), "CPUs": re.compile(r"cpu\d+")}
+_KINDS = {"GPUs": regex(rf"GPU\d+(?: {_BDF})?"), "pairs": regex(r"GPU\d+-GPU\d+"),
+          "links": regex(rf"{_BDF}-{_BDF}"), "PCI devices": regex(_BDF), "CPUs": regex(r"cpu\d+")}
 
 #: GPUs and pairs are in the tables above; which ports were looked at is nowhere else.
 _ALWAYS_NAMED = ("links", "PCI devices")

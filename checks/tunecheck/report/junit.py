@@ -6,11 +6,11 @@ that of Jenkins' junit-10.xsd, which GitLab, GitHub actions and Azure read too.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from ..formats.at_first_use import regex
 from ..rules import Finding
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["junit", "legal"]
 
 #: What XML 1.0 cannot hold in any form: most control characters, surrogates, two noncharacters.
-_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ILLEGAL = regex("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ELEMENT = {"fail": "failure", "unknown": "error", "skip": "skipped"}
 
 

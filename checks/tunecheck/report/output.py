@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 import sys
 from pathlib import Path
 from typing import TextIO
 
 from ..errors import UsageError
+from ..formats.at_first_use import regex
 from ..safe_files import UnsafeFileError, folder_of, replace, write_special
 
 __all__ = ["PRIVATE", "check_writable", "emit", "fitted", "removed", "write_file", "written"]
@@ -17,7 +17,7 @@ __all__ = ["PRIVATE", "check_writable", "emit", "fitted", "removed", "write_file
 #: Mode of what names people and machines: a raw recording, a snapshot.
 PRIVATE = 0o600
 #: Open files of this process, and its terminal.
-_DESCRIPTORS = re.compile(r"/proc/\d+/fd/|/dev/(?:null|tty|pts/\d+)$")
+_DESCRIPTORS = regex(r"/proc/\d+/fd/|/dev/(?:null|tty|pts/\d+)$")
 #: Every file that this process has written, for who interrupts it.
 written: list[str] = []
 #: Every older pass that this process took away, likewise.

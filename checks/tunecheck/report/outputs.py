@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
+from ..formats.at_first_use import dataclass
 from ..rules import Finding
 from .output import check_writable, write_file
 

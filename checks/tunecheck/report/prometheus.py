@@ -7,11 +7,11 @@ carries its time, to be compared with node_boot_time_seconds, and a hash of the 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..formats.at_first_use import regex
 from ..rules.finding import OUTCOMES
 from ..rules.reduce_figures import tail
 from ..trials.measured import Measured
@@ -55,7 +55,7 @@ _MOST_FINDINGS, _MOST_DEVICES, _MOST_FIGURES = 1000, 2000, 1000
 #: Messages of a decode step: of a small and of a large batch.
 _REDUCED = (8192, 65536)
 _LONGEST_LABEL = 120
-_SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s")
+_SPEED = regex(r"(\d{1,3}(?:\.\d)?) GT/s")
 
 
 def prometheus(run: Run) -> str:

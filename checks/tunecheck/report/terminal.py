@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import textwrap
 from collections import Counter
-from dataclasses import dataclass
 from typing import TextIO
 
+from ..formats.at_first_use import dataclass, regex
 from ..rules import Case, Finding, worst
 from ..rules.from_log import only_cut
 from .fold import Fold, folded, worst_first
@@ -21,13 +20,13 @@ __all__ = ["Style", "plain", "render", "safe", "style_for", "wrap", "wrapped"]
 _COLOURS = {"fail": "31;1", "unknown": "35", "warn": "33", "pass": "32", "skip": "2"}
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
 _INDENT = 8
-_BRANCH = re.compile("((?:│  |[|]  |   )*)(├─ |└─ |[|]- |`- )")
+_BRANCH = regex("((?:│  |[|]  |   )*)(├─ |└─ |[|]- |`- )")
 #: What an unknown of an import says where the text was not among those given.
-_NOT_GIVEN = re.compile(r"\bnot in (?:the import|nvidia-smi -q)\b")
-_ADD = re.compile(r"; add: ([^;]{1,120})")
+_NOT_GIVEN = regex(r"\bnot in (?:the import|nvidia-smi -q)\b")
+_ADD = regex(r"; add: ([^;]{1,120})")
 #: How many commands are named of those that would tell more.
 _ADDED = 3
-_UNPRINTABLE = re.compile(r"[^\x20-\x7e\u00a0-\u2027\u2030-\u2065\u2070-\ud7ff]")
+_UNPRINTABLE = regex(r"[^\x20-\x7e\u00a0-\u2027\u2030-\u2065\u2070-\ud7ff]")
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ..formats.at_first_use import dataclass
 from ..formats.osc import Bridge
 from ..formats.param_conflicts import conflicts, split
 from ..spec.frozen import declared_tokens

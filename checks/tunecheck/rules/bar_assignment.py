@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ..formats.param_conflicts import split
-from ..formats.pci_space import Unassigned
 from . import from_log
 from .finding import Case, Finding, Remedy
+
+if TYPE_CHECKING:
+    from ..formats.pci_space import Unassigned
 
 _ID = "bar-assignment"
 _BIOS = "switch on Above 4G Decoding in the BIOS (and update it)"

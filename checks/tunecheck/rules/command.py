@@ -6,11 +6,12 @@ only where it is such a name, and then as one word. Everything else stays in the
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
+
+from ..formats.at_first_use import dataclass, regex
 
 __all__ = ["HOST", "Command", "addresses", "cpus", "file", "host", "limited", "packages", "pieces", "release", "run"]
 
@@ -19,17 +20,17 @@ HOST = "HOST"
 _HOSTS = "HOSTS"
 #: So many hosts are named in one command.
 _NAMED = 10
-_WORD = re.compile(r"[ -~]{1,4096}")
-_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
+_WORD = regex(r"[ -~]{1,4096}")
+_HOST = regex(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 #: Words that Ansible's -l takes for groups: "all" is every box.
 _GROUPS = ("all", "ungrouped")
 #: deb-control(5) takes lower case, digits and + - . behind letter or digit, with ":arch" behind it; rpm also capitals
 #: and _.
-_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+._-]{0,127}(?::[a-z0-9-]{1,32})?")
-_RELEASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+._~-]{0,127}")
-_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-_CPUS = re.compile(r"[0-9][0-9,-]{0,2000}")
-_FILE = re.compile(r"/[A-Za-z0-9][A-Za-z0-9/._+-]{0,254}")
+_PACKAGE = regex(r"[A-Za-z0-9][A-Za-z0-9+._-]{0,127}(?::[a-z0-9-]{1,32})?")
+_RELEASE = regex(r"[A-Za-z0-9][A-Za-z0-9+._~-]{0,127}")
+_ADDRESS = regex(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_CPUS = regex(r"[0-9][0-9,-]{0,2000}")
+_FILE = regex(r"/[A-Za-z0-9][A-Za-z0-9/._+-]{0,254}")
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..facts.snapshot import Snapshot
+from ..formats.at_first_use import dataclass
 from . import from_log
 from .finding import Case, some
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from ..facts.snapshot import HostFacts, Snapshot
+from ..formats.at_first_use import dataclass
 from ..spec.frozen import Frozen, Spec
 from ..trials.measured import Measured
 from .command import Command, host, pieces, run

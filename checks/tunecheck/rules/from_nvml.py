@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from ..facts.nvml import Gpu
+from ..formats.at_first_use import dataclass
 from ..spec.boards import Board, board
 from .command import Command, run
 from .finding import Case, Finding, Remedy

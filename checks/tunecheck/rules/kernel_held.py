@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ..formats.at_first_use import regex
 from . import from_driver
 from .finding import Case, Finding
 
 _ID = "kernel-held"
-_MODULES = re.compile(r"linux-(?:modules|objects)-nvidia-|kmod-nvidia-\d")
+_MODULES = regex(r"linux-(?:modules|objects)-nvidia-|kmod-nvidia-\d")
 #: A package with a kernel's version in its name never becomes another kernel; these do.
-_MOVES = re.compile(r"(?:linux-(?:image|headers|generic|virtual)(?!.*\d\.\d+\.\d)|kernel$|kernel-core$)")
+_MOVES = regex(r"(?:linux-(?:image|headers|generic|virtual)(?!.*\d\.\d+\.\d)|kernel$|kernel-core$)")
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from ..formats.kernel_log import KernelEvents
 from . import from_log
 from .finding import Case, Finding, Remedy, run
+
+if TYPE_CHECKING:
+    from ..formats.kernel_log import KernelEvents
 
 _ID = "kernel-log-complete"
 _KEEP = Remedy("let the journal keep the whole boot (Storage=persistent, SystemMaxUse= in journald.conf), or add "

@@ -11,6 +11,7 @@ import re
 
 from ..facts.modules import LOADED
 from ..facts.topology import Topology
+from ..formats.at_first_use import regex
 from ..spec.boards import board
 from .finding import Case, Remedy
 
@@ -37,7 +38,7 @@ LETTER_WORDS = {"r": "reads", "w": "writes", "n": "NVLink", "a": "atomics", "p":
                 "?": "reads or writes (which of them, the text does not say)"}
 DECLARE = Remedy("state box_spec.driver.flavour: patched-p2p, so that an update that drops the patch fails here, or go "
                  "back to NVIDIA's own module")
-_FORCE = re.compile(r"(?:^|;)\s*ForceP2P\s*=", re.IGNORECASE)
+_FORCE = regex(r"(?:^|;)\s*ForceP2P\s*=", re.IGNORECASE)
 _UNUSED = "the driver accepts peer access and does not use it: see iommu-mode, bar1-size and p2p-access"
 
 #: letter -> (meaning, remedy)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..facts.paths import PairPath
+from ..formats.at_first_use import dataclass
 from ..spec.boards import board
 from .finding import Case, Remedy
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from ..formats.kernel_log import Xid
 from ..formats.xid_catalog import advice
 from . import from_log
 from .finding import Case, Finding, Remedy
+
+if TYPE_CHECKING:
+    from ..formats.kernel_log import Xid
 
 _ID = "xid"
 

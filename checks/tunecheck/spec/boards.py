@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
+
+from ..formats.at_first_use import dataclass
 
 __all__ = ["Board", "board"]
 

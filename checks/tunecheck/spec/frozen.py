@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, field, fields, is_dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from tunecheck.errors import SpecError
+
+from ..formats.at_first_use import dataclass
 
 __all__ = [
     "SCHEMA", "Accelerators", "Acs", "Boot", "Cpu", "Driver", "Frozen", "Gate", "Gpu", "Groups", "Kernel", "Runtime",

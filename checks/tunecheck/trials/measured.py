@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,6 +89,8 @@ class Measured:
 def measurement(trial: str, what: str, unit: str, method: str, samples: Sequence[float], *, mean: bool = False,
                 verified: bool = False, **where: Any) -> Measurement:
     """A figure from its samples: the median counts, or with ``mean`` their mean (where each sample is another SM)."""
+    import statistics  # start-up time: rules load this file
+
     ordered = sorted(samples)
     middle = statistics.median(ordered)
     worst = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from ...formats.at_first_use import dataclass
 from ..fact import Fact
 from ..stored import Stored
 

@@ -4,10 +4,10 @@ registry/pcie.py."""
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from typing import Any
 
+from ...formats.at_first_use import regex
 from ..fact import Fact
 from ..nvml import Gpu, Nvml
 from ..stored import Stored
@@ -20,7 +20,7 @@ __all__ = ["ENTRIES"]
 _HAS_NOT = ("NOT_SUPPORTED", "INVALID_ARGUMENT")
 _PLAIN = (str, int, bool, float)
 #: What stands for a number that was taken out of a recording.
-_STANDS_FOR = re.compile(r"(?:GPU-)?0{8}-0{4}-0{4}-0{4}-[0-9a-f]{12}|serial-\d+")
+_STANDS_FOR = regex(r"(?:GPU-)?0{8}-0{4}-0{4}-0{4}-[0-9a-f]{12}|serial-\d+")
 
 
 def _answered(stored: Stored) -> Fact[Nvml]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from ...formats.at_first_use import dataclass
 from ...spec.boards import board
 from ..fact import Fact
 from ..identity import digest

@@ -9,9 +9,9 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ...formats.at_first_use import dataclass
 from ...rules import Finding
 from ...serving.measured import Measured, Run
 from ...serving.verdict import answered

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ...formats.at_first_use import dataclass
 from ...serving.gaps import FIRST, LAST, PER_DECADE, edge
 from .plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Mark, below, steps
 

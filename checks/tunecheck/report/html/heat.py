@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ...formats.at_first_use import dataclass
 from ...trials.measured import Measured, Measurement
 from .quantities import KINDS, OTHERS, Kind, legend, level, short
 

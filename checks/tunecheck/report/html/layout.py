@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...formats.at_first_use import dataclass
 from .tree import Node
 
 __all__ = ["Box", "Line", "Picture", "arrange", "outline"]

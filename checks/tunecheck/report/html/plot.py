@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
+from ...formats.at_first_use import dataclass
 from ...rules.reduce_figures import sized
 
 __all__ = ["BOTTOM", "HEIGHT", "LEFT", "RIGHT", "TOP", "WIDTH", "Curve", "Mark", "Plot", "Series", "below", "plot",

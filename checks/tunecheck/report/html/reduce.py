@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...formats.at_first_use import dataclass
 from ...rules.reduce_figures import crossover, crossover_size, ranks_of, sized, tail
 from ...trials.measured import Measured
 from ..measured import reduce_rows

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ...formats.at_first_use import dataclass, regex
 from ...formats.pci import bdf_key
 
 __all__ = ["Node", "grow", "link_label", "link_state"]
 
 _GENERATION = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}
-_SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s")
-_BDF = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_SPEED = regex(r"(\d{1,3}(?:\.\d)?) GT/s")
+_BDF = regex(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 #: As far as a message is searched for addresses; 64 that a fold names are far less.
 _SEARCHED = 16_000
 _WORDS = {"root": "root port", "up": "switch upstream", "down": "switch downstream"}
