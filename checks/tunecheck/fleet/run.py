@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
-from .model import Answer, AuditHead
+from .beside import Beside
+from .model import Answer, AuditHead, Seen
 from .store.plain import plain
 
 if TYPE_CHECKING:
@@ -126,13 +127,16 @@ def audit(store: Store, source: Source, specs: Callable[[Mapping[str, Mapping[st
     if done.kept:
         say(f"audit #{head.id} was cut off: {done.kept} of {head.asked} hosts are in, asking the other {len(wanted)}")
 
-    with Judge(spec_of, key) as judge:
+    def put(seen: Seen) -> None:
+        store.put(done.audit.id, seen)
+        done.new += 1
+
+    with Beside(put) as beside, Judge(spec_of, key) as judge:
         newest = without_older(store, lambda answer: judge.seen(answer).key) if source.folder is not None else None
 
         def keep(answer: Answer) -> None:
             answer = newest(answer) if newest is not None else answer
-            store.put(done.audit.id, judge.seen(answer))
-            done.new += 1
+            beside.do(judge.seen(answer))
 
         try:
             done.whole = not wanted or source.collect(wanted, keep, asked)

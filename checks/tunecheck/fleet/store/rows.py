@@ -35,12 +35,17 @@ __all__ = [
 ]
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+_WORDS = {None: "null", True: "true", False: "false"}
 
 
 def canonical(value: Any) -> str:
     """Equal values give equal text, in ASCII. ValueError, TypeError or RecursionError for what is no JSON."""
-    kind = type(value)      # most facts are text or a number, which needs no encoder: half of what reading a host costs
-    return encode_basestring_ascii(value) if kind is str else repr(value) if kind is int else _ENCODER.encode(value)
+    kind = type(value)      # most facts need no encoder, which is half of what reading a host costs
+    if kind is str:
+        return encode_basestring_ascii(value)
+    if kind is int:
+        return repr(value)
+    return _WORDS[value] if value is None or kind is bool else _ENCODER.encode(value)
 
 
 @dataclass(frozen=True)
