@@ -21,6 +21,8 @@ from pathlib import Path
 
 from tunecheck.formats.bench_grids import parse_grids
 from tunecheck.formats.engine_log import parse_engine
+from tunecheck.formats.lspci import parse_lspci
+from tunecheck.formats.lspci_machine import MACHINE, listing
 from tunecheck.formats.lspci_regions import bar1_sizes
 from tunecheck.formats.lspci_tree import parse_tree
 from tunecheck.formats.nccl_log import parse_nccl
@@ -37,6 +39,7 @@ PARSERS: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("lspci_regions", bar1_sizes), ("nccl_log", lambda text: parse_nccl(text).whole), ("nccl_tests", parse_nccl_tests),
     ("bench_grids", parse_grids), ("engine_log", parse_engine), ("lsmod", loaded), ("modinfo", modinfo),
     ("nvcc", nvcc), ("nodes", nodes), ("pasted", clean), ("kinds", lambda text: list(kinds(text))),
+    ("lspci_machine", lambda text: (MACHINE.search(text), parse_lspci(listing(text)))),
     ("guest", lambda text: guest_told(text, [text[:4]], [text])),
 )
 #: Short texts of every kind: what the generator starts from.
@@ -73,6 +76,10 @@ SEEDS = (
     " 1    393.74       N/A\n\nSUM device_to_device_memcpy_read_ce 787.67\n",
     "INFO 05-22 14:12:32 [core.py:58] Initializing a V1 LLM engine (v0.8.5) with config: tensor_parallel_size=2\n"
     "WARNING Custom allreduce is disabled because your platform lacks GPU P2P capability or P2P test failed.\n",
+    "Slot:\t0000:03:00.0\nClass:\t3D controller [0302]\nVendor:\tNVIDIA Corporation [10de]\nDevice:\tGH100 [2330]\n"
+    "Driver:\tnvidia\nModule:\tnvidia\nNUMANode:\t0\nIOMMUGroup:\t24\n\n",
+    '00:00.0 "Host bridge [0600]" "Intel Corporation [8086]" "82G33 [29c0]" -p00 "" ""\n'
+    '03:00.0 "3D controller [0302]" "NVIDIA Corporation [10de]" "GH100 [2330]" -ra1 -p00 "" ""\n',
     "Module                  Size  Used by\nnvidia_uvm           1523712  2\n"
     "nvidia              56717312  2 nvidia_uvm\n",
     "filename:       /lib/modules/6.8.0/updates/dkms/nvidia.ko\nversion:        580.95.05\n"
@@ -85,7 +92,8 @@ SEEDS = (
     "<html><body><pre>&gt; GPU0 &amp; GPU1<br>\tGPU0</pre></body></html>\n", "  1  one\n  2  two\n  3  three\n",
     "[    0.000000] DMI: Xen HVM domU, BIOS 4.2 01/01/2020\n[    0.000000] Hypervisor detected: Xen HVM\n",
 )
-_BITS = ("\t", " ", "\n", "\0",
+_BITS = ('"', '" "', "Slot:\t", "Device:\t",
+         "\t", " ", "\n", "\0",
          "\x1b[4m", "[", "]", "-", "|", "+", ">", "<pre>", "&#x41;", "9" * 40, "GPU0", "é", "  ", "\\",
          "-[", "]--", "N/A", "via SHM", ":", "Channel ", "0000:00:00.0", "\u202e", "1e999", "-1", "```", "\r")
 

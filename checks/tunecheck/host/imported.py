@@ -223,6 +223,11 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
     if kind == "lspci":
         texts.only_list = imported_kinds.is_list(piece.text) and (texts.only_list or not texts.lspci)
         texts.lspci.append(piece.text)
+    elif kind == "lspci -m":
+        from ..formats.lspci_machine import listing  # start-up time: few texts are one
+
+        texts.only_list = texts.only_list or not texts.lspci
+        texts.lspci.append(listing(piece.text))
     elif kind == "nvidia-smi -q":
         texts.smi.append(piece.text)
     elif kind in ("numactl -H", "lscpu"):

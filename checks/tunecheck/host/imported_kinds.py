@@ -7,6 +7,7 @@ from itertools import islice
 
 from ..formats.at_first_use import regex
 from ..formats.bug_report import START
+from ..formats.lspci_machine import MACHINE
 from ..formats.lspci_names import HEADER
 from ..formats.topo_matrix import TABLE
 
@@ -80,6 +81,8 @@ def recognise(text: str) -> str | None:
         return None
     if _LSPCI.search(head) and (_LSPCI_BODY.search(head) or _LISTED.search(head)):
         return "lspci"
+    if ("Slot:" in head or "Class:" in head or '" "' in head) and MACHINE.search(head):
+        return "lspci -m"
     for kind, pattern in _PATTERNS:
         if pattern.search(head):
             return kind

@@ -17,6 +17,16 @@ from tunecheck.host.imported import load_import
 from tunecheck.rules import Case, Finding, judge
 
 VERSIONS = ("3.9.0", "3.13.0", "3.14.0")
+MACHINE = "".join(
+    f"Slot:\t{slot}\nClass:\t{kind}\nVendor:\t{maker}\nDevice:\t{name}\n{more}\n"
+    for slot, kind, maker, name, more in (
+        ("0000:00:00.0", "Host bridge [0600]", "Intel Corporation [8086]", "82G33 [29c0]", ""),
+        ("0000:03:00.0", "3D controller [0302]", "NVIDIA Corporation [10de]", "GH100 [2330]", "Driver:\tnvidia\n"),
+        ("0000:04:00.0", "3D controller [0302]", "NVIDIA Corporation [10de]", "GH100 [2330]", "Module:\tnouveau\n")))
+MACHINE_LINES = (
+    '00:00.0 "Host bridge [0600]" "Intel Corporation [8086]" "82G33 [29c0]" -p00 "" ""\n'
+    '03:00.0 "3D controller [0302]" "NVIDIA Corporation [10de]" "GH100 [2330]" -ra1 -p00 "" ""\n'
+    '04:00.0 "3D controller [0302]" "NVIDIA Corporation [10de]" "GH100 [2330]" -ra1 -p00 "" ""\n')
 OWN = (FIXTURES / "pciutils" / "3.14.0.txt").read_text()
 
 
@@ -216,3 +226,15 @@ def test_no_word_of_the_fabric_is_no_proof_of_none(tmp_path: Path) -> None:
     assert outcomes(found, "fabric-manager") == outcomes(found, "fabric-state") == {"unknown"}
     found = judged(tmp_path / "told", smi + "    Fabric\n        State : N/A\n")
     assert outcomes(found, "fabric-state") == {"skip"}
+
+
+@pytest.mark.parametrize("form", ["-vmmk", "-mm"])
+def test_the_forms_for_scripts_are_lists_without_details(tmp_path: Path, form: str) -> None:
+    found = judged(tmp_path / form, MACHINE if form == "-vmmk" else MACHINE_LINES)
+    assert outcomes(found, "accelerator-count") == {"unknown"}
+    assert "2 accelerators" in found["accelerator-count"][0].text
+    assert outcomes(found, "link-width") == outcomes(found, "acs-redirect") == {"unknown"}
+    assert not [each for every in found.values() for each in every if each.outcome == "pass"]
+    if form == "-vmmk":
+        assert "0000:04:00.0" in found["driver-bound"][0].text
+        assert outcomes(found, "driver-bound") == {"warn"}
