@@ -24,8 +24,11 @@ class Driver:
 def driver(host: Host) -> Driver:
     banner = text(host, "/proc/driver/nvidia/version")
     version = text(host, "/sys/module/nvidia/version")
-    return Driver(version if version.known else parsed(banner, lambda line: _match(line).group(2)),
-                  parsed(banner, _flavour))
+    second = parsed(banner, lambda line: _match(line).group(2))
+    if not version.known and (second.known or version.missing):
+        # No module is loaded only where both are known to be missing.
+        version = second
+    return Driver(version, parsed(banner, _flavour))
 
 
 def _flavour(banner: str) -> str:

@@ -58,8 +58,11 @@ def parse_lscpu(text: str) -> Lscpu:
         cpus = _list(value) if node else None
         if node and cpus is not None:
             found.nodes[int(node.group(1))] = cpus
-    for number in _BARE.findall(text):
-        found.nodes.setdefault(int(number), ())
+    listed = {cpu for cpus in found.nodes.values() for cpu in cpus}
+    if found.online is not None and listed >= set(found.online):
+        # Else a CPU is on none of the others: the end of this one's line is gone.
+        for number in _BARE.findall(text):
+            found.nodes.setdefault(int(number), ())
     return found
 
 

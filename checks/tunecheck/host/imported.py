@@ -234,7 +234,8 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
         from . import imported_cpu  # start-up time: few folders hold one
 
         texts.lscpu += [piece.text] if kind == "lscpu" else []
-        (imported_cpu.from_lscpu if kind == "lscpu" else imported_cpu.from_numactl)(piece.text, texts.file)
+        read = imported_cpu.from_lscpu if kind == "lscpu" else imported_cpu.from_numactl
+        read(piece.text, texts.file, texts.longer)
     elif kind == "systemctl show":
         texts.runs.setdefault(("systemctl", "show", "--property=DefaultLimitMEMLOCK"), piece.text)
     elif kind == "spec":

@@ -66,6 +66,11 @@ class Texts:
         if path == "/proc/cmdline":
             self.cmdlines.append(content)
 
+    def longer(self, path: str, content: str) -> None:
+        """Keep a list of which another text may hold only the beginning."""
+        if len(content) > len(self.reads.get(path, b"")) or path not in self.reads:
+            self.reads[path] = content.encode()
+
     def topo(self, text: str, command: tuple[str, ...], name: str) -> str:
         """Keep a table of GPUs. Which status a table of `topo -p2p` shows, it does not say itself: the command above
         it does, or else ``name``, the file's (topo-p2p-r.txt). One that nobody names is not used."""

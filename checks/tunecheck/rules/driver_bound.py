@@ -26,11 +26,15 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, _names(held), "fail", "effective", f"the driver {driver} has {_names(held)}"
                       + (", which keeps it for a guest" if driver == "vfio-pci" else ""), driver, str(wanted),
                       tuple(gpu.driver.source for gpu in held[:8]), wanted_driver.release(held, driver, str(wanted)))
+    torn = [gpu for gpu in gpus if gpu.driver.missing and wanted_driver.told(case, gpu)]
+    if torn and not bare:
+        yield Finding(_ID, _names(torn), "unknown", "effective", f"lspci shows no driver for {_names(torn)}, and NVML "
+                      "names it: one of the two is of another time, or a line of lspci is missing; add: lspci -nnk")
     if unread:
         yield Finding(_ID, unread[0].bdf, "unknown", "effective",
                       f"the driver of {unread[0].bdf} is not known: {unread[0].driver.why()}")
-    if not (bare or others or unread):
-        names = ", ".join(sorted({str(gpu.driver.value or wanted_driver.NVIDIA) for gpu in gpus}))
+    if not (bare or others or torn or unread):
+        names = ", ".join(sorted({str(gpu.driver.value) for gpu in gpus}))
         yield Finding(_ID, "GPUs", "pass" if gpus else "skip", "effective",
                       f"every GPU has a driver: {names}" if gpus else "there is no GPU of NVIDIA's")
 

@@ -7,15 +7,17 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from tests.unit.facts import trees
 
 from tunecheck.facts import driver_parts, packages, processes, service_env
+from tunecheck.facts.driver import driver
 from tunecheck.facts.fact import absent, known
 from tunecheck.facts.nvml import Gpu, Nvml
 from tunecheck.facts.snapshot import gather
-from tunecheck.host import Completed
+from tunecheck.host import Completed, Unreadable
 from tunecheck.host.live import LiveHost
 from tunecheck.host.recording import RecordedHost, RecordingHost
 from tunecheck.rules import Case, judge
@@ -119,3 +121,15 @@ def test_debians_own_module_is_found_under_its_files_name() -> None:
     del machine.runs[open_one]
     fact = driver_parts.driver_parts(machine.host(), True, ("6.12.1", "6.12.1")).modules["6.12.1"]
     assert fact.missing and fact.source.endswith(" nvidia")
+
+
+@pytest.mark.parametrize(("module", "banner", "missing"), [
+    ("not present", "not present", True), ("not recorded", "not present", False),
+    ("not present", "no permission", False), ("no permission", "no permission", False)])
+def test_no_driver_is_loaded_only_where_both_files_are_missing(module: str, banner: str, missing: bool) -> None:
+    class Silent:
+        def read_bytes(self, path: str) -> bytes:
+            raise Unreadable(path, banner if path.startswith("/proc/driver") else module)
+
+    found = driver(cast(Any, Silent()))
+    assert not found.version.known and found.version.missing is missing

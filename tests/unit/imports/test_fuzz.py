@@ -128,8 +128,8 @@ _BOOT = ("[    0.000000] Linux version 6.17.0\n[    0.0] ACPI: IVRS 0x0000000089
 def test_what_a_box_is_under_its_boards(source: str, edits: list[tuple[str, int, int, str]]) -> None:
     text = damaged(source, edits)
     files: dict[str, str] = {}
-    from_lscpu(text, files.setdefault)
-    from_numactl(text, files.setdefault)
+    from_lscpu(text, files.setdefault, files.setdefault)
+    from_numactl(text, files.setdefault, files.setdefault)
     assert all(len(content) < 100_000 for content in files.values())
     boot = boot_log.parse(text)
     assert all(cpu < 100_000 for cpu in boot.lost_cpus)

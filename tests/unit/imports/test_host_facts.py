@@ -146,3 +146,15 @@ def test_the_real_box_of_eight() -> None:
     assert "2 NUMA nodes on 2 socket(s), 1 per socket; accelerators on nodes 0, 1" in told["numa-nodes"].message
     assert "SMT is on" in told["smt"].message
     assert "no IOMMU group" in told["iommu-mode"].message
+
+
+@pytest.mark.parametrize("texts", [(0, 1), (1, 0)])
+def test_a_node_whose_list_is_cut_is_no_node_without_cpus(tmp_path: Path, texts: tuple[int, int]) -> None:
+    both = (LSCPU.replace("12-14\n", "\n"), "available: 4 nodes (0-3)\n" + "".join(
+        f"node {node} cpus: {' '.join(map(str, range(4 * node, 4 * node + 4)))}\nnode {node} size: {size} MB\n"
+        for node, size in enumerate((9, 9, 9, 0))))
+    nodes = host(tmp_path, *(both[each] for each in texts)).platform.nodes.value
+    assert nodes is not None and nodes[3].cpus.value == (12, 13, 14, 15)
+    (tmp_path / "alone").mkdir()
+    alone = host(tmp_path / "alone", both[0])
+    assert not alone.platform.nodes.known
