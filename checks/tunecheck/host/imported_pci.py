@@ -246,9 +246,11 @@ class BusTree:
 
     def _perhaps(self, port: LspciDevice) -> bool:
         """Whether there may be a device behind a port that does not say that its link is up: an old or an emulated one
-        does not say it at all, of some it is not known what they are. At x0 there is none."""
+        does not say it at all, of some it is not known what they are, of others the line that says it is gone. At x0
+        there is none."""
         unnamed = port.vendor is None and any(device.vendor for device in self._devices.values())
-        silent = not port.tells_link or unnamed or f"{port.vendor}:{port.device}" in EMULATED
+        told = port.tells_link and port.width is not None
+        silent = not told or unnamed or f"{port.vendor}:{port.device}" in EMULATED
         return port.port in ("Root Port", "Downstream Port", None) and silent and port.width != 0
 
     def _not_a_root(self, domain: str, bus: int) -> str:

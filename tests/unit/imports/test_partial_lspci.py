@@ -202,6 +202,17 @@ def test_a_list_of_latched_errors_says_how_many_more_there_are(tmp_path: Path) -
     assert count > 8 and f"and {count - 6} more" in found.text
 
 
+def test_a_device_that_is_gone_with_the_line_that_tells_of_it(tmp_path: Path) -> None:
+    """grep dropped LnkSta of every port, and the drive below one of them: whether it is there is not told."""
+    blocks = [block for block in OWN.split("\n\n") if not block.startswith("06:00.0")]
+    text = "\n\n".join(blocks)
+    assert len(blocks) == len(OWN.split("\n\n")) - 1 and "DLActive+" in text
+    gone = "".join(line for line in text.splitlines(keepends=True) if "LnkSta:" not in line and "SltSta:" not in line
+                   and "TrErr-" not in line)
+    assert "pass" not in outcomes(judged(tmp_path / "gone", gone), "uplink-neighbours")
+    assert "pass" not in outcomes(judged(tmp_path / "told", text), "uplink-neighbours")
+
+
 def test_a_driver_that_is_not_shown_is_not_nouveau_s_absence(tmp_path: Path) -> None:
     text = re.sub(r"(?m)^(.*\[10de:2330\].*\n)", r"\1\tKernel driver in use: nvidia\n", lab("switch1"), count=1)
     found = judged(tmp_path, text)
