@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -13,15 +12,16 @@ from .errors import ProbeError, TunecheckError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from .recipes.frozen import Recipe
     from .serving.client import Client
     from .serving.measured import Measured
+    from .serving.plan import Plan
 
 __all__ = ["accept"]
 
 _KEY = "TUNECHECK_API_KEY"
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 @click.command()
@@ -36,10 +36,21 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 @click.option("--wait-ready", metavar="TIME", help="How long to wait for the server (20m); boot: the recipe's time.")
 @click.option("--ladder", metavar="LIST", help="Prompt tokens to time the first token at; default: 4K,16K,57K,max.")
 @click.option("--concurrency", metavar="LIST", help="Also so many streams at once: 1,4,16.")
+@click.option("--sustain", metavar="TIME", help="Keep each --concurrency and --rate up for so long, with percentiles.")
+@click.option("--rate", metavar="LIST", help="Requests a second of an open loop: 0.5,2; with --sustain.")
+@click.option("--slo", multiple=True, metavar="NAME=TIME",
+    help="ttft, itl or e2e within which a request counts as good.")
+@click.option("--load-words", type=click.IntRange(0, 200000), default=0, metavar="COUNT",
+              help="Words of filler in each prompt of the load.")
 @click.option("--scale", type=click.FloatRange(0.01, 1.0), default=1.0, metavar="FACTOR",
               help="Shrink prompts of ladder and canaries, for small models.")
 @click.option("--deadline", "deadlines", multiple=True, metavar="NAME=TIME",
               help="connect, first, between or whole: 10s, 5m, 1m, 30m by default.")
+@click.option("--header", "headers", multiple=True, metavar="TEXT", help='One more "Name: value" for every request.')
+@click.option("--field", "fields", multiple=True, metavar="NAME=JSON",
+              help="One more field of every request, such as chat_template_kwargs.")
+@click.option("--ca", metavar="FILE", help="Certificates to trust, in PEM.")
+@click.option("--allow-plain-http", "plain", is_flag=True, help="Send the key over plain HTTP to another machine.")
 @click.option("--golden", "golden_to", metavar="FILE",
               help="Write the figures as a golden candidate, with the box's facts.")
 @click.option("--judge", "judged", multiple=True, metavar="FILE",
@@ -61,25 +72,45 @@ def accept(judged: tuple[str, ...], **given: Any) -> None:
         if given["base"] is not None:
             raise UsageError("--judge and --base exclude each other: files are judged, or a server; drop one of them")
         _judge(judged, given["recipe_file"], given["verbose"], {**wanted, "golden": None})
-    _measure(wanted=wanted, **given)
+    loads = Loads(*(given.pop(name) for name in ("sustain", "rate", "slo", "load_words")))
+    ways = Ways(*(given.pop(name) for name in ("headers", "fields", "ca", "plain", "deadlines")))
+    _measure(wanted=wanted, ways=ways, loads=loads, **given)
+
+
+class Loads(NamedTuple):
+    """The load, as given."""
+
+    sustain: str | None
+    rate: str | None
+    slo: tuple[str, ...]
+    words: int
+
+
+class Ways(NamedTuple):
+    """How the server is reached, as given."""
+
+    headers: tuple[str, ...]
+    fields: tuple[str, ...]
+    ca: str | None
+    plain: bool
+    deadlines: tuple[str, ...]
 
 
 def _measure(base: str | None, model: str, api: str, api_key_file: str | None, recipe_file: str | None, profile: str,
-             wait_ready: str | None, ladder: str | None, concurrency: str | None, scale: float,
-             deadlines: tuple[str, ...], verbose: bool, wanted: Mapping[str, str | None]) -> None:
+             wait_ready: str | None, ladder: str | None, concurrency: str | None, scale: float, verbose: bool,
+             ways: Ways, loads: Loads, wanted: Mapping[str, str | None]) -> None:
     """Ask the server, judge, report; leaves through SystemExit with the verdict's code."""
     from .serving.plan import plan_for
+    from .serving.reach import address, seconds
 
     if wanted["golden"] is not None and (wanted["golden"] == "-" or profile != "full"):
         raise UsageError("--golden: expected a file, and --profile full")
     recipe, digest = _recipe(recipe_file, needed=base is None)
-    plan = plan_for(profile, recipe, ladder, concurrency, scale)
-    where = base or f"http://127.0.0.1:{recipe.serve.port if recipe else 0}"
-    if not re.fullmatch(r"https?://[^\s/@?#]+(/v1)?/?", where):
-        raise UsageError(f"--base {where}: expected an address without a path or a key, as http://127.0.0.1:30000")
+    plan = _loaded(plan_for(profile, recipe, ladder, concurrency, scale), loads)
+    where = address(base or f"http://127.0.0.1:{recipe.serve.port if recipe else 0}")
     ready = seconds("--wait-ready", wait_ready) if wait_ready else (
         recipe.serve.ready_seconds if recipe and profile == "boot" else 0)
-    client = _client(where, model or (recipe.serve.name if recipe else ""), _key(api_key_file), api, deadlines)
+    client = _client(where, model or (recipe.serve.name if recipe else ""), api, api_key_file, ways)
     from .notify import tell
     from .serving import interrupt
     from .serving.session import Session
@@ -88,7 +119,9 @@ def _measure(base: str | None, model: str, api: str, api_key_file: str | None, r
     try:
         wait(client, ready, _waiting)
         interrupt.remember()
-        seen = Session(client, plan, recipe.max_context if recipe else None, _progress).measure()
+        door, sample = _sampler(where, plan)
+        with door:
+            seen = Session(client, plan, recipe.max_context if recipe else None, _progress, sample).measure()
     except TunecheckError as error:
         tell(f"not accepted: {error}")
         raise
@@ -175,16 +208,19 @@ def _write(ready: Sequence[tuple[str, str, str]]) -> list[str]:
 def _golden(data: dict[str, Any], facts: dict[str, Any] | None, place: str) -> list[str]:
     from .report.document import to_text
     from .report.output import PRIVATE, write_file
-    from .serving.golden import candidate, may_be_golden
+    from .serving.golden import candidate, why_not_golden
 
-    if facts is None or not may_be_golden(data):
-        return ["golden candidate: not written, only a full acceptance that passed can be golden"]
+    why = "no facts of the box" if facts is None else why_not_golden(data)
+    if facts is None or why:
+        return [f"golden candidate: not written, {why}"]
     write_file(place, to_text(candidate(data, facts)).encode(), PRIVATE, "golden candidate")
     return [f"golden candidate: {place}"]
 
 
 def _on_this_box(base: str) -> bool:
-    return re.match(r"https?://(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|localhost|\[::1\])(:|/|$)", base) is not None
+    from .serving.reach import own_machine
+
+    return own_machine(base)
 
 
 def _facts(recipe: Recipe | None) -> dict[str, Any]:
@@ -221,44 +257,42 @@ def _recipe(path: str | None, needed: bool) -> tuple[Recipe | None, str | None]:
         raise UsageError(f"{error}; or give --base URL to measure without a recipe") from None
 
 
-def _client(base: str, model: str, key: str, api: str, deadlines: tuple[str, ...]) -> Client:
-    from .serving.client import Client, Deadlines
+def _client(base: str, model: str, api: str, api_key_file: str | None, ways: Ways) -> Client:
+    from .serving import reach
+    from .serving.client import Client, Deadlines, Reach
 
-    limits = {}
-    for each in deadlines:
-        name, equals, value = each.partition("=")
-        if not (equals and value) or name not in ("connect", "first", "between", "whole"):
-            raise UsageError(f"--deadline {each}: expected connect, first, between or whole, as in first=5m")
-        limits[name] = seconds(f"--deadline {name}", value)
-        if not limits[name]:
-            raise UsageError(f"--deadline {each}: expected more than 0 s")
-    return Client(base, model, key, api, Deadlines(**limits))
+    how = Reach(reach.headers(ways.headers), reach.fields(ways.fields), ways.ca, ways.plain)
+    return Client(base, model, reach.key(api_key_file), api, Deadlines(**reach.limits(ways.deadlines)), how)
 
 
-def _key(path: str | None) -> str:
-    """The key of the file or the environment, never of the command line, which anybody on the box can read."""
-    key = os.environ.get(_KEY, "")
-    if path is not None:
-        from . import safe_files
+def _loaded(plan: Plan, loads: Loads) -> Plan:
+    """The plan with its load: what --concurrency names is then sustained, not asked once."""
+    from dataclasses import replace
 
-        try:
-            key = safe_files.read(path, 4096).decode("ascii").strip()
-        except (OSError, ValueError) as error:
-            raise UsageError(f"--api-key-file {path}: cannot be read ({getattr(error, 'strerror', 'not ASCII')}); "
-                             "expected a file with one key") from None
-        if not key:
-            raise UsageError(f"--api-key-file {path}: is empty; expected one key")
-    if not re.fullmatch(r"[\x21-\x7e]*", key):
-        raise UsageError("the API key holds blanks or other characters that no header may hold; expected one word")
-    return key
+    from .serving.plan import load_for
+    from .serving.reach import seconds
+
+    if loads.sustain is None:
+        if loads.rate or loads.slo or loads.words:
+            raise UsageError("--rate, --slo and --load-words are of a load; give --sustain 2m too")
+        return plan
+    lasts = seconds("--sustain", loads.sustain)
+    if not lasts:
+        raise UsageError(f"--sustain {loads.sustain}: expected more than 0 s, as in 2m")
+    return replace(plan, concurrency=(), load=load_for(lasts, plan.concurrency, loads.rate, loads.slo, loads.words))
 
 
-def seconds(option: str, text: str) -> float:
-    """``90``, ``60s``, ``20m`` as seconds."""
-    found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)([smh]?)", text)
-    if not found:
-        raise UsageError(f"{option} {text}: expected a time, as in 90s or 20m")
-    return float(found[1]) * _UNITS[found[2]]
+def _sampler(base: str, plan: Plan) -> tuple[AbstractContextManager[Any], Callable[[], Mapping[str, Any] | None]]:
+    """GPUs are looked at where the server runs on this machine, and a load is asked for."""
+    from contextlib import closing, nullcontext
+
+    if plan.load is None or not _on_this_box(base):
+        return nullcontext(), lambda: None
+    from .host.live import LiveHost
+    from .serving.devices import looks
+
+    door = LiveHost()
+    return closing(door), looks(door)
 
 
 def _waiting(text: str) -> None:

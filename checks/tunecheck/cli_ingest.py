@@ -42,10 +42,10 @@ def ingest(ctx: click.Context, state: str | None, bind: str, cert: str | None, k
         import uvicorn  # noqa: F401
     except ImportError:
         raise UsageError("tunecheck ingest needs starlette and uvicorn: pip install 'tunecheck[ingest]'") from None
-    from .cli_accept import seconds
     from .fleet.ingest.limits import Limits
     from .fleet.ingest.serve import Listen, serve
     from .fleet.ingest.tokens import Tokens
+    from .serving.reach import seconds
 
     host, _, port = bind.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:

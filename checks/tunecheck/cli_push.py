@@ -35,8 +35,8 @@ def push(url: str | None, token_file: str | None, ca: str | None, cert: str | No
         raise UsageError("--token-file, --ca, --cert and --key are for --to; give the receiver's address as well")
     to = None
     if url is not None:
-        from .cli_accept import seconds
         from .fleet.push import target
+        from .serving.reach import seconds
 
         to = target(url, token_file, ca, cert, key, seconds("--deadline", deadline))
     from .fleet.spool import Spool

@@ -95,6 +95,9 @@ class _Handler(BaseHTTPRequestHandler):
         if manner.refuse and manner.refuse in json.loads(body):
             self._whole(422, "application/json", b'{"detail": "Unexpected field"}')
             return
+        if not self.path.endswith("/completions"):
+            self._whole(*self._ask("POST", body))
+            return
         if not manner.nonce:
             body = re.sub(rb"\[[0-9a-f]{16}\] ", b"", body)
         self.close_connection = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from . import engines
@@ -70,6 +71,9 @@ def clashes(source: Source, lock: Lock | None) -> list[str]:
     if source.serve.command is None or source.serve.command:
         found += [f"serve.args: {word} is derived from {field}; remove it" for word, field in
                   engines.repeated(source.engine.name, source.serve.args or ())]
+    globs, entry = source.model.include, source.model.entry
+    if globs is not None and entry is not None and not any(fnmatchcase(entry, glob) for glob in globs):
+        found.append(f"model.entry {entry} is not among model.include {', '.join(globs)}: it would not be copied")
     if lock is None:
         return found
     stated = [("image.digest", source.image.digest, lock.image.digest),

@@ -1,38 +1,36 @@
 """A streaming client for OpenAI-compatible servers. Notes what arrives and when, and parses it afterwards: at 5000
-events a second nothing else may be done in between. The only file that imports httpx."""
+events a second nothing else may be done in between."""
 
 from __future__ import annotations
 
+import email.utils
 import json
 import re
-import socket
-import threading
 import time
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
-
-import httpx
 
 from ..errors import ProbeError, UsageError
 from . import interrupt
+from .arrivals import Arrivals, most_bytes
 from .measured import Run
-from .sse import ended, run_of
+from .reach import own_machine
+from .sse import run_of
+from .wire import Deadlines, Exchange, Wire, WireError
 
-__all__ = ["Client", "Deadlines", "NotReadyError"]
+__all__ = ["Client", "Deadlines", "NotReadyError", "Reach"]
 
-#: No honest answer is longer.
-_MOST_BYTES = 64 << 20
-_POLL = 0.25
 #: What a strict server may not know, the most wanted last (transformers answers 422 to ignore_eos). A request that
 #: fails even without them failed for another reason, and nothing is left out of the next.
 _OPTIONAL = ("logprobs", "ignore_eos", "continuous_usage_stats", "stream_options")
 #: What no server that is only starting answers.
 _ELSEWHERE = (404, 405, 410)
+_LATER = (429, 503)
 #: getaddrinfo's words: Errno -2, -3 and -5 (glibc).
 _NO_NAME = re.compile(r"Name or service not known|name resolution|No address associated")
 _CHECK = "check --base"
+_TRIES = 20
 
 
 class NotReadyError(ProbeError):
@@ -40,51 +38,57 @@ class NotReadyError(ProbeError):
 
 
 @dataclass(frozen=True)
-class Deadlines:
-    """Seconds: to connect, from the request to the first text, between two arrivals, for one whole request."""
+class Reach:
+    """How a server is reached beside its address. ``headers``: more of them; ``fields``: more keys of every request;
+    ``ca``: a file of certificates; ``plain``: the key may go over plain HTTP to another machine."""
 
-    connect: float = 10.0
-    first: float = 300.0
-    between: float = 60.0
-    whole: float = 1800.0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    ca: str | None = None
+    plain: bool = False
 
 
 class Client:
-    """One server and one model on it. ``base``: http://host:port, with or without /v1; ``api``: chat or completions;
-    ``key``: sent as a bearer token, and taken out of whatever is reported."""
+    """One server and one model on it. ``base``: http://host:port, with or without a path and /v1; ``api``: chat or
+    completions; ``key``: sent as a bearer token, and taken out of whatever is reported. UsageError where the key would
+    go to another machine in clear."""
 
     def __init__(self, base: str, model: str = "", key: str = "", api: str = "chat",
-                 deadlines: Deadlines | None = None) -> None:
+                 deadlines: Deadlines | None = None, reach: Reach | None = None) -> None:
         self.root = base.rstrip("/").removesuffix("/v1")
         self.model, self.api, self._key = model, api, key
-        self.deadlines = deadlines or Deadlines()
+        self.deadlines, self._reach = deadlines or Deadlines(), reach or Reach()
+        #: Requests that were answered "later" and asked again.
+        self.retried = 0
         self._refused: set[str] = set()
-        # What arrives is timed as it arrives: nothing may be packed.
-        headers = {"Accept-Encoding": "identity", **({"Authorization": f"Bearer {key}"} if key else {})}
-        limit = self.deadlines
-        # A proxy of the environment would be measured, not the server.
-        self._http = httpx.Client(headers=headers, trust_env=False, limits=httpx.Limits(max_connections=None),
-                                  timeout=httpx.Timeout(limit.connect, read=min(limit.first, limit.whole)))
+        if key and not self._reach.plain and not base.lower().startswith("https:") and not own_machine(base):
+            raise UsageError(f"{self.root}: the API key would go to another machine over plain HTTP, where everybody "
+                             "on the way can read it; expected https; give an https address, or --allow-plain-http")
+        headers = {**self._reach.headers, **({"Authorization": f"Bearer {key}"} if key else {})}
+        self._wire = Wire(self.deadlines, headers, base.lower().startswith("https:"), self._reach.ca)
 
     def close(self) -> None:
-        self._http.close()
+        self._wire.close()
 
     def get(self, path: str, seconds: float = 10.0) -> tuple[int, str]:
         """Status and text of a small document; (0, reason) where there was no answer."""
-        try:
-            answer = self._http.get(self.root + path, timeout=httpx.Timeout(seconds))
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            return 0, self._safe(error)
-        return answer.status_code, answer.text[:4 << 20]
+        return self._small("GET", path, seconds)
 
-    def document(self, path: str) -> dict[str, Any]:
-        """The same as JSON; {} where there is none."""
-        status, text = self.get(path)
+    def document(self, path: str, body: Any = None) -> dict[str, Any]:
+        """The same as JSON; {} where there is none. ``body``: posted."""
+        status, text = self._small("GET" if body is None else "POST", path, 10.0, body)
         try:
             found = json.loads(text) if status == 200 else {}
         except (ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
+
+    def _small(self, method: str, path: str, seconds: float, body: Any = None) -> tuple[int, str]:
+        try:
+            status, text = self._wire.small(method, self.root + path, seconds, body)
+        except WireError as error:
+            return 0, self._safe(error)
+        return status, text
 
     def models(self) -> list[dict[str, Any]]:
         """What the server serves, at least one model, each with its id. ProbeError where nothing answers or what
@@ -107,17 +111,28 @@ class Client:
             raise NotReadyError(f"{place}: lists no model; expected an OpenAI-compatible server with at least one")
         return named
 
+    def tokens_of(self, text: str) -> int | None:
+        """How many tokens the engine's own tokenizer makes of a text; None where it has no such page. vLLM and SGLang:
+        {"count": n, "tokens": [...]}; llama.cpp: {"tokens": [...]}."""
+        found = self.document("/tokenize", {"model": self.model, "prompt": text, "content": text,
+                                            "add_special_tokens": False, "add_special": False})
+        tokens, count = found.get("tokens"), found.get("count")
+        if isinstance(tokens, list):
+            return len(tokens)
+        return count if type(count) is int and count >= 0 else None
+
     def ask(self, kind: str, text: str, tokens: int, **more: Any) -> Run:
         """One greedy streaming request to its end. ``more``: further keys of the request. An answer that breaks off is
         a Run with ``broken``; UsageError where the key is refused."""
-        first, status = self._stream(kind, tokens, self._body(text, tokens, more, self._refused))
+        until = time.monotonic() + self.deadlines.whole
+        first, status = self._patient(kind, tokens, self._body(text, tokens, more, self._refused), until)
         if status in (401, 403):
             raise UsageError(self._no_entry(status))
         if status not in (400, 422):
             return first
         for without in _fewer([each for each in _OPTIONAL if each not in self._refused
                                and (each in more or each not in ("logprobs", "ignore_eos"))]):
-            run, status = self._stream(kind, tokens, self._body(text, tokens, more, self._refused | without))
+            run, status = self._patient(kind, tokens, self._body(text, tokens, more, self._refused | without), until)
             if status == 200:
                 self._refused |= without
                 return run
@@ -128,55 +143,67 @@ class Client:
                  else {"prompt": f"{text}\n\nAnswer: "})
         usage = {key: True for key in ("include_usage", "continuous_usage_stats") if key not in refused}
         body = {"model": self.model, **asked, "max_tokens": tokens, "temperature": 0, "stream": True,
-                "stream_options": usage, **more}
+                "stream_options": usage, **self._reach.fields, **more}
         return {key: value for key, value in body.items() if key not in refused}
 
-    def _stream(self, kind: str, tokens: int, body: Mapping[str, Any]) -> tuple[Run, int]:
+    def _patient(self, kind: str, tokens: int, body: Mapping[str, Any], until: float) -> tuple[Run, int]:
+        """Asked again where the server says when (Retry-After) and that is before ``until``."""
+        waited = 0.0
+        for _ in range(_TRIES):
+            run, status, later = self._stream(kind, tokens, body, until)
+            if status not in _LATER or later is None or time.monotonic() + later >= until:
+                break
+            self.retried += 1
+            _sleep(later)
+            waited += later
+        return replace(run, waited_s=waited) if waited else run, status
+
+    def _stream(self, kind: str, tokens: int, body: Mapping[str, Any],
+                until: float) -> tuple[Run, int, float | None]:
+        """The run, its HTTP status, and after how many seconds the server wants to be asked again."""
         interrupt.check()
         path = "/v1/chat/completions" if self.api == "chat" else "/v1/completions"
-        request = self._http.build_request("POST", self.root + path, json=body)
-        arrivals: list[tuple[float, bytes]] = []
-        watch: _Watch | None = None
+        limits = replace(self.deadlines, whole=max(0.001, until - time.monotonic()))
+        held = Arrivals()
         error, broken, media, status = "", "", "", 0
-        begun = time.monotonic()
+        begun = ended = time.monotonic()
         try:
-            response = self._http.send(request, stream=True)
-            try:
-                status = response.status_code
-                media = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+            with self._wire.open("POST", self.root + path, limits, body) as answer:
+                begun, status, media = answer.begun, answer.status, answer.media
                 if status != 200:
-                    response.read()
-                    return Run(kind, tokens, error=f"HTTP {status}: {self._safe(response.text[:300])}",
-                               broken="status"), status
-                watch = _Watch(self.deadlines, begun, response)
-                size, tail = 0, b""
-                for content in response.iter_raw():
+                    return self._status(kind, tokens, answer), status, _later(answer.header("Retry-After"))
+                # The body as a measure of what may come back.
+                most = most_bytes(tokens, sum(len(str(each)) for each in body.values()))
+                for content in answer.content(most):
                     interrupt.check()
-                    arrivals.append((time.monotonic() - begun, content))
-                    if b"data:" in content:
-                        watch.heard()
-                    size, tail = size + len(content), (tail + content)[-32:]
-                    if ended(tail) or size > _MOST_BYTES:
+                    ended = time.monotonic()
+                    lines = held.add(ended - begun, content)
+                    if lines:
+                        answer.heard(lines)
+                    if held.ended:
                         break
-            finally:
-                if watch:
-                    watch.stop()
-                response.close()
-        except httpx.TimeoutException as late:
-            error, broken = f"no answer within {self._waited(late)}", "deadline"
-        except (httpx.HTTPError, OSError) as cut:
-            error, broken = f"the stream broke off: {self._safe(cut)}", "stream"
-        except httpx.InvalidURL as wrong:
-            raise UsageError(f"{self.root}: not an address ({self._safe(wrong)}); expected http://host:port") from None
-        if watch and watch.expired:
-            error, broken = watch.expired, "deadline"
+                    if held.size > most:
+                        error, broken = f"the answer is larger than {most >> 20} MiB for {tokens} tokens", "stream"
+                        break
+                if answer.late:
+                    raise WireError(answer.late, True)
+        except WireError as wrong:
+            said = self._safe(wrong)
+            error, broken = (said, "deadline") if wrong.late else (f"the stream broke off: {said}", "stream")
+        arrivals = held.finished(ended - begun)
         if media not in ("", "text/event-stream") and not (broken or any(b"data:" in each for _, each in arrivals)):
             error, broken = f"the server does not stream: it answered stream: true with {media[:60]}", "stream"
-        return run_of(kind, tokens, arrivals, error, broken), status
+        run = run_of(kind, tokens, arrivals, error, broken)
+        if self._key and self._key in run.text:
+            run = replace(run, text=run.text.replace(self._key, "***"))
+        return replace(run, error=self._safe(run.error) if run.error else "",
+                       names=tuple(self._safe(name) for name in run.names)), status, None
 
-    def _waited(self, late: httpx.TimeoutException) -> str:
-        seconds = self.deadlines.connect if isinstance(late, httpx.ConnectTimeout) else self.deadlines.first
-        return f"{seconds:g} s"
+    def _status(self, kind: str, tokens: int, answer: Exchange) -> Run:
+        where = answer.header("Location")
+        said = f"it sends to {where[:200]}; give that as --base" if 300 <= answer.status < 400 and where else \
+            answer.error_text()
+        return Run(kind, tokens, error=f"HTTP {answer.status}: {self._safe(said)}", broken="status")
 
     def _no_entry(self, status: int) -> str:
         state = "refuses the API key" if self._key else "asks for an API key"
@@ -188,45 +215,23 @@ class Client:
         return " ".join((text.replace(self._key, "***") if self._key else text).split())[:300]
 
 
+def _later(said: str) -> float | None:
+    """Retry-After: seconds, or a date (RFC 9110, 10.2.3)."""
+    if re.fullmatch(r"\d{1,6}(\.\d{1,3})?", said.strip()):
+        return max(0.05, float(said))
+    try:
+        return max(0.05, email.utils.parsedate_to_datetime(said).timestamp() - time.time())
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _sleep(seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        interrupt.check()
+        time.sleep(min(left, 0.5))
+
+
 def _fewer(options: list[str]) -> list[set[str]]:
     """Each alone, then more and more of them."""
     return [*({each} for each in options), *(set(options[:count]) for count in range(2, len(options) + 1))]
-
-
-class _Watch:
-    """Ends a stream that is late. httpx's own timeout restarts with every byte, so with every ping of a server whose
-    engine is dead; and it is one for the first token and for the gaps."""
-
-    def __init__(self, deadlines: Deadlines, begun: float, response: httpx.Response) -> None:
-        self.expired = ""
-        self._limits, self._begun, self._last = deadlines, begun, begun
-        self._events = 0
-        self._socket = response.extensions["network_stream"].get_extra_info("socket")
-        self._done = threading.Event()
-        threading.Thread(target=self._watch, daemon=True).start()
-
-    def heard(self) -> None:
-        self._last = time.monotonic()
-        self._events += 1
-
-    def stop(self) -> None:
-        self._done.set()
-
-    def _watch(self) -> None:
-        while not self._done.wait(_POLL):
-            self.expired = self._late(time.monotonic())
-            if self.expired:
-                with suppress(OSError):     # wakes the reader up; closing would not
-                    self._socket.shutdown(socket.SHUT_RDWR)
-                return
-
-    def _late(self, now: float) -> str:
-        limits = self._limits
-        if now - self._begun > limits.whole:
-            return f"not at its end after {limits.whole:g} s"
-        # The first event may hold only a role.
-        if self._events < 2:
-            return f"no text within {limits.first:g} s" if now - self._begun > limits.first else ""
-        if now - self._last > limits.between:
-            return f"nothing more came for {limits.between:g} s"
-        return ""

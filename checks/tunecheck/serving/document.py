@@ -67,13 +67,15 @@ def _measured(seen: Measured) -> dict[str, Any]:
     return {"counted": seen.counted, "generated": seen.generated, "no_counter": seen.no_counter,
             "other": dict(seen.other), "template": seen.template, "limit": seen.limit, "notes": dict(seen.notes),
             "groups": {str(streams): seconds for streams, seconds in seen.groups.items()},
-            "stopped": seen.stopped, "runs": [_run(run) for run in seen.runs]}
+            "stopped": seen.stopped, "listed": list(seen.listed),
+            "filler": list(seen.filler) if seen.filler else None, "load": [dict(each) for each in seen.load],
+            "runs": [_run(run) for run in seen.runs]}
 
 
 def _run(run: Run) -> dict[str, Any]:
     plain = dataclasses.asdict(run) | {"text": run.text[:_MOST_TEXT], "characters": run.characters,
                                        "tok_s": _round(run.rate), "decode_tok_s": _round(run.decode_rate),
-                                       "gaps_ms": list(run.gaps_ms),
+                                       "gaps_ms": list(run.gaps_ms), "names": list(run.names),
                                        "gap_bins": {str(number): count for number, count in run.gap_bins.items()}}
     if run.logprobs is not None:
         plain["logprobs"] = list(run.logprobs)
@@ -99,7 +101,10 @@ def measured_of(data: Mapping[str, Any], where: str) -> Measured:
                         int(held["template"]), held["limit"], str(data["engine"]["name"]),
                         str(data["engine"]["version"]), str(data["model"]),
                         {int(streams): float(seconds) for streams, seconds in held["groups"].items()},
-                        {str(name): str(note) for name, note in held["notes"].items()}, str(held["stopped"]))
+                        {str(name): str(note) for name, note in held["notes"].items()}, str(held["stopped"]),
+                        # Earlier documents have neither.
+                        tuple(map(str, held.get("listed") or ())), _pair(held.get("filler")),
+                        tuple(dict(each) for each in held.get("load") or ()))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise UsageError(f"{where}: not a usable acceptance document ({type(error).__name__}: {error}); expected what "
                          "tunecheck accept --json wrote") from None
@@ -107,6 +112,13 @@ def measured_of(data: Mapping[str, Any], where: str) -> Measured:
 
 def _maybe(value: Any) -> float | None:
     return None if value is None else float(value)
+
+
+def _pair(value: Any) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    first, second = value
+    return int(first), int(second)
 
 
 def _run_of(data: Mapping[str, Any]) -> Run:
@@ -119,6 +131,7 @@ def _run_of(data: Mapping[str, Any]) -> Run:
     # Earlier documents have no histogram.
     given["gap_p99_ms"] = _maybe(given.get("gap_p99_ms"))
     given["gap_bins"] = {int(number): int(count) for number, count in given.get("gap_bins", {}).items()}
+    given["names"] = tuple(map(str, given.get("names", ())))
     given["logprobs"] = None if given["logprobs"] is None else tuple(map(_maybe, given["logprobs"]))
     for name in ("first_s", "last_s"):
         given[name] = _maybe(given[name])

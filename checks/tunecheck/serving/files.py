@@ -7,6 +7,7 @@ import json
 from .. import safe_files
 from ..errors import UsageError
 from .document import SCHEMA, measured_of
+from .foreign import measured_of_foreign, measured_of_table, recognised
 from .measured import Measured
 from .published import is_published, measured_of_published
 
@@ -24,10 +25,24 @@ def read(path: str) -> Measured:
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):
-        data = None
+        data = _last_line(content)
     if isinstance(data, dict) and data.get("schema") == SCHEMA:
         return measured_of(data, path)
     if isinstance(data, dict) and is_published(data):
         return measured_of_published(data, path)
-    raise UsageError(f"{path}: neither an acceptance document nor a published benchmark; expected JSON with schema "
-                     f"{SCHEMA}, or with metadata and results")
+    if data is not None and recognised(data):
+        return measured_of_foreign(data)
+    table = measured_of_table(content.decode("utf-8", "replace")) if data is None and len(content) <= _MOST else None
+    if table is not None:
+        return table
+    raise UsageError(f"{path}: neither an acceptance document nor a benchmark that is known; expected JSON with schema "
+                     f"{SCHEMA}, with metadata and results, or of vLLM bench serve, SGLang bench_serving, guidellm, "
+                     "aiperf, genai-perf, llama-bench (also its Markdown) or evalscope")
+
+
+def _last_line(content: bytes) -> object:
+    """Of a file with one JSON document a line, to which clients append: the last one."""
+    try:
+        return json.loads(content.strip().rpartition(b"\n")[2])
+    except (ValueError, RecursionError):
+        return None

@@ -11,14 +11,17 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
-__all__ = ["alike", "logprob_reasons", "reasons"]
+__all__ = ["alike", "logprob_reasons", "mean", "nonsense", "reasons", "repeated"]
 
 #: Shorter texts are only looked at for their characters: a short answer repeats nothing and compresses badly.
 _LONG = 120
 _NGRAM = 8
 #: zlib's ratio grows with the length; the limit below was tried on texts of this size.
 _WINDOW = 8192
+#: The most likely token of a flat choice among seven. Greedy prose of healthy models lies above -1.
+_UNLIKELY = -2.0
 
 
 def reasons(text: str) -> list[str]:
@@ -68,6 +71,51 @@ def _repeated(text: str) -> list[str]:
     return found
 
 
+#: The commonest words of the languages that a model may answer an English question in.
+_COMMON = frozenset((
+    "a", "al", "an", "and", "are", "as", "at", "au", "auf", "be", "by", "can", "ce", "che", "com", "como", "con",
+    "da", "dans", "das", "dat", "de", "del", "della", "dem", "den", "der", "des", "di", "die", "do", "du", "e",
+    "een", "ein", "eine", "el", "em", "en", "es", "est", "et", "for", "from", "gli", "have", "het", "i", "if", "il",
+    "im", "in", "is", "ist", "it", "its", "la", "las", "le", "les", "lo", "los", "mit", "na", "nao", "nicht", "no",
+    "non", "not", "o", "of", "on", "op", "or", "os", "par", "para", "pas", "per", "por", "pour", "que", "qui", "se",
+    "sich", "sie", "sono", "sur", "te", "that", "the", "this", "to", "um", "uma", "un", "una", "und", "une", "van",
+    "von", "werden", "which", "will", "wird", "with", "y", "you", "your", "zu",
+))  # fmt: skip
+_ARTICLES = frozenset(("the", "a", "an"))
+#: What no English sentence has behind an article.
+_NEVER = frozenset(("the", "a", "an", "of", "and", "is", "are", "to", "in", "for", "that", "was", "or", "with", "be",
+                    "by", "from", "which", "it", "this", "can", "will", "if", "not", "have"))
+_SHINGLE = 12
+
+
+def nonsense(text: str) -> list[str]:
+    """Is a long answer to the timed question no language at all? Only for texts in Latin letters: letters at random and
+    words at random pass every test of repetition."""
+    words = re.findall(r"[a-z]+", text.lower())
+    latin = sum(len(each) for each in words) / max(1, sum(each.isalpha() for each in text))
+    if len(words) < 60 or latin < 0.8:
+        return []
+    found = []
+    common = sum(each in _COMMON for each in words) / len(words)
+    if common < 0.06:
+        found.append(f"only {common:.0%} of its words are the common ones of a language (prose: 20 % to 50 %)")
+    behind = [later for earlier, later in pairwise(words) if earlier in _ARTICLES]
+    wrong = sum(each in _NEVER for each in behind)
+    if len(behind) >= 15 and wrong > 0.12 * len(behind):
+        found.append(f"behind {wrong} of {len(behind)} articles stands a word that no sentence has there")
+    return found
+
+
+def repeated(text: str) -> float:
+    """How much of it stood in it before: the share of twelve-word sequences that are not the first of their kind, over
+    the whole text. 0 for short ones."""
+    words = re.findall(r"\w+", text)
+    if len(words) < 8 * _SHINGLE:
+        return 0.0
+    found = [hash(tuple(words[at:at + _SHINGLE])) for at in range(len(words) - _SHINGLE + 1)]
+    return 1 - len(set(found)) / len(found)
+
+
 def _parts(content: bytes) -> list[bytes]:
     whole = [content[at:at + _WINDOW] for at in range(0, len(content), _WINDOW)]
     return [part for part in whole if len(part) >= _LONG] or [content]
@@ -82,4 +130,15 @@ def logprob_reasons(logprobs: Sequence[float | None]) -> list[str]:
         found.append(f"{len(logprobs) - len(finite)} of {len(logprobs)} logprobs are null or not finite")
     if len(finite) >= 32 and len(set(finite)) <= 2:
         found.append(f"{len(finite)} tokens have only {len(set(finite))} different logprobs")
+    if any(each > 0.001 for each in finite):
+        found.append("a logprob is above 0, which none can be")
+    if len(finite) >= 32 and mean(finite) < _UNLIKELY:
+        found.append(f"its tokens have a mean logprob of {mean(finite):.2f}: a greedy answer of a healthy model is "
+                     "likely, -0.2 to -0.6")
     return found
+
+
+def mean(logprobs: Sequence[float | None]) -> float:
+    """Of those that are finite; 0 for none."""
+    finite = [each for each in logprobs if each is not None and math.isfinite(each)]
+    return sum(finite) / len(finite) if finite else 0.0

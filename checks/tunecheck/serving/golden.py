@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from ..facts.snapshot import Snapshot
     from ..spec.frozen import Frozen
 
-__all__ = ["SCHEMA", "candidate", "may_be_golden", "provenance"]
+__all__ = ["SCHEMA", "candidate", "provenance", "why_not_golden"]
 
 SCHEMA = "tunecheck/golden/1"
 _TOLERANCE_PCT, _LEAST_SPREAD_PCT = 10.0, 3.0
+#: Runs of a quiet box lie 1 to 3 % apart; a reference that is wider than its own tolerance holds nobody to anything.
+_MOST_SPREAD_PCT = 5.0
 _GPU = ("name", "uuid", "vbios", "power_limit_mw", "power_limit_default_mw")
 
 
@@ -47,10 +49,16 @@ def _acs(snapshot: Snapshot, bdf: str) -> str | None:
     return f"0x{acs.ctl:04x}" if acs else None
 
 
-def may_be_golden(data: dict[str, Any]) -> bool:
-    """Whether others can be held to it: a full acceptance that was passed, with all its runs."""
+def why_not_golden(data: dict[str, Any]) -> str:
+    """Why nobody can be held to it, "" where others can: a full acceptance that was passed, with all its runs, which
+    lie together."""
     figures = data["figures"]
-    return not data["exit_code"] and data["profile"] == "full" and len(figures["runs"]) >= 3
+    if data["exit_code"] or data["profile"] != "full" or len(figures["runs"]) < 3:
+        return "only a full acceptance that passed can be golden"
+    if figures["spread_pct"] > _MOST_SPREAD_PCT:
+        return (f"its runs lie {figures['spread_pct']:.1f} % apart, expected at most {_MOST_SPREAD_PCT:g} %: let "
+                "nothing else run, warm up, and measure again")
+    return ""
 
 
 def candidate(data: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from .gaps import Gaps
 
@@ -27,15 +28,21 @@ class Usage:
 
 @dataclass(frozen=True)
 class Run:
-    """One request. ``kind``: calibration, warm-up, canary, logprobs, timed, ladder, concurrent. ``asked``: the limit of
-    tokens that it named; ``target``: the prompt tokens it was made for; ``expect``: a canary's answer.
+    """One request. ``kind``: calibration, warm-up, canary, needle, repeat, logprobs, timed, ladder, concurrent.
+    ``asked``: the limit of tokens that it named; ``target``: the prompt tokens it was made for; ``expect``: a canary's
+    answer, or a needle's words.
 
     ``text`` is content and reasoning as delivered; ``first_s`` and ``last_s`` are the arrivals of its first and last
     byte; ``reads``: arrivals apart from each other; ``first_tokens``: what usage said with the first of them, None
     where it does not say. ``gaps_ms``: 21 quantiles, 0 to 100 %, of the time between arrivals, with ``gap_p99_ms`` and
     their histogram ``gap_bins`` (see gaps.py). ``error``: a sentence, "" for none; ``broken``: how it ended early: "",
     deadline, stream, status, engine. ``counted_by``: usage, or how a published figure came about: characters, gauge,
-    unknown. ``unseen``: characters of the text that a document left out."""
+    unknown. ``unseen``: characters of the text that a document left out.
+
+    Second witnesses of the count: ``pieces``: events with text; ``covered``: characters that the tokens of the logprobs
+    are written with, None where they name none, and ``blank_entries`` of them without any; ``retokenised``: what the
+    engine's own tokenizer makes of the text. ``names``: the model's name as the events say it.
+    ``waited_s``: before it was asked again, after Retry-After; in no other figure."""
 
     kind: str
     asked: int = 0
@@ -57,6 +64,12 @@ class Run:
     unseen: int = 0
     gap_p99_ms: float | None = None
     gap_bins: Mapping[int, int] = field(default_factory=dict)
+    pieces: int = 0
+    names: tuple[str, ...] = ()
+    covered: int | None = None
+    blank_entries: int = 0
+    retokenised: int | None = None
+    waited_s: float = 0.0
 
     @property
     def characters(self) -> int:
@@ -97,7 +110,9 @@ class Measured:
     tokens of usage, None without a counter (``no_counter`` says why); ``other`` holds further differences, such as
     draft tokens; ``template``: prompt tokens of an empty question, which any two prompts may share; ``limit``: the
     most tokens the model takes, None: not said. ``notes``: what was left out and why, by subject. ``groups``: streams
-    at once -> wall seconds. ``stopped``: the request that ended it early."""
+    at once -> wall seconds. ``stopped``: the request that ended it early. ``listed``: every name that the server lists
+    its models by; ``filler``: what usage says of a prompt's filler, and what the tokenizer makes of it, None where it
+    was not asked; ``load``: figures of each step of a load, see rates.py."""
 
     runs: tuple[Run, ...]
     profile: str = "full"
@@ -113,6 +128,9 @@ class Measured:
     groups: Mapping[int, float] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     stopped: str = ""
+    listed: tuple[str, ...] = ()
+    filler: tuple[int, int] | None = None
+    load: tuple[Mapping[str, Any], ...] = ()
 
     def of(self, kind: str) -> tuple[Run, ...]:
         return tuple(run for run in self.runs if run.kind == kind)

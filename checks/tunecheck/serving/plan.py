@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 
 from ..errors import UsageError
 from ..recipes.frozen import Canary, Recipe
+from .load import LoadPlan
 from .prompts import CANARIES
+from .reach import seconds as duration
 
-__all__ = ["LADDER", "Plan", "numbers", "plan_for"]
+__all__ = ["LADDER", "Plan", "load_for", "numbers", "plan_for"]
 
 #: Prompt tokens of the TTFT ladder; "max" is the most that the model takes.
 LADDER = "4K,16K,57K,max"
@@ -31,6 +33,7 @@ class Plan:
     canaries: tuple[Canary, ...]
     stream_tokens: int = 256
     ladder_tokens: int = 16
+    load: LoadPlan | None = None
 
 
 def plan_for(profile: str, recipe: Recipe | None, ladder: str | None, concurrency: str | None, scale: float) -> Plan:
@@ -45,6 +48,25 @@ def plan_for(profile: str, recipe: Recipe | None, ladder: str | None, concurrenc
         return Plan(profile, 1, 256, 1, (), streams, canaries)
     points = () if ladder == "none" else numbers("--ladder", ladder or LADDER)
     return Plan(profile, 3, 1000, 2, tuple(int(each * scale) for each in points), streams, canaries)
+
+
+def load_for(seconds: float, streams: tuple[int, ...], rates: str | None, slo: Sequence[str],
+             size: int) -> LoadPlan:
+    """``rates``: requests a second, as ``0.5,2``; ``slo``: ``ttft=2s`` each; ``size``: words of filler a prompt."""
+    found = []
+    for part in rates.split(",") if rates else ():
+        if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", part.strip()) or not 0.01 <= float(part) <= 1000:
+            raise UsageError(f"--rate {rates}: expected 0.01 to 1000 requests a second, as in 0.5,2,8")
+        found.append(float(part))
+    limits = {}
+    for each in slo:
+        name, equals, text = each.partition("=")
+        if not equals or name not in ("ttft", "itl", "e2e"):
+            raise UsageError(f"--slo {each}: expected ttft, itl or e2e, as in ttft=2s or itl=0.05")
+        limits[name] = duration(f"--slo {name}", text)
+    if not found and not streams:
+        raise UsageError("--sustain: expected a load to sustain; give --concurrency 1,4,16 or --rate 2")
+    return LoadPlan(seconds, streams, tuple(found), words=size, slo=limits)
 
 
 def numbers(option: str, text: str) -> tuple[int, ...]:

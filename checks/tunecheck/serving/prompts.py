@@ -8,7 +8,7 @@ import secrets
 
 from ..recipes.frozen import Canary
 
-__all__ = ["CANARIES", "TIMED", "filler", "nonce", "prompt"]
+__all__ = ["CANARIES", "NEEDLE", "TIMED", "filler", "needle", "nonce", "prompt"]
 
 #: Asks for far more than a thousand tokens of prose; what is legitimately repetitive (tables, code) is not asked for.
 TIMED = ("Explain at length, step by step and in plain words, how a server with several GPUs is made ready for "
@@ -29,6 +29,21 @@ _WORDS = (
     "barrel", "copper", "dollar", "feather", "hammer", "jacket", "ladder", "needle", "orange", "pencil", "rabbit",
     "shadow", "temple", "velvet", "whistle", "zebra",
 )
+
+
+#: Two numbers, one before and one in the middle of a long prompt: a prompt that was cut lacks one of them.
+NEEDLE = ("What is the code of the red door, and what is the code of the blue door? Answer with these two numbers "
+          "only, the red one first.")
+
+
+def needle(words: int, fresh: str | None = None) -> tuple[str, str]:
+    """A prompt of about ``words`` words of filler, and the two numbers in it with a blank between."""
+    mark = fresh or nonce()
+    chosen = random.Random(f"needle {mark}")
+    red, blue = chosen.randrange(10000, 99999), chosen.randrange(10000, 99999)
+    half = words // 2
+    return (f"[{mark}] The code of the red door is {red}. {filler(mark, half)}. The code of the blue door is {blue}. "
+            f"{filler(mark[::-1], words - half)}.\n\n{NEEDLE}"), f"{red} {blue}"
 
 
 def nonce() -> str:

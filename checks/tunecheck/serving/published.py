@@ -7,6 +7,7 @@ round(characters / 4) for tokens, where it could not read the server's gauge."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,7 +45,8 @@ def _run(row: Mapping[str, Any], duration: float, limit: float) -> Run:
     usage = Usage(0, int(tokens)) if way == USAGE else None
     kind = "timed" if streams == 1 and not row.get("context_tokens") else "published"
     first = _number(row.get("ttft_avg")) or None
-    return Run(kind, int(limit) or int(tokens), usage, last_s=wall or None, first_s=first, error=why, group=streams,
+    return Run(kind, int(limit) * streams or int(tokens), usage, last_s=wall or None, first_s=first, error=why,
+        group=streams,
                finish="length" if way == USAGE else None, counted_by=way)
 
 
@@ -62,6 +64,10 @@ def _way(row: Mapping[str, Any], tokens: float, wall: float, rate: float, durati
         if gauge and abs(gauge - rate) <= 0.01 * rate:
             return "gauge", f"{rate:.2f} is the server's gauge, {shown} is not"
         return "unknown", f"it says {rate:.2f}, {shown} does not agree"
+    said = [str(name) for name, value in row.items() if ("fallback" in str(name).lower() and value)
+            or (isinstance(value, str) and re.search(r"(?i)chunk|fallback|estimat", value))]
+    if said:
+        return "unknown", f"the row itself says that they were not taken from usage ({', '.join(said[:3])})"
     if most and tokens >= most:
         return USAGE, ""
     cut = duration and wall >= duration

@@ -27,15 +27,26 @@ __all__ = ["SCHEMAS"]
 
 _USAGE = object_(prompt=COUNT, completion=COUNT, cached=MAYBE_COUNT, fell=FLAG)
 _RUN = object_(
-    kind={"enum": ["calibration", "warm-up", "canary", "logprobs", "timed", "ladder", "concurrent", "published"]},
+    kind={"enum": ["calibration", "warm-up", "canary", "needle", "repeat", "logprobs", "timed", "ladder",
+                   "concurrent", "published"]},
     asked=COUNT, usage=maybe(_USAGE), text=TEXT, characters=COUNT, unseen=COUNT, first_s=MAYBE_NUMBER,
     last_s=MAYBE_NUMBER, reads=COUNT, first_tokens=MAYBE_COUNT, tok_s=MAYBE_NUMBER, decode_tok_s=MAYBE_NUMBER,
     gaps_ms=listed(NUMBER), gap_p99_ms=MAYBE_NUMBER, gap_bins=mapped(COUNT), finish=MAYBE_TEXT,
     logprobs=maybe(listed(MAYBE_NUMBER)), error=TEXT,
     broken={"enum": ["", "deadline", "stream", "status", "engine"]}, target=COUNT, expect=TEXT, group=COUNT,
-    counted_by={"enum": ["usage", "characters", "gauge", "unknown"]})
+    counted_by={"enum": ["usage", "characters", "gauge", "unknown", "claimed", "tokenizer", "engine",
+                         "contradiction"]}, pieces=COUNT, names=listed(TEXT),
+    covered=MAYBE_COUNT, blank_entries=COUNT, retokenised=MAYBE_COUNT, waited_s=NUMBER)
+_SPREAD = maybe(object_(p50=NUMBER, p90=NUMBER, p95=NUMBER, p99=NUMBER, mean=NUMBER, most=NUMBER))
+_DEVICE = object_(bdf=TEXT, sm_mhz=maybe(listed(NUMBER)), power_w=maybe(listed(NUMBER)),
+                  temperature_c=maybe(listed(NUMBER)), throttled=mapped(NUMBER), looks=COUNT)
+_LOAD = object_(
+    mode={"enum": ["closed", "open"]}, level=NUMBER, seconds=NUMBER, requests=COUNT, failed=COUNT, errors=listed(TEXT),
+    behind=FLAG, tok_s=NUMBER, requests_s=NUMBER, ttft_s=_SPREAD, itl_s=_SPREAD, e2e_s=_SPREAD, late_s=NUMBER,
+    goodput=maybe(object_(slo=mapped(NUMBER), share=NUMBER, requests_s=NUMBER)), devices=maybe(listed(_DEVICE)))
 _MEASURED = object_(counted=COUNT, generated=MAYBE_NUMBER, no_counter=TEXT, other=mapped(NUMBER), template=COUNT,
-                    limit=MAYBE_COUNT, notes=mapped(TEXT), groups=mapped(NUMBER), stopped=TEXT, runs=listed(_RUN))
+                    limit=MAYBE_COUNT, notes=mapped(TEXT), groups=mapped(NUMBER), stopped=TEXT, listed=listed(TEXT),
+                    filler=maybe(listed(COUNT)), load=listed(_LOAD), runs=listed(_RUN))
 _FIGURES = object_(
     tok_s=MAYBE_NUMBER, counted_by={"const": "usage_wallclock"}, runs=listed(NUMBER), spread_pct=MAYBE_NUMBER,
     decode_tok_s=MAYBE_NUMBER, ttft_s=MAYBE_NUMBER,

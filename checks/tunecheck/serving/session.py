@@ -6,15 +6,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ProbeError, UsageError
 from ..recipes.frozen import Canary
 from .counters import GENERATED, delta, engine_of, parse
+from .load import drive
 from .measured import UNFINISHED, Measured, Run
 from .plan import Plan, fits
-from .prompts import TIMED, prompt
+from .prompts import TIMED, filler, needle, nonce, prompt
+from .rates import figures
 
 if TYPE_CHECKING:
     from .client import Client
@@ -22,23 +25,35 @@ if TYPE_CHECKING:
 __all__ = ["Session", "wait_ready"]
 
 _SAMPLE_WORDS = 256
+#: A logprob request's tokens: enough that a tenth too many is more than an end mark.
+_CHANCES = 128
+#: One question asked twice, word for word; in the boot profile shorter.
+_REPEAT = {"full": 192, "boot": 64}
+_NEEDLE_TOKENS, _NEEDLE_WORDS, _MOST_NEEDLE = 256, 24, 65536
+#: Texts given to the engine's own tokenizer.
+_MOST_RETOKENISED = 4
 #: The longest that a counter may lag behind the stream: SGLang's grows when a request is done with.
 _COUNTER_LAG = 5.0
 _MARGIN = 64
 
 
 class Session:
-    """``measure`` once. ``say``: told what is going on."""
+    """``measure`` once. ``say``: told what is going on; ``sample``: asked what the GPUs do during a load."""
 
     def __init__(self, client: Client, plan: Plan, limit: int | None = None,
-                 say: Callable[[str], None] = lambda _: None) -> None:
-        self.client, self.plan, self.say = client, plan, say
+                 say: Callable[[str], None] = lambda _: None,
+                 sample: Callable[[], Mapping[str, Any] | None] = lambda: None) -> None:
+        self.client, self.plan, self.say, self._sample = client, plan, say, sample
         self.runs: list[Run] = []
         self.notes: dict[str, str] = {}
         self.stopped = ""
         self.limit = limit
         self._empty, self._question, self._per_word = 0, 0, 1.0
         self._groups: dict[int, float] = {}
+        self._filler: tuple[int, int] | None = None
+        self._again = nonce()
+        self._loads: list[dict[str, Any]] = []
+        self._loaded = self._uncounted = 0
 
     def measure(self) -> Measured:
         """Everything of the plan, up to the first request that breaks off: the next would only wait as long again."""
@@ -50,7 +65,9 @@ class Session:
         try:
             self._calibrate()
             self._canaries("before")
+            self._needles()
             self._chances()
+            self._repeat()
             for number in range(self.plan.warm_ups):
                 self.say(f"warm-up {number + 1} of {self.plan.warm_ups}")
                 self._ask("warm-up", prompt(TIMED), self.plan.tokens, ignore_eos=True)
@@ -60,19 +77,25 @@ class Session:
             self._ladder()
             for streams in self.plan.concurrency:
                 self._together(streams)
+            self._load()
+            self._repeat()
             self._canaries("after")
         except _StoppedError as stop:
             self.stopped = str(stop)
-        counted = sum(run.tokens for run in self.runs)
+        if self.client.retried:
+            self.notes["answers"] = f"{self.client.retried} requests were asked again after Retry-After"
+        counted = sum(run.tokens for run in self.runs) + self._loaded
         grown = self._grown(before, counted) if before else {}
         engine, version = self._engine()
         generated = next((grown[name] for name in GENERATED if name in grown), None)
+        if self._uncounted and generated is not None:
+            generated, why = None, f"{self._uncounted} requests of the load failed, and nobody knows how far they came"
+        self._retokenise()
         return Measured(tuple(self.runs), self.plan.profile, counted, generated, why, grown, self._empty, self.limit,
-                        engine, version, self.client.model, self._groups, self.notes, self.stopped)
+                        engine, version, self.client.model, self._groups, self.notes, self.stopped, _names(models),
+                        self._filler, tuple(self._loads))
 
     def _ask(self, kind: str, text: str, tokens: int, **more: Any) -> Run:
-        from dataclasses import replace
-
         marks = {name: more.pop(name) for name in ("target", "expect", "group") if name in more}
         run = replace(self.client.ask(kind, text, tokens, **more), **marks)
         if kind == "logprobs" and run.broken == "status":
@@ -92,6 +115,8 @@ class Session:
         self._empty, self._question = sizes[0], sizes[1]
         if sizes[2] > sizes[1] > 0:
             self._per_word = (sizes[2] - sizes[1]) / _SAMPLE_WORDS
+            told = self.client.tokens_of(filler(self._again, _SAMPLE_WORDS))
+            self._filler = None if told is None else (sizes[2] - sizes[1], told)
 
     def _words(self, tokens: int) -> int:
         return max(1, round((tokens - self._question) / self._per_word)) if tokens else 0
@@ -112,9 +137,35 @@ class Session:
         return self.limit // 2
 
     def _chances(self) -> None:
-        run = self._ask("logprobs", prompt(TIMED), 64, logprobs=True)
+        run = self._ask("logprobs", prompt(TIMED), _CHANCES, logprobs=True)
         if run.logprobs is None:
             self.notes["logprobs"] = "the server gives none in a stream"
+
+    def _needles(self) -> None:
+        """Two numbers in a short prompt, which shows that the model can; then in the long prompts."""
+        self.say("two numbers in a short prompt, then in long ones")
+        room = None if self.limit is None else max(0, self.limit - _NEEDLE_TOKENS - _MARGIN)
+        points = fits(self.plan.ladder, self.limit, _NEEDLE_TOKENS + _MARGIN)[0]
+        wanted = {self._context(each) for each in self.plan.canaries if each.context}
+        wanted |= {max((size for size in points if size <= _MOST_NEEDLE), default=0)}
+        for size in (0, *sorted(each for each in wanted if each and (room is None or each <= room))):
+            text, expect = needle(self._words(size) or _NEEDLE_WORDS)
+            self._ask("needle", text, _NEEDLE_TOKENS, target=size, expect=expect, group=1 if size else 0)
+
+    def _repeat(self) -> None:
+        """One question, word for word the same: a greedy engine begins its answer the same way."""
+        self.say("one question again, word for word")
+        self._ask("repeat", prompt(TIMED, fresh=self._again), _REPEAT[self.plan.profile])
+
+    def _retokenise(self) -> None:
+        """What the engine's own tokenizer makes of the texts that it delivered."""
+        wanted = [number for number, run in enumerate(self.runs) if run.kind in ("timed", "logprobs", "repeat")
+                  and run.text and run.usage and not run.broken]
+        for number in wanted[:_MOST_RETOKENISED]:
+            count = self.client.tokens_of(self.runs[number].text)
+            if count is None:
+                return
+            self.runs[number] = replace(self.runs[number], retokenised=count)
 
     def _ladder(self) -> None:
         tokens = self.plan.ladder_tokens
@@ -132,8 +183,6 @@ class Session:
         problems: list[Exception] = []
 
         def one() -> None:
-            from dataclasses import replace
-
             try:
                 run = self.client.ask("concurrent", prompt(TIMED), self.plan.stream_tokens, ignore_eos=True)
                 found.append(replace(run, group=streams))
@@ -152,6 +201,16 @@ class Session:
         if problems or broken:
             why = problems[0] if problems else (broken and broken.error) or UNFINISHED
             raise _StoppedError(f"{streams} streams at once: {why}")
+
+    def _load(self) -> None:
+        """Figures alone are kept: minutes of answers would fill the memory."""
+        plan = self.plan.load
+        if plan is None:
+            return
+        for step in drive(self.client, plan, self.say, self._sample):
+            self._loads.append(figures(step, plan.slo))
+            self._loaded += sum(each.tokens for each in step.answers)
+            self._uncounted += sum(not each.good for each in step.answers)
 
     def _counters(self) -> tuple[dict[str, float], str]:
         status, text = self.client.get("/metrics")
@@ -184,6 +243,17 @@ class Session:
 
 class _StoppedError(Exception):
     """A request broke off."""
+
+
+def _names(models: list[dict[str, Any]]) -> tuple[str, ...]:
+    """What the server calls its models: id, root and parent (vLLM), aliases (llama.cpp)."""
+    found: set[str] = set()
+    for each in models[:64]:
+        several = each.get("aliases")
+        values = [each.get("id"), each.get("root"), each.get("parent"),
+                  *(several[:16] if isinstance(several, list) else ())]
+        found |= {value[:200] for value in values if isinstance(value, str) and value}
+    return tuple(sorted(found))
 
 
 def _limit(served: dict[str, Any], client: Client) -> int | None:

@@ -6,75 +6,136 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from .arrivals import Arrival, whole_lines
 from .gaps import gaps_of
 from .measured import Run, Usage
 
-__all__ = ["ended", "run_of"]
+__all__ = ["run_of"]
 
-#: A read per network arrival: seconds since the request, bytes.
-Arrival = tuple[float, bytes]
 _LINE = re.compile(rb"\r\n|\n|\r")
+_BOM = b"\xef\xbb\xbf"
+#: Where engines put what the model thinks aloud, the first that is there: reasoning_content (SGLang, DeepSeek, older
+#: vLLM), reasoning (vLLM since 0.16, OpenRouter), reasoning_details and thinking (OpenRouter, Mistral).
+_REASONING = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
+#: No honest answer is longer; and what looks at texts afterwards has to end.
+_MOST_TEXT = 1 << 20
 
 
-def ended(tail: bytes) -> bool:
-    """Whether these last bytes of a stream are its end mark. Text cannot look like it: JSON closes after it."""
-    return tail.rstrip().endswith((b"data: [DONE]", b"data:[DONE]"))
+@dataclass
+class _Seen:
+    """What the events of one stream said."""
+
+    text: list[str] = field(default_factory=list)
+    size: int = 0
+    times: list[float] = field(default_factory=list)
+    first: float | None = None
+    pieces: int = 0
+    usages: list[Usage] = field(default_factory=list)
+    first_tokens: int | None = None
+    chances: list[float | None] | None = None
+    written: list[str] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    finish: str | None = None
 
 
 def run_of(kind: str, asked: int, arrivals: Sequence[Arrival], error: str = "", broken: str = "") -> Run:
     """What one stream delivered. Usage is read from any event (an engine may put it beside the last text or into an
-    event without choices) and the last one counts; the first token is the first text that is not empty, so that an
-    event with only a role does not count; a missing end mark is no error."""
-    text: list[str] = []
-    times: list[float] = []
-    usages: list[Usage] = []
-    chances: list[float | None] = []
-    saw_chances, finish, first_tokens = False, None, None
+    event without choices) and the last one counts; the first token is the first text that is more than white space, so
+    that an event with only a role, or blanks sent ahead, do not count; a missing end mark is no error."""
+    seen = _Seen()
     for when, event in _events(arrivals):
         problem = _problem(event)
         if problem:
             error, broken = error or f"the engine reported: {problem}", broken or "engine"
+        name = event.get("model")
+        if name and isinstance(name, str) and len(seen.names) < 4:
+            seen.names.add(name[:200])
         usage = _usage(event.get("usage"))
         if usage:
-            usages.append(usage)
+            seen.usages.append(usage)
         for choice in _dicts(event.get("choices")):
-            said = _said(choice)
-            if said:
-                text.append(said)
-                if not times or times[-1] != when:
-                    times.append(when)
-                if len(times) == 1 and usage:
-                    first_tokens = usage.completion
-            found = _chances(choice.get("logprobs"))
-            if found is not None:
-                saw_chances = True
-                chances += found
-            if isinstance(choice.get("finish_reason"), str):
-                finish = choice["finish_reason"]
-    gaps = gaps_of(times)
-    return Run(kind, asked, _last(usages), "".join(text), times[0] if times else None, times[-1] if times else None,
-               len(times), first_tokens, gaps.quantiles, finish, tuple(chances) if saw_chances else None, error, broken,
-               gap_p99_ms=gaps.p99, gap_bins=gaps.bins)
+            _choice(seen, choice, when, usage)
+        if seen.size > _MOST_TEXT:
+            error, broken = error or f"more than {_MOST_TEXT >> 20} MiB of text for {asked} tokens", broken or "stream"
+            break
+    gaps = gaps_of(seen.times)
+    covered = sum(len(each) for each in seen.written)
+    empty = sum(not each for each in seen.written)
+    return Run(kind, asked, _last(seen.usages), "".join(seen.text), seen.first,
+               seen.times[-1] if seen.times else None, len(seen.times), seen.first_tokens, gaps.quantiles, seen.finish,
+               None if seen.chances is None else tuple(seen.chances), error, broken, gap_p99_ms=gaps.p99,
+               gap_bins=gaps.bins, pieces=seen.pieces, names=tuple(sorted(seen.names)),
+               covered=covered if seen.written else None, blank_entries=empty)
+
+
+def _choice(seen: _Seen, choice: dict[str, Any], when: float, usage: Usage | None) -> None:
+    said = _said(choice)
+    if said:
+        seen.text.append(said)
+        seen.size += len(said)
+        seen.pieces += 1
+        if not seen.times or seen.times[-1] != when:
+            seen.times.append(when)
+        if seen.first is None and not said.isspace():
+            seen.first = when
+            # What came before it was white space, and is neither first token nor gap.
+            seen.times = [when]
+            seen.first_tokens = usage.completion if usage else None
+    found = _chances(choice.get("logprobs"))
+    if found is not None:
+        chances, written = found
+        if seen.chances is None:
+            seen.chances = []
+        seen.chances += chances
+        seen.written += written
+    if isinstance(choice.get("finish_reason"), str):
+        seen.finish = choice["finish_reason"]
 
 
 def _events(arrivals: Sequence[Arrival]) -> Iterator[tuple[float, dict[str, Any]]]:
-    """The JSON objects behind ``data:``, each with the arrival that completed its line. Comments (pings), other fields
-    and what is no JSON object are passed over."""
-    rest = b""
-    for when, content in [*arrivals, (arrivals[-1][0] if arrivals else 0.0, b"\n")]:
-        *lines, rest = _LINE.split(rest + content)
-        for line in lines:
-            if not line.startswith(b"data:") or line[5:].strip() == b"[DONE]":
-                continue
-            try:
-                event = json.loads(line[5:])
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(event, dict):
-                yield when, event
+    """The JSON objects behind ``data:``, each with the arrival that completed it. An event may have several lines of
+    data; many servers leave out the empty line between events, so a line that is an object by itself is an event.
+    Comments (pings), other fields and what is no JSON object are passed over."""
+    held: list[bytes] = []
+    when, begun = 0.0, False
+    for when, content in whole_lines(arrivals):
+        if not held and b"data:" not in content:
+            continue
+        lines = _LINE.split(content)
+        for each in lines[:-1] if content[-1:] in b"\r\n" else lines:
+            line = each if begun else each.removeprefix(_BOM)
+            begun = True
+            if not line:
+                if held and (event := _object(b"\n".join(held))) is not None:
+                    yield when, event
+                held = []
+            elif line.startswith(b"data:"):
+                data = line[5:]
+                if data.strip() == b"[DONE]":
+                    continue
+                event = None if held else _object(data)
+                if event is not None:
+                    yield when, event
+                else:
+                    held.append(data.removeprefix(b" "))
+    if held and (event := _object(b"\n".join(held))) is not None:
+        yield when, event
+
+
+def _object(content: bytes) -> dict[str, Any] | None:
+    # Looked at first: an exception for each line of a long event would cost more than the event.
+    inner = content.strip()
+    if not (inner.startswith(b"{") and inner.endswith(b"}")):
+        return None
+    try:
+        found = json.loads(inner)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _dicts(value: object) -> list[dict[str, Any]]:
@@ -85,9 +146,20 @@ def _said(choice: dict[str, Any]) -> str:
     """Content and reasoning of a chat's delta, or a completion's text: reasoning is work too."""
     delta = choice.get("delta")
     held = delta if isinstance(delta, dict) else {}
-    reasoning = held.get("reasoning_content") or held.get("reasoning")
-    parts = (reasoning, held.get("content"), choice.get("text"))
-    return "".join(part for part in parts if isinstance(part, str))
+    reasoning = next((found for name in _REASONING if (found := _text(held.get(name)))), "")
+    return reasoning + _text(held.get("content")) + _text(choice.get("text"))
+
+
+def _text(value: object) -> str:
+    """Text, or a list of parts: {"type": "text", "text": ...}, or thinking with parts of its own."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list):
+        return ""
+    parts = [each if isinstance(each, str) else each.get("text") or each.get("thinking") or ""
+             for each in value if isinstance(each, (str, dict))]
+    return "".join(each if isinstance(each, str) else "".join(
+        str(inner.get("text") or "") for inner in _dicts(each)) for each in parts)
 
 
 def _usage(value: object) -> Usage | None:
@@ -102,6 +174,9 @@ def _usage(value: object) -> Usage | None:
 
 
 def _count(value: object) -> int | None:
+    """A whole number, also where a server writes it as 12.0."""
+    if type(value) is float and math.isfinite(value) and value.is_integer():
+        value = int(value)
     return value if type(value) is int and 0 <= value < 2**40 else None
 
 
@@ -115,16 +190,26 @@ def _last(usages: list[Usage]) -> Usage | None:
     return Usage(max(each.prompt for each in usages), last.completion, cached, fell)
 
 
-def _chances(value: object) -> list[float | None] | None:
-    """Logprobs per token; None for one that is null or no number. Chat: content[].logprob; completions:
-    token_logprobs[]."""
+def _chances(value: object) -> tuple[list[float | None], list[str]] | None:
+    """Logprobs per token, None for one that is null or no number, and what each token is written as. Chat:
+    content[].logprob, reasoning_content[] beside it (some servers); completions: token_logprobs[]."""
     if not isinstance(value, dict):
         return None
     if isinstance(value.get("content"), list):
-        return [_chance(each.get("logprob")) for each in _dicts(value["content"])]
+        entries = _dicts(value["content"])
+        written = [_written(each) for each in entries if "token" in each]
+        return [_chance(each.get("logprob")) for each in entries], written
     if isinstance(value.get("token_logprobs"), list):
-        return [_chance(each) for each in value["token_logprobs"]]
+        tokens = value.get("tokens")
+        return ([_chance(each) for each in value["token_logprobs"]],
+                [str(each) for each in tokens] if isinstance(tokens, list) else [])
     return None
+
+
+def _written(entry: dict[str, Any]) -> str:
+    # Half of a character has no text of its own, but bytes.
+    token = str(entry.get("token") or "")
+    return token or ("\ufffd" if entry.get("bytes") else "")
 
 
 def _chance(value: object) -> float | None:

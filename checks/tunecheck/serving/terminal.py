@@ -10,13 +10,15 @@ from .measured import Measured
 
 __all__ = ["render"]
 
+_SHOWN = ("p50", "p90", "p99")
+
 
 def render(data: dict[str, Any], seen: Measured, findings: list[Finding], style: Style, verbose: bool = False) -> str:
     """Head, figures, findings worst first, ending in a newline."""
     recipe = f"recipe {data['recipe']['id']} ({data['recipe']['status']})" if data["recipe"] else "no recipe"
     engine = " ".join(part for part in (seen.engine, seen.version) if part)
     place = data["source"] or f"{data['base']}, {seen.model or 'unnamed model'} on {engine}"
-    lines = [f"tunecheck accept ({seen.profile}): {place}; {recipe}", "", *_figures(data["figures"])]
+    lines = [f"tunecheck accept ({seen.profile}): {place}; {recipe}", "", *_figures(data["figures"]), *_loads(seen)]
     return plain(lines, findings, style, verbose)
 
 
@@ -31,4 +33,19 @@ def _figures(figures: dict[str, Any]) -> list[str]:
         lines.append(f"{point['prompt']:>8} prompt tokens: first token after {point['ttft_s']:.3f} s")
     for each in figures["streams"]:
         lines.append(f"{each['streams']:>8} streams at once: {each['tok_s']:.1f} tok/s")
+    return [*lines, ""] if lines else []
+
+
+def _loads(seen: Measured) -> list[str]:
+    """A line for each step of a load, with the percentiles that people compare."""
+    lines = []
+    for each in seen.load:
+        unit = "streams" if each["mode"] == "closed" else "requests/s"
+        lines.append(f"{each['level']:>8g} {unit} for {each['seconds']:g} s: {each['tok_s']:.1f} tok/s, "
+                     f"{each['requests_s']:.2f} requests/s, {each['failed']} of {each['requests']} failed")
+        lines += [f"         {name.upper():<5}{'  '.join(f'{key} {1000 * each[part][key]:.1f}' for key in _SHOWN)} ms"
+                  for name, part in (("ttft", "ttft_s"), ("itl", "itl_s"), ("e2e", "e2e_s")) if each[part]]
+        if each["goodput"]:
+            good = each["goodput"]
+            lines.append(f"         goodput {good['share']:.1%}, {good['requests_s']:.2f} requests/s")
     return [*lines, ""] if lines else []

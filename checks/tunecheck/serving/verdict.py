@@ -12,16 +12,23 @@ from dataclasses import dataclass
 from ..recipes.frozen import Expected, Recipe
 from ..rules.finding import Finding
 from .figures import concurrency, say, speed, ttft
-from .garbage import alike, logprob_reasons, reasons
+from .figures_load import load
+from .garbage import alike, logprob_reasons, mean, nonsense, reasons, repeated
 from .measured import UNFINISHED, USAGE, Measured, Run
+from .witness import model_name, needles, prompt_size, repeatable, tokens_witness
 
 __all__ = ["IDS", "Want", "answered", "judge"]
 
-IDS = ("answers", "usage", "tokens-text", "tokens-asked", "tokens-server", "prompt-cache", "canary", "output",
-       "logprobs", "delivery", "speed", "spread", "ttft", "concurrency")
+IDS = ("answers", "usage", "tokens-text", "tokens-asked", "tokens-witness", "tokens-server", "prompt-size",
+       "prompt-cache", "needle", "canary", "output", "repeatable", "logprobs", "model-name", "delivery", "speed",
+       "spread",
+       "ttft", "concurrency", "load")
 _BOOT_FLOOR = 0.6
 #: Characters per token of real vocabularies: Chinese about 1.5, English 4 to 5, code 3.
 _CHARS = (1.0, 9.0)
+#: Kinds whose text is prose of some length, and how much of it may have stood there before: a model that wrote its
+#: answer twice has half.
+_PROSE, _LOOP = ("timed", "warm-up", "concurrent", "repeat"), 0.45
 #: A published ceiling is one run of somebody else's.
 _TTFT_SLACK = 1.25
 
@@ -44,8 +51,10 @@ class Want:
 
 def judge(seen: Measured, want: Want) -> list[Finding]:
     """All findings, in the order in which they decide."""
-    return [finding for part in (_answers(seen), _counting(seen), _server(seen), _cache(seen), _canaries(seen),
-                                 _output(seen), _delivery(seen), _figures(seen, want)) for finding in part]
+    parts = (_answers(seen), _counting(seen), tokens_witness(seen), _server(seen), prompt_size(seen), _cache(seen),
+             needles(seen), _canaries(seen), _output(seen), repeatable(seen), _chances(seen), model_name(seen),
+             _delivery(seen), _figures(seen, want), load(seen))
+    return [finding for part in parts for finding in part]
 
 
 def _answers(seen: Measured) -> Iterator[Finding]:
@@ -82,20 +91,30 @@ def _counting(seen: Measured) -> Iterator[Finding]:
         yield say("usage", "stream", "fail", "usage within one stream grew smaller: it is not cumulative",
                    expected="a cumulative count", fix="report it to the engine's maintainers")
     elif whole:
+        why = "; ".join(dict.fromkeys(run.error for run in whole if run.error))
         yield say("usage", "stream", "pass", f"{sum(run.tokens for run in whole)} tokens, counted by the engine's own "
-                   "usage, the last of each stream")
-    yield from _text(whole)
-    yield from _asked(whole)
+                   f"usage, the last of each stream{f' ({why})' if why else ''}")
+    # Published rows carry no text, and several streams' limits are not one request's.
+    yield from _text([run for run in whole if seen.profile != "published" or run.characters])
+    yield from _asked([run for run in whole if seen.profile != "published" or run.group <= 1])
+
+
+#: What is not simply wrong: nobody knows, or it is a count of another kind than ours.
+_WAYS = {"unknown": "unknown", "claimed": "unknown", "tokenizer": "warn", "engine": "warn"}
 
 
 def _guessed(runs: Sequence[Run]) -> Iterator[Finding]:
     words = {"characters": "characters were counted: round(characters / 4) is what it calls tokens",
              "gauge": "the figure is a gauge of the server's at one moment, not a count over the wall time",
-             "unknown": "how its tokens were counted cannot be told"}
+             "unknown": "how its tokens were counted cannot be told",
+             "claimed": "tokens are the server's usage, and nothing in the file witnesses it",
+             "tokenizer": "tokens are what the client's own tokenizer makes of the text",
+             "engine": "tokens are counted inside the engine, not at a client",
+             "contradiction": "the file contradicts itself"}
     for way in sorted({run.counted_by for run in runs}):
         several = [run for run in runs if run.counted_by == way]
         why = "; ".join(dict.fromkeys(run.error for run in several if run.error))
-        yield say("usage", several[0].kind, "unknown" if way == "unknown" else "fail",
+        yield say("usage", several[0].kind, _WAYS.get(way, "fail"),
                    f"{words[way]} ({len(several)} of the runs{': ' + why if why else ''})", way,
                    "tokens counted by the engine's usage",
                    "measure again with tunecheck accept, or a client that waits for the stream's last event")
@@ -162,7 +181,10 @@ def _server(seen: Measured) -> Iterator[Finding]:
 
 def _cache(seen: Measured) -> Iterator[Finding]:
     """A prompt that was seen before costs no prefill. The chat template before the nonce is all that may be shared."""
-    told = [run for run in seen.runs if run.usage and run.usage.cached is not None]
+    # One question is asked twice on purpose, and nothing is timed by it.
+    told = [run for run in seen.runs if run.usage and run.usage.cached is not None and run.kind != "repeat"]
+    if seen.profile == "published":
+        return
     if not told:
         if any(run.usage for run in seen.runs):
             yield say("prompt-cache", "cache", "skip", "the server does not say how much of a prompt it had cached; "
@@ -213,7 +235,7 @@ def answered(run: Run) -> bool:
 def _output(seen: Measured) -> Iterator[Finding]:
     texts = [run for run in seen.runs if not run.broken and run.text and run.kind not in ("calibration",)]
     for run in texts:
-        if found := reasons(run.text):
+        if found := reasons(run.text) + (nonsense(run.text) if run.kind in _PROSE else []):
             yield say("output", run.kind, "fail", f"the text of a {run.kind} request is garbage, whatever its speed: "
                        f"{'; '.join(found)}; it begins {' '.join(run.text[:40].split())!r}", "; ".join(found),
                        "what a healthy model writes greedily", "check kernels, quantization and weights")
@@ -223,16 +245,24 @@ def _output(seen: Measured) -> Iterator[Finding]:
             yield say("output", "text", "fail", f"{same} different questions got the same answer, "
                        f"{' '.join(texts[0].text[:40].split())!r}", texts[0].text[:200], "an answer to each question",
                        "this is no model, or it does not see its prompt: check the server behind --base")
+        elif loops := [run for run in texts if run.kind in _PROSE and repeated(run.text) > _LOOP]:
+            share = max(repeated(run.text) for run in loops)
+            yield say("output", loops[0].kind, "unknown", f"{share:.0%} of the text of a {loops[0].kind} request "
+                       "stood in it before: a loop, or a model that was made to go on after its end", f"{share:.0%}",
+                       f"at most {_LOOP:.0%}", "ask with --api chat, and with a model that writes a thousand tokens")
         elif texts:
             yield say("output", "text", "pass", f"{len(texts)} texts look like a healthy model's")
+
+
+def _chances(seen: Measured) -> Iterator[Finding]:
     chances = [run for run in seen.of("logprobs") if run.logprobs]
     for run in chances:
         found = logprob_reasons(run.logprobs or ())
         yield say("logprobs", "logprobs", "fail" if found else "pass", "; ".join(found) if found else
-                   f"{len(run.logprobs or ())} logprobs are finite and differ", "; ".join(found),
-                   "finite and different logprobs",
-                   "this is NaN in the engine: check kernels, quantization and weights" if found else "")
-    if not chances and seen.of("timed"):
+                   f"{len(run.logprobs or ())} logprobs are finite and differ, {mean(run.logprobs or ()):.2f} on the "
+                   "mean", "; ".join(found), "finite, different and likely tokens",
+                   "the engine computes wrongly: check kernels, quantization and weights" if found else "")
+    if not chances and seen.of("timed") and seen.profile != "published":
         yield say("logprobs", "logprobs", "skip", seen.notes.get("logprobs", "the server gives none"))
 
 

@@ -80,7 +80,7 @@ def test_a_published_198_only_warns(proxy: Callable[..., Proxy]) -> None:
 
 
 @pytest.mark.parametrize(("manner", "check", "says"), [
-    ({"usage": False}, "usage", "fail: 14 of 14 streams carried no usage"),
+    ({"usage": False}, "usage", "fail: 17 of 17 streams carried no usage"),
     ({"text": False}, "tokens-text", "fail: usage claims"),
     ({"burst": True, "rate": 400.0}, "delivery", "warn: the text came in a burst"),
     ({"nonce": False}, "prompt-cache", "fail: "),
@@ -150,7 +150,7 @@ def test_an_ill_model_is_refused_whatever_its_speed(make: Callable[[Path], Path]
     assert said["speed"].startswith("warn: too fast"), "as fast as a healthy one"
     assert said["canary"].startswith("fail")
     if make is models.nan:
-        assert said["output"].startswith("fail") and said["logprobs"].startswith("fail: 64 of 64 logprobs are null")
+        assert said["output"].startswith("fail") and said["logprobs"].startswith("fail: 128 of 128 logprobs are null")
 
 
 def test_speculation_counts_what_is_delivered(tmp_path: Path) -> None:

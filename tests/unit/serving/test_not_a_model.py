@@ -122,5 +122,5 @@ def test_events_under_another_name_are_a_stream(serve: Callable[..., str]) -> No
 
 def test_one_answer_to_every_question_is_no_pass(serve: Callable[..., str]) -> None:
     said = _findings(serve((200, "application/json", _MODELS), _stream(_EVENT, _DONE)))
-    assert said["output"] == "fail: 3 different questions got the same answer, 'hello'"
+    assert said["output"] == "fail: 4 different questions got the same answer, 'hello'"
     assert said["canary"].startswith("fail")

@@ -13,7 +13,7 @@ from tunecheck.serving.measured import Measured, Run, Usage
 from tunecheck.serving.verdict import IDS, Want, judge
 
 _TEXT = (Path(__file__).resolve().parents[2] / "engine/corpus.txt").read_text()[:3500]
-_RUN = Run("timed", 1000, Usage(80, 1000, 5), _TEXT, 0.1, 1000 / 157, 1000, None, (6.0,) * 21, "length")
+_RUN = Run("timed", 1000, Usage(80, 1000, 5), _TEXT, 0.1, 1000 / 157, 1000, None, (6.0,) * 21, "length", pieces=1000)
 _CANARY = Run("canary", 32, Usage(50, 3, 5), "Paris", 0.1, 0.2, 3, None, (), "stop", expect="Paris")
 _GOOD = Measured((_CANARY, _RUN, _RUN, _RUN, replace(_CANARY, group=1)), counted=3006, generated=3006.0, template=32)
 

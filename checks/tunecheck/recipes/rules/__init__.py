@@ -16,7 +16,7 @@ _NAMES = (
     "flashinfer-sampler", "image-python", "gpu-capability", "gpu-count", "gpu-memory", "gpu-topology",
     "parallel-product", "p2p-host", "oneshot-segments", "sglang-compressed-nan", "not-pinned", "golden-counted",
     "undoes-preflight", "oneshot-version", "ttft-context", "figure-advisory", "draft", "driver-minimum",
-    "speculation-args", "secret-stated",
+    "speculation-args", "secret-stated", "option-known", "option-nowhere", "option-value", "weights-memory",
 )
 #: By id, in the order in which they speak.
 RULES: dict[str, Rule] = {

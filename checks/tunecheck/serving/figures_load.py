@@ -1,0 +1,52 @@
+"""Findings about a load: did every request get its answer, within what was wanted, and did the GPUs keep their clocks.
+Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..rules.finding import Finding
+from .figures import say
+from .measured import Measured
+
+__all__ = ["load"]
+
+#: Of the requests, within the limits that were given.
+_GOOD = 0.99
+#: Of the looks at a GPU, above which a reason for a lower clock is no accident.
+_OFTEN = 0.1
+_FAULTS = ("hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
+
+
+def load(seen: Measured) -> Iterator[Finding]:
+    for each in seen.load:
+        subject = f"{each['level']:g} {'streams' if each['mode'] == 'closed' else 'requests/s'}"
+        told = f"{subject} for {each['seconds']:g} s: {each['tok_s']:.1f} tok/s"
+        good = each["goodput"]
+        if each["failed"] or not each["requests"]:
+            why = "; ".join(each["errors"])
+            yield say("load", subject, "fail", f"{told}; {each['failed']} of {each['requests']} requests failed: {why}",
+                      str(each["failed"]), "every request answered", "look at the engine's log, and at its limits of "
+                      "waiting and running requests")
+        elif each["behind"]:
+            yield say("load", subject, "fail", f"{told}; the server does not keep up: requests piled up", "behind",
+                      "answers as fast as requests come", "ask for a lower rate, or serve on more GPUs")
+        elif good and good["share"] < _GOOD:
+            wanted = ", ".join(f"{name} {limit:g} s" for name, limit in good["slo"].items())
+            yield say("load", subject, "fail", f"{told}; {good['share']:.1%} of the requests were within {wanted}",
+                      f"{good['share']:.3f}", f"at least {_GOOD:.0%}", "ask for less load, or look at clocks and power")
+        else:
+            yield say("load", subject, "pass" if good else "skip",
+                told + ("" if good else "; no limits are given (--slo)"))
+        yield from _clocks(each, subject)
+
+
+def _clocks(step: object, subject: str) -> Iterator[Finding]:
+    assert isinstance(step, dict)
+    for gpu in step["devices"] or ():
+        slow = {name: share for name, share in gpu["throttled"].items() if name in _FAULTS and share > _OFTEN}
+        if slow:
+            shown = ", ".join(f"{name} in {share:.0%} of {gpu['looks']} looks" for name, share in slow.items())
+            yield say("load", f"{subject} {gpu['bdf']}", "warn", f"GPU {gpu['bdf']} was slowed down: {shown}", shown,
+                      "no slowdown by heat or power supply",
+                          "look at cooling and power; see tunecheck check gpu-throttle")

@@ -1,0 +1,101 @@
+"""Figures of a load: percentiles of TTFT, ITL and E2E, throughput, goodput, and what the GPUs did. Pure.
+
+TTFT: from the sending of a request to its first text. ITL: (last - first) / (tokens - 1) of a request, so that several
+tokens in one event do not count as one. E2E: to the last text. Throughput: tokens that fell into the step's own time,
+so that neither its first nor its last requests count for more than they gave."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .load import Answer, Step
+
+__all__ = ["figures", "percentiles"]
+
+_AT = (50, 90, 95, 99)
+#: NVML's reasons for a lower clock that are no fault: idle, and what an operator set.
+_HARMLESS = ("gpu_idle", "applications_clocks_setting", "display_clock_setting")
+
+
+def percentiles(values: Sequence[float]) -> dict[str, float] | None:
+    """p50 to p99, mean and most; by interpolation, as numpy and guidellm do it. None for nothing."""
+    if not values:
+        return None
+    found = sorted(values)
+
+    def at(share: float) -> float:
+        place = share / 100 * (len(found) - 1)
+        low = int(place)
+        high = min(low + 1, len(found) - 1)
+        return found[low] + (found[high] - found[low]) * (place - low)
+
+    return {**{f"p{share}": at(share) for share in _AT}, "mean": statistics.fmean(found), "most": found[-1]}
+
+
+def figures(step: Step, slo: Mapping[str, float]) -> dict[str, Any]:
+    """Plain data of one step."""
+    good = [each for each in step.answers if each.good]
+    ttft = [each.first - each.sent for each in good if each.first is not None]
+    itl = [found for each in good if (found := _itl(each)) is not None]
+    whole = [each.last - each.sent for each in good if each.last is not None]
+    kept = [each for each in good if _within(each, slo)]
+    errors = sorted({each.error[:120] for each in step.answers if not each.good and each.error})[:4]
+    return {
+        "mode": step.mode, "level": step.level, "seconds": step.seconds, "requests": len(step.answers),
+        "failed": len(step.answers) - len(good), "errors": errors, "behind": step.behind,
+        "tok_s": sum(_inside(each, step.seconds) for each in good) / step.seconds,
+        "requests_s": sum(each.last is not None and each.last <= step.seconds for each in good) / step.seconds,
+        "ttft_s": percentiles(ttft), "itl_s": percentiles(itl), "e2e_s": percentiles(whole),
+        "late_s": max((each.sent - each.due for each in step.answers), default=0.0),
+        "goodput": {"slo": dict(slo), "share": len(kept) / len(step.answers) if step.answers else 0.0,
+                    "requests_s": sum(each.last is not None and each.last <= step.seconds for each in kept)
+                    / step.seconds} if slo else None,
+        "devices": _devices(step.devices),
+    }
+
+
+def _itl(answer: Answer) -> float | None:
+    if answer.first is None or answer.last is None or answer.tokens < 2:
+        return None
+    return (answer.last - answer.first) / (answer.tokens - 1)
+
+
+def _inside(answer: Answer, seconds: float) -> float:
+    """Its tokens before the end of the step, taken as even between first and last."""
+    if answer.first is None or answer.last is None or answer.first >= seconds:
+        return 0.0
+    if answer.last <= seconds or answer.last <= answer.first:
+        return float(answer.tokens)
+    return answer.tokens * (seconds - answer.first) / (answer.last - answer.first)
+
+
+def _within(answer: Answer, slo: Mapping[str, float]) -> bool:
+    itl = _itl(answer)
+    told = {"ttft": (answer.first or 0) - answer.sent, "e2e": (answer.last or 0) - answer.sent, "itl": itl or 0.0}
+    return all(told[name] <= most for name, most in slo.items())
+
+
+def _devices(samples: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
+    """By GPU: clock, power and temperature, lowest, median and highest, and the reasons that throttled it, with the
+    share
+    of looks at which they held. None where nobody was asked."""
+    if not samples:
+        return None
+    boards: dict[str, list[Mapping[str, Any]]] = {}
+    for each in samples:
+        for board in each.get("gpus", ()):
+            boards.setdefault(str(board["bdf"]), []).append(board)
+    return [{"bdf": bdf, **{name: _span([look[name] for look in looks if isinstance(look.get(name), (int, float))])
+                            for name in ("sm_mhz", "power_w", "temperature_c")},
+             "throttled": _reasons(looks), "looks": len(looks)} for bdf, looks in sorted(boards.items())]
+
+
+def _span(values: Sequence[float]) -> list[float] | None:
+    return [min(values), statistics.median(values), max(values)] if values else None
+
+
+def _reasons(looks: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    every = [reason for look in looks for reason in look.get("reasons") or () if reason not in _HARMLESS]
+    return {reason: every.count(reason) / len(looks) for reason in sorted(set(every))}

@@ -1,0 +1,119 @@
+"""Options of how a server is reached, as text, made into values: headers, request fields, deadlines, the key."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import re
+import urllib.parse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+
+__all__ = ["KEY", "address", "fields", "headers", "key", "limits", "own_machine", "seconds"]
+
+KEY = "TUNECHECK_API_KEY"
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+#: What the measurement stands on, and no option may change.
+_OURS = ("messages", "prompt", "model", "stream", "stream_options", "max_tokens", "temperature", "logprobs",
+"ignore_eos",
+         "n", "tools")
+_SECRET = re.compile(r"(?i)authorization|cookie|api[-_]?key|token|secret")
+_CARRIERS = ("host", "content-length", "content-type", "accept-encoding", "transfer-encoding", "connection")
+
+
+def address(base: str) -> str:
+    """``http://host:port``, with a path where the server has one."""
+    if not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", base):
+        raise UsageError(f"--base {base}: expected an address without a key or a question mark, as "
+                         "http://127.0.0.1:30000 or https://host/openai/v1")
+    return base
+
+
+def own_machine(base: str) -> bool:
+    """Whether the address is this machine's loopback."""
+    try:
+        host = urllib.parse.urlsplit(base).hostname or ""
+    except ValueError:
+        return False
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def headers(given: Sequence[str]) -> dict[str, str]:
+    """``Name: value`` each."""
+    found = {}
+    for each in given:
+        match = re.fullmatch(r"([A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}):[ \t]*([\x20-\x7e]{0,4000})", each)
+        if not match or match[1].lower() in _CARRIERS:
+            raise UsageError(f"--header {each[:60]}: expected \"Name: value\" of a header that is not the connection's "
+                             "own")
+        if _SECRET.search(match[1]):
+            raise UsageError(f"--header {match[1]}: a command line is in every process list; give a key with "
+                             f"--api-key-file, or set {KEY}")
+        found[match[1]] = match[2]
+    return found
+
+
+def fields(given: Sequence[str]) -> dict[str, Any]:
+    """``name=JSON`` each, as ``chat_template_kwargs={"enable_thinking": false}``."""
+    found: dict[str, Any] = {}
+    for each in given:
+        name, equals, text = each.partition("=")
+        if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}", name):
+            raise UsageError(f"--field {each[:60]}: expected NAME=JSON, as in "
+                             "'chat_template_kwargs={\"enable_thinking\": false}'")
+        if name in _OURS:
+            raise UsageError(f"--field {name}: the measurement sets it; leave it out")
+        try:
+            found[name] = json.loads(text)
+        except (ValueError, RecursionError):
+            raise UsageError(f"--field {name}: {text[:60]} is not JSON; text needs quotes, as in '{name}=\"low\"'"
+                             ) from None
+    return found
+
+
+def limits(given: Sequence[str]) -> dict[str, float]:
+    """``NAME=TIME`` of deadlines."""
+    found = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not (equals and value) or name not in ("connect", "first", "between", "whole"):
+            raise UsageError(f"--deadline {each}: expected connect, first, between or whole, as in first=5m")
+        found[name] = seconds(f"--deadline {name}", value)
+        if not found[name]:
+            raise UsageError(f"--deadline {each}: expected more than 0 s")
+    return found
+
+
+def key(path: str | None) -> str:
+    """The key of the file or the environment, never of the command line, which anybody on the box can read."""
+    found = os.environ.get(KEY, "")
+    if path is not None:
+        from .. import safe_files
+
+        try:
+            found = safe_files.read(path, 4096).decode("ascii").strip()
+        except (OSError, ValueError) as error:
+            raise UsageError(f"--api-key-file {path}: cannot be read ({getattr(error, 'strerror', 'not ASCII')}); "
+                             "expected a file with one key") from None
+        if not found:
+            raise UsageError(f"--api-key-file {path}: is empty; expected one key")
+    if not re.fullmatch(r"[\x21-\x7e]*", found):
+        raise UsageError("the API key holds blanks or other characters that no header may hold; expected one word")
+    return found
+
+
+def seconds(option: str, text: str) -> float:
+    """``90``, ``60s``, ``20m`` as seconds."""
+    found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)([smh]?)", text)
+    if not found:
+        raise UsageError(f"{option} {text}: expected a time, as in 90s or 20m")
+    return float(found[1]) * _UNITS[found[2]]

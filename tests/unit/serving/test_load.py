@@ -1,0 +1,110 @@
+"""Load: closed and open loop against a server whose pace is known, and what is made of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.unit.serving.oracle import Ask, Case, Oracle, _Handler, serving, sse
+
+from tunecheck.errors import UsageError
+from tunecheck.serving.client import Client
+from tunecheck.serving.devices import board
+from tunecheck.serving.figures_load import load
+from tunecheck.serving.load import Answer, LoadPlan, Step, drive
+from tunecheck.serving.measured import Measured
+from tunecheck.serving.plan import load_for
+from tunecheck.serving.rates import figures, percentiles
+
+_FIRST, _REST = 0.08, 0.12
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[Oracle]:
+    pytest.importorskip("httpx")
+    with serving() as server:
+        yield server
+
+
+def _paced() -> Case:
+    """The first half of an answer after 80 ms, the rest 120 ms later."""
+    def send(handler: _Handler, ask: Ask) -> bool:
+        events = list(handler.events(case, ask))
+        handler.head()
+        time.sleep(_FIRST)
+        handler.wfile.write(sse(events[:3]))
+        time.sleep(_REST)
+        handler.wfile.write(sse(events[3:]))
+        return True
+
+    case = Case(send=send)
+    return case
+
+
+@pytest.mark.parametrize(("plan", "least"), [
+    (LoadPlan(1.0, streams=(3,), tokens=13), 6), (LoadPlan(1.0, rates=(8.0,), tokens=13), 8)])
+def test_a_known_pace(oracle: Oracle, plan: LoadPlan, least: int) -> None:
+    client = Client(oracle.base(_paced()), "m")
+    [step] = drive(client, plan)
+    client.close()
+    found = figures(step, {"ttft": 5.0, "e2e": 10.0})
+    assert found["requests"] >= least and found["failed"] == 0 and not found["behind"]
+    # A busy machine adds to it and never takes away.
+    assert found["ttft_s"]["p50"] >= _FIRST and found["e2e_s"]["p50"] >= _FIRST + _REST
+    assert found["itl_s"]["p50"] == pytest.approx(
+        (found["e2e_s"]["p50"] - found["ttft_s"]["p50"]) / 12, rel=0.3)
+    assert found["goodput"]["share"] == 1.0
+    if plan.rates:
+        assert found["requests"] == 8
+        assert [round(each.due, 3) for each in sorted(step.answers, key=lambda each: each.due)] == [
+            number / 8 for number in range(8)]
+
+
+def test_a_server_that_fails_is_not_asked_without_end(oracle: Oracle) -> None:
+    client = Client(oracle.base(Case(send=lambda handler, ask: handler.whole(500, "oh"))), "m")
+    [step] = drive(client, LoadPlan(0.7, streams=(2,)))
+    client.close()
+    assert 2 <= len(step.answers) <= 12
+    found = figures(step, {})
+    assert found["failed"] == found["requests"] and found["ttft_s"] is None and "HTTP 500: oh" in found["errors"]
+
+
+def test_percentiles_are_those_of_numpy() -> None:
+    assert percentiles([]) is None
+    found = percentiles([float(each) for each in range(1, 11)])
+    assert found is not None and (found["p50"], round(found["p90"], 6), round(found["p99"], 6)) == (5.5, 9.1, 9.91)
+
+
+def test_what_fell_behind_the_end_does_not_count() -> None:
+    step = Step("closed", 1, 10.0, (Answer(0, 0, 1.0, 9.0, 80), Answer(9, 9, 9.5, 10.5, 100)))
+    found = figures(step, {"ttft": 0.6})
+    assert found["tok_s"] == pytest.approx((80 + 50) / 10)
+    assert found["requests_s"] == pytest.approx(0.1) and found["goodput"]["share"] == 0.5
+
+
+@pytest.mark.parametrize(("step", "outcome"), [
+    ({}, "skip"), ({"goodput": {"slo": {"ttft": 1.0}, "share": 1.0, "requests_s": 1.0}}, "pass"),
+    ({"goodput": {"slo": {"ttft": 1.0}, "share": 0.9, "requests_s": 1.0}}, "fail"),
+    ({"failed": 1, "errors": ["HTTP 500"]}, "fail"), ({"behind": True}, "fail"), ({"requests": 0}, "fail"),
+])
+def test_findings(step: dict[str, object], outcome: str) -> None:
+    whole = figures(Step("open", 2.0, 10.0, (Answer(0, 0, 1.0, 9.0, 80),)), {}) | step
+    assert [each.outcome for each in load(Measured((), load=(whole,)))] == [outcome]
+
+
+def test_a_gpu_that_is_slowed_down_is_told() -> None:
+    look = board({"bdf": "0000:41:00.0", "values": {"clock_sm_mhz": 900, "power_draw_mw": 300000, "temperature_c": 90,
+                                                    "clocks_event_reasons": 0x40 | 0x1}})
+    assert look["reasons"] == ["gpu_idle", "hw_thermal_slowdown"] and look["power_w"] == 300.0
+    found = figures(Step("closed", 1, 4.0, (Answer(0, 0, 1.0, 3.0, 80),), ({"at": 0.0, "gpus": [look]},)), {})
+    assert found["devices"][0]["throttled"] == {"hw_thermal_slowdown": 1.0}
+    assert [each.outcome for each in load(Measured((), load=(found,)))] == ["skip", "warn"]
+
+
+@pytest.mark.parametrize(("streams", "rates", "slo", "says"), [
+    ((), None, (), "expected a load to sustain"), ((1,), "0", (), "--rate 0"), ((1,), "x", (), "--rate x"),
+    ((1,), None, ("ttft",), "as in ttft=2s"), ((1,), None, ("tpot=1s",), "expected ttft, itl or e2e")])
+def test_bad_loads(streams: tuple[int, ...], rates: str | None, slo: tuple[str, ...], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        load_for(60, streams, rates, slo, 0)
