@@ -8,7 +8,6 @@ import os
 import re
 import urllib.parse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
