@@ -275,8 +275,14 @@ def _delivery(seen: Measured) -> Iterator[Finding]:
                    "decode rate and gaps between tokens do not exist", "burst", "text as it is generated",
                    "look for a buffering proxy in between")
         return
-    each = sum(run.tokens for run in timed) / max(1, sum(run.reads for run in timed))
-    yield say("delivery", "stream", "pass", f"{each:.1f} tokens an arrival", f"{each:.1f}")
+    # By event, which is the server's doing: how many of them one read finds is the load of this machine, too.
+    tokens, events, reads = (sum(each) for each in zip(*((run.tokens, run.pieces, run.reads) for run in timed),
+                                                       strict=True))
+    if not events:      # documents from before events were counted
+        yield say("delivery", "stream", "pass", f"{tokens / max(1, reads):.1f} tokens an arrival")
+        return
+    yield say("delivery", "stream", "pass", f"{tokens / events:.1f} tokens an event, {events / max(1, reads):.1f} "
+              "events an arrival", f"{tokens / events:.1f}")
 
 
 def _figures(seen: Measured, want: Want) -> Iterator[Finding]:

@@ -41,11 +41,14 @@ def _measure(base: str, plan: Plan | None = None, deadlines: Deadlines | None = 
 
 
 def _paced(proxy: Callable[..., Proxy], rate: float, **manner: object) -> Measured:
-    """Measured while the proxy kept its pace: on a busy machine it is late now and then, which is no figure of ours."""
+    """Measured while proxy and client kept their pace: on a busy machine either is late now and then, which is no
+    figure of ours. A client that is late by itself is late six times."""
     for _ in range(6):
         paced = proxy(rate=rate, **manner)
         seen = _measure(paced.base, _plan(300))
-        if all(seconds < 1.02 * (tokens / rate + Manner.first) for tokens, seconds, _ in paced.sent if tokens >= 100):
+        walls = [*((tokens, seconds) for tokens, seconds, _ in paced.sent),
+                 *((run.tokens, run.last_s or 0.0) for run in seen.of("timed"))]
+        if all(seconds < 1.02 * (tokens / rate + Manner.first) for tokens, seconds in walls if tokens >= 100):
             break
     return seen
 
@@ -96,7 +99,8 @@ def test_coalesced_chunks_count_the_same(proxy: Callable[..., Proxy]) -> None:
     """A client that counts chunks would say 40 tok/s, one that counts gaps 1000."""
     said = _said(_paced(proxy, 198.0, coalesce=5), _GOLDEN)
     assert said["speed"].startswith("pass")
-    assert said["delivery"].startswith("pass: 5.")
+    # Not by arrival: on a busy machine one read finds several events.
+    assert said["delivery"].startswith("pass: 5.0 tokens an event")
 
 
 def test_a_burst_is_judged_by_the_wall_clock(proxy: Callable[..., Proxy]) -> None:
