@@ -13,19 +13,24 @@ __all__ = ["looks"]
 #: nvmlClocksEventReasons (nvml.h of driver 580).
 _REASONS = {0x1: "gpu_idle", 0x2: "applications_clocks_setting", 0x4: "sw_power_cap", 0x8: "hw_slowdown",
             0x10: "sync_boost", 0x20: "sw_thermal_slowdown", 0x40: "hw_thermal_slowdown",
-                0x80: "hw_power_brake_slowdown",
-            0x100: "display_clock_setting"}
+            0x80: "hw_power_brake_slowdown", 0x100: "display_clock_setting"}
+_SECONDS = 5.0
 
 
 def looks(door: LiveHost) -> Callable[[], Mapping[str, Any] | None]:
-    """A look at all GPUs each time it is called; None where NVML tells nothing, and then nobody need ask again."""
+    """A look at all GPUs each time it is called: their values, or ``missed`` and why. None where this machine has no
+    NVML at all, and then nobody need ask again: the first look tells."""
+    answered = False
+
     def look() -> Mapping[str, Any] | None:
+        nonlocal answered
         try:
-            told = door.nvml(5.0)
-        except (Unreadable, OSError):
-            return None
+            told = door.nvml(_SECONDS)
+        except (Unreadable, OSError) as error:
+            return {"gpus": [], "missed": str(error)[:200]} if answered else None
         boards = [board(each) for each in told.get("gpus", ()) if isinstance(each, dict)]
-        return {"gpus": boards} if boards else None
+        answered = answered or bool(boards)
+        return {"gpus": boards} if boards or answered else None
 
     return look
 

@@ -3,7 +3,8 @@ Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ..rules.finding import Finding
 from .figures import say
@@ -37,16 +38,24 @@ def load(seen: Measured) -> Iterator[Finding]:
                       f"{good['share']:.3f}", f"at least {_GOOD:.0%}", "ask for less load, or look at clocks and power")
         else:
             yield say("load", subject, "pass" if good else "skip",
-                told + ("" if good else "; no limits are given (--slo)"))
+                      told + ("" if good else "; no limits are given (--slo)"))
         yield from _clocks(each, subject)
 
 
-def _clocks(step: object, subject: str) -> Iterator[Finding]:
-    assert isinstance(step, dict)
+def _clocks(step: Mapping[str, Any], subject: str) -> Iterator[Finding]:
+    # Earlier documents have no count of looks that failed.
+    missed, looks = step.get("missed", 0), max((gpu["looks"] for gpu in step["devices"] or ()), default=0)
+    partial = [gpu["bdf"] for gpu in step["devices"] or () if gpu["looks"] < looks]
+    if missed or partial:
+        told = f"NVML did not answer {missed} of {missed + looks} looks" if missed else \
+            f"GPU {', '.join(partial)} was not always there"
+        yield say("load", f"{subject} NVML", "warn", f"{told}, so nobody knows the clocks and what slowed them down in "
+                  "that time", told, "an answer every two seconds", "look at the driver: tunecheck check, and dmesg "
+                  "for an Xid")
     for gpu in step["devices"] or ():
         slow = {name: share for name, share in gpu["throttled"].items() if name in _FAULTS and share > _OFTEN}
         if slow:
             shown = ", ".join(f"{name} in {share:.0%} of {gpu['looks']} looks" for name, share in slow.items())
             yield say("load", f"{subject} {gpu['bdf']}", "warn", f"GPU {gpu['bdf']} was slowed down: {shown}", shown,
                       "no slowdown by heat or power supply",
-                          "look at cooling and power; see tunecheck check gpu-throttle")
+                      "look at cooling and power; run: tunecheck explain gpu-throttle")

@@ -1,9 +1,8 @@
 """Load: so many streams, or so many requests a second, for minutes. Measures only; rates.py makes figures of it.
 
 Closed: each stream asks again as soon as it was answered. Open: requests are sent by the clock, whether the server
-keeps up
-or not, so a slow answer delays no other request (a closed loop hides that). What was asked before the end is waited
-for."""
+keeps up or not, so a slow answer delays no other request (a closed loop hides that). What was asked before the end is
+waited for."""
 
 from __future__ import annotations
 
@@ -160,6 +159,8 @@ class _Step:
         return time.monotonic() - self._begun
 
     def _watch(self) -> None:
+        """One look at the GPUs every two seconds, as long as the step lasts: also after one that failed, which is told
+        as what it is."""
         while True:
             told = self._sample()
             if told is None:

@@ -6,6 +6,7 @@ so that neither its first nor its last requests count for more than they gave.""
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,12 +16,16 @@ from .load import Answer, Step
 __all__ = ["figures", "percentiles"]
 
 _AT = (50, 90, 95, 99)
+_SHOWN = ("sm_mhz", "power_w", "temperature_c")
 #: NVML's reasons for a lower clock that are no fault: idle, and what an operator set.
 _HARMLESS = ("gpu_idle", "applications_clocks_setting", "display_clock_setting")
+#: Parts of a step, and points of a GPU's line: enough to see a drift, few enough for a file.
+_WINDOWS, _POINTS = 24, 120
 
 
 def percentiles(values: Sequence[float]) -> dict[str, float] | None:
-    """p50 to p99, mean and most; by interpolation, as numpy and guidellm do it. None for nothing."""
+    """p50 to p99, mean and most; by interpolation, as numpy does it, and so the clients of vLLM and aiperf. guidellm takes
+    the nearest rank (statistics.py, searchsorted): of 30 requests its p99 is the longest one. None for nothing."""
     if not values:
         return None
     found = sorted(values)
@@ -52,8 +57,26 @@ def figures(step: Step, slo: Mapping[str, float]) -> dict[str, Any]:
         "goodput": {"slo": dict(slo), "share": len(kept) / len(step.answers) if step.answers else 0.0,
                     "requests_s": sum(each.last is not None and each.last <= step.seconds for each in kept)
                     / step.seconds} if slo else None,
-        "devices": _devices(step.devices),
+        "devices": _devices(step.devices), "windows": _windows(good, step.seconds),
+        "missed": sum("missed" in each for each in step.devices),
     }
+
+
+def _windows(good: Sequence[Answer], seconds: float) -> list[dict[str, Any]]:
+    """The step in even parts by when a request was sent: does a server that is warm get slower? Tokens a second are
+    those delivered in the part."""
+    each = seconds / _WINDOWS
+    found = []
+    for number in range(_WINDOWS):
+        begun, ended = number * each, (number + 1) * each
+        sent = [answer for answer in good if begun <= answer.sent < ended]
+        ttft = percentiles([answer.first - answer.sent for answer in sent if answer.first is not None])
+        itl = percentiles([value for answer in sent if (value := _itl(answer)) is not None])
+        tokens = sum(_inside(answer, ended) - _inside(answer, begun) for answer in good)
+        found.append({"at": ended, "requests": len(sent), "tok_s": tokens / each,
+                      "ttft_s": ttft and {"p50": ttft["p50"], "most": ttft["most"]},
+                      "itl_s": itl and {"p50": itl["p50"], "most": itl["most"]}})
+    return found
 
 
 def _itl(answer: Answer) -> float | None:
@@ -78,18 +101,21 @@ def _within(answer: Answer, slo: Mapping[str, float]) -> bool:
 
 
 def _devices(samples: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
-    """By GPU: clock, power and temperature, lowest, median and highest, and the reasons that throttled it, with the
-    share
-    of looks at which they held. None where nobody was asked."""
+    """By GPU: clock, power and temperature, lowest, median and highest, the reasons that throttled it with the share of
+    looks at which they held, and its line: seconds, MHz, W and degrees of some of the looks. None where nobody was
+    asked."""
     if not samples:
         return None
-    boards: dict[str, list[Mapping[str, Any]]] = {}
+    boards: dict[str, list[tuple[float, Mapping[str, Any]]]] = {}
     for each in samples:
         for board in each.get("gpus", ()):
-            boards.setdefault(str(board["bdf"]), []).append(board)
-    return [{"bdf": bdf, **{name: _span([look[name] for look in looks if isinstance(look.get(name), (int, float))])
-                            for name in ("sm_mhz", "power_w", "temperature_c")},
-             "throttled": _reasons(looks), "looks": len(looks)} for bdf, looks in sorted(boards.items())]
+            boards.setdefault(str(board["bdf"]), []).append((float(each.get("at", 0.0)), board))
+    return [{"bdf": bdf, **{name: _span([look[name] for _, look in looks if isinstance(look.get(name), (int, float))])
+                            for name in _SHOWN},
+             "throttled": _reasons([look for _, look in looks]), "looks": len(looks),
+             "line": [[at, *(look.get(name) for name in _SHOWN)]
+                      for at, look in looks[::max(1, math.ceil(len(looks) / _POINTS))]]}
+            for bdf, looks in sorted(boards.items())]
 
 
 def _span(values: Sequence[float]) -> list[float] | None:

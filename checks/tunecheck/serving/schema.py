@@ -23,8 +23,6 @@ from .verdict import IDS
 
 __all__ = ["SCHEMAS"]
 
-
-
 _USAGE = object_(prompt=COUNT, completion=COUNT, cached=MAYBE_COUNT, fell=FLAG)
 _RUN = object_(
     kind={"enum": ["calibration", "warm-up", "canary", "needle", "repeat", "logprobs", "timed", "ladder",
@@ -39,11 +37,15 @@ _RUN = object_(
     covered=MAYBE_COUNT, blank_entries=COUNT, retokenised=MAYBE_COUNT, waited_s=NUMBER)
 _SPREAD = maybe(object_(p50=NUMBER, p90=NUMBER, p95=NUMBER, p99=NUMBER, mean=NUMBER, most=NUMBER))
 _DEVICE = object_(bdf=TEXT, sm_mhz=maybe(listed(NUMBER)), power_w=maybe(listed(NUMBER)),
-                  temperature_c=maybe(listed(NUMBER)), throttled=mapped(NUMBER), looks=COUNT)
+                  temperature_c=maybe(listed(NUMBER)), throttled=mapped(NUMBER), looks=COUNT,
+                  line=listed(listed(MAYBE_NUMBER)))
+_PART = maybe(object_(p50=NUMBER, most=NUMBER))
+_WINDOW = object_(at=NUMBER, requests=COUNT, tok_s=NUMBER, ttft_s=_PART, itl_s=_PART)
 _LOAD = object_(
     mode={"enum": ["closed", "open"]}, level=NUMBER, seconds=NUMBER, requests=COUNT, failed=COUNT, errors=listed(TEXT),
     behind=FLAG, tok_s=NUMBER, requests_s=NUMBER, ttft_s=_SPREAD, itl_s=_SPREAD, e2e_s=_SPREAD, late_s=NUMBER,
-    goodput=maybe(object_(slo=mapped(NUMBER), share=NUMBER, requests_s=NUMBER)), devices=maybe(listed(_DEVICE)))
+    goodput=maybe(object_(slo=mapped(NUMBER), share=NUMBER, requests_s=NUMBER)), devices=maybe(listed(_DEVICE)),
+    windows=listed(_WINDOW), missed=COUNT)
 _MEASURED = object_(counted=COUNT, generated=MAYBE_NUMBER, no_counter=TEXT, other=mapped(NUMBER), template=COUNT,
                     limit=MAYBE_COUNT, notes=mapped(TEXT), groups=mapped(NUMBER), stopped=TEXT, listed=listed(TEXT),
                     filler=maybe(listed(COUNT)), load=listed(_LOAD), runs=listed(_RUN))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..report.terminal import Style, plain
@@ -48,4 +49,13 @@ def _loads(seen: Measured) -> list[str]:
         if each["goodput"]:
             good = each["goodput"]
             lines.append(f"         goodput {good['share']:.1%}, {good['requests_s']:.2f} requests/s")
+        lines += [f"         GPU {gpu['bdf']}: {_device(gpu)}" for gpu in each["devices"] or ()]
     return [*lines, ""] if lines else []
+
+
+def _device(gpu: Mapping[str, Any]) -> str:
+    """Median clock and power, highest temperature, and what slowed it down."""
+    clock, power, heat = gpu["sm_mhz"], gpu["power_w"], gpu["temperature_c"]
+    slow = ", ".join(f"{name} {share:.0%}" for name, share in gpu["throttled"].items()) or "never slowed down"
+    return f"{f'{clock[1]:.0f} MHz' if clock else 'no clock'}, {f'{power[1]:.0f} W' if power else 'no power'}, " \
+           f"{f'{heat[2]:.0f} degrees C' if heat else 'no temperature'}, {slow}"

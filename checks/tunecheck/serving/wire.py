@@ -112,11 +112,12 @@ class Wire:
 
 
 class Exchange:
-    """``begun``: when it was sent, as time.monotonic() says."""
+    """``begun``: when its head was sent, as time.monotonic() says: neither the connection nor TLS is the model's time,
+    and guidellm's clients keep theirs."""
 
     def __init__(self, response: httpx.Response, guard: _Guard) -> None:
         self._response, self._guard = response, guard
-        self.begun = guard.begun
+        self.begun = guard.sent or guard.begun
         self.status = response.status_code
         self.media = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         self.packed = response.headers.get("Content-Encoding", "").strip().lower()
@@ -183,6 +184,7 @@ class _Guard:
     def __init__(self, limits: Deadlines) -> None:
         self.begun = self._last = time.monotonic()
         self.expired = ""
+        self.sent = 0.0
         self._limits, self._text = limits, False
         self._socket: socket.socket | None = None
         self._lock, self._done = threading.Lock(), threading.Event()
@@ -194,6 +196,8 @@ class _Guard:
     def trace(self, name: str, told: Mapping[str, Any]) -> None:
         """httpcore's trace: the socket is taken as soon as it is connected, before TLS and before the head. A copy of
         it, since TLS takes the first one away."""
+        if name == "http11.send_request_headers.started":
+            self.sent = time.monotonic()
         if name != "connection.connect_tcp.complete":
             return
         held = told["return_value"].get_extra_info("socket")

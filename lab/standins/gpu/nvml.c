@@ -17,6 +17,9 @@
  *   deaf=FUNCTION   this setter, asked about board 1, says OK and sets nothing
  *   idle=1          no process runs on any board
  *   unlisted=1      no board tells the clocks it supports
+ *   mhz=N, mw=N, degrees=N, reasons=N   SM clock (405), power (15000), temperature (35) and why the clocks are not
+ *                   higher (1: idle) of every board
+ *   gone=FILE       once this file is there, nvmlInit says that the driver is not loaded
  * What setters set is kept in the file FAKE_NVML_STATE, where one is named, on a box in /run/tunecheck-standin-nvml:
  * "index persistence mW lowest highest" lines.
  * Functions that are not here are "FUNCTION_NOT_FOUND" to the caller, as in an old library.
@@ -148,6 +151,9 @@ int nvmlDeviceGetSupportedGraphicsClocks(board *which, unsigned memory, unsigned
 int nvmlInitWithFlags(unsigned flags)
 {
     (void)flags;
+    const char *gone = word("gone");
+    if (gone && !access(gone, F_OK))
+        return DRIVER_NOT_LOADED;
     int same = on_a_box ? module_is(library_version(boards)) : 1;
     return same < 0 ? DRIVER_NOT_LOADED : same ? (int)number("init", OK) : LIB_RM_VERSION_MISMATCH;
 }
@@ -288,18 +294,18 @@ int nvmlDeviceGetRemappedRows(board *which, unsigned *a, unsigned *b, unsigned *
 int nvmlDeviceGetCurrentClocksEventReasons(board *which, unsigned long long *out)
 {
     trouble("nvmlDeviceGetCurrentClocksEventReasons", which);
-    *out = 1;
+    *out = (unsigned long long)number("reasons", 1);
     return OK;
 }
 
 TWO(nvmlDeviceGetEccMode, 1, 1)
 REFUSE(nvmlDeviceGetMigMode)
 TWO(nvmlDeviceGetPowerManagementLimitConstraints, 150000, 600000)
-NUMBER_OF(nvmlDeviceGetTemperature, 35)
+NUMBER_OF(nvmlDeviceGetTemperature, (unsigned)number("degrees", 35))
 NUMBER_OF(nvmlDeviceGetTemperatureThreshold, 95)
-NUMBER_OF(nvmlDeviceGetClockInfo, 405)
+NUMBER_OF(nvmlDeviceGetClockInfo, (unsigned)number("mhz", 405))
 NUMBER_OF(nvmlDeviceGetMaxClockInfo, 3090)
-NUMBER(nvmlDeviceGetPowerUsage, 15000)
+NUMBER(nvmlDeviceGetPowerUsage, (unsigned)number("mw", 15000))
 NUMBER(nvmlDeviceGetPowerManagementLimit, of(which)->power)
 NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, 600000)
 NUMBER(nvmlDeviceGetPerformanceState, 8)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from tests.fakes.build import build
 from tests.unit.serving.oracle import Ask, Case, Oracle, _Handler, serving, sse
 
 from tunecheck.errors import UsageError
@@ -27,9 +33,12 @@ def oracle() -> Iterator[Oracle]:
         yield server
 
 
-def _paced() -> Case:
-    """The first half of an answer after 80 ms, the rest 120 ms later."""
+def _paced(only: str = "") -> Case:
+    """The first half of an answer after 80 ms, the rest 120 ms later. ``only``: nothing but the load, whose question has
+    no canary, needle or logprobs."""
     def send(handler: _Handler, ask: Ask) -> bool:
+        if only and (ask.logprobs or "Explain at length" not in ask.question or not ask.body.get("ignore_eos")):
+            return False
         events = list(handler.events(case, ask))
         handler.head()
         time.sleep(_FIRST)
@@ -108,3 +117,69 @@ def test_a_gpu_that_is_slowed_down_is_told() -> None:
 def test_bad_loads(streams: tuple[int, ...], rates: str | None, slo: tuple[str, ...], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         load_for(60, streams, rates, slo, 0)
+
+
+def test_a_look_that_fails_is_told_and_the_next_one_made() -> None:
+    look = {"bdf": "0000:41:00.0", "sm_mhz": 900, "power_w": 300.0, "temperature_c": 60, "reasons": []}
+    seen = ({"at": 0.0, "gpus": [look]}, {"at": 2.0, "gpus": [], "missed": "NVML: timed out"},
+            {"at": 4.0, "gpus": [look]})
+    found = figures(Step("closed", 1, 4.0, (Answer(0, 0, 1.0, 3.0, 80),), seen), {})
+    assert found["missed"] == 1 and found["devices"][0]["line"] == [[0.0, 900, 300.0, 60], [4.0, 900, 300.0, 60]]
+    [_, told] = load(Measured((), load=(found,)))
+    assert told.outcome == "warn" and "NVML did not answer 1 of 3 looks" in told.text
+
+
+def test_windows_show_a_server_that_gets_slower() -> None:
+    answers = tuple(Answer(at, at, at + 0.1 + at / 50, at + 0.5 + at / 50, 40) for at in range(24))
+    windows = figures(Step("closed", 1, 24.0, answers), {})["windows"]
+    assert [each["requests"] for each in windows] == [1] * 24
+    assert windows[0]["ttft_s"]["p50"] == pytest.approx(0.1) and windows[-1]["ttft_s"]["p50"] == pytest.approx(0.56)
+    assert sum(each["tok_s"] for each in windows) == pytest.approx(24 * 40, rel=0.01)
+
+
+#: The driver of this machine is one that is not there; all else is the program as it runs.
+_RUN = """
+import sys
+from tunecheck.host import live
+live._DRIVER = ("/proc/self/status",)
+live.LiveHost._boards = lambda self: []
+from tunecheck.serving import load, session
+load._SAMPLE = 0.2
+session._COUNTER_LAG = 0.1
+sys.argv = ["tunecheck", "accept", *sys.argv[1:]]
+from tunecheck.cli import main
+main()
+"""
+
+
+def test_a_load_on_a_box_whose_gpus_are_too_hot(oracle: Oracle, tmp_path: Path) -> None:
+    """The whole program: NVML by its own child, the document by its schema, plots in the page, and again by --judge."""
+    jsonschema = pytest.importorskip("jsonschema")
+    from tunecheck.serving.schema import SCHEMAS
+
+    build("nvml.c", "libnvidia-ml.so.1", tmp_path)
+    root = Path(__file__).resolve().parents[3]
+    asked = ["--base", oracle.base(_paced("load")), "--profile", "boot", "--sustain", "0.8s", "--concurrency", "1,3",
+             "--rate", "4", "--slo", "ttft=9s", "--scale", "0.05"]
+    wanted = ["--json", str(tmp_path / "a.json"), "--html", str(tmp_path / "a.html")]
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN, *asked, *wanted], capture_output=True, text=True, check=False, timeout=60,
+        env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "PYTHONPATH": f"{root / 'checks'}{os.pathsep}{root}",
+             "FAKE_NVML": "gpus=2 mhz=1200 mw=575000 degrees=91 reasons=64"})
+    assert "was slowed down: hw_thermal_slowdown in 100%" in done.stdout, done.stdout + done.stderr
+    assert "GPU 0000:03:00.0: 1200 MHz, 575 W, 91 degrees C, hw_thermal_slowdown 100%" in done.stdout
+    data = json.loads((tmp_path / "a.json").read_text())
+    jsonschema.validate(data, SCHEMAS["acceptance-1.json"])
+    steps = data["measured"]["load"]
+    assert [(each["mode"], each["level"]) for each in steps] == [("closed", 1), ("closed", 3), ("open", 4.0)]
+    assert all(each["devices"][1]["sm_mhz"] == [1200, 1200, 1200] and each["devices"][1]["looks"] >= 2
+               and not each["missed"] for each in steps)
+    page = (tmp_path / "a.html").read_text()
+    for plot in ("closed-ttft", "closed-itl", "closed-rate", "time-rate", "time-ttft", "gpu-1", "gpu-2", "gpu-3"):
+        assert f'id="plot-load-{plot}"' in page, plot
+    assert "hw_thermal_slowdown 100%" in page and "3 streams" in page
+    again = subprocess.run(
+        [sys.executable, "-m", "tunecheck", "accept", "--judge", str(tmp_path / "a.json"), "--html",
+         str(tmp_path / "b.html")], capture_output=True, text=True, check=False, timeout=60,
+        env={**os.environ, "PYTHONPATH": str(root / "checks")})
+    assert "hw_thermal_slowdown in 100%" in again.stdout and 'id="plot-load-gpu-1"' in (tmp_path / "b.html").read_text()

@@ -16,6 +16,7 @@ from ...rules import Finding
 from ...serving.measured import Measured, Run
 from ...serving.verdict import answered
 from .bars import Chart, histogram, runs
+from .load_plots import load_page
 from .plot import Plot, Series, plot
 from .shell import render
 
@@ -49,7 +50,7 @@ def acceptance(data: Mapping[str, Any], seen: Measured, findings: Sequence[Findi
         figures=figures, rows=[_row(number, run) for number, run in enumerate(timed[:_ROWS], 1)],
         requests=[_request(run) for run in seen.runs[:_ROWS]], more=max(0, len(seen.runs) - _ROWS),
         runs=_runs(data), ladder=_ladder(data), gaps=_gaps(timed, figures["gaps_ms"]), streams=_streams(figures),
-        each=_each(timed), canaries=canaries, wrong=sum(not each.good for each in canaries),
+        each=_each(timed), load=load_page(seen.load), canaries=canaries, wrong=sum(not each.good for each in canaries),
         place=data["source"] or data["base"], facts=_facts(data["provenance"]),
         page={"nodes": {}, "predicted": False, "boards": [], "pairs": [], "heat": {}, "texts": [None]})
 

@@ -1,9 +1,11 @@
-"""Where the lines and words of a plot go. The size axis is logarithmic; drawn by measured.html.j2 as inline SVG."""
+"""Where the lines and words of a plot go. The size axis is logarithmic, or even where it is time; drawn by
+measured.html.j2 as inline SVG."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from ...formats.at_first_use import dataclass
 from ...rules.reduce_figures import sized
@@ -20,11 +22,13 @@ _LINE = 14          # pixels between two names at the right end
 
 @dataclass(frozen=True)
 class Series:
-    """``points``: size (bytes, tokens, streams), value, and the upper end of the band (the value if there is none)."""
+    """``points``: size (bytes, tokens, streams, seconds), value, and the upper end of the band (the value if there is
+    none), which ``above`` names."""
 
     id: str
     name: str
-    points: tuple[tuple[int, float, float], ...]
+    points: tuple[tuple[float, float, float], ...]
+    above: str = "p99"
 
 
 @dataclass(frozen=True)
@@ -65,10 +69,11 @@ class Plot:
 
 
 def plot(name: str, title: str, unit: str, series: Sequence[Series], *, logarithmic: bool,
-         cross: tuple[int, str] | None = None, axis: str = "bytes per message", words: Callable[[int], str] = sized,
-         form: str = ".1f") -> Plot | None:
+         cross: tuple[float, str] | None = None, axis: str = "bytes per message",
+         words: Callable[[Any], str] = sized, form: str = ".1f", even: bool = False) -> Plot | None:
     """None where no series has two points: a line needs them. ``cross``: size and words of the vertical line.
-    ``axis``: what sizes are; ``words``: one in words; ``form``: of a value where it is pointed at."""
+    ``axis``: what sizes are; ``words``: one in words; ``form``: of a value where it is pointed at; ``even``: sizes are
+    placed by their difference, not by their ratio."""
     drawn = [each for each in series if len(each.points) > 1]
     points = [point for each in drawn for point in each.points]
     if not points:
@@ -77,10 +82,11 @@ def plot(name: str, title: str, unit: str, series: Sequence[Series], *, logarith
     low, high = min(value for _, value, _ in points), max(most for _, _, most in points)
     ticks = _decades(low, high) if logarithmic else steps(high)
     bottom, top = (math.log(ticks[0]), math.log(ticks[-1])) if logarithmic else (0.0, ticks[-1])
-    span = max(math.log(sizes[-1] / sizes[0]), 1e-9)
+    span = max(sizes[-1] - sizes[0] if even else math.log(sizes[-1] / sizes[0]), 1e-9)
 
-    def across(size: int) -> float:
-        return round(LEFT + 14 + (WIDTH - LEFT - RIGHT - 28) * math.log(size / sizes[0]) / span, 1)
+    def across(size: float) -> float:
+        share = (size - sizes[0] if even else math.log(size / sizes[0])) / span
+        return round(LEFT + 14 + (WIDTH - LEFT - RIGHT - 28) * share, 1)
 
     def up(value: float) -> float:
         at = ((math.log(value) if logarithmic else value) - bottom) / (top - bottom)
@@ -97,13 +103,13 @@ def plot(name: str, title: str, unit: str, series: Sequence[Series], *, logarith
                 tuple(_apart(curves)), Mark(across(cross[0]), TOP, cross[1]) if cross else None)
 
 
-def _curve(each: Series, said: Callable[[float], str], words: Callable[[int], str],
+def _curve(each: Series, said: Callable[[float], str], words: Callable[[Any], str],
            at: Sequence[tuple[float, float, float]]) -> Curve:
     path = "M" + "L".join(f"{x} {y}" for x, y, _ in at)
     band = "M" + "L".join(f"{x} {y}" for x, y, _ in at) + "".join(f"L{x} {y}" for x, _, y in reversed(at)) + "Z"
     marks = []
     for (x, y, _), (size, value, most) in zip(at, each.points, strict=True):
-        tail = f", p99 {said(most)}" if most != value else ""
+        tail = f", {each.above} {said(most)}" if most != value else ""
         marks.append(Mark(x, y, f"{words(size)}, {each.name}: {said(value)}{tail}"))
     banded = any(most != value for _, value, most in each.points)
     return Curve(each.id, each.name, path, band if banded else "", tuple(marks), Mark(at[-1][0] + 9, at[-1][1] + 4,
@@ -149,7 +155,7 @@ def _decades(low: float, high: float) -> list[float]:
 
 def steps(high: float) -> list[float]:
     """Four or five even steps from 0 to above the highest value."""
-    raw = high / 4
+    raw = max(high, 1e-9) / 4
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw)
     return [step * number for number in range(math.floor(high / step) + 2)]

@@ -1,0 +1,122 @@
+"""Load percentiles beside guidellm: the same server, the same streams or rates, one after the other in one run.
+
+    python3 -m venv /tmp/guide && /tmp/guide/bin/pip install guidellm==0.8.1       # 6 GB
+    .venv/bin/python -m lab.bench_load --guidellm /tmp/guide/bin/guidellm [--engine] [--seconds 30]
+
+Without --engine the server is lab/paced_server.py, with it llama.cpp and our own small model. Two lines a figure: ours
+against what guidellm computed, and against guidellm's own requests put through our percentiles. guidellm takes the
+nearest rank, we interpolate as numpy does (so do vLLM's and aiperf's clients): of few requests the tails differ by
+that alone. Exit code 1 where a median or p90 of the second kind differs by more than 3 %."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.engine import models
+from tests.unit.serving.engines import engine
+
+from lab.bench_lines import Line, shown, within
+from lab.paced_server import TOKENS
+from tunecheck.serving.client import Client
+from tunecheck.serving.load import LoadPlan, drive
+from tunecheck.serving.rates import figures, percentiles
+
+GOAL = 0.03
+_JUDGED = ("p50", "p90")
+_AT = ("p50", "p90", "p95", "p99")
+
+
+@contextmanager
+def paced() -> Iterator[str]:
+    child = subprocess.Popen([sys.executable, "-m", "lab.paced_server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             text=True)
+    assert child.stdin and child.stdout
+    try:
+        yield child.stdout.readline().strip()
+    finally:
+        child.stdin.close()
+        child.wait(10)
+        child.stdout.close()
+
+
+def ours(base: str, mode: str, level: float, seconds: float) -> dict[str, Any]:
+    client = Client(base, "")
+    client.model = client.models()[0]["id"]
+    client.get("/again")
+    plan = LoadPlan(seconds, streams=(int(level),), tokens=TOKENS) if mode == "closed" else LoadPlan(
+        seconds, rates=(level,), tokens=TOKENS)
+    try:
+        return figures(drive(client, plan)[0], {})
+    finally:
+        client.close()
+
+
+def theirs(program: str, base: str, model: str, mode: str, level: float, seconds: float) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as held:
+        folder = Path(held)
+        (folder / "p.jsonl").write_text("".join(json.dumps(
+            {"prompt": f"Tell me about server number {number}.", "output_tokens_count": TOKENS}) + "\n"
+            for number in range(2000)))
+        asked = Client(base)
+        asked.get("/again")
+        asked.close()
+        profile = f"kind=concurrent,streams={level:g}" if mode == "closed" else f"kind=constant,rate={level:g}"
+        subprocess.run([program, "run", "--backend", f"kind=openai_http,target={base},model={model}", "--profile",
+                        profile, "--constraint", f"kind=max_duration,seconds={seconds:g}", "--data",
+                        f"kind=json_file,path={folder}/p.jsonl", "--output", f"kind=json,path={folder}/r.json",
+                        "--disable-progress"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       env={**os.environ, "HF_HUB_OFFLINE": "1"})
+        found: dict[str, Any] = json.loads((folder / "r.json").read_text())["benchmarks"][0]
+        return found
+
+
+def compared(label: str, own: dict[str, Any], other: dict[str, Any]) -> list[Line]:
+    done = other["requests"]["successful"]
+    lines = []
+    for name, part, key in (("TTFT", "ttft_s", "time_to_first_token_ms"), ("ITL", "itl_s", "inter_token_latency_ms")):
+        stated = other["metrics"][key]["successful"]["percentiles"]
+        same = percentiles([each[key] for each in done if each[key] is not None])
+        assert same
+        for at in _AT:
+            value = 1000 * own[part][at]
+            note = f"{own['requests']} and {len(done)} requests"
+            lines.append(within("guidellm's figure", f"{label} {name} {at}", value, stated[at], "ms", None, note))
+            lines.append(within("its requests, our percentile", f"{label} {name} {at}", value, same[at], "ms",
+                                GOAL if at in _JUDGED else None))
+    return lines
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--guidellm", required=True, metavar="PROGRAM")
+    parser.add_argument("--engine", action="store_true", help="llama.cpp, instead of a known pace")
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--streams", default="1,4,16")
+    parser.add_argument("--rates", default="1,4,12")
+    args = parser.parse_args()
+    steps = [("closed", float(each)) for each in args.streams.split(",") if each]
+    steps += [("open", float(each)) for each in args.rates.split(",") if each]
+    lines: list[Line] = []
+    with paced() if not args.engine else engine(models.GOOD, slots="16", context="8192") as found:
+        base = found if isinstance(found, str) else found.base
+        model = "m" if isinstance(found, str) else "tiny"
+        for mode, level in steps:
+            other = theirs(args.guidellm, base, model, mode, level, args.seconds)
+            own = ours(base, mode, level, args.seconds)
+            step = compared(f"{mode} {level:g}", own, other)
+            print("\n".join(map(shown, step)), flush=True)
+            lines += step
+    return int(any(line.good is False for line in lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
