@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 
 from .. import safe_files
 from ..errors import UsageError
@@ -22,6 +23,7 @@ def read(path: str) -> Measured:
         content = safe_files.read(path, _MOST)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    content = _unpacked(content, path)
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):
@@ -32,12 +34,26 @@ def read(path: str) -> Measured:
         return measured_of_published(data, path)
     if data is not None and recognised(data):
         return measured_of_foreign(data)
-    table = measured_of_table(content.decode("utf-8", "replace")) if data is None and len(content) <= _MOST else None
+    table = measured_of_table(content.decode("utf-8", "replace")) if data is None else None
     if table is not None:
         return table
     raise UsageError(f"{path}: neither an acceptance document nor a benchmark that is known; expected JSON with schema "
                      f"{SCHEMA}, with metadata and results, or of vLLM bench serve, SGLang bench_serving, guidellm, "
-                     "aiperf, genai-perf, llama-bench (also its Markdown) or evalscope")
+                     "aiperf, genai-perf, llama-bench (also its Markdown), llm-inference-bench or evalscope")
+
+
+def _unpacked(content: bytes, path: str) -> bytes:
+    """lil-bench keeps its results packed by gzip."""
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    packer = zlib.decompressobj(31)
+    try:
+        found = packer.decompress(content, _MOST)
+    except zlib.error as error:
+        raise UsageError(f"{path}: gzip that cannot be unpacked ({error})") from None
+    if not packer.eof:
+        raise UsageError(f"{path}: gzip of more than {_MOST >> 20} MiB, or cut short; expected one whole result file")
+    return found
 
 
 def _last_line(content: bytes) -> object:

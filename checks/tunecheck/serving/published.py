@@ -3,7 +3,11 @@
 The form is that of a client that many published figures come from: ``metadata`` (duration_per_test, max_tokens, ...)
 and ``results`` (concurrency, aggregate_tps, total_tokens, wall_time, num_completed, server_gen_throughput, ...). It
 drops every stream at ``duration_per_test`` seconds, so before the engine's usage in its last event, and then takes
-round(characters / 4) for tokens, where it could not read the server's gauge."""
+round(characters / 4) for tokens, where it could not read the server's gauge.
+
+From 0.4 on each row says by itself where its tokens come from (``aggregate_source``) and over which window they were
+counted (``measurement_seconds``): openai_continuous_usage is the engine's usage, read with every event (changelog and
+fields of 0.4.30 to 0.7.3, read 2026-11-23). lil-bench puts the same document under ``results.bench``."""
 
 from __future__ import annotations
 
@@ -18,11 +22,13 @@ __all__ = ["is_published", "measured_of_published"]
 
 
 def is_published(data: object) -> bool:
+    data = _inner(data)
     return isinstance(data, dict) and isinstance(data.get("metadata"), dict) and isinstance(data.get("results"), list)
 
 
 def measured_of_published(data: Mapping[str, Any], where: str) -> Measured:
     """Every row as a run; ``error`` says what gives its counting away. UsageError for a file without rows."""
+    data = _inner(data)
     head = data["metadata"]
     rows = [row for row in data["results"] if isinstance(row, dict)]
     if not rows:
@@ -33,7 +39,62 @@ def measured_of_published(data: Mapping[str, Any], where: str) -> Measured:
                     no_counter="a published file has none", model=str(head.get("model") or ""))
 
 
+def _inner(data: Any) -> Any:
+    """What lil-bench wraps, by its own schema; else the document itself."""
+    if not (isinstance(data, dict) and str(data.get("schema", "")).startswith("lil-bench")):
+        return data
+    held = data.get("results")
+    found = next((each for each in held.values() if isinstance(each, dict) and isinstance(each.get("results"), list)
+                  and isinstance(each.get("metadata"), dict)), None) if isinstance(held, dict) else None
+    return found or data
+
+
+#: What makes a row no figure, by the client's own word (0.6 and newer).
+_INVALID = ("loop_detected", "warmup_timed_out", "capacity_limited", "underfilled", "failure_reason", "timeout_reason")
+
+
+def _sourced(row: Mapping[str, Any]) -> Run:
+    """A row of 0.4 or newer."""
+    streams = max(1, int(_number(row.get("concurrency")) or 1))
+    rate, seconds = _number(row.get("aggregate_tps")), _number(row.get("measurement_seconds"))
+    tokens = _number(row.get("client_output_tokens")) or _number(row.get("total_tokens"))
+    source = str(row.get("aggregate_source"))[:60]
+    gauge = _number(row.get("server_gen_throughput"))
+    said = [f"{name}: {str(row[name])[:60]}" for name in _INVALID if row.get(name)]
+    if _number(row.get("num_errors")):
+        said.append(f"{_number(row['num_errors']):.0f} errors")
+    way, why = _way_sourced(source, tokens, seconds, rate, gauge)
+    if said:
+        way, why = "unknown", f"the row itself calls its figure invalid ({'; '.join(said)})"
+    kind = "timed" if streams == 1 and not row.get("context_tokens") and way == USAGE else "published"
+    usage = Usage(0, int(tokens)) if way == USAGE else None
+    # Its streams go on behind the window: nothing of it is one request's limit.
+    return Run(kind, int(tokens), usage, last_s=seconds or None, error=why, group=streams,
+               first_s=_number(row.get("ttft_p50")) or None, finish="length" if way == USAGE else None, counted_by=way)
+
+
+def _way_sourced(source: str, tokens: float, seconds: float, rate: float, gauge: float) -> tuple[str, str]:
+    if rate <= 0 or not seconds:
+        return "unknown", "it has no rate or no window"
+    if tokens and abs(rate - tokens / seconds) > 0.02 * rate:
+        return "contradiction", (f"{tokens:.0f} tokens / {seconds:.3f} s = {tokens / seconds:.2f}, the row says "
+                                 f"{rate:.2f}")
+    if "usage" not in source:
+        way = "gauge" if re.search("gauge|server|metric|prometheus", source) else \
+            "characters" if re.search("char|chunk|estimat", source) else "unknown"
+        return way, f"the row says that its tokens come from {source}"
+    if not tokens:
+        return "claimed", f"the row says that its tokens come from {source}, and keeps none of them"
+    if gauge and abs(gauge - rate) <= 0.1 * rate:
+        return USAGE, f"{source} over {seconds:g} s, and the server's own counter says {gauge:.1f} tok/s"
+    return "claimed", (f"the row says that its tokens come from {source}; "
+                       + (f"the server's own counter says {gauge:.1f} tok/s" if gauge else
+                          "the file keeps neither texts nor the server's own count"))
+
+
 def _run(row: Mapping[str, Any], duration: float, limit: float) -> Run:
+    if row.get("aggregate_source"):
+        return _sourced(row)
     streams = max(1, int(_number(row.get("concurrency")) or 1))
     tokens, wall = _number(row.get("total_tokens")), _number(row.get("wall_time"))
     rate, errors = _number(row.get("aggregate_tps")), _number(row.get("num_errors"))
@@ -46,8 +107,7 @@ def _run(row: Mapping[str, Any], duration: float, limit: float) -> Run:
     kind = "timed" if streams == 1 and not row.get("context_tokens") else "published"
     first = _number(row.get("ttft_avg")) or None
     return Run(kind, int(limit) * streams or int(tokens), usage, last_s=wall or None, first_s=first, error=why,
-        group=streams,
-               finish="length" if way == USAGE else None, counted_by=way)
+               group=streams, finish="length" if way == USAGE else None, counted_by=way)
 
 
 def _way(row: Mapping[str, Any], tokens: float, wall: float, rate: float, duration: float,

@@ -24,8 +24,8 @@ _WINDOWS, _POINTS = 24, 120
 
 
 def percentiles(values: Sequence[float]) -> dict[str, float] | None:
-    """p50 to p99, mean and most; by interpolation, as numpy does it, and so the clients of vLLM and aiperf. guidellm takes
-    the nearest rank (statistics.py, searchsorted): of 30 requests its p99 is the longest one. None for nothing."""
+    """p50 to p99, mean and most; by interpolation, as numpy does it, and so the clients of vLLM and aiperf. guidellm
+    takes the nearest rank (statistics.py, searchsorted): of 30 requests its p99 is the longest. None for nothing."""
     if not values:
         return None
     found = sorted(values)

@@ -34,8 +34,8 @@ def oracle() -> Iterator[Oracle]:
 
 
 def _paced(only: str = "") -> Case:
-    """The first half of an answer after 80 ms, the rest 120 ms later. ``only``: nothing but the load, whose question has
-    no canary, needle or logprobs."""
+    """The first half of an answer after 80 ms, the rest 120 ms later. ``only``: of the load alone, and of what looks
+    like it."""
     def send(handler: _Handler, ask: Ask) -> bool:
         if only and (ask.logprobs or "Explain at length" not in ask.question or not ask.body.get("ignore_eos")):
             return False

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,44 @@ def test_the_198_were_characters(tokens: int, wall: float) -> None:
 def test_each_way_of_counting(one: dict[str, Any], says: str) -> None:
     found = judge(measured_of_published(raw(one, most=2048 if one["total_tokens"] == 2048 else 8192), "f"), Want())
     assert says in next(f"{each.outcome}: {each.text}" for each in found if each.id == "usage")
+
+
+def cell(**more: Any) -> dict[str, Any]:
+    """A row of llm-inference-bench 0.4.30 to 0.7.3, by its fields as they were read on 2026-11-23."""
+    return {"concurrency": 8, "context_tokens": 0, "aggregate_tps": 400.0, "aggregate_source":
+            "openai_continuous_usage", "client_output_tokens": 12000, "total_tokens": 12000, "measurement_seconds": 30.0,
+            "effective_concurrency": 8.0, "server_gen_throughput": 398.0, "num_errors": 0, "underfilled": False,
+            "capacity_limited": False, "loop_detected": False, "warmup_timed_out": False, "failure_reason": "",
+            "ttft_p50": 0.05, **more}
+
+
+@pytest.mark.parametrize(("one", "says"), [
+    (cell(), "pass: 12000 tokens"), (cell(concurrency=1), "pass: 12000 tokens"),
+    (cell(server_gen_throughput=0.0), "unknown: "), (cell(server_gen_throughput=1900.0), "unknown: "),
+    (cell(client_output_tokens=0, total_tokens=0), "unknown: "),
+    (cell(aggregate_tps=1900.0), "fail: the file contradicts itself"),
+    (cell(aggregate_source="server_gen_throughput_gauge"), "fail: the figure is a gauge"),
+    (cell(aggregate_source="chars_div_4_estimate"), "fail: characters were counted"),
+    (cell(aggregate_source="something"), "unknown: "),
+    (cell(aggregate_tps=None, failure_reason="loop"), "unknown: "), (cell(num_errors=2), "unknown: "),
+    (cell(loop_detected=True), "unknown: "), (cell(underfilled=True), "unknown: ")])
+@pytest.mark.parametrize("form", ["plain", "lil-bench", "packed"])
+def test_rows_that_say_where_their_tokens_come_from(tmp_path: Path, one: dict[str, Any], says: str, form: str) -> None:
+    data: dict[str, Any] = raw(one)
+    if form != "plain":
+        data = {"schema": "lil-bench-result/1", "results": {"p2pmark": {"status": "ok"}, "bench": data}}
+    text = json.dumps(data).encode()
+    (tmp_path / "f").write_bytes(gzip.compress(text) if form == "packed" else text)
+    found = judge(read(str(tmp_path / "f")), Want())
+    assert says in next(f"{each.outcome}: {each.text}" for each in found if each.id == "usage"), found
+    assert not any("nonce" in each.text or "NaN" in each.text for each in found)
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8b\x08", gzip.compress(b"x" * 100)[:-9], b"\x1f\x8bxxxxxxxxxxxxxxx"])
+def test_gzip_that_is_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "f").write_bytes(content)
+    with pytest.raises(UsageError, match="gzip"):
+        read(str(tmp_path / "f"))
 
 
 def test_hostile_rows() -> None:

@@ -1,4 +1,4 @@
-"""The plots of a load: latencies and throughput by level, both over the load's time, and what the GPUs did meanwhile."""
+"""The plots of a load: latencies and throughput by level and over time, and what the GPUs did meanwhile."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def load_page(steps: Sequence[Mapping[str, Any]]) -> LoadPage | None:
     found = [drawn for mode, axis in _UNIT.items() for drawn in _by_level(
         mode, axis, [each for each in steps if each["mode"] == mode])]
     found += [*_over_time(steps), *_gpus(steps)]
-    return LoadPage([_row(each) for each in steps], [_gpu(each, gpu) for each in steps for gpu in each["devices"] or ()],
-                    [each for each in found if each])
+    gpus = [_gpu(each, gpu) for each in steps for gpu in each["devices"] or ()]
+    return LoadPage([_row(each) for each in steps], gpus, [each for each in found if each])
 
 
 def _by_level(mode: str, axis: str, steps: Sequence[Mapping[str, Any]]) -> Iterator[Plot | None]:
