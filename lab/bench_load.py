@@ -3,7 +3,9 @@
     python3 -m venv /tmp/guide && /tmp/guide/bin/pip install guidellm==0.8.1       # 6 GB
     .venv/bin/python -m lab.bench_load --guidellm /tmp/guide/bin/guidellm [--engine] [--seconds 30]
 
-Without --engine the server is lab/paced_server.py, with it llama.cpp and our own small model. Two lines a figure: ours
+Without --engine the server is lab/paced_server.py, with it llama.cpp and our own small model behind a proxy that keeps
+a pace and notes when it sent what: alone the model answers within 4 ms, and 3 % of that is this machine's noise.
+Prompts are alike. Each client is also held against what was sent to it. Two lines a figure: ours
 against what guidellm computed, and against guidellm's own requests put through our percentiles. guidellm takes the
 nearest rank, we interpolate as numpy does (so do vLLM's and aiperf's clients): of few requests the tails differ by
 that alone. Exit code 1 where a median or p90 of the second kind differs by more than 3 %."""
@@ -22,12 +24,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.engine import models
+from tests.engine.pace_proxy import Manner, Proxy
 from tests.unit.serving.engines import engine
 
 from lab.bench_lines import Line, shown, within
 from lab.paced_server import TOKENS
 from tunecheck.serving.client import Client
 from tunecheck.serving.load import LoadPlan, drive
+from tunecheck.serving.prompts import TIMED, prompt
 from tunecheck.serving.rates import figures, percentiles
 
 GOAL = 0.03
@@ -48,6 +52,17 @@ def paced() -> Iterator[str]:
         child.stdout.close()
 
 
+@contextmanager
+def real() -> Iterator[Proxy]:
+    with engine(models.GOOD, slots="16", context="8192") as found:
+        # The engine has the whole answer of sixteen streams before the first is sent.
+        proxy = Proxy(found.base, Manner(rate=50.0, first=2.5))
+        try:
+            yield proxy
+        finally:
+            proxy.close()
+
+
 def ours(base: str, mode: str, level: float, seconds: float) -> dict[str, Any]:
     client = Client(base, "")
     client.model = client.models()[0]["id"]
@@ -64,8 +79,7 @@ def theirs(program: str, base: str, model: str, mode: str, level: float, seconds
     with tempfile.TemporaryDirectory() as held:
         folder = Path(held)
         (folder / "p.jsonl").write_text("".join(json.dumps(
-            {"prompt": f"Tell me about server number {number}.", "output_tokens_count": TOKENS}) + "\n"
-            for number in range(2000)))
+            {"prompt": prompt(TIMED), "output_tokens_count": TOKENS}) + "\n" for _ in range(2000)))
         asked = Client(base)
         asked.get("/again")
         asked.close()
@@ -95,6 +109,28 @@ def compared(label: str, own: dict[str, Any], other: dict[str, Any]) -> list[Lin
     return lines
 
 
+def sent(who: str, label: str, found: dict[str, float | Any], proxy: Proxy) -> list[Line]:
+    """What a client measured against what was sent to it; the proxy forgets it."""
+    whole = [each for each in proxy.sent if each[0] == TOKENS]
+    proxy.sent.clear()
+    lines = []
+    for name, values in (("TTFT", [wall - span for _, wall, span in whole]),
+                         ("ITL", [span / (tokens - 1) for tokens, _, span in whole])):
+        truth = percentiles(values)
+        assert truth
+        lines += [within(f"{who} and the server", f"{label} {name} {at}", 1000 * found[name][at], 1000 * truth[at],
+                         "ms", GOAL if who == "ours" and at in _JUDGED else None, f"{len(whole)} answers were sent")
+                  for at in _AT]
+    return lines
+
+
+def of_requests(other: dict[str, Any]) -> dict[str, Any]:
+    """guidellm's own requests by our percentiles, in seconds."""
+    done = other["requests"]["successful"]
+    return {name: percentiles([each[key] / 1000 for each in done if each[key] is not None])
+            for name, key in (("TTFT", "time_to_first_token_ms"), ("ITL", "inter_token_latency_ms"))}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--guidellm", required=True, metavar="PROGRAM")
@@ -106,13 +142,17 @@ def main() -> int:
     steps = [("closed", float(each)) for each in args.streams.split(",") if each]
     steps += [("open", float(each)) for each in args.rates.split(",") if each]
     lines: list[Line] = []
-    with paced() if not args.engine else engine(models.GOOD, slots="16", context="8192") as found:
-        base = found if isinstance(found, str) else found.base
-        model = "m" if isinstance(found, str) else "tiny"
+    with real() if args.engine else paced() as server:
+        proxy = server if isinstance(server, Proxy) else None
+        base, model = (proxy.base, "tiny") if proxy else (str(server), "m")
         for mode, level in steps:
+            label = f"{mode} {level:g}"
             other = theirs(args.guidellm, base, model, mode, level, args.seconds)
+            step = sent("guidellm", label, of_requests(other), proxy) if proxy else []
             own = ours(base, mode, level, args.seconds)
-            step = compared(f"{mode} {level:g}", own, other)
+            if proxy:
+                step += sent("ours", label, {"TTFT": own["ttft_s"], "ITL": own["itl_s"]}, proxy)
+            step += compared(label, own, other)
             print("\n".join(map(shown, step)), flush=True)
             lines += step
     return int(any(line.good is False for line in lines))

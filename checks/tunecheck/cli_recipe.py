@@ -70,6 +70,7 @@ def _shown(found: Loaded) -> str:
         model.update({"count": count})
     lines = [f"{path} = {json.dumps(value)}" for path, value in leaves(plain)]
     lines += [f"source: {text}" for text in found.source.sources] + [f"note: {text}" for text in found.source.notes]
+    lines += [f"not pinned: {text}" for text in found.source.unpinned if pins is None]
     lines.append(f"lock: {pins.created}, {pins.image.asked}, {pins.model.asked}" if pins else
                  f"lock: none; run: tunecheck recipe pin {found.source.id}")
     return "\n".join(lines)
@@ -80,10 +81,12 @@ def _shown(found: Loaded) -> str:
 @click.option("--lock", "lock_file", metavar="FILE", help="Its lock, if not beside it; for one recipe.")
 @click.option("--from", "source", metavar="PATH", help="Also judge for the box of this recording or snapshot.")
 @click.option("--live", is_flag=True, help="Also judge for this machine.")
-def lint(which: tuple[str, ...], lock_file: str | None, source: str | None, live: bool) -> None:
+@click.option("--ask-image", "engine", is_flag=False, flag_value="podman", type=click.Choice(["podman", "docker"]),
+              metavar="[ENGINE]", help="Also ask the pinned image which words its engine takes; podman by default.")
+def lint(which: tuple[str, ...], lock_file: str | None, source: str | None, live: bool, engine: str | None) -> None:
     """Judge recipes by the compatibility rules; all of them without ID.
 
-    Exit code 1 where a rule rejects, 3 where the box does not tell enough."""
+    Exit code 1 where a rule rejects, 3 where the box or the image does not tell enough."""
     from .recipes.load import load, names
     from .recipes.rules import judge
 
@@ -96,9 +99,23 @@ def lint(which: tuple[str, ...], lock_file: str | None, source: str | None, live
     for name in which or names():
         found = load(name, lock_file)
         verdicts = judge(found.frozen, box)
+        if engine is not None:
+            verdicts += _asked(found, engine)
         _say(found, verdicts)
         outcomes += [each.outcome for each in verdicts]
     raise SystemExit(1 if "reject" in outcomes else 3 if "unknown" in outcomes else 0)
+
+
+def _asked(found: Loaded, engine: str) -> list[Verdict]:
+    from .host.live import LiveHost
+    from .recipes.ask import ask
+
+    door = LiveHost()
+    try:
+        told = ask(door, found.frozen, engine)
+    finally:
+        door.close()
+    return [] if told is None else [told]
 
 
 def _box(source: str | None) -> Box:

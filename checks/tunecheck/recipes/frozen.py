@@ -40,7 +40,8 @@ class Image:
 @dataclass(frozen=True)
 class Model:
     """``revision``: 40 hex digits of the hub's commit. ``files``: path in the repository to "sha256:<64 hex>".
-    ``entry``: the file that the engine opens (GGUF); None: the folder."""
+    ``entry``: the file that the engine opens (GGUF); None: the folder. ``kv_layers``: layers whose cache grows with the
+    context, with ``kv_heads`` of ``head_dim`` each; None: unknown."""
 
     id: str
     revision: str | None = None
@@ -48,6 +49,9 @@ class Model:
     moe: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
     entry: str | None = None
+    kv_layers: int | None = None
+    kv_heads: int | None = None
+    head_dim: int | None = None
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,9 @@ class Model(_Part):
     moe: bool
     include: list[FileGlob] | None = Field(default=None, description="files to pin and copy; null: all of them")
     entry: Word | None = Field(default=None, description="the file that the engine opens (GGUF); null: the folder")
+    kv_layers: Count | None = Field(default=None, description="layers whose cache grows with the context, or null")
+    kv_heads: Count | None = Field(default=None, description="num_key_value_heads of the model's config.json")
+    head_dim: Count | None = Field(default=None, description="head_dim of the model's config.json")
 
 
 class Parallel(_Part):
@@ -134,6 +137,7 @@ class Source(_Part):
     overrides: dict[RuleId, Reason] = Field(default={}, description="rule: why its rejection does not count here")
     sources: Annotated[list[Reason], Field(min_length=1)]
     notes: list[Reason] = []
+    unpinned: list[Reason] = Field(default=[], description="what keeps it from being pinned: what nobody published")
 
 
 def schema() -> dict[str, Any]:

@@ -16,21 +16,37 @@ _FOLDER = Path(__file__).parent / "options"
 
 @dataclass(frozen=True)
 class Table:
-    """``options``: with the values that each takes, None for any; ``variables``: of the environment."""
+    """``options``: with the values that each takes, None for any; ``variables``: of the environment, None where nobody
+    knows them."""
 
     engine: str
     version: str
     options: Mapping[str, Sequence[str] | None]
-    variables: frozenset[str]
+    variables: frozenset[str] | None
 
     def takes(self, option: str) -> bool:
-        """Also --no-x of a switch, with _ for -, and nested --x.key, as the engines' parsers do."""
-        plain = option.replace("_", "-") if option.startswith("--") else option
-        plain = plain.partition(".")[0]
-        return any(each in self.options for each in (option, plain, plain.replace("--no-", "--", 1)))
+        """Also --no-x of a switch, with _ for -, nested --x.key, and short for one other, as the engines' parsers do."""
+        plain = _plain(option)
+        return any(each in self.options for each in (option, plain, plain.replace("--no-", "--", 1))) or bool(
+            self.short_for(option))
+
+    def short_for(self, option: str) -> str:
+        """The one option that begins so, as argparse completes it (vLLM and SGLang leave allow_abbrev on); "" for an
+        option of its own, for none and for several."""
+        plain = _plain(option)
+        if not plain.startswith("--") or any(each in self.options for each in (
+                option, plain, plain.replace("--no-", "--", 1))):
+            return ""
+        found = [each for each in self.options if each.startswith(plain)]
+        return found[0] if len(found) == 1 else ""
 
     def choices(self, option: str) -> Sequence[str] | None:
-        return self.options.get(option.replace("_", "-"))
+        plain = _plain(option)
+        return self.options.get(self.short_for(option) or plain)
+
+
+def _plain(option: str) -> str:
+    return (option.replace("_", "-") if option.startswith("--") else option).partition(".")[0]
 
 
 @cache

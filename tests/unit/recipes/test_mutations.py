@@ -18,7 +18,8 @@ _SGLANG = "qwen35-397b-sglang-b12x-4x"
 
 #: name: recipe, changes by dotted field, words added to serve.args
 _MISTAKES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
-    "flag typo": (_VLLM, {}, ["--max-num-seq", "64"]),
+    "flag typo": (_VLLM, {}, ["--max-nums-seqs", "64"]),
+    "flag cut short": (_VLLM, {}, ["--max-num-seq", "64"]),     # taken by vLLM's own parser: a warning
     "flag typo, version unknown": (_FORK, {}, ["--gpu-memory-utilisation", "0.9"]),
     "SGLang's flag for vLLM": (_VLLM, {}, ["--mem-fraction-static", "0.9"]),
     "vLLM's flag for SGLang": (_SGLANG, {}, ["--max-num-seqs", "64"]),

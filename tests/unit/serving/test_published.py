@@ -52,8 +52,8 @@ def test_each_way_of_counting(one: dict[str, Any], says: str) -> None:
 
 def cell(**more: Any) -> dict[str, Any]:
     """A row of llm-inference-bench 0.4.30 to 0.7.3, by its fields as they were read on 2026-11-23."""
-    return {"concurrency": 8, "context_tokens": 0, "aggregate_tps": 400.0, "aggregate_source":
-            "openai_continuous_usage", "client_output_tokens": 12000, "total_tokens": 12000, "measurement_seconds": 30.0,
+    return {"concurrency": 8, "context_tokens": 0, "aggregate_tps": 400.0, "measurement_seconds": 30.0,
+            "aggregate_source": "openai_continuous_usage", "client_output_tokens": 12000, "total_tokens": 12000,
             "effective_concurrency": 8.0, "server_gen_throughput": 398.0, "num_errors": 0, "underfilled": False,
             "capacity_limited": False, "loop_detected": False, "warmup_timed_out": False, "failure_reason": "",
             "ttft_p50": 0.05, **more}

@@ -1,0 +1,154 @@
+"""The engines' own parsers, out of their wheels, over every shipped recipe: do they take its words?
+
+    pip download --no-deps -d WHEELS vllm==0.27.1 vllm==0.33.0 sglang==0.5.23
+    .venv/bin/python -m lab.engine_parsers WHEELS/*.whl
+
+A recipe is given to the parser of the version that it names, and where it names none, or one whose wheel is not there,
+to every wheel of its engine. Sources alone are unpacked; what they import beside themselves and the standard library
+(PyTorch, Transformers, ...) is replaced by modules whose every name is an empty class, so that neither a GPU nor
+PyTorch is needed. Parsing is the engine's own: argparse, choices, JSON. What an engine checks after it has parsed (a
+model's config.json, say) is not seen. Exit code 1 where a parser refuses the words of the version that a recipe names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from tunecheck.recipes import engines
+from tunecheck.recipes.frozen import Recipe
+from tunecheck.recipes.load import load, names
+
+#: Where each engine makes its parser, newest first; run in a process of its own with the wheel's sources.
+_PARSER = {
+    "vllm": """
+import vllm.platforms
+from vllm.platforms.interface import Platform
+class Stand(Platform):
+    device_type = device_name = dist_backend = "cuda"
+vllm.platforms._current_platform = Stand()
+try:
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
+except ImportError:
+    from vllm.utils import FlexibleArgumentParser
+try:
+    from vllm.entrypoints.common.cli_args import make_arg_parser
+except ImportError:
+    from vllm.entrypoints.openai.cli_args import make_arg_parser
+parser = make_arg_parser(FlexibleArgumentParser(prog="vllm serve"))
+""",
+    "sglang": """
+import argparse
+from sglang.srt.server_args import ServerArgs
+parser = argparse.ArgumentParser(prog="sglang.launch_server")
+ServerArgs.add_cli_args(parser)
+""",
+}
+#: Reads lists of words from its standard input, one JSON a line, and answers each with "" or what the parser said.
+_CHILD = """
+import contextlib, io, json, sys
+sys.path[:0] = [{root!r}, {wheel!r}]
+from lab import engine_stubs
+engine_stubs.install({engine!r})
+{parser}
+print(len(parser._actions), flush=True)
+for line in sys.stdin:
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+            parser.parse_args(json.loads(line))
+        answer = ""
+    except SystemExit:
+        answer = said.getvalue().strip().splitlines()[-1]
+    except Exception as error:
+        answer = f"{{type(error).__name__}}: {{error}}"
+    print(json.dumps(answer), flush=True)
+"""
+
+
+class Parser:
+    """The parser of one wheel, in a child."""
+
+    def __init__(self, wheel: Path, folder: Path) -> None:
+        self.engine, self.version = wheel.name.split("-")[:2]
+        place = folder / wheel.stem
+        with zipfile.ZipFile(wheel) as held:
+            for name in held.namelist():
+                if name.endswith((".py", ".json")):
+                    held.extract(name, place)
+        root = str(Path(__file__).resolve().parents[1])
+        code = _CHILD.format(root=root, wheel=str(place), engine=self.engine, parser=_PARSER[self.engine])
+        self._child = subprocess.Popen([sys.executable, "-W", "ignore", "-c", code], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, text=True, cwd=folder,
+                                       env={**os.environ, "VLLM_LOGGING_LEVEL": "CRITICAL", "HF_HUB_OFFLINE": "1"})
+        self.options = int(self._line() or 0)
+
+    def refuses(self, words: list[str]) -> str:
+        """What it says against them, "" for nothing."""
+        assert self._child.stdin
+        self._child.stdin.write(json.dumps(words) + "\n")
+        self._child.stdin.flush()
+        return str(json.loads(self._line()))
+
+    def _line(self) -> str:
+        assert self._child.stdout
+        line = self._child.stdout.readline()
+        if not line:
+            raise SystemExit(f"the parser of {self.engine} {self.version} does not start here")
+        return line
+
+    def close(self) -> None:
+        assert self._child.stdin and self._child.stdout
+        self._child.stdin.close()
+        self._child.wait(20)
+        self._child.stdout.close()
+
+
+def words(recipe: Recipe) -> list[str] | None:
+    """What stands behind the engine's start; None where the image's own launcher is told by variables."""
+    if recipe.serve.command == () or engines.of(recipe.engine.name) is None:
+        return None
+    return [*engines.derived(recipe, "127.0.0.1"), *recipe.serve.args]
+
+
+def judged(parsers: list[Parser]) -> list[tuple[str, str, bool, str]]:
+    """Recipe, engine and version, whether it names that version, and what the parser said."""
+    found = []
+    for name in names():
+        recipe = load(name, pinned=False).frozen
+        given = words(recipe)
+        own = [each for each in parsers if each.engine == recipe.engine.name]
+        exact = [each for each in own if each.version == recipe.engine.version]
+        if given is None:
+            found.append((name, recipe.engine.name, False, "the image's own launcher: no words of the engine's"))
+        elif not own:
+            found.append((name, recipe.engine.name, False, "no wheel of this engine"))
+        else:
+            found += [(name, f"{each.engine} {each.version}", bool(exact), each.refuses(given)) for each in exact or own]
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("wheels", nargs="+", type=Path)
+    with tempfile.TemporaryDirectory() as folder:
+        parsers = [Parser(each.resolve(), Path(folder)) for each in parser.parse_args().wheels]
+        for each in parsers:
+            print(f"{each.engine} {each.version}: {each.options} options")
+        refused = 0
+        for name, engine, exact, said in judged(parsers):
+            refused += exact and bool(said)
+            print(f"{name:<36} {engine:<14} {'its version' if exact else 'another':<12} {said or 'taken'}"[:200])
+        for each in parsers:
+            each.close()
+    return int(bool(refused))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
