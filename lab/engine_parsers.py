@@ -1,6 +1,8 @@
 """The engines' own parsers, out of their wheels, over every shipped recipe: do they take its words?
 
-    pip download --no-deps -d WHEELS vllm==0.27.1 vllm==0.33.0 sglang==0.5.23
+    pip download --no-deps -d WHEELS vllm==0.27.1
+    pip download --no-deps -d WHEELS sglang==0.5.23        # one call for each version
+    .venv/bin/pip install msgspec                          # SGLang's options are its records
     .venv/bin/python -m lab.engine_parsers WHEELS/*.whl
 
 A recipe is given to the parser of the version that it names, and where it names none, or one whose wheel is not there,
@@ -130,7 +132,8 @@ def judged(parsers: list[Parser]) -> list[tuple[str, str, bool, str]]:
         elif not own:
             found.append((name, recipe.engine.name, False, "no wheel of this engine"))
         else:
-            found += [(name, f"{each.engine} {each.version}", bool(exact), each.refuses(given)) for each in exact or own]
+            found += [(name, f"{each.engine} {each.version}", bool(exact), each.refuses(given))
+                      for each in exact or own]
     return found
 
 

@@ -17,17 +17,21 @@ __all__ = ["install"]
 
 #: What a value is asked for while modules are read: each answers with the value itself, or with nothing.
 _ITSELF = ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod",
-           "or", "ror", "and", "rand", "lshift", "rshift", "neg", "invert", "getitem", "enter", "setitem", "iadd", "ior")
+           "or", "ror", "and", "rand", "lshift", "rshift", "neg", "invert", "getitem", "enter", "setitem", "iadd",
+           "ior")
 _FALSE = ("lt", "contains", "bool")
 _TRUE = ("gt", "ge", "le")
-#: Compiled parts of the wheels, which a source tree lacks; and what is far too large to be read for a parser.
-_COMPILED = ("vllm._C", "vllm._moe_C", "vllm._version", "vllm.vllm_flash_attn", "vllm.cumem_allocator", "vllm._rust", "vllm.ir",
-             "sglang.srt.utils.hf_transformers_patches")
-#: Whose presence tells an engine that it is on another kind of machine.
-_ABSENT = ("torch_npu", "torch_musa", "torch_mlu", "torch_xla", "habana_frameworks", "mlx", "intel_extension_for_pytorch")
+#: Compiled parts of the wheels, which a source tree lacks; and what looks into them, or patches what is not there.
+_COMPILED = ("vllm._C", "vllm._moe_C", "vllm._version", "vllm.vllm_flash_attn", "vllm.cumem_allocator", "vllm._rust",
+             "vllm.ir", "sglang.srt.utils.hf_transformers_patches")
+#: Whose presence tells an engine that it is on another kind of machine: as modules, and as names of torch.
+_ABSENT = ("torch_npu", "torch_musa", "torch_mlu", "torch_xla", "habana_frameworks", "mlx",
+           "intel_extension_for_pytorch")
 _OTHER = ("npu", "xpu", "hpu", "musa", "mps", "hip")
-_NEVER = ("torch", "transformers", "triton", "numpy", "PIL", "cv2", "ray", "flashinfer", "sgl_kernel", "scipy", "pandas",
-          "fastapi", "starlette", "uvicorn", "opentelemetry", "prometheus_client", "zmq", "aiohttp", "openai", "httpx")
+#: Not taken even where it is installed: it would only be of a version that does not fit.
+_NEVER = ("torch", "transformers", "triton", "numpy", "PIL", "cv2", "ray", "flashinfer", "sgl_kernel", "scipy",
+          "pandas", "fastapi", "starlette", "uvicorn", "opentelemetry", "prometheus_client", "zmq", "aiohttp",
+          "openai", "httpx")
 
 
 class _Kind(abc.ABCMeta):
@@ -90,7 +94,8 @@ def _made(name: str) -> Any:
         "__init_subclass__": classmethod(lambda cls, **_: None), "__call__": _call, "__getattr__": _inner,
         "__iter__": lambda self: iter(()), "__len__": lambda self: 0, "__int__": lambda self: 0,
         "__index__": lambda self: 0, "__float__": lambda self: 0.0, "__str__": lambda self: "0.0.0",
-        "__exit__": lambda self, *_: None, "__hash__": lambda self: id(self), "__eq__": lambda self, other: self is other,
+        "__exit__": lambda self, *_: None, "__hash__": lambda self: id(self),
+        "__eq__": lambda self, other: self is other,
         "__get_pydantic_core_schema__": classmethod(lambda cls, source, handler: _anything()),
         "__mro_entries__": lambda self, bases: (),
         **{f"__{each}__": _itself for each in _ITSELF},

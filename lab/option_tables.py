@@ -1,6 +1,6 @@
 """Option tables of serving engines, generated from their own wheels: flags, choices and environment variables.
 
-    pip download --no-deps -d WHEELS vllm==0.33.0 sglang==0.5.23
+    pip download --no-deps -d WHEELS vllm==0.33.0          # one call for each version
     python3 -m lab.option_tables WHEELS/*.whl
 
 Nothing of a wheel is run: its sources are read. The tables land in checks/tunecheck/recipes/options, one a version,

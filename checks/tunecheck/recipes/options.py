@@ -25,7 +25,7 @@ class Table:
     variables: frozenset[str] | None
 
     def takes(self, option: str) -> bool:
-        """Also --no-x of a switch, with _ for -, nested --x.key, and short for one other, as the engines' parsers do."""
+        """Also --no-x of a switch, with _ for -, nested --x.key, and short for one other, as the engines' own do."""
         plain = _plain(option)
         return any(each in self.options for each in (option, plain, plain.replace("--no-", "--", 1))) or bool(
             self.short_for(option))
