@@ -176,6 +176,17 @@ def _llama_bench(data: Mapping[str, Any]) -> Iterator[_Row]:
         yield _Row(both, seconds, rate, "engine", f"llama-bench: {_ENGINE}")
 
 
+def _completion_stats(data: Mapping[str, Any]) -> Iterator[_Row]:
+    """llm-inference-bench's other mode: whole answers, a row each."""
+    for run in _dicts(data.get("runs")):
+        guessed = bool(run.get("estimated_tokens"))
+        yield _Row(_number(run.get("completion_tokens")), _number(run.get("elapsed")), _number(run.get("e2e_tok_s")),
+                   "unknown" if guessed else USAGE, "llm-inference-bench's completion statistics: "
+                   + ("it says itself that it estimated these tokens" if guessed else "usage of each whole answer"),
+                   max(1, int(_number(run.get("concurrency")))), 0 if run.get("ok") else 1,
+                   texts=_texts([f"{run.get('reasoning_text') or ''}{run.get('content_text') or ''}"]))
+
+
 def _evalscope(data: Mapping[str, Any]) -> Iterator[_Row]:
     span = _number(data.get("Time taken for tests (s)"))
     rate = _number(data.get("Output token throughput (tok/s)"))
@@ -193,6 +204,7 @@ _READERS: dict[str, tuple[tuple[str, ...], _Reader]] = {
                              _sglang),
     "vLLM bench serve": (("total_output_tokens", "duration", "output_throughput", "completed"), _vllm),
     "guidellm": (("benchmarks", "metadata"), _guidellm),
+    "llm-inference-bench": (("metadata", "runs", "methodology", "level_summaries"), _completion_stats),
     "aiperf": (("output_token_throughput", "request_count", "time_to_first_token"), _aiperf),
     "llama-bench": (("n_gen", "n_prompt", "avg_ts", "build_commit"), _llama_bench),
     "evalscope": (("Output token throughput (tok/s)", "Time taken for tests (s)"), _evalscope),

@@ -59,7 +59,9 @@ def _sourced(row: Mapping[str, Any]) -> Run:
     rate, seconds = _number(row.get("aggregate_tps")), _number(row.get("measurement_seconds"))
     tokens = _number(row.get("client_output_tokens")) or _number(row.get("total_tokens"))
     source = str(row.get("aggregate_source"))[:60]
-    gauge = _number(row.get("server_gen_throughput"))
+    # The server's counter over the same window; before it was kept, its rate.
+    counted = _number(row.get("server_output_tokens"))
+    gauge = counted / seconds if counted and seconds else _number(row.get("server_gen_throughput"))
     said = [f"{name}: {str(row[name])[:60]}" for name in _INVALID if row.get(name)]
     if _number(row.get("num_errors")):
         said.append(f"{_number(row['num_errors']):.0f} errors")
@@ -85,7 +87,7 @@ def _way_sourced(source: str, tokens: float, seconds: float, rate: float, gauge:
         return way, f"the row says that its tokens come from {source}"
     if not tokens:
         return "claimed", f"the row says that its tokens come from {source}, and keeps none of them"
-    if gauge and abs(gauge - rate) <= 0.1 * rate:
+    if gauge and abs(gauge - rate) <= 0.05 * rate:
         return USAGE, f"{source} over {seconds:g} s, and the server's own counter says {gauge:.1f} tok/s"
     return "claimed", (f"the row says that its tokens come from {source}; "
                        + (f"the server's own counter says {gauge:.1f} tok/s" if gauge else

@@ -77,7 +77,7 @@ def _counting(seen: Measured) -> Iterator[Finding]:
     """Tokens are what the engine's usage says, and text and limit have to agree with it."""
     guessed = [run for run in seen.runs if run.counted_by != USAGE]
     if guessed:
-        yield from _guessed(guessed)
+        yield from _guessed(guessed, len(seen.runs))
         return
     whole = [run for run in seen.runs if not run.broken]
     without = [run for run in whole if run.usage is None]
@@ -103,7 +103,8 @@ def _counting(seen: Measured) -> Iterator[Finding]:
 _WAYS = {"unknown": "unknown", "claimed": "unknown", "tokenizer": "warn", "engine": "warn"}
 
 
-def _guessed(runs: Sequence[Run]) -> Iterator[Finding]:
+def _guessed(runs: Sequence[Run], every: int) -> Iterator[Finding]:
+    """``every``: how many runs there are, these among them."""
     words = {"characters": "characters were counted: round(characters / 4) is what it calls tokens",
              "gauge": "the figure is a gauge of the server's at one moment, not a count over the wall time",
              "unknown": "how its tokens were counted cannot be told",
@@ -115,7 +116,7 @@ def _guessed(runs: Sequence[Run]) -> Iterator[Finding]:
         several = [run for run in runs if run.counted_by == way]
         why = "; ".join(dict.fromkeys(run.error for run in several if run.error))
         yield say("usage", several[0].kind, _WAYS.get(way, "fail"),
-                   f"{words[way]} ({len(several)} of the runs{': ' + why if why else ''})", way,
+                   f"{words[way]} ({len(several)} of {every} runs{': ' + why if why else ''})", way,
                    "tokens counted by the engine's usage",
                    "measure again with tunecheck accept, or a client that waits for the stream's last event")
 

@@ -38,6 +38,13 @@ def _guidellm(text: str, tokens: float = 100.0, kept: int = 1) -> dict[str, Any]
         "requests": {"successful": [{"output": text}] * kept}}]}
 
 
+def _whole_answers(**more: Any) -> dict[str, Any]:
+    """llm-inference-bench 0.4.10, mode completion_stats."""
+    return {"metadata": {"mode": "completion_stats", "model": "m"}, "methodology": {}, "level_summaries": [], "runs": [
+        {"concurrency": 1, "ok": True, "completion_tokens": 1000, "elapsed": 10.0, "e2e_tok_s": 100.0,
+         "estimated_tokens": False, "content_text": "", "reasoning_text": "", **more}]}
+
+
 _TABLE = """
 | model              |     size |   params | backend | ngl |  test |            t/s |
 | ------------------ | -------: | -------: | ------- | --: | ----: | -------------: |
@@ -63,6 +70,12 @@ _TABLE = """
     ([_BENCH], "warn", "no server, no sampling and no text"),
     ([{**_BENCH, "avg_ts": 500.0}], "fail", "the file contradicts itself"),
     ([{**_BENCH, "n_gen": 0, "n_prompt": 512}], "unknown", "without a figure of generated tokens"),
+    (_whole_answers(), "unknown", "neither texts nor a second count"),
+    (_whole_answers(content_text="x" * 4000), "pass", "4.00 characters a token"),
+    (_whole_answers(content_text="x" * 400), "fail", "0.40 a token"),
+    (_whole_answers(e2e_tok_s=480.0), "fail", "the file says 480.00"),
+    (_whole_answers(estimated_tokens=True), "unknown", "it says itself that it estimated"),
+    (_whole_answers(ok=False), "unknown", "1 of its requests failed"),
     (_EVALSCOPE, "unknown", "neither texts nor a second count"),
     ({**_EVALSCOPE, "Average output tokens per request": 10.0}, "fail", "= 20.00, the file says 100.00"),
     (_TABLE, "warn", "no server, no sampling and no text"),

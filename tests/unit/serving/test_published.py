@@ -61,7 +61,8 @@ def cell(**more: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("one", "says"), [
     (cell(), "pass: 12000 tokens"), (cell(concurrency=1), "pass: 12000 tokens"),
-    (cell(server_gen_throughput=0.0), "unknown: "), (cell(server_gen_throughput=1900.0), "unknown: "),
+    (cell(server_gen_throughput=0.0), "unknown: "), (cell(server_output_tokens=12003), "pass: 12000 tokens"),
+    (cell(server_output_tokens=2500), "unknown: "), (cell(server_gen_throughput=1900.0), "unknown: "),
     (cell(client_output_tokens=0, total_tokens=0), "unknown: "),
     (cell(aggregate_tps=1900.0), "fail: the file contradicts itself"),
     (cell(aggregate_source="server_gen_throughput_gauge"), "fail: the figure is a gauge"),
