@@ -28,6 +28,14 @@ _SOURCES = {"vllm": r"vllm/(engine/arg_utils|entrypoints/.*|config/.*|utils/argp
 _CLASSES = {"vllm": r"(Base)?FrontendArgs", "sglang": r".*"}
 #: Options whose type is also open for plug-ins, with the type that has the engine's own values.
 _KNOWN = {"--kv-cache-dtype": "CacheDType", "--moe-backend": "MoEBackend", "--quantization": "QuantizationMethods"}
+#: Registries whose keys are an option's values, and the words that the engine adds to them.
+_REGISTRIES = {
+    "vllm": {"vllm/tool_parsers/__init__.py": ("_TOOL_PARSERS_TO_REGISTER", "--tool-call-parser", ()),
+             "vllm/reasoning/__init__.py": ("_REASONING_PARSERS_TO_REGISTER", "--reasoning-parser", ())},
+    "sglang": {"sglang/srt/function_call/function_call_parser.py": ("ToolCallParserEnum", "--tool-call-parser",
+                                                                    ("auto",)),
+               "sglang/srt/parser/reasoning_parser.py": ("DetectorMap", "--reasoning-parser", ("auto",))},
+}
 _VARIABLE = {"vllm": re.compile(r"VLLM_[A-Z0-9_]+"), "sglang": re.compile(r"(?:SGLANG|SGL)_[A-Z0-9_]+")}
 
 
@@ -37,6 +45,8 @@ def table(wheel: Path) -> dict[str, Any]:
     with zipfile.ZipFile(wheel) as held:
         names = [name for name in held.namelist() if name.endswith(".py") and name.startswith(f"{engine}/")]
         trees = [ast.parse(held.read(name)) for name in names if re.fullmatch(_SOURCES[engine], name)]
+        registered = {option: [*more, *_keys(ast.parse(held.read(name)), registry)]
+                      for name, (registry, option, more) in _REGISTRIES[engine].items() if name in names}
         variables = {found for name in names for found in _VARIABLE[engine].findall(held.read(name).decode())}
     literals = dict(found for tree in trees for found in _literals(tree))
     fields = dict(found for tree in trees for found in _fields(tree, literals))
@@ -54,6 +64,7 @@ def table(wheel: Path) -> dict[str, Any]:
         for name, choices in _declared(tree, _CLASSES[engine], literals):
             options[name] = choices or options.get(name)
     options.update({name: choices for name, choices in known.items() if name in options})
+    options.update({name: sorted(choices) for name, choices in registered.items() if name in options and choices})
     return {"engine": engine, "version": version, "wheel": wheel.name,
             "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
             "generated": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -68,6 +79,17 @@ def _literals(tree: ast.Module) -> Iterator[tuple[str, list[str]]]:
         value = getattr(node, "value", None)
         if isinstance(target, ast.Name) and value is not None and (found := _values(value, {})):
             yield target.id, found
+
+
+def _keys(tree: ast.Module, registry: str) -> list[str]:
+    """The texts that are keys of a dictionary of that name."""
+    for node in ast.walk(tree):
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target if isinstance(
+            node, ast.AnnAssign) else None
+        if isinstance(target, ast.Name) and target.id == registry and isinstance(node.value, ast.Dict):  # type: ignore[union-attr]
+            return [each.value for each in node.value.keys  # type: ignore[union-attr]
+                    if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return []
 
 
 def _values(node: ast.expr, literals: dict[str, list[str]]) -> list[str] | None:

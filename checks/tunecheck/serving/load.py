@@ -22,7 +22,7 @@ __all__ = ["Answer", "LoadPlan", "Step", "drive"]
 
 #: More requests under way than this, and the server does not keep up: nothing is learned by sending more.
 _MOST_OPEN = 512
-_SAMPLE = 2.0
+_SAMPLE, _LOOK = 2.0, 30.0
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,8 @@ class _Step:
                 thread.join()
         finally:
             self._done.set()
+        # A look that is under way belongs to this step, and the next one must not ask beside it. It has a deadline.
+        watcher.join(_LOOK)
         if self._refused:
             raise self._refused[0]
         return Step(self._mode, self._level, self._plan.seconds, tuple(self._answers), tuple(self._devices),

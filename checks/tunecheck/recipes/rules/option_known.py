@@ -22,7 +22,9 @@ def unknown_words(recipe: Recipe, table: Table, name: str) -> str | None:
     for option, value in pairs(recipe.serve.args):
         if not table.takes(option):
             return f"{name} has no option {option}"
-        choices = table.choices(option)
+        # A plug-in brings parsers of its own.
+        plugged = option.endswith("-parser") and any("parser-plugin" in word for word in recipe.serve.args)
+        choices = None if plugged else table.choices(option)
         if choices and value is not None and value not in choices:
             return f"{name} takes {option} {', '.join(choices[:12])}, not {value}"
     if table.variables is None:

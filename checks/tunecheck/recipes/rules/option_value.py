@@ -24,6 +24,8 @@ def says(recipe: Recipe, box: Box | None) -> str | None:
     for option, value in pairs(recipe.serve.args):
         if found := _value(recipe, option, value or ""):
             return found
+    if found := _parsers(recipe):
+        return found
     visible = recipe.env.get("CUDA_VISIBLE_DEVICES")
     if visible is not None and len([each for each in visible.split(",") if each.strip()]) < recipe.requires.gpus:
         return f"CUDA_VISIBLE_DEVICES={visible} shows fewer GPUs than requires.gpus {recipe.requires.gpus}"
@@ -41,6 +43,14 @@ def says(recipe: Recipe, box: Box | None) -> str | None:
     tag = re.search(r":v(\d+\.\d+\.\d+)(?:[-_].*)?$", recipe.image.ref or "")
     if tag and recipe.engine.version and tag[1] != recipe.engine.version:
         return f"engine.version is {recipe.engine.version}, the image's tag says {tag[1]}"
+    return None
+
+
+def _parsers(recipe: Recipe) -> str | None:
+    """vLLM reads tool calls only where it is told to call tools by itself (docs.vllm.ai, tool calling)."""
+    told = dict(pairs(recipe.serve.args))
+    if recipe.engine.name == "vllm" and ("--tool-call-parser" in told) != ("--enable-auto-tool-choice" in told):
+        return "--tool-call-parser and --enable-auto-tool-choice belong together: either alone reads no tool call"
     return None
 
 
