@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
+
 from ..box import Box
 from ..frozen import Recipe
 from ..options import Table, exact, pairs
 from .rule import Rule
 
 __all__ = ["RULE", "says", "unknown_words"]
+
+
+_MANY = 12
 
 
 def says(recipe: Recipe, box: Box | None) -> str | None:
@@ -26,11 +32,17 @@ def unknown_words(recipe: Recipe, table: Table, name: str) -> str | None:
         plugged = option.endswith("-parser") and any("parser-plugin" in word for word in recipe.serve.args)
         choices = None if plugged else table.choices(option)
         if choices and value is not None and value not in choices:
-            return f"{name} takes {option} {', '.join(choices[:12])}, not {value}"
+            return f"{name} takes {option} {_some(choices, value)}, not {value}"
     if table.variables is None:
         return None
     void = [each for each in recipe.env if each.startswith(("VLLM_", "SGLANG_")) and each not in table.variables]
     return f"{name} reads no variable {', '.join(void)}" if void else None
+
+
+def _some(choices: Sequence[str], value: str) -> str:
+    """All of a few; of many those that look like it."""
+    near = difflib.get_close_matches(value, choices, 4) if len(choices) > _MANY else []
+    return ", ".join(near) if near else ", ".join(choices[:_MANY])
 
 
 RULE = Rule(
