@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -61,8 +62,9 @@ def test_a_known_pace(oracle: Oracle, plan: LoadPlan, least: int) -> None:
     assert found["requests"] >= least and found["failed"] == 0 and not found["behind"]
     # A busy machine adds to it and never takes away.
     assert found["ttft_s"]["p50"] >= _FIRST and found["e2e_s"]["p50"] >= _FIRST + _REST
-    assert found["itl_s"]["p50"] == pytest.approx(
-        (found["e2e_s"]["p50"] - found["ttft_s"]["p50"]) / 12, rel=0.3)
+    # Of each request by itself: where a read is late, medians of different requests do not add up.
+    itl = [(each.last - each.first) / 12 for each in step.answers if each.first and each.last]
+    assert found["itl_s"]["p50"] == pytest.approx(statistics.median(itl)) and max(itl) >= 0.5 * _REST / 12
     assert found["goodput"]["share"] == 1.0
     if plan.rates:
         assert found["requests"] == 8
