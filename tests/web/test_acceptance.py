@@ -40,7 +40,7 @@ def _timed(seed: int, rate: float) -> Run:
                                      for _ in range(999))]))
     gaps = gaps_of(times)
     return Run("timed", 1000, Usage(80, 1000, 5), _TEXT, times[0], times[-1], 1000, 1, gaps.quantiles, "length",
-               gap_p99_ms=gaps.p99, gap_bins=gaps.bins)
+               gap_p99_ms=gaps.p99, gap_bins=gaps.bins, pieces=1000)
 
 
 def _seen(**changes: Any) -> Measured:
