@@ -64,6 +64,7 @@ def assert_tree(box: Box, layout: str) -> None:
     assert "password is required" in box.ssh("sudo -n true 2>&1", user="nosudo", check=False)
 
 
+@pytest.mark.long
 def test_two_numa_nodes_are_sys(box: MakeBox) -> None:
     lab = box(layout="numa")
     assert_tree(lab, "numa")
@@ -73,6 +74,7 @@ def test_two_numa_nodes_are_sys(box: MakeBox) -> None:
     assert any(finding["id"] == "topo-relation" and finding["outcome"] == "fail" for finding in found["findings"])
 
 
+@pytest.mark.long
 def test_an_amd_iommu_turns_acs_on_too(box: MakeBox) -> None:
     lab = box(layout="switch", iommu="amd")
     assert_tree(lab, "switch")
