@@ -83,8 +83,8 @@ def _to_nowhere(descriptor: int) -> None:
 class _Verbs(click.Group):
     """Loads these verbs, each from its own file, only when they are asked for: start-up time."""
 
-    later = ("accept", "allreduce", "audit", "blame", "drift", "export", "fleet", "gate", "history", "ingest", "p2p",
-             "pins", "push", "recipe", "record", "snapshot", "spec", "trial", "waive")
+    later = ("accept", "acknowledge", "allreduce", "approve", "audit", "blame", "drift", "export", "fleet", "gate",
+             "history", "ingest", "p2p", "pins", "push", "recipe", "record", "snapshot", "spec", "trial", "waive")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*super().list_commands(ctx), *self.later])

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .fleet.hooks import hooked
 from .fleet.verbs import judged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .fleet.judge import JudgeOptions
-    from .fleet.outputs.webhook import Hook
     from .fleet.run import Done, Source
     from .fleet.store import Store
-    from .fleet.verdict import FleetReport
     from .spec.frozen import Frozen
 
 __all__ = ["audit"]
@@ -53,12 +52,7 @@ _TERMINATED = 143
 @click.option("--ssh-kex", type=click.Choice(["curve25519"]),
               help="Ask for this key exchange first; see: tunecheck fleet doctor.")
 @click.option("--new", is_flag=True, help="Begin anew, also where an audit was cut off less than 6 hours ago.")
-@click.option("--webhook", metavar="URL", envvar="TUNECHECK_WEBHOOK", help="Post new and resolved causes there. In "
-              "$TUNECHECK_WEBHOOK nobody sees it in ps; its secret in $TUNECHECK_WEBHOOK_SECRET.")
-@click.option("--webhook-secret", metavar="FILE", help="The secret from a file: a bearer token, or a header line.")
-@click.option("--webhook-as", type=click.Choice(["auto", "slack", "json"]), default="auto", show_default=True,
-              help="Slack's manner, or the event as JSON.")
-@click.option("--link", default="", metavar="URL", help="Where readers of the webhook find the HTML page.")
+@hooked
 @judged
 def audit(inventory: str | None, limit: str | None, source: str | None, gone: tuple[str, ...], desired: str,
           with_check_diff: bool,
@@ -70,6 +64,7 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
     Boxes are only read. Exit code 1: --fail-on matched; 2: bad usage, or no host answered; 3: more than --max-missing
     hosts were silent or partial; 130: Ctrl-C, 143: SIGTERM; what had arrived is kept and the next run asks the
     rest."""
+    from .fleet.hooks import hook_of, posted
     from .fleet.judge import JudgeOptions, allowed_missing, report
     from .fleet.store import open_store
     from .fleet.verbs import check_places, finish
@@ -77,7 +72,7 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
     wanted = check_places(outputs)
     allowed_missing(max_missing, 1)
     options = JudgeOptions(baseline=baseline)
-    hook = _hook(webhook, webhook_secret, webhook_as, link)
+    hook = hook_of(webhook, webhook_secret, webhook_as, link)
     where = _source(inventory, limit, source, with_check_diff, gone, asking=asking, max_age=max_age, timeout=timeout,
                     forks=forks, ssh_kex=ssh_kex)
     with open_store(store_url) as store:
@@ -87,8 +82,8 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
             from .fleet.witness import ask, targets
 
             found = report(store, done.audit.id, replace(options, claims=ask(inventory, targets(found))))
-    found = replace(found, notes=(*done.notes, *found.notes))
-    finish(found, wanted, verbose, fail_on, max_missing, lambda: _posted(hook, found))
+        found = replace(found, notes=(*done.notes, *found.notes))
+        finish(found, wanted, verbose, fail_on, max_missing, lambda: posted(hook, found, store, _tell))
 
 
 def _source(inventory: str | None, limit: str | None, folder: str | None, check_diff: bool, gone: tuple[str, ...], *,
@@ -169,37 +164,6 @@ def _specs(desired: str, variables: Mapping[str, Mapping[str, Any]]) -> dict[str
     from .fleet.desired import declared
 
     return declared(variables)
-
-
-def _hook(url: str | None, secret: str | None, manner: str, link: str) -> Hook | None:
-    """Refused here, before any box is asked, where it could not be used afterwards."""
-    if link:
-        from .fleet.outputs.webhook import check_link
-
-        check_link(link)
-    if url is None:
-        return None
-    from .fleet.outputs.webhook import Hook, check_hook, secret_of
-
-    hook = Hook(url, manner, secret_of(secret), link)
-    check_hook(hook)
-    return hook
-
-
-def _posted(hook: Hook | None, report: FleetReport) -> list[str]:
-    """A note about what was sent. That it could not be delivered is said, and changes nothing about the audit."""
-    from .errors import ProbeError
-
-    if hook is None:
-        return []
-    from .fleet.outputs.webhook import post
-
-    try:
-        note = post(hook, report)
-    except ProbeError as error:
-        _tell(str(error))
-        return []
-    return [note] if note else []
 
 
 def _tell(line: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from .fleet.hooks import hooked
 from .fleet.verbs import judged, listed, stored_below
 
 __all__ = ["fleet"]
@@ -14,25 +15,32 @@ __all__ = ["fleet"]
 
 @click.group(invoke_without_command=True)
 @click.option("--audit", "audit_id", type=click.IntRange(1), metavar="N", help="Of this audit; default: the newest.")
+@hooked
 @judged
-def fleet(audit_id: int | None, store_url: str | None, baseline: str, verbose: bool, fail_on: tuple[str, ...],
+def fleet(audit_id: int | None, webhook: str | None, webhook_secret: str | None, webhook_as: str, link: str,
+          store_url: str | None, baseline: str, verbose: bool, fail_on: tuple[str, ...],
           max_missing: str, **outputs: Any) -> None:
     """Show the newest audit's report again, from the history: no box is asked.
+
+    Also the hosts that audits with another --limit heard last, as they were then, and how old that is.
 
     Exit codes as those of audit."""
     context = click.get_current_context()
     context.obj = store_url
     if context.invoked_subcommand is not None:
         return
+    from .fleet.hooks import hook_of, posted
     from .fleet.judge import JudgeOptions, allowed_missing, report
     from .fleet.verbs import check_places, finish, opened
 
     wanted = check_places(outputs)
     allowed_missing(max_missing, 1)
-    options = JudgeOptions(baseline=baseline)
+    hook = hook_of(webhook, webhook_secret, webhook_as, link)
+    options = JudgeOptions(baseline=baseline, union=audit_id is None)
     with opened(store_url) as store:
         found = report(store, audit_id, options)
-    finish(found, wanted, verbose, fail_on, max_missing)
+        finish(found, wanted, verbose, fail_on, max_missing, lambda: posted(
+            hook, found, store, lambda line: click.echo(f"tunecheck: {line}", err=True)))
 
 
 @fleet.command()
@@ -41,14 +49,14 @@ def fleet(audit_id: int | None, store_url: str | None, baseline: str, verbose: b
 @click.pass_obj
 def hosts(outer: str | None, store_url: str | None, json_to: str | None) -> None:
     """List the hosts of the newest audit: who answered, who drifted, who was last heard when."""
-    from .fleet.judge import report
+    from .fleet.judge import JudgeOptions, report
     from .fleet.outputs.rows import FleetRow
     from .fleet.verbs import check_list, history, opened
 
     check_list(json_to)
     with opened(store_url or outer) as store:
-        found = report(store)
-        about = {state.host: state for state in store.hosts(found.audit.id)}
+        found = report(store, None, JudgeOptions(union=True))
+        about = {state.host: state for state in store.hosts(found.audit.id, store.beside(found.audit.id))}
     rows = [FleetRow(row.host, row.group, row.status, row.reason, row.hardware, row.drifted,
                      sum(each.outcome != "warn" for each in row.problems), row.last_ok, row.last_ok_at,
                      about[row.host].tunecheck if row.host in about else "",

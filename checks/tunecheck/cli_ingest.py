@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .errors import UsageError
+from .fleet.hooks import hooked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,9 +29,14 @@ __all__ = ["ingest"]
               help="The history, as for tunecheck audit; default: $TUNECHECK_STORE, or the SQLite file.")
 @click.option("--window", default="1h", metavar="TIME",
               help="An audit is written when every host has pushed, or so long after the first; default: 1h.")
+@click.option("--html", "html_to", metavar="FILE", help="Write the fleet page after each audit.")
+@click.option("--prometheus", "prometheus_to", metavar="FILE.prom", help="Write the metrics after each audit.")
+@hooked
 @click.pass_context
 def ingest(ctx: click.Context, state: str | None, bind: str, cert: str | None, key: str | None, client_ca: str | None,
-           behind_proxy: bool, inventory: str | None, store: str | None, window: str) -> None:
+           behind_proxy: bool, inventory: str | None, store: str | None, window: str, html_to: str | None,
+           prometheus_to: str | None, webhook: str | None, webhook_secret: str | None, webhook_as: str,
+           link: str) -> None:
     """Take pushed snapshots and write them as audits.
 
     Without a further word it listens; token, hosts and revoke say who may push."""
@@ -42,6 +48,7 @@ def ingest(ctx: click.Context, state: str | None, bind: str, cert: str | None, k
         import uvicorn  # noqa: F401
     except ImportError:
         raise UsageError("tunecheck ingest needs starlette and uvicorn: pip install 'tunecheck[ingest]'") from None
+    from .fleet.hooks import hook_of, outputs
     from .fleet.ingest.limits import Limits
     from .fleet.ingest.serve import Listen, serve
     from .fleet.ingest.tokens import Tokens
@@ -50,6 +57,7 @@ def ingest(ctx: click.Context, state: str | None, bind: str, cert: str | None, k
     host, _, port = bind.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise UsageError(f"--bind {bind}: expected an address and a port, as 127.0.0.1:8733 or [::]:8733")
+    then = outputs({"html": html_to, "prometheus": prometheus_to}, hook_of(webhook, webhook_secret, webhook_as, link))
     listen = Listen(host.removeprefix("[").removesuffix("]"), int(port), cert, key, client_ca, behind_proxy)
     tokens = Tokens(ctx.obj / "hosts.json")
     if not tokens.hosts():
@@ -58,7 +66,7 @@ def ingest(ctx: click.Context, state: str | None, bind: str, cert: str | None, k
         click.echo("ingest: no -i INVENTORY: a box is judged by the spec that it sends itself, and counts as unknown",
                    err=True)
     serve(listen, ctx.obj, tokens, store, seconds("--window", window), Limits(),
-          lambda place: click.echo(f"ingest: listening on {place}", err=True), inventory)
+          lambda place: click.echo(f"ingest: listening on {place}", err=True), inventory, then)
 
 
 @ingest.command()

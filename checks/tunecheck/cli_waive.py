@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import time
 from typing import TYPE_CHECKING, Any
@@ -72,7 +71,7 @@ def _add(store: Store, fact: str | None, host: str | None, group: str | None, va
     if not set(fact) & set("*?[") and not names.check(fact.partition("/")[0]):
         names.fact(store, fact)
     end = None if until == "never" else later(until, "--until", time.time())
-    return store.waive(fact, reason=reason.strip(), author=author or _me(), until=end, host=host, group=group,
+    return store.waive(fact, reason=reason.strip(), author=author or names.me(), until=end, host=host, group=group,
                        value=None if value is None else canonical(_value(value)),
                        kind="accept" if end is None else "waive")
 
@@ -83,13 +82,6 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
-
-
-def _me() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return "unknown"
 
 
 def _say(found: list[Waiver], as_json: bool, before: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import getpass
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from ..errors import UsageError
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["KEY", "check", "fact", "group", "host", "near", "no_values"]
+__all__ = ["KEY", "check", "fact", "group", "host", "me", "near", "no_values"]
 
 _LISTED = 10
 #: What reports call who a box is. No box tells it as a fact, so no history of values has it.
@@ -74,3 +75,11 @@ def check(name: str) -> bool:
     from ..rules import RULES
 
     return any(rule.id == name for rule in RULES)
+
+
+def me() -> str:
+    """Who runs this, for what is signed."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import click
 
 if TYPE_CHECKING:
     from .store import Store
-    from .verdict import FleetReport
+    from .verdict import Decision, FleetReport
 
-__all__ = ["check_list", "check_places", "finish", "history", "judged", "listed", "opened", "stored", "stored_below"]
+__all__ = ["check_list", "check_places", "decided", "finish", "history", "judged", "listed", "opened", "stored",
+           "stored_below"]
 
 _WHERE = ("The history: a file, or postgresql://...; default: $TUNECHECK_STORE, or fleet.db in "
           "/var/lib/tunecheck-fleet (as root) or ~/.local/state/tunecheck.")
@@ -119,3 +120,45 @@ def history(title: str, rows: list[Any], json_to: str | None, verb: str, empty: 
     from ..report.terminal import style_for
 
     emit(list_text(title, rows, style_for(sys.stdout), empty=empty))
+
+
+def decided(what: Literal["approve", "acknowledge"], store_url: str | None, findings: tuple[str, ...], show: bool,
+            ended: int | None, as_json: bool, *, author: str | None, owner: str = "", link: str = "",
+            note: str = "") -> None:
+    """What `approve` and `acknowledge` share: say it of findings, list what was said, take it back."""
+    from ..errors import UsageError
+    from ..report.output import emit
+    from .names import me
+
+    if sum((show, ended is not None, bool(findings))) != 1:
+        raise UsageError(f"expected one of: {what} ID ..., {what} --list, or {what} --end N")
+    with opened(store_url) as store:
+        if show:
+            found = store.decisions()
+        elif ended is not None:
+            found = [store.end_decision(ended)]
+        else:
+            from .decide import decide
+            from .judge import JudgeOptions, report
+
+            now = report(store, None, JudgeOptions(union=True))
+            found = [decision for decision, _ in decide(store, now, what, findings, author=author or me(), owner=owner,
+                                                        link=link, note=note)]
+    if as_json:
+        from ..report.document import to_text
+        from .outputs.rows import list_document
+
+        emit(to_text(list_document(what, found)))
+        return
+    emit("".join(f"{_decision(each)}\n" for each in found) or "nothing was approved or acknowledged\n")
+
+
+def _decision(said: Decision) -> str:
+    from ..report.terminal import safe
+    from .outputs.words import clock
+
+    word = "approved" if said.kind == "approve" else "acknowledged"
+    parts = [f"{said.id}: {said.finding} {said.title} {word} by {said.author} as of #{said.audit}, "
+             f"{clock(said.created)}", f"owner {said.owner}" if said.owner else "", said.link, said.note,
+             "taken back" if said.ended is not None else ""]
+    return safe("; ".join(part for part in parts if part))

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ..rules.command import Command
 from .model import AuditHead, Problem, Status
 
-__all__ = ["Authority", "Cause", "FleetReport", "HostRow", "Since", "Split", "Waived"]
+__all__ = ["Authority", "Cause", "Decision", "FleetReport", "HostRow", "Since", "Split", "State", "Waived", "Wave"]
 
 #: Who says that the value is not what it should be: the spec's rules; the box's own earlier self; most of its group;
 #: the role's dry run; the box being unlike every other where it must be (duplicate serial) or unlike before (replaced);
 #: or, where a host was named to compare with, that host.
 Authority = Literal["desired", "previous", "majority", "role", "identity", "reference"]
+
+
+#: new in this audit; grown: hosts that have it longer, and others that are new in this audit; known: longer, on all of
+#: them; resolved by this audit.
+State = Literal["new", "grown", "known", "resolved"]
 
 
 @dataclass(frozen=True)
@@ -28,13 +34,40 @@ class Since:
 
 
 @dataclass(frozen=True)
+class Decision:
+    """What somebody said of a finding, as of audit ``audit``: approved (it is the baseline from there on) or
+    acknowledged (somebody is at work on it: ``owner``, ``link`` to a ticket). ``finding``: the id it was named by."""
+
+    id: int
+    kind: Literal["approve", "acknowledge"]
+    audit: int
+    finding: str
+    title: str
+    author: str
+    owner: str
+    link: str
+    note: str
+    created: float
+    ended: float | None = None
+
+
+@dataclass(frozen=True)
+class Wave:
+    """The hosts of a cause that have it since the same two audits."""
+
+    since: Since | None
+    hosts: tuple[str, ...]
+    state: Literal["new", "known", "resolved"]
+
+
+@dataclass(frozen=True)
 class Cause:
     """One thing that happened, on as many hosts as it happened on: its identity is the destination value.
 
     ``before`` and ``value`` are canonical JSON or None for absent; for desired causes ``subject`` names what the check
     judged. ``expected`` is the sentence's other half: "desired pt", "differs from 299 of 300 in h100-a", "changed".
-    ``intended``: our own roles ran on the box between the two audits. ``state``: new in this audit, known, or resolved
-    by it.
+    ``intended``: our own roles ran on the box between the two audits. ``since`` is that of the hosts that have it
+    longest; ``waves`` has every host with its own, the oldest first (empty: all of them as the cause itself says).
     """
 
     authority: Authority
@@ -47,7 +80,7 @@ class Cause:
     expected: str
     fix: str
     since: Since | None
-    state: Literal["new", "known", "resolved"]
+    state: State
     subject: str = ""
     text: str = ""
     remedy: str = ""
@@ -61,6 +94,35 @@ class Cause:
     rollout: bool = False
     flapping: tuple[str, ...] = ()
     waived: Waived | None = None
+    #: It differs from the others, and somebody approved that.
+    approved: Decision | None = None
+    #: Somebody has acknowledged it, on these of its hosts.
+    acknowledged: Decision | None = None
+    covered: tuple[str, ...] = ()
+    #: The same from night to night, for as long as it is open.
+    id: str = ""
+    waves: tuple[Wave, ...] = ()
+
+    @property
+    def told(self) -> tuple[Wave, ...]:
+        """The waves, at least one."""
+        return self.waves or (Wave(self.since, self.hosts, "known" if self.state == "grown" else self.state),)
+
+    @property
+    def news(self) -> tuple[str, ...]:
+        """The hosts for which it is new in this audit."""
+        return tuple(host for wave in self.told if wave.state == "new" for host in wave.hosts)
+
+    def on(self, hosts: Collection[str]) -> Cause:
+        """The same cause, on these of its hosts alone."""
+        waves = tuple(replace(wave, hosts=left) for wave in self.told
+                      if (left := tuple(host for host in wave.hosts if host in hosts)))
+        states = {wave.state for wave in waves}
+        return replace(self, hosts=tuple(host for host in self.hosts if host in hosts), waves=waves,
+                       since=waves[0].since if waves else None,
+                       flapping=tuple(host for host in self.flapping if host in hosts),
+                       covered=tuple(host for host in self.covered if host in hosts),
+                       state="grown" if len(states) > 1 else next(iter(states), self.state))
 
     @property
     def counts(self) -> bool:
@@ -68,7 +130,7 @@ class Cause:
         Against the spec, the majority or another box it counts whoever did it. A value that left the desired state is
         drift whether the check calls it fail or warn; a standing warning is not (a stock kernel that rejects
         pci=noacs would be drift every night). The last line, every output and --fail-on drift go by this."""
-        return (self.state != "resolved" and self.waived is None and not self.standing
+        return (self.state != "resolved" and self.waived is None and self.approved is None and not self.standing
                 and not (self.intended and self.authority == "previous"))
 
 

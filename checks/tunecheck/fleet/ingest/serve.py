@@ -26,6 +26,8 @@ from .writer import Writer
 if TYPE_CHECKING:
     import asyncio
 
+    from ..store import Store
+
 __all__ = ["Listen", "serve"]
 
 LOG = logging.getLogger("tunecheck.ingest")
@@ -48,9 +50,10 @@ class Listen:
 
 
 def serve(listen: Listen, state: Path, tokens: Tokens, store: str | None, window: float, limits: Limits,
-          said: Callable[[str], None], inventory: str | None = None) -> None:
+          said: Callable[[str], None], inventory: str | None = None,
+          then: Callable[[Store, int], None] | None = None) -> None:
     """Until SIGTERM (returns) or Ctrl-C (KeyboardInterrupt). ``said`` gets the address; ``inventory`` declares by which
-    spec each host is judged. UsageError: it cannot."""
+    spec each host is judged; ``then``: as in Writer. UsageError: it cannot."""
     _check(listen)
     tls = _tls(listen)
     tokens.hosts()
@@ -59,7 +62,7 @@ def serve(listen: Listen, state: Path, tokens: Tokens, store: str | None, window
     inbox = None
     try:
         inbox = Inbox(state, limits)
-        writer = Writer(inbox, tokens, store, window, inventory=inventory)
+        writer = Writer(inbox, tokens, store, window, inventory=inventory, then=then)
         writer.specs()      # what is wrong with the inventory is said at the start
         _log()
         server = _server(inbox, tokens, limits, tls, listen.behind_proxy)

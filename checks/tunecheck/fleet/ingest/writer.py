@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ...errors import TunecheckError
@@ -30,12 +30,12 @@ _END = 2.0
 
 class Writer:
     """``window``: seconds that an audit waits for the rest after its first snapshot. ``url``: as for open_store.
-    ``inventory``: declares the spec of each host."""
+    ``inventory``: declares the spec of each host. ``then``: what is done with each audit that was written."""
 
     def __init__(self, inbox: Inbox, tokens: Tokens, url: str | None, window: float, tick: float = 1.0,
-                 inventory: str | None = None) -> None:
+                 inventory: str | None = None, then: Callable[[Store, int], None] | None = None) -> None:
         self._inbox, self._tokens, self._url, self._window, self._tick = inbox, tokens, url, window, tick
-        self._inventory = inventory
+        self._inventory, self._then = inventory, then
         self._judge: Judge | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="store", daemon=True)
@@ -79,7 +79,13 @@ class Writer:
             from ..key import fleet_key
 
             with Judge(specs, fleet_key(store), pushed=True) as self._judge:
-                return self._fill(store, store.begin(SCOPE, sorted(known.items()), "push"), known, self._judge)
+                number = self._fill(store, store.begin(SCOPE, sorted(known.items()), "push"), known, self._judge)
+            if number is not None and self._then is not None:
+                try:
+                    self._then(store, number)
+                except TunecheckError as error:     # the audit is in the history all the same
+                    LOG.error("audit #%d: %s", number, error)
+            return number
 
     def _fill(self, store: Store, audit: AuditHead, known: Mapping[str, str], judge: Judge) -> int | None:
         heard = self._inbox.heard()

@@ -61,8 +61,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]]) -> tuple[list[R
 def _state(view: View, host: Host, problem: Problem) -> Literal["new", "known"]:
     """New where it is so of any of its subjects."""
     begun = [view.began.get(key) for key in _keys(host, problem)]
-    return "known" if view.previous is not None and all(
-        since is not None and since.seen <= view.previous.id for since in begun) else "new"
+    return "known" if all(view.had(host.host, since) for since in begun) else "new"
 
 
 def _keys(host: Host, problem: Problem) -> list[tuple[str, str, str]]:

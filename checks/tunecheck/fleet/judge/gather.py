@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...errors import UsageError
 from ...facts.registry.entry import Entry
 from ..model import AuditHead, Problem
+from ..verdict import Since
 from .approved import approved
 from .authority import HAPPENING
 from .options import SPLIT, JudgeOptions
@@ -38,49 +40,57 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     of_host: dict[str, list[ProblemSince]] = {}
     for row in open_problems:
         of_host.setdefault(row.host, []).append(row)
-    states = store.hosts(audit.id)
-    classes = store.classes(audit.id)
+    also = store.beside(audit.id) if options.union and options.baseline == "previous" and options.since is None else {}
+    states = store.hosts(audit.id, also)
+    # What is new on a host goes by the audit before the one that heard it last.
+    before = {state.host: also[state.newest] or 0 for state in states
+              if state.newest in also and state.newest != audit.id and state.newest is not None}
+    census, outliers, classes = store.survey(min(SPLIT, options.share), options.at_least, audit.id, also)
     said = [replace(_host(state, _told(state, audit, of_host.get(state.host, ()))), kin=classes.get(state.host, ""))
             for state in states]
     hosts = tuple(sorted((*said, *_missing(store, audit, {host.host for host in said})), key=lambda host: host.host))
     after = previous.id if previous else None
     # Audits of other limits lie between the two: what they saw is theirs.
     asked = {host.host for host in hosts}
-    changes = [row for row in store.changes(after, audit.id) if row.host in asked] if previous else []
+    changes = [row for row in store.changes(min([after or 0, *before.values()]), audit.id)
+               if row.host in asked and row.since.seen > before.get(row.host, after or 0)] if previous else []
     volatile = [row for row in store.volatility(_RECENT, audit.id) if row.suspicious]
+    # What looks volatile is told on its night, and held open by nobody: the next night it is another value.
+    standing, back = _standing(store, previous, audit, asked, before, {row.fact for row in volatile})
     names = {row.fact for row in volatile}
     last = done[-3:]
     recent = [row for row in store.changes(last[0].id - 1, audit.id) if row.fact in names] if volatile and last else []
-    census = store.census(audit.id)
-    outliers = store.outliers(min(SPLIT, options.share), options.at_least, audit.id)
-    facts = {row.fact for row in census} | {row.fact for row in changes} | names
+    facts = names.union((row.fact for row in census), (row.fact for row in changes), (move.fact for move in standing))
     seen = View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
-        moves=_moves(changes), volatile=tuple(volatile), recent=_moves(recent[-_ENOUGH:]),
+        moves=_moves(changes), unapproved=standing, back=back, mended=_mended(store, standing, previous, audit),
+        decided={(row.decision.kind, row.host, row.name): row.decision for row in store.decided(audit.id)},
+        volatile=tuple(volatile), recent=_moves(recent[-_ENOUGH:]),
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
         odd=tuple(sorted((Odd(row.host, row.group, row.hardware, row.fact, row.value, row.since) for row in outliers),
                          key=lambda odd: (odd.fact, odd.group, odd.host))),
-        events=tuple(event for event in _events(store, previous, [head.id for head in heads if head.id <= audit.id])
-                     if event.host in asked),
+        events=tuple(event for event in _events(store, audit) if event.host in asked),
         claims=tuple(store.claims(audit.id)),
         began={(row.host, row.check, row.subject): row.since for row in open_problems},
         standing=frozenset((row.host, row.check, row.subject) for row in open_problems
                            if row.outcome == "warn" and row.check not in HAPPENING
                            and (row.since.after is None or row.ours)),
-        gone=_gone(store.problems_resolved(previous.id, audit.id)) if previous else (),
+        gone=_gone(row for row in store.problems_resolved(min([previous.id, *before.values()]), audit.id)
+                   if (row.until or 0) > before.get(row.host, previous.id)) if previous else (),
         in_change=frozenset(state.host for state in states
-                            if state.newest == audit.id and state.volatile.get(_STATE) in _OPEN),
+                            if state.newest in (audit.id, *also) and state.volatile.get(_STATE) in _OPEN),
         waivers=tuple(store.waivers()),
         flaps={(row.host, row.fact): row.times for row in store.flaps(_FLAP_DAYS, audit.id)},
         meta=_meta(facts, options.entries),
         timeline=tuple((row.audit, row.at, row.changed, row.answered) for row in store.timeline(_TIMELINE)
                        if row.audit <= audit.id),
-        known=frozenset(store.known_hosts()), reference=options.host)
+        known=frozenset(store.known_hosts()), reference=options.host,
+        before=before, notes=_ages(states, audit, also))
     if options.host is not None:
         if options.host not in {host.host for host in hosts}:
             raise UsageError(f"baseline host {options.host[:80]!r} is not one of the hosts of audit #{audit.id}")
         seen = replace(seen, values={host.host: store.at(host.host, audit.id) for host in hosts})
-    newest = all(state.newest in (None, audit.id) for state in states if state.answered)
+    newest = all(state.newest in (None, audit.id, *also) for state in states if state.answered)
     differing = [(row.host, row.fact) for row in outliers if row.count >= options.share * row.total]
     return replace(seen, shared=_shared(store, seen),
                    approved=approved(store, hosts, differing) if newest else frozenset())
@@ -107,6 +117,15 @@ def _host(state: HostState, problems: tuple[Problem, ...]) -> Host:
 
 def _outcome(text: str) -> Literal["fail", "warn", "unknown"]:
     return "fail" if text == "fail" else "warn" if text == "warn" else "unknown"
+
+
+def _ages(states: Iterable[HostState], audit: AuditHead, also: Mapping[int, int | None]) -> tuple[str, ...]:
+    """How old the answers are that are not of this audit."""
+    count = Counter((state.last_ok, state.last_ok_at) for state in states
+                    if also and state.last_ok is not None and state.last_ok < audit.id)
+    return tuple(f"{hosts} host{'s' * (hosts != 1)} as #{number} heard "
+                 f"{'them' if hosts != 1 else 'it'}, {(audit.started - (at or audit.started)) / 3600:.1f} h before "
+                 f"#{audit.id}" for (number, at), hosts in sorted(count.items(), key=lambda item: item[0][0] or 0))
 
 
 def _told(state: HostState, audit: AuditHead, still: Iterable[ProblemSince]) -> tuple[Problem, ...]:
@@ -147,12 +166,32 @@ def _gone(rows: Iterable[ProblemSince]) -> tuple[Gone, ...]:
                          for row in rows), key=lambda gone: (gone.check, gone.host, gone.subject, gone.outcome)))
 
 
-def _events(store: Store, previous: AuditHead | None, numbers: list[int]) -> tuple[Event, ...]:
-    """Who was replaced or renamed after the previous audit."""
-    begin = previous.id if previous else numbers[-1] - 1
+def _standing(store: Store, previous: AuditHead | None, audit: AuditHead, asked: set[str], before: Mapping[str, int],
+              but: set[str]) -> tuple[tuple[Move, ...], frozenset[tuple[str, str]]]:
+    """Changes of earlier audits that nobody approved; and what is as it was before."""
+    if previous is None:
+        return (), frozenset()
+    rows, back = store.unapproved(audit.id, but)
+    return (_moves(row for row in rows if row.host in asked
+                   and row.since.seen <= before.get(row.host, previous.id)), frozenset(back))
+
+
+def _mended(store: Store, standing: Iterable[Move], previous: AuditHead | None,
+            audit: AuditHead) -> frozenset[tuple[str, str, str, int]]:
+    """(host, check, subject, audit) of findings that were over when such a change came: it was put right by that."""
+    moved = {(move.host, move.since.seen) for move in standing}
+    if not moved:
+        return frozenset()
+    first = min(seen for _, seen in moved)
+    return frozenset((row.host, row.check, row.subject, row.until)
+                     for row in store.problems_resolved(first - 1, audit.id)
+                     if row.until is not None and (row.host, row.until) in moved)
+
+
+def _events(store: Store, audit: AuditHead) -> tuple[Event, ...]:
+    """Who was replaced or renamed, up to this audit."""
     found = [Event(row.host, row.kind, row.other, row.audit, row.before, row.key, row.since)
-             for number in numbers if number > begin for row in store.identity_events(number)
-             if row.kind != "duplicate"]
+             for row in store.identity_events(None, audit.id) if row.kind != "duplicate"]
     return tuple(sorted(found, key=lambda event: (event.host, event.kind, event.other, event.audit)))
 
 
@@ -180,14 +219,14 @@ def _shared(store: Store, seen: View) -> tuple[Kept, ...]:
     facts = {fact for (fact, _), count in counts.items() if count > 1}
     if not facts:
         return ()
-    holders: dict[tuple[str, str], list[str]] = {}
+    holders: dict[tuple[str, str], dict[str, Since]] = {}
     held = store.held(facts, seen.audit.id)
     for host in seen.hosts:
-        for fact, value in held.get(host.host, {}).items() if host.last_ok is not None else ():
+        for fact, (value, since) in held.get(host.host, {}).items() if host.last_ok is not None else ():
             for each in _each(value):
                 if counts.get((fact, canon(each)), 0) > 1:
-                    holders.setdefault((fact, canon(each)), []).append(host.host)
-    return tuple(Kept(fact, twice[fact, text], tuple(sorted({*names})))
+                    holders.setdefault((fact, canon(each)), {})[host.host] = since
+    return tuple(Kept(fact, twice[fact, text], tuple(sorted(names)), names)
                  for (fact, text), names in sorted(holders.items()) if len(names) > 1)
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
 
 from ...rules.command import run
 from ...rules.finding import Remedy
@@ -17,36 +20,18 @@ _REMEDY = Remedy.of("on the clone, as root: ", run("rm /etc/machine-id"), "; the
 
 
 def replaced(view: View) -> frozenset[str]:
-    """Names behind which another machine stands now."""
-    return frozenset(event.host for event in view.events if event.kind == "replaced")
+    """Names behind which another machine stands since the previous audit."""
+    begin = view.previous.id if view.previous is not None else view.audit.id - 1
+    return frozenset(event.host for event in view.events if event.kind == "replaced"
+                     and event.audit > view.before.get(event.host, begin))
 
 
 def identity(view: View) -> list[Row]:
     """Clones are hosts that told one key in one audit. They stay clones while one of them is silent, or out of this
     audit (--limit); not any more once it is out of the fleet, or has a key of its own."""
-    answered = {host.host for host in view.hosts if host.answered}
-    keys: dict[str, set[str]] = defaultdict(set)
-    for host in view.hosts:
-        if host.key and host.host in answered:
-            keys[host.key].add(host.host)
-    fresh, old = set(), set()
-    began: dict[str, list[Since]] = defaultdict(list)
-    for claim in view.claims:
-        if claim.since is not None and claim.asked and answered & {claim.host, claim.other}:
-            keys[claim.key] |= {claim.host, claim.other}
-        if claim.since is not None and view.previous is not None and claim.since.seen <= view.previous.id:
-            old |= {claim.host, claim.other}
-        fresh.add(claim.host)
-        if claim.since is not None:
-            began[claim.key].append(claim.since)
-    fresh -= old
     groups = {host.host: host.group for host in view.hosts}
-    rows = [Row("identity", "medium", KEY, groups.get(event.host, ""), event.host, expected="the machine of before",
-                fix="none", value=event.key, before=event.before, since=event.since,
-                text="replaced: another machine has this name now; its values are compared from here on",
-                same="replaced")
-            for event in {event.host: event for event in view.events if event.kind == "replaced"}.values()]
-    shared = [Kept(KEY, key, tuple(sorted(names))) for key, names in sorted(keys.items()) if len(names) > 1]
+    rows = [*_replaced(view, groups), *_swapped(view, groups)]
+    shared = _told_twice(view)
     # Cloned images share more than one thing: the same hosts are one finding, by the first that gives them away.
     also: dict[tuple[str, ...], list[str]] = {kept.hosts: [] for kept in shared}
     for kept in sorted(view.shared, key=lambda kept: (RANK[view.of(kept.fact).severity], kept.fact, canon(kept.value))):
@@ -54,7 +39,7 @@ def identity(view: View) -> list[Row]:
             also[kept.hosts].append(kept.fact)
         else:
             also[kept.hosts] = []
-            shared.append(kept)
+            shared.append(replace(kept, since=_together(kept.since)))
     for kept in shared:
         more = sorted({*also[kept.hosts]} - {kept.fact})
         alike = f"; they share {', '.join(more[:3])} too" if more else ""
@@ -62,22 +47,71 @@ def identity(view: View) -> list[Row]:
         # One of them may be no host of this audit (--limit).
         group = next((groups[name] for name in kept.hosts if name in groups), "")
         for name in kept.hosts:
-            known = not fresh & set(kept.hosts) and view.previous is not None
+            since = kept.since.get(name)
             rows.append(Row(
                 "identity", severity, kept.fact, group, name,
-                expected="one host", fix="hands-on", value=kept.value, before=kept.value,
-                since=_since(view, began[kept.value]) if kept.fact == KEY else None,
+                expected="one host", fix="hands-on", value=kept.value, before=kept.value, since=since,
                 remedy=_REMEDY.text if kept.fact == KEY else "",
-                commands=_REMEDY.commands if kept.fact == KEY else (),
-                state="known" if known else "new",
+                commands=_REMEDY.commands if kept.fact == KEY else (), state=_state(view, name, since),
                 text=f"{len(kept.hosts)} hosts have what only one can have: {_names(kept.hosts)}{alike}",
                 same=canon(kept.value)))
     return rows
 
 
-def _since(view: View, began: list[Since]) -> Since:
-    """While an audit is not finished yet, nobody has put down that both told it there."""
-    return widest(began) or Since(view.audit.id, view.audit.started)
+def _state(view: View, host: str, since: Since | None) -> Literal["new", "known"]:
+    """Nothing is known on the night on which it appears."""
+    return "known" if view.had(host, since) else "new"
+
+
+def _replaced(view: View, groups: Mapping[str, str]) -> list[Row]:
+    latest = {event.host: event for event in sorted(view.events, key=lambda event: event.audit)
+              if event.kind == "replaced"}
+    return [Row("identity", "medium", KEY, groups.get(event.host, ""), event.host, expected="the machine of before",
+                fix="none", value=event.key, before=event.before, since=event.since,
+                state=_state(view, event.host, event.since),
+                text="replaced: another machine has this name now; its values are compared from here on",
+                same="replaced")
+            for event in latest.values() if view.said("approve", event.host, KEY, event.since) is None]
+
+
+def _swapped(view: View, groups: Mapping[str, str]) -> list[Row]:
+    """Names that exchanged their machines: who looks for the one finds the other."""
+    renamed = {(event.host, event.other, event.audit): event for event in view.events if event.kind == "renamed"}
+    return [Row("identity", "medium", KEY, groups.get(host, ""), host, expected="the machine of before", fix="none",
+                since=event.since, state=_state(view, host, event.since),
+                text=f"the machine that was {other} has this name now, and {other} has its machine",
+                same="\0".join(sorted((host, other))))
+            for (host, other, audit), event in renamed.items()
+            if (other, host, audit) in renamed and view.said("approve", host, KEY, event.since) is None]
+
+
+def _told_twice(view: View) -> list[Kept]:
+    """Keys that several hosts tell, with since when each does."""
+    answered = {host.host for host in view.hosts if host.answered}
+    keys: dict[str, dict[str, Since | None]] = defaultdict(dict)
+    for host in view.hosts:
+        if host.key and host.host in answered:
+            keys[host.key].setdefault(host.host, None)
+    for claim in view.claims:
+        if claim.since is None:
+            continue
+        if claim.asked and answered & {claim.host, claim.other}:
+            for name in (claim.host, claim.other):
+                keys[claim.key].setdefault(name, None)
+        for name in (claim.host, claim.other):
+            if name in keys[claim.key]:
+                keys[claim.key][name] = widest((keys[claim.key][name], claim.since))
+    # While an audit is not finished yet, nobody has put down that both told it there.
+    now = Since(view.audit.id, view.audit.started)
+    return [Kept(KEY, key, tuple(sorted(names)), {name: since or now for name, since in names.items()})
+            for key, names in sorted(keys.items()) if len(names) > 1]
+
+
+def _together(own: Mapping[str, Since]) -> dict[str, Since]:
+    """Since when each of them shares it: the first has had it alone until the second came."""
+    ages = sorted(own.values(), key=lambda since: since.seen)
+    return {name: max((since, ages[1]), key=lambda since: since.seen) for name, since in own.items()} if len(
+        ages) > 1 else dict(own)
 
 
 def _names(names: tuple[str, ...]) -> str:

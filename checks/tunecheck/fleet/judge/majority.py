@@ -94,7 +94,7 @@ def majority(view: View, moves: Net, found: Mapping[Key, Vote], rolled: Collecti
         meta = view.of(odd.fact)
         since = move.since if move else odd.since
         fresh = move is not None or vote.moved or view.previous is None or (
-            since is not None and since.seen > view.previous.id)
+            since is not None and not view.had(odd.host, since))
         rows.append(Row(
             "majority", meta.severity, odd.fact, odd.group, odd.host,
             expected=f"differs from {vote.count} of {vote.total} in {odd.group}", fix=meta.fix, value=odd.value,

@@ -28,6 +28,7 @@ class JudgeOptions:
     time in seconds since 1970 (float) to compare with instead of the previous audit. ``share`` and ``at_least``: when
     a majority has a say. ``rollout``: which part of a group has to move to one value in one audit to be one line.
     ``now``: None is the clock.
+    ``union``: also the hosts that other audits of this inventory (another --limit) heard last, as they were then.
     ``claims``: what the roles' dry run said (fleet/witness.py). ``entries``: None is the registry."""
 
     baseline: str = "previous"
@@ -38,6 +39,7 @@ class JudgeOptions:
     now: float | None = None
     claims: tuple[Claim, ...] = ()
     entries: Mapping[str, Entry] | None = None
+    union: bool = False
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"previous|desired|majority|audit:[0-9]{1,9}|host:.+", self.baseline, re.S):

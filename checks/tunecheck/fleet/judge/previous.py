@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Literal
 
 from ..verdict import Since
+from .authority import judged
 from .majority import Vote
 from .moves import Net
 from .rows import Row
-from .view import View, canon
+from .view import Move, View, canon
 
 __all__ = ["previous"]
+
+_NAME = "identity.hostname"
 
 
 def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
              rolled: Mapping[tuple[str, str, str], tuple[int, int]], not_of: Collection[tuple[str, str]],
              not_facts: Collection[str], not_hosts: Collection[str]) -> list[Row]:
-    """``not_of``: (host, fact) that a higher authority has judged; ``not_facts``: facts that never rest; ``not_hosts``:
+    """What changed since the previous audit, and what changed earlier and was approved by nobody.
+
+    ``not_of``: (host, fact) that a higher authority has judged; ``not_facts``: facts that never rest; ``not_hosts``:
     another machine than before, of which no value is a change."""
-    rows = []
+    rows = _earlier(view, moves, found, not_of, not_facts)
     hosts = {host.host: host for host in view.hosts}
     for host, facts in sorted(moves.moves.items()):
         if host in not_hosts:
             continue
         for fact, move in sorted(facts.items()):
-            if (host, fact) in not_of or fact in not_facts:
+            if (host, fact) in not_of or fact in not_facts or (fact == _NAME and _renamed(view, move)):
                 continue
             meta = view.of(fact)
             where = hosts.get(host)
@@ -33,14 +39,56 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
             roll = rolled.get((move.group, fact, canon(move.value)))
             rows.append(Row(
                 "previous", meta.severity, fact, move.group, host, expected="changed", fix=meta.fix, value=move.value,
-                before=move.before, since=move.since, state=_state(view, move.since),
+                before=move.before, since=move.since,
+                state="resolved" if (host, fact) in view.back and not move.ours else _state(view, host, move.since),
                 text=_text(vote, roll, move.value), same=canon(move.value), intended=move.ours,
                 rollout=roll is not None))
     return rows
 
 
-def _state(view: View, since: Since) -> Literal["new", "known"]:
-    return "new" if since.seen >= view.audit.id else "known"
+def _earlier(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote], not_of: Collection[tuple[str, str]],
+             not_facts: Collection[str]) -> list[Row]:
+    """Changes of earlier audits, which stay open until somebody approves them. Not what put something right: a check
+    that failed until then, or a value that the others had all the time."""
+    hosts = {host.host: host for host in view.hosts}
+    joined = Counter((move.group, hosts[move.host].cohort, move.fact, canon(move.value)) for move in view.unapproved
+                     if move.host in hosts)
+    over: dict[tuple[str, int], list[tuple[str, str]]] = {}
+    for host, check, subject, audit in view.mended:
+        over.setdefault((host, audit), []).append((check, subject))
+    rows = []
+    for move in view.unapproved:
+        where = hosts.get(move.host)
+        if where is None or (move.host, move.fact) in not_of or move.fact in not_facts \
+                or move.fact in moves.moves.get(move.host, {}) or _mended(move, over) or (
+                    move.fact == _NAME and _renamed(view, move)):
+            continue
+        vote = found.get((move.group, where.cohort, move.fact))
+        text = canon(move.value)
+        if vote is not None and canon(vote.value) == text \
+                and vote.count > 2 * joined[move.group, where.cohort, move.fact, text]:
+            continue
+        meta = view.of(move.fact)
+        rows.append(Row("previous", meta.severity, move.fact, move.group, move.host, expected="changed", fix=meta.fix,
+                        value=move.value, before=move.before, since=move.since, state="known", same=text))
+    return rows
+
+
+def _renamed(view: View, move: Move) -> bool:
+    """Whether the machine has another name, which is told as that."""
+    return any(event.host == move.host and event.kind == "renamed"
+               and (move.since.after or 0) < event.audit <= move.since.seen for event in view.events)
+
+
+def _mended(move: Move, over: Mapping[tuple[str, int], list[tuple[str, str]]]) -> bool:
+    """Whether a check of this fact failed until the value came."""
+    return any(True for check, subject in over.get((move.host, move.since.seen), ())
+               for _ in judged(check, subject, (move.fact,)))
+
+
+def _state(view: View, host: str, since: Since) -> Literal["new", "known"]:
+    """Beside an audit of long ago, only what the newest one brought is new."""
+    return "new" if since.seen >= view.audit.id or host in view.before else "known"
 
 
 def _text(vote: Vote | None, roll: tuple[int, int] | None, value: object) -> str:

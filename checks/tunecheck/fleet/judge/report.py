@@ -58,7 +58,7 @@ def judge(view: View, options: JudgeOptions) -> tuple[FleetReport, list[int]]:
     done = settled | voted if options.judges("majority") and options.judges("previous") else settled
     changed = previous(view, moves, found, rolled, done, skip, another)
     rows = [*wanted, *odd, *changed, *identity(view), *roles(view, options.claims), *reference(view, settled, skip)]
-    rows, waived, matched = waive(view, _flapping(view, rows))
+    rows, waived, matched = waive(view, _decided(view, _flapping(view, rows)))
     told = causes(row for row in rows if options.judges(row.authority))
     undecided = splits(view, moves, found, {(host.group, fact) for host in view.hosts for name, fact in settled
                                             if name == host.host}, skip, options)
@@ -91,6 +91,23 @@ def _ruled(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
 
 def _flapping(view: View, rows: list[Row]) -> list[Row]:
     return [replace(row, flapping=True) if (row.host, row.fact) in view.flaps else row for row in rows]
+
+
+def _decided(view: View, rows: list[Row]) -> list[Row]:
+    """What somebody said of each. A value that differs from the others may be approved; a change that is approved is
+    none any more, and what the desired state asks for is waived, or changed there."""
+    if not view.decided:
+        return rows
+    found = []
+    for row in rows:
+        approved = view.said("approve", row.host, row.fact, row.since) if row.state != "resolved" else None
+        if approved is not None and row.authority == "previous":
+            continue
+        if row.authority != "majority":
+            approved = None
+        known = view.said("acknowledge", row.host, row.fact, row.since) if row.state == "known" else None
+        found.append(replace(row, approved=approved, acknowledged=known))
+    return found
 
 
 def _hosts(view: View, found: tuple[Cause, ...]) -> tuple[HostRow, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -9,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ...rules.command import Command, limited
-from ..verdict import Authority, Cause, Since, Waived
+from ..verdict import Authority, Cause, Decision, Since, Waived, Wave
 from .view import canon
 
-__all__ = ["RANK", "Row", "causes", "plain", "widest"]
+__all__ = ["RANK", "Row", "causes", "later", "plain", "widest"]
 
 RANK = {"high": 0, "medium": 1, "low": 2}
 #: What may differ between hosts that have the same problem: addresses, GPUs, CPUs, long hex. Not plain numbers: 8 lanes
@@ -20,6 +21,7 @@ RANK = {"high": 0, "medium": 1, "low": 2}
 _VARYING = re.compile(r"\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b|\bGPU-[0-9a-f]{8}-[0-9a-f-]{27}\b|"
                       r"\b(?:GPU|cpu|policy|nvidia)\d+\b|\b0x[0-9a-f]{5,}\b|\bpid \d+\b")
 _SHORT = {"GPU": "GPU*", "cpu": "cpu*", "pol": "policy*", "nvi": "nvidia*", "pid": "pid *", "0x": "0x*"}
+_ANY_NUMBER = re.compile(r"\d+")
 #: A hostile box may tell a long story: a cause is a line.
 _TEXT = 2000
 
@@ -58,6 +60,8 @@ class Row:
     rollout: bool = False
     flapping: bool = False
     waived: Waived | None = None
+    approved: Decision | None = None
+    acknowledged: Decision | None = None
     #: Of a desired row the one fact that its check judges, where it is one: a waiver may name either.
     about: str = ""
 
@@ -65,7 +69,14 @@ class Row:
     def identity(self) -> tuple[str, ...]:
         return (self.authority, self.group, self.fact, self.outcome, self.same,
                 str(self.state == "resolved"), str(self.intended), str(self.standing),
-                str(self.waived and self.waived.id))
+                str(self.waived and self.waived.id), str(self.approved is not None))
+
+    def name(self, whole: bool) -> str:
+        """What it is called, whatever becomes of it. Numbers in the words of a check may be other ones every night;
+        with ``whole`` they count, where two causes would be called the same else."""
+        same = self.same if whole or self.authority not in ("desired", "role") else _ANY_NUMBER.sub("#", self.same)
+        text = "\0".join((self.authority, self.group, self.fact, self.outcome, same))
+        return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
 
 def causes(rows: Iterable[Row]) -> tuple[Cause, ...]:
@@ -73,11 +84,13 @@ def causes(rows: Iterable[Row]) -> tuple[Cause, ...]:
     piles: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         piles.setdefault(row.identity, []).append(row)
-    found = [_cause(sorted(pile, key=lambda row: (row.host, row.subject))) for pile in piles.values()]
+    called = Counter(pile[0].name(False) for pile in piles.values() if pile[0].state != "resolved")
+    found = [_cause(sorted(pile, key=lambda row: (row.host, row.subject)),
+                    pile[0].name(called[pile[0].name(False)] > 1)) for pile in piles.values()]
     return tuple(sorted(found, key=_rank))
 
 
-def _cause(pile: list[Row]) -> Cause:
+def _cause(pile: list[Row], name: str) -> Cause:
     first = pile[0]
     hosts = tuple(sorted({row.host for row in pile}))
     # Ties go to the value that sorts first, so that two runs over one store say the same.
@@ -88,10 +101,8 @@ def _cause(pile: list[Row]) -> Cause:
     before = min(befores, key=lambda text: (-befores[text], text))
     texts = Counter(row.text for row in pile)
     text = min(texts, key=lambda text: (-texts[text], text))
-    old = [row for row in pile if row.state == "known"]
-    joined = sorted({row.host for row in pile if row.state == "new"})
-    if old and joined:
-        text += f"{'; ' if text else ''}new on {len(joined)} of {len(hosts)} hosts"
+    waves = _waves(pile)
+    states = {wave.state for wave in waves}
     if len(befores) > 1 and first.authority in ("previous", "majority"):
         text += f"{'; ' if text else ''}{len(befores)} different values before"
     # A rule's remedy says the box it was judged on; a cause is for all of them.
@@ -100,18 +111,45 @@ def _cause(pile: list[Row]) -> Cause:
         authority=first.authority, severity=min((row.severity for row in pile), key=RANK.__getitem__), fact=first.fact,
         group=first.group, hosts=hosts, value=first.value if moved else None,
         before=next(row.before for row in pile if canon(row.before) == before) if moved else None,
-        expected=first.expected, fix=first.fix, since=widest(row.since for row in pile),
-        state=old[0].state if old else first.state,
+        expected=first.expected, fix=first.fix, since=waves[0].since, waves=waves,
+        state="grown" if len(states) > 1 else waves[0].state,
         subject=first.subject if len({row.subject for row in pile}) == 1 else plain(first.subject), text=text,
         remedy=remedy, commands=commands, intended=first.intended, rollout=any(row.rollout for row in pile),
         flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
-        outcome=first.outcome, standing=first.standing)
+        outcome=first.outcome, standing=first.standing, id=name, approved=first.approved,
+        acknowledged=max((row.acknowledged for row in pile if row.acknowledged is not None),
+                         key=lambda decision: decision.id, default=None),
+        covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})))
+
+
+def _waves(pile: list[Row]) -> tuple[Wave, ...]:
+    """Every host with its own since, the oldest first. A host on which it is found twice has it since the first; it is
+    news there as long as one of them is."""
+    own: dict[str, tuple[Since | None, Literal["new", "known", "resolved"]]] = {}
+    for row in pile:
+        since, state = own.get(row.host, (row.since, row.state))
+        fresh = "new" in (state, row.state)
+        own[row.host] = ((later if fresh else widest)((since, row.since)), "new" if fresh else state)
+    piles: dict[tuple[Since | None, Literal["new", "known", "resolved"]], list[str]] = {}
+    for host, about in own.items():
+        piles.setdefault(about, []).append(host)
+    return tuple(sorted((Wave(since, tuple(hosts), state) for (since, state), hosts in piles.items()),
+                        key=lambda wave: (*_age(wave.since), wave.state != "known", wave.hosts)))
+
+
+def _age(since: Since | None) -> tuple[int, int, int]:
+    return (0, 0, 0) if since is None else (1, since.seen, since.after or 0)
 
 
 def widest(intervals: Iterable[Since | None]) -> Since | None:
     """The oldest of them: since when the first host has it."""
     known = [since for since in intervals if since is not None]
-    return min(known, key=lambda since: (since.seen, since.after or 0), default=None)
+    return min(known, key=_age, default=None)
+
+
+def later(intervals: Iterable[Since | None]) -> Since | None:
+    """The newest of them."""
+    return max((since for since in intervals if since is not None), key=_age, default=None)
 
 
 def _rank(cause: Cause) -> tuple[Any, ...]:

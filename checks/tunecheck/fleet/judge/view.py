@@ -10,7 +10,7 @@ from ...facts.registry.entry import Fix, Kind, Severity
 from ..model import AuditHead, Problem, Status
 from ..store.rows import Claim, Volatile, Waiver
 from ..store.rows import canonical as canon
-from ..verdict import Since
+from ..verdict import Decision, Since
 
 __all__ = ["Claim", "Event", "Gone", "Host", "Kept", "Meta", "Move", "Odd", "Tally", "View", "Waiver", "canon"]
 
@@ -93,11 +93,12 @@ class Odd:
 
 @dataclass(frozen=True)
 class Kept:
-    """A value that must be one host's alone (a serial), and the hosts that have it."""
+    """A value that must be one host's alone (a serial), the hosts that have it, and since when each has it."""
 
     fact: str
     value: Any
     hosts: tuple[str, ...]
+    since: Mapping[str, Since] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,8 @@ class Gone:
 
 @dataclass(frozen=True)
 class Event:
-    """A host is not who it was since ``audit``; ``other`` is the host it was. Of one that was replaced also both keys
-    and since when."""
+    """A host is not who it was since ``audit``; ``other`` is the host it was. ``since`` when; of one that was replaced
+    also both keys."""
 
     host: str
     kind: Literal["replaced", "renamed"]
@@ -128,20 +129,29 @@ class Event:
 
 @dataclass(frozen=True)
 class View:
-    """An audit beside the one it is compared with. ``hosts`` of the audit, by name; ``missing`` were asked, and of them
-    is not even a row. ``moves``: what changed after the previous audit. ``volatile``:
-    facts that never rest, and ``recent``: how they moved in the last audits. ``began``: since when a problem
-    of (host, check, subject) is there; ``standing``: the warnings among them that were there from the start or came
-    with our own roles. ``flaps``: (host, fact) that changed back and forth, with how often.
-    ``claims``: hosts that tell a key which another one had first. ``known``: every host of the store by name.
-    ``approved``: (host, fact) that a spec of the host's own asks for.
-    ``reference``: the host to compare with, where one was asked for, and ``values`` everybody's."""
+    """An audit beside the one it is compared with.
+
+    ``hosts`` of the audit, by name; ``missing`` were asked, and of them is not even a row. ``moves``: what changed
+    after the previous audit. ``unapproved``: what changed earlier, is still so, and was approved by nobody;
+    ``back``: (host, fact) that are again what they were; ``mended``: (host, check, subject, audit) of findings that
+    were over then. ``decided``: what somebody said of a fact or check of a host. ``events``: who is not who it was.
+    ``volatile``: facts that never rest, and ``recent``: how they moved in the last audits. ``began``: since when a
+    problem of (host, check, subject) is there; ``standing``: the warnings among them that were there from the start
+    or came with our own roles. ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``:
+    hosts that tell a key which another one had first. ``known``: every host of the store by name. ``approved``:
+    (host, fact) that a spec of the host's own asks for. ``before``: of a host that another audit of this inventory
+    heard last, the audit before that one. ``reference``: the host to compare with, where one was asked for, and
+    ``values`` everybody's."""
 
     audit: AuditHead
     previous: AuditHead | None
     now: float
     hosts: tuple[Host, ...]
     moves: tuple[Move, ...] = ()
+    unapproved: tuple[Move, ...] = ()
+    back: frozenset[tuple[str, str]] = frozenset()
+    mended: frozenset[tuple[str, str, str, int]] = frozenset()
+    decided: Mapping[tuple[str, str, str], Decision] = field(default_factory=dict)
     tallies: tuple[Tally, ...] = ()
     odd: tuple[Odd, ...] = ()
     shared: tuple[Kept, ...] = ()
@@ -160,8 +170,20 @@ class View:
     known: frozenset[str] = frozenset()
     reference: str | None = None
     approved: frozenset[tuple[str, str]] = frozenset()
+    before: Mapping[str, int] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def had(self, host: str, since: Since | None) -> bool:
+        """Whether the host had it at the audit that it is compared with."""
+        prior = self.before.get(host, self.previous.id if self.previous is not None else 0)
+        return since is not None and since.seen <= prior
+
+    def said(self, kind: Literal["approve", "acknowledge"], host: str, name: str,
+             since: Since | None) -> Decision | None:
+        """What somebody said of it, where that was not before it came."""
+        found = self.decided.get((kind, host, name))
+        return found if found is not None and (since is None or since.seen <= found.audit) else None
 
     def of(self, fact: str) -> Meta:
         return self.meta.get(fact, _PLAIN)

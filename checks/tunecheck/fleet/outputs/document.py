@@ -7,12 +7,13 @@ from typing import Any
 from ... import __version__
 from ...report.document import commands
 from ...rules.command import pieces
+from ..entries import Entry, entries
 from ..model import AuditHead, Problem
-from ..verdict import Cause, FleetReport, HostRow, Since
+from ..verdict import Cause, Decision, FleetReport, HostRow, Since
 from .terminal import verdict
 from .words import KINDS, STATUSES, kind
 
-__all__ = ["audit_of", "document", "since_of"]
+__all__ = ["audit_of", "document", "entry_of", "since_of"]
 
 
 def document(report: FleetReport) -> dict[str, Any]:
@@ -31,6 +32,11 @@ def document(report: FleetReport) -> dict[str, Any]:
                        for word in KINDS},
         },
         "causes": [_cause(each) for each in report.causes],
+        "entries": [{"id": entry.lead.id, "kind": kind(entry.lead), "what": entry.what, "group": entry.lead.group,
+                     "fact": entry.lead.fact, "severity": entry.lead.severity, "hosts": list(entry.lead.hosts),
+                     "news": list(entry.lead.news), "since": since_of(entry.lead.since),
+                     "more": [each.fact for each in entry.more]}
+                    for entry in entries(report.causes)],
         "splits": [{"group": each.group, "fact": each.fact, "note": each.note,
                     "shares": [{"value": value, "hosts": count, "names": list(names)}
                                for value, count, names in each.parts]}
@@ -55,18 +61,34 @@ def since_of(since: Since | None) -> dict[str, Any] | None:
                                        "seen_at": since.seen_at}
 
 
+def entry_of(entry: Entry) -> dict[str, Any]:
+    """The cause that leads, with the names of what else the same thing moved."""
+    return {**_cause(entry.lead), "what": entry.what, "more": [each.fact for each in entry.more]}
+
+
+def _decision(decision: Decision | None) -> dict[str, Any] | None:
+    return None if decision is None else {
+        "id": decision.id, "audit": decision.audit, "author": decision.author, "owner": decision.owner,
+        "link": decision.link, "note": decision.note, "at": decision.created}
+
+
 def _cause(cause: Cause) -> dict[str, Any]:
     waived = cause.waived
     return {
+        "id": cause.id, "kind": kind(cause),
         "authority": cause.authority, "severity": cause.severity, "state": cause.state, "counts": cause.counts,
         "group": cause.group, "fact": cause.fact, "subject": cause.subject, "outcome": cause.outcome,
         "before": cause.before, "value": cause.value, "expected": cause.expected, "text": cause.text,
         "hosts": list(cause.hosts),
-        "since": since_of(cause.since), "fix": cause.fix, "remedy": cause.remedy,
-        "commands": _shown(cause), "intended": cause.intended, "standing": cause.standing, "rollout": cause.rollout,
-        "flapping": list(cause.flapping),
+        "since": since_of(cause.since),
+        "waves": [{"state": wave.state, "since": since_of(wave.since), "hosts": list(wave.hosts)}
+                  for wave in cause.told],
+        "fix": cause.fix, "remedy": cause.remedy, "commands": _shown(cause), "intended": cause.intended,
+        "standing": cause.standing, "rollout": cause.rollout, "flapping": list(cause.flapping),
         "waived": None if waived is None else {"id": waived.id, "until": waived.until, "author": waived.author,
                                                "reason": waived.reason},
+        "approved": _decision(cause.approved), "acknowledged": _decision(cause.acknowledged),
+        "covered": list(cause.covered),
     }
 
 

@@ -12,7 +12,7 @@ from ... import __version__
 from ...report.terminal import Style
 from ..model import Change
 from ..store.rows import Volatile, Waiver
-from ..verdict import Since
+from ..verdict import Decision, Since
 from .document import since_of
 from .terminal import entry
 from .words import ago, clock, interval, measured, shown, shown_apart
@@ -77,7 +77,7 @@ class BlameRow:
 
 Row = FleetRow | DriftRow | HistoryRow | BlameRow
 #: What only JSON shows as rows.
-Listed = Row | Waiver | Volatile
+Listed = Row | Waiver | Volatile | Decision
 
 
 def list_text(title: str, rows: Sequence[Row], style: Style, now: float | None = None, empty: str = "nothing") -> str:

@@ -24,13 +24,23 @@ _AUDIT = object_(id=COUNT, started=_TIME, finished=_MAYBE_TIME, scope=TEXT, aske
                  trigger={"enum": ["pull", "push"]}, note=TEXT, tunecheck=TEXT, catalogue=COUNT,
                  rebaselined=FLAG)
 _WAIVED = object_(id=COUNT, until=_TIME, author=TEXT, reason=TEXT)
-_CAUSE = object_(
+_DECISION = object_(id=COUNT, audit=COUNT, author=TEXT, owner=TEXT, link=TEXT, note=TEXT, at=_TIME)
+_WAVE = object_(state={"enum": ["new", "known", "resolved"]}, since=maybe(_SINCE), hosts=listed(TEXT))
+_FIELDS: dict[str, dict[str, Any]] = dict(
+    id=TEXT, kind={"enum": list(KINDS)},
     authority={"enum": ["desired", "previous", "majority", "role", "identity", "reference"]},
-    severity={"enum": ["low", "medium", "high"]}, state={"enum": ["new", "known", "resolved"]}, counts=FLAG,
+    severity={"enum": ["low", "medium", "high"]}, state={"enum": ["new", "grown", "known", "resolved"]}, counts=FLAG,
     group=TEXT, fact=TEXT, subject=TEXT, outcome={"enum": ["", "fail", "warn", "unknown"]},
     before=_VALUE, value=_VALUE, expected=TEXT, text=TEXT,
-    hosts=listed(TEXT), since=maybe(_SINCE), fix=TEXT, remedy=TEXT, commands=COMMANDS, intended=FLAG, standing=FLAG,
-    rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED))
+    hosts=listed(TEXT), since=maybe(_SINCE), waves=listed(_WAVE), fix=TEXT, remedy=TEXT, commands=COMMANDS,
+    intended=FLAG, standing=FLAG, rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED),
+    approved=maybe(_DECISION), acknowledged=maybe(_DECISION), covered=listed(TEXT))
+_CAUSE = object_(**_FIELDS)
+#: The cause that leads, and the names of what else the same thing moved.
+_ENTRY_CAUSE: dict[str, dict[str, Any]] = {**_FIELDS, "what": TEXT, "more": listed(TEXT)}
+_ENTRY = object_(id=TEXT, kind={"enum": list(KINDS)}, what=TEXT, group=TEXT, fact=TEXT,
+                 severity={"enum": ["low", "medium", "high"]}, hosts=listed(TEXT), news=listed(TEXT),
+                 since=maybe(_SINCE), more=listed(TEXT))
 _PROBLEM = object_(check=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "unknown"]}, text=TEXT,
                    expected=TEXT, remedy=TEXT, commands=COMMANDS, tags=listed(TEXT), needs_reboot=FLAG)
 _HOST = object_(
@@ -44,7 +54,7 @@ _SPLIT = object_(group=TEXT, fact=TEXT, note=TEXT,
                  shares=listed(object_(value=_VALUE, hosts=COUNT, names=listed(TEXT))))
 _FLEET = _document(
     "tunecheck audit, drift and fleet --json", schema={"const": "tunecheck/fleet/1"}, tunecheck=TEXT, audit=_AUDIT,
-    previous=maybe(_AUDIT), baseline=TEXT, fact=TEXT, summary=_SUMMARY, causes=listed(_CAUSE),
+    previous=maybe(_AUDIT), baseline=TEXT, fact=TEXT, summary=_SUMMARY, causes=listed(_CAUSE), entries=listed(_ENTRY),
     splits=listed(_SPLIT), hosts=listed(_HOST),
     timeline=listed(object_(audit=COUNT, at=_TIME, changes=COUNT, answered=COUNT)),
     judged=listed(object_(group=TEXT, fact=TEXT)), notes=listed(TEXT))
@@ -60,6 +70,9 @@ _ROWS = {
     "Waiver": object_(
         id=COUNT, fact=TEXT, host=MAYBE_TEXT, group=MAYBE_TEXT, value=MAYBE_TEXT, until=_MAYBE_TIME, reason=TEXT,
         author=TEXT, created=_TIME, last_matched=MAYBE_COUNT, kind={"enum": ["waive", "accept"]}),
+    "Decision": object_(
+        id=COUNT, kind={"enum": ["approve", "acknowledge"]}, audit=COUNT, finding=TEXT, title=TEXT, author=TEXT,
+        owner=TEXT, link=TEXT, note=TEXT, created=_TIME, ended=_MAYBE_TIME),
     "Volatile": object_(fact=TEXT, hosts=COUNT, distinct_share={"type": "number"}, change_rate={"type": "number"},
                         suspicious=FLAG, why=TEXT, sure=FLAG),
 }
@@ -70,6 +83,7 @@ _LIST = {**_document(
 _EVENT = _document(
     "What tunecheck audit posts to a webhook", schema={"const": "tunecheck/fleet-event/1"}, tunecheck=TEXT,
     audit=_AUDIT, verdict=TEXT, text={"type": "string", "description": "a digest of at most ten lines"},
-    link=MAYBE_TEXT, new=listed(_CAUSE), resolved=listed(_CAUSE), omitted=COUNT)
+    link=MAYBE_TEXT, new=listed(object_(**_ENTRY_CAUSE, news=listed(TEXT))),
+    resolved=listed(object_(**_ENTRY_CAUSE)), omitted=COUNT)
 #: File name -> schema.
 SCHEMAS = {"fleet-1.json": _FLEET, "fleet-list-1.json": _LIST, "fleet-event-1.json": _EVENT}

@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...report.terminal import Style, safe, wrap
-from ..verdict import Cause, FleetReport, HostRow, Split
-from .losses import losses
+from ..entries import Entry, entries
+from ..verdict import Cause, FleetReport, HostRow, Split, Wave
 from .words import (
     NOT_DRIFT,
+    OPEN,
     ago,
     change,
     clock,
@@ -30,10 +31,14 @@ from .words import (
 __all__ = ["entry", "marked", "terminal", "verdict"]
 
 _COLOURS = {"HIGH": "31;1", "MEDIUM": "33", "LOW": "36", "SPLIT": "35", "INCOMPLETE": "35", "STANDING": "2",
-            "WAIVED": "2", "NOTE": "36", "RESOLVED": "32", "CLEAN": "32;1", "DRIFT": "31;1", "UNKNOWN": "35;1"}
+            "WAIVED": "2", "APPROVED": "2", "NEXT": "36", "NOTE": "36", "RESOLVED": "32", "CLEAN": "32;1",
+            "DRIFT": "31;1", "UNKNOWN": "35;1"}
 _INDENT = 9
 #: Entries of one heading (of splits fewer), and characters of host names in one entry, without -v.
 _ENTRIES, _SPLITS, _NAMES = 40, 10, 120
+#: What a terminal shows in one line without -v.
+_FEW, _QUIET = 3, ("standing", "intended", "approved")
+_BRIEF = ("known", "acknowledged", "resolved", "standing", "intended", "approved")
 
 
 def terminal(report: FleetReport, style: Style, verbose: bool = False, now: float | None = None) -> str:
@@ -46,12 +51,13 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
     lines += entry("", [f"{coverage(report)}; {compared(report)}"], style)
     if audit.finished is None:
         lines += entry("", ["This audit is not finished: what it has not heard yet stands as INCOMPLETE."], style)
-    kinds: dict[str, list[Cause]] = {}
-    for cause in report.causes:
-        kinds.setdefault("counts" if cause.counts else kind(cause), []).append(cause)
-    open_ones = kinds.get("counts", [])
-    lines += ["", *entry("", [f"CAUSES  {_summary(report)}"], style)]
-    for section, most in ((_causes(open_ones, style, verbose, now), _ENTRIES),
+    # With -v every cause stands for itself.
+    told = [Entry(cause) for cause in report.causes] if verbose else entries(report.causes)
+    kinds: dict[str, list[Entry]] = {}
+    for each in told:
+        kinds.setdefault(kind(each.lead), []).append(each)
+    lines += ["", *entry("", [f"CAUSES  {_summary(told)}"], style)]
+    for section, most in (*((_causes(kinds.get(word, []), style, verbose, now), _ENTRIES) for word in OPEN),
                           ([_split(each, style, verbose) for each in report.splits], _SPLITS),
                           (list(_incomplete(report, style, verbose)), _ENTRIES),
                           *((_causes(kinds.get(word, []), style, verbose, now), _ENTRIES)
@@ -62,6 +68,7 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
             lines += [line for one in (section if verbose else section[:most]) for line in one]
             left = 0 if verbose else len(section) - most
             lines += entry("", [f"{' ' * _INDENT}and {left} more (-v shows all)"], style) if left > 0 else []
+    lines += entry("NEXT", [step], style) if (step := _next(told, report)) else []
     lines += ["", *entry("", [verdict(report)], style)]
     if style.colour:
         lines[-1] = marked(lines[-1], lines[-1].partition(":")[0])
@@ -108,43 +115,106 @@ def marked(line: str, mark: str) -> str:
     return line.replace(mark, f"\x1b[{colour}m{mark}\x1b[0m", 1) if colour and line.startswith(mark) else line
 
 
-def _summary(report: FleetReport) -> str:
-    """"3 new, 2 known; 1 waived"."""
-    counts = Counter(kind(cause) for cause in report.causes)
-    open_ones = ", ".join(f"{counts[word]} {word}" for word in ("new", "known") if counts[word])
+def _summary(told: Iterable[Entry]) -> str:
+    """"3 new, 2 known; 1 waived": one entry for one thing that happened."""
+    counts = Counter(kind(each.lead) for each in told)
+    open_ones = ", ".join(f"{counts[word]} {word}" for word in OPEN if counts[word])
     rest = [f"{counts[word]} {word}" for word in NOT_DRIFT if counts[word]]
     return "; ".join([open_ones or "none", *([", ".join(rest)] if rest else [])])
 
 
-def _causes(causes: list[Cause], style: Style, verbose: bool, now: float) -> list[list[str]]:
-    if verbose:
-        return [_cause(cause, style, verbose, now) for cause in causes]
-    return [_cause(cause, style, verbose, now, f"{_plural(len(others), 'more fact')} of the same audit: "
-                   f"{_plural(lost, 'GPU')} fewer (-v lists them)" if others else "")
-            for cause, lost, others in losses(causes)]
+def _next(told: Sequence[Entry], report: FleetReport) -> str:
+    """One step, for who does not know where to begin: the worst of what is new, else of what is open."""
+    if report.baseline != "previous":
+        return ""
+    for word in OPEN[:3]:
+        first = next((each.lead for each in told if kind(each.lead) == word and each.lead.id), None)
+        if first is None:
+            continue
+        hosts = first.news or first.hosts
+        if first.authority == "desired" and "run: " in first.remedy:
+            return f"{first.id} ({first.fact}): {first.remedy}"
+        if word != "known" or first.authority in ("desired", "identity"):
+            return f"tunecheck drift --host {hosts[0]} -v"
+        return f"where {first.id} ({first.fact}) is as you want it: tunecheck approve {first.id} --note WHY"
+    return ""
 
 
-def _cause(cause: Cause, style: Style, verbose: bool, now: float, more: str = "") -> list[str]:
+def _causes(told: Sequence[Entry], style: Style, verbose: bool, now: float) -> list[list[str]]:
+    if style.width and not verbose and len(told) > _FEW and kind(told[0].lead) in _QUIET:
+        word = kind(told[0].lead)
+        hosts = len({host for each in told for host in each.lead.hosts})
+        said = f"{_plural(len(told), 'cause')} on {_plural(hosts, 'host')} (-v lists them)"
+        return [entry(word.upper(), [said], style)]
+    return [_brief(each, style, now) if style.width and not verbose and kind(each.lead) in _BRIEF
+            else _cause(each, style, verbose, now) for each in told]
+
+
+def _brief(told: Entry, style: Style, now: float) -> list[str]:
+    """What is open since an earlier night, or over, in one line."""
+    cause = told.lead
     word = kind(cause)
-    mark = word.upper() if word in ("standing", "waived", "resolved") else cause.severity.upper()
+    mark = cause.severity.upper() if cause.counts else word.upper()
+    who = f" ({cause.acknowledged.owner or cause.acknowledged.author})" if word == "acknowledged" and \
+        cause.acknowledged else ""
+    about = [*([f"{word}{who}"] if cause.counts else []), *(["flapping"] if cause.flapping else []),
+             *([_age(cause, now)] if word != "resolved" and cause.since is not None else [])]
+    line = safe(f"{mark:<{_INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}{', '.join(about)}"
+                f"{'  ' if about else ''}{titled(cause)} on {fold(cause.hosts, 30)} ({cause.group}): {change(cause)}")
+    line = line if len(line) <= style.width else f"{line[:max(1, style.width - 3)]}..."
+    return [marked(line, mark) if style.colour else line]
+
+
+def _age(cause: Cause, now: float) -> str:
+    return "" if cause.since is None else f"#{cause.since.seen} {ago(cause.since.seen_at, now)}"
+
+
+def _cause(told: Entry, style: Style, verbose: bool, now: float) -> list[str]:
+    cause = told.lead
+    word = kind(cause)
+    mark = word.upper() if word in ("standing", "approved", "waived", "resolved") else cause.severity.upper()
     remarks = [word] if mark == cause.severity.upper() else [cause.severity] if word == "standing" else []
     remarks += ["rollout"] * cause.rollout + ["by our own roles"] * (cause.intended and word != "intended")
     if cause.flapping:
         remarks.append(f"flapping on {fold(cause.flapping, 60)}")
     first = f"{', '.join(remarks)}{'  ' if remarks else ''}{titled(cause)}: {change(cause)}"
+    several = len(cause.told) > 1
     parts = [f"{cause.group}, {_hosts(cause.hosts, verbose)}",
-             "; ".join(part for part in (cause.expected, f"since {interval(cause.since, now)}",
-                                         _needs(cause) if word not in ("waived", "resolved") else "") if part)]
+             "; ".join(part for part in (cause.expected, "" if several else f"since {interval(cause.since, now)}",
+                                         _needs(cause) if word not in ("waived", "resolved") else "",
+                                         f"id {cause.id}" if cause.counts and cause.id else "") if part)]
+    parts += [f"{'new on' if wave.state == 'new' else 'since'} {_wave(wave, verbose, now)}"
+              for wave in cause.told] if several else []
     if cause.text and cause.text not in first and word != "resolved":
         parts.append(cause.text)
-    if more:
-        parts.append(more)
+    if told.more:
+        parts.append(f"{told.what}: {_plural(len(told.more), 'more fact')} of the same audit (-v lists them)")
+    if cause.acknowledged and cause.counts:
+        parts.append(_said(cause))
+    if cause.approved:
+        parts.append(f"approved by {cause.approved.author} as of #{cause.approved.audit}: {cause.approved.note}")
     if cause.waived:
         waived = cause.waived
         parts.append(f"waiver {waived.id} {lasts(waived)} by {waived.author}: {waived.reason}")
     elif word != "resolved" and cause.remedy:
         parts.append(f"fix: {cause.remedy}")
     return entry(mark, parts, style, first)
+
+
+def _wave(wave: Wave, verbose: bool, now: float) -> str:
+    names = fold(wave.hosts, 0 if verbose else _NAMES)
+    return f"{names}: since {interval(wave.since, now)}" if wave.state == "new" else \
+        f"{interval(wave.since, now)}: {names}"
+
+
+def _said(cause: Cause) -> str:
+    """Who is at work on it, and of which hosts that was said."""
+    said = cause.acknowledged
+    assert said is not None
+    left = len(cause.hosts) - len(cause.covered)
+    parts = [f"acknowledged by {said.author} ({clock(said.created)})", f"owner {said.owner}" if said.owner else "",
+             said.link, said.note, f"not of {_plural(left, 'host')}" if left else ""]
+    return "; ".join(part for part in parts if part)
 
 
 def _hosts(names: Sequence[str], verbose: bool) -> str:
@@ -169,6 +239,8 @@ def _incomplete(report: FleetReport, style: Style, verbose: bool) -> Iterator[li
     for status, reason, rows in gaps(report.hosts):
         heard = status in ("ok", "partial")
         parts = [_hosts([row.host for row in rows], verbose), reason, _missing(rows) if heard else _last(rows)]
+        if status == "ok" and style.width and not verbose:
+            parts = [f"{_plural(len(rows), 'host')}, {_missing(rows)}"]
         word = "waiting" if reason.startswith("not asked yet") else status if status != "ok" else "some facts unknown"
         yield entry("INCOMPLETE", parts, style, word)
 

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 from ... import __version__
 from ...errors import ProbeError, UsageError
 from ...report.terminal import safe
-from ..verdict import Cause, FleetReport
-from .document import audit_of, document
-from .losses import losses
+from ..entries import Entry, entries
+from ..verdict import FleetReport
+from .document import audit_of, entry_of
 from .terminal import verdict
 from .words import change, fold, kind
 
@@ -31,7 +31,7 @@ __all__ = ["SECRET", "Hook", "check_hook", "check_link", "event", "post", "secre
 
 #: The environment variable with the secret.
 SECRET = "TUNECHECK_WEBHOOK_SECRET"
-_LINES, _LINE, _SCOPE = 10, 200, 80
+_LINES, _WIDTH, _SCOPE = 10, 200, 80
 #: Causes that the generic document tells in full, new and resolved each.
 _MOST = 200
 _HEADER = re.compile(r"([A-Za-z0-9-]{1,64}): ?([\x21-\x7e][\x20-\x7e]{0,4095})")
@@ -102,12 +102,11 @@ def event(report: FleetReport, link: str = "") -> dict[str, Any] | None:
     new, resolved = _news(report)
     if not new and not resolved:
         return None
-    told = dict(zip(map(id, report.causes), document(report)["causes"], strict=True))
-    shown_new, shown_resolved = new[:_MOST], resolved[:_MOST]
+    told = [{**entry_of(entry), "news": list(entry.lead.news)} for entry in new[:_MOST]]
+    over = [entry_of(entry) for entry in resolved[:_MOST]]
     return {"schema": "tunecheck/fleet-event/1", "tunecheck": __version__, "audit": audit_of(report.audit),
             "verdict": verdict(report), "text": _digest(report, new, resolved, link), "link": link or None,
-            "new": [told[id(cause)] for cause in shown_new], "resolved": [told[id(cause)] for cause in shown_resolved],
-            "omitted": len(new) + len(resolved) - len(shown_new) - len(shown_resolved)}
+            "new": told, "resolved": over, "omitted": len(new) + len(resolved) - len(told) - len(over)}
 
 
 def slack(report: FleetReport, link: str = "") -> dict[str, Any] | None:
@@ -196,16 +195,29 @@ def _loopback(name: str) -> bool:
         return name == "localhost"
 
 
-def _news(report: FleetReport) -> tuple[list[Cause], list[Cause]]:
-    return ([cause for cause in report.causes if cause.counts and cause.state == "new"],
-            [cause for cause in report.causes if kind(cause) == "resolved"])
+def _news(report: FleetReport) -> tuple[list[Entry], list[Entry]]:
+    """What is new on some host, and what is over; one entry for one thing that happened."""
+    found = entries(report.causes)
+    return ([entry for entry in found if entry.lead.counts and entry.lead.news],
+            [entry for entry in found if kind(entry.lead) == "resolved"])
 
 
-def _digest(report: FleetReport, new: list[Cause], resolved: list[Cause], link: str) -> str:
+def _line(entry: Entry) -> str:
+    """"NEW HIGH rack1 pcie.width: 16 -> 8 on gpu007 (since gpu003 #41)"."""
+    lead = entry.lead
+    grown = lead.state == "grown"
+    word = "RESOLVED" if lead.state == "resolved" else f"{'GREW' if grown else 'NEW'} {lead.severity.upper()}"
+    text = f"{word} {lead.group} {lead.fact}: {change(lead)} on {fold(lead.news if grown else lead.hosts, 60)}"
+    if grown:
+        count = len(lead.hosts) - len(lead.news)
+        text += f", beside {count} host{'s' * (count != 1)} that {'has' if count == 1 else 'have'} it" + (
+            f" since #{lead.since.seen}" if lead.since is not None else "")
+    return text + (f", and {len(entry.more)} more of it" if entry.more else "")
+
+
+def _digest(report: FleetReport, new: list[Entry], resolved: list[Entry], link: str) -> str:
     """At most ten lines: the verdict, the causes, how many more there are, the link."""
-    lines = [f"{'NEW ' + cause.severity.upper() if cause.state == 'new' else 'RESOLVED'} {cause.group} {cause.fact}: "
-             f"{change(cause)} on {fold(cause.hosts, 60)}" + (f", and {len(others)} more of it" if others else "")
-             for cause, _, others in [*losses(new), *losses(resolved)]]
+    lines = [_line(entry) for entry in (*new, *resolved)]
     room = _LINES - 1 - bool(link)
     if len(lines) > room:
         left = len(lines) - room + 1
@@ -218,4 +230,4 @@ def _digest(report: FleetReport, new: list[Cause], resolved: list[Cause], link: 
 
 
 def _cut(line: str) -> str:
-    return line if len(line) <= _LINE else f"{line[:_LINE - 3]}..."
+    return line if len(line) <= _WIDTH else f"{line[:_WIDTH - 3]}..."

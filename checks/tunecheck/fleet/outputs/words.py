@@ -12,14 +12,16 @@ from typing import Any
 from ...facts.registry import entry_of
 from ..verdict import Cause, FleetReport, HostRow, Since, Waived
 
-__all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "SEVERITIES", "STATUSES", "ago", "change", "clock", "compared", "coverage",
-           "days", "fold", "gaps", "groups", "interval", "kind", "lasts", "measured", "natural", "shown", "shown_apart",
-           "titled"]
+__all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "ago", "change", "clock", "compared",
+           "coverage", "days", "fold", "gaps", "groups", "interval", "kind", "lasts", "measured", "natural", "shown",
+           "shown_apart", "titled"]
 
 SEVERITIES = ("high", "medium", "low")
 #: What a cause can be, in a word; those of NOT_DRIFT do not count.
-NOT_DRIFT = ("standing", "intended", "waived", "resolved")
-KINDS = ("new", "known", *NOT_DRIFT)
+NOT_DRIFT = ("standing", "intended", "approved", "waived", "resolved")
+#: Of what counts: new in this audit, new on some of its hosts, open since an earlier one, and that with somebody at it.
+OPEN = ("new", "grown", "known", "acknowledged")
+KINDS = (*OPEN, *NOT_DRIFT)
 #: As in model.Status, what answered first.
 STATUSES = ("ok", "partial", "unreachable", "refused", "timeout", "missing", "garbled")
 #: How long an accepted state lasts; in a report that is the end of the year 9999, for JSON has no infinity.
@@ -115,13 +117,16 @@ def titled(cause: Cause) -> str:
 
 
 def kind(cause: Cause) -> str:
-    """In a word, what a cause is: new, known, resolved, waived, standing (a warning that was there from the start, or
-    came with our own roles), or intended (our own roles changed it)."""
+    """In a word, what a cause is: new, grown, known, acknowledged (somebody is at work on it, on every host that has
+    it), resolved, waived, approved, standing (a warning that was there from the start, or came with our own roles), or
+    intended (our own roles changed it)."""
     if cause.waived:
         return "waived"
-    if cause.state == "resolved" or cause.counts:
+    if cause.state == "resolved":
         return cause.state
-    return "standing" if cause.standing else "intended"
+    if cause.counts:
+        return "acknowledged" if cause.acknowledged and len(cause.covered) == len(cause.hosts) else cause.state
+    return "approved" if cause.approved else "standing" if cause.standing else "intended"
 
 
 def clock(seconds: float | None) -> str:

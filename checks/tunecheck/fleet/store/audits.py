@@ -24,8 +24,8 @@ from .schema import audit, host, snap, turn, value
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["Open", "beat", "begin", "finish", "head", "let_go", "listed", "open_audit", "pending", "previous", "resume",
-           "running"]
+__all__ = ["Open", "beat", "begin", "beside", "finish", "head", "let_go", "listed", "open_audit", "pending", "previous",
+           "resume", "running"]
 
 #: A holder on another machine cannot be looked up; after this long without a host it counts as gone.
 SILENT_S = 900.0
@@ -172,6 +172,28 @@ def previous(store: Store, audit_id: int) -> AuditHead | None:
             select(audit).where(audit.c.id < audit_id, audit.c.finished.is_not(None), audit.c.pruned.is_(False))
             .order_by(audit.c.scope != (scope or ""), audit.c.id.desc()).limit(1)).first()
     return None if row is None else _head(row)
+
+
+def beside(store: Store, audit_id: int) -> dict[int, int | None]:
+    """The newest finished audit of every other limit of the same inventory, with the audit before it of that scope:
+    what they heard of hosts that ``audit_id``, the newest one, did not ask still stands. Empty where it is not the
+    newest."""
+    with store.db.read() as connection:
+        rows = connection.execute(select(audit.c.id, audit.c.scope).where(
+            audit.c.finished.is_not(None), audit.c.pruned.is_(False)).order_by(audit.c.id)).all()
+    scopes: dict[str, list[int]] = {}
+    for number, scope in rows:
+        scopes.setdefault(scope, []).append(number)
+    own = next((scope for number, scope in rows if number == audit_id), None)
+    if own is None or rows[-1].id != audit_id:
+        return {}
+    return {numbers[-1]: numbers[-2] if len(numbers) > 1 else None for scope, numbers in scopes.items()
+            if scope != own and _inventory(scope) == _inventory(own)}
+
+
+def _inventory(scope: str) -> str:
+    """The scope without its limit (run.Source.scope); what was pushed is told by no inventory."""
+    return scope.partition(", limit ")[0]
 
 
 def _nothing(audit_id: int) -> UsageError:

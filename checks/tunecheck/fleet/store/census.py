@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,7 @@ from sqlalchemy import Connection, bindparam, false, func, select
 from ..verdict import Since
 from . import audits
 from .hot import Hot, uncollected
-from .moments import ANSWERED, SNAP_END, during, since, times
+from .moments import ANSWERED, during, since, there, times
 from .peers import peers
 from .rows import CensusRow, Flap, Outlier
 from .schema import host, snap, span
@@ -22,7 +22,7 @@ from .spans import families
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["census", "classes", "flaps", "outliers"]
+__all__ = ["census", "classes", "flaps", "outliers", "survey"]
 
 #: No value: the host does not have the fact.
 ABSENT = 0
@@ -68,12 +68,12 @@ class Fleet:
     values: dict[int | None, Any]
 
 
-def _members(store: Store, connection: Connection,
-             number: int) -> tuple[dict[int, tuple[str, Cohort]], dict[int, Unknown]]:
+def _members(store: Store, connection: Connection, number: int,
+             also: Collection[int] = ()) -> tuple[dict[int, tuple[str, Cohort]], dict[int, Unknown]]:
     """Every host that answered, with its name and its cohort; and what those that answered in part do not know."""
     rows = connection.execute(
         select(host.c.id, host.c.name, snap.c.about_id).join(snap, snap.c.host_id == host.c.id)
-        .where(snap.c.from_audit <= number, number <= SNAP_END, snap.c.status.in_(ANSWERED))).all()
+        .where(there(number, also), snap.c.status.in_(ANSWERED))).all()
     abouts = store.interned.decoded(connection, {row.about_id for row in rows})
     came: dict[int, int] = {}
     if len({abouts[about]["hardware"] for _, _, about in rows}) > 1:
@@ -102,8 +102,8 @@ def classes(store: Store, audit_id: int | None) -> dict[str, str]:
         return {name: hardware for name, (_, hardware) in _members(store, connection, number)[0].values()}
 
 
-def _fleet(store: Store, connection: Connection, number: int) -> Fleet:
-    members, unknown = _members(store, connection, number)
+def _fleet(store: Store, connection: Connection, number: int, also: Collection[int] = ()) -> Fleet:
+    members, unknown = _members(store, connection, number, also)
     names = store.interned.facts(connection)
     newest = connection.execute(select(func.max(span.c.from_audit))).scalar() or 0
     by_cohort: dict[Cohort, dict[int, Tally]] = {cohort: {} for _, cohort in members.values()}
@@ -145,10 +145,21 @@ def _absences(fleet: Fleet) -> None:
     fleet.values[ABSENT] = None
 
 
+def survey(store: Store, share: float, at_least: int, audit_id: int,
+           also: Collection[int]) -> tuple[list[CensusRow], list[Outlier], dict[str, str]]:
+    with uncollected(), store.db.read() as connection:
+        fleet = _fleet(store, connection, audit_id, also)
+        return (_census(fleet), _outliers(fleet, times(store, connection), share, at_least),
+                {name: hardware for name, (_, hardware) in fleet.members.values()})
+
+
 def census(store: Store, audit_id: int | None) -> list[CensusRow]:
     number = audits.head(store, audit_id).id
     with uncollected(), store.db.read() as connection:
-        fleet = _fleet(store, connection, number)
+        return _census(_fleet(store, connection, number))
+
+
+def _census(fleet: Fleet) -> list[CensusRow]:
     found = [CensusRow(*cohort, fleet.names[fact_id], fleet.values[value], count)
              for (cohort, fact_id), tally in fleet.tallies.items() for value, count in tally.counts.items()]
     found.sort(key=lambda row: (row.group, row.hardware, row.fact, -row.count))
@@ -158,25 +169,27 @@ def census(store: Store, audit_id: int | None) -> list[CensusRow]:
 def outliers(store: Store, share: float, at_least: int, audit_id: int | None) -> list[Outlier]:
     number = audits.head(store, audit_id).id
     with uncollected(), store.db.read() as connection:
-        fleet = _fleet(store, connection, number)
-        when = times(store, connection)
-        cohorts: dict[Cohort, set[int]] = defaultdict(set)
-        for host_id, (_, cohort) in fleet.members.items():
-            cohorts[cohort].add(host_id)
-        found = []
-        moments: dict[tuple[int, int | None], Since] = {}       # few: a change is seen in an audit, often on many hosts
-        for (cohort, fact_id), tally in fleet.tallies.items():
-            total = fleet.sizes[cohort] - tally.unknown
-            majority, count = tally.counts.most_common(1)[0]
-            if total < at_least or count == total or count < share * total:
-                continue
-            for host_id, value, begun, after in _others(fleet, cohort, fact_id, tally, majority, cohorts[cohort]):
-                if begun is not None and (begun, after) not in moments:
-                    moments[begun, after] = since(when, begun, after)
-                found.append(Outlier(
-                    fleet.members[host_id][0], *cohort, fleet.names[fact_id], fleet.values[value],
-                    fleet.values[majority], count, total, None if begun is None else moments[begun, after]))
-        found.sort(key=attrgetter("group", "hardware", "fact", "host"))
+        return _outliers(_fleet(store, connection, number), times(store, connection), share, at_least)
+
+
+def _outliers(fleet: Fleet, when: dict[int, float], share: float, at_least: int) -> list[Outlier]:
+    cohorts: dict[Cohort, set[int]] = defaultdict(set)
+    for host_id, (_, cohort) in fleet.members.items():
+        cohorts[cohort].add(host_id)
+    found = []
+    moments: dict[tuple[int, int | None], Since] = {}       # few: a change is seen in an audit, often on many hosts
+    for (cohort, fact_id), tally in fleet.tallies.items():
+        total = fleet.sizes[cohort] - tally.unknown
+        majority, count = tally.counts.most_common(1)[0]
+        if total < at_least or count == total or count < share * total:
+            continue
+        for host_id, value, begun, after in _others(fleet, cohort, fact_id, tally, majority, cohorts[cohort]):
+            if begun is not None and (begun, after) not in moments:
+                moments[begun, after] = since(when, begun, after)
+            found.append(Outlier(
+                fleet.members[host_id][0], *cohort, fleet.names[fact_id], fleet.values[value],
+                fleet.values[majority], count, total, None if begun is None else moments[begun, after]))
+    found.sort(key=attrgetter("group", "hardware", "fact", "host"))
     return found
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, and_, func, insert, or_, select
+from sqlalchemy import Connection, and_, func, insert, or_, select, update
 
 from .moments import ANSWERED, SNAP_END, since, times
 from .rows import Claim
@@ -20,7 +20,7 @@ from .schema import audit, host, identity, snap
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["claims", "kinds", "last_heard", "note", "settle"]
+__all__ = ["claims", "hand_over", "kinds", "last_heard", "note", "settle"]
 
 #: Who had the key first.
 _FIRST = host.alias("first")
@@ -28,6 +28,12 @@ _FIRST = host.alias("first")
 
 def note(connection: Connection, audit_id: int, host_id: int, kind: str, other: str) -> None:
     connection.execute(insert(identity), {"audit_id": audit_id, "host_id": host_id, "kind": kind, "other": other})
+
+
+def hand_over(connection: Connection, old: int, new: int) -> None:
+    """That a machine was renamed is said of the machine, also where it was found out under a host of its own."""
+    connection.execute(update(identity).where(identity.c.host_id == old, identity.c.kind == "renamed"),
+                       {"host_id": new})
 
 
 def kinds(connection: Connection, host_id: int, other: str) -> set[str]:

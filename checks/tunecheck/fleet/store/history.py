@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, func, select
@@ -12,12 +13,12 @@ from ..verdict import Since
 from .hosts import find
 from .moments import during, since, times
 from .rows import Span
-from .schema import audit, fact, host, journal, span
+from .schema import audit, fact, host, journal, span, value
 
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["at", "current", "held", "receipt", "runs", "spans", "words"]
+__all__ = ["at", "board", "current", "held", "receipt", "runs", "spans", "words"]
 
 
 def current(store: Store, name: str) -> dict[str, tuple[Any, Since]]:
@@ -39,20 +40,22 @@ def at(store: Store, name: str, audit_id: int) -> dict[str, Any]:
     return {named[number]: told[held] for number, held in rows if told[held] is not None}
 
 
-def held(store: Store, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, Any]]:
+def held(store: Store, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, tuple[Any, Since]]]:
     with store.db.read() as connection:
         # Of several hosts that had one name, the one that ``find`` takes: the last here.
         hosts = dict(iter(connection.execute(select(host.c.name, host.c.id).order_by(
             host.c.retired_audit.is_(None), host.c.last_audit))))
         named = {number: name for name, number in hosts.items()}
         rows = connection.execute(
-            select(span.c.fact_id, span.c.value_id, span.c.host_id).join(fact, fact.c.id == span.c.fact_id)
+            select(span.c.fact_id, span.c.value_id, span.c.host_id, span.c.from_audit, span.c.after_audit)
+            .join(fact, fact.c.id == span.c.fact_id)
             .where(fact.c.name.in_(list(facts)), during(audit_id))).all()
         facts_of, told = words(store, connection, rows)
-    found: dict[str, dict[str, Any]] = {}
-    for fact_id, value_id, host_id in rows:
+        when = times(store, connection)
+    found: dict[str, dict[str, tuple[Any, Since]]] = {}
+    for fact_id, value_id, host_id, begun, after in rows:
         if host_id in named and told[value_id] is not None:
-            found.setdefault(named[host_id], {})[facts_of[fact_id]] = told[value_id]
+            found.setdefault(named[host_id], {})[facts_of[fact_id]] = told[value_id], since(when, begun, after)
     return found
 
 
@@ -76,6 +79,33 @@ def spans(store: Store, name: str, fact_name: str | None, from_time: float | Non
                  None if until is None else when.get(until), baseline,
                  None if baseline else receipt(ran, row.id, begun))
             for fact_id, value_id, begun, after, until, before_id, baseline in rows]
+
+
+def board(store: Store, serial: str) -> list[Span]:
+    """Where a GPU was, by its serial number or UUID, the oldest first: ``host`` and from when to when."""
+    with store.db.read() as connection:
+        when = times(store, connection)
+        rows = connection.execute(
+            select(span.c.fact_id, span.c.value_id, span.c.host_id, host.c.name, span.c.from_audit, span.c.after_audit,
+                   span.c.until_audit, span.c.baseline)
+            .join(host, host.c.id == span.c.host_id).join(fact, fact.c.id == span.c.fact_id)
+            .join(value, value.c.id == span.c.value_id)
+            .where(fact.c.name.in_(("gpu.serials", "gpu.uuids")), value.c.json.contains(f'"{serial}"', autoescape=True))
+            .order_by(span.c.host_id, span.c.fact_id, span.c.from_audit)).all()
+        named, told = words(store, connection, rows)
+    found: list[Span] = []
+    for row in rows:
+        if serial not in (told[row.value_id] or ()):
+            continue
+        last = found[-1] if found else None
+        ended = None if row.until_audit is None else when.get(row.until_audit)
+        # Another board of the same host was replaced: this one stayed where it was.
+        if last is not None and (last.host, last.fact, last.until) == (row.name, named[row.fact_id], row.from_audit):
+            found[-1] = replace(last, until=row.until_audit, until_at=ended)
+        else:
+            found.append(Span(row.name, named[row.fact_id], serial, None, since(when, row.from_audit, row.after_audit),
+                              row.until_audit, ended, row.baseline))
+    return sorted(found, key=lambda span: (span.since.seen, span.host))
 
 
 def words(store: Store, connection: Connection, rows: Sequence[Any]) -> tuple[dict[int, str], dict[int | None, Any]]:

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import zstandard
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, or_, select
 
 from ...errors import UsageError
 from ...rules.command import Command
 from ..model import Problem
 from . import audits
 from .claims import last_heard
-from .moments import ANSWERED, SNAP_END, since, times
-from .rows import HostState, IdentityEvent
+from .moments import ANSWERED, SNAP_END, since, there, times
+from .rows import HostState, IdentityEvent, Span
 from .schema import host, identity, newest, snap
 
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["find", "hosts", "identity_events", "known_hosts", "newest_document"]
+__all__ = ["find", "hosts", "identity_events", "known_hosts", "newest_document",
+           "presence"]
 
 
-def hosts(store: Store, audit_id: int | None) -> list[HostState]:
+def hosts(store: Store, audit_id: int | None, also: Collection[int] = ()) -> list[HostState]:
     number = audits.head(store, audit_id).id
     with store.db.read() as connection:
         when = times(store, connection)
@@ -33,7 +34,7 @@ def hosts(store: Store, audit_id: int | None) -> list[HostState]:
             select(host, snap.c.status.label("said"), snap.c.about_id.label("about"), newest.c.audit_id.label("heard"),
                    newest.c.boot_id, newest.c.volatile, newest.c.problems, newest.c.outcomes)
             .join(snap, snap.c.host_id == host.c.id).join(newest, newest.c.host_id == host.c.id, isouter=True)
-            .where(snap.c.from_audit <= number, number <= SNAP_END).order_by(host.c.name, host.c.id)).all()
+            .where(there(number, also)).order_by(host.c.name, host.c.id)).all()
         abouts = store.interned.decoded(connection, {row.about for row in rows})
         silent = [row.id for row in rows if row.said not in ANSWERED]
         earlier = {row[0]: row[1:] for row in _last_answers(connection, silent, number)}
@@ -55,7 +56,7 @@ def _last_answers(connection: Connection, host_ids: Sequence[int], number: int) 
 def _state(row: Row[Any], about: dict[str, Any], number: int, earlier: Sequence[int] | None,
            before: dict[int | None, Any], when: dict[int, float]) -> HostState:
     answered = row.said in ANSWERED
-    last = number if answered else (earlier[0] if earlier else None)
+    last = min(number, row.last_audit) if answered else (earlier[0] if earlier else None)
     told = about if answered or not earlier else before[earlier[1]]
     problems = json.loads(row.problems) if row.problems else []
     return HostState(
@@ -103,15 +104,18 @@ def newest_document(store: Store, name: str) -> bytes:
     return zstandard.decompress(content)
 
 
-def identity_events(store: Store, audit_id: int) -> list[IdentityEvent]:
+def identity_events(store: Store, audit_id: int | None, upto: int | None = None) -> list[IdentityEvent]:
+    """Of one audit, or of all up to one."""
+    wanted = (select(host.c.id, host.c.name, host.c.key, identity.c.kind, identity.c.other, identity.c.audit_id)
+              .join(host, host.c.id == identity.c.host_id).order_by(identity.c.audit_id, host.c.name))
+    wanted = wanted.where(identity.c.audit_id == audit_id) if upto is None else wanted.where(
+        identity.c.audit_id <= upto, or_(host.c.retired_audit.is_(None), host.c.retired_audit > upto))
     with store.db.read() as connection:
         when = times(store, connection)
-        rows = connection.execute(
-            select(host.c.name, host.c.key, identity.c.kind, identity.c.other)
-            .join(host, host.c.id == identity.c.host_id).where(identity.c.audit_id == audit_id)
-            .order_by(host.c.name)).all()
-        return [_replaced(connection, when, audit_id, name, key) if kind == "replaced"
-                else IdentityEvent(audit_id, name, kind, other) for name, key, kind, other in rows]
+        rows = connection.execute(wanted).all()
+        return [_replaced(connection, when, row.audit_id, row.name, row.key) if row.kind == "replaced"
+                else IdentityEvent(row.audit_id, row.name, row.kind, row.other, since=since(
+                    when, row.audit_id, last_heard(connection, [row.id], row.audit_id))) for row in rows]
 
 
 def _replaced(connection: Connection, when: dict[int, float], audit_id: int, name: str,
@@ -123,3 +127,29 @@ def _replaced(connection: Connection, when: dict[int, float], audit_id: int, nam
         return IdentityEvent(audit_id, name, "replaced")
     return IdentityEvent(audit_id, name, "replaced", "", before.key, key,
                          since(when, audit_id, last_heard(connection, [before.id], audit_id)))
+
+
+def presence(store: Store, name: str) -> list[Span]:
+    """Since when the host answered in which way, and what it was called, as spans of two facts of their own."""
+    with store.db.read() as connection:
+        row = find(store, connection, name)
+        when = times(store, connection)
+        snaps = connection.execute(select(snap.c.from_audit, snap.c.status).where(snap.c.host_id == row.id)
+                                   .order_by(snap.c.from_audit)).all()
+        renamed = connection.execute(select(identity.c.audit_id, identity.c.other).where(
+            identity.c.host_id == row.id, identity.c.kind == "renamed").order_by(identity.c.audit_id)).all()
+    found: list[Span] = []
+    said: list[tuple[int, str]] = []
+    for begun, status in snaps:
+        if not said or said[-1][1] != status:       # what it said about itself may change without that
+            said.append((begun, status))
+    for at, (begun, status) in enumerate(said):
+        until = said[at + 1][0] if at + 1 < len(said) else None
+        before = said[at - 1] if at else None
+        found.append(Span(name, "host.answer", status, before[1] if before else None,
+                          since(when, begun, None if before is None else begun - 1), until,
+                          None if until is None else when.get(until), before is None))
+    for at, (begun, other) in enumerate(renamed):
+        called = renamed[at + 1].other if at + 1 < len(renamed) else row.name
+        found.append(Span(name, "host.name", called, other, since(when, begun, begun - 1)))
+    return sorted(found, key=lambda span: span.since.seen)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
 from .audits import Open
-from .claims import kinds, note
+from .claims import hand_over, kinds, note
 from .hot import Hot
 from .schema import host
 
@@ -98,6 +98,8 @@ def _renamed(connection: Connection, opened: Open, name: str, named: Box | None,
     """``told``: an audit before has said so already."""
     if named is not None:       # whoever had the name, has it no more
         _change(connection, named, retired_audit=opened.id)
+        if told:
+            hand_over(connection, named.id, keyed.id)
     back = keyed.retired_audit is not None and keyed.name == name
     row = _change(connection, keyed, name=name, retired_audit=None)
     if back:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, exists, func, literal_column, select,
 
 from ...errors import UsageError
 from .rows import Pruned
-from .schema import audit, finding_span, host, identity, journal, newest, snap, span, turn, value
+from .schema import audit, decision, finding_span, host, identity, journal, newest, snap, span, turn, value
 
 if TYPE_CHECKING:
     from .store import Store
@@ -47,7 +47,7 @@ def _prune(connection: Connection, first: int) -> Pruned:
     used = union(*(select(column) for column in (
         span.c.from_audit, span.c.until_audit, span.c.after_audit, snap.c.from_audit, snap.c.to_audit,
         finding_span.c.from_audit, finding_span.c.until_audit, finding_span.c.after_audit, host.c.first_audit,
-        host.c.last_audit, host.c.answered_audit, newest.c.audit_id, identity.c.audit_id)))
+        host.c.last_audit, host.c.answered_audit, newest.c.audit_id, identity.c.audit_id, decision.c.audit_id)))
     gone = connection.execute(select(func.count()).select_from(audit).where(old, audit.c.pruned.is_(False))).scalar()
     used_ids = used.subquery()
     connection.execute(delete(audit).where(old, ~exists(select(literal_column("1")).select_from(used_ids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, func, or_, select
@@ -12,7 +13,7 @@ from .schema import audit, host, snap, span
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["ANSWERED", "SNAP_END", "between", "during", "since", "times"]
+__all__ = ["ANSWERED", "SNAP_END", "between", "during", "since", "there", "times"]
 
 ANSWERED = ("ok", "partial")
 #: A snap's end: its own, or as long as its host is heard of in the same way.
@@ -31,6 +32,13 @@ def times(store: Store, connection: Connection) -> dict[int, float]:
 
 def since(when: dict[int, float], seen: int, after: int | None) -> Since:
     return Since(seen, when.get(seen, 0.0), after, None if after is None else when.get(after))
+
+
+def there(number: int, also: Collection[int]) -> Any:
+    """Snaps of that audit, and the newest ones of hosts that were last heard in one of ``also``."""
+    own = (snap.c.from_audit <= number) & (number <= SNAP_END)
+    return own if not also else or_(own, snap.c.to_audit.is_(None) & host.c.last_audit.in_(sorted(also))
+                                    & host.c.retired_audit.is_(None))
 
 
 def during(audit_id: Any) -> Any:

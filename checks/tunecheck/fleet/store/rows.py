@@ -13,12 +13,13 @@ from json.encoder import encode_basestring_ascii
 from typing import Any, Literal, NamedTuple
 
 from ..model import Change, Problem, Status
-from ..verdict import Since
+from ..verdict import Decision, Since
 
 __all__ = [
     "CensusRow",
     "ChangeRow",
     "Claim",
+    "Decided",
     "DiffRow",
     "Flap",
     "HostState",
@@ -199,6 +200,14 @@ class Waiver:
     created: float
     last_matched: int | None = None
     kind: Literal["waive", "accept"] = "waive"
+
+
+class Decided(NamedTuple):
+    """That somebody said something of this fact or check on this host."""
+
+    host: str
+    name: str
+    decision: Decision
 
 
 @dataclass(frozen=True)

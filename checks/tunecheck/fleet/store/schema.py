@@ -27,8 +27,8 @@ from sqlalchemy import (
     true,
 )
 
-__all__ = ["audit", "fact", "finding", "finding_span", "host", "identity", "journal", "make", "metadata", "newest",
-           "snap", "span", "turn", "value", "version", "waiver"]
+__all__ = ["audit", "decided", "decision", "fact", "finding", "finding_span", "host", "identity", "journal", "make",
+           "metadata", "newest", "snap", "span", "told", "turn", "value", "version", "waiver"]
 
 metadata = MetaData()
 
@@ -207,6 +207,41 @@ finding_span = Table(
     Column("until_audit", Integer, index=True),
     Column("outcome", Text, nullable=False),
     Column("after_audit", Integer),
+    sqlite_with_rowid=False,
+)
+
+#: What somebody said of findings (0004). ``audit_id``: as of which audit; what came later is not covered. ``finding``:
+#: the id it was named by; empty: everything, which is how a history of before begins.
+decision = Table(
+    "decision", metadata,
+    Column("id", Integer, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("audit_id", Integer, nullable=False),
+    Column("finding", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("link", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("created", Double, nullable=False),
+    Column("ended", Double),
+    sqlite_autoincrement=True,
+)
+
+#: ``name``: a fact or a check.
+decided = Table(
+    "decided", metadata,
+    Column("host_id", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, primary_key=True),
+    Column("decision_id", Integer, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+#: Until which audit a webhook was told the news (0004). ``place``: a digest of its address, which is often a secret.
+told = Table(
+    "told", metadata,
+    Column("place", Text, primary_key=True),
+    Column("audit_id", Integer, nullable=False),
     sqlite_with_rowid=False,
 )
 

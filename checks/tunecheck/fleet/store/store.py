@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -12,19 +12,21 @@ from typing import Any, Literal
 import zstandard
 
 from ..model import AuditHead, Seen
-from ..verdict import Since
+from ..verdict import Decision, Since
 from . import (
     audits,
     census,
     changes,
     claims,
     database,
+    decisions,
     findings,
     history,
     hosts,
     keep,
     parquet,
     put,
+    unapproved,
     volatility,
     waivers,
 )
@@ -33,6 +35,7 @@ from .rows import (
     CensusRow,
     ChangeRow,
     Claim,
+    Decided,
     DiffRow,
     Flap,
     HostState,
@@ -145,10 +148,20 @@ class Store:
         """What ``audit_id`` is compared with: the newest finished audit before it of the same scope, else of any."""
         return audits.previous(self, audit_id)
 
-    def hosts(self, audit_id: int | None = None) -> list[HostState]:
+    def beside(self, audit_id: int) -> dict[int, int | None]:
+        """Audits of other limits of the same inventory, each the newest of its own, with the one before it, where
+        ``audit_id`` is the newest of all; else none."""
+        return audits.beside(self, audit_id)
+
+    def survey(self, share: float, at_least: int, audit_id: int, also: Collection[int] = ()
+               ) -> tuple[list[CensusRow], list[Outlier], dict[str, str]]:
+        """``census``, ``outliers`` and ``classes`` at once; with the hosts that were last heard in one of ``also``."""
+        return census.survey(self, share, at_least, audit_id, also)
+
+    def hosts(self, audit_id: int | None = None, also: Collection[int] = ()) -> list[HostState]:
         """Every host that has a row in the audit (None: as in ``audit``), by name. Hosts that were asked and of which
         nothing came (the control process was killed) are in ``pending`` only."""
-        return hosts.hosts(self, audit_id)
+        return hosts.hosts(self, audit_id, also)
 
     def known_hosts(self) -> list[str]:
         """Every host's name, also of those that no audit asks any more."""
@@ -158,9 +171,9 @@ class Store:
         """Per audit the facts that changed and the hosts that answered, oldest first."""
         return changes.timeline(self, last)
 
-    def identity_events(self, audit_id: int) -> list[IdentityEvent]:
-        """Who was renamed, replaced or cloned in this audit."""
-        return hosts.identity_events(self, audit_id)
+    def identity_events(self, audit_id: int | None, upto: int | None = None) -> list[IdentityEvent]:
+        """Who was renamed, replaced or cloned in this audit; None: in all ``upto`` one, of hosts that are there."""
+        return hosts.identity_events(self, audit_id, upto)
 
     def claims(self, audit_id: int) -> list[Claim]:
         """Who tells a key that another host had first, as of that audit: clones, or renamed."""
@@ -176,14 +189,22 @@ class Store:
         """fact -> value as it was known at that audit; absent facts are left out."""
         return history.at(self, host, audit_id)
 
-    def held(self, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, Any]]:
-        """host -> fact -> value, of these facts alone and of every host that has one: as ``at`` says of each."""
+    def held(self, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, tuple[Any, Since]]]:
+        """host -> fact -> (value, since when), of these facts alone and of every host that has one."""
         return history.held(self, facts, audit_id)
 
     def history(self, host: str, fact: str | None = None, since: float | None = None) -> list[Span]:
         """The host's spans, oldest first; of one fact, or of a family where ``fact`` ends in a dot; with ``since``
         (time) those that began then or later."""
         return history.spans(self, host, fact, since)
+
+    def presence(self, host: str) -> list[Span]:
+        """How the host answered (host.answer) and what it was called (host.name), as spans, oldest first."""
+        return hosts.presence(self, host)
+
+    def board(self, serial: str) -> list[Span]:
+        """On which hosts a GPU was, by serial number or UUID, oldest first."""
+        return history.board(self, serial)
 
     def blame(self, fact: str, host: str) -> list[Span]:
         """The spans of one fact of one host, newest first: since when it is so, and what it was before."""
@@ -193,6 +214,11 @@ class Store:
         """Every change seen after the one audit (None: from the beginning) up to the other (None: the newest). First
         sights and re-baselined values are no changes."""
         return changes.changes(self, after_audit, upto_audit)
+
+    def unapproved(self, audit_id: int, but: Collection[str] = ()) -> tuple[list[ChangeRow], set[tuple[str, str]]]:
+        """The changes that are so at that audit and that nobody approved (those that came with our own roles are
+        approved by that), and the (host, fact) that changed back to what they were; not of the facts ``but``."""
+        return unapproved.unapproved(self, audit_id, but)
 
     def diff(self, audit_a: int, audit_b: int) -> list[DiffRow]:
         """What was not the same in the two audits. Hosts and facts seen first in between, and values re-baselined in
@@ -255,6 +281,35 @@ class Store:
     def matched(self, waiver_ids: Iterable[int], audit_id: int) -> None:
         """Note that these waivers covered something in that audit."""
         waivers.matched(self, waiver_ids, audit_id)
+
+    # -- decisions ----------------------------------------------------------------------------------------------------
+
+    def decide(self, kind: Literal["approve", "acknowledge"], audit_id: int, finding: str, title: str,
+               about: Iterable[tuple[str, str]], *, author: str, owner: str = "", link: str = "",
+               note: str = "") -> Decision:
+        """Approve or acknowledge a finding as of that audit; ``about``: every (host, fact or check) of it."""
+        return decisions.decide(self, kind, audit_id, finding, title, about, author=author, owner=owner, link=link,
+                                note=note)
+
+    def end_decision(self, number: int) -> Decision:
+        """It holds no longer. UsageError: no such decision."""
+        return decisions.end(self, number)
+
+    def decisions(self) -> list[Decision]:
+        """All of them, the oldest first, also those that were ended."""
+        return decisions.listed(self)
+
+    def decided(self, audit_id: int) -> list[Decided]:
+        """Every (host, fact or check) of which somebody had said something by that audit, the oldest first."""
+        return decisions.decisions(self, audit_id)
+
+    def fresh(self, place: str, audit_id: int) -> bool:
+        """Whether the webhook ``place`` was not told of this audit, nor of a later one."""
+        return decisions.fresh(self, place, audit_id)
+
+    def tell(self, place: str, audit_id: int) -> None:
+        """It was told of it now."""
+        decisions.tell(self, place, audit_id)
 
     # -- export -------------------------------------------------------------------------------------------------------
 

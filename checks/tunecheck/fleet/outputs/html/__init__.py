@@ -7,6 +7,7 @@ in it and is whole in --json.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,10 @@ from .... import __version__
 from ....report.html.shell import policy
 from ....report.terminal import safe
 from ....rules.command import pieces
+from ...entries import entries
 from ...model import Problem
 from ...verdict import Cause, FleetReport, HostRow
 from .. import words
-from ..losses import losses
 from ..terminal import verdict
 from ..words import SEVERITIES, STATUSES, change, clock, fold, interval, kind, lasts, natural, titled
 from .timeline import timeline
@@ -64,7 +65,7 @@ def html(report: FleetReport) -> str:
                    if (number := sum(kind(cause) == word for cause in rest))],
         left_out=len(report.causes) - len(listed), incomplete=_incomplete(hosts),
         families=families, by_group=_by_group(report, families), timeline=timeline(report.timeline),
-        page=_Data(hosts, families, listed).plain())
+        page=_Data(hosts, families, [part["cause"] for each in told for part in (each, *each["others"])]).plain())
     return text + "\n"
 
 
@@ -78,19 +79,22 @@ def _gaps(report: FleetReport) -> bool:
 
 
 def _told(listed: Sequence[Cause]) -> list[dict[str, Any]]:
-    """The entries, in order; what a lost GPU says once more in another fact stands within its entry."""
-    index = {id(cause): place for place, cause in enumerate(listed)}
-    return [_cause(index[id(cause)], cause, lost, [_cause(index[id(other)], other) for other in others])
-            for cause, lost, others in losses(listed)]
+    """The entries, in order; what one thing that happened says once more in another fact stands within its entry."""
+    places = itertools.count()
+    return [_cause(next(places), each.lead, each.what, [_cause(next(places), other) for other in each.more])
+            for each in entries(listed)]
 
 
-def _cause(index: int, cause: Cause, lost: int = 0, others: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+def _cause(index: int, cause: Cause, what: str = "", others: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """What the template shows of a cause."""
     remarks = (["rollout"] * cause.rollout + ["by our own roles"] * cause.intended
                + ([f"flapping on {fold(cause.flapping, 80)}"] if cause.flapping else []))
+    said = cause.acknowledged or cause.approved
     return {"index": index, "cause": cause, "kind": kind(cause), "change": _cut(change(cause)), "remarks": remarks,
-            "title": titled(cause), "lost": lost, "others": others,
-            "since": interval(cause.since), "short": _short(cause), "names": fold(cause.hosts, 4000),
+            "title": titled(cause), "what": what, "others": others, "said": said,
+            "said_at": "" if said is None else clock(said.created),
+            "waves": [(interval(wave.since), wave.state, fold(wave.hosts, 2000)) for wave in cause.told],
+            "short": _short(cause), "names": fold(cause.hosts, 4000),
             "lasts": lasts(cause.waived) if cause.waived else "", "fix": list(pieces(cause.remedy, cause.commands))}
 
 

@@ -28,7 +28,7 @@
   page.causes.forEach((cause, index) => {
     for (const host of cause[4]) if (typeof host === "number") struck[host].push(index);
   });
-  const counts = (index) => page.causes[index][2] === "new" || page.causes[index][2] === "known";
+  const counts = (index) => ["new", "grown", "known", "acknowledged"].includes(page.causes[index][2]);
 
   // ---- the grid -----------------------------------------------------------------------------------------------
   const grid = by("grid"), body = grid.tBodies[0];

@@ -1,0 +1,135 @@
+"""One entry for one thing that happened, however many facts it moved (folds.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any
+
+from .folds import FOLDS, Fold
+from .verdict import Cause
+
+__all__ = ["Entry", "entries"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """``lead`` stands for all of it; ``more`` are the causes that say the same of its hosts again. ``what``: as in
+    Fold, empty where nothing was folded."""
+
+    lead: Cause
+    more: tuple[Cause, ...] = ()
+    what: str = ""
+
+
+#: Which facts of one host happened together: the host, since which audit, and whether they count in the same way.
+_Key = tuple[str, int | None, str]
+
+
+def entries(causes: Iterable[Cause]) -> list[Entry]:
+    """As ranked, each at the place of its first cause. A cause that leads nothing on some hosts, and follows on others,
+    is an entry of its own on the former."""
+    ranked = list(causes)
+    together: dict[_Key, list[int]] = {}
+    for index, cause in enumerate(ranked):
+        for wave in cause.told:
+            # Of what is over it does not matter since when it was so.
+            seen = 0 if cause.state == "resolved" else wave.since.seen if wave.since is not None else None
+            if seen is not None:
+                for host in wave.hosts:
+                    together.setdefault((host, seen, _sort(cause)), []).append(index)
+    follows: dict[int, dict[str, int]] = {}     # cause -> host -> the cause that leads it there
+    names: dict[int, str] = {}
+    # Mostly the same causes meet on many hosts.
+    folded: dict[tuple[int, ...], list[tuple[int, int, str]]] = {}
+    for (host, _, _), members in together.items():
+        if len(members) > 1:
+            key = tuple(members)
+            if key not in folded:
+                folded[key] = list(_folded(ranked, members))
+            for follower, lead, what in folded[key]:
+                follows.setdefault(follower, {})[host] = lead
+                names[lead] = what
+    return _listed(ranked, follows, names)
+
+
+def _listed(ranked: Sequence[Cause], follows: Mapping[int, Mapping[str, int]],
+            names: Mapping[int, str]) -> list[Entry]:
+    more: dict[int, list[Cause]] = {}
+    alone: dict[int, Cause] = {}
+    for index, cause in enumerate(ranked):
+        leads = follows.get(index, {})
+        for lead in sorted(set(leads.values())):
+            more.setdefault(lead, []).append(cause.on({host for host, its in leads.items() if its == lead}))
+        if left := set(cause.hosts) - set(leads):
+            alone[index] = cause if len(left) == len(cause.hosts) else cause.on(left)
+    # The first of them holds the place: it may be ranked before the one that leads.
+    first: dict[int, int] = {index: index for index in alone}
+    for index, leads in follows.items():
+        for lead in leads.values():
+            if lead in first:
+                first[lead] = min(first[lead], index)
+    return [Entry(alone[index], tuple(more.get(index, ())), names.get(index, ""))
+            for index in sorted(alone, key=lambda index: (first[index], index))]
+
+
+def _folded(ranked: Sequence[Cause], members: Sequence[int]) -> Iterable[tuple[int, int, str]]:
+    """(what follows, what leads it, in a word) of causes that are of one host and one audit."""
+    left, leading = list(members), set[int]()
+    for fold in FOLDS:
+        found = [index for index in left if _matches(ranked[index].fact, fold.leads)]
+        lost = next((count for index in members if fold.fewer and _matches(ranked[index].fact, fold.leads)
+                     and (count := _lost(ranked[index]))), 0)
+        if not found or (fold.fewer and not lost):
+            continue
+        lead = min(found, key=lambda index: (_place(ranked[index].fact, fold.leads), index))
+        after = [index for index in left if index != lead and index not in leading
+                 and _matches(ranked[index].fact, fold.followers) and _fewer(ranked[index], fold, lost)]
+        yield from ((index, lead, fold.what) for index in after)
+        left = [index for index in left if index not in after]
+        leading |= {lead} if after else set()
+
+
+def _fewer(cause: Cause, fold: Fold, lost: int) -> bool:
+    return not fold.fewer or (_lost(cause) == lost if fold.fewer == "same" else _lost(cause) > 0)
+
+
+def _place(name: str, patterns: tuple[str, ...]) -> int:
+    return next(place for place, pattern in enumerate(patterns) if fnmatchcase(name, pattern))
+
+
+@cache
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _sort(cause: Cause) -> str:
+    """What does not count in the same way is not one entry."""
+    return f"{cause.group}\0{cause.state == 'resolved'}\0{cause.counts}\0{cause.waived and cause.waived.id}\0" \
+           f"{cause.standing}\0{cause.intended and not cause.counts}"
+
+
+def _lost(cause: Cause) -> int:
+    """How many members fewer the value counts than the one before, and nothing else; 0: it is another change. Of what
+    is over, how many there are again."""
+    lost = _fewer_by(cause.before, cause.value)
+    return lost or (_fewer_by(cause.value, cause.before) if cause.state == "resolved" else 0)
+
+
+def _fewer_by(many: Any, few: Any) -> int:
+    before, value = _members(many), _members(few)
+    if before is None or value is None or any(before.get(name, 0) < count for name, count in value.items()):
+        return 0
+    return sum(before.values()) - sum(value.values())
+
+
+def _members(value: Any) -> Mapping[str, int] | None:
+    if value is None:
+        return {}
+    if type(value) is int:
+        return {"": value} if value >= 0 else None
+    if isinstance(value, dict) and all(type(count) is int and count > 0 for count in value.values()):
+        return value
+    return None

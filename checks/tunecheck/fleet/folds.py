@@ -1,0 +1,74 @@
+"""What happens together: a new driver moves a dozen facts, and is one thing that happened.
+
+A rule names what leads, the best first, and what follows it on the same host since the same audit. The first rule that
+finds its lead there takes its followers; a lead may lead by several rules; what no rule takes is an entry of its own.
+Names are those of facts and of checks, as shell patterns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["FOLDS", "Fold"]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """``what``: in a word, for people. ``fewer``: only what counts members fewer follows, and nothing else: {x:8} ->
+    {x:7}. "same": exactly as many as one of the leads does; "some": any number. Without a lead that counts fewer
+    nothing leads."""
+
+    what: str
+    leads: tuple[str, ...]
+    followers: tuple[str, ...]
+    fewer: Literal["", "same", "some"] = ""
+
+
+FOLDS = (
+    # A machine that is another one, or says that it is: what it is called and who its boards are goes with that.
+    Fold("cloned image", ("identity.machine", "identity.board", "host.key"), ("host.key", "identity.*")),
+    # Every fact and check that counts something once per GPU says it again (accelerator-count, gpu-fallen-off).
+    Fold("GPU lost", ("gpu.count", "accelerator-count", "pcie.accelerators", "gpu.name"), ("*",), "same"),
+    # Of ports and pairs more go with it than one.
+    Fold("GPU lost", ("gpu.count", "accelerator-count", "pcie.accelerators", "gpu.name"),
+         ("pcie.*", "p2p.*", "acs.*", "iommu.mode", "gpu.nvlinks"), "some"),
+    # What tells of it otherwise: a board that is listed and does not answer, and every check that asks for it.
+    Fold("GPU lost", ("gpu.count", "accelerator-count", "gpu-fallen-off", "pcie.accelerators", "pcie.answers"),
+         ("accelerator-count", "gpu-fallen-off", "gpu-ghost", "gpu-recovery", "nvml-answers", "driver-bound", "topo-*",
+          "pcie.answers", "pcie.driver", "pcie.relation*", "pcie.unlisted", "p2p-*", "acs.path_ports", "cdi.*", "cdi-*",
+          "gpu.recovery_action", "gpu.serials", "gpu.uuids", "xid", "aer-events", "uplink-*")),
+    # New boards: their VBIOS and limits come with them.
+    Fold("GPU replaced", ("gpu.serials", "gpu.uuids"), ("gpu.uuids", "gpu.vbios", "gpu.power_*", "gpu.clock_*",
+                                                        "gpu.temperature_*", "gpu.memory", "gpu.bar1")),
+    Fold("firmware", ("platform.bios",), ("platform.bios*", "platform.acpi_tables", "platform.secure_boot",
+                                          "iommu.table", "cpu.x2apic_refused", "pcie.aer_owner", "aer-ownership")),
+    # A boot into another kernel: its modules, its parameters, and what it makes of the PCIe tree.
+    Fold("kernel", ("kernel.running",), (
+        "kernel.*", "kernel-*", "boot.*", "cmdline-*", "acs.*", "acs-*", "iommu.*", "iommu-*", "driver.module.*",
+        "driver.signer", "driver.headers", "driver.dkms", "dkms-build", "driver-pending", "package.linux-*",
+        "held.linux-*", "module.parameter.*", "module-parameter", "pcie.aer_owner", "aer-ownership",
+        "pcie.*payload", "link-payload", "clocksource")),
+    Fold("driver", ("driver-version", "driver.loaded"), (
+        "driver.*", "driver-*", "module-flavour", "module.*", "module-parameter", "dkms-build", "package.*nvidia*",
+        "held.*nvidia*", "package.libnvidia*", "held.libnvidia*", "cdi.*", "cdi-*", "hmm-addressing", "gpu.addressing",
+        "registry-dwords", "nvml-answers", "gpu.recovery_action", "fabric-*", "service.*nvidia*",
+        "gpu.clock_*_max")),
+    Fold("kernel parameter", ("cmdline-token", "kernel.cmdline.*"), (
+        "kernel.cmdline.*", "cmdline-*", "kernel.rejected", "boot.*", "iommu.*", "iommu-*", "acs.*", "acs-*",
+        "pcie.*payload", "link-payload")),
+    Fold("ACS", ("acs-redirect", "acs.redirecting", "acs.path_ports"), ("acs.*", "acs-*")),
+    Fold("SMT", ("smt", "cpu.smt"), ("cpu.*", "cpu-lost", "numa.*", "numa-*")),
+    Fold("processors lost", ("cpu-lost", "cpu.lost", "cpu.online"), ("cpu.*", "numa.*", "numa-*")),
+    Fold("processor frequency", ("cpu-governor", "cpu.governor"), ("cpu.epp", "cpu.scaling_driver")),
+    Fold("memory", ("platform.memory",), ("numa.*", "numa-*", "memory.*")),
+    Fold("power limit", ("gpu-power-limit", "gpu.power_limit"), ("gpu.power_*", "gpu-throttle")),
+    Fold("link", ("link-width", "pcie.width", "pcie.bridge.width", "link-speed"),
+         ("pcie.width", "pcie.bridge.width", "pcie.width_max", "pcie.gen_max", "pcie.gen_target", "pcie.bridge.gen_max",
+          "link-width", "link-speed", "link-errors")),
+    Fold("ECC", ("gpu-ecc", "gpu.ecc"), ("gpu.ecc_pending", "gpu.memory")),
+    Fold("row remap", ("gpu-recovery", "gpu.remap_failed", "gpu.remap_pending"),
+         ("gpu.remap_*", "gpu.recovery_action", "gpu-recovery", "gpu-ecc")),
+    Fold("persistence", ("gpu-persistence", "gpu.persistence"), ("persistence-daemon", "service.*persistenced")),
+    Fold("MIG", ("gpu-mig", "gpu.mig"), ("gpu.mig_pending",)),
+)
