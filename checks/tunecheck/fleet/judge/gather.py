@@ -57,6 +57,8 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     volatile = [row for row in store.volatility(_RECENT, audit.id) if row.suspicious]
     # What looks volatile is told on its night, and held open by nobody: the next night it is another value.
     standing, back = _standing(store, previous, audit, asked, before, {row.fact for row in volatile})
+    events = [event for event in _events(store, audit) if event.host in asked]
+    begin = previous.id if previous else audit.id - 1
     names = {row.fact for row in volatile}
     last = done[-3:]
     recent = [row for row in store.changes(last[0].id - 1, audit.id) if row.fact in names] if volatile and last else []
@@ -69,7 +71,8 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
         odd=tuple(sorted((Odd(row.host, row.group, row.hardware, row.fact, row.value, row.since) for row in outliers),
                          key=lambda odd: (odd.fact, odd.group, odd.host))),
-        events=tuple(event for event in _events(store, audit) if event.host in asked),
+        events=tuple(event for event in events if event.audit > before.get(event.host, begin)),
+        past=tuple(event for event in events if event.audit <= before.get(event.host, begin)),
         claims=tuple(store.claims(audit.id)),
         began={(row.host, row.check, row.subject): row.since for row in open_problems},
         standing=frozenset((row.host, row.check, row.subject) for row in open_problems

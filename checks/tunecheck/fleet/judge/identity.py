@@ -21,9 +21,7 @@ _REMEDY = Remedy.of("on the clone, as root: ", run("rm /etc/machine-id"), "; the
 
 def replaced(view: View) -> frozenset[str]:
     """Names behind which another machine stands since the previous audit."""
-    begin = view.previous.id if view.previous is not None else view.audit.id - 1
-    return frozenset(event.host for event in view.events if event.kind == "replaced"
-                     and event.audit > view.before.get(event.host, begin))
+    return frozenset(event.host for event in view.events if event.kind == "replaced")
 
 
 def identity(view: View) -> list[Row]:
@@ -64,6 +62,8 @@ def _state(view: View, host: str, since: Since | None) -> Literal["new", "known"
 
 
 def _replaced(view: View, groups: Mapping[str, str]) -> list[Row]:
+    """Told on its night. From then on the name is that machine's, whose values all begin there: nothing of it could be
+    put back, and history keeps it."""
     latest = {event.host: event for event in sorted(view.events, key=lambda event: event.audit)
               if event.kind == "replaced"}
     return [Row("identity", "medium", KEY, groups.get(event.host, ""), event.host, expected="the machine of before",
@@ -76,7 +76,8 @@ def _replaced(view: View, groups: Mapping[str, str]) -> list[Row]:
 
 def _swapped(view: View, groups: Mapping[str, str]) -> list[Row]:
     """Names that exchanged their machines: who looks for the one finds the other."""
-    renamed = {(event.host, event.other, event.audit): event for event in view.events if event.kind == "renamed"}
+    renamed = {(event.host, event.other, event.audit): event for event in (*view.past, *view.events)
+               if event.kind == "renamed"}
     return [Row("identity", "medium", KEY, groups.get(host, ""), host, expected="the machine of before", fix="none",
                 since=event.since, state=_state(view, host, event.since),
                 text=f"the machine that was {other} has this name now, and {other} has its machine",

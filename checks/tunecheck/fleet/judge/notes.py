@@ -31,7 +31,7 @@ def notes(view: View, volatile: Iterable[Restless], back: Iterable[tuple[str, st
         yield (f"{_listed(gone)} did not answer: what is known of {'it' if len(gone) == 1 else 'them'} is of earlier "
                "audits, neither drifted nor clean")
     for event in sorted(view.events, key=lambda event: event.host):
-        if event.kind == "renamed" and event.audit > (previous.id if previous is not None else audit.id - 1):
+        if event.kind == "renamed":
             yield f"{event.host} is the machine that was {event.other}"
     answered = {host.host: host.answered for host in view.hosts}
     for claim in view.claims:

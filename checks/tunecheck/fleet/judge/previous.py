@@ -59,7 +59,8 @@ def _earlier(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
     rows = []
     for move in view.unapproved:
         where = hosts.get(move.host)
-        if where is None or (move.host, move.fact) in not_of or move.fact in not_facts \
+        # A box that is silent is neither drifted nor clean.
+        if where is None or not where.answered or (move.host, move.fact) in not_of or move.fact in not_facts \
                 or move.fact in moves.moves.get(move.host, {}) or _mended(move, over) or (
                     move.fact == _NAME and _renamed(view, move)):
             continue
@@ -77,7 +78,7 @@ def _earlier(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
 def _renamed(view: View, move: Move) -> bool:
     """Whether the machine has another name, which is told as that."""
     return any(event.host == move.host and event.kind == "renamed"
-               and (move.since.after or 0) < event.audit <= move.since.seen for event in view.events)
+               and (move.since.after or 0) < event.audit <= move.since.seen for event in (*view.past, *view.events))
 
 
 def _mended(move: Move, over: Mapping[tuple[str, int], list[tuple[str, str]]]) -> bool:

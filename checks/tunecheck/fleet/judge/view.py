@@ -134,8 +134,8 @@ class View:
     ``hosts`` of the audit, by name; ``missing`` were asked, and of them is not even a row. ``moves``: what changed
     after the previous audit. ``unapproved``: what changed earlier, is still so, and was approved by nobody;
     ``back``: (host, fact) that are again what they were; ``mended``: (host, check, subject, audit) of findings that
-    were over then. ``decided``: what somebody said of a fact or check of a host. ``events``: who is not who it was.
-    ``volatile``: facts that never rest, and ``recent``: how they moved in the last audits. ``began``: since when a
+    were over then. ``decided``: what somebody said of a fact or check of a host. ``events``: who is not who it was
+    since the previous audit, and ``past``: since an earlier one. ``volatile``: facts that never rest, and ``recent``: how they moved in the last audits. ``began``: since when a
     problem of (host, check, subject) is there; ``standing``: the warnings among them that were there from the start
     or came with our own roles. ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``:
     hosts that tell a key which another one had first. ``known``: every host of the store by name. ``approved``:
@@ -156,6 +156,7 @@ class View:
     odd: tuple[Odd, ...] = ()
     shared: tuple[Kept, ...] = ()
     events: tuple[Event, ...] = ()
+    past: tuple[Event, ...] = ()
     claims: tuple[Claim, ...] = ()
     gone: tuple[Gone, ...] = ()
     in_change: frozenset[str] = frozenset()
