@@ -427,8 +427,10 @@ def evidence(hosts: int = 200, nights: int = 30) -> Fleet:
     fleet.mark("old bios", 13, fleet.take(1))
     one, other = fleet.take(2)
     fleet.swapped(14, one, other)
+    # A night with three new ones, beside eleven that are open.
     fleet.cloned(15, *fleet.take(2))
-    fleet.cloned(16, *fleet.take(2), board=True)
+    fleet.cloned(15, *fleet.take(2), board=True)
+    fleet.mark("acs", 15, fleet.take(2))
     host, = fleet.take(1)
     fleet.renamed(17, host, f"{host[:3]}-new1")
     for host in fleet.take(2):
@@ -443,7 +445,6 @@ def evidence(hosts: int = 200, nights: int = 30) -> Fleet:
     fleet.mark("vbios", 22, fleet.take(4, "rack02"), into=waves)
     fleet.rolled_out("hung", 23, [name for name, group in fleet.groups.items() if group == "rack01"])
     fleet.mark("ecc", 24, fleet.take(1), until=27)
-    fleet.mark("acs", 25, fleet.take(2))
     return fleet
 
 
