@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.fleet import reports
-from tests.unit.fleet.reports import DAY, WHEN, cause, example, fleet, head, hostile, report, row, since
+from tests.unit.fleet.reports import DAY, WHEN, cause, example, fleet, head, hostile, play, report, row, since
 
 from tunecheck.fleet.model import Change
 from tunecheck.fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_text
 from tunecheck.fleet.outputs.terminal import terminal
 from tunecheck.fleet.outputs.words import ago, fold, gaps, interval, measured, shown, shown_apart
-from tunecheck.fleet.verdict import Since, Split
+from tunecheck.fleet.verdict import Since, Split, Wave
 from tunecheck.report.terminal import Style
 
 NOW = WHEN + 2 * 3600
@@ -224,3 +224,30 @@ def test_facts_that_a_host_does_not_know_are_said_alike_everywhere() -> None:
     xml = junit(one)
     assert "<error" not in xml and "gpu001: ok, but unknown are gpu.vbios" in xml
     assert "SOME UNKNOWN" in html(one) and ">OK</span>" not in html(one)
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_eleven_open_events_and_three_new_ones_are_a_page_of_forty_lines(width: int) -> None:
+    """What is new in four lines each with its since, what is open in one line each with its id, one next step; nothing
+    half: a command that does not fit is named by where it stands whole."""
+    hosts = tuple(row(f"gpu{number:03d}") for number in range(60))
+    old = tuple(cause(authority="majority", fact=f"fact.{number}", hosts=(f"gpu{number:03d}",), state="known",
+                      since=since(350 + number, 349 + number), id=f"0000000{number:x}") for number in range(11))
+    new = tuple(cause(fact=fact, hosts=("gpu030", "gpu031", "gpu033"), id=f"1000000{at}", text="what it says " * 9,
+                      **(play("acs", ",".join(f"gpu{number:03d}" for number in range(30, 30 + 9 ** at)))))
+                for at, fact in enumerate(("acs-redirect", "link-width", "gpu-ecc")))
+    waves = (Wave(since(360, 359), ("gpu030",), "known"), Wave(since(), ("gpu031", "gpu033"), "new"))
+    new = (*new[:2], dataclasses.replace(new[2], waves=waves, state="grown", since=since(360, 359)))
+    over = tuple(cause(fact=f"over.{number}", state="resolved") for number in range(5))
+    silent = row("gpu059", status="timeout", reason="no answer within 90 s", last_ok=360)
+    made = report(hosts=(*hosts[:-1], silent), causes=(*new, *old, *over), notes=("a note",) * 5)
+    lines = terminal(made, Style(width), now=NOW).splitlines()
+    assert len(lines) <= 40, "\n".join(lines)
+    assert all(len(line) <= width for line in lines)
+    text = "\n".join(lines)
+    assert all(text.count(each.id) == 1 for each in old) and all(each.id in text for each in new)
+    assert "new on gpu031, gpu033, beside 1 host" in text and "since #364..#365" in text
+    assert not [line for line in lines if "ansible-playbook" in line and line.endswith("...")]
+    assert sum(line.startswith("NEXT") for line in lines) == 1 and lines[-1].startswith("DRIFT: 14 causes")
+    whole = terminal(made, Style(width), verbose=True, now=NOW)
+    assert all(whole.count(f"over.{number}") for number in range(5)) and whole.count("a note") == 5

@@ -135,13 +135,13 @@ class View:
     after the previous audit. ``unapproved``: what changed earlier, is still so, and was approved by nobody;
     ``back``: (host, fact) that are again what they were; ``mended``: (host, check, subject, audit) of findings that
     were over then. ``decided``: what somebody said of a fact or check of a host. ``events``: who is not who it was
-    since the previous audit, and ``past``: since an earlier one. ``volatile``: facts that never rest, and ``recent``: how they moved in the last audits. ``began``: since when a
-    problem of (host, check, subject) is there; ``standing``: the warnings among them that were there from the start
-    or came with our own roles. ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``:
-    hosts that tell a key which another one had first. ``known``: every host of the store by name. ``approved``:
-    (host, fact) that a spec of the host's own asks for. ``before``: of a host that another audit of this inventory
-    heard last, the audit before that one. ``reference``: the host to compare with, where one was asked for, and
-    ``values`` everybody's."""
+    since the previous audit, and ``past``: since an earlier one. ``volatile``: facts that never rest, and
+    ``recent``: how they moved in the last audits. ``began``: since when a problem of (host, check, subject) is
+    there; ``standing``: the warnings among them that were there from the start or came with our own roles.
+    ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``: hosts that tell a key which
+    another one had first. ``known``: every host of the store by name. ``approved``: (host, fact) that a spec of the
+    host's own asks for. ``before``: of a host that another audit of this inventory heard last, the audit before
+    that one. ``reference``: the host to compare with, where one was asked for, and ``values`` everybody's."""
 
     audit: AuditHead
     previous: AuditHead | None

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ...report.terminal import Style, safe, wrap
+from ...report.terminal import Style, safe
 from ..entries import Entry, entries
 from ..verdict import Cause, FleetReport, HostRow, Split, Wave
+from .lines import INDENT, cut, entry, marked, short
 from .words import (
     NOT_DRIFT,
     OPEN,
@@ -30,14 +31,14 @@ from .words import (
 
 __all__ = ["entry", "marked", "terminal", "verdict"]
 
-_COLOURS = {"HIGH": "31;1", "MEDIUM": "33", "LOW": "36", "SPLIT": "35", "INCOMPLETE": "35", "STANDING": "2",
-            "WAIVED": "2", "APPROVED": "2", "NEXT": "36", "NOTE": "36", "RESOLVED": "32", "CLEAN": "32;1",
-            "DRIFT": "31;1", "UNKNOWN": "35;1"}
-_INDENT = 9
 #: Entries of one heading (of splits fewer), and characters of host names in one entry, without -v.
 _ENTRIES, _SPLITS, _NAMES = 40, 10, 120
 #: What a terminal shows in one line without -v.
 _FEW, _QUIET = 3, ("standing", "intended", "approved")
+#: Lines of a page that is read without scrolling. A report of many open entries that has more tells each new one in
+#: four lines, and whatever is not drift in one, of which it lists so many.
+_PAGE, _MANY, _REST = 40, 10, (3, 2, 1)
+_NEWS = ("new", "grown")
 _BRIEF = ("known", "acknowledged", "resolved", "standing", "intended", "approved")
 
 
@@ -45,34 +46,49 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
     """The whole report as text, ending in a newline. The causes stand as the judge ranked them. ``now``: seconds since
     1970 that "2 h ago" counts from."""
     now = time.time() if now is None else now
-    audit = report.audit
+    # With -v every cause stands for itself.
+    told = [Entry(cause) for cause in report.causes] if verbose else entries(report.causes)
+    many = style.width and not verbose and sum(each.lead.counts for each in told) >= _MANY
+    lines = _page(report, told, style, verbose, now)
+    for rest in _REST if many else ():
+        if len(lines) > _PAGE:
+            lines = _page(report, told, style, verbose, now, rest)
+    return "\n".join(lines) + "\n"
+
+
+def _page(report: FleetReport, told: Sequence[Entry], style: Style, verbose: bool, now: float,
+          rest: int = 0) -> list[str]:
+    """``rest``: in few lines, with so many of what is not drift; 0: as long as it is."""
+    audit, tight = report.audit, rest > 0
+    one = short if tight else entry
     lines = entry("", [f"tunecheck audit #{audit.id}, {clock(audit.started)} ({ago(audit.started, now)}), {audit.scope}"
                        + (f": {audit.note}" if audit.note else "")], style)
     lines += entry("", [f"{coverage(report)}; {compared(report)}"], style)
     if audit.finished is None:
         lines += entry("", ["This audit is not finished: what it has not heard yet stands as INCOMPLETE."], style)
-    # With -v every cause stands for itself.
-    told = [Entry(cause) for cause in report.causes] if verbose else entries(report.causes)
     kinds: dict[str, list[Entry]] = {}
     for each in told:
         kinds.setdefault(kind(each.lead), []).append(each)
     lines += ["", *entry("", [f"CAUSES  {_summary(told)}"], style)]
-    for section, most in (*((_causes(kinds.get(word, []), style, verbose, now), _ENTRIES) for word in OPEN),
-                          ([_split(each, style, verbose) for each in report.splits], _SPLITS),
-                          (list(_incomplete(report, style, verbose)), _ENTRIES),
-                          *((_causes(kinds.get(word, []), style, verbose, now), _ENTRIES)
-                            for word in NOT_DRIFT),
-                          ([entry("NOTE", [note], style) for note in report.notes], _ENTRIES)):
+    splits, rest, before = rest or _SPLITS, rest or _ENTRIES, ""
+    for part, section, most in (
+            *(("news" if word in _NEWS else "open", _causes(kinds.get(word, []), style, verbose, now, tight), _ENTRIES)
+              for word in OPEN),
+            ("rest", [_split(each, style, verbose, one) for each in report.splits], splits),
+            ("rest", list(_incomplete(report, style, verbose, one)), rest),
+            *(("rest", _causes(kinds.get(word, []), style, verbose, now, tight), rest) for word in NOT_DRIFT),
+            ("rest", [one("NOTE", [note], style) for note in report.notes], rest)):
         if section:
-            lines += [""] if style.width else []
-            lines += [line for one in (section if verbose else section[:most]) for line in one]
+            lines += [""] if style.width and not (tight and part == before) else []
+            lines += [line for each in (section if verbose else section[:most]) for line in each]
             left = 0 if verbose else len(section) - most
-            lines += entry("", [f"{' ' * _INDENT}and {left} more (-v shows all)"], style) if left > 0 else []
+            lines += entry("", [f"{' ' * INDENT}and {left} more (-v shows all)"], style) if left > 0 else []
+            before = part
     lines += entry("NEXT", [step], style) if (step := _next(told, report)) else []
     lines += ["", *entry("", [verdict(report)], style)]
     if style.colour:
         lines[-1] = marked(lines[-1], lines[-1].partition(":")[0])
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def verdict(report: FleetReport) -> str:
@@ -90,29 +106,6 @@ def verdict(report: FleetReport) -> str:
     if report.outcome == "clean":
         return f"CLEAN: no drift{of} on the {_plural(report.answered, 'host')} that answered{tail}"
     return f"DRIFT: {_plural(len(counted), 'cause')}{of} on {_plural(len(hosts), 'host')}{tail}"
-
-
-def entry(mark: str, parts: list[str], style: Style, first: str = "") -> list[str]:
-    """One entry of a report: on a terminal the mark and ``first``, then every part on a line of its own; in a pipe all
-    of it in one line. Nothing in it reaches the terminal as a control character."""
-    head = "" if not mark else f"{mark:<{_INDENT}}" if len(mark) < _INDENT else f"{mark} "
-    if not mark and not first:
-        return [line for part in parts for line in wrap(safe(part), style.width, hang=_INDENT)]
-    hang = 2 if style.width <= 40 else _INDENT if mark else 4
-    if not style.width:
-        lines = [safe(head + "; ".join(part for part in [first, *parts] if part))]
-    else:
-        said = [part for part in [first, *parts] if part]
-        lines = wrap(safe(head + (said[0] if said else "")), style.width, hang=hang)
-        for part in said[1:]:
-            lines += wrap(safe(" " * hang + part), style.width)
-    return [marked(lines[0], mark), *lines[1:]] if style.colour else lines
-
-
-def marked(line: str, mark: str) -> str:
-    """The line with its mark in colour."""
-    colour = _COLOURS.get(mark)
-    return line.replace(mark, f"\x1b[{colour}m{mark}\x1b[0m", 1) if colour and line.startswith(mark) else line
 
 
 def _summary(told: Iterable[Entry]) -> str:
@@ -140,12 +133,14 @@ def _next(told: Sequence[Entry], report: FleetReport) -> str:
     return ""
 
 
-def _causes(told: Sequence[Entry], style: Style, verbose: bool, now: float) -> list[list[str]]:
+def _causes(told: Sequence[Entry], style: Style, verbose: bool, now: float, tight: bool) -> list[list[str]]:
     if style.width and not verbose and len(told) > _FEW and kind(told[0].lead) in _QUIET:
         word = kind(told[0].lead)
         hosts = len({host for each in told for host in each.lead.hosts})
         said = f"{_plural(len(told), 'cause')} on {_plural(hosts, 'host')} (-v lists them)"
         return [entry(word.upper(), [said], style)]
+    if tight:
+        return [_four(each, style, now) if kind(each.lead) in _NEWS else _brief(each, style, now) for each in told]
     return [_brief(each, style, now) if style.width and not verbose and kind(each.lead) in _BRIEF
             else _cause(each, style, verbose, now) for each in told]
 
@@ -159,10 +154,29 @@ def _brief(told: Entry, style: Style, now: float) -> list[str]:
         cause.acknowledged else ""
     about = [*([f"{word}{who}"] if cause.counts else []), *(["flapping"] if cause.flapping else []),
              *([_age(cause, now)] if word != "resolved" and cause.since is not None else [])]
-    line = safe(f"{mark:<{_INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}{', '.join(about)}"
+    line = safe(f"{mark:<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}{', '.join(about)}"
                 f"{'  ' if about else ''}{titled(cause)} on {fold(cause.hosts, 30)} ({cause.group}): {change(cause)}")
-    line = line if len(line) <= style.width else f"{line[:max(1, style.width - 3)]}..."
+    line = cut(line, style)
     return [marked(line, mark) if style.colour else line]
+
+
+def _four(told: Entry, style: Style, now: float) -> list[str]:
+    """What is new, in four lines: what, where, since when, and what to do or what it says."""
+    cause = told.lead
+    where = f"{cause.group}, {_hosts(cause.hosts, False)}"
+    if len(cause.told) > 1:
+        beside = _plural(len(cause.hosts) - len(cause.news), "host")
+        where = f"{cause.group}, new on {fold(cause.news, 60)}, beside {beside}"
+    since = max((wave.since for wave in cause.told if wave.since is not None), key=lambda each: each.seen, default=None)
+    about = (f"id {cause.id}" if cause.id else "", f"since {interval(since, now)}", cause.expected, _needs(cause))
+    last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
+            f"{told.what}: {_plural(len(told.more), 'more fact')} of the same audit" if told.more else "")
+    if cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
+        last = f"fix: tunecheck drift --host {cause.hosts[0]} -v says how"
+    lines = [f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", *(
+        " " * INDENT + line for line in (where, "; ".join(part for part in about if part), last) if line)]
+    lines = [cut(safe(line), style) for line in lines]
+    return [marked(lines[0], cause.severity.upper()) if style.colour else lines[0], *lines[1:]]
 
 
 def _age(cause: Cause, now: float) -> str:
@@ -226,23 +240,23 @@ def _needs(cause: Cause) -> str:
     return "" if cause.fix in ("none", "") else f"needs {'a ' * (cause.fix in ('reload', 'reboot'))}{cause.fix}"
 
 
-def _split(split: Split, style: Style, verbose: bool) -> list[str]:
+def _split(split: Split, style: Style, verbose: bool, one: Callable[..., list[str]]) -> list[str]:
     told = shown_apart([measured(split.fact, value) for value, _ in split.shares[:6]], 60)
     parts = list(zip(told, split.parts, strict=False))
     shares = " / ".join(f"{value} x{count}" for value, (_, count, _) in parts)
     more = f" / {len(split.shares) - 6} more values" if len(split.shares) > 6 else ""
     who = [f"{value}: {fold(names, 0 if verbose else _NAMES)}" for value, (_, _, names) in parts if names]
-    return entry("SPLIT", [shares + more, *who, split.note], style, f"{split.group}: {split.fact}, no verdict")
+    return one("SPLIT", [shares + more, *who, split.note], style, f"{split.group}: {split.fact}, no verdict")
 
 
-def _incomplete(report: FleetReport, style: Style, verbose: bool) -> Iterator[list[str]]:
+def _incomplete(report: FleetReport, style: Style, verbose: bool, one: Callable[..., list[str]]) -> Iterator[list[str]]:
     for status, reason, rows in gaps(report.hosts):
         heard = status in ("ok", "partial")
         parts = [_hosts([row.host for row in rows], verbose), reason, _missing(rows) if heard else _last(rows)]
         if status == "ok" and style.width and not verbose:
             parts = [f"{_plural(len(rows), 'host')}, {_missing(rows)}"]
         word = "waiting" if reason.startswith("not asked yet") else status if status != "ok" else "some facts unknown"
-        yield entry("INCOMPLETE", parts, style, word)
+        yield one("INCOMPLETE", parts, style, word)
 
 
 def _missing(rows: Iterable[HostRow]) -> str:
