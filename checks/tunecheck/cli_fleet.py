@@ -40,7 +40,8 @@ def fleet(audit_id: int | None, webhook: str | None, webhook_secret: str | None,
     with opened(store_url) as store:
         found = report(store, audit_id, options)
         finish(found, wanted, verbose, fail_on, max_missing, lambda: posted(
-            hook, found, store, lambda line: click.echo(f"tunecheck: {line}", err=True)))
+            hook, found, store, lambda line: click.echo(f"tunecheck: {line}", err=True),
+            store.beside(found.audit.id) if audit_id is None else ()))
 
 
 @fleet.command()

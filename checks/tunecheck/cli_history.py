@@ -47,7 +47,7 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
     begin = moment(since, "--since", time.time()) if since is not None else None
     with opened(store_url) as store:
         names.host(store, host)
-        if fact is not None and fact not in ("host.answer", "host.name", "host."):
+        if fact is not None and fact not in ("host.answer", "host.name", "host.key", "host."):
             names.fact(store, fact, host)
         after = store.audit(begin).started if isinstance(begin, int) else begin
         spans = [span for span in store.history(host, fact, after)

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from fcntl import ioctl
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.cli.carried import Fleet
@@ -294,10 +295,76 @@ MISTAKES = [
     (("waive", "gpu.vbios", "--group", "h300", "--until", "30d", "--reason", "x"), "no group 'h300'"),
     (("waive", "gpu.bios", "--host", "gpu1", "--until", "30d", "--reason", "x"), "has no fact 'gpu.bios'"),
     (("waive", "--list", "--end", "1"), "expected one of"),
+    (("approve",), "expected one of: approve ID"),
+    (("approve", "--list", "12345678"), "expected one of: approve ID"),
+    (("approve", "12345678"), "has no open finding '12345678'; `tunecheck fleet` shows them with their ids"),
+    (("approve", "--end", "3"), "there is no decision 3 that holds"),
+    (("acknowledge", "12345678", "--owner", "ann"), "has no open finding '12345678'"),
+    (("history",), "expected one of --host HOST and --gpu SERIAL"),
+    (("history", "--gpu", "1324", "--fact", "gpu.serials"), "--fact and --since are for --host"),
+    (("fleet", "--webhook", "http://example.org/"), "not encrypted"),
+    (("fleet", "--link", "fleet.html"), "not an address"),
     (("export", "--parquet", "/proc/nothing/out"), "/proc/nothing"),
     (("audt", "-i", "x"), "No such command 'audt'; did you mean audit"),
     (("explain", "gpu.cuont"), "no check is called"),
 ]
+
+
+def test_a_change_is_open_until_somebody_says_what_it_is(fleet: Fleet) -> None:
+    """New, open, acknowledged, on more hosts, approved, taken back, waived, gone: each as drift or not, with its id."""
+    for number in range(1, 7):
+        fleet.put(number)
+    fleet.audit()
+
+    def night(*changed: int) -> dict[str, Any]:
+        for number in range(1, 7):
+            fleet.put(number, iommu=None if number in changed else "pt")
+        code, out, _ = fleet.audit("--json", "--fail-on", "drift")
+        return found(code, out)
+
+    def found(code: int, out: str) -> dict[str, Any]:
+        document = json.loads(out)
+        open_ones = [each for each in document["causes"] if each["fact"] == "kernel.cmdline.iommu"]
+        assert code == int(document["summary"]["outcome"] == "drift")
+        return open_ones[0] if open_ones else {}
+
+    def again() -> dict[str, Any]:
+        code, out, _ = fleet.run("fleet", "--json", "--fail-on", "drift")
+        return found(code, out)
+
+    first = night(3)
+    assert (first["kind"], first["hosts"]) == ("new", ["gpu3"])
+    assert night(3)["kind"] == "known" and night(3)["id"] == first["id"]
+    name = first["id"]
+    code, out, _ = fleet.run("acknowledge", name, "--owner", "ann", "--link", "https://t.example/7", "--note", "cable",
+                             "--author", "mk")
+    assert code == 0 and f"1: {name} h200 kernel.cmdline.iommu acknowledged by mk as of #4" in one_line(out), out
+    _, out, _ = fleet.run("fleet")
+    assert "acknowledged" in out and "owner ann; https://t.example/7; cable" in one_line(out), out
+    assert again()["kind"] == "acknowledged" and again()["counts"]
+    grown = night(3, 4)
+    assert (grown["kind"], grown["id"], grown["covered"]) == ("grown", name, ["gpu3"])
+    assert [(each["state"], each["hosts"], each["since"]["seen"]) for each in grown["waves"]] == [
+        ("known", ["gpu3"], 2), ("new", ["gpu4"], 5)]
+    code, out, err = fleet.run("approve", name[:-1] + ("0" if name[-1] != "0" else "1"))
+    assert code == 2 and f"did you mean {name}?" in one_line(err)
+    code, out, _ = fleet.run("approve", name, "--note", "as ordered", "--json")
+    row, = json.loads(out)["rows"]
+    assert code == 0 and (row["kind"], row["note"], row["finding"]) == ("approve", "as ordered", name)
+    said = again()
+    assert (said["kind"], said["counts"], said["approved"]["note"]) == ("approved", False, "as ordered")
+    assert night(3, 4)["kind"] == "approved"
+    code, out, _ = fleet.run("approve", "--end", "2")
+    assert code == 0 and "taken back" in out and again()["counts"]
+    fleet.run("waive", "kernel.cmdline.iommu", "--host", "gpu*", "--until", "30d", "--reason", "lab")
+    assert again()["kind"] == "waived"
+    code, _, err = fleet.run("acknowledge", name)
+    assert code == 2 and "is waived in audit #6" in one_line(err)
+    assert night()["kind"] == "resolved"
+    code, _, err = fleet.run("approve", name)
+    assert code == 2 and "is resolved in audit #7" in one_line(err)
+    code, out, _ = fleet.run("approve", "--list")
+    assert code == 0 and out.count("\n") == 2 and "taken back" in out
 
 
 @pytest.mark.parametrize(("arguments", "says"), MISTAKES, ids=lambda each: " ".join(each)[:50] if each else "")

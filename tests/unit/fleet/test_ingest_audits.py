@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.unit.fleet.hook_server import serving
 from tests.unit.fleet.receiver import receiver, snapshot, token
 
 from tunecheck.errors import UsageError
@@ -158,3 +159,28 @@ def test_a_pull_of_the_same_host_meanwhile_wins(tmp_path: Path, inbox: Inbox, wr
     assert inbox.hosts() == set() and inbox.since() is None
     with open_store(str(tmp_path / "fleet.db")) as store:
         assert store.newest_document("gpu1") == pulled and store.current("gpu2")
+
+
+def test_a_pushed_audit_is_told_and_written_as_one_that_asked(
+        tmp_path: Path, inbox: Inbox, writer: Callable[..., Writer]) -> None:
+    """Metrics, page and webhook, after each audit; once. What cannot be written or told is logged, and the audit stays."""
+    from tunecheck.fleet.hooks import outputs
+    from tunecheck.fleet.outputs.webhook import Hook
+
+    writer()
+    with serving() as server:
+        metrics, page = tmp_path / "fleet.prom", tmp_path / "fleet.html"
+        then = outputs({"prometheus": str(metrics), "html": str(page)}, Hook(server.url, waits=()))
+        made = Writer(inbox, Tokens(tmp_path / "hosts.json"), str(tmp_path / "fleet.db"), 1, then=then)
+        inbox.take("gpu1", snapshot(60))
+        assert made.write() == 1
+        assert "tunecheck_audit_hosts_asked 3" in metrics.read_text() and "gpu1" in page.read_text()
+        (_, _, told), = server.got
+        assert told["audit"]["id"] == 1 and told["audit"]["trigger"] == "push" and told["new"]
+        with open_store(str(tmp_path / "fleet.db")) as store:
+            then(store, 1)
+        assert len(server.got) == 1, "an audit is told once"
+        metrics.unlink()
+        metrics.mkdir()
+        inbox.take("gpu1", snapshot(5))
+        assert made.write() == 2 and set(states(tmp_path, 2)) == {"gpu1", "gpu2", "gpu3"}

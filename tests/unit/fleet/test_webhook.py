@@ -2,70 +2,33 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from tests.unit.fleet.hook_server import HookServer, serving
 from tests.unit.fleet.reports import HOSTILE, cause, example, fleet, hostile, report
+from tests.unit.fleet.store.stores import Clock, seen
 
 from tunecheck.errors import ProbeError, UsageError
+from tunecheck.fleet.decide import decide
+from tunecheck.fleet.hooks import posted
+from tunecheck.fleet.judge import JudgeOptions
+from tunecheck.fleet.judge import report as judged
 from tunecheck.fleet.outputs.schema import SCHEMAS
 from tunecheck.fleet.outputs.webhook import SECRET, Hook, check_hook, event, post, secret_of, slack
-
-
-class _Server(ThreadingHTTPServer):
-    """Answers with the codes in ``answers``, the last one again and again; ``got``: (path, headers, body)."""
-
-    daemon_threads = False
-    block_on_close = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.answers: list[int] = [200]
-        self.got: list[tuple[str, dict[str, str], Any]] = []
-        self.location = ""
-        self.release = threading.Event()
-        self.url = f"http://127.0.0.1:{self.server_address[1]}/hook/T0KEN"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: _Server
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.got.append((self.path, dict(self.headers), json.loads(body)))
-        code = self.server.answers.pop(0) if len(self.server.answers) > 1 else self.server.answers[0]
-        if code == 0:       # never answers
-            self.server.release.wait(30)
-            return
-        self.send_response(code)
-        if self.server.location:
-            self.send_header("Location", self.server.location)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Nothing on standard error."""
+from tunecheck.fleet.store.store import Store
 
 
 @pytest.fixture
-def server() -> Iterator[_Server]:
-    started = _Server()
-    thread = threading.Thread(target=started.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield started
-    started.release.set()
-    started.shutdown()
-    started.server_close()
-    thread.join()
+def server() -> Iterator[HookServer]:
+    with serving() as started:
+        yield started
 
 
-def test_an_event_holds_what_is_new_and_resolved(server: _Server) -> None:
+def test_an_event_holds_what_is_new_and_resolved(server: HookServer) -> None:
     note = post(Hook(server.url, secret="s3cret", link="https://ci/fleet.html"), example())
     ((path, headers, body),) = server.got
     assert note == "webhook: 127.0.0.1" and path == "/hook/T0KEN"
@@ -80,14 +43,14 @@ def test_an_event_holds_what_is_new_and_resolved(server: _Server) -> None:
     assert lines[-2].startswith("RESOLVED h100-a cpu.governor") and lines[-1] == "https://ci/fleet.html"
 
 
-def test_slack_gets_text_alone(server: _Server) -> None:
+def test_slack_gets_text_alone(server: HookServer) -> None:
     post(Hook(server.url, "slack", secret="X-Token: abc"), report(causes=(cause(fact="<!channel> & co"),)))
     ((_, headers, body),) = server.got
     assert list(body) == ["text"] and headers["X-Token"] == "abc" and "Authorization" not in headers
     assert "&lt;!channel&gt; &amp; co" in body["text"] and "<" not in body["text"]
 
 
-def test_nothing_new_is_not_sent(server: _Server) -> None:
+def test_nothing_new_is_not_sent(server: HookServer) -> None:
     known = report(causes=(cause(state="known"), cause(authority="previous", intended=True)))
     assert post(Hook(server.url), known) is None and server.got == []
 
@@ -108,7 +71,7 @@ def test_a_lost_gpu_is_one_line() -> None:
     assert line == "NEW HIGH h100-a gpu.count: 8 -> 7 on gpu001, and 1 more of it"
 
 
-def test_an_overloaded_server_is_asked_again(server: _Server) -> None:
+def test_an_overloaded_server_is_asked_again(server: HookServer) -> None:
     server.answers = [503, 429, 204]
     assert post(Hook(server.url, waits=(0.01, 0.01)), example()) and len(server.got) == 3
     server.answers = [500]
@@ -121,21 +84,21 @@ def test_an_overloaded_server_is_asked_again(server: _Server) -> None:
     assert len(server.got) == before + 1, "that will not change"
 
 
-def test_a_redirect_is_not_followed(server: _Server) -> None:
+def test_a_redirect_is_not_followed(server: HookServer) -> None:
     server.answers, server.location = [307], server.url + "/elsewhere"
     with pytest.raises(ProbeError, match="a redirect, which is not followed"):
         post(Hook(server.url, secret="s3cret"), example())
     assert len(server.got) == 1
 
 
-def test_a_silent_server_costs_no_more_than_the_deadline(server: _Server) -> None:
+def test_a_silent_server_costs_no_more_than_the_deadline(server: HookServer) -> None:
     server.answers = [0]
     with pytest.raises(ProbeError, match=r"no answer within 0.2 s, 2 times") as told:
         post(Hook(server.url, deadline=0.2, waits=(0.01,), secret="s3cret"), example())
     assert "T0KEN" not in str(told.value) and "s3cret" not in str(told.value)
 
 
-def test_nobody_there_is_one_sentence(server: _Server) -> None:
+def test_nobody_there_is_one_sentence(server: HookServer) -> None:
     port = server.server_address[1]
     server.server_close()
     with pytest.raises(ProbeError, match="ConnectError") as told:
@@ -170,3 +133,72 @@ def test_the_secret_comes_from_a_file_or_the_environment(tmp_path: Path, monkeyp
     with pytest.raises(UsageError, match="no token and no header") as told:
         check_hook(Hook("https://example.com/", secret="two\nlines"))
     assert "two" not in str(told.value)
+
+
+class _Nights:
+    """Audits of eight hosts, of all or of a limit; ``odd``: hosts with another driver."""
+
+    def __init__(self, folder: Path, server: HookServer) -> None:
+        self.clock, self.server = Clock(), server
+        self.store = Store(str(folder / "fleet.db"), clock=self.clock, catalogue=1)
+        self.hook = Hook(server.url, waits=())
+        self.said: list[str] = []
+
+    def audit(self, *odd: str, limit: str = "", hosts: str = "abcdefgh") -> None:
+        self.clock.hours(24)
+        head = self.store.begin(f"inventory{f', limit {limit}' if limit else ''}", [(name, "g") for name in hosts])
+        for name in hosts:
+            self.store.put(head.id, seen(name, {"driver.loaded": "600" if name in odd else "595"}, key=name))
+        self.store.finish(head.id)
+
+    def post(self, union: bool = False) -> list[tuple[str, list[str]]]:
+        """(fact or RESOLVED, its news) of what came."""
+        came = len(self.server.got)
+        found = judged(self.store, None, JudgeOptions(union=union, now=self.clock.now))
+        posted(self.hook, found, self.store, self.said.append, self.store.beside(found.audit.id) if union else ())
+        return [told for _, _, body in self.server.got[came:]
+                for told in [*((each["fact"], each["news"]) for each in body["new"]),
+                             *((f"RESOLVED {each['fact']}", each["hosts"]) for each in body["resolved"])]]
+
+
+@pytest.fixture
+def nights(tmp_path: Path, server: HookServer) -> Iterator[_Nights]:
+    made = _Nights(tmp_path, server)
+    yield made
+    made.store.close()
+
+
+def test_an_event_is_told_once_and_one_that_could_not_be_told_the_next_night(nights: _Nights) -> None:
+    nights.audit()
+    assert nights.post() == []
+    nights.audit("a")
+    assert nights.post() == [("driver.loaded", ["a"])] and nights.post() == [] and nights.post(union=True) == []
+    nights.audit("a")
+    assert nights.post() == []
+    nights.server.answers = [500]
+    nights.audit("a", "b")
+    assert nights.post()[:1] == [("driver.loaded", ["b"])] and "not delivered: HTTP 500" in nights.said[-1]
+    nights.server.answers = [200]
+    nights.audit("a", "b")
+    assert nights.post() == [("driver.loaded", ["b"])], "it is known since the night before, and was told to nobody"
+    assert nights.post() == []
+    # Nobody has to be told any more of what somebody is at work on.
+    nights.server.answers = [500]
+    nights.audit("a", "b", "c")
+    nights.post()
+    nights.server.answers = [200]
+    found = judged(nights.store, None, JudgeOptions(now=nights.clock.now))
+    decide(nights.store, found, "acknowledge", [next(each.id for each in found.causes if each.counts)], author="ann")
+    nights.audit("a", "b", "c")
+    assert nights.post() == []
+    nights.audit("b", "c")
+    assert nights.post() == [("RESOLVED driver.loaded", ["a"])] and nights.post() == []
+
+
+def test_parts_of_an_inventory_are_told_once_whoever_tells_them(nights: _Nights) -> None:
+    for odd in ((), ("a", "e")):
+        nights.audit(*odd, limit="one", hosts="abcd")
+        assert nights.post(union=True) == ([("driver.loaded", ["a"])] if odd else [])
+        nights.audit(*odd, limit="two", hosts="efgh")
+        assert nights.post(union=True) == ([("driver.loaded", ["e"])] if odd else []), "the other part was told"
+        assert nights.post() == [] and nights.post(union=True) == []

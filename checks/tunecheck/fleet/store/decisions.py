@@ -19,7 +19,7 @@ from .schema import decided, decision, host, told
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["decide", "decisions", "end", "fresh", "listed", "tell"]
+__all__ = ["decide", "decisions", "end", "last_told", "listed", "tell"]
 
 
 def decide(store: Store, kind: Literal["approve", "acknowledge"], audit_id: int, finding: str, title: str,
@@ -77,14 +77,17 @@ def _decision(row: Row[Any]) -> Decision:
                     row.author, row.owner, row.link, row.note, row.created, row.ended)
 
 
-def fresh(store: Store, place: str, audit_id: int) -> bool:
-    """Whether the place was not told of this audit yet, nor of a later one."""
+def last_told(store: Store, place: str) -> int | None:
+    """The newest audit that the place was told of."""
     with store.db.read() as connection:
-        last = connection.execute(select(told.c.audit_id).where(told.c.place == place)).scalar()
-    return last is None or last < audit_id
+        return connection.execute(select(told.c.audit_id).where(told.c.place == place)).scalar()
 
 
 def tell(store: Store, place: str, audit_id: int) -> None:
+    """It was told of that audit; that it was of a later one stays."""
     with store.turn, store.db.write() as connection:
+        last = connection.execute(select(told.c.audit_id).where(told.c.place == place)).scalar()
+        if last is not None and last >= audit_id:
+            return
         connection.execute(delete(told).where(told.c.place == place))
         connection.execute(insert(told), {"place": place, "audit_id": audit_id})

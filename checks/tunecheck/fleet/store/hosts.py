@@ -130,14 +130,18 @@ def _replaced(connection: Connection, when: dict[int, float], audit_id: int, nam
 
 
 def presence(store: Store, name: str) -> list[Span]:
-    """Since when the host answered in which way, and what it was called, as spans of two facts of their own."""
+    """Since when the host answered in which way, what it was called, and which machine it is: spans of facts of their
+    own."""
     with store.db.read() as connection:
         row = find(store, connection, name)
         when = times(store, connection)
         snaps = connection.execute(select(snap.c.from_audit, snap.c.status).where(snap.c.host_id == row.id)
                                    .order_by(snap.c.from_audit)).all()
-        renamed = connection.execute(select(identity.c.audit_id, identity.c.other).where(
-            identity.c.host_id == row.id, identity.c.kind == "renamed").order_by(identity.c.audit_id)).all()
+        told = connection.execute(select(identity.c.audit_id, identity.c.other, identity.c.kind).where(
+            identity.c.host_id == row.id, identity.c.kind != "duplicate").order_by(identity.c.audit_id)).all()
+        renamed = [(each.audit_id, each.other) for each in told if each.kind == "renamed"]
+        replaced = [_replaced(connection, when, each.audit_id, name, row.key) for each in told
+                    if each.kind == "replaced"]
     found: list[Span] = []
     said: list[tuple[int, str]] = []
     for begun, status in snaps:
@@ -150,6 +154,7 @@ def presence(store: Store, name: str) -> list[Span]:
                           since(when, begun, None if before is None else begun - 1), until,
                           None if until is None else when.get(until), before is None))
     for at, (begun, other) in enumerate(renamed):
-        called = renamed[at + 1].other if at + 1 < len(renamed) else row.name
+        called = renamed[at + 1][1] if at + 1 < len(renamed) else row.name
         found.append(Span(name, "host.name", called, other, since(when, begun, begun - 1)))
+    found += [Span(name, "host.key", each.key, each.before, each.since) for each in replaced if each.since is not None]
     return sorted(found, key=lambda span: span.since.seen)

@@ -237,7 +237,8 @@ decided = Table(
     sqlite_with_rowid=False,
 )
 
-#: Until which audit a webhook was told the news (0004). ``place``: a digest of its address, which is often a secret.
+#: Until which audit a webhook was told the news (0004). ``place``: a digest of its address, which is often
+#: a secret, and of the inventory and limit.
 told = Table(
     "told", metadata,
     Column("place", Text, primary_key=True),

@@ -303,9 +303,9 @@ class Store:
         """Every (host, fact or check) of which somebody had said something by that audit, the oldest first."""
         return decisions.decisions(self, audit_id)
 
-    def fresh(self, place: str, audit_id: int) -> bool:
-        """Whether the webhook ``place`` was not told of this audit, nor of a later one."""
-        return decisions.fresh(self, place, audit_id)
+    def told(self, place: str) -> int | None:
+        """The newest audit that a webhook was told of; None: of none."""
+        return decisions.last_told(self, place)
 
     def tell(self, place: str, audit_id: int) -> None:
         """It was told of it now."""
