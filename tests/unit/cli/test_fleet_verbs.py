@@ -338,7 +338,7 @@ def test_a_change_is_open_until_somebody_says_what_it_is(fleet: Fleet) -> None:
     name = first["id"]
     code, out, _ = fleet.run("acknowledge", name, "--owner", "ann", "--link", "https://t.example/7", "--note", "cable",
                              "--author", "mk")
-    assert code == 0 and f"1: {name} h200 kernel.cmdline.iommu acknowledged by mk as of #4" in one_line(out), out
+    assert code == 0 and f"1: {name} ungrouped kernel.cmdline.iommu acknowledged by mk as of #4" in one_line(out), out
     _, out, _ = fleet.run("fleet")
     assert "acknowledged" in out and "owner ann; https://t.example/7; cable" in one_line(out), out
     assert again()["kind"] == "acknowledged" and again()["counts"]

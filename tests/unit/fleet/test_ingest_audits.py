@@ -163,7 +163,7 @@ def test_a_pull_of_the_same_host_meanwhile_wins(tmp_path: Path, inbox: Inbox, wr
 
 def test_a_pushed_audit_is_told_and_written_as_one_that_asked(
         tmp_path: Path, inbox: Inbox, writer: Callable[..., Writer]) -> None:
-    """Metrics, page and webhook, after each audit; once. What cannot be written or told is logged, and the audit stays."""
+    """Metrics, page and webhook, after each audit; once. What cannot be written is logged, and the audit stays."""
     from tunecheck.fleet.hooks import outputs
     from tunecheck.fleet.outputs.webhook import Hook
 
