@@ -72,10 +72,15 @@ class Row:
                 str(self.waived and self.waived.id), str(self.approved is not None))
 
     def name(self, whole: bool) -> str:
-        """What it is called, whatever becomes of it. Numbers in the words of a check may be other ones every night;
-        with ``whole`` they count, where two causes would be called the same else."""
-        same = self.same if whole or self.authority not in ("desired", "role") else _ANY_NUMBER.sub("#", self.same)
-        text = "\0".join((self.authority, self.group, self.fact, self.outcome, same))
+        """What it is called, whatever becomes of it. Numbers in the words of a check may be other ones every night, and
+        a value that differs from the others is the same finding when too many have it for that; with ``whole`` all of
+        it counts, where two causes would be called the same else."""
+        authority, same = self.authority, self.same
+        if not whole and authority in ("desired", "role"):
+            same = _ANY_NUMBER.sub("#", same)
+        elif not whole and authority in ("majority", "previous"):
+            authority, same = "previous", canon(self.value)
+        text = "\0".join((authority, self.group, self.fact, self.outcome, same))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
 
@@ -84,9 +89,15 @@ def causes(rows: Iterable[Row]) -> tuple[Cause, ...]:
     piles: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         piles.setdefault(row.identity, []).append(row)
-    called = Counter(pile[0].name(False) for pile in piles.values() if pile[0].state != "resolved")
-    found = [_cause(sorted(pile, key=lambda row: (row.host, row.subject)),
-                    pile[0].name(called[pile[0].name(False)] > 1)) for pile in piles.values()]
+    named = {key: pile[0].name(False) for key, pile in piles.items()}
+    alike: dict[str, list[tuple[str, ...]]] = {}
+    for key, pile in piles.items():
+        if pile[0].state != "resolved":
+            alike.setdefault(named[key], []).append(key)
+    for keys in alike.values():     # the one that was there first keeps its name
+        keys.sort(key=lambda key: (_age(widest(row.since for row in piles[key])), key))
+        named.update({key: piles[key][0].name(True) for key in keys[1:]})
+    found = [_cause(sorted(pile, key=lambda row: (row.host, row.subject)), named[key]) for key, pile in piles.items()]
     return tuple(sorted(found, key=_rank))
 
 
