@@ -11,7 +11,7 @@ from typing import Any
 from .folds import FOLDS, Fold
 from .verdict import Cause
 
-__all__ = ["Entry", "entries"]
+__all__ = ["Entry", "entries", "lost"]
 
 
 @dataclass(frozen=True)
@@ -80,20 +80,20 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int]) -> Iterable[tuple[i
     left, leading = list(members), set[int]()
     for fold in FOLDS:
         found = [index for index in left if _matches(ranked[index].fact, fold.leads)]
-        lost = next((count for index in members if fold.fewer and _matches(ranked[index].fact, fold.leads)
-                     and (count := _lost(ranked[index]))), 0)
-        if not found or (fold.fewer and not lost):
+        fewer = next((count for index in members if fold.fewer and _matches(ranked[index].fact, fold.leads)
+                     and (count := lost(ranked[index]))), 0)
+        if not found or (fold.fewer and not fewer):
             continue
         lead = min(found, key=lambda index: (_place(ranked[index].fact, fold.leads), index))
         after = [index for index in left if index != lead and index not in leading
-                 and _matches(ranked[index].fact, fold.followers) and _fewer(ranked[index], fold, lost)]
+                 and _matches(ranked[index].fact, fold.followers) and _fewer(ranked[index], fold, fewer)]
         yield from ((index, lead, fold.what) for index in after)
         left = [index for index in left if index not in after]
         leading |= {lead} if after else set()
 
 
-def _fewer(cause: Cause, fold: Fold, lost: int) -> bool:
-    return not fold.fewer or (_lost(cause) == lost if fold.fewer == "same" else _lost(cause) > 0)
+def _fewer(cause: Cause, fold: Fold, count: int) -> bool:
+    return not fold.fewer or (lost(cause) == count if fold.fewer == "same" else lost(cause) > 0)
 
 
 def _place(name: str, patterns: tuple[str, ...]) -> int:
@@ -111,7 +111,7 @@ def _sort(cause: Cause) -> str:
            f"{cause.standing}\0{cause.intended and not cause.counts}"
 
 
-def _lost(cause: Cause) -> int:
+def lost(cause: Cause) -> int:
     """How many members fewer the value counts than the one before, and nothing else; 0: it is another change. Of what
     is over, how many there are again."""
     lost = _fewer_by(cause.before, cause.value)

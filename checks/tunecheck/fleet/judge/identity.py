@@ -78,12 +78,18 @@ def _swapped(view: View, groups: Mapping[str, str]) -> list[Row]:
     """Names that exchanged their machines: who looks for the one finds the other."""
     renamed = {(event.host, event.other, event.audit): event for event in (*view.past, *view.events)
                if event.kind == "renamed"}
+    # Both since the audit that heard either last under its name of before.
     return [Row("identity", "medium", KEY, groups.get(host, ""), host, expected="the machine of before", fix="none",
-                since=event.since, state=_state(view, host, event.since),
+                since=max((event.since, renamed[other, host, audit].since), key=_heard),
+                state=_state(view, host, event.since),
                 text=f"the machine that was {other} has this name now, and {other} has its machine",
                 same="\0".join(sorted((host, other))))
             for (host, other, audit), event in renamed.items()
             if (other, host, audit) in renamed and view.said("approve", host, KEY, event.since) is None]
+
+
+def _heard(since: Since | None) -> int:
+    return since.after or 0 if since is not None else -1
 
 
 def _told_twice(view: View) -> list[Kept]:
