@@ -11,7 +11,7 @@ from typing import Any
 from .folds import FOLDS, Fold
 from .verdict import Cause
 
-__all__ = ["Entry", "entries", "lost"]
+__all__ = ["Entry", "entries", "happened", "lost"]
 
 
 @dataclass(frozen=True)
@@ -133,3 +133,9 @@ def _members(value: Any) -> Mapping[str, int] | None:
     if isinstance(value, dict) and all(type(count) is int and count > 0 for count in value.values()):
         return value
     return None
+
+
+def happened(told: Entry) -> str:
+    """What it was, in a word; of lost GPUs, how many."""
+    count = lost(told.lead) if told.what == "GPU lost" else 0
+    return f"{count} GPU{'s' if count > 1 else ''} fewer" if count else told.what

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ...report.terminal import Style, safe
-from ..entries import Entry, entries, lost
+from ..entries import Entry, entries, happened
 from ..verdict import Cause, FleetReport, HostRow, Split, Wave
 from .lines import INDENT, cut, entry, marked, short
 from .words import (
@@ -171,7 +171,7 @@ def _four(told: Entry, style: Style, now: float) -> list[str]:
     since = max((wave.since for wave in cause.told if wave.since is not None), key=lambda each: each.seen, default=None)
     about = (f"id {cause.id}" if cause.id else "", f"since {interval(since, now)}", cause.expected, _needs(cause))
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
-            f"{_plural(len(told.more), 'more fact')} of the same audit: {_what(told)}" if told.more else "")
+            f"{_plural(len(told.more), 'more fact')} of the same audit: {happened(told)}" if told.more else "")
     if cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
         last = f"fix: tunecheck drift --host {cause.hosts[0]} -v says how"
     lines = [f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", *(
@@ -203,7 +203,7 @@ def _cause(told: Entry, style: Style, verbose: bool, now: float) -> list[str]:
     if cause.text and cause.text not in first and word != "resolved":
         parts.append(cause.text)
     if told.more:
-        parts.append(f"{_plural(len(told.more), 'more fact')} of the same audit: {_what(told)} (-v lists them)")
+        parts.append(f"{_plural(len(told.more), 'more fact')} of the same audit: {happened(told)} (-v lists them)")
     if cause.acknowledged and cause.counts:
         parts.append(_said(cause))
     if cause.approved:
@@ -234,12 +234,6 @@ def _said(cause: Cause) -> str:
 
 def _hosts(names: Sequence[str], verbose: bool) -> str:
     return f"{_plural(len(names), 'host')}: {fold(names, 0 if verbose else _NAMES)}"
-
-
-def _what(told: Entry) -> str:
-    """What happened, in a word; of lost GPUs, how many."""
-    count = lost(told.lead) if told.what == "GPU lost" else 0
-    return f"{_plural(count, 'GPU')} fewer" if count else told.what
 
 
 def _needs(cause: Cause) -> str:

@@ -18,7 +18,7 @@ from .... import __version__
 from ....report.html.shell import policy
 from ....report.terminal import safe
 from ....rules.command import pieces
-from ...entries import entries
+from ...entries import entries, happened
 from ...model import Problem
 from ...verdict import Cause, FleetReport, HostRow
 from .. import words
@@ -81,7 +81,7 @@ def _gaps(report: FleetReport) -> bool:
 def _told(listed: Sequence[Cause]) -> list[dict[str, Any]]:
     """The entries, in order; what one thing that happened says once more in another fact stands within its entry."""
     places = itertools.count()
-    return [_cause(next(places), each.lead, each.what, [_cause(next(places), other) for other in each.more])
+    return [_cause(next(places), each.lead, happened(each), [_cause(next(places), other) for other in each.more])
             for each in entries(listed)]
 
 
