@@ -53,7 +53,8 @@ class LspciDevice:
     says whether any extended capability is listed, ``aer`` whether Advanced Error Reporting is, ``cut`` that the text
     ends inside this device, ``denied`` that it was made without root, ``lost`` the header of a device beside it where
     that cannot be read. ``express``: something only PCI Express has is shown; ``occupied``: the slot or link behind
-    this port says that a device is there, which a port only tells with ``tells_link``; ``bytes_only``: what
+    this port says that a device is there, which a port only tells with ``tells_link``, in the line that
+    ``link_told`` says is shown; ``bytes_only``: what
     its bytes say decides, no text can have lost a part."""
 
     bdf: str
@@ -81,6 +82,7 @@ class LspciDevice:
     express: bool = False
     occupied: bool = False
     tells_link: bool = False
+    link_told: bool = False
     bytes_only: bool = False
     denied: bool = False
     cut: bool = False
@@ -183,6 +185,8 @@ def _read(device: LspciDevice, line: str) -> None:
         device.occupied = True
     if "LLActRep+" in line:
         device.tells_link = True
+    if "DLActive" in line:
+        device.link_told = True
     if line.startswith("Capabilities: "):
         _capability(device, line)
     elif line.startswith("ACS"):

@@ -137,9 +137,17 @@ def _left(key: tuple[str, str], before: Outcomes, after: Outcomes) -> bool:
     bad = [subject for check, subject in before if check == key[0] and subject and before[check, subject] in _BAD]
     if key[1] or not bad or not all(_BDF.fullmatch(subject) and (key[0], subject) not in after for subject in bad):
         return False
-    ports = [before.get((_PORT, subject), "") for subject in bad]
     return after.get(("accelerator-count", "")) in ("unknown", "fail") or all(
-        port and (_LISTED, port) not in after for port in ports)
+        _gone_with_its_port(subject, before, after) for subject in bad)
+
+
+def _gone_with_its_port(subject: str, before: Outcomes, after: Outcomes) -> bool:
+    """The device with the root port above it; or this root port, with every accelerator below it."""
+    below = [bdf for (kind, bdf), port in before.items() if kind == _PORT and port == subject]
+    if below:
+        return (_LISTED, subject) not in after and not any((_PORT, bdf) in after for bdf in below)
+    port = before.get((_PORT, subject), "")
+    return bool(port) and (_LISTED, port) not in after
 
 
 # --- deletions ---------------------------------------------------------------------------------------------------
