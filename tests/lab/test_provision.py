@@ -132,6 +132,7 @@ def test_sudo_refused_is_said_plainly(lab: Box) -> None:
     assert "changed=0" in recap(run.stdout)
 
 
+@pytest.mark.long      # tests/roles has it over the module itself
 def test_a_failed_update_grub_heals_on_the_next_run(lab: Box) -> None:
     lab.set_spec({**NO_BOOT, "kernel": {"cmdline": ["pci=noacs", "tunecheck_lab.a=1"]}})
     before = lab.ssh("cat /boot/grub/grub.cfg")
@@ -150,6 +151,7 @@ def test_a_failed_update_grub_heals_on_the_next_run(lab: Box) -> None:
     assert "exit 1" in pending and "reboot pending" in pending
 
 
+@pytest.mark.long      # tests/roles has it over the module itself
 def test_a_foreign_file_that_overwrites_ours_is_named(lab: Box) -> None:
     try:
         lab.ssh("echo 'GRUB_CMDLINE_LINUX_DEFAULT=\"lab.foreign=2\"' >/etc/default/grub.d/zzz-x.cfg")
@@ -160,6 +162,7 @@ def test_a_foreign_file_that_overwrites_ours_is_named(lab: Box) -> None:
         lab.ssh("rm -f /etc/default/grub.d/zzz-x.cfg")
 
 
+@pytest.mark.long      # tests/roles has it over the module itself
 def test_a_full_disk_leaves_the_old_configuration(lab: Box) -> None:
     lab.set_spec({**NO_BOOT, "kernel": {"cmdline": ["pci=noacs", "tunecheck_lab.d=1"]}})
     before = lab.ssh("cat /boot/grub/grub.cfg")

@@ -206,7 +206,9 @@ def _reasons(leaves: Dict[str, str]) -> Optional[int]:
         if section in ("clocks_event_reasons", "clocks_throttle_reasons"):
             states[re.sub(r"^clocks_(?:event|throttle)_reason_", "", rest.rpartition("/")[2]) or "idle"] = value
     if not all(name in states for name in _JUDGED):
-        refused = next((name for name in map(refusal, states.values()) if name), None)
+        # Only of the section as a whole: one reason that is refused says nothing about those that are not shown.
+        whole = leaves.get("clocks_event_reasons") or leaves.get("clocks_throttle_reasons")
+        refused = refusal(whole) if whole else None
         if refused:
             raise RefusedError(refused)
         return None

@@ -24,6 +24,7 @@ def judge(case: Case) -> Iterator[Finding]:
         span = f"{low or '?'} to {high or '?'} W"
         goal = wanted or default
         if goal is None:
+            number(gpu, "power_limit_default_mw", _MOST)      # where it is not told, it may be any
             return Verdict("skip", f"the power limit is {limit} W; neither spec nor board tells another", f"{limit} W")
         if (low and goal < low) or (high and goal > high):
             return Verdict("fail", f"{goal} W is outside what the board takes", f"{limit} W", span)

@@ -15,9 +15,11 @@ from tests.unit.imports.test_bug_report import REPORT
 from tests.unit.imports.test_fuzz import _EDITS, _RUNS, damaged
 
 from tunecheck.facts.nvml import nvml
+from tunecheck.facts.snapshot import gather
 from tunecheck.formats.nvml_keys import KEYS
 from tunecheck.formats.smi_query import parse_query
 from tunecheck.host.imported import load_import
+from tunecheck.rules import Case, judge
 
 
 def gpus(*texts: str) -> list[dict[str, Any]]:
@@ -144,3 +146,30 @@ def test_real_reports(parts: tuple[str, ...], count: int, bar1: int) -> None:
         assert set(KEYS) - set(gpu["values"]) - set(gpu["errors"]) == {"nvlinks_active"}
         assert gpu["values"]["bar1_total_mib"] == bar1
         assert set(gpu["errors"]) <= {"fabric_state", "fabric_status"}
+
+
+@pytest.mark.parametrize("gone", ["        SW Power Cap                      : Not Active\n",
+                                  "        HW Slowdown                       : Active\n"])
+@pytest.mark.parametrize("refused", ["        Applications Clocks Setting       : N/A\n",
+                                     "            SRAM Correctable              : N/A\n"])
+def test_one_refused_line_says_nothing_of_a_reason_that_is_gone(gone: str, refused: str) -> None:
+    """Newer drivers refuse some reasons one by one; where a line went with those between it and a section of its own,
+    that section's refusals stand here."""
+    whole = "    Clocks Event Reasons\n"
+    first = gpus(TEXT.replace(whole, whole + refused, 1).replace(gone, "", 1))[0]
+    assert "clocks_event_reasons" not in first["values"] and "clocks_event_reasons" not in first["errors"]
+    section = TEXT[TEXT.index(whole):TEXT.index("    Clocks Event Reasons Counters")]
+    assert gpus(TEXT.replace(section, "    Clocks Event Reasons                  : N/A\n", 1))[0]["errors"][
+        "clocks_event_reasons"] == "NOT_SUPPORTED"
+
+
+@pytest.mark.parametrize(("line", "outcome"), [("", "unknown"), ("        Default Power Limit : N/A\n", "skip"),
+                                               ("        Default Power Limit : 700.00 W\n", "warn")])
+def test_a_default_that_is_not_shown_may_be_any(tmp_path: Path, line: str, outcome: str) -> None:
+    (tmp_path / "q.txt").write_text(
+        "==============NVSMI LOG==============\n\nDriver Version : 595.58.03\nAttached GPUs : 1\n"
+        "GPU 00000000:03:00.0\n    Product Name : NVIDIA X\n    PCI\n        Device Id : 0x111110DE\n"
+        "    GPU Power Readings\n        Current Power Limit : 600.00 W\n"
+        f"        Requested Power Limit : 600.00 W\n{line}")
+    found = judge(Case(gather(load_import(str(tmp_path)), None, True)), "preflight")
+    assert [each.outcome for each in found if each.id == "gpu-power-limit"] == [outcome]
