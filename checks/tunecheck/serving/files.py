@@ -27,7 +27,7 @@ def read(path: str) -> Measured:
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):
-        data = _last_line(content)
+        data = _lines(content)
     if isinstance(data, dict) and data.get("schema") == SCHEMA:
         return measured_of(data, path)
     if isinstance(data, dict) and is_published(data):
@@ -56,9 +56,17 @@ def _unpacked(content: bytes, path: str) -> bytes:
     return found
 
 
-def _last_line(content: bytes) -> object:
-    """Of a file with one JSON document a line, to which clients append: the last one."""
-    try:
-        return json.loads(content.strip().rpartition(b"\n")[2])
-    except (ValueError, RecursionError):
-        return None
+def _lines(content: bytes) -> object:
+    """Of a file with one JSON document a line, to which clients append: all of them, and None for one that is cut
+    short. Of our own documents, and of published files with rows, the last."""
+    found: list[object] = []
+    for line in content.splitlines():
+        if line.lstrip().startswith(b"{"):
+            try:
+                found.append(json.loads(line))
+            except (ValueError, RecursionError):
+                found.append(None)
+    last = found[-1] if found else None
+    if isinstance(last, dict) and (last.get("schema") == SCHEMA or is_published(last)):
+        return last
+    return found if recognised(found) else None

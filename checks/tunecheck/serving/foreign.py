@@ -2,7 +2,12 @@
 
 Each reader makes rows of a file; judging is the same for all (``_weighed``). Sources, read 2026-11-22: vLLM 0.33.0
 benchmarks/serve.py, SGLang 0.5.23 benchmark/serving.py, guidellm 0.8.1, aiperf 0.13.0 and genai-perf, llama.cpp
-tools/llama-bench, evalscope perf. No file is accused without evidence in itself: what cannot be told is unknown."""
+tools/llama-bench, evalscope perf (both sets of its names). No file is accused without evidence in itself: what cannot
+be told is unknown.
+
+Less text than tokens accuses nobody by itself: these clients ask to go on behind the end (ignore_eos), and what comes
+then are special tokens without text; vLLM's chat client keeps no reasoning. Honest runs of SGLang's client were
+published with 833,623 of 4,096,000 tokens in the text (read 2026-11-23). More text than tokens does."""
 
 from __future__ import annotations
 
@@ -26,7 +31,8 @@ _RETOKENISED = 0.1
 @dataclass(frozen=True)
 class _Row:
     """One figure. ``way``: how its client counts: usage, tokenizer, engine, unknown; ``how``: the same as a sentence.
-    ``counts``: tokens of each request; ``texts``: what each answered; ``again``: the client's own second count."""
+    ``counts``: tokens of each request; ``texts``: what each answered; ``again``: the client's own second count.
+    ``hidden``: why there may be tokens whose text the client never sees; ``spoilt``: why it is no figure at all."""
 
     tokens: float
     seconds: float
@@ -38,47 +44,73 @@ class _Row:
     counts: Sequence[float] = ()
     texts: Sequence[str] = ()
     again: float = 0
+    hidden: str = ""
+    spoilt: str = ""
 
 
 def recognised(data: object) -> str:
-    """The name of the client that wrote it; "" for none that is known."""
-    one = data[0] if isinstance(data, list) and data and isinstance(data[0], dict) else data
-    if not isinstance(one, dict):
-        return ""
-    return next((name for name, (marks, _) in _READERS.items() if all(mark in one for mark in marks)), "")
+    """The name of the client that wrote it, or the first in it that is known; "" for none."""
+    for one in data if isinstance(data, list) else [data]:
+        if isinstance(one, dict):
+            for name, (marks, _) in _READERS.items():
+                if all(mark in one for mark in marks):
+                    return name
+    return ""
 
 
 def measured_of_foreign(data: Any) -> Measured:
     """Every figure of the file as a run; ``recognised`` has to have a name for it."""
     name = recognised(data)
     every = data if isinstance(data, list) else [data]
-    rows = [row for one in every if isinstance(one, dict) for row in _READERS[name][1](one)]
-    first = every[0]
-    model = first.get("model_id") or first.get("model_filename") or first.get("model") or ""
-    return Measured(tuple(_weighed(row) for row in rows) or (_nothing(name),), "published",
-                    engine=str(first.get("backend") or name)[:100] if isinstance(first.get("backend"), str) else name,
-                    no_counter="a published file has none", model=str(model)[:200] if isinstance(model, str) else "")
+    rows = [row for one in every if (writer := recognised(one)) for row in _READERS[writer][1](one)]
+    strange = sum(not recognised(one) for one in every)
+    lost = (Run("published", counted_by="unknown", error=f"{strange} of {len(every)} entries of the file cannot be "
+                "read, or are of no client that is known"),) if strange else ()
+    first = next(one for one in every if recognised(one))
+    engine = first.get("backend")
+    return Measured((tuple(map(_weighed, rows)) or (_nothing(name),)) + lost, "published",
+                    engine=engine[:100] if isinstance(engine, str) else name,
+                    no_counter="a published file has none", model=_model(first))
+
+
+def _model(first: Mapping[str, Any]) -> str:
+    """Where each client writes it."""
+    config = first.get("input_config")
+    listed = _at(config, "models", "items")
+    places = (first.get("model_id"), first.get("model_filename"), first.get("model"),
+              _at(first, "server_info", "model_path"), _at(config, "endpoint", "model_names"), _at(config, "model_names"),
+              _at(listed[0], "name") if isinstance(listed, list) and listed else None)
+    for found in places:
+        one = found[0] if isinstance(found, list) and found else found
+        if isinstance(one, str) and one:
+            return one[:200]
+    return ""
 
 
 def measured_of_table(text: str) -> Measured | None:
-    """llama-bench's Markdown; None where it is none. ``| model | ... | test | t/s |``, one row a test."""
-    lines = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in text.splitlines()
-             if line.lstrip().startswith("|")]
-    head = next((cells for cells in lines if {"model", "test", "t/s"} <= set(cells)), None)
-    if head is None:
-        return None
-    rows = []
-    for cells in lines:
-        if len(cells) != len(head) or cells == head:
+    """llama-bench's Markdown; None where it is none. ``| model | ... | test | t/s |``, one row a test, and as many
+    tables, each with a head of its own, as were run or pasted into a page."""
+    head: list[str] | None = None
+    found, model, rows = False, "", []
+    for line in text.splitlines():
+        if not line.lstrip().startswith("|"):
+            head = None
             continue
-        held = dict(zip(head, cells, strict=True))
-        found = re.match(r"([0-9.]{1,12})\s*(?:\u00b1|$)", held["t/s"])
-        if found and (made := re.match(r"tg(\d{1,7})", held["test"])):
-            rows.append(_Row(float(made[1]), float(made[1]) / _positive(found[1]), float(found[1]), "engine", _ENGINE))
+        cells = [cell.strip(" *`\t") for cell in line.strip().strip("|").split("|")]
+        if {"model", "test", "t/s"} <= set(cells):
+            head, found = cells, True
+        elif head is not None and len(cells) == len(head) and not set("".join(cells)) <= set("-: "):
+            held = dict(zip(head, cells, strict=True))
+            model = model or held["model"]
+            rate = re.match(r"([0-9.]{1,12})(?![0-9.])", held["t/s"])
+            made = re.match(r"(?:pp(\d{1,7})\+)?tg(\d{1,7})(?!\d)", held["test"])
+            if rate and made:
+                tokens = float(made[1] or 0) + float(made[2])
+                rows.append(_Row(tokens, tokens / _positive(rate[1]), float(_positive(rate[1])), "engine", _ENGINE))
+    if not found:
+        return None
     return Measured(tuple(map(_weighed, rows)) or (_nothing("llama-bench"),), "published", engine="llama.cpp",
-                    no_counter="a published file has none", model=next(
-                        (cells[head.index("model")] for cells in lines if len(cells) == len(head) and cells != head
-                         and not set(cells[0]) <= set("-: ")), ""))
+                    no_counter="a published file has none", model=model[:200])
 
 
 def _nothing(name: str) -> Run:
@@ -90,18 +122,26 @@ def _weighed(row: _Row) -> Run:
     way, why = row.way, row.how
     texts = sum(map(len, row.texts))
     summed = sum(row.counts)
-    if not row.tokens or not row.seconds:
-        way, why = "unknown", f"it has no tokens or no time; {row.how}"
-    elif row.failed:
+    if row.failed:
         way, why = "unknown", f"{row.failed:.0f} of its requests failed; {row.how}"
+    elif row.spoilt:
+        way, why = "unknown", f"{row.spoilt}; {row.how}"
+    elif not row.tokens or not row.seconds:
+        way, why = "unknown", f"it has no tokens or no time; {row.how}"
     elif row.rate and abs(row.rate - row.tokens / row.seconds) > _AGREE * row.rate:
         way, why = "contradiction", (f"{row.tokens:.0f} tokens / {row.seconds:.3f} s = "
                                      f"{row.tokens / row.seconds:.2f}, the file says {row.rate:.2f}")
     elif row.counts and abs(summed - row.tokens) > _AGREE * row.tokens:
         way, why = "contradiction", f"its requests have {summed:.0f} tokens together, the total says {row.tokens:.0f}"
+    elif row.hidden and row.again and row.again < (1 - _RETOKENISED) * row.tokens:
+        way, why = "unknown", (f"it counted {row.tokens:.0f} tokens, and its own tokenizer makes {row.again:.0f} of "
+                               f"the text: usage is too high, or {row.hidden}; the file cannot say which")
     elif row.again and abs(row.again - row.tokens) > _RETOKENISED * row.tokens:
         way, why = "contradiction", (f"it counted {row.tokens:.0f} tokens, and its own tokenizer makes "
                                      f"{row.again:.0f} of the text")
+    elif row.hidden and row.texts and texts < _CHARS[0] * row.tokens:
+        way, why = "unknown", (f"{row.tokens:.0f} tokens for {texts} characters of text, {texts / row.tokens:.2f} a "
+                               f"token: usage is too high, or {row.hidden}; the file cannot say which")
     elif texts and not _CHARS[0] <= texts / row.tokens <= _CHARS[1]:
         way, why = "contradiction", (f"{row.tokens:.0f} tokens for {texts} characters of text, "
                                      f"{texts / row.tokens:.2f} a token")
@@ -122,19 +162,34 @@ _USAGE_OR = "the client takes usage where the server sends it, and otherwise its
 _ENGINE = "the engine's own loop over random tokens: no server, no sampling and no text, so no request gets it"
 
 
+_BEHIND = "tokens behind an end that it asked to ignore have no text"
+
+
 def _vllm(data: Mapping[str, Any]) -> Iterator[_Row]:
-    yield _Row(_number(data["total_output_tokens"]), _number(data["duration"]), _number(data["output_throughput"]),
-               USAGE, f"vLLM's bench serve: {_USAGE_OR}; its TTFT may be that of a chunk with only a role",
-               int(_number(data.get("max_concurrency")) or 2), _number(data.get("failed")),
-                   _numbers(data.get("output_lens")),
-               _texts(data.get("generated_texts")))
+    if not data.get("total_output_tokens") and not data.get("output_throughput") and not data.get("failed"):
+        return          # cut down to its times, as some publish it
+    done, asked = _number(data.get("completed")), _number(data.get("num_prompts"))
+    # Earlier versions write no failed.
+    failed = max(_number(data.get("failed")), asked - done if "completed" in data else 0, _errors(data))
+    yield _Row(_number(data.get("total_output_tokens")), _number(data.get("duration")),
+               _number(data.get("output_throughput")), USAGE,
+               f"vLLM's bench serve: {_USAGE_OR}; its TTFT may be that of a chunk with only a role",
+               int(_number(data.get("max_concurrency")) or _number(data.get("multi_turn_concurrency")) or 2), failed,
+               _numbers(data.get("output_lens")), _texts(data.get("generated_texts")),
+               hidden=f"its chat client keeps no reasoning, or {_BEHIND}")
 
 
 def _sglang(data: Mapping[str, Any]) -> Iterator[_Row]:
     yield _Row(_number(data["total_output_tokens"]), _number(data["duration"]), _number(data["output_throughput"]),
                USAGE, "SGLang's bench_serving: usage where the server sends it, otherwise the length asked for",
-               max(1, round(_number(data.get("max_concurrency")) or 2)), 0, _numbers(data.get("output_lens")),
-               _texts(data.get("generated_texts")), _number(data["total_output_tokens_retokenized"]))
+               max(1, round(_number(data.get("max_concurrency")) or 2)), _errors(data),
+               _numbers(data.get("output_lens")), _texts(data.get("generated_texts")),
+               _number(data["total_output_tokens_retokenized"]), hidden=_BEHIND)
+
+
+def _errors(data: Mapping[str, Any]) -> int:
+    """Of files with details: a text for each request, empty where it went well."""
+    return sum(bool(each) for each in _texts(data.get("errors")))
 
 
 def _guidellm(data: Mapping[str, Any]) -> Iterator[_Row]:
@@ -149,31 +204,41 @@ def _guidellm(data: Mapping[str, Any]) -> Iterator[_Row]:
                    int(_number(_at(bench, "config", "strategy", "streams")) or 2),
                    _number(_at(bench, "metrics", "request_totals", "errored")),
                    texts=[f"{each.get('reasoning_output') or ''}{each.get('output') or ''}" for each in good]
-                   if all_kept else ())
+                   if all_kept else (), hidden=_BEHIND)
 
 
 def _aiperf(data: Mapping[str, Any]) -> Iterator[_Row]:
     rate = _number(_at(data, "output_token_throughput", "avg"))
     requests = _number(_at(data, "request_count", "avg"))
     length = _number(_at(data, "output_sequence_length", "avg"))
-    span = _number(_at(data, "benchmark_duration", "avg"))
+    # genai-perf writes no duration, and both its rates are over the same one.
+    each_s = _number(_at(data, "request_throughput", "avg"))
+    span = _number(_at(data, "benchmark_duration", "avg")) or (requests / each_s if each_s else 0)
     tokens = requests * length or rate * span
-    server = _at(data, "input_config", "endpoint", "use_server_token_count")
-    way, how = ((USAGE, "aiperf with the server's own token count") if server is True else
+    config = data.get("input_config")
+    way, how = ((USAGE, "aiperf with the server's own token count")
+                if _at(config, "endpoint", "use_server_token_count") is True else
                 ("tokenizer",
-                    "aiperf and genai-perf count the text with a tokenizer of their own: right only where it is the "
+                 "aiperf and genai-perf count the text with a tokenizer of their own: right only where it is the "
                  "model's, and without what the server does not show"))
-    yield _Row(tokens, span or (tokens / rate if rate else 0), rate, way, how, int(_number(
-        _at(data, "input_config", "loadgen", "concurrency")) or 2), _number(_at(data, "error_request_count", "avg")))
+    # Schema 1.3 has phases, before it was loadgen; genai-perf's own has it by the stimulus.
+    phases = [each for each in _dicts(_at(config, "phases")) if not each.get("exclude_from_results")]
+    streams = _number(_at(phases[0], "concurrency")) if len(phases) == 1 else _number(_at(
+        config, "loadgen", "concurrency")) or _number(_at(config, "perf_analyzer", "stimulus", "concurrency"))
+    failed = _number(_at(data, "error_request_count", "avg")) or sum(
+        _number(each.get("count")) for each in _dicts(data.get("error_summary")))
+    yield _Row(tokens, span or (tokens / rate if rate else 0), rate, way, how, int(streams or 2), failed,
+               spoilt="it was cancelled" if data.get("was_cancelled") is True else "")
 
 
 def _llama_bench(data: Mapping[str, Any]) -> Iterator[_Row]:
     made, rate = _number(data["n_gen"]), _number(data["avg_ts"])
     if made:
-        spans = _numbers(data.get("samples_ns"))
         both = made + _number(data.get("n_prompt"))
-        seconds = sum(spans) / len(spans) / 1e9 if spans else both / rate if rate else 0
-        yield _Row(both, seconds, rate, "engine", f"llama-bench: {_ENGINE}")
+        # avg_ts is the mean of the samples' rates, which is not the rate of their mean time.
+        spans = [each for each in _numbers(data.get("samples_ns")) if each]
+        mean = sum(both / each for each in spans) * 1e9 / len(spans) if spans else rate
+        yield _Row(both, both / mean if mean else 0, rate, "engine", f"llama-bench: {_ENGINE}")
 
 
 def _completion_stats(data: Mapping[str, Any]) -> Iterator[_Row]:
@@ -187,13 +252,20 @@ def _completion_stats(data: Mapping[str, Any]) -> Iterator[_Row]:
                    texts=_texts([f"{run.get('reasoning_text') or ''}{run.get('content_text') or ''}"]))
 
 
+#: evalscope's names at fde259d2 (2026-08, perf_constants.py), and those until 1.3.
+_TIME = ("Test Duration (s)", "Time taken for tests (s)")
+_RATE = ("Output Throughput (tok/s)", "Output token throughput (tok/s)")
+
+
 def _evalscope(data: Mapping[str, Any]) -> Iterator[_Row]:
-    span = _number(data.get("Time taken for tests (s)"))
-    rate = _number(data.get("Output token throughput (tok/s)"))
-    each = _number(data.get("Average output tokens per request"))
-    tokens = each * _number(data.get("Succeed requests"))
+    def either(*names: str) -> float:
+        return next((_number(data[name]) for name in names if name in data), 0.0)
+
+    span, rate = either(*_TIME), either(*_RATE)
+    tokens = either("Avg Output Tokens", "Average output tokens per request") * either(
+        "Success Requests", "Succeed requests")
     yield _Row(tokens or rate * span, span, rate, USAGE, f"evalscope perf: {_USAGE_OR}",
-               int(_number(data.get("Number of concurrency")) or 2), _number(data.get("Failed requests")))
+               int(either("Concurrency", "Number of concurrency") or 2), either("Failed Requests", "Failed requests"))
 
 
 _Reader = Callable[[Mapping[str, Any]], Iterator[_Row]]
@@ -203,11 +275,13 @@ _READERS: dict[str, tuple[tuple[str, ...], _Reader]] = {
         "output_throughput"),
                              _sglang),
     "vLLM bench serve": (("total_output_tokens", "duration", "output_throughput", "completed"), _vllm),
+    "vLLM bench serve, times only": (("tokenizer_id", "num_prompts", "mean_ttft_ms", "mean_tpot_ms"), _vllm),
     "guidellm": (("benchmarks", "metadata"), _guidellm),
     "llm-inference-bench": (("metadata", "runs", "methodology", "level_summaries"), _completion_stats),
-    "aiperf": (("output_token_throughput", "request_count", "time_to_first_token"), _aiperf),
+    "aiperf": (("output_token_throughput", "request_latency", "output_sequence_length"), _aiperf),
     "llama-bench": (("n_gen", "n_prompt", "avg_ts", "build_commit"), _llama_bench),
-    "evalscope": (("Output token throughput (tok/s)", "Time taken for tests (s)"), _evalscope),
+    "evalscope": ((_RATE[0], _TIME[0]), _evalscope),
+    "evalscope, earlier names": ((_RATE[1], _TIME[1]), _evalscope),
 }
 
 

@@ -70,7 +70,8 @@ def _answers(seen: Measured) -> Iterator[Finding]:
         yield say("answers", "finish", "fail", f"answers ended by finish_reason {', '.join(strange)}",
                    ", ".join(strange), "length or stop", "look at the engine's log")
     if not broken and not strange and any(run.counted_by == USAGE for run in seen.runs):
-        yield say("answers", "server", "pass", f"all {len(seen.runs)} requests were answered to their end")
+        yield say("answers", "server", "pass", f"the file has {len(seen.runs)} figures, and none says that a request failed"
+                  if seen.profile == "published" else f"all {len(seen.runs)} requests were answered to their end")
 
 
 def _counting(seen: Measured) -> Iterator[Finding]:
@@ -223,7 +224,12 @@ def _canaries(seen: Measured) -> Iterator[Finding]:
         short = seen.notes.get("canary", "")
         yield say("canary", "canaries", "pass", f"{len(asked)} known answers were right, before and after, the longest "
                    f"prompt of {longest} tokens{'; ' + short if short else ''}")
-    if not asked and not seen.stopped and any(run.counted_by == USAGE for run in seen.runs):
+    counted = not asked and not seen.stopped and any(run.counted_by == USAGE for run in seen.runs)
+    if counted and seen.profile == "published":
+        yield say("canary", "canaries", "unknown", "a published file asks nothing with a known answer: its speed may "
+                   "be that of a model that computes wrongly", expected="canaries",
+                   fix="ask the server itself: tunecheck accept --base URL")
+    elif counted:
         yield say("canary", "canaries", "unknown", "no question with a known answer was asked", expected="canaries",
                    fix="give the recipe some")
 

@@ -21,12 +21,24 @@ _SGLANG: dict[str, Any] = {"backend": "sglang-oai", "duration": 10.0, "completed
 _BENCH: dict[str, Any] = {"build_commit": "abc", "model_filename": "m.gguf", "n_prompt": 0, "n_gen": 128,
                           "avg_ts": 128.0, "stddev_ts": 1.0, "samples_ns": [1_000_000_000, 1_000_000_000]}
 _AIPERF: dict[str, Any] = {"output_token_throughput": {"unit": "tokens/sec", "avg": 100.0},
-                           "request_count": {"avg": 20.0},
+                           "request_count": {"avg": 20.0}, "request_latency": {"avg": 1900.0},
                            "time_to_first_token": {"unit": "ms", "avg": 500.0}, "output_sequence_length": {"avg": 50.0},
                            "benchmark_duration": {"avg": 10.0}, "input_config": {"endpoint": {}}}
 _EVALSCOPE: dict[str, Any] = {"Time taken for tests (s)": 10.0, "Number of concurrency": 4, "Succeed requests": 20,
                               "Failed requests": 0, "Output token throughput (tok/s)": 100.0,
                               "Average output tokens per request": 50.0}
+#: The names that evalscope writes since 2026.
+_EVALSCOPE_NEW: dict[str, Any] = {"Test Duration (s)": 20.0, "Concurrency": 8, "Success Requests": 40,
+                                  "Failed Requests": 0, "Output Throughput (tok/s)": 300.0, "Avg Output Tokens": 150.0}
+#: genai-perf: no duration, no stream; its older versions have no request_count either.
+_GENAI: dict[str, Any] = {"request_throughput": {"unit": "requests/sec", "avg": 2.0},
+                          "request_latency": {"unit": "ms", "avg": 480.0}, "request_count": {"avg": 60.0},
+                          "output_token_throughput": {"unit": "tokens/sec", "avg": 180.0},
+                          "output_sequence_length": {"unit": "tokens", "avg": 90.0}, "input_config": {
+                              "model_names": ["m"], "perf_analyzer": {"stimulus": {"concurrency": 3}}}}
+#: As some publish vLLM's file: the times alone.
+_VLLM_TIMES: dict[str, Any] = {"backend": "vllm", "model_id": "m", "tokenizer_id": "m", "num_prompts": 20,
+                               "mean_ttft_ms": 150.0, "mean_tpot_ms": 60.0}
 
 
 def _guidellm(text: str, tokens: float = 100.0, kept: int = 1) -> dict[str, Any]:
@@ -58,15 +70,33 @@ _TABLE = """
     ({**_VLLM, "generated_texts": ["x" * 4000], "output_lens": [500, 500]}, "pass", "4.00 characters a token"),
     ({**_VLLM, "output_throughput": 480.0}, "fail", "1000 tokens / 10.000 s = 100.00, the file says 480.00"),
     ({**_VLLM, "output_lens": [100, 108]}, "fail", "its requests have 208 tokens together"),
-    ({**_VLLM, "generated_texts": ["x" * 400]}, "fail", "1000 tokens for 400 characters of text"),
+    # Reasoning that its chat client does not keep, or tokens behind an ignored end: nobody is accused.
+    ({**_VLLM, "generated_texts": ["x" * 400]}, "unknown", "1000 tokens for 400 characters of text"),
+    ({**_VLLM, "generated_texts": [""]}, "unknown", "keeps no reasoning"),
+    ({**_VLLM, "generated_texts": ["x" * 9500]}, "fail", "1000 tokens for 9500 characters of text"),
+    ({**_VLLM, "num_prompts": 5}, "unknown", "3 of its requests failed"),
+    ({**_VLLM, "errors": ["", "Bad Gateway"]}, "unknown", "1 of its requests failed"),
+    ({**_VLLM, "completed": 0, "failed": 2, "total_output_tokens": 0, "output_throughput": 0.0}, "unknown",
+     "2 of its requests failed"),
+    (_VLLM_TIMES, "unknown", "without a figure of generated tokens"),
+    ([_SGLANG, {}], "unknown", "1 of 2 entries of the file cannot be read"),
     ({**_VLLM, "failed": 3}, "unknown", "3 of its requests failed"),
     ({**_VLLM, "duration": 0.0}, "unknown", "no tokens or no time"),
     (_SGLANG, "pass", "its own tokenizer makes 990 of the text"),
-    ({**_SGLANG, "total_output_tokens_retokenized": 210}, "fail", "its own tokenizer makes 210 of the text"),
+    ({**_SGLANG, "total_output_tokens_retokenized": 210}, "unknown", "tokens behind an end that it asked to ignore"),
+    ({**_SGLANG, "total_output_tokens_retokenized": 1210}, "fail", "its own tokenizer makes 1210 of the text"),
     (_guidellm("x" * 430), "pass", "4.30 characters a token"),
-    (_guidellm("x" * 43), "fail", "0.43 a token"), (_guidellm("x", kept=0), "unknown", "neither texts nor"),
+    (_guidellm("x" * 43), "unknown", "0.43 a token"),
+    (_guidellm("x" * 990), "fail", "9.90 a token"), (_guidellm("x", kept=0), "unknown", "neither texts nor"),
     (_AIPERF, "warn", "a tokenizer of their own"),
     ({**_AIPERF, "input_config": {"endpoint": {"use_server_token_count": True}}}, "unknown", "server's own token"),
+    ({**_AIPERF, "was_cancelled": True}, "unknown", "it was cancelled"),
+    ({**_AIPERF, "error_summary": [{"error_details": {"code": 500}, "count": 4}]}, "unknown", "4 of its requests"),
+    (_GENAI, "warn", "a tokenizer of their own"),
+    ({**_GENAI, "output_token_throughput": {"avg": 400.0}}, "fail", "= 180.00, the file says 400.00"),
+    ({name: held for name, held in _GENAI.items() if name != "request_count"}, "unknown", "no tokens or no time"),
+    # The mean of the samples' rates, 150, is not the rate of their mean time, 133.
+    ([{**_BENCH, "n_gen": 100, "avg_ts": 150.0, "samples_ns": [500_000_000, 1_000_000_000]}], "warn", "no server"),
     ([_BENCH], "warn", "no server, no sampling and no text"),
     ([{**_BENCH, "avg_ts": 500.0}], "fail", "the file contradicts itself"),
     ([{**_BENCH, "n_gen": 0, "n_prompt": 512}], "unknown", "without a figure of generated tokens"),
@@ -78,6 +108,13 @@ _TABLE = """
     (_whole_answers(ok=False), "unknown", "1 of its requests failed"),
     (_EVALSCOPE, "unknown", "neither texts nor a second count"),
     ({**_EVALSCOPE, "Average output tokens per request": 10.0}, "fail", "= 20.00, the file says 100.00"),
+    (_EVALSCOPE_NEW, "unknown", "neither texts nor a second count"),
+    ({**_EVALSCOPE_NEW, "Output Throughput (tok/s)": 900.0}, "fail", "= 300.00, the file says 900.00"),
+    ({**_EVALSCOPE_NEW, "Failed Requests": 2}, "unknown", "2 of its requests failed"),
+    (_TABLE.replace("79.00 ± 0.20", "**79.00 ± 0.20**"), "warn", "1 of 1 runs"),
+    (_TABLE.replace("±", "\N{REPLACEMENT CHARACTER}").replace("tg128", "pp512+tg128"), "warn", "1 of 1 runs"),
+    (f"{_TABLE}\ntext\n\n| model | test | t/s |\n|---|--:|--:|\n| other | tg64 @ d4096 | 12.5 ± 0.1 |\n", "warn",
+     "2 of 2 runs"),
     (_TABLE, "warn", "no server, no sampling and no text"),
 ])
 def test_each_client(tmp_path: Path, data: Any, outcome: str, says: str) -> None:
@@ -88,9 +125,32 @@ def test_each_client(tmp_path: Path, data: Any, outcome: str, says: str) -> None
     assert not any("nonce" in each.text or "NaN" in each.text for each in found)
 
 
-def test_lines_of_json_are_read_by_their_last(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text(f"{json.dumps(_SGLANG)}\n{json.dumps({**_SGLANG, 'output_throughput': 7.0})}\n")
-    assert "the file says 7.00" in str(judge(read(str(tmp_path / "f")), Want()))
+def _usage(path: Path) -> str:
+    return "; ".join(f"{each.outcome} {each.text}" for each in judge(read(str(path)), Want()) if each.id == "usage")
+
+
+def test_every_line_of_json_is_a_figure(tmp_path: Path) -> None:
+    """SGLang's client appends a line a run, llama-bench -o jsonl writes one a test, the prompts' among them."""
+    path = tmp_path / "f"
+    path.write_text(f"{json.dumps({**_SGLANG, 'output_throughput': 7.0})}\n{json.dumps(_SGLANG)}\n")
+    assert "fail" in _usage(path) and "1 of 2 runs" in _usage(path) and "the file says 7.00" in _usage(path)
+    prompt = {**_BENCH, "n_gen": 0, "n_prompt": 512}
+    path.write_text("\n".join(map(json.dumps, (_BENCH, _BENCH, prompt))))
+    assert _usage(path).startswith("warn") and "2 of 2 runs" in _usage(path)
+    path.write_text(f"{json.dumps(_SGLANG)}\n{json.dumps(_SGLANG)[:90]}")
+    assert "unknown" in _usage(path) and "1 of 2 entries" in _usage(path)
+
+
+@pytest.mark.parametrize(("data", "model", "streams"), [
+    ({**_SGLANG, "server_info": {"model_path": "org/m"}}, "org/m", 4),
+    ({**_AIPERF, "input_config": {"endpoint": {"model_names": ["org/m"]}, "loadgen": {"concurrency": 6}}}, "org/m", 6),
+    ({**_AIPERF, "input_config": {"models": {"items": [{"name": "m"}]}, "phases": [
+        {"name": "warmup", "exclude_from_results": True, "concurrency": 1}, {"name": "profiling", "concurrency": 9}]}},
+     "m", 9), (_GENAI, "m", 3), (_EVALSCOPE_NEW, "", 8)])
+def test_model_and_streams(tmp_path: Path, data: Any, model: str, streams: int) -> None:
+    (tmp_path / "f").write_text(json.dumps(data))
+    seen = read(str(tmp_path / "f"))
+    assert (seen.model, seen.runs[0].group) == (model, streams)
 
 
 @pytest.mark.parametrize("data", [
