@@ -78,8 +78,8 @@ def _model(first: Mapping[str, Any]) -> str:
     config = first.get("input_config")
     listed = _at(config, "models", "items")
     places = (first.get("model_id"), first.get("model_filename"), first.get("model"),
-              _at(first, "server_info", "model_path"), _at(config, "endpoint", "model_names"), _at(config, "model_names"),
-              _at(listed[0], "name") if isinstance(listed, list) and listed else None)
+              _at(first, "server_info", "model_path"), _at(config, "endpoint", "model_names"),
+              _at(config, "model_names"), _at(listed[0], "name") if isinstance(listed, list) and listed else None)
     for found in places:
         one = found[0] if isinstance(found, list) and found else found
         if isinstance(one, str) and one:

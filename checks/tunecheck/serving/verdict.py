@@ -70,7 +70,7 @@ def _answers(seen: Measured) -> Iterator[Finding]:
         yield say("answers", "finish", "fail", f"answers ended by finish_reason {', '.join(strange)}",
                    ", ".join(strange), "length or stop", "look at the engine's log")
     if not broken and not strange and any(run.counted_by == USAGE for run in seen.runs):
-        yield say("answers", "server", "pass", f"the file has {len(seen.runs)} figures, and none says that a request failed"
+        yield say("answers", "server", "pass", f"{len(seen.runs)} figures, and none says that a request failed"
                   if seen.profile == "published" else f"all {len(seen.runs)} requests were answered to their end")
 
 
