@@ -6,7 +6,7 @@ tools/llama-bench, evalscope perf (both sets of its names). No file is accused w
 be told is unknown.
 
 Less text than tokens accuses nobody by itself: these clients ask to go on behind the end (ignore_eos), and what comes
-then are special tokens without text; vLLM's chat client keeps no reasoning. Honest runs of SGLang's client were
+then are special tokens without text; vLLM's chat client keeps no reasoning. A run of SGLang's client was
 published with 833,623 of 4,096,000 tokens in the text (read 2026-11-23). More text than tokens does."""
 
 from __future__ import annotations
