@@ -132,7 +132,6 @@ def test_sudo_refused_is_said_plainly(lab: Box) -> None:
     assert "changed=0" in recap(run.stdout)
 
 
-@pytest.mark.long      # tests/roles has it over the module itself
 def test_a_failed_update_grub_heals_on_the_next_run(lab: Box) -> None:
     lab.set_spec({**NO_BOOT, "kernel": {"cmdline": ["pci=noacs", "tunecheck_lab.a=1"]}})
     before = lab.ssh("cat /boot/grub/grub.cfg")

@@ -51,7 +51,6 @@ def test_ctrl_c_between_staging_and_reboot(lab: Box) -> None:
     assert "process" in lab.ssh("cat /var/lib/tunecheck/provision.lock"), "the interrupted play could not unlock"
 
 
-@pytest.mark.long      # tests/roles/test_processes.py has it over the module itself
 def test_a_busy_box_is_not_rebooted(lab: Box) -> None:
     """The play takes over the dead play's lock, finds the staged trial, and refuses to reboot under a GPU user."""
     lab.ssh("touch /dev/nvidia0; nohup sleep 600 </dev/nvidia0 >/dev/null 2>&1 & echo $! >/run/user-of-gpu")

@@ -28,8 +28,8 @@ def judge(case: Case) -> Iterator[Finding]:
                       tuple(gpu.driver.source for gpu in held[:8]), wanted_driver.release(held, driver, str(wanted)))
     torn = [gpu for gpu in gpus if gpu.driver.missing and wanted_driver.told(case, gpu)]
     if torn and not bare:
-        yield Finding(_ID, _names(torn), "unknown", "effective", f"lspci shows no driver for {_names(torn)}, and NVML "
-                      "names it: one of the two is of another time, or a line of lspci is missing; add: lspci -nnk")
+        yield Finding(_ID, _names(torn), "unknown", "effective", f"no driver is shown for {_names(torn)}, and NVML "
+                      "names it: one of the two is of another time, or a line is missing; add: lspci -nnk")
     if unread:
         yield Finding(_ID, unread[0].bdf, "unknown", "effective",
                       f"the driver of {unread[0].bdf} is not known: {unread[0].driver.why()}")

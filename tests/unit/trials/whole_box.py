@@ -124,6 +124,8 @@ def _main(given: Mapping[str, Any], arguments: list[str]) -> None:
     machine.lists["/sys/bus/pci/drivers/nvidia"] = ["0000:03:00.0", "0000:04:00.0", "bind"]
     then, later = given.get("counts", (0, 0))
     for number, bdf in enumerate(("0000:03:00.0", "0000:04:00.0")):
+        machine.errors.pop(f"realpath /sys/bus/pci/devices/{bdf}/driver", None)
+        machine.realpaths[f"/sys/bus/pci/devices/{bdf}/driver"] = "/sys/bus/pci/drivers/nvidia"
         machine.reads[f"/proc/driver/nvidia/gpus/{bdf}/information"] = (
             f"Model: \t\t NVIDIA Stand-in\nGPU UUID: \t GPU-0000000{number}-1111-4222-8333-444444444444\n").encode()
     for path, content in given.get("reads", {}).items():
