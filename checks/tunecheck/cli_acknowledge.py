@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import click
 
-from .fleet.verbs import decided, stored
+from .fleet.verbs import decided, deciding, stored
 
 __all__ = ["acknowledge"]
 
 
 @click.command()
-@click.argument("findings", metavar="ID", nargs=-1)
 @click.option("--owner", default="", metavar="NAME", help="Who is at work on it.")
 @click.option("--link", default="", metavar="URL", help="The ticket.")
 @click.option("--note", default="", metavar="TEXT", help="What is being done.")
-@click.option("--author", metavar="NAME", help="Who says so; default: you.")
-@click.option("--list", "show", is_flag=True, help="List what was approved and acknowledged.")
-@click.option("--end", "ended", type=click.IntRange(1), metavar="N", help="Take back what --list shows as N.")
-@click.option("--json", "as_json", is_flag=True, help="JSON on standard output.")
+@deciding
 @stored
 def acknowledge(findings: tuple[str, ...], owner: str, link: str, note: str, author: str | None, show: bool,
                 ended: int | None, as_json: bool, store_url: str | None) -> None:

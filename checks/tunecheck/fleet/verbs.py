@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from .store import Store
     from .verdict import Decision, FleetReport
 
-__all__ = ["check_list", "check_places", "decided", "finish", "history", "judged", "listed", "opened", "stored",
-           "stored_below"]
+__all__ = ["check_list", "check_places", "decided", "deciding", "finish", "history", "judged", "listed", "opened",
+           "stored", "stored_below"]
 
 _WHERE = ("The history: a file, or postgresql://...; default: $TUNECHECK_STORE, or fleet.db in "
           "/var/lib/tunecheck-fleet (as root) or ~/.local/state/tunecheck.")
@@ -120,6 +120,19 @@ def history(title: str, rows: list[Any], json_to: str | None, verb: str, empty: 
     from ..report.terminal import style_for
 
     emit(list_text(title, rows, style_for(sys.stdout), empty=empty))
+
+
+def deciding(command: Callable[..., None]) -> Callable[..., None]:
+    """The argument and the options that `approve` and `acknowledge` share."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="JSON on standard output."),
+        click.option("--end", "ended", type=click.IntRange(1), metavar="N", help="Take back what --list shows as N."),
+        click.option("--list", "show", is_flag=True, help="List what was approved and acknowledged."),
+        click.option("--author", metavar="NAME", help="Who says so; default: you."),
+        click.argument("findings", metavar="ID", nargs=-1),
+    ):
+        command = option(command)
+    return command
 
 
 def decided(what: Literal["approve", "acknowledge"], store_url: str | None, findings: tuple[str, ...], show: bool,

@@ -21,8 +21,7 @@ __all__ = ["IDS", "Want", "answered", "judge"]
 
 IDS = ("answers", "usage", "tokens-text", "tokens-asked", "tokens-witness", "tokens-server", "prompt-size",
        "prompt-cache", "needle", "canary", "output", "repeatable", "logprobs", "model-name", "delivery", "speed",
-       "spread",
-       "ttft", "concurrency", "load")
+       "spread", "ttft", "concurrency", "load")
 _BOOT_FLOOR = 0.6
 #: Characters per token of real vocabularies: Chinese about 1.5, English 4 to 5, code 3.
 _CHARS = (1.0, 9.0)
