@@ -6,8 +6,9 @@ tools/llama-bench, evalscope perf (both sets of its names). No file is accused w
 be told is unknown.
 
 Less text than tokens accuses nobody by itself: these clients ask to go on behind the end (ignore_eos), and what comes
-then are special tokens without text; vLLM's chat client keeps no reasoning. A run of SGLang's client was
-published with 833,623 of 4,096,000 tokens in the text (read 2026-11-23). More text than tokens does."""
+then may be special tokens without text (inferred, not measured); vLLM's chat client keeps no reasoning. A run of
+SGLang's client was published with 833,623 of 4,096,000 tokens in the text (read 2026-11-23). More text than tokens
+does."""
 
 from __future__ import annotations
 
@@ -162,7 +163,7 @@ _USAGE_OR = "the client takes usage where the server sends it, and otherwise its
 _ENGINE = "the engine's own loop over random tokens: no server, no sampling and no text, so no request gets it"
 
 
-_BEHIND = "tokens behind an end that it asked to ignore have no text"
+_BEHIND = "tokens behind an end that it asked to ignore had no text"
 
 
 def _vllm(data: Mapping[str, Any]) -> Iterator[_Row]:
