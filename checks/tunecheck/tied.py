@@ -5,18 +5,23 @@ from __future__ import annotations
 import _thread
 import os
 import signal
-from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["fork", "tie", "tied"]
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Sequence
+
+__all__ = ["fork", "start", "tie"]
 
 _PR_SET_PDEATHSIG = 1
+_ENDING = {signal.SIGINT, signal.SIGTERM}
 
 
 def fork() -> int:
     """os.fork() that Ctrl-C and SIGTERM do not interrupt half-way: Python's own clean-up after a fork would print a
     traceback. The child ignores Ctrl-C, which reaches the whole foreground group, and ends at SIGTERM: the rest is the
     parent's business."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         pid = os.fork()
         if pid == 0:
@@ -27,21 +32,38 @@ def fork() -> int:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def tied() -> Callable[[], None] | None:
-    """What Popen runs in the child before the program. None in a thread other than the main one: the kernel would send
-    the signal when the thread ends that started the child (prctl(2))."""
-    if _thread.get_native_id() != os.getpid():
-        return None
+def start(argv: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
+    """subprocess.Popen of a program in a session of its own, that Ctrl-C and SIGTERM do not interrupt half-way, as
+    fork(). It ends with this process where the main thread starts it: the kernel would send the signal when the thread
+    ends that started the child (prctl(2))."""
+    import subprocess
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        return subprocess.Popen(argv, start_new_session=True, preexec_fn=_beginning(before), **how)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _beginning(mask: set[Any]) -> Any:
+    """What Popen runs in the child before the program."""
     import ctypes
 
+    main = _thread.get_native_id() == os.getpid()
     prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
 
-    def tie_it() -> None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:      # it ended in between
-            os._exit(1)
+    def begin() -> None:
+        # What came between fork and here was meant for the parent, too: the child ends without a word of Python's.
+        for number in _ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
+        if main:
+            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            if os.getppid() != parent:      # it ended in between
+                os._exit(1)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
-    return tie_it
+    return begin
 
 
 def tie(parent: int) -> None:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from ..tied import tied
+from ..tied import start
 from .base import Completed, Unreadable
 from .reader import MAX_BYTES, reason_for
 
@@ -25,9 +25,8 @@ class Command:
         self.started = time.monotonic()
         self._process: subprocess.Popen[bytes] | None = None
         try:
-            self._process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-                env={**os.environ, **_ENVIRONMENT}, preexec_fn=tied())
+            self._process = start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  env={**os.environ, **_ENVIRONMENT})
         except OSError as error:
             self._failed = reason_for(error)
 

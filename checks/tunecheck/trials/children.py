@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from ..tied import tied
+from ..tied import start
 from .beat import Board
 
 __all__ = ["Job", "Worker", "kill", "process_state"]
@@ -44,9 +44,9 @@ class Worker:
         self.results: list[dict[str, Any]] = []
         self.stderr = _scratch()        # a pipe that nobody reads would block it
         self._rest = b""
-        self.process = subprocess.Popen(
+        self.process = start(
             [sys.executable, "-m", "tunecheck.trials.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self.stderr, start_new_session=True, pass_fds=(board.descriptor,), preexec_fn=tied(),
+            stderr=self.stderr, pass_fds=(board.descriptor,),
             env={name: value for name, value in {**os.environ, **job.environment}.items() if value is not None})
         assert self.process.stdin is not None and self.process.stdout is not None
         os.set_blocking(self.process.stdout.fileno(), False)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..errors import ImageUnfitError, TrialError
-from ..host import Host, Unreadable
+from ..host import Completed, Host, Unreadable
 from .runtimes import Image, Runtime
 from .supervisor import process_state
 
@@ -167,21 +167,35 @@ class Container:
         if self.process.poll() is None:
             self.process.kill()
             self._wait(_END_SECONDS)
-        # Whatever its client says: podman 5.4 ends with 0 and leaves it where SIGTERM came while the container ended.
-        self._ask(_REMOVE_SECONDS, "rm", "--force", self.name)
+        self._remove()
         if self.process.poll() is None:
             self.process.returncode = -9        # nobody must wait for it again
         self._stderr.close()
         return {pid: f"state {state}, in the container {self.name}" for pid in held.values()
                 for state in (process_state(pid),) if state not in ("gone", "Z", "X")}
 
+    def _remove(self) -> None:
+        """Until the runtime lists it no more: podman 5.4 ends with 0 and leaves it where SIGTERM came while the
+        container ended, and one whose clean-up was killed in the midst can be removed only a moment later."""
+        until = time.monotonic() + _REMOVE_SECONDS
+        while True:
+            self._ask(_REMOVE_SECONDS, "rm", "--force", self.name)
+            left = self._ask(_REMOVE_SECONDS, "ps", "--all", "--quiet", f"--filter=name={self.name}")
+            gone = left is None or (left.returncode == 0 and not left.stdout.strip())   # a silent runtime helps nobody
+            if gone or time.monotonic() > until:
+                return
+            time.sleep(0.2)
+
     def _wait(self, seconds: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
 
-    def _ask(self, seconds: float, *argv: str) -> None:
-        with contextlib.suppress(Unreadable):       # gone already, or the runtime hangs: seen by the processes
-            self._host.run((self.runtime.path, *argv), seconds)
+    def _ask(self, seconds: float, *argv: str) -> Completed | None:
+        """None where the runtime hangs or cannot be started: the processes show what is left."""
+        try:
+            return self._host.run((self.runtime.path, *argv), seconds)
+        except Unreadable:
+            return None
 
 
 def _status(path: Path) -> tuple[int, int, str] | None:

@@ -5,10 +5,12 @@ prints what came of it as one JSON document. A process of its own, because conta
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from dataclasses import asdict
 from functools import partial
 
+from tunecheck.cli import terminate
 from tunecheck.errors import TunecheckError
 from tunecheck.host.live import LiveHost
 from tunecheck.host.recording import RecordingHost
@@ -18,6 +20,7 @@ from tunecheck.trials.p2p import p2p
 from tunecheck.trials.runtimes import find_image, find_runtime
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, terminate)
     given = json.loads(sys.argv[1])
     host = RecordingHost(LiveHost())
     reduce = partial(allreduce, shortened=True, soak_seconds=given.get("soak", 0))
