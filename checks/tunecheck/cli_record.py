@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .absence import Absence, Reason
+
 if TYPE_CHECKING:
     from .host.recording import Answers, RecordingHost
     from .spec.frozen import Frozen
@@ -90,16 +92,18 @@ def _size(content: bytes) -> str:
 
 def _summary(answers: Answers) -> str:
     """``812 files, 5 commands; not readable: 3 no permission (run as root)``. What does not exist is an answer."""
-    reasons = Counter(_short(reason) for reason in (*answers.errors.values(), *(
-        done for done in answers.runs.values() if isinstance(done, str))) if reason != "not present")
+    refused = (done for done in answers.runs.values() if isinstance(done, Reason))
+    unread = [why for why in (*answers.errors.values(), *refused) if why.absence is not Absence.NOT_PRESENT]
+    # Of a configuration space the kernel shows others than root the first 64 bytes.
     cut = sum(path.endswith("/config") and len(data) == 64 for path, data in answers.reads.items())
-    if cut:
-        reasons["no permission"] += cut
+    unread += [Reason(Absence.NO_PERMISSION)] * cut
+    reasons = Counter(map(_short, unread))
     parts = [f"{count} {reason}" for reason, count in sorted(reasons.items())]
     if not parts:
         missing = ""
     else:
-        root = "" if os.geteuid() == 0 or not reasons["no permission"] else " (run as root: sudo tunecheck record)"
+        closed = any(reason.absence is Absence.NO_PERMISSION for reason in unread)
+        root = " (run as root: sudo tunecheck record)" if closed and os.geteuid() != 0 else ""
         missing = f"; not readable: {', '.join(parts)}{root}"
     return f"{len(answers.reads)} files, {len(answers.runs)} commands{missing}"
 

@@ -27,11 +27,12 @@ with atheris.instrument_imports():
 import zstandard
 
 from tunecheck.host import Completed
+from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.recording import Answers
 
 _SEED = Answers(
     reads={"/proc/cmdline": b"ro\n", "/odd/../x": b"odd"}, lists={"/sys": ["a"]}, realpaths={"/a": "/b"},
-    errors={"read /n": "no permission"}, nvml={"driver": "595.71.05"},
+    errors={"read /n": reason_of_text("no permission")}, nvml={"driver": "595.71.05"},
     runs={("dmesg",): Completed(("dmesg",), 0, "a line\n", "oops"), ("x",): "timed out"})
 _NAMES = ("manifest.json", "answers.json", "nvml.json", "commands/01-dmesg.txt", "commands/01-dmesg.stderr.txt",
           "files/proc/cmdline")

@@ -14,7 +14,7 @@ from ..formats.at_first_use import dataclass, regex
 from ..formats.bounds import release_of
 from ..formats.cmdline import tokenize
 from ..host import Host, Unreadable
-from .fact import Fact, absent, known, parsed, text
+from .fact import Absence, Fact, absent, absent_as, known, parsed, text
 
 __all__ = ["Boot", "boot"]
 
@@ -42,8 +42,7 @@ class Boot:
 def boot(host: Host, release: str) -> Boot:
     """Read the loader that booted this host. ``release`` picks among entries where no default is recorded."""
     staged = text(host, grub.TRIAL_SCRIPT)
-    waits = known(staged.known, staged.source) if staged.known or staged.missing else absent(
-        staged.source, staged.reason or "")
+    waits = known(staged.known, staged.source) if staged.known or staged.missing else absent_as(staged)
     cfg = text(host, grub.GRUB_CFG)
     # A machine moved to systemd-boot often keeps its old grub.cfg, which then boots nothing.
     if not cfg.missing and not _by_systemd_boot(host):
@@ -56,8 +55,8 @@ def boot(host: Host, release: str) -> Boot:
         line = text(host, _KERNEL_CMDLINE)
         return Boot(tokens if line.missing else parsed(line, _tokens), tokens, (), waits,
                     parsed(content, lambda found: release_of(bls.release(bls.kernel(found)))))
-    nothing: Fact[tuple[str, ...]] = absent(f"{grub.GRUB_CFG}, {', '.join(_ENTRIES)}", "no boot loader found")
-    return Boot(nothing, nothing, (), waits, absent(nothing.source, nothing.reason or ""))
+    nothing: Fact[tuple[str, ...]] = absent(f"{grub.GRUB_CFG}, {', '.join(_ENTRIES)}", Absence.NO_BOOT_LOADER)
+    return Boot(nothing, nothing, (), waits, absent_as(nothing))
 
 
 def _by_systemd_boot(host: Host) -> bool:
@@ -110,7 +109,7 @@ def _bls_entry(host: Host, release: str) -> tuple[Fact[str], Fact[tuple[str, ...
         try:
             names = [name for name in host.list(folder) if name.endswith(".conf")]
         except Unreadable as error:
-            if error.reason != "not present":
+            if error.absence is not Absence.NOT_PRESENT:
                 return absent(folder, error.reason), absent(folder, error.reason)
             continue
         # The recorded default, else the running kernel's entry.

@@ -20,8 +20,10 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from ..absence import Absence, Reason
 from ..formats.bounds import MOST_ITEMS
-from .fact import Fact
+from ..host.absence_of_text import stored_reason
+from .fact import Fact, absent
 from .hints import hints
 
 __all__ = ["decode", "encode", "shape", "used"]
@@ -92,6 +94,8 @@ def _looked_at(kind: Any) -> _Shape:
         return _Shape(_same, _same, {})
     if kind is None or kind is types.NoneType:
         return _plain(types.NoneType, "null")
+    if kind is Reason:      # its code is a field beside it: _record
+        return _Shape(str, Reason, {"type": "string"}, str)
     if kind in _PLAIN:
         return _FLOAT if kind is float else _plain(kind, {str: "string", int: "integer", bool: "boolean"}[kind])
     if origin is typing.Union or origin is types.UnionType:
@@ -143,6 +147,9 @@ def _union(arguments: tuple[Any, ...]) -> _Shape:
     if len(rest) == 1:
         inner = shape(rest[0])
         into, out = inner.encode, inner.decode
+        if rest[0] is Reason:
+            return _Shape(lambda value: None if value is None else str(value), _same,
+                          {"anyOf": [inner.schema, {"type": "null"}]}, str, optional=True)
         if inner.raw is not None and into is _same:
             return _optional(inner.raw, {"anyOf": [inner.schema, {"type": "null"}]})
         return _Shape(lambda value: None if value is None else into(value),
@@ -284,6 +291,11 @@ def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> _Shape:
         put = f"result[{item.name!r}] = {value}"
         into.append(put if default is _MISSING else f"if value.{item.name} != v{index}: {put}")
         out += _reading(index, item, form, default, names, types_of[item.name])
+        if types_of[item.name] == Reason | None:        # {"reason": text, "absence": code}
+            names["reason_of"] = stored_reason
+            into.append(f"if value.{item.name} is not None: result['absence'] = value.{item.name}.absence.value")
+            out += ["code = data.get('absence', data)", "if code is data: code = None", "else: left -= 1",
+                    f"if x{index} is not None: x{index} = reason_of(x{index}, code)"]
     source = "def encode(value):\n result = {}\n " + "\n ".join(into) + "\n return result\n"
     source += ("def decode(data):\n try:\n  if type(data) is not dict: raise wrong(data, 'an object')\n"
                "  left = len(data)\n  " + "\n  ".join(out)
@@ -298,7 +310,8 @@ def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> _Shape:
     definitions[name] = {"type": "object", "additionalProperties": False,
                          "required": [item.name for item in fields if item.default is _MISSING
                                       and item.default_factory is _MISSING],
-                         "properties": {item.name: shapes[item.name].schema for item in fields}}
+                         "properties": {item.name: shapes[item.name].schema for item in fields} | (
+                             {"absence": _enumeration(Absence).schema} if made is Fact else {})}
     return _Shape(names["encode"], names["decode"], {"$ref": f"#/$defs/{name}"})
 
 
@@ -323,7 +336,7 @@ def _reading(index: int, item: dataclasses.Field[Any], form: _Shape, default: An
 
 
 def _absent(name: str) -> Fact[Any]:
-    return Fact(None, name, "not in this snapshot: it was made by an older tunecheck")
+    return absent(name, Absence.OLDER.because("not in this snapshot: it was made by an older tunecheck"))
 
 
 def _filled(hint: Any, bound: Mapping[Any, Any]) -> Any:

@@ -7,7 +7,7 @@ import re
 from ..formats.at_first_use import dataclass
 from ..formats.cpulist import parse
 from ..host import Host, Unreadable
-from .fact import Fact, absent, known, parsed, text
+from .fact import Absence, Fact, absent, known, parsed, text
 
 __all__ = ["Policy", "policies"]
 
@@ -31,7 +31,7 @@ def policies(host: Host, online: Fact[tuple[int, ...]]) -> Fact[tuple[Policy, ..
     try:
         names = [name for name in host.list(_FOLDER) if re.fullmatch(r"policy\d+", name)]
     except Unreadable as error:
-        return known((), _FOLDER) if error.reason == "not present" else absent(_FOLDER, error.reason)
+        return known((), _FOLDER) if error.absence is Absence.NOT_PRESENT else absent(_FOLDER, error.reason)
     names.sort(key=lambda name: int(name.removeprefix("policy")))
     # A policy is named after its first CPU; where there is one for each, nothing more has to be asked.
     single = online.value is not None and [f"policy{cpu}" for cpu in online.value] == names

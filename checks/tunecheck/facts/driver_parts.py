@@ -9,12 +9,11 @@ import re
 from ..formats.at_first_use import dataclass
 from ..formats.modprobe import file_names
 from ..host import Host, Unreadable
-from .fact import Fact, absent, known
+from .fact import Absence, Fact, Reason, absent, known, not_understood
 
-__all__ = ["ELSEWHERE", "DriverParts", "ModuleFile", "driver_parts"]
+__all__ = ["DriverParts", "ModuleFile", "driver_parts"]
 
 #: Why nothing is known about the next module where this system is a container, or boots another's kernel.
-ELSEWHERE = "no kernel module is kept here"
 _LIBRARIES = ("libnvidia-ml.so.1", "libcuda.so.1")
 _FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")
 _FIRMWARE = "/lib/firmware/nvidia"
@@ -50,8 +49,8 @@ class DriverParts:
 def driver_parts(host: Host, wanted: bool, releases: tuple[str, ...]) -> DriverParts:
     """``releases``: the running kernel's and, where it differs, the next one's. Not ``wanted``: nothing is read."""
     if not wanted:
-        none: Fact[str] = absent("driver", "not asked for")
-        return DriverParts(dict.fromkeys(_LIBRARIES, none), {}, absent("driver", "not asked for"))
+        none: Fact[str] = absent("driver", Absence.NOT_ASKED)
+        return DriverParts(dict.fromkeys(_LIBRARIES, none), {}, absent("driver", Absence.NOT_ASKED))
     return DriverParts({name: _library(host, name) for name in _LIBRARIES},
                        {release: _module(host, release) for release in dict.fromkeys(releases) if release},
                        _firmware(host))
@@ -59,17 +58,17 @@ def driver_parts(host: Host, wanted: bool, releases: tuple[str, ...]) -> DriverP
 
 def _library(host: Host, name: str) -> Fact[str]:
     """The version in the name of the file behind the link."""
-    worst: Fact[str] = absent(f"{_FOLDERS[0]}/{name}", "not present")
+    worst: Fact[str] = absent(f"{_FOLDERS[0]}/{name}", Absence.NOT_PRESENT)
     for folder in _FOLDERS:
         path = f"{folder}/{name}"
         try:
             file = host.realpath(path)
         except Unreadable as error:
-            if error.reason != "not present" and worst.missing:
+            if error.absence is not Absence.NOT_PRESENT and worst.missing:
                 worst = absent(path, error.reason)
             continue
         found = re.search(rf"\.so\.({_VERSION})$", file)
-        return known(found[1], file) if found else absent(file, "not understood: its name holds no version")
+        return known(found[1], file) if found else not_understood(file, "its name holds no version")
     return worst
 
 
@@ -86,23 +85,24 @@ def _named(host: Host, release: str, name: str) -> Fact[ModuleFile]:
     try:
         done = host.run(argv, 5.0)
     except Unreadable as error:
-        return absent(source, _without_modinfo(host) if error.reason == "not present" else error.reason)
+        return absent(source, _without_modinfo(host) if error.absence is Absence.NOT_PRESENT else error.reason)
     version = re.search(rf"^version:[ \t]*({_VERSION})[ \t]*$", done.stdout, re.MULTILINE)
     if version is None:
-        return absent(source, "not present" if "not found" in done.stderr else "not understood: no version line")
+        return absent(source, Absence.NOT_PRESENT) if "not found" in done.stderr else not_understood(
+            source, "no version line")
     licence = re.search(r"^license:[ \t]*(.*)$", done.stdout, re.MULTILINE)
     signer = re.search(r"^signer:[ \t]*(\S.*)$", done.stdout, re.MULTILINE)
     return known(ModuleFile(version[1], "open" if licence and "MIT" in licence[1] else "proprietary",
                             signer[1].strip()[:200] if signer else ""), source)
 
 
-def _without_modinfo(host: Host) -> str:
+def _without_modinfo(host: Host) -> Reason:
     try:
         host.list("/lib/modules")
     except Unreadable as error:
-        if error.reason == "not present":
-            return ELSEWHERE
-    return "modinfo is not installed"
+        if error.absence is Absence.NOT_PRESENT:
+            return Reason(Absence.ELSEWHERE)
+    return Absence.NOT_INSTALLED.because("modinfo is not installed")
 
 
 def _firmware(host: Host) -> Fact[tuple[str, ...]]:

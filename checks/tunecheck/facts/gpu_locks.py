@@ -7,7 +7,7 @@ import json
 from ..formats.at_first_use import dataclass
 from ..formats.pci import BDF
 from ..host import Host
-from .fact import Fact, absent, parsed, text
+from .fact import Absence, Fact, absent, parsed, text
 
 __all__ = ["PATH", "Locks", "gpu_locks"]
 
@@ -23,7 +23,7 @@ class Locks:
 
 
 def gpu_locks(host: Host, wanted: bool) -> Fact[Locks]:
-    return parsed(text(host, PATH), _parse) if wanted else absent(PATH, "not asked for")
+    return parsed(text(host, PATH), _parse) if wanted else absent(PATH, Absence.NOT_ASKED)
 
 
 def _parse(content: str) -> Locks:

@@ -6,7 +6,7 @@ from dataclasses import field
 
 from ..formats.at_first_use import dataclass
 from ..host import Host, Unreadable
-from .fact import Fact, absent, known
+from .fact import Absence, Fact, absent, known, not_understood
 
 __all__ = ["FABRIC_MODULES", "Hgx", "hgx"]
 
@@ -15,7 +15,7 @@ _RELEASE = "/etc/dgx-release"
 _VERSIONS = ("grep", "-sE", "^DGX_(SWBUILD|OTA)_VERSION=", _RELEASE)
 #: Of the fabric of Blackwell: its manager talks to the switches through InfiniBand's management datagrams.
 FABRIC_MODULES = ("ib_umad", "mlx5_ib")
-_UNREAD: Fact[str] = Fact(None, _RELEASE, "not recorded")
+_UNREAD: Fact[str] = absent(_RELEASE, Absence.NOT_RECORDED)
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def _dgx_os(host: Host) -> Fact[str]:
         return absent(_RELEASE, error.reason)
     # An update over the air appends its version; the last one counts.
     versions = [line.partition("=")[2].strip().strip('"')[:40] for line in done.stdout.splitlines()[:100]]
-    return known(versions[-1], _RELEASE) if versions else absent(_RELEASE, "not understood: it names no version")
+    return known(versions[-1], _RELEASE) if versions else not_understood(_RELEASE, "it names no version")
 
 
 def _loaded(host: Host, name: str) -> Fact[bool]:
@@ -47,5 +47,5 @@ def _loaded(host: Host, name: str) -> Fact[bool]:
     try:
         host.list(folder)
     except Unreadable as error:
-        return known(False, folder) if error.reason == "not present" else absent(folder, error.reason)
+        return known(False, folder) if error.absence is Absence.NOT_PRESENT else absent(folder, error.reason)
     return known(True, folder)

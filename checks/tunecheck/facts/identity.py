@@ -11,7 +11,7 @@ import hmac
 from ..formats.at_first_use import dataclass
 from ..host import Host, Unreadable
 from ..host.early import CPU
-from .fact import Fact, absent, known, parsed, text
+from .fact import Absence, Fact, absent, absent_as, known, parsed, text
 
 __all__ = ["Identity", "app_specific", "identity_of"]
 
@@ -19,7 +19,6 @@ _DMI = "/sys/class/dmi/id"
 _MACHINE_ID = "/etc/machine-id"
 #: Made for this application with `systemd-id128 new`; changing it makes every box of every fleet another one.
 _APPLICATION = bytes.fromhex("6f5d2c1b9a3e4f70a8d4c2e1b7f09563")
-_REDACTED = "left out of a recording without names"
 #: What makers leave in a field that they did not fill, as often found in dmidecode outputs. Words, not one pattern:
 #: compiling that takes 5 ms, which every snapshot would pay.
 _EMPTY = frozenset({"default string", "not specified", "not applicable", "not settable", "not available", "not present",
@@ -31,7 +30,7 @@ _SERIALS = ("board_serial", "product_serial", "product_uuid")
 
 
 #: Of a snapshot that was stored before the flag was looked at.
-_NO_FLAG: Fact[bool] = Fact(None, "/proc/cpuinfo", "not recorded")
+_NO_FLAG: Fact[bool] = absent("/proc/cpuinfo", Absence.NOT_RECORDED)
 
 
 @dataclass(frozen=True)
@@ -91,23 +90,23 @@ def _stands_for(value: str) -> bool:
 
 def _machine(content: str) -> str:
     if _stands_for(content):
-        raise ValueError(_REDACTED)
+        raise ValueError("it is left out")
     return app_specific(content)
 
 
 def _board(host: Host) -> Fact[str]:
     """The digest of the first serial number that is one; not present only where every field says so."""
-    worst: Fact[str] = absent(f"{_DMI}/{_SERIALS[0]}", "not present")
+    worst: Fact[str] = absent(f"{_DMI}/{_SERIALS[0]}", Absence.NOT_PRESENT)
     for name in _SERIALS:
         fact = text(host, f"{_DMI}/{name}")
         if fact.value is not None and _stands_for(fact.value):
-            return absent(fact.source, _REDACTED)
+            return absent(fact.source, Absence.LEFT_OUT)
         if fact.value is not None and not _nothing(fact.value):
             said = f"{name}:{fact.value.strip().lower()}".encode("utf-8", "replace")
             return known(hmac.digest(_APPLICATION, said, "sha256")[:16].hex(), fact.source)
         if not (fact.known or fact.missing):
             # Only root may read them: a lesser field must not stand for the one that root would see.
-            return absent(fact.source, fact.reason or "")
+            return absent_as(fact)
     return worst
 
 
@@ -116,16 +115,16 @@ def _field(host: Host, name: str) -> Fact[str]:
     if fact.value is None:
         return fact
     value = " ".join(fact.value.split())[:120]
-    return absent(fact.source, "not present") if _nothing(value) else known(value, fact.source)
+    return absent(fact.source, Absence.NOT_PRESENT) if _nothing(value) else known(value, fact.source)
 
 
 def _cpuinfo(host: Host) -> Fact[str]:
     try:
         done = host.run(CPU, 5.0)
     except Unreadable as error:
-        return absent(" ".join(CPU), "not installed" if error.reason == "not present" else error.reason)
+        return absent(" ".join(CPU), Absence.NOT_INSTALLED if error.absence is Absence.NOT_PRESENT else error.reason)
     if done.returncode != 0:
-        return absent(" ".join(CPU), (done.stderr.strip().splitlines() or ["failed"])[0][:200])
+        return absent(" ".join(CPU), Absence.FAILED.because((done.stderr.strip().splitlines() or ["failed"])[0][:200]))
     return known(done.stdout, "/proc/cpuinfo")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..host import Host, Unreadable
-from .fact import Fact, absent, known, text
+from .fact import Absence, Fact, absent, known, not_understood, text
 from .pci import DEVICES, Device
 
 __all__ = ["modes"]
@@ -21,7 +21,7 @@ def _mode(host: Host, bdf: str) -> Fact[str]:
     try:
         group = host.realpath(link)
     except Unreadable as error:
-        return known("none", link) if error.reason == "not present" else absent(link, error.reason)
+        return known("none", link) if error.absence is Absence.NOT_PRESENT else absent(link, error.reason)
     if not re.fullmatch(r"/sys/kernel/iommu_groups/\d+", group):
-        return absent(link, "does not lead to an IOMMU group")
+        return not_understood(link, "it does not lead to an IOMMU group")
     return text(host, f"{group}/type")

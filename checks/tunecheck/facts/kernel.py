@@ -11,7 +11,7 @@ from ..formats.cmdline import tokenize
 from ..host import Host, Unreadable
 from ..host.base import doubt
 from ..host.early import DMESG
-from .fact import Fact, absent, known, parsed, text
+from .fact import Absence, Fact, absent, known, parsed, text
 
 if TYPE_CHECKING:
     from ..formats.boot_log import BootLog
@@ -83,13 +83,13 @@ def _chosen(line: str) -> str:
 
 def _log(host: Host) -> Fact[KernelLog]:
     """dmesg first (cheap); the journal where the ring buffer lost its start or is closed to this user."""
-    best: Fact[KernelLog] = absent("dmesg, journalctl -k", "no permission")
+    best: Fact[KernelLog] = absent("dmesg, journalctl -k", Absence.NO_PERMISSION)
     for argv in (DMESG, _JOURNAL):
         fact = _log_from(host, argv)
         if fact.value is not None and fact.value.complete:
             return fact
         # An incomplete log beats none, and any other failure says more than "no permission".
-        if not best.known and (fact.known or fact.reason not in ("not present", "no permission")):
+        if not best.known and (fact.known or fact.absence not in (Absence.NOT_PRESENT, Absence.NO_PERMISSION)):
             best = fact
     return best
 
@@ -103,8 +103,8 @@ def _log_from(host: Host, argv: tuple[str, ...]) -> Fact[KernelLog]:
     if done.returncode != 0 or not done.stdout.strip():
         said = done.stderr.strip()
         refused = not done.stderr or re.search(r"not permitted|permission", said, re.IGNORECASE)
-        return absent(source, "no permission" if refused else said.splitlines()[0][:200] if said else
-                      f"failed with exit code {done.returncode} and no message")
+        return absent(source, Absence.NO_PERMISSION if refused else Absence.FAILED.because(
+            said.splitlines()[0][:200] if said else f"failed with exit code {done.returncode} and no message"))
     # Not for `tunecheck topo`, which reads no log: its start-up must not pay for the patterns.
     from ..formats import boot_log
     from ..formats.kernel_log import parse

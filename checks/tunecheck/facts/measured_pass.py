@@ -13,7 +13,7 @@ from ..formats.at_first_use import dataclass
 from ..host import Host
 from ..spec.frozen import Accelerators
 from . import codec
-from .fact import Fact, absent, parsed, text
+from .fact import Absence, Fact, absent, parsed, text
 
 __all__ = ["ABSENT", "PATH", "SCHEMA", "Key", "MeasuredPass", "measurable", "measured_pass"]
 
@@ -64,7 +64,7 @@ class MeasuredPass:
 
 
 #: Of a snapshot from before there were measured passes.
-ABSENT: Fact[MeasuredPass] = absent(PATH, "not recorded")
+ABSENT: Fact[MeasuredPass] = absent(PATH, Absence.NOT_RECORDED)
 
 
 def measured_pass(host: Host) -> Fact[MeasuredPass]:

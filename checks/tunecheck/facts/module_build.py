@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..formats.at_first_use import dataclass, regex
 from ..host import Host, Unreadable
-from .fact import Fact, absent, known
+from .fact import Absence, Fact, absent, known
 
 __all__ = ["ModuleBuild", "ModuleKeys", "Tree", "module_build", "module_keys"]
 
@@ -49,7 +49,7 @@ class ModuleKeys:
 def module_build(host: Host, wanted: bool, releases: tuple[str, ...]) -> Fact[ModuleBuild]:
     """``releases``: the running kernel's and the next one's."""
     if not wanted:
-        return absent(_DKMS, "not asked for")
+        return absent(_DKMS, Absence.NOT_ASKED)
     trees = []
     try:
         for name in [name for name in _names(host, _DKMS) if name.startswith("nvidia")][:20]:
@@ -68,14 +68,14 @@ def module_build(host: Host, wanted: bool, releases: tuple[str, ...]) -> Fact[Mo
 def module_keys(host: Host, wanted: bool) -> Fact[ModuleKeys]:
     """``wanted``: Secure Boot is on."""
     if not wanted:
-        return absent("/proc/keys", "not asked for")
+        return absent("/proc/keys", Absence.NOT_ASKED)
     try:
         names = _KEY.findall(host.run(_KEYS, 5.0).stdout[:1 << 20])
         pending = _there(host, _MOK_NEW)
     except Unreadable as error:
         return absent(error.path, error.reason)
     if not names:       # /proc/keys shows only what the reader may view, and a kernel that boots so has some
-        return absent("/proc/keys", "no permission")
+        return absent("/proc/keys", Absence.NO_PERMISSION)
     return known(ModuleKeys(tuple(dict.fromkeys(names))[:200], pending), "/proc/keys")
 
 
@@ -83,7 +83,7 @@ def _names(host: Host, folder: str) -> list[str]:
     try:
         return host.list(folder)
     except Unreadable as error:
-        if error.reason in ("not present", "is a directory", "Not a directory"):
+        if error.absence is Absence.NOT_PRESENT:
             return []
         raise
 
@@ -92,7 +92,7 @@ def _there(host: Host, path: str) -> bool:
     try:
         host.realpath(path)
     except Unreadable as error:
-        if error.reason == "not present":
+        if error.absence is Absence.NOT_PRESENT:
             return False
         raise
     return True

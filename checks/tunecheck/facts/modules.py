@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ..formats.at_first_use import dataclass, regex
 from ..formats.modprobe import NVIDIA_PARAMS, normalise_module, nvidia_shows, parse_options
 from ..host import Host, Unreadable
-from .fact import Fact, absent, known, parsed, text
+from .fact import Absence, Fact, absent, absent_as, known, parsed, text
 
 __all__ = ["LOADED", "Module", "modules", "registry_dwords"]
 
@@ -58,7 +58,7 @@ def _module(host: Host, name: str, parameters: Iterable[str], release: str,
         host.list(folder)
         loaded: Fact[bool] = known(True, folder)
     except Unreadable as error:
-        loaded = known(False, folder) if error.reason == "not present" else absent(folder, error.reason)
+        loaded = known(False, folder) if error.absence is Absence.NOT_PRESENT else absent(folder, error.reason)
     configured = parsed(options, lambda every: every.get(kernel_name, {}))
     live = {parameter: _live(host, kernel_name, parameter) for parameter in parameters} if loaded.value else {}
     return Module(name, _installed(host, kernel_name, release, loaded), loaded, configured, live)
@@ -90,7 +90,7 @@ def _installed(host: Host, module: str, release: str, loaded: Fact[bool]) -> Fac
         if any(normalise_module(file.partition(".ko")[0]) == module for file in files):
             return known(True, listing.source)
     if len(reasons) == 2:
-        return absent(reasons[0].source, reasons[0].reason or "")
+        return absent_as(reasons[0])
     return known(False, f"/lib/modules/{release}/modules.dep")
 
 
@@ -101,7 +101,7 @@ def _options(host: Host) -> Fact[dict[str, dict[str, str]]]:
         try:
             names = host.list(folder)
         except Unreadable as error:
-            if error.reason != "not present":
+            if error.absence is not Absence.NOT_PRESENT:
                 return absent(folder, error.reason)
             continue
         for name in names:
@@ -111,7 +111,7 @@ def _options(host: Host) -> Fact[dict[str, dict[str, str]]]:
     for name in sorted(files):
         content = text(host, files[name])
         if content.value is None:
-            return absent(content.source, content.reason or "")
+            return absent_as(content)
         for module, values in parse_options(content.value).items():
             merged.setdefault(module, {}).update(values)
     return known(merged, "modprobe.d")

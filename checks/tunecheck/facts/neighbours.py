@@ -6,7 +6,7 @@ from ..formats.at_first_use import dataclass
 from ..formats.pci import BDF, bdf_key
 from ..host import Host, Unreadable
 from . import pci
-from .fact import Fact, absent, known, text
+from .fact import Absence, Fact, absent, known, text
 from .topology import Topology
 
 __all__ = ["Neighbour", "neighbours"]
@@ -36,8 +36,8 @@ def neighbours(host: Host, topology: Topology) -> Fact[tuple[Neighbour, ...]]:
         if kind:
             device = pci.device(host, bdf)
             if device.chain.value is None and kind == "NVMe":
-                return absent(device.chain.source, f"where {bdf} (NVMe) is in the tree is not known: "
-                              f"{device.chain.reason}")
+                return absent(device.chain.source, (device.chain.absence or Absence.NOT_READ).because(
+                    f"where {bdf} (NVMe) is in the tree is not known: {device.chain.reason}"))
             shared = [port for port in device.path[:-1] if port in topology.bridges]
             if shared:
                 found.append(Neighbour(device, kind, shared[-1]))

@@ -13,18 +13,19 @@ from ..formats.at_first_use import dataclass
 from ..formats.bounds import MOST_GPUS, few
 from ..formats.pci import BDF
 from ..host import Host, Unreadable
-from .fact import Fact, absent, known
+from ..host.nvml_absence import NOT_READ, nvml_reason
+from .fact import Absence, Fact, Reason, absent, known, not_understood
 
 __all__ = ["Gpu", "Nvml", "cut_off", "nvml"]
 
 _SOURCE = "NVML"
-_LOST = ("GPU_IS_LOST", "RESET_REQUIRED")
+#: Its process crashed, or its answer did not come in time.
+_CUT_OFF = (Absence.CUT_OFF, Absence.TIMED_OUT)
 
 
-def cut_off(error: str) -> bool:
-    """The words of host/nvml_reader.py for the end of its child; NVML's own errors are names in capitals."""
-    return error.startswith(("timed out after", "killed by signal", "ended in the middle", "its answers are damaged",
-                             "more than "))
+def cut_off(reason: Reason | None) -> bool:
+    """Whether NVML's process crashed or hung; every other reason is an answer of NVML, or nobody asked."""
+    return reason is not None and reason.absence in _CUT_OFF
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,13 @@ class Gpu:
         """The value with its reason where there is none; a key that was never asked for is "not read"."""
         if key in self.values:
             return known(self.values[key], f"NVML {self.bdf} {key}")
-        return absent(f"NVML {self.bdf} {key}", self.errors.get(key, "not read"))
+        return absent(f"NVML {self.bdf} {key}", nvml_reason(self.errors.get(key, NOT_READ)))
 
     def number(self, key: str) -> Fact[int]:
         """The same, for a key whose value is a whole number."""
         found = self.fact(key)
         if found.known and type(found.value) is not int:
-            return absent(found.source, f"not understood: {str(found.value)[:60]!r}")
+            return not_understood(found.source, f"{str(found.value)[:60]!r}")
         return found
 
 
@@ -67,19 +68,25 @@ class Nvml:
     def gpu(self, bdf: str) -> Gpu | None:
         return next((gpu for gpu in self.gpus if gpu.bdf == bdf), None)
 
-    def troubles(self) -> list[tuple[str, str, bool]]:
+    def error(self, who: str) -> Reason | None:
+        """Why the document lacks a part: "gpu 1", or "gpus" for a list that was cut."""
+        return nvml_reason(self.errors[who]) if who in self.errors else None
+
+    def troubles(self) -> list[tuple[str, Reason, bool]]:
         """Boards that gave no answer, or not all of it: the address (or "gpu 1"), why, and whether NVML itself says
         that the board is lost; else its process crashed or hung, or the library refused the board."""
-        found = [(gpu.bdf, error, error in _LOST) for gpu in self.gpus
-                 if (error := next((each for each in gpu.errors.values() if each in _LOST or cut_off(each)), None))]
-        return found + [(who, error, error in _LOST) for who, error in self.errors.items() if who.startswith("gpu ")]
+        found = [(gpu.bdf, why, why.absence is Absence.LOST) for gpu in self.gpus
+                 if (why := next((each for each in map(nvml_reason, gpu.errors.values())
+                                  if each.absence is Absence.LOST or cut_off(each)), None))]
+        boards = [(who, nvml_reason(error)) for who, error in self.errors.items() if who.startswith("gpu ")]
+        return found + [(who, why, why.absence is Absence.LOST) for who, why in boards]
 
 
 def nvml(host: Host, wanted: bool, seconds: float = 10.0) -> Fact[Nvml]:
     """Ask for the whole document, for at most ``seconds``. The reason of an absent fact names NVML's error, signal or
     the deadline."""
     if not wanted:
-        return absent(_SOURCE, "not asked for")
+        return absent(_SOURCE, Absence.NOT_ASKED)
     try:
         document = host.nvml(seconds)
     except Unreadable as error:
@@ -87,7 +94,7 @@ def nvml(host: Host, wanted: bool, seconds: float = 10.0) -> Fact[Nvml]:
     try:
         return known(_decoded(document), _SOURCE)
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
-        return absent(_SOURCE, "not understood: its document is damaged")
+        return not_understood(_SOURCE, "its document is damaged")
 
 
 def _decoded(document: Mapping[str, Any]) -> Nvml:
@@ -117,4 +124,4 @@ def _version(document: Mapping[str, Any], key: str) -> Fact[str]:
     value = document.get(key)
     if isinstance(value, str):
         return known(value, f"{_SOURCE} {key}")
-    return absent(f"{_SOURCE} {key}", _texts(document.get("errors", {})).get(key, "not read"))
+    return absent(f"{_SOURCE} {key}", nvml_reason(_texts(document.get("errors", {})).get(key, NOT_READ)))

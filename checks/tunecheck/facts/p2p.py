@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..host import Host
-from .fact import Fact, absent, known
+from ..host.nvml_absence import NOT_READ, nvml_reason
+from .fact import Absence, Fact, absent, known, not_understood
 from .nvml import Nvml
 from .topo_text import driver_rows, parsed_table
 
@@ -18,7 +19,7 @@ LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
 #: (from, to, "read" or "write") -> a letter, or why there is none.
 P2p = Mapping[tuple[str, str, str], Fact[str]]
 
-_AWAY = ("not in the import", "not recorded")
+_AWAY = (Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST, Absence.NOT_RECORDED)
 _WAYS = (("read", "r"), ("write", "w"))
 
 
@@ -27,11 +28,12 @@ def p2p(host: Host, said: Fact[Nvml]) -> Fact[P2p]:
     ask NVML once more."""
     if said.value is not None and said.value.pairs:
         return known(dict(_from_nvml(said.value)), "NVML P2P status")
-    if said.value is None and not (said.reason or "").startswith(_AWAY):
-        return absent("NVML P2P status", said.reason or "not read")
+    if said.value is None and said.absence not in _AWAY:
+        return absent("NVML P2P status", said.reason or Absence.NOT_READ)
     rows = driver_rows(host)
     if len(rows) < 2:
-        return absent("nvidia-smi topo -p2p r", "not asked: NVIDIA's driver has fewer than two of the boards")
+        return absent("nvidia-smi topo -p2p r", Absence.NO_BOARDS.because(
+            "not asked: NVIDIA's driver has fewer than two of the boards"))
     found: dict[tuple[str, str, str], Fact[str]] = {}
     tables = {}
     for way, letter in _WAYS:
@@ -40,11 +42,11 @@ def p2p(host: Host, said: Fact[Nvml]) -> Fact[P2p]:
             for b in rows:
                 if a != b:
                     found[a, b, way] = known(table.value[a, b], table.source) if table.value else absent(
-                        table.source, table.reason or "not read")
+                        table.source, table.reason or Absence.NOT_READ)
     if not any(table.known for table in tables.values()):
-        return absent(tables["read"].source, tables["read"].reason or "not read")
+        return absent(tables["read"].source, tables["read"].reason or Absence.NOT_READ)
     # A table nobody saved is no question of its own beside the other one.
-    given = {way for way, table in tables.items() if table.known or not (table.reason or "").startswith(_AWAY)}
+    given = {way for way, table in tables.items() if table.known or table.absence not in _AWAY}
     return known({key: fact for key, fact in found.items() if key[2] in given}, "nvidia-smi topo -p2p")
 
 
@@ -55,9 +57,9 @@ def _from_nvml(said: Nvml) -> list[tuple[tuple[str, str, str], Fact[str]]]:
             source = f"NVML P2P status {way} {a} -> {b}"
             code = values.get(f"p2p_{way}")
             if code is None:
-                reason = said.pair_errors.get((a, b), {}).get(f"p2p_{way}", "not read")
+                reason = nvml_reason(said.pair_errors.get((a, b), {}).get(f"p2p_{way}", NOT_READ))
                 found.append(((a, b, way), absent(source, reason)))
             else:
-                found.append(((a, b, way), known(LETTERS[code], source) if 0 <= code < len(LETTERS) else absent(
-                    source, f"not understood: status {code}")))
+                found.append(((a, b, way), known(LETTERS[code], source) if 0 <= code < len(LETTERS) else not_understood(
+                    source, f"status {code}")))
     return found

@@ -10,7 +10,7 @@ from ..formats.bounds import MOST_GLOBS, few
 from ..formats.packages import Package
 from ..host import Host, Unreadable
 from ..host.early import DPKG, DPKG_BOX
-from .fact import Fact, absent, known, parsed, text
+from .fact import Absence, Fact, absent, absent_as, known, not_understood, parsed, text
 
 __all__ = ["ENGINES", "TOOLKIT", "Packages", "packages"]
 
@@ -24,7 +24,7 @@ _RPM = ("rpm", "-qa", "--qf", r"%{NAME}\t%{VERSION}-%{RELEASE}\n", *_GLOBS)
 _RPM_BOX = (*_RPM[:4], "podman", "docker-ce", "moby-engine", "containerd.io", "crun", "runc", "dkms", "kernel",
             "kernel-core", "kernel-devel", "kernel-headers")
 _LOCKS = ("/etc/dnf/plugins/versionlock.list", "/etc/dnf/versionlock.toml", "/etc/yum/pluginconf.d/versionlock.list")
-_NONE: Fact[tuple[Package, ...]] = absent("dpkg-query, rpm", "not present")
+_NONE: Fact[tuple[Package, ...]] = absent("dpkg-query, rpm", Absence.NOT_PRESENT)
 
 
 @dataclass(frozen=True)
@@ -75,16 +75,16 @@ def packages(host: Host, wanted: bool) -> Packages:
     """Ask dpkg, and rpm where dpkg is absent or lists none. Not ``wanted``: nothing of NVIDIA's."""
     others = _others(host)
     if not wanted:
-        return Packages("", absent("packages", "not asked for"), (), None, (), others)
+        return Packages("", absent("packages", Absence.NOT_ASKED), (), None, (), others)
     found = parsed(_listed(host, DPKG), formats.dpkg)
     if found.value:
         return _apt(host, found, others)
     listing = parsed(_listed(host, _RPM), lambda text: formats.rpm(text, _locks(host)))
     if listing.known:
         return Packages("rpm", known(listing.value or (), "rpm -qa"), (), None, (), others)
-    unread = next((fact for fact in (found, listing) if fact.reason not in (None, "not present")), None)
+    unread = next((fact for fact in (found, listing) if fact.absence not in (None, Absence.NOT_PRESENT)), None)
     if unread is not None:
-        return Packages("", absent(unread.source, unread.reason or ""), (), None, (), others)
+        return Packages("", absent_as(unread), (), None, (), others)
     return Packages("dpkg" if found.known else "", known((), "dpkg-query") if found.known else _NONE, (), None, (),
                     others)
 
@@ -99,7 +99,7 @@ def _others(host: Host) -> Fact[tuple[Package, ...]]:
     if found.known:
         return known((), found.source)
     unread = next((fact for fact in (found, listing) if not fact.missing), None)
-    return absent(unread.source, unread.reason or "") if unread else _NONE
+    return absent_as(unread) if unread else _NONE
 
 
 def _locks(host: Host) -> str:
@@ -116,7 +116,7 @@ def _listed(host: Host, argv: tuple[str, ...], what: str = "") -> Fact[str]:
     except Unreadable as error:
         return absent(argv[0] + what, error.reason)
     if done.returncode not in (0, 1):
-        return absent(argv[0] + what, (done.stderr.strip().splitlines() or ["failed"])[0][:200])
+        return absent(argv[0] + what, Absence.FAILED.because((done.stderr.strip().splitlines() or ["failed"])[0][:200]))
     return known(done.stdout, argv[0])
 
 
@@ -127,7 +127,7 @@ def _apt(host: Host, listed: Fact[tuple[Package, ...]], others: Fact[tuple[Packa
         few("globs in apt's pins", sum(len(globs.split()) for globs, _, _ in pins), MOST_GLOBS)
         unattended, spared = formats.apt_settings("\n".join(_texts(host, "/etc/apt/apt.conf.d")))
     except ValueError as error:
-        return Packages("dpkg", absent("/etc/apt", f"not understood: {error}"), (), None, (), others)
+        return Packages("dpkg", not_understood("/etc/apt", error), (), None, (), others)
     return Packages("dpkg", listed, pins, unattended, tuple(spared), others)
 
 

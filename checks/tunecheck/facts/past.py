@@ -9,12 +9,13 @@ from ..formats.at_first_use import dataclass
 from ..host import Host, Unreadable
 from ..host.base import doubt
 from ..host.early import PAST
-from .fact import Fact, absent, known
+from .fact import Absence, Fact, absent, known
 
 __all__ = ["NOT_ASKED", "Past", "PastBoot", "PastEvent", "past"]
 
 #: Of a report without --history.
-NOT_ASKED: Fact[Past] = Fact(None, "journal", "not asked for: --history reads the journal of earlier boots")
+NOT_ASKED: Fact[Past] = absent("journal", Absence.NOT_ASKED.because(
+    "not asked for: --history reads the journal of earlier boots"))
 _MOST_BOOTS = 1000
 _MOST_EVENTS = 5000
 _SECONDS = 20.0
@@ -71,9 +72,9 @@ def past(host: Host, boot_id: str) -> Fact[Past]:
     except Unreadable as error:
         return absent(source, error.reason)
     if re.search(r"not seeing messages|[Pp]ermission", done.stderr):
-        return absent(source, "no permission")
+        return absent(source, Absence.NO_PERMISSION)
     if done.returncode != 0 and done.stderr.strip():
-        return absent(source, done.stderr.strip().splitlines()[0][:200])
+        return absent(source, Absence.FAILED.because(done.stderr.strip().splitlines()[0][:200]))
     return known(_read(done.stdout.removeprefix("-- No entries --"), boot_id.replace("-", "").lower()), source)
 
 

@@ -12,7 +12,7 @@ from ..formats.pci import BDF, Acs, acs, bdf_key, config_gone
 from ..formats.pcie_cap import Express, express
 from ..formats.topology import Chain, chain
 from ..host import Host, Unreadable
-from .fact import Fact, absent, known, parsed, text
+from .fact import Fact, absent, known, not_understood, parsed, text
 from .pcie import from_config, read_config
 
 __all__ = ["DEVICES", "Device", "Link", "accelerators", "addresses", "bdf_key", "device", "display_name", "driver",
@@ -81,7 +81,7 @@ def addresses(host: Host, wanted: Collection[str]) -> Fact[tuple[str, ...]]:
         found = [name for name in sorted(set(names), key=bdf_key) if _is_accelerator(host, name, wanted)]
         few("accelerators", len(found), MOST_GPUS)
     except ValueError as error:
-        return absent(DEVICES, f"not understood: {error}")
+        return not_understood(DEVICES, error)
     return known(tuple(found), DEVICES)
 
 

@@ -11,7 +11,7 @@ from ..formats.at_first_use import dataclass
 from ..formats.pci import ConfigUnreadable, NotGiven
 from ..host import Host, Unreadable
 from ..host.base import doubt
-from .fact import Fact, absent, known, parsed, text
+from .fact import Fact, absent, absent_as, known, parsed, text
 
 __all__ = ["Config", "Counters", "counters", "from_config", "read_config"]
 
@@ -53,13 +53,13 @@ def from_config(config: Config, parse: Callable[[bytes], _T]) -> Fact[_T]:
     """One part of it. What the bytes do not reach is absent, with the parser's reason."""
     found = config.bytes
     if found.value is None:
-        return absent(found.source, found.reason or "")
+        return absent_as(found)
     try:
         return known(parse(found.value), found.source)
     except NotGiven as error:
-        return absent(found.source, config.gap(error.part) or str(error))
+        return absent(found.source, error.absence.because(config.gap(error.part) or str(error)))
     except ConfigUnreadable as error:
-        return absent(found.source, str(error))
+        return absent(found.source, error.absence.because(str(error)))
 
 
 def counters(host: Host, bdfs: Iterable[str]) -> dict[str, Counters]:

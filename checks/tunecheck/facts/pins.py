@@ -59,7 +59,7 @@ def pins(snapshot: Snapshot, frozen: Frozen | None) -> Pins:
     """Every pin that the facts hold: the entries of the registry that are one."""
     assert snapshot.host is not None
     flat = flatten_entries((entry for entry in ENTRIES if entry.pin), Stored(snapshot, frozen))
-    return Pins(flat.known, flat.unknown)
+    return Pins(flat.known, {name: str(why) for name, why in flat.unknown.items()})
 
 
 def load(path: str) -> Pins:

@@ -8,7 +8,7 @@ from ..formats.at_first_use import dataclass
 from ..formats.cpulist import parse
 from ..host import Host, Unreadable
 from ..host.early import MANAGER
-from .fact import Fact, absent, known, parsed, text
+from .fact import Absence, Fact, absent, absent_as, known, not_understood, parsed, text
 
 __all__ = ["UNLIMITED", "Node", "Platform", "Swap", "platform"]
 
@@ -80,7 +80,7 @@ def _nodes(host: Host) -> Fact[tuple[Node, ...]]:
     if online.missing:
         return known((), online.source)         # a kernel without NUMA
     if online.value is None:
-        return absent(online.source, online.reason or "")
+        return absent_as(online)
     memory = parsed(text(host, f"{_NODES}/has_memory"), parse).value
     return known(tuple(Node(number, parsed(text(host, f"{_NODES}/node{number}/cpulist"), parse),
                             None if memory is None else number in memory) for number in online.value[:256]),
@@ -95,9 +95,10 @@ def _sockets(host: Host, nodes: Fact[tuple[Node, ...]]) -> Fact[int]:
         for cpu in sorted({cpus[len(cpus) * part // 8] for part in range(8)} if cpus else ()):
             package = parsed(text(host, f"{_CPU}/cpu{cpu}/topology/physical_package_id"), int)
             if package.value is None:
-                return absent(package.source, package.reason or "")
+                return absent_as(package)
             ids.add(package.value)
-    return known(len(ids), source) if ids else absent(source, nodes.reason or "no node with CPUs")
+    none = nodes.reason or Absence.INCOMPLETE.because("no node with CPUs")
+    return known(len(ids), source) if ids else absent(source, none)
 
 
 def _swaps(content: str) -> tuple[Swap, ...]:
@@ -120,7 +121,9 @@ def _memlock(host: Host) -> Fact[dict[str, int]]:
             return absent(source, error.reason)
         if done.returncode != 0 and not found:
             # No systemd at work here (a container): systemctl says so and fails.
-            return absent(source, (done.stderr.strip().splitlines() or ["failed"])[0][:200])
+            said = (done.stderr.strip().splitlines() or ["failed"])[0][:200]
+            code = Absence.NO_SYSTEMD if "booted with systemd" in said else Absence.FAILED
+            return absent(source, code.because(said))
         for block in done.stdout.split("\n\n"):
             values = dict(line.partition("=")[::2] for line in block.splitlines()[:20])
             limit = values.get("DefaultLimitMEMLOCK", values.get("LimitMEMLOCK", ""))
@@ -128,7 +131,7 @@ def _memlock(host: Host) -> Fact[dict[str, int]]:
             if values.get("ActiveState", "active") == "active" and re.fullmatch(r"infinity|\d{1,20}", limit) and name:
                 found[name[:100]] = UNLIMITED if limit == "infinity" else int(limit)
     if not found:
-        return absent(" ".join(MANAGER), "not understood: no limit in its answer")
+        return not_understood(" ".join(MANAGER), "no limit in its answer")
     return known(found, "systemctl show")
 
 
@@ -145,5 +148,5 @@ def _secure_boot(host: Host) -> Fact[bool]:
     except Unreadable as error:
         return absent(_SECURE_BOOT, error.reason)
     if len(content) != 5:
-        return absent(_SECURE_BOOT, "not understood: not five bytes")
+        return not_understood(_SECURE_BOOT, "not five bytes")
     return known(content[4] == 1, _SECURE_BOOT)

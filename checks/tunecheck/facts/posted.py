@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..formats.at_first_use import dataclass
 from ..host import Host
 from ..host.base import posts
-from .fact import Fact, absent
+from .fact import Absence, Fact, absent
 
 if TYPE_CHECKING:
     from ..formats.bench_grids import Bench
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["NOTHING", "Channel", "Nccl", "Posted", "Table", "posted"]
 
-_NOT = "not in the import"
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Posted:
     """``letters`` maps r, w, n, a, p ("?": not told) to the table of `nvidia-smi topo -p2p`. ``names`` are those of
     `nvidia-smi -L`; ``bar1`` maps addresses to MiB; ``cuda`` is nvcc's release; ``module`` what modinfo tells."""
 
-    table: Fact[Table] = field(default_factory=lambda: absent("nvidia-smi topo -m", _NOT))
+    table: Fact[Table] = field(default_factory=lambda: absent("nvidia-smi topo -m", Absence.NOT_IN_IMPORT))
     letters: Mapping[str, Mapping[tuple[int, int], str]] = field(default_factory=dict)
     names: tuple[tuple[int, str], ...] = ()
     failures: tuple[Failure, ...] = ()

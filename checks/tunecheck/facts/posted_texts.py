@@ -9,7 +9,7 @@ from ..formats.topo_matrix import parse_matrix
 from ..host import Host, Unreadable
 from ..host.base import posts
 from ..host.early import TOPO
-from .fact import Fact, absent, known
+from .fact import Absence, Fact, absent, known, not_understood
 from .posted import Channel, Nccl, Posted, Table
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _table(host: Host, drawings: tuple[str, ...]) -> Fact[Table]:
         if matrix.kind != "topo -m":
             raise ValueError(f"it is the table of {matrix.kind}")
     except ValueError as error:
-        return absent(source, f"not understood: {error}")
+        return not_understood(source, error)
     return known(Table(("",) * matrix.gpus, {(a, b): word for (a, b), word in matrix.pairs.items() if a < b}, source),
                  source)
 
@@ -116,11 +116,12 @@ def _drawn(drawings: tuple[str, ...]) -> Fact[Table]:
     try:
         drawing = parse_tree(drawings[0])
     except ValueError as error:
-        return absent(source, f"not understood: {error}")
+        return not_understood(source, error)
     gpus = sorted((device for device in drawing.devices if device.gpu), key=lambda device: device.bdf)
     if not gpus:
-        return absent(source, "it names no GPU of NVIDIA's; add: lspci -nntv" if not any(
-            device.name for device in drawing.devices) else "it names no GPU of NVIDIA's")
+        return absent(source, Absence.NOT_IN_IMPORT.because(
+            "it names no GPU of NVIDIA's; add: lspci -nntv" if not any(device.name for device in drawing.devices) else
+            "it names no GPU of NVIDIA's"))
     pairs = {}
     for a, one in enumerate(gpus):
         for b in range(a + 1, len(gpus)):

@@ -9,7 +9,7 @@ from ..formats.at_first_use import dataclass
 from ..formats.tasks import Task
 from ..host import Host, Unreadable
 from ..host.early import PS
-from .fact import Fact, absent, known, parsed, text
+from .fact import Absence, Fact, absent, known, parsed, text
 
 __all__ = ["Processes", "Stuck", "processes"]
 
@@ -42,13 +42,13 @@ def processes(host: Host, wanted: bool) -> Fact[Processes]:
     """Look at every task of the host."""
     source = " ".join(PS)
     if not wanted:
-        return absent(source, "not asked for")
+        return absent(source, Absence.NOT_ASKED)
     try:
         done = host.run(PS, 10.0)
     except Unreadable as error:
-        return absent("ps", "not installed" if error.reason == "not present" else error.reason)
+        return absent("ps", Absence.NOT_INSTALLED if error.absence is Absence.NOT_PRESENT else error.reason)
     if done.returncode != 0:
-        return absent("ps", (done.stderr.strip().splitlines() or ["failed"])[0][:200])
+        return absent("ps", Absence.FAILED.because((done.stderr.strip().splitlines() or ["failed"])[0][:200]))
     stuck, dead, init = formats.parse_ps(done.stdout)
     # With MAX_BYTES of output its middle is left out: then not everything was seen.
     complete = init and len(stuck) <= _MOST and len(done.stdout) < 12 * 1024 * 1024

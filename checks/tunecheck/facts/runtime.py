@@ -9,7 +9,7 @@ from ..formats.at_first_use import dataclass
 from ..formats.engine_config import Docker, Podman
 from ..host import Host, Unreadable
 from ..spec.frozen import Runtime as Wanted
-from .fact import Fact, absent, known, parsed, text
+from .fact import Absence, Fact, absent, absent_as, known, parsed, text
 from .services import Service, active, service
 from .units import enabled
 
@@ -70,7 +70,7 @@ class Runtime:
 def runtime(host: Host, asked: bool, wanted: Wanted) -> Fact[Runtime]:
     """Read all of it; ``wanted`` says where the images are to be. Not ``asked``: nothing is read."""
     if not asked:
-        return absent("container runtime", "not asked for")
+        return absent("container runtime", Absence.NOT_ASKED)
     daemon = text(host, _DAEMON)
     docker: Fact[Docker] = parsed(known("", _DAEMON) if daemon.missing else daemon, engine_config.docker)
     mode = parsed(text(host, _TOOLKIT), lambda content: engine_config.toml_text(
@@ -85,13 +85,13 @@ def _specs(host: Host) -> Fact[tuple[CdiSpec, ...]]:
         try:
             names = [name for name in host.list(folder) if name.endswith((".yaml", ".json"))]
         except Unreadable as error:
-            if error.reason != "not present":
+            if error.absence is not Absence.NOT_PRESENT:
                 return absent(folder, error.reason)
             continue
         for name in names[:32]:
             spec = parsed(text(host, f"{folder}/{name}"), cdi.parse)
             if spec.value is None:
-                return absent(spec.source, spec.reason or "")
+                return absent_as(spec)
             found.append(_looked_at(host, spec.source, spec.value))
     return known(tuple(found), ", ".join(_CDI))
 
@@ -102,7 +102,7 @@ def _looked_at(host: Host, file: str, spec: cdi.Cdi) -> CdiSpec:
         try:
             host.realpath(path)
         except Unreadable as error:
-            if error.reason == "not present":
+            if error.absence is Absence.NOT_PRESENT:
                 missing.append(path)
             else:
                 unread = unread or f"{path}: {error.reason}"
@@ -114,7 +114,7 @@ def _refresh(host: Host) -> Fact[tuple[str, ...]]:
     facts = {unit: enabled(host, unit) for unit in (*CDI_REFRESH, *(() if theirs else _OURS))}
     unread = next((fact for fact in facts.values() if not fact.known), None)
     if unread is not None:
-        return absent(unread.source, unread.reason or "")
+        return absent_as(unread)
     return known(tuple(unit for unit, fact in facts.items() if fact.value), "/etc/systemd/system")
 
 
@@ -122,13 +122,13 @@ def _podman(host: Host) -> Fact[Podman]:
     try:
         more = [f"{_CONTAINERS_MORE}/{name}" for name in host.list(_CONTAINERS_MORE) if name.endswith(".conf")]
     except Unreadable as error:
-        if error.reason != "not present":
+        if error.absence is not Absence.NOT_PRESENT:
             return absent(_CONTAINERS_MORE, error.reason)
         more = []
     texts = [text(host, path) for path in (*_CONTAINERS, *more[:64])]
     unread = next((fact for fact in texts if not (fact.known or fact.missing)), None)
     if unread is not None:
-        return absent(unread.source, unread.reason or "")
+        return absent_as(unread)
     last = next((fact.source for fact in reversed(texts) if fact.known), _CONTAINERS[-1])
     return known(engine_config.podman(fact.value or "" for fact in texts), last)
 
@@ -136,9 +136,10 @@ def _podman(host: Host) -> Fact[Podman]:
 def _storage(host: Host, wanted: Wanted, docker: Fact[Docker]) -> Fact[Storage]:
     """Free space under the declared folder, else the engine's own; a folder that is not there yet is its parent."""
     if wanted.engine == "leave":
-        return absent("storage", "not asked for")
+        return absent("storage", Absence.NOT_ASKED)
     if wanted.storage is None and wanted.user is not None:
-        return absent("storage", f"images of {wanted.user} are in that user's home; declare runtime.storage")
+        return absent("storage", Absence.NOT_READ.because(
+            f"images of {wanted.user} are in that user's home; declare runtime.storage"))
     root = docker.value.root if docker.value else ""
     path = wanted.storage or (root if wanted.engine == "docker" else "") or _STORAGE[wanted.engine]
     while path.count("/") > 1 and not _there(host, path):
@@ -154,7 +155,7 @@ def _there(host: Host, path: str) -> bool:
     try:
         host.realpath(path)
     except Unreadable as error:
-        return error.reason != "not present"
+        return error.absence is not Absence.NOT_PRESENT
     return True
 
 

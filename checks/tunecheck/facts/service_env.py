@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..formats.at_first_use import dataclass
 from ..formats.environment import ASSIGNED, IN_PROCESS, IN_UNIT, Variables, files_named, variables
 from ..host import Host, Unreadable
-from .fact import Fact, absent, known
+from .fact import Absence, Fact, absent, known
 from .nvml import Gpu, Nvml
 
 __all__ = ["ServiceEnv", "pids", "service_env"]
@@ -32,7 +32,7 @@ def service_env(host: Host, wanted: bool, nvml: Fact[Nvml]) -> Fact[ServiceEnv]:
     """Ask grep for all of them."""
     source = "grep in " + ", ".join(_PLACES)
     if not wanted:
-        return absent(source, "not asked for")
+        return absent(source, Absence.NOT_ASKED)
     try:
         units = host.run((*_FILES, IN_UNIT, *_PLACES), 5.0).stdout
         found = variables(units)
@@ -46,7 +46,7 @@ def service_env(host: Host, wanted: bool, nvml: Fact[Nvml]) -> Fact[ServiceEnv]:
             found.update(variables(done.stdout, "\0"))
             refused = "denied" in done.stderr
     except Unreadable as error:
-        return absent("grep", "not installed" if error.reason == "not present" else error.reason)
+        return absent("grep", Absence.NOT_INSTALLED if error.absence is Absence.NOT_PRESENT else error.reason)
     return known(ServiceEnv(found, refused), source)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..formats.at_first_use import dataclass
 from ..host import Host, Unreadable
-from .fact import Fact, absent, known
+from .fact import Absence, Fact, absent, known
 
 __all__ = ["Service", "active", "service", "services"]
 
@@ -25,7 +25,7 @@ class Service:
 
 def services(host: Host, wanted: bool) -> dict[str, Service]:
     """Both services by the name of their unit."""
-    nothing: Fact[bool] = absent("services", "not asked for")
+    nothing: Fact[bool] = absent("services", Absence.NOT_ASKED)
     return {unit: service(host, unit) if wanted else Service(unit, nothing, nothing)
             for unit in (PERSISTENCED, FABRIC_MANAGER)}
 
@@ -47,7 +47,7 @@ def _there(host: Host, operation: str, paths: list[str]) -> Fact[bool]:
         try:
             host.realpath(path) if operation == "realpath" else host.list(path)
         except Unreadable as error:
-            if error.reason != "not present":
+            if error.absence is not Absence.NOT_PRESENT:
                 unread = unread or absent(path, error.reason)
         else:
             return known(True, path)

@@ -12,7 +12,7 @@ from ..spec.frozen import Spec
 from .boot import Boot, boot
 from .cpu import Policy, policies
 from .driver import Driver, driver
-from .fact import Fact
+from .fact import Absence, Fact, absent
 from .gpu_locks import Locks, gpu_locks
 from .hgx import Hgx, hgx
 from .iommu import modes
@@ -81,7 +81,7 @@ class HostFacts:
 
 
 #: Of a snapshot that was stored before it was looked at.
-_NO_DMI: Fact[str] = Fact(None, "/sys/class/dmi/id", "not recorded")
+_NO_DMI: Fact[str] = absent("/sys/class/dmi/id", Absence.NOT_RECORDED)
 
 
 @dataclass(frozen=True)

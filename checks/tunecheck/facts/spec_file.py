@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..absence import Absence
 from ..errors import SpecError
 from ..formats.topology import RELATIONS
 from ..host import Host, Unreadable
@@ -19,7 +20,7 @@ def read_spec(host: Host, given: str | None, required: bool) -> Frozen | None:
     try:
         content = host.read_bytes(PATH)
     except Unreadable as error:
-        if error.reason.startswith(("not present", "not recorded")) and not required:
+        if error.absence in (Absence.NOT_PRESENT, Absence.NOT_RECORDED) and not required:
             return None
         reason = error.reason.partition(";")[0]
         raise SpecError([f"{PATH}: {reason}; this verb judges against a spec: run ansible-playbook site.yml, or give "

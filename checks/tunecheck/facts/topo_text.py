@@ -10,13 +10,12 @@ from ..formats.topo_matrix import parse_matrix
 from ..host import Host, Unreadable
 from ..host.early import TOPO
 from . import pci
-from .fact import Fact, absent, known
+from .fact import Absence, Fact, absent, known, not_understood
 
 __all__ = ["TopoText", "driver_rows", "parsed_table", "topo_text"]
 
 #: In seconds. Behind a dead GSP nvidia-smi waits far longer.
 _DEADLINE = 10.0
-_NOT_RUN = "not asked for"
 
 T = TypeVar("T")
 
@@ -34,7 +33,7 @@ def topo_text(host: Host, found: Fact[tuple[pci.Device, ...]], wanted: bool) -> 
 
     nvidia-smi numbers the GPUs of its driver by address, whatever the spec calls accelerators."""
     if not wanted or len(found.value or ()) < 2:
-        return absent(" ".join(TOPO), _NOT_RUN)
+        return absent(" ".join(TOPO), Absence.NOT_ASKED)
     return parsed_table(host, TOPO, "topo -m", lambda pairs: TopoText(
         {(a, b): word for (a, b), word in pairs.items() if pci.bdf_key(a) < pci.bdf_key(b)}))
 
@@ -46,22 +45,22 @@ def parsed_table(host: Host, command: tuple[str, ...], kind: str,
     source = " ".join(command)
     rows = driver_rows(host)
     if not rows:
-        return absent(source, "not asked: NVIDIA's driver has none of the boards")
+        return absent(source, Absence.NO_BOARDS.because("not asked: NVIDIA's driver has none of the boards"))
     try:
         done = host.run(command, _DEADLINE)
     except Unreadable as error:
         return absent(source, error.reason)
     if done.returncode != 0:
         said = (done.stdout + done.stderr).strip() or f"exit status {done.returncode}"
-        return absent(source, f"failed: {said.splitlines()[0][:160]}")
+        return absent(source, Absence.FAILED.because(f"failed: {said.splitlines()[0][:160]}"))
     try:
         matrix = parse_matrix(done.stdout)
         if matrix.kind != kind:
             raise ValueError(f"it is the table of {matrix.kind}")
     except ValueError as error:
-        return absent(source, f"not understood: {error}")
+        return not_understood(source, error)
     if len(rows) != matrix.gpus:
-        return absent(source, f"not understood: it has {matrix.gpus} GPUs and the PCI tree {len(rows)} of NVIDIA's: "
+        return not_understood(source, f"it has {matrix.gpus} GPUs and the PCI tree {len(rows)} of NVIDIA's: "
                       "which row is which cannot be told")
     return known(use({(rows[a], rows[b]): word for (a, b), word in matrix.pairs.items()}), source)
 

@@ -12,7 +12,7 @@ from ..formats.topology import relate, within
 from ..host import Host
 from ..host.base import doubt
 from . import pci
-from .fact import Fact, absent, known, text
+from .fact import Absence, Fact, absent, absent_as, known, text
 
 if TYPE_CHECKING:
     from .wires import Wire
@@ -130,11 +130,12 @@ def _pair(a: int, b: int, devices: tuple[pci.Device, ...], nodes: int) -> Pair:
     left, right = devices[a], devices[b]
     for device in (left, right):
         if device.chain.value is None:
-            return Pair(a, b, absent(device.chain.source, device.chain.reason or ""), None, ())
+            return Pair(a, b, absent_as(device.chain), None, ())
     assert left.chain.value and right.chain.value
     result = relate(left.chain.value, right.chain.value, left.numa_node.value, right.numa_node.value, nodes)
     source = f"{left.chain.source}, {right.chain.source}"
-    fact: Fact[str] = known(result.word, source) if result.word else absent(source, result.reason or "")
+    fact: Fact[str] = known(result.word, source) if result.word else absent(
+        source, Absence.NOT_DERIVABLE.because(result.reason or "not derivable"))
     return Pair(a, b, fact, result.common, result.bridges)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..host import Host, Unreadable
-from .fact import Fact, absent, known
+from .fact import Absence, Fact, absent, known
 
 __all__ = ["ACS_UNIT", "enabled"]
 
@@ -17,4 +17,4 @@ def enabled(host: Host, unit: str) -> Fact[bool]:
         folders = [name for name in host.list(_FOLDER) if name.endswith((".wants", ".requires"))]
         return known(any(unit in host.list(f"{_FOLDER}/{name}") for name in folders), _FOLDER)
     except Unreadable as error:
-        return known(False, _FOLDER) if error.reason == "not present" else absent(_FOLDER, error.reason)
+        return known(False, _FOLDER) if error.absence is Absence.NOT_PRESENT else absent(_FOLDER, error.reason)

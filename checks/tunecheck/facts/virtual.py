@@ -7,7 +7,7 @@ beside them: it is the hypervisor's word, which QEMU can leave out (-cpu host,-h
 from __future__ import annotations
 
 from ..host import Host
-from .fact import Fact, absent, known, text
+from .fact import Absence, Fact, absent, known, text
 
 __all__ = ["guest_of"]
 
@@ -36,4 +36,4 @@ def guest_of(host: Host, flag: Fact[bool] | None, logged: str = "") -> Fact[str]
         return known("a hypervisor", flag.source)
     if vendor.known or product.known or (flag is not None and flag.known):
         return known("", _DMI)
-    return absent(_DMI, vendor.reason or "not present")
+    return absent(_DMI, vendor.reason or Absence.NOT_PRESENT)

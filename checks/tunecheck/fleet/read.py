@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from ..absence import Absence, Reason
 from ..errors import UsageError
 from ..facts.registry import Flat, entry_of, flatten, hardware, key
 from ..facts.stored import Stored, unpack
@@ -27,9 +28,8 @@ __all__ = ["seen"]
 
 _NO_KEY = "no fleet key: a plain digest of it could be guessed"
 #: Reasons for which nobody failed: the snapshot is older or of a recording, or there is no such thing to read.
-_NO_FAILURE = ("not in this snapshot", "not in it:", "not recorded", "not in the import", "left out of a",
-               "its file's name holds no version", "no kernel module is kept here", _NO_KEY,
-               "the log does not reach back", "has not been booted with systemd")
+_NO_FAILURE = (Absence.OLDER, Absence.NOT_RECORDED, Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST, Absence.LEFT_OUT,
+               Absence.NO_VERSION, Absence.ELSEWHERE, Absence.LOG_TOO_SHORT, Absence.NO_SYSTEMD)
 _OWN = ("judged by the spec that the box itself sent, which proves nothing: the receiver holds none for it; declare "
         "box_spec for it in an inventory, and start tunecheck ingest with -i INVENTORY")
 _WHOLE_LOG = "kernel-log-complete"
@@ -83,7 +83,7 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
     if why:
         problems = (Problem("spec-present", answer.host, "unknown", why), *problems)
         worst = {**worst, "spec": "unknown"}
-    failed = {name: reason for name, reason in unknown.items() if not any(each in reason for each in _NO_FAILURE)}
+    failed = {name: reason for name, reason in unknown.items() if reason.absence not in _NO_FAILURE}
     status, reason = answer.status, answer.reason
     if failed and status == "ok":
         first, because = min(failed.items())
@@ -97,7 +97,7 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
 
 
 def _by_class(flat: Flat, fleet_key: bytes | None
-              ) -> tuple[dict[str, Any], dict[str, Any], dict[str, str], bool]:
+              ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Reason], bool]:
     """Facts to keep as history; of which only the newest is kept; the unknown ones; whether there is a secret."""
     known: dict[str, Any] = {}
     volatile: dict[str, Any] = {}
@@ -118,7 +118,7 @@ def _by_class(flat: Flat, fleet_key: bytes | None
                 known[name] = "hmac:" + hmac.digest(fleet_key, f"{name}\0{value}".encode("utf-8", "replace"),
                                                     "sha256")[:16].hex()
             else:
-                unknown[name] = _NO_KEY
+                unknown[name] = Absence.LEFT_OUT.because(_NO_KEY)
     return known, volatile, unknown, hidden
 
 

@@ -165,7 +165,8 @@ class Split:
 @dataclass(frozen=True)
 class HostRow:
     """One host of the grid. ``outcomes``: check family -> worst outcome. ``last_ok``: the newest audit that it answered
-    in, with its time; ``report``: its findings, for the page behind the cell."""
+    in, with its time; ``report``: its findings, for the page behind the cell. ``waits``: the audit that
+    asks it is still running."""
 
     host: str
     group: str
@@ -179,6 +180,7 @@ class HostRow:
     last_ok: int | None = None
     last_ok_at: float | None = None
     in_change: bool = False
+    waits: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Dict, Tuple
 
+from ..absence import Absence
 from .at_first_use import regex
 from .pci import ConfigUnreadable, NotGiven, config_gone, find_capability, find_extended
 
@@ -55,9 +56,10 @@ def status_bytes(codes: Dict[str, int]) -> bytes:
 def latched(config: bytes) -> Tuple[str, ...]:
     """The errors that are latched, ("UESta DLP", ...). ConfigUnreadable where the registers cannot be seen."""
     if config_gone(config):
-        raise ConfigUnreadable("the device does not answer (its configuration space reads ff)")
+        raise ConfigUnreadable("the device does not answer (its configuration space reads ff)", Absence.LOST)
     if len(config) < _CONVENTIONAL:
-        raise ConfigUnreadable("no permission (only %d bytes of the configuration space)" % len(config))
+        raise ConfigUnreadable("no permission (only %d bytes of the configuration space)" % len(config),
+                               Absence.NO_PERMISSION)
     at = find_extended(config, _AER) if len(config) >= _EXTENDED else None
     if at is None:
         express = find_capability(config, _EXPRESS)

@@ -11,6 +11,7 @@ import posixpath
 import re
 from typing import Iterator, Optional
 
+from ..absence import Absence, Reason
 from .at_first_use import dataclass, regex
 
 __all__ = ["START", "Section", "date", "identity", "sections"]
@@ -30,7 +31,7 @@ class Section:
     title: str
     text: str
     path: Optional[str] = None
-    absent: Optional[str] = None
+    absent: Optional[Reason] = None
 
 
 def sections(text: str) -> Iterator[Section]:
@@ -58,7 +59,8 @@ def _file(body: str) -> Section:
     assert named
     path = posixpath.normpath(named.group(1))
     if named.group(2):
-        return Section(title, "", path, "not present" if "exist" in named.group(2) else "no permission")
+        return Section(title, "", path, Reason(
+            Absence.NOT_PRESENT if "exist" in named.group(2) else Absence.NO_PERMISSION))
     if rest.startswith("*** ls:"):
         rest = rest.partition("\n")[2]
     # The script ends every section with an empty line of its own.

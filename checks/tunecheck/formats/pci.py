@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Optional
 
+from ..absence import Absence
 from .at_first_use import dataclass, regex
 
 __all__ = ["ACS_NAMES", "ACS_NOT_GIVEN", "BDF", "REDIRECT_MASK", "Acs", "ConfigUnreadable", "NotGiven", "acs",
@@ -35,7 +36,12 @@ _EXTENDED = 4096
 
 
 class ConfigUnreadable(ValueError):  # noqa: N818 - it names a state of the bytes
-    """The bytes do not reach as far as the question. The message is the reason, fit for a report."""
+    """The bytes do not reach as far as the question. The message is the reason, fit for a report, ``absence`` its
+    code."""
+
+    def __init__(self, message: str, absence: Absence = Absence.UNREADABLE) -> None:
+        self.absence = absence
+        super().__init__(message)
 
 
 class NotGiven(ConfigUnreadable):
@@ -43,7 +49,7 @@ class NotGiven(ConfigUnreadable):
 
     def __init__(self, part: str, message: str) -> None:
         self.part = part
-        super().__init__(message)
+        super().__init__(message, Absence.NOT_IN_IMPORT)
 
 
 @dataclass(frozen=True)
@@ -88,9 +94,10 @@ def acs(config: bytes) -> Optional[Acs]:
     ConfigUnreadable where that cannot be told: too few bytes (no root), a device that does not answer, or a
     PCI Express device whose extended space the kernel cannot reach."""
     if config_gone(config):
-        raise ConfigUnreadable("the device does not answer (its configuration space reads ff)")
+        raise ConfigUnreadable("the device does not answer (its configuration space reads ff)", Absence.LOST)
     if len(config) < _CONVENTIONAL:
-        raise ConfigUnreadable("no permission (only %d bytes of the configuration space)" % len(config))
+        raise ConfigUnreadable("no permission (only %d bytes of the configuration space)" % len(config),
+                               Absence.NO_PERMISSION)
     if len(config) < _EXTENDED:
         if find_capability(config, _CAP_EXPRESS) is None:
             return None     # conventional PCI: no extended capabilities at all

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Optional
 
+from ..absence import Absence
 from .at_first_use import dataclass
 from .pci import ConfigUnreadable, NotGiven, config_gone, find_capability, find_extended
 
@@ -82,9 +83,10 @@ def express(config: bytes) -> Optional[Express]:
     """The capability, or None where the device is conventional PCI. ConfigUnreadable where that cannot be told: too
     few bytes (no root), a device that does not answer, or registers that are not given."""
     if config_gone(config):
-        raise ConfigUnreadable("the device does not answer (its configuration space reads ff)")
+        raise ConfigUnreadable("the device does not answer (its configuration space reads ff)", Absence.LOST)
     if len(config) < _CONVENTIONAL:
-        raise ConfigUnreadable("no permission (only %d bytes of the configuration space)" % len(config))
+        raise ConfigUnreadable("no permission (only %d bytes of the configuration space)" % len(config),
+                               Absence.NO_PERMISSION)
     at = find_capability(config, _EXPRESS)
     if at is None:
         return None

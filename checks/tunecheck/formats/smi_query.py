@@ -108,7 +108,7 @@ def parse_query(texts: Iterable[str]) -> Optional[Dict[str, Any]]:
                 gpus[bdf] = {"values": {}, "errors": dict.fromkeys(KEYS, refusal(why) or "UNKNOWN")}
     if not gpus:
         return None
-    errors = {"library": "not in nvidia-smi -q"}
+    errors = {"library": "NOT_IN_IMPORT: not in nvidia-smi -q"}
     if not driver:
         errors["driver"] = "not in the import; add: nvidia-smi -q"
     if attached > len(gpus):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..facts.fact import Fact, absent, known
+from ..facts.fact import Absence, Fact, absent, known
 from ..host import Host, Unreadable
 
 __all__ = ["image_id"]
@@ -20,10 +20,11 @@ def image_id(host: Host, engine: str, wanted: str) -> Fact[str]:
     try:
         done = host.run(argv, _SECONDS)
     except Unreadable as error:
-        return absent(source, f"{engine} is not installed" if error.reason == "not present" else error.reason)
+        missing = error.absence is Absence.NOT_PRESENT
+        return absent(source, Absence.NOT_INSTALLED.because(f"{engine} is not installed") if missing else error.reason)
     found = re.fullmatch(r"(?:sha256:)?([0-9a-f]{64})", done.stdout.strip())
     if done.returncode == 0 and found is not None:
         return known(f"sha256:{found[1]}", source)
     if re.search(r"no such image|image not known|no such object", done.stderr, re.IGNORECASE):
-        return absent(source, "not present")
-    return absent(source, (done.stderr.strip().splitlines() or ["no answer"])[-1][:200])
+        return absent(source, Absence.NOT_PRESENT)
+    return absent(source, Absence.FAILED.because((done.stderr.strip().splitlines() or ["no answer"])[-1][:200]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from ..facts.fact import Fact, absent, known, text
+from ..facts.fact import Absence, Fact, absent, absent_as, known, text
 from ..facts.iommu import modes
 from ..facts.measured_pass import Key
 from ..facts.pci import Device
@@ -32,7 +32,8 @@ def _boards(gpus: Fact[tuple[str, ...]]) -> Fact[tuple[str, ...]]:
     """Without its UUID another board at the same address would be the same; the driver shows question marks in it until
     the GPU was used once."""
     nameless = next((each for each in gpus.value or () if not _UUID.search(each)), None)
-    return gpus if nameless is None else absent(gpus.source, f"{nameless.split()[0]} has no UUID there")
+    return gpus if nameless is None else absent(
+        gpus.source, Absence.INCOMPLETE.because(f"{nameless.split()[0]} has no UUID there"))
 
 
 def library(host: Host, path: str) -> Fact[str]:
@@ -43,7 +44,7 @@ def library(host: Host, path: str) -> Fact[str]:
     except Unreadable as error:
         return absent(path, error.reason)
     if done.returncode != 0:
-        return absent(path, "not present")
+        return absent(path, Absence.NOT_PRESENT)
     return known(f"{path} {done.stdout.strip()}", path)
 
 
@@ -61,7 +62,7 @@ def _acs(tree: Topology) -> Fact[tuple[str, ...]]:
         return lost
     dark = next((port.acs for port in tree.bridges.values() if not port.acs.known), None)
     if dark is not None:
-        return absent(dark.source, dark.reason or "")
+        return absent_as(dark)
     return known(tuple(_register(port) for port in tree.bridges.values()), "/sys/bus/pci/devices")
 
 
@@ -76,7 +77,7 @@ def _iommu(host: Host, tree: Topology) -> Fact[tuple[str, ...]]:
     found = modes(host, tree.devices)
     dark = next((mode for mode in found.values() if mode.value is None), None)
     if dark is not None:
-        return absent(dark.source, dark.reason or "")
+        return absent_as(dark)
     return known(tuple(f"{bdf} {mode.value}" for bdf, mode in found.items()), "/sys/kernel/iommu_groups")
 
 
@@ -84,11 +85,11 @@ def _lost(tree: Topology) -> Fact[tuple[str, ...]] | None:
     """Why the tree does not show every way: then nothing read from it is the whole truth."""
     found = tree.accelerators
     if found.value is None:
-        return absent(found.source, found.reason or "")
+        return absent_as(found)
     dark = next((device.chain for device in found.value if device.chain.value is None), None)
     if dark is not None:
-        return absent(dark.source, dark.reason or "")
-    return absent(found.source, tree.doubt) if tree.doubt else None
+        return absent_as(dark)
+    return absent(found.source, Absence.INCOMPLETE.because(tree.doubt)) if tree.doubt else None
 
 
 def differences(then: Key, now: Key) -> list[str]:

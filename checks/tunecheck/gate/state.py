@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..facts.fact import Fact, absent, known, parsed, text
+from ..facts.fact import Absence, Fact, absent, known, parsed, text
 from ..host import Host, Unreadable
 
 __all__ = ["State", "differences", "state"]
@@ -47,7 +47,7 @@ def _gpus(host: Host) -> Fact[tuple[str, ...]]:
     try:
         names = host.list(_GPUS)
     except Unreadable as error:
-        return known((), _GPUS) if error.reason == "not present" else absent(_GPUS, error.reason)
+        return known((), _GPUS) if error.absence is Absence.NOT_PRESENT else absent(_GPUS, error.reason)
     found = []
     for bdf in names:
         about = text(host, f"{_GPUS}/{bdf}/information")

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
+from ..absence import Absence, Reason
 from ..errors import ProbeError
 from ..formats.at_first_use import dataclass
 
-__all__ = ["NO_TEXT", "SILENT", "Completed", "Host", "Unreadable", "doubt", "posts"]
-
-#: The reason for what no text of an import could tell.
-NO_TEXT = "not in the import, and no text shows it; on the box run: sudo tunecheck record"
-
-
-#: The reason for what a text would name if it were there, and does not.
-SILENT = "not present in the import, which a line that was lost looks like; add: sudo lspci -nnvvv"
-
+__all__ = ["Completed", "Host", "Unreadable", "doubt", "posts"]
 
 class Unreadable(ProbeError):  # noqa: N818 - the word every report uses
-    """A path or command gave no answer. ``reason`` fits behind a colon: "not present", "no permission",
-    "timed out after 5 s", "not recorded", "is a directory", ..."""
+    """A path or command gave no answer. ``absence`` is the code, ``reason`` a text that fits behind a colon: "not
+    present", "no permission", "timed out after 5 s", "not recorded", "is a directory", ..."""
 
-    def __init__(self, path: str, reason: str) -> None:
+    def __init__(self, path: str, why: Reason | Absence) -> None:
         self.path = path
-        self.reason = reason
-        super().__init__(f"{path}: {reason}")
+        self.reason = why if isinstance(why, Reason) else Reason(why)
+        self.absence = self.reason.absence
+        super().__init__(f"{path}: {self.reason}")
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..absence import Reason
 from ..errors import UsageError
 from ..formats import log_lines, ustar
 from . import parts
+from .absence_of_text import stored_reason
 from .base import Completed
 from .recording import Answers
 
@@ -70,8 +72,8 @@ def _members(answers: Answers, most: int) -> Iterator[tuple[str, bytes]]:
     runs: list[dict[str, Any]] = []
     outputs: list[tuple[str, bytes]] = []
     for number, (argv, done) in enumerate(sorted(answers.runs.items()), 1):
-        if isinstance(done, str):
-            runs.append({"argv": list(argv), "error": done})
+        if isinstance(done, Reason):
+            runs.append({"argv": list(argv), "error": done, "absence": done.absence.value})
             continue
         name = f"commands/{number:02}-{re.sub(r'[^A-Za-z0-9]+', '-', ' '.join(argv))[:60].strip('-') or 'command'}"
         outputs.append((f"{name}.txt", _encoded(log_lines.without_middle(done.stdout, most))))
@@ -81,7 +83,8 @@ def _members(answers: Answers, most: int) -> Iterator[tuple[str, bytes]]:
                      "stderr": f"{name}.stderr.txt" if done.stderr else None})
     odd = {path: data for path, data in answers.reads.items() if not _is_member(path)}
     yield "answers.json", _json({
-        "lists": answers.lists, "realpaths": answers.realpaths, "errors": answers.errors, "runs": runs,
+        "lists": answers.lists, "realpaths": answers.realpaths, "errors": answers.errors,
+        "absences": {what: why.absence.value for what, why in answers.errors.items()}, "runs": runs,
         "reads": {path: b2a_base64(data, newline=False).decode() for path, data in odd.items()}})
     if answers.nvml is not None:
         yield "nvml.json", _json(answers.nvml)
@@ -200,13 +203,13 @@ def _answers(found: dict[str, bytes]) -> Answers:
                 raise ValueError(f"{name[5:125]!r} is there twice")
         elif name != "manifest.json":
             raise ValueError(f"unknown member {name[:120]!r}")
-    return Answers(reads, parts.lists(document), parts.texts(document, "realpaths"), parts.texts(document, "errors"),
+    return Answers(reads, parts.lists(document), parts.texts(document, "realpaths"), parts.reasons(document),
                    runs, parts.table(nvml, "nvml"), verb if isinstance(verb, str) else "")
 
 
-def _runs(document: dict[str, Any], found: dict[str, bytes]) -> dict[tuple[str, ...], Completed | str]:
+def _runs(document: dict[str, Any], found: dict[str, bytes]) -> dict[tuple[str, ...], Completed | Reason]:
     """Takes the outputs out of ``found``."""
-    result: dict[tuple[str, ...], Completed | str] = {}
+    result: dict[tuple[str, ...], Completed | Reason] = {}
     for number, (argv, run) in enumerate(parts.commands(document)):
         code, error = run.get("returncode"), run.get("error")
         texts = []
@@ -216,7 +219,7 @@ def _runs(document: dict[str, Any], found: dict[str, bytes]) -> dict[tuple[str, 
             elif name is not None:
                 raise ValueError(f"runs[{number}] names an output that is not there")
         if isinstance(error, str) and not texts:
-            result[argv] = error
+            result[argv] = stored_reason(error, run.get("absence"))
         elif type(code) is int and run.get("stdout") is not None:
             result[argv] = Completed(argv, code, texts[0], texts[1] if len(texts) > 1 else "")
         else:

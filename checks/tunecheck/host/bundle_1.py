@@ -8,8 +8,10 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
+from ..absence import Reason
 from ..formats.bounds import json_of
 from . import parts
+from .absence_of_text import stored_reason
 from .base import Completed
 from .recording import Answers
 
@@ -43,19 +45,19 @@ def unpack_plain(document: Any) -> Answers:
     if not isinstance(document, dict):
         raise ValueError("it holds no table")
     parts.check_schema(document, 1)
-    extra = set(document) - {"schema", "reads", "lists", "realpaths", "errors", "runs", "nvml"}
+    extra = set(document) - {"schema", "reads", "lists", "realpaths", "errors", "absences", "runs", "nvml"}
     if extra:
         raise ValueError(f"unknown part {min(extra)[:60]!r}")
     return Answers(parts.contents(document), parts.lists(document), parts.texts(document, "realpaths"),
-                   parts.texts(document, "errors"), _runs(document), parts.table(document, "nvml"))
+                   parts.reasons(document), _runs(document), parts.table(document, "nvml"))
 
 
-def _runs(document: dict[str, Any]) -> dict[tuple[str, ...], Completed | str]:
-    result: dict[tuple[str, ...], Completed | str] = {}
+def _runs(document: dict[str, Any]) -> dict[tuple[str, ...], Completed | Reason]:
+    result: dict[tuple[str, ...], Completed | Reason] = {}
     for number, (argv, run) in enumerate(parts.commands(document)):
         code, stdout, stderr = run.get("returncode"), run.get("stdout"), run.get("stderr")
         if isinstance(run.get("error"), str):
-            result[argv] = run["error"]
+            result[argv] = stored_reason(run["error"], run.get("absence"))
         elif type(code) is int and isinstance(stdout, str) and isinstance(stderr, str):
             result[argv] = Completed(argv, code, stdout, stderr)
         else:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 
+from ..absence import Absence
 from ..tied import start
 from .base import Completed, Unreadable
 from .reader import MAX_BYTES, reason_for
@@ -42,7 +43,8 @@ class Command:
         with self:
             finished = _collect(process, output, until)
             if not finished:
-                raise Unreadable(self._argv[0], f"timed out after {deadline:g} s{_kill(process)}")
+                raise Unreadable(self._argv[0], Absence.TIMED_OUT.because(
+                    f"timed out after {deadline:g} s{_kill(process)}"))
         for part in output.values():
             _leave_out_middle(part)
         texts = [bytes(part).decode("utf-8", "replace") for part in output.values()]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..absence import Absence, Reason
 from ..errors import UsageError
 from ..formats import bug_report
 from ..formats.topo_matrix import TABLE
 from . import imported_files, imported_kinds, imported_posts
-from .base import NO_TEXT, Completed, Unreadable
+from .base import Completed, Unreadable
 from .imported_sysfs import Texts, synthesise
 
 __all__ = ["ImportedHost", "load_import"]
@@ -120,18 +121,19 @@ class ImportedHost:
         return "".join(char if char.isprintable() else "?" for char in text)
 
 
-def _reason(question: str) -> str:
+def _reason(question: str) -> Reason:
     # The spec is the operator's to give: for the reader of it this is as a recording without one.
     if question == "/etc/tunecheck/spec.json":
-        return "not recorded"
+        return Reason(Absence.NOT_RECORDED)
     if "/aer_dev_" in question:
-        return "not in the import (no text shows these counters); make a recording: tunecheck preflight --record FILE"
+        return Absence.NOT_IN_IMPORT.because("not in the import (no text shows these counters); make a recording: "
+                                             "tunecheck preflight --record FILE")
     if question.startswith(_ON_THE_BOX):
-        return NO_TEXT
+        return Reason(Absence.ONLY_ON_HOST)
     add = next((command for start, command in _ADD if question.startswith(start)), None)
     if add is None and question.startswith(("/proc/sys/", "/sys/kernel/", "/sys/devices/system/")):
         add = f"grep -H . {question}"
-    return f"not in the import; add: {add}" if add else "not in the import"
+    return Reason(Absence.NOT_IN_IMPORT, f"not in the import; add: {add}" if add else "")
 
 
 def load_import(path: str) -> ImportedHost:

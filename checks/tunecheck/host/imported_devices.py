@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ..absence import Absence, Reason
 from ..errors import UsageError
 from ..formats.bounds import MOST_PCI
 from ..formats.lspci import LspciDevice, parse_lspci
-from .base import SILENT
 from .imported_pci import FULL, BusTree, config, gaps, has_no_link, merge
 
 if TYPE_CHECKING:
@@ -49,17 +49,18 @@ def _device(texts: Texts, device: LspciDevice, tree: BusTree, devices: dict[str,
     for leaf, value, more in (("vendor", device.vendor, ""), ("device", device.device, ""),
                               ("class", device.class_code, "00")):
         if value is None:
-            texts.errors[f"read {folder}/{leaf}"] = "not in the import (names without numbers); add: sudo lspci -nnvvv"
+            texts.errors[f"read {folder}/{leaf}"] = Absence.NOT_IN_IMPORT.because(
+                "not in the import (names without numbers); add: sudo lspci -nnvvv")
         else:
             texts.file(f"{folder}/{leaf}", f"0x{value}{more}\n")
     place, why = tree.path(device.bdf)
-    if place is None:
-        texts.errors[f"realpath {folder}"] = why
-    else:
+    if place is not None:
         texts.realpaths[folder] = place
+    elif why is not None:
+        texts.errors[f"realpath {folder}"] = why
     content = config(device)
     if isinstance(content, str):
-        texts.errors[f"read {folder}/config"] = content
+        texts.errors[f"read {folder}/config"] = Absence.NOT_IN_IMPORT.because(content)
     else:
         texts.reads.setdefault(f"{folder}/config", content)
         texts.doubts.update((f"{folder}/config {part}", why) for part, why in gaps(device))
@@ -75,7 +76,8 @@ def _link(texts: Texts, device: LspciDevice, folder: str) -> None:
             texts.file(f"{folder}/{leaf}", f"{value}\n")
         else:
             texts.errors[f"read {folder}/{leaf}"] = (
-                "not present" if has_no_link(device) else f"not in the import (the link is not shown); {FULL}")
+                Reason(Absence.NOT_PRESENT) if has_no_link(device) else
+                Absence.NOT_IN_IMPORT.because(f"not in the import (the link is not shown); {FULL}"))
 
 
 def _belongings(texts: Texts, device: LspciDevice, folder: str, devices: dict[str, LspciDevice]) -> None:
@@ -85,9 +87,10 @@ def _belongings(texts: Texts, device: LspciDevice, folder: str, devices: dict[st
     if device.driver is not None:
         texts.realpaths[f"{folder}/driver"] = f"/sys/bus/pci/drivers/{device.driver}"
     elif not device.cut and any(other.driver_shown for other in devices.values()):
-        texts.errors[f"realpath {folder}/driver"] = SILENT
+        texts.errors[f"realpath {folder}/driver"] = Reason(Absence.NOT_SHOWN)
     if device.iommu_group is not None:
         texts.realpaths[f"{folder}/iommu_group"] = f"/sys/kernel/iommu_groups/{device.iommu_group}"
     elif any(other.iommu_group is not None for other in devices.values()):
         # Where one device has a group the kernel has put the others into one, too: this one's line is gone.
-        texts.errors[f"realpath {folder}/iommu_group"] = f"not in the import (its IOMMU group is not shown); {FULL}"
+        texts.errors[f"realpath {folder}/iommu_group"] = Absence.NOT_IN_IMPORT.because(
+            f"not in the import (its IOMMU group is not shown); {FULL}")

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Iterator
 from functools import cache
 
+from ..absence import Reason
 from ..errors import UsageError
 from ..formats import bug_report
 from ..formats.at_first_use import dataclass, regex
@@ -51,7 +52,7 @@ class Piece:
     title: str
     text: str
     path: str | None = None
-    absent: str | None = None
+    absent: Reason | None = None
     doubt: str = ""
 
 

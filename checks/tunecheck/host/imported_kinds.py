@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+from ..absence import Absence, Reason
 from ..formats.at_first_use import regex
 from ..formats.bug_report import START
 from ..formats.lspci_machine import MACHINE
@@ -132,13 +133,14 @@ def _is_cmdline(words: list[str]) -> bool:
             and all(_WORD.match(word) and ("=" in word or word in _WORDS) for word in words))
 
 
-def shown(title: str, text: str) -> tuple[str, str, str] | None:
+def shown(title: str, text: str) -> tuple[str, str, Reason | None] | None:
     """``$ cat /proc/cmdline`` and what it printed: (path, content, reason why there is none). None for other titles."""
     asked = _CAT.search(title)
     if asked is None:
         return None
     refused = _REFUSED.search(text[:1000])
     if refused:
-        return asked.group(1), "", "not present" if refused.group(1).startswith("No") else "no permission"
+        return asked.group(1), "", Reason(
+            Absence.NOT_PRESENT if refused.group(1).startswith("No") else Absence.NO_PERMISSION)
     after = _NEXT_PROMPT.search(text)
-    return asked.group(1), text[:after.start()] if after else text, ""
+    return asked.group(1), text[:after.start()] if after else text, None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ..absence import Absence, Reason
 from ..formats.aer_status import status_bytes
 from ..formats.lspci import LspciDevice
 from ..formats.lspci_express import express_bytes
@@ -180,17 +181,20 @@ class BusTree:
                 self._above.setdefault((domain, first), []).append(device)
                 self._inside.update((domain, number) for number in range(first, last + 1))
 
-    def path(self, bdf: str) -> tuple[str | None, str]:
+    def path(self, bdf: str) -> tuple[str | None, Reason | None]:
         """The device's directory below /sys/devices; None with the reason where its place is not known."""
         domain, bus = _bus(self._devices[bdf])
         parts = [bdf]
         while True:
             parents = self._above.get((domain, bus), [])
             if len(parents) > 1 or len(parts) > 256 or any(parent.bdf in parts for parent in parents):
-                return None, f"not derivable: bus {domain}:{bus:02x} has several bridges above it in this text"
+                return None, Absence.NOT_DERIVABLE.because(
+                    f"not derivable: bus {domain}:{bus:02x} has several bridges above it in this text")
             if not parents:
                 why = self._not_a_root(domain, bus)
-                return (None, why) if why else ("/".join(["/sys/devices", f"pci{domain}:{bus:02x}", *parts]), "")
+                if why:
+                    return None, Absence.NOT_IN_IMPORT.because(why)
+                return "/".join(["/sys/devices", f"pci{domain}:{bus:02x}", *parts]), None
             parts.insert(0, parents[0].bdf)
             bus = _bus(parents[0])[1]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from ..absence import Absence, Reason
 from .imported_posts import Post
 
 __all__ = ["from_short"]
@@ -14,7 +15,7 @@ _MODULES = ("nvidia", "nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nouveau", "
 
 class _Texts(Protocol):
     lists: dict[str, list[str]]
-    errors: dict[str, str]
+    errors: dict[str, Reason]
     runs: dict[tuple[str, ...], str]
     reads: dict[str, bytes]
 
@@ -44,7 +45,7 @@ def from_short(posts: Mapping[str, Sequence[Post]], texts: _Texts) -> None:
             if name in found.modules:
                 texts.lists.setdefault(folder, [])
             elif found.whole and folder not in texts.lists:
-                texts.errors.setdefault(f"list {folder}", "not present")
+                texts.errors.setdefault(f"list {folder}", Reason(Absence.NOT_PRESENT))
     for post in posts.get("modinfo", ()):
         told = modinfo(post.text)
         # modinfo speaks of the file on disk, of the kernel that it was built for.

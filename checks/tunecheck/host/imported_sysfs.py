@@ -6,6 +6,7 @@ import re
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from ..absence import Absence, Reason
 from ..formats.at_first_use import dataclass, regex
 from ..formats.topo_matrix import Matrix, parse_matrix
 from .imported_cmdline import apart, from_log
@@ -43,7 +44,7 @@ class Texts:
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
     realpaths: dict[str, str] = field(default_factory=dict)
-    errors: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, Reason] = field(default_factory=dict)
     runs: dict[tuple[str, ...], str] = field(default_factory=dict)
     lspci: list[str] = field(default_factory=list)
     smi: list[str] = field(default_factory=list)
@@ -129,7 +130,8 @@ def synthesise(texts: Texts) -> str | None:
         # One run of one script: only its journal may be of an earlier boot.
         del texts.runs[_DMESG]
         for command in ("dmesg", "journalctl"):
-            texts.errors[f"run {command}"] = "the log in the report is of another boot: its command line is another"
+            texts.errors[f"run {command}"] = Absence.NOT_IN_IMPORT.because(
+                "the log in the report is of another boot: its command line is another")
     elif problem:
         return problem
     smi = _smi(texts)
@@ -214,4 +216,4 @@ def _silence(texts: Texts, log: str) -> None:
             if bdf in groups:
                 texts.realpaths.setdefault(link, f"/sys/kernel/iommu_groups/{groups[bdf]}")
             elif not groups:
-                texts.errors.setdefault(f"realpath {link}", "not present")
+                texts.errors.setdefault(f"realpath {link}", Reason(Absence.NOT_PRESENT))

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..absence import Absence
 from ..formats.pci import BDF
 from .base import Completed, Unreadable
 from .reader import Reader
@@ -71,17 +72,19 @@ class LiveHost:
     def _ask(self, operation: bytes, path: str) -> bytes:
         folder = posixpath.dirname(path)
         if folder in self._hung:
-            raise Unreadable(path, "not read: an earlier read in this directory timed out")
+            raise Unreadable(path, Absence.TIMED_OUT.because(
+                "not read: an earlier read in this directory timed out"))
         if self._reader is None:
             self._reader = Reader()
         try:
             return self._reader.ask(operation, path, self._deadline)
         except TimeoutError:
             self._hung.add(folder)
-            raise Unreadable(path, f"timed out after {self._deadline:g} s{self._abandon()}") from None
+            raise Unreadable(path, Absence.TIMED_OUT.because(
+                f"timed out after {self._deadline:g} s{self._abandon()}")) from None
         except ChildProcessError:
             self._abandon()
-            raise Unreadable(path, "the process that was reading it got killed") from None
+            raise Unreadable(path, Absence.CUT_OFF.because("the process that was reading it got killed")) from None
 
     def _abandon(self) -> str:
         reader, self._reader = self._reader, None
@@ -128,10 +131,11 @@ class LiveHost:
                 self.realpath(path)
                 break
             except Unreadable as error:
-                if error.reason != "not present":
-                    raise Unreadable("NVML", f"not asked: whether the driver is loaded is unknown: {error}") from None
+                if error.absence is not Absence.NOT_PRESENT:
+                    raise Unreadable("NVML", Absence.NOT_READ.because(
+                        f"not asked: whether the driver is loaded is unknown: {error}")) from None
         else:
-            raise Unreadable("NVML", "not present: the NVIDIA driver is not loaded")
+            raise Unreadable("NVML", Absence.NO_DRIVER.because("not present: the NVIDIA driver is not loaded"))
         from .nvml_reader import NvmlChild
 
         self._nvml = NvmlChild()

@@ -72,7 +72,7 @@ def _group(nvml: Any, names: dict[int, str], keys: tuple[str, ...], call: Callab
     except nvml.NVMLError as error:
         reason = _name(names, error.value)
     except Exception as error:      # a text that is no UTF-8, a number without a meaning, a function too new
-        reason = f"not understood: {type(error).__name__}"
+        reason = f"NOT_UNDERSTOOD: not understood: {type(error).__name__}"
     return {"values": {}, "errors": dict.fromkeys(keys, reason)}
 
 

@@ -16,11 +16,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..absence import Absence
 from ..formats.nvml_keys import KEYS
 from ..formats.pci import bdf_key
 from ..tied import fork, tie
 from .base import Unreadable
 from .child import Child, let_go_of_everything_but
+from .nvml_absence import NOT_READ, nvml_reason
 
 __all__ = ["DAMAGED", "NvmlChild"]
 
@@ -33,7 +35,7 @@ _ORPHAN = 60
 #: What a line that the child did not mean to write makes of itself.
 DAMAGED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 _TIME, _END = "timed out", "ended"
-_REFUSALS = {"LIBRARY_NOT_FOUND": "not present"}
+_DAMAGED = "CUT_OFF: its answers are damaged"
 
 
 class NvmlChild(Child):
@@ -48,7 +50,8 @@ class NvmlChild(Child):
         except OSError as error:
             os.close(self._pipe)
             os.close(theirs)
-            raise Unreadable("NVML", f"no process to ask it could be started ({error.strerror})") from None
+            raise Unreadable("NVML", Absence.FAILED.because(
+                f"no process to ask it could be started ({error.strerror})")) from None
         if pid == 0:
             _child(theirs, parent)      # never returns
         super().__init__(pid)
@@ -65,15 +68,16 @@ class NvmlChild(Child):
         answers = _Answers()
         cut_off = self._collect(answers, until)
         if cut_off == _TIME:
-            cut_off = f"timed out after {deadline:g} s{self.kill()}"
+            cut_off = f"TIMED_OUT: timed out after {deadline:g} s{self.kill()}"
         elif cut_off == _END:
             # How it ended is known a moment later.
             died = self.gone_within(1.0) and (self.status or 0) < 0
-            cut_off = f"killed by signal {-(self.status or 0)}" if died else f"ended in the middle{self.kill()}"
+            cut_off = "CUT_OFF: " + (f"killed by signal {-(self.status or 0)}" if died else
+                                     f"ended in the middle{self.kill()}")
         try:
             return answers.document(cut_off, list_lost)
         except DAMAGED:
-            raise Unreadable("NVML", "its answers are damaged") from None
+            raise Unreadable("NVML", nvml_reason(_DAMAGED)) from None
 
     def close(self) -> None:
         """Let go of it. After the last answer it has nothing left to do, else it is killed."""
@@ -99,11 +103,11 @@ class NvmlChild(Child):
             try:
                 self._answered = any([answers.take(json.loads(line)) for line in lines])
             except DAMAGED:
-                return "its answers are damaged"
+                return _DAMAGED
             if self._answered:
                 return None
             if total > _MOST:
-                return f"more than {_MOST >> 20} MiB of answers"
+                return f"CUT_OFF: more than {_MOST >> 20} MiB of answers"
 
 
 class _Answers:
@@ -143,14 +147,14 @@ class _Answers:
 
     def document(self, cut_off: str | None, list_lost: Callable[[], Sequence[str]]) -> dict[str, Any]:
         if self.refused is not None:
-            raise Unreadable("NVML", _REFUSALS.get(self.refused, self.refused))
+            raise Unreadable("NVML", nvml_reason(self.refused))
         if self.count is None or (cut_off and not self.gpus and not self.lost):
-            raise Unreadable("NVML", cut_off or "no answer")
+            raise Unreadable("NVML", nvml_reason(cut_off or "CUT_OFF: no answer"))
         for key in {"driver", "library"} - set(self.top) - set(self.errors):
-            self.errors[key] = cut_off or "not read"
+            self.errors[key] = cut_off or NOT_READ
         self._place_lost(list_lost)
         for index in sorted(set(range(self.count)) - set(self.gpus)):
-            self.errors[f"gpu {index}"] = self.lost.get(index) or cut_off or "not read"
+            self.errors[f"gpu {index}"] = self.lost.get(index) or cut_off or NOT_READ
         gpus = sorted(({"bdf": gpu["bdf"], "index": index, "values": gpu["values"],
                         "errors": _filled(KEYS, gpu, self.lost.get(index) or cut_off)}
                        for index, gpu in self.gpus.items()), key=lambda gpu: bdf_key(gpu["bdf"]))
@@ -182,7 +186,7 @@ class _Answers:
 
 def _filled(keys: Any, part: dict[str, Any], reason: str | None) -> dict[str, str]:
     """Its errors, and ``reason`` for each key that has neither a value nor an error."""
-    missing = {key: reason or "not read" for key in keys if key not in part["values"]}
+    missing = {key: reason or NOT_READ for key in keys if key not in part["values"]}
     return {**missing, **part["errors"]}
 
 
@@ -207,7 +211,7 @@ def _child(pipe: int, parent: int) -> None:
         try:
             import pynvml  # type: ignore[import-untyped]
         except ImportError:
-            say({"refused": "the Python package nvidia-ml-py is not installed"})
+            say({"refused": "NOT_INSTALLED: the Python package nvidia-ml-py is not installed"})
         else:
             ask(pynvml, say)
     finally:

@@ -7,9 +7,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..absence import Reason
 from ..formats.bounds import json_of
+from .absence_of_text import stored_reasons
 
-__all__ = ["OtherVersionError", "check_schema", "commands", "contents", "lists", "parse", "table", "texts"]
+__all__ = ["OtherVersionError", "check_schema", "commands", "contents", "lists", "parse", "reasons", "table",
+           "texts"]
 
 
 #: As long as any member of a bundle.
@@ -43,6 +46,11 @@ def texts(document: dict[str, Any], part: str) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
         raise ValueError(f"{part} is not a table of texts")
     return value
+
+
+def reasons(document: dict[str, Any]) -> dict[str, Reason]:
+    """``errors``: the reason by what was asked, with the codes of ``absences``, which an old recording has not."""
+    return stored_reasons(texts(document, "errors"), document.get("absences"))
 
 
 def contents(document: dict[str, Any]) -> dict[str, bytes]:

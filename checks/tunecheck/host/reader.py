@@ -14,6 +14,7 @@ import socket
 import struct
 import time
 
+from ..absence import Absence, Reason
 from ..errors import ProbeError
 from ..tied import fork, tie
 from .base import Unreadable
@@ -25,13 +26,14 @@ __all__ = ["MAX_BYTES", "Reader", "reason_for"]
 MAX_BYTES = 16 * 1024 * 1024
 
 _HEADER = struct.Struct("!cI")      # operation or verdict, length of what follows
-_REASONS = {"FileNotFoundError": "not present", "NotADirectoryError": "not present",
-            "PermissionError": "no permission", "IsADirectoryError": "is a directory"}
+_REASONS = {"FileNotFoundError": Reason(Absence.NOT_PRESENT), "NotADirectoryError": Reason(Absence.NOT_PRESENT),
+            "PermissionError": Reason(Absence.NO_PERMISSION),
+            "IsADirectoryError": Reason(Absence.UNREADABLE, "is a directory")}
 
 
-def reason_for(error: OSError) -> str:
-    """The reason words of an operating system error."""
-    return _REASONS.get(type(error).__name__) or error.strerror or type(error).__name__
+def reason_for(error: OSError) -> Reason:
+    """The reason of an operating system error."""
+    return _REASONS.get(type(error).__name__) or Reason(Absence.UNREADABLE, error.strerror or type(error).__name__)
 
 
 class Reader(Child):
@@ -65,7 +67,8 @@ class Reader(Child):
         except (BrokenPipeError, ConnectionResetError, EOFError):
             raise ChildProcessError from None
         if verdict == b"!":
-            raise Unreadable(path, answer.decode(errors="replace"))
+            code, _, text = answer.decode(errors="replace").partition(" ")
+            raise Unreadable(path, Reason(Absence(code), text))
         return answer
 
     def abandon(self) -> str:
@@ -132,9 +135,13 @@ def _answer(operation: bytes, path: str) -> tuple[bytes, bytes]:
             return b"+", os.fsencode(os.path.realpath(path, strict=True))
         return b"+", _content(path)
     except OSError as error:
-        return b"!", reason_for(error).encode()
+        return b"!", _worded(reason_for(error))
     except ValueError:      # embedded null byte
-        return b"!", b"not a path"
+        return b"!", _worded(Reason(Absence.UNREADABLE, "not a path"))
+
+
+def _worded(reason: Reason) -> bytes:
+    return f"{reason.absence.value} {reason}".encode()
 
 
 def _content(path: str) -> bytes:

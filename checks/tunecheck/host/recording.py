@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, TypeVar
 
+from ..absence import Absence, Reason
 from ..formats.at_first_use import dataclass
 from .base import Completed, Host, Unreadable
 
@@ -29,8 +30,8 @@ class Answers:
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
     realpaths: dict[str, str] = field(default_factory=dict)
-    errors: dict[str, str] = field(default_factory=dict)
-    runs: dict[tuple[str, ...], Completed | str] = field(default_factory=dict)
+    errors: dict[str, Reason] = field(default_factory=dict)
+    runs: dict[tuple[str, ...], Completed | Reason] = field(default_factory=dict)
     nvml: dict[str, Any] | None = None
     verb: str | None = field(default=None, compare=False)
 
@@ -111,11 +112,11 @@ class RecordedHost:
     """Answer from a recording. What was never asked then is "not recorded" now."""
 
     def __init__(self, reads: dict[str, bytes], lists: dict[str, list[str]] | None = None,
-                 realpaths: dict[str, str] | None = None, errors: dict[str, str] | None = None,
-                 runs: dict[tuple[str, ...], Completed | str] | None = None,
+                 realpaths: dict[str, str] | None = None, errors: Mapping[str, Reason] | None = None,
+                 runs: Mapping[tuple[str, ...], Completed | Reason] | None = None,
                  nvml: dict[str, Any] | None = None, verb: str | None = None) -> None:
         self._nvml = nvml
-        self._without = "not recorded" if verb is None else _NOT_RECORDED.get(verb, "not recorded")
+        self._without = Reason(Absence.NOT_RECORDED, "" if verb is None else _NOT_RECORDED.get(verb, ""))
         self._reads = reads
         self._lists = lists or {}
         self._realpaths = realpaths or {}
@@ -133,7 +134,7 @@ class RecordedHost:
 
     def run(self, argv: tuple[str, ...], deadline: float = 20.0) -> Completed:
         found = self._runs.get(tuple(argv), self._without)
-        if isinstance(found, str):
+        if isinstance(found, Reason):
             raise Unreadable(argv[0], found)
         return found
 

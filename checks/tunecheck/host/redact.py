@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from ..absence import Absence, Reason
 from ..errors import SpecError
 from ..formats import secrets
 from ..formats.at_first_use import regex
@@ -23,7 +24,7 @@ _SPEC = "/etc/tunecheck/spec.json"
 _RECIPE = "/etc/tunecheck/recipe.json"
 _HOSTNAMES = ("/proc/sys/kernel/hostname", "/etc/hostname")
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
-_LEFT_OUT = "left out of a redacted recording: not a text"
+_LEFT_OUT = Absence.LEFT_OUT.because("left out of a redacted recording: not a text")
 #: Files that hold nothing but such a number.
 _SERIAL_FILE = regex(r"/(?:serial(?:_number)?|(?:board|chassis|product)_serial|wwid|unique_id)$")
 #: Programs that print package versions of four numbers, which look like addresses.
@@ -35,7 +36,7 @@ def without_secrets(answers: Answers) -> Answers:
     """The answers as they may be kept at all: of environments only what concerns the GPUs, nothing of secrets."""
     return dataclasses.replace(
         answers, reads={path: _masked(path, data) for path, data in answers.reads.items()},
-        runs={argv: done if isinstance(done, str) else dataclasses.replace(
+        runs={argv: done if isinstance(done, Reason) else dataclasses.replace(
             done, stdout=secrets.mask(done.stdout), stderr=secrets.mask(done.stderr))
             for argv, done in answers.runs.items()})
 
@@ -78,7 +79,8 @@ def redacted(answers: Answers) -> Answers:
         lists={redactor.text(path): [_name(redactor, path, name) for name in names]
                for path, names in sorted(answers.lists.items())},
         realpaths={redactor.text(path): redactor.text(target) for path, target in sorted(answers.realpaths.items())},
-        errors={redactor.text(what): redactor.text(why) for what, why in sorted(answers.errors.items())},
+        errors={redactor.text(what): why.absence.because(redactor.text(why))
+                for what, why in sorted(answers.errors.items())},
         runs={argv: _run(redactor, done) for argv, done in sorted(answers.runs.items())},
         nvml=_plain(redactor, answers.nvml, ""))
     for path, data in sorted(answers.reads.items()):
@@ -156,9 +158,9 @@ def _spec(data: bytes, change: Callable[[str], str], rename: Callable[[str], str
         return change(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
-def _run(redactor: Redactor, done: Completed | str) -> Completed | str:
-    if isinstance(done, str):
-        return redactor.text(done)
+def _run(redactor: Redactor, done: Completed | Reason) -> Completed | Reason:
+    if isinstance(done, Reason):
+        return done.absence.because(redactor.text(done))
     versions = posixpath.basename(done.argv[0]) in _VERSIONS
     return dataclasses.replace(done, stdout=redactor.text(done.stdout, versions),
                                stderr=redactor.text(done.stderr, versions))

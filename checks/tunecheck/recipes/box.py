@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from ..facts.fact import Fact, absent, known
+from ..facts.fact import Absence, Fact, absent, absent_as, known
 from ..formats.topology import within
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Box:
     boards: Fact[tuple[Board, ...]]
     relations: Mapping[tuple[int, int], str | None] = field(default_factory=dict)
     redirects: Fact[tuple[str, ...]] = field(default_factory=lambda: known((), "PCI"))
-    driver: Fact[str] = field(default_factory=lambda: absent("driver", "not read"))
+    driver: Fact[str] = field(default_factory=lambda: absent("driver", Absence.NOT_READ))
 
     def enough(self, count: int, fits: Callable[[Board], bool | None]) -> bool | None:
         """Whether ``count`` boards fit; None where that hangs on what is not known."""
@@ -78,7 +78,7 @@ def capability(name: str) -> str | None:
 def box_of(snapshot: Snapshot) -> Box:
     """The boards of the PCI tree with what NVML adds."""
     topology, nvml = snapshot.topology, snapshot.nvml.value
-    boards: Fact[tuple[Board, ...]] = absent(topology.accelerators.source, topology.accelerators.reason or "")
+    boards: Fact[tuple[Board, ...]] = absent_as(topology.accelerators)
     if topology.accelerators.known:
         found = []
         for device, name in zip(topology.devices, topology.names, strict=True):
@@ -88,7 +88,7 @@ def box_of(snapshot: Snapshot) -> Box:
             found.append(Board(shown, capability(shown), _whole(values.get("memory_total_mib")),
                                _whole(values.get("nvlinks_active")), values.get("addressing_mode")))
         boards = known(tuple(found), topology.accelerators.source)
-    driver: Fact[str] = snapshot.host.driver.version if snapshot.host else absent("driver", "not read")
+    driver: Fact[str] = snapshot.host.driver.version if snapshot.host else absent("driver", Absence.NOT_READ)
     if not driver.known and nvml is not None and nvml.driver.known:
         driver = nvml.driver
     return Box(boards, {(pair.a, pair.b): pair.relation.value for pair in topology.pairs}, _redirects(snapshot), driver)
@@ -100,12 +100,12 @@ def _redirects(snapshot: Snapshot) -> Fact[tuple[str, ...]]:
     for port in topology.path_ports():
         acs = topology.bridges[port].acs
         if not acs.known:
-            return absent(acs.source, acs.reason or "")
+            return absent_as(acs)
         if acs.value is not None and acs.value.redirects:
             found.append(port)
     hidden = [pair for pair in topology.pairs if pair.relation.value is None and not pair.bridges]
     if hidden and not found:
-        return absent(hidden[0].relation.source, hidden[0].relation.reason or "not known")
+        return absent(hidden[0].relation.source, hidden[0].relation.reason or Absence.NOT_DERIVABLE)
     return known(tuple(found), "PCI configuration space")
 
 

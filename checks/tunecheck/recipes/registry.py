@@ -8,6 +8,7 @@ import json
 import re
 from typing import Any
 
+from ..absence import Absence
 from ..errors import ProbeError, UsageError
 from ..host import Host, Unreadable
 from .lock import LockedImage
@@ -92,7 +93,7 @@ def _run(host: Host, argv: tuple[str, ...], ref: str, tool: str) -> str:
     try:
         done = host.run(argv, _SECONDS)
     except Unreadable as error:
-        missing = error.reason == "not present"
+        missing = error.absence is Absence.NOT_PRESENT
         raise ProbeError(f"{ref}: {tool} is not installed; run: apt-get install {tool}" if missing
                          else f"{ref}: {tool}: {error.reason}") from None
     if done.returncode:

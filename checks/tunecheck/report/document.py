@@ -125,8 +125,9 @@ def _measured_pass(last: MeasuredPass, boot_id: str | None) -> dict[str, Any]:
 def _finding(finding: Finding) -> dict[str, Any]:
     remedy = finding.remedy
     return {
-        "id": finding.id, "subject": finding.subject, "outcome": finding.outcome, "layer": finding.layer,
-        "message": finding.message, "observed": finding.observed, "expected": finding.expected,
+        "id": finding.id, "subject": finding.subject, "outcome": finding.outcome,
+        "code": finding.code or finding.outcome, "absence": finding.absence.value if finding.absence else None,
+        "layer": finding.layer, "message": finding.message, "observed": finding.observed, "expected": finding.expected,
         "evidence": list(finding.evidence),
         "remedy": {"text": remedy.text, "commands": commands(remedy.commands),
                    "ansible_tags": list(remedy.ansible_tags), "needs_reboot": remedy.needs_reboot} if remedy else None,

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ..absence import Absence
 from ..facts import pins
 from ..facts.codec import used
 from ..facts.snapshot import Snapshot
@@ -45,6 +46,7 @@ _ACS = object_(state={"enum": ["present", "absent", "unknown"]}, reason=MAYBE_TE
 _BRIDGE = object_(bdf=_BDF, ids=TEXT, driver=MAYBE_TEXT, path=listed(_BDF), link=_LINK, acs=_ACS, pairs=listed(TEXT))
 _REMEDY = maybe(object_(text=TEXT, commands=COMMANDS, ansible_tags=listed(TEXT), needs_reboot={"type": "boolean"}))
 _FINDING = object_(id={"enum": [rule.id for rule in RULES]}, subject=TEXT, outcome={"enum": list(OUTCOMES)},
+                   code=TEXT, absence={"enum": [*(each.value for each in Absence), None]},
                    layer={"enum": ["declared", "configured", "generated", "effective", "behaviour"]}, message=TEXT,
                    observed=TEXT, expected=TEXT, evidence=listed(TEXT), remedy=_REMEDY)
 _MEASUREMENT = object_(

@@ -8,6 +8,7 @@ import textwrap
 from collections import Counter
 from typing import TextIO
 
+from ..absence import Absence
 from ..formats.at_first_use import dataclass, regex
 from ..rules import Case, Finding, worst
 from ..rules.from_log import only_cut
@@ -21,8 +22,6 @@ _COLOURS = {"fail": "31;1", "unknown": "35", "warn": "33", "pass": "32", "skip":
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
 _INDENT = 8
 _BRANCH = regex("((?:│  |[|]  |   )*)(├─ |└─ |[|]- |`- )")
-#: What an unknown of an import says where the text was not among those given.
-_NOT_GIVEN = regex(r"\bnot in (?:the import|nvidia-smi -q)\b")
 _ADD = regex(r"; add: ([^;]{1,120})")
 #: How many commands are named of those that would tell more.
 _ADDED = 3
@@ -172,7 +171,7 @@ def _counted(findings: list[Finding]) -> str:
 
 
 def _is_missing(finding: Finding) -> bool:
-    return finding.outcome == "unknown" and _NOT_GIVEN.search(finding.text) is not None
+    return finding.outcome == "unknown" and finding.absence is Absence.NOT_IN_IMPORT
 
 
 def _cut(findings: list[Finding], style: Style) -> list[str]:

@@ -26,7 +26,7 @@ def judge(case: Case) -> Iterator[Finding]:
         counted = gpus_told(case)
         more += f"; {counted}" if counted else ""
         yield Finding(_ID, "accelerators", "unknown", "effective", f"the PCI devices cannot be listed: {found.why()}"
-                      f"{more}", evidence=(found.source,))
+                      f"{more}", evidence=(found.source,), absence=found.absence)
         return
     ids = ", ".join(case.spec.accelerators.pci_ids) or "NVIDIA display or 3D controllers"
     wanted = case.spec.accelerators.count
@@ -86,7 +86,7 @@ def _without_the_driver(case: Case) -> Iterator[Finding]:
     if unsure:
         yield Finding(_ID, ", ".join(gpu.bdf for gpu in unsure), "unknown", "effective", "whether the driver has "
                       f"{', '.join(gpu.bdf for gpu in unsure)} is not known: {unsure[0].driver.why()}", "?", "",
-                      (unsure[0].driver.source,))
+                      (unsure[0].driver.source,), absence=unsure[0].driver.absence)
 
 
 def _told(case: Case) -> list[str]:

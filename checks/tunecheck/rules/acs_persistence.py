@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from ..formats.cmdline import words
 from ..formats.pci import Acs, covered_by_acs_option
 from .acs_words import GUEST_PORTS, boot_fix
-from .finding import Case, Finding
-from .limits import NO_PORT
+from .finding import NO_PORT, Case, Finding
+from .limits import NO_PORT_TEXT
 
 _ID = "acs-persistence"
 _EXPECTED = "an ACS option for each of these ports on the kernel command line, now and at the next boot"
@@ -30,7 +30,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield _finding("skip", "declared", "the spec leaves ACS alone (box_spec.acs.peer_redirect: leave)")
         return
     if not topology.path_ports():
-        yield _finding("skip", "behaviour", NO_PORT)
+        yield _finding("skip", "behaviour", NO_PORT_TEXT, code=NO_PORT)
     elif not ports:
         unread = [port for port in topology.path_ports() if not topology.bridges[port].acs.known]
         if unread:
@@ -50,7 +50,8 @@ def judge(case: Case) -> Iterator[Finding]:
 def _judge(case: Case, ports: list[str]) -> Finding:
     running, generated = case.host.kernel.cmdline, case.host.boot.generated
     if running.value is None:
-        return _finding("unknown", "effective", f"the command line cannot be read: {running.why()}")
+        return _finding("unknown", "effective", f"the command line cannot be read: {running.why()}",
+                        absence=running.absence)
     bare = uncovered(case, ports, running.value)
     remedy = boot_fix(case)
     if bare:
@@ -59,7 +60,7 @@ def _judge(case: Case, ports: list[str]) -> Finding:
                         evidence=(running.source,), remedy=remedy)
     if generated.value is None:
         return _finding("unknown", "generated", f"whether the next boot keeps ACS redirect off is unknown: "
-                        f"{generated.why()}", evidence=(generated.source,))
+                        f"{generated.why()}", evidence=(generated.source,), absence=generated.absence)
     bare = uncovered(case, ports, generated.value)
     if bare:
         return _finding("fail", "generated", f"the next boot turns ACS redirect on again at {', '.join(bare)}: the "
@@ -74,7 +75,8 @@ def _unit(case: Case) -> Finding:
     source = (enabled.source,)
     if enabled.value is None:
         return Finding(_ID, "tunecheck-acs.service", "unknown", "configured",
-                       f"whether the unit is enabled is unknown: {enabled.why()}", evidence=source)
+                       f"whether the unit is enabled is unknown: {enabled.why()}", evidence=source,
+                       absence=enabled.absence)
     lockdown = case.host.kernel.lockdown.value
     if lockdown in ("integrity", "confidentiality"):
         return Finding(_ID, "tunecheck-acs.service", "skip", "configured", "tunecheck-acs.service cannot clear a "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.fact import Absence
 from ..facts.pci import Device
 from ..facts.topology import Pair
 from ..formats.pci import REDIRECT_MASK, Acs
@@ -50,10 +51,10 @@ def judge(case: Case) -> Iterator[Finding]:
 def _judge(case: Case, port: Device, pairs: list[Pair]) -> Finding:
     path = f"the path {_labels(pairs)}"
     if not port.acs.known:
-        root = "no permission" in (port.acs.reason or "")
+        root = port.acs.absence is Absence.NO_PERMISSION
         return Finding(_ID, port.bdf, "unknown", "behaviour", f"the ACS control register of {port.bdf} on {path} "
                        f"cannot be read: {port.acs.why()}", "?", _EXPECTED, (port.acs.source,),
-                       Remedy("run as root") if root else None)
+                       Remedy("run as root") if root else None, absence=port.acs.absence)
     found = port.acs.value
     if found is None:
         return Finding(_ID, port.bdf, "pass", "behaviour", f"{port.bdf} on {path} has no ACS capability, it cannot "

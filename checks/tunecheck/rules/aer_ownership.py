@@ -18,15 +18,16 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     lost = losses(case, found.osc)
     whole = from_log.whole(case)
-    outcome, text, remedy = "pass", "the kernel handles PCIe errors (AER) of every host bridge", None
+    code, outcome, text, remedy = "", "pass", "the kernel handles PCIe errors (AER) of every host bridge", None
     if lost:
         outcome, text, remedy = _lost(case, lost)
     elif "kernel" not in from_log.aer_owners(case) and whole:
         outcome, text = "skip", "no host bridge negotiated AER (a virtual machine, or no ACPI)"
     elif not whole:
+        code = from_log.partial_code(case)
         outcome, text = "unknown", f"who handles PCIe errors of every host bridge is not {from_log.partial(case)}"
     yield Finding(_ID, "host bridges", outcome, "effective", text, "", "AER handled by the kernel",
-                  (case.host.kernel.log.source,), remedy)
+                  (case.host.kernel.log.source,), remedy, code)
 
 
 def _lost(case: Case, lost: list[Loss]) -> tuple[str, str, Remedy]:

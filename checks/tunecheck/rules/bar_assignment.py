@@ -28,7 +28,7 @@ def judge(case: Case) -> Iterator[Finding]:
                       "did not fit into the address space", bars, "an address for every BAR", source, _fix(case))
     if not found.unassigned and not from_log.whole(case):
         yield Finding(_ID, "kernel log", "unknown", "effective", f"no BAR without an address {from_log.partial(case)}",
-                      evidence=source)
+                      evidence=source, code=from_log.partial_code(case))
     elif not found.unassigned:
         yield Finding(_ID, "kernel log", "pass", "effective", "every BAR found a place", evidence=source)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..facts.fact import absent, known
+from ..facts.fact import Absence, absent, known
 from ..facts.nvml import Gpu, Nvml
 from ..spec.architectures import before
 from . import from_driver
@@ -41,5 +41,5 @@ def with_lspci_bar1(case: Case) -> Case:
     none = {"bar1_total_mib": "not in the import; add: nvidia-smi -q"}
     gpus = tuple(Gpu(device.bdf, index, {"bar1_total_mib": shown[device.bdf]} if device.bdf in shown else {},
                      {} if device.bdf in shown else none) for index, device in enumerate(devices))
-    document = Nvml(absent("lspci", "not read"), absent("lspci", "not read"), gpus, {})
+    document = Nvml(absent("lspci", Absence.NOT_READ), absent("lspci", Absence.NOT_READ), gpus, {})
     return replace(case, snapshot=replace(case.snapshot, nvml=known(document, "lspci, Region 1")))

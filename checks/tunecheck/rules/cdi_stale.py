@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.fact import Absence
 from . import from_driver, from_runtime
 from .finding import Case, Finding
 
@@ -12,7 +13,7 @@ _ID = "cdi-stale"
 
 def judge(case: Case) -> Iterator[Finding]:
     specs, loaded = from_runtime.gpu_specs(case), from_driver.loaded(case)
-    if specs.value is None and specs.reason != "not asked for" and not from_runtime.no_toolkit(case):
+    if specs.value is None and specs.absence is not Absence.NOT_ASKED and not from_runtime.no_toolkit(case):
         yield from_driver.unread(_ID, "nvidia.com/gpu", "the CDI specifications", specs)
     elif not specs.value:
         yield Finding(_ID, "nvidia.com/gpu", "skip", "generated", from_runtime.no_specs(specs))
@@ -31,6 +32,7 @@ def judge(case: Case) -> Iterator[Finding]:
                           f"{', '.join(spec.missing[:3])}{more}", "not present", "present", (spec.file,), again)
         elif spec.unread or (spec.drivers and not loaded.known and not loaded.missing):
             yield Finding(_ID, spec.file, "unknown", "generated", f"whether {spec.file} fits cannot be told: "
-                          + (spec.unread or loaded.why()), "", "", (spec.file,), from_driver.ROOT)
+                          + (spec.unread or loaded.why()), "", "", (spec.file,), from_driver.ROOT,
+                          absence=loaded.absence)
         else:
             yield Finding(_ID, spec.file, "pass", "generated", f"{spec.file} fits what is there", evidence=(spec.file,))

@@ -17,7 +17,8 @@ def judge(case: Case) -> Iterator[Finding]:
     running = case.host.kernel.cmdline
     if running.value is None:
         yield Finding(_ID, "kernel command line", "unknown", "effective",
-                      f"the running command line cannot be read: {running.why()}", evidence=(running.source,))
+                      f"the running command line cannot be read: {running.why()}", evidence=(running.source,),
+                      absence=running.absence)
         return
     declared = declared_tokens(case.spec)
     if not declared:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.fact import Absence
 from ..formats.cmdline import missing, words
 from ..formats.kernel_params import VALUES, name_of
 from ..spec.frozen import declared_tokens
@@ -17,9 +18,9 @@ def judge(case: Case) -> Iterator[Finding]:
     subject, evidence, found = "kernel command line", (running.source, generated.source), False
     if running.value is None or generated.value is None:
         unread = running if running.value is None else generated
-        outcome = "skip" if unread.reason == "no boot loader found" else "unknown"
+        outcome = "skip" if unread.absence is Absence.NO_BOOT_LOADER else "unknown"
         yield Finding(_ID, subject, outcome, "generated", "whether the next boot has the same parameters cannot be "
-                      f"told: {unread.why()}", evidence=evidence)
+                      f"told: {unread.why()}", evidence=evidence, absence=unread.absence)
         return
     # Declared ones are cmdline-token's, the declared ACS options acs-persistence's.
     others = {*words(declared_tokens(case.spec))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.fact import Absence
 from ..formats.cmdline import words
 from ..formats.kernel_params import INEFFECTIVE, name_of, release_of, unparsed
 from ..spec.frozen import declared_tokens
@@ -18,7 +19,8 @@ def judge(case: Case) -> Iterator[Finding]:
     declared = words(declared_tokens(case.spec))
     if running.value is None:
         yield Finding(_ID, "kernel command line", "unknown", "effective",
-                      f"the running command line cannot be read: {running.why()}", evidence=(running.source,))
+                      f"the running command line cannot be read: {running.why()}", evidence=(running.source,),
+                      absence=running.absence)
         return
     present = words(running.value)
     accepted, running_ours = [], [word for word in declared if word in present]
@@ -62,8 +64,9 @@ def _rest(case: Case, accepted: list[str]) -> Finding:
     named = ", ".join(accepted)
     if log.value is None or not from_log.whole(case):
         why = log.why() if log.value is None else f"no complaint {from_log.partial(case)}"
-        root = Remedy("run as root") if log.reason == "no permission" else None
+        root = Remedy("run as root") if log.absence is Absence.NO_PERMISSION else None
         return Finding(_ID, "kernel command line", "unknown", "effective",
-                       f"whether the kernel took {named} is unknown: {why}", "?", "taken", (log.source,), root)
+                       f"whether the kernel took {named} is unknown: {why}", "?", "taken", (log.source,), root,
+                       "" if log.value is None else from_log.partial_code(case), log.absence)
     return Finding(_ID, "kernel command line", "pass", "effective", f"the kernel complained about none of {named}",
                    "taken", "taken", (log.source,))

@@ -23,7 +23,8 @@ def judge(case: Case) -> Iterator[Finding]:
                       if case.frozen else "no spec given: no kernel parameter is asked for")
     elif running.value is None:
         yield Finding(_ID, "kernel command line", "unknown", "effective",
-                      f"the running command line cannot be read: {running.why()}", evidence=(running.source,))
+                      f"the running command line cannot be read: {running.why()}", evidence=(running.source,),
+                      absence=running.absence)
     else:
         for token in tokens:
             yield _judge(case, token, running.value)
@@ -50,7 +51,8 @@ def _judge(case: Case, token: str, running: tuple[str, ...]) -> Finding:
         return _pass(token, "is running and stays at the next boot", *evidence)
     if effective and generated is None:
         return Finding(_ID, token, "unknown", "generated", f"{token} is running; whether the next boot keeps it is "
-                       f"unknown: {boot.generated.why()}", "running", "running and generated", evidence)
+                       f"unknown: {boot.generated.why()}", "running", "running and generated", evidence,
+                       absence=boot.generated.absence)
     if effective:
         return _fail(case, token, "generated", "is running but not in the generated configuration: the next boot loses "
                      f"it{_culprit(case, configured)}", evidence)

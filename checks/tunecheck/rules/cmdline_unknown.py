@@ -18,7 +18,7 @@ def judge(case: Case) -> Iterator[Finding]:
     running = case.host.kernel.cmdline
     if running.value is None:
         yield Finding(_ID, "kernel command line", "unknown", "effective", f"the running command line cannot be read: "
-                      f"{running.why()}", evidence=(running.source,))
+                      f"{running.why()}", evidence=(running.source,), absence=running.absence)
         return
     declared, found = words(declared_tokens(case.spec)), False
     for word in words(running.value):

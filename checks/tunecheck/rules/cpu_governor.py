@@ -20,7 +20,8 @@ def judge(case: Case) -> Iterator[Finding]:
                       else f"no spec given{_seen(found)}")
     elif found.value is None:
         yield Finding(_ID, "governor", "unknown", "effective",
-                      f"the frequency policies cannot be listed: {found.why()}", "?", cpu.governor, (found.source,))
+                      f"the frequency policies cannot be listed: {found.why()}", "?", cpu.governor, (found.source,),
+                      absence=found.absence)
     elif not found.value:
         yield Finding(_ID, "governor", "skip", "effective", "no cpufreq policy: the kernel drives no frequency scaling "
                       "here (virtual machine, or scaling left to the firmware)", "", cpu.governor, (found.source,))
@@ -70,10 +71,10 @@ def _judge(case: Case, subject: str, policies: tuple[Policy, ...], pick: Callabl
     if not wrong:
         return Finding(_ID, subject, "pass", "effective", f"{subject} is {wanted} on all {len(policies)} policies",
                        observed, wanted, evidence)
-    read_wrong = [name for value, names in wrong.items() if not value.startswith("unknown (") for name in names]
+    read_wrong = [policy.name for value in wrong for policy in policies if pick(policy).value == value]
     if not read_wrong:
         return Finding(_ID, subject, "unknown", "effective", f"{subject} cannot be read: {unread[0].why()}", observed,
-                       wanted, evidence)
+                       wanted, evidence, absence=unread[0].absence)
     shown = ", ".join(read_wrong[:3]) + (f" and {len(read_wrong) - 3} more" if len(read_wrong) > 3 else "")
     return Finding(_ID, subject, "fail", "effective", f"{subject} is not {wanted} on {shown} ({observed})", observed,
                    wanted, evidence, case.play("governor"))

@@ -19,7 +19,7 @@ def judge(case: Case) -> Iterator[Finding]:
     online, present = set(box.online.value or ()), set(box.present.value or ())
     broken = {cpu for cpu in (log.boot.lost_cpus if log else ()) if cpu not in online}
     unread = next((fact for fact in (box.present, box.online) if fact.value is None), None)
-    evidence, remedy, outcome = (box.present.source, box.online.source), None, "pass"
+    code, evidence, remedy, outcome = "", (box.present.source, box.online.source), None, "pass"
     capped = [word for word in case.host.kernel.cmdline.value or () if word.startswith(("maxcpus=", "nosmp"))]
     if broken:
         off = " ".join(switched_off(case) or ())
@@ -30,6 +30,7 @@ def judge(case: Case) -> Iterator[Finding]:
     elif unread:
         outcome, text = "unknown", f"which CPUs are online cannot be told: {unread.why()}"
     elif present == online and not from_log.whole(case):
+        code = from_log.partial_code(case)
         outcome, text = "unknown", (f"all {len(online)} CPUs that the kernel counts are online; no CPU that did not "
                                     f"come up {from_log.partial(case)}")
     elif present == online:
@@ -42,4 +43,5 @@ def judge(case: Case) -> Iterator[Finding]:
         remedy = (Remedy(f"remove {capped[0]} and reboot") if capped else Remedy.of("run: ", run("chcpu -e", named))
                   if cpus(named) else None)
     wanted = show(present | broken) if present else "every CPU online"
-    yield Finding(_ID, "CPUs", outcome, "effective", text, show(online), wanted, evidence, remedy)
+    yield Finding(_ID, "CPUs", outcome, "effective", text, show(online), wanted, evidence, remedy, code,
+                  unread.absence if unread and outcome == "unknown" else None)

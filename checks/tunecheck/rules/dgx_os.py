@@ -16,7 +16,8 @@ def judge(case: Case) -> Iterator[Finding]:
         why = "this is not DGX OS" if version.missing else "nothing tells of DGX OS, and no role installs a driver"
         yield Finding(_ID, "system", "skip", "effective", why)
     elif version.value is None:
-        yield Finding(_ID, "system", "unknown", "effective", f"whether this is DGX OS is unknown: {version.why()}")
+        yield Finding(_ID, "system", "unknown", "effective", f"whether this is DGX OS is unknown: {version.why()}",
+                      absence=version.absence)
     elif source != "leave":
         yield Finding(_ID, "system", "fail", "declared", f"this is DGX OS {version.value}, and driver.source is "
                       f"{source}: its driver, fabric manager and NVSwitch packages belong together", source, "leave",

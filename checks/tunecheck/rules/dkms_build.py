@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.fact import Absence
 from . import from_driver
 from .finding import Case, Finding, Remedy, run
 
@@ -12,7 +13,7 @@ _ID, _REMOVE = "dkms-build", Remedy.of("run for each old one: ", run("dkms remov
 
 def judge(case: Case) -> Iterator[Finding]:
     fact, parts, listed = case.host.module_build, case.host.driver_parts, case.host.packages.installed
-    if fact.value is None and fact.reason != "not asked for" and (
+    if fact.value is None and fact.absence is not Absence.NOT_ASKED and (
             listed.value is None or any("dkms" in each.name for each in listed.value)):
         yield from_driver.unread(_ID, "dkms", "what DKMS holds", fact)
         return

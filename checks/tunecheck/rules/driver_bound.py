@@ -32,7 +32,8 @@ def judge(case: Case) -> Iterator[Finding]:
                       "names it: one of the two is of another time, or a line is missing; add: lspci -nnk")
     if unread:
         yield Finding(_ID, unread[0].bdf, "unknown", "effective",
-                      f"the driver of {unread[0].bdf} is not known: {unread[0].driver.why()}")
+                      f"the driver of {unread[0].bdf} is not known: {unread[0].driver.why()}",
+                      absence=unread[0].driver.absence)
     if not (bare or others or torn or unread):
         names = ", ".join(sorted({str(gpu.driver.value) for gpu in gpus}))
         yield Finding(_ID, "GPUs", "pass" if gpus else "skip", "effective",

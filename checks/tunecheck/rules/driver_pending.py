@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..facts.driver_parts import ELSEWHERE
+from ..facts.fact import Absence
 from . import from_driver
 from .finding import Case, Finding, Remedy
 
@@ -24,8 +24,8 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     release, file = list(parts.modules.items())[-1]
     build = from_driver.build(release, "", "install the module package for that kernel")
-    if file.reason == ELSEWHERE:
-        yield Finding(_ID, release, "skip", "generated", f"{ELSEWHERE}: a container, or a kernel from outside")
+    if file.absence is Absence.ELSEWHERE:
+        yield Finding(_ID, release, "skip", "generated", f"{file.reason}: a container, or a kernel from outside")
     elif file.value is None and not file.missing:
         yield from_driver.unread(_ID, release, f"the module for kernel {release}", file)
     elif file.value is None or file.value.version != want:

@@ -16,7 +16,7 @@ def judge(case: Case) -> Iterator[Finding]:
     fact = case.snapshot.past
     if fact.value is None:
         yield Finding(_ID, "history", "skip", "behaviour", f"what happened before this boot was not read: {fact.why()}",
-                      evidence=(fact.source,))
+                      evidence=(fact.source,), absence=fact.absence)
         return
     found, more = fact.value, ", and more that is not here" if fact.value.cut else ""
     marked = [boot for boot in found.boots if boot.events]

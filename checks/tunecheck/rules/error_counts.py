@@ -101,14 +101,15 @@ def _counts(snapshot: Snapshot) -> tuple[dict[tuple[str, str, str], int], list[s
     return counts, dark
 
 
-def uncounted(case: Case) -> tuple[str, str] | None:
-    """Outcome and text where counters of 0 prove nothing: they are there whoever handles PCIe errors, and stay at 0
-    where the kernel does not (booted on 6.12.117); None where they count."""
+def uncounted(case: Case) -> tuple[str, str, str] | None:
+    """Outcome, text and code where counters of 0 prove nothing: they are there whoever handles PCIe errors, and stay
+    at 0 where the kernel does not (booted on 6.12.117); None where they count."""
     if from_log.aer_owners(case) - {"kernel"}:
         return "skip", ("the counters stand at 0 and the kernel does not handle PCIe errors (aer-ownership): no sign "
-                        "of health")
+                        "of health"), ""
     if from_log.events(case) is None:
         return "unknown", ("the counters stand at 0; whether the kernel counts is in the kernel log, which cannot be "
-                           "read")
+                           "read"), ""
     return None if from_log.whole(case) else (
-        "unknown", f"the counters stand at 0; whether the kernel counts is not {from_log.partial(case)}")
+        "unknown", f"the counters stand at 0; whether the kernel counts is not {from_log.partial(case)}",
+        from_log.partial_code(case))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.fact import Absence
 from ..facts.services import FABRIC_MANAGER
 from . import from_driver
 from .finding import Case, Finding, Remedy, run
@@ -25,7 +26,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "service", "unknown", "effective", f"whether {untold} hangs on an NVSwitch, which needs it, "
                       "is not told: no fabric state; add the whole of: nvidia-smi -q", evidence=(told.source,))
         return
-    if told.value and not states and not links and (active.reason or "").startswith("not in the import"):
+    if told.value and not states and not links and active.absence in (Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST):
         yield Finding(_ID, "service", "skip", "effective", "no GPU here hangs on an NVSwitch: none needs it")
         return
     if told.value is None or (active.value is None and set(states.values()) != {"completed"}):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from ..facts.fact import Absence
 from ..facts.snapshot import HostFacts, Snapshot
 from ..formats.at_first_use import dataclass
 from ..spec.frozen import Frozen, Spec
 from ..trials.measured import Measured
 from .command import Command, host, pieces, run
 
-__all__ = ["HUNG", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Remedy", "Rule", "exit_code", "run", "some", "worst"]
+__all__ = ["HUNG", "LOG_INCOMPLETE", "NO_PORT", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Remedy", "Rule",
+           "exit_code", "run", "some", "worst"]
 
 #: Exit code of a trial that hung.
 HUNG = 4
@@ -18,6 +20,11 @@ HUNG = 4
 ON_ITS_HOST = "this is a virtual machine; what has to be done is for the owner of its host: "
 #: Worst first. Skip and unknown are never shown as pass.
 OUTCOMES = ("fail", "unknown", "warn", "pass", "skip")
+
+
+#: Codes: no more is so than that the kernel log is not whole, which kernel-log-complete says once for all; and that no
+#: port lies between accelerators.
+LOG_INCOMPLETE, NO_PORT = "log-incomplete", "no-port"
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,8 @@ class Remedy:
 @dataclass(frozen=True)
 class Finding:
     """One verdict on one subject. ``layer`` is where it was decided: declared, configured, generated, effective,
-    behaviour. ``text`` says what is so, without the id."""
+    behaviour. ``text`` says what is so, without the id; it is for people, programs read the rest. ``code`` tells apart
+    what a check can say with one outcome, where something depends on it; ``absence`` is that of the fact it lacks."""
 
     id: str
     subject: str
@@ -59,6 +67,8 @@ class Finding:
     expected: str = ""
     evidence: tuple[str, ...] = ()
     remedy: Remedy | None = None
+    code: str = ""
+    absence: Absence | None = None
 
     @property
     def message(self) -> str:

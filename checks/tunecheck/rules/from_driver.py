@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..facts.fact import Fact, absent, known
+from ..facts.fact import Absence, Fact, known, not_understood
 from ..facts.nvml import Gpu
 from ..spec.boards import board
 from . import wanted_driver
@@ -26,7 +26,7 @@ def loaded(case: Case) -> Fact[str]:
     """The loaded module's version, if it looks like one."""
     version = case.host.driver.version
     if version.value is not None and not re.fullmatch(r"\d{1,4}(?:\.\d{1,4}){1,2}", version.value):
-        return absent(version.source, f"not understood: {version.value[:40]!r}")
+        return not_understood(version.source, f"{version.value[:40]!r}")
     return version
 
 
@@ -51,7 +51,7 @@ def without(case: Case, check: str, subject: str, source: str, layer: str = "eff
 
 def nobody_asked(fact: Fact[Any]) -> bool:
     """Whether a question to the driver was not asked because there is none, or it has no GPU."""
-    return (fact.reason or "").startswith(("not asked: NVIDIA's driver", "not present: the NVIDIA driver"))
+    return fact.absence in (Absence.NO_DRIVER, Absence.NO_BOARDS)
 
 
 def hold(manager: str | None, names: list[str]) -> Remedy:
@@ -73,7 +73,7 @@ def build(kernel: str, first: str, otherwise: str = "") -> Remedy:
 def unread(check: str, subject: str, what: str, fact: Fact[Any]) -> Finding:
     """Nothing is known about ``what``."""
     return Finding(check, subject, "unknown", "effective", f"{what} cannot be read: {fact.why()}", "?", "",
-                   (fact.source,), ROOT if fact.reason == "no permission" else None)
+                   (fact.source,), ROOT if fact.absence is Absence.NO_PERMISSION else None, absence=fact.absence)
 
 
 def parts(case: Case) -> Iterator[tuple[str, str, Fact[str]]]:
@@ -90,7 +90,7 @@ def parts(case: Case) -> Iterator[tuple[str, str, Fact[str]]]:
         yield "NVML's library", "fail", (known(re.sub(r"^\d{1,2}\.(?=\d{3}\.)", "", told.value.library.value),
                                                told.value.library.source) if told.value.library.value else
                                          told.value.library)
-    elif "MISMATCH" in (told.reason or "").upper():
+    elif told.absence is Absence.MISMATCH:
         yield "NVML's library", "fail", known("of another version: NVML refuses to work with this module", told.source)
     versions: dict[str, list[str]] = {}
     for package in case.host.packages.driver:
@@ -117,7 +117,8 @@ def fabric_untold(case: Case) -> str:
     told = case.snapshot.nvml.value
     ids = {device.bdf: device.ids for device in case.snapshot.topology.devices}
     return ", ".join(gpu.bdf for gpu in (told.gpus if told else ())
-                     if gpu.fact("fabric_state").reason == "not read" and not _without_nvlink(gpu, ids.get(gpu.bdf)))
+                     if gpu.fact("fabric_state").absence is Absence.NOT_READ
+                     and not _without_nvlink(gpu, ids.get(gpu.bdf)))
 
 
 def _without_nvlink(gpu: Gpu, ids: str | None) -> bool:

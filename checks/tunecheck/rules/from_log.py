@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .finding import Case, Finding, Remedy
+from ..facts.fact import Absence
+from .finding import LOG_INCOMPLETE, Case, Finding, Remedy
 
 if TYPE_CHECKING:
     from ..formats.kernel_log import KernelEvents
 
-__all__ = ["aer_owners", "at", "events", "name", "nothing", "only_cut", "partial", "unread", "whole"]
+__all__ = ["aer_owners", "at", "events", "name", "nothing", "only_cut", "partial", "partial_code", "unread", "whole"]
 
 #: By what formats.osc says; in every other case the firmware has them.
 _OWNER = {"kernel": "kernel", "disabled": "nobody", "unsupported": "nobody", "not asked": "nobody"}
-_SEE = "would not be seen (kernel-log-complete)"
 
 
 def events(case: Case) -> KernelEvents | None:
@@ -25,9 +25,9 @@ def events(case: Case) -> KernelEvents | None:
 def unread(case: Case, check: str) -> Finding:
     """The log cannot be read: nothing is known about what it would say."""
     log = case.host.kernel.log
-    root = Remedy("run as root") if log.reason == "no permission" else None
+    root = Remedy("run as root") if log.absence is Absence.NO_PERMISSION else None
     return Finding(check, "kernel log", "unknown", "behaviour", f"the kernel log cannot be read: {log.why()}",
-                   evidence=(log.source,), remedy=root)
+                   evidence=(log.source,), remedy=root, absence=log.absence)
 
 
 def whole(case: Case) -> bool:
@@ -45,7 +45,12 @@ def partial(case: Case) -> str:
         return f"in the kernel log, which cannot be read: {case.host.kernel.log.why()}"
     span = f" (from {found.first} to {found.last})" if found.first and found.last else ""
     which = "others" if found.start or found.doubt else "earlier ones"
-    return f"in what is here of the kernel log{span}; {which} {_SEE}"
+    return f"in what is here of the kernel log{span}; {which} would not be seen (kernel-log-complete)"
+
+
+def partial_code(case: Case) -> str:
+    """The code of a finding that says no more than ``partial``."""
+    return LOG_INCOMPLETE if events(case) is not None else ""
 
 
 def nothing(case: Case, check: str, what: str) -> Finding:
@@ -53,12 +58,13 @@ def nothing(case: Case, check: str, what: str) -> Finding:
     source = (case.host.kernel.log.source,)
     if whole(case):
         return Finding(check, "kernel log", "pass", "behaviour", f"no {what} since boot", evidence=source)
-    return Finding(check, "kernel log", "unknown", "behaviour", f"no {what} {partial(case)}", evidence=source)
+    return Finding(check, "kernel log", "unknown", "behaviour", f"no {what} {partial(case)}", evidence=source,
+                   code=partial_code(case))
 
 
 def only_cut(finding: Finding) -> bool:
     """Whether it says no more than that the log is not whole, which kernel-log-complete says once for all."""
-    return finding.outcome in ("warn", "unknown") and finding.text.endswith(_SEE)
+    return finding.outcome in ("warn", "unknown") and finding.code == LOG_INCOMPLETE
 
 
 def name(case: Case, address: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
 from typing import Any
 
+from ..facts.fact import Absence
 from ..facts.nvml import Gpu
 from ..formats.at_first_use import dataclass
 from ..spec.boards import Board, board
@@ -17,8 +18,6 @@ from .limits import no_tree
 __all__ = ["Unread", "Verdict", "board_of", "each", "ids_of", "maybe", "number", "smi", "value", "word"]
 
 _SAVE = Remedy("see what nvidia-smi -q prints")
-#: NVML's reasons that mean "this board has no such thing"; every other one leaves the question open.
-_NOT_HERE = ("NOT_SUPPORTED", "DEPRECATED", "FUNCTION_NOT_FOUND")
 
 
 @dataclass(frozen=True)
@@ -33,13 +32,14 @@ class Verdict:
     reboot: bool = False
     evidence: tuple[str, ...] = ()
     physical: bool = False
+    absence: Absence | None = None
 
 
 class Unread(Exception):  # noqa: N818 - not an error of the program: a value that is not there
     """Carries the verdict of a GPU whose value cannot be had."""
 
-    def __init__(self, outcome: str, text: str, evidence: str = "") -> None:
-        self.verdict = Verdict(outcome, text, evidence=(evidence,) if evidence else ())
+    def __init__(self, outcome: str, text: str, evidence: str = "", absence: Absence | None = None) -> None:
+        self.verdict = Verdict(outcome, text, evidence=(evidence,) if evidence else (), absence=absence)
         super().__init__(text)
 
 
@@ -54,9 +54,9 @@ def value(gpu: Gpu, key: str) -> Any:
     fact = gpu.fact(key)
     if fact.known:
         return fact.value
-    outcome = "skip" if fact.reason in _NOT_HERE else "unknown"
+    outcome = "skip" if fact.absence is Absence.NOT_SUPPORTED else "unknown"
     words = "has no such value" if outcome == "skip" else "gives no answer"
-    raise Unread(outcome, f"{words} for {key} ({fact.reason})", f"NVML {key}")
+    raise Unread(outcome, f"{words} for {key} ({fact.reason})", f"NVML {key}", fact.absence)
 
 
 def number(gpu: Gpu, key: str, most: int, least: int = 0) -> int:
@@ -116,7 +116,7 @@ def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdi
         if driver.missing:
             yield without(case, check, "GPUs", driver.source)
             return
-        asked = not reason.startswith(("not in the import", "not recorded"))
+        asked = found.absence not in (Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST, Absence.NOT_RECORDED)
         text = f"NVML does not answer: {reason}" if asked else f"what NVML says of the GPUs is {reason}"
         yield Finding(check, "GPUs", "unknown", "effective", text, "?", "", (found.source,), _SAVE if asked else None)
     else:
@@ -129,7 +129,7 @@ def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdi
                 group.bdfs.append(f"GPU{index} {bdf}")
         for verdict, group in groups.items():
             yield _finding(check, verdict, group)
-        cut = found.value.errors.get("gpus")
+        cut = found.value.error("gpus")
         if cut is not None and topology.accelerators.value is None:
             yield Finding(check, "GPUs", "unknown", "effective", f"not every GPU is told: the list is {cut}", "?", "",
                           (found.source,))
@@ -152,7 +152,8 @@ def _finding(check: str, verdict: Verdict, group: _Group) -> Finding:
     return Finding(check, ", ".join(name.split(" ")[0] for name in group.bdfs), verdict.outcome, "effective",
                    f"{names}: {verdict.text}", verdict.observed, verdict.expected,
                    verdict.evidence or tuple(f"NVML {name.split(' ')[1]}" for name in group.bdfs[:8]),
-                   Remedy.of(*fix, needs_reboot=verdict.reboot, physical=verdict.physical) if verdict.fix else None)
+                   Remedy.of(*fix, needs_reboot=verdict.reboot, physical=verdict.physical) if verdict.fix else None,
+                   absence=verdict.absence)
 
 
 def _filled(part: str | Command, gpus: str) -> str | Command:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..facts.fact import Fact, absent, known
+from ..facts.fact import Absence, Fact, absent_as, known
 from ..facts.packages import ENGINES
 from ..facts.runtime import CdiSpec, Runtime
 from . import from_driver
@@ -19,7 +19,7 @@ __all__ = ["declared", "defined_twice", "engine", "engines_unlisted", "gpu_specs
 def read(case: Case, check: str, subject: str) -> Iterator[Finding]:
     """The finding that ends a check early: nothing was read."""
     fact = case.host.runtime
-    if fact.value is None and fact.reason == "not asked for":
+    if fact.value is None and fact.absence is Absence.NOT_ASKED:
         yield Finding(check, subject, "skip", "effective", "neither a GPU of NVIDIA's nor an engine in the spec")
     elif fact.value is None:
         yield from_driver.unread(check, subject, "the container runtime", fact)
@@ -40,7 +40,7 @@ def engine(case: Case) -> str:
 def unlisted(case: Case, check: str, subject: str) -> Iterator[Finding]:
     """The finding that ends a check early: the packages of NVIDIA's cannot be listed, or were not."""
     fact = case.host.packages.installed
-    if fact.reason == "not asked for":
+    if fact.absence is Absence.NOT_ASKED:
         yield Finding(check, subject, "skip", "configured", "neither a GPU of NVIDIA's nor an engine in the spec")
     elif not fact.known and not fact.missing:
         yield from_driver.unread(check, subject, "the packages of the container toolkit", fact)
@@ -71,7 +71,7 @@ def perhaps_unwanted(case: Case, check: str) -> Iterator[Finding]:
 
 def no_specs(specs: Fact[tuple[CdiSpec, ...]]) -> str:
     """Why there is nothing to judge about them."""
-    return "there is no CDI specification of GPUs" if specs.known or specs.reason == "not asked for" else \
+    return "there is no CDI specification of GPUs" if specs.known or specs.absence is Absence.NOT_ASKED else \
         "no container toolkit is installed"
 
 
@@ -79,7 +79,7 @@ def gpu_specs(case: Case) -> Fact[tuple[CdiSpec, ...]]:
     """CDI specifications of NVIDIA's GPUs, those that win last."""
     runtime: Fact[Runtime] = case.host.runtime
     if runtime.value is None:
-        return absent(runtime.source, runtime.reason or "")
+        return absent_as(runtime)
     cdi = runtime.value.cdi
     if cdi.value is None:
         return cdi

@@ -25,7 +25,8 @@ def judge(case: Case) -> Iterator[Finding]:
         if clock > wanted[1] + _STEP:
             return Verdict("fail", f"runs at {clock} MHz, above the declared {span}", f"{clock} MHz", span, lock)
         if locks.value is None and not locks.missing:
-            raise Unread("unknown", f"runs below {wanted[1]} MHz; whether it is locked is unknown: {locks.why()}")
+            raise Unread("unknown", f"runs below {wanted[1]} MHz; whether it is locked is unknown: {locks.why()}",
+                         absence=locks.absence)
         held = locks.value.clocks_mhz.get(gpu.bdf) if locks.value and locks.value.boot_id == now else None
         if held != wanted:
             return Verdict("fail", f"tunecheck-gpu did not lock {span} in this boot", str(held or "none"), span, lock)

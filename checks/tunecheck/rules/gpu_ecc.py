@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.fact import Absence
 from ..facts.nvml import Gpu
 from .finding import Case, Finding
 from .from_nvml import Unread, Verdict, each, maybe, smi, word
@@ -34,7 +35,7 @@ def _look(gpu: Gpu, wanted: str | None) -> Iterator[Verdict]:
         bad.append(Verdict("warn", f"{ever} uncorrectable memory errors over the board's life", str(ever), "0"))
     if not bad and mode == "enabled" and now is None:
         raise Unread("unknown", "ECC is enabled, but NVML does not tell its error counts")
-    untold = [key for key in _COUNTS if gpu.fact(key).reason == "not read"]
+    untold = [key for key in _COUNTS if gpu.fact(key).absence is Absence.NOT_READ]
     if not bad and mode == "enabled" and untold:
         raise Unread("unknown", f"ECC is enabled, and {', '.join(untold)} is not in the report; add the whole "
                      "of: nvidia-smi -q")

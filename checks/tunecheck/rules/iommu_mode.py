@@ -24,7 +24,8 @@ def judge(case: Case) -> Iterator[Finding]:
     unread = [fact for fact in groups.values() if fact.value is None]
     if unread:
         yield Finding(_ID, "accelerators", "unknown", "effective", f"the IOMMU group type cannot be read: "
-                      f"{unread[0].why()}", "?", case.spec.iommu if case.frozen else "", (unread[0].source,))
+                      f"{unread[0].why()}", "?", case.spec.iommu if case.frozen else "", (unread[0].source,),
+                      absence=unread[0].absence)
         return
     by_type: dict[str, list[str]] = {}
     for bdf, fact in groups.items():

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from .acs_persistence import uncovered
 from .acs_words import GUEST_PORTS, boot_fix
-from .finding import Case, Finding
+from .finding import NO_PORT, Case, Finding
 from .iommu_words import iommu_table, switched_off
-from .limits import NO_PORT
+from .limits import NO_PORT_TEXT
 
 _ID = "iommu-trap"
 
@@ -16,14 +16,14 @@ _ID = "iommu-trap"
 def judge(case: Case) -> Iterator[Finding]:
     off, ports = switched_off(case), case.snapshot.topology.path_ports()
     table, line = iommu_table(case), case.host.kernel.cmdline
-    outcome, words = "skip", " ".join(off or ())
+    outcome, code, words = "skip", "", " ".join(off or ())
     if case.guest and case.spec.acs.peer_redirect == "leave":
         text = GUEST_PORTS
     elif off is None or (off and ports and table is None):
         outcome, text = "unknown", (f"the command line cannot be read: {line.why()}" if off is None else f"whether "
                                     f"{words} is a trap here is unknown: no ACPI table in /sys nor in the kernel log")
     elif not off or not ports:
-        text = NO_PORT if off else "no word on the command line switches an IOMMU off"
+        code, text = (NO_PORT, NO_PORT_TEXT) if off else ("", "no word on the command line switches an IOMMU off")
     elif table != "IVRS":
         text = f"{words} is no trap here: the firmware gives no AMD IOMMU table (IVRS)"
     elif not uncovered(case, ports, line.value or ()) or "intremap" in words:
@@ -37,4 +37,4 @@ def judge(case: Case) -> Iterator[Finding]:
             f"{kernels} of {len(ports)} ports between accelerators have SrcValid+ UpstreamFwd+, as the kernel sets "
             f"them, {redirect} redirect; what was cleared by hand comes back at a port reset")
     yield Finding(_ID, "kernel command line", outcome, "effective", text, words, "an ACS option for every port" if
-                  outcome == "warn" else "", (line.source,), boot_fix(case) if outcome == "warn" else None)
+                  outcome == "warn" else "", (line.source,), boot_fix(case) if outcome == "warn" else None, code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.fact import Absence
 from ..formats.at_first_use import regex
 from . import from_driver
 from .finding import Case, Finding
@@ -18,7 +19,8 @@ def judge(case: Case) -> Iterator[Finding]:
     found = case.host.packages
     modules = [each.name for each in found.installed.value or () if _MODULES.match(each.name)]
     if not modules:
-        unknown = not found.installed.known and found.installed.reason not in ("not present", "not asked for")
+        unknown = not found.installed.known and found.installed.absence not in (
+            Absence.NOT_PRESENT, Absence.NOT_ASKED)
         yield from_driver.unread(_ID, "kernel", "the driver's packages", found.installed) if unknown else Finding(
             _ID, "kernel", "skip", "configured", "no package brings precompiled modules of the driver")
         return

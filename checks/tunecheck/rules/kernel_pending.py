@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.fact import Absence
 from .finding import Case, Finding, Remedy
 
 _ID = "kernel-pending"
@@ -13,10 +14,11 @@ def judge(case: Case) -> Iterator[Finding]:
     running, default = case.host.kernel.release, case.host.boot.release
     if running.value is None or default.value is None:
         unread = running if running.value is None else default
-        no_loader = unread.reason == "no boot loader found"
-        root = Remedy("run as root") if unread.reason == "no permission" else None
+        no_loader = unread.absence is Absence.NO_BOOT_LOADER
+        root = Remedy("run as root") if unread.absence is Absence.NO_PERMISSION else None
         yield Finding(_ID, "kernel", "skip" if no_loader else "unknown", "generated", "which kernel the next boot "
-                      f"starts cannot be told: {unread.why()}", "?", running.value or "", (unread.source,), root)
+                      f"starts cannot be told: {unread.why()}", "?", running.value or "", (unread.source,), root,
+                      absence=unread.absence)
         return
     outcome = "pass" if default.value == running.value else "warn" if default.value else "skip"
     text = {"pass": f"the next boot starts the running kernel {running.value}",

@@ -19,7 +19,7 @@ def judge(case: Case) -> Iterator[Finding]:
     taint = case.host.kernel.taint
     if taint.value is None:
         yield Finding(_ID, "kernel", "unknown", "effective", f"the taints cannot be read: {taint.why()}", "?",
-                      evidence=(taint.source,))
+                      evidence=(taint.source,), absence=taint.absence)
         return
     failed, warned = ([text for bit, text in table.items() if taint.value >> bit & 1] for table in (_FAIL, _WARN))
     outcome = "fail" if failed else "warn" if warned else "pass"

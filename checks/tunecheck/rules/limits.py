@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ..host.base import NO_TEXT
-from .finding import Case, Finding
+from ..facts.fact import Absence
+from .finding import NO_PORT, Case, Finding
 
-__all__ = ["NO_PORT", "limited", "no_tree"]
+__all__ = ["NO_PORT_TEXT", "limited", "no_tree"]
 
-NO_PORT = "no port lies between accelerators"
+NO_PORT_TEXT = "no port lies between accelerators"
 
 #: Checks that look at nothing but the tree: without it they know nothing, whatever they would skip for.
 _TREE = frozenset({
@@ -39,7 +39,7 @@ def limited(case: Case, findings: Iterable[Finding]) -> Iterator[Finding]:
     """The findings, with unknown in place of a skip or pass that the tree does not bear out."""
     topology = case.snapshot.topology
     for finding in findings:
-        if finding.outcome == "unknown" and NO_TEXT in finding.text:
+        if finding.outcome == "unknown" and finding.absence is Absence.ONLY_ON_HOST:
             # Nothing that could be added to the import would answer it: no question to whoever made it.
             yield replace(finding, outcome="skip", remedy=None)
             continue
@@ -51,7 +51,7 @@ def limited(case: Case, findings: Iterable[Finding]) -> Iterator[Finding]:
         if finding.outcome == "skip" and topology.doubt and _none_here(case, finding):
             yield replace(finding, outcome="unknown", text=f"{topology.doubt}; of what it shows: {finding.text}")
             continue
-        blind = finding.id in _TREE or finding.text == NO_PORT
+        blind = finding.id in _TREE or finding.code == NO_PORT
         if good and blind and topology.accelerators.value is None:
             yield no_tree(case, finding.id, finding.subject, finding.layer)
         elif good and topology.doubt and (finding.id in _COUNTING or (
@@ -98,4 +98,4 @@ def no_tree(case: Case, check: str, subject: str, layer: str = "effective") -> F
     """Nothing is known about the PCI devices."""
     found = case.snapshot.topology.accelerators
     return Finding(check, subject, "unknown", layer, f"the PCI devices are not known: {found.why()}",
-                   evidence=(found.source,))
+                   evidence=(found.source,), absence=found.absence)

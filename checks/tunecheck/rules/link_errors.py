@@ -15,7 +15,7 @@ _AGAIN = "counts since boot: for how fast they grow give an earlier recording of
 
 def judge(case: Case) -> Iterator[Finding]:
     found = errors(case)
-    hard, soft, held = some(found.hard), some(found.soft), ""
+    hard, soft, held, code = some(found.hard), some(found.soft), "", ""
     if not case.snapshot.topology.devices:
         outcome, text = "skip", "no accelerator found"
     elif found.hard:
@@ -31,10 +31,10 @@ def judge(case: Case) -> Iterator[Finding]:
     elif found.soft:
         outcome, text = "skip", f"corrected errors: {soft}; {_AGAIN}"
     elif (why := uncounted(case)) is not None:
-        outcome, text = why
+        outcome, text, code = why
     else:
         outcome, text = "pass", f"no PCIe error in {found.read} counters" + " since then" * found.since
     fix = _FIX if outcome in ("fail", "warn") and (hard or soft or found.reason) else None
     whole = ", ".join((*found.hard, *found.soft)) or held
     yield Finding(_ID, "error counters", outcome, "behaviour", found.note + text, whole or "0", "no new error",
-                  ("aer_dev_*", "NVML replay_counter"), fix)
+                  ("aer_dev_*", "NVML replay_counter"), fix, code)

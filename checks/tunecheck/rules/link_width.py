@@ -55,7 +55,8 @@ def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
                        "lanes are wired there", _observed(hops), f"x{board} at every hop", evidence, _SLOT)
     if board is None:
         return Finding(_ID, subject, "unknown", "effective", f"how many lanes {subject} could have is not known: "
-                       f"{hops[-1].link.max_width.why()}", _observed(hops), "", evidence)
+                       f"{hops[-1].link.max_width.why()}", _observed(hops), "", evidence,
+                       absence=hops[-1].link.max_width.absence)
     return _dark(subject, hops, f"x{board}") or Finding(
         _ID, subject, "pass", "effective", f"{subject} has x{board} at every hop, all that the board has",
         _observed(hops), f"x{board} at every hop", evidence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.fact import Absence
 from ..facts.platform import UNLIMITED
 from .finding import Case, Finding, Remedy
 
@@ -22,7 +23,7 @@ def judge(case: Case) -> Iterator[Finding]:
         counts = {name: limit for name, limit in limits.items() if name != "services"} or limits
         found = ", ".join(f"{name} {_size(limit)}" for name, limit in counts.items())
         if fact.value is None:
-            no_systemd = fact.missing or "booted with systemd" in (fact.reason or "")
+            no_systemd = fact.missing or fact.absence is Absence.NO_SYSTEMD
             outcome, text = "skip" if no_systemd else "unknown", f"the limit of services cannot be told: {fact.why()}"
         elif min(counts.values()) >= _ENOUGH:
             outcome, text = "pass", f"memory that may be locked by default: {found}"

@@ -31,7 +31,7 @@ def _judge(case: Case, module: Module, parameter: str, value: int | str) -> Find
                        expected, (module.installed.source,))
     if module.loaded.value is None:
         return Finding(_ID, subject, "unknown", "effective", f"whether {module.name} is loaded is unknown: "
-                       f"{module.loaded.why()}", "?", expected, (module.loaded.source,))
+                       f"{module.loaded.why()}", "?", expected, (module.loaded.source,), absence=module.loaded.absence)
     return (_live if module.loaded.value else _not_loaded)(case, module, parameter, value)
 
 
@@ -53,7 +53,7 @@ def _not_loaded(case: Case, module: Module, parameter: str, value: int | str) ->
     if module.configured.value is None:
         return Finding(_ID, subject, "unknown", "configured",
                        f"{module.name} is not loaded and modprobe.d cannot be read: {module.configured.why()}",
-                       "?", expected, source)
+                       "?", expected, source, absence=module.configured.absence)
     if case.trial or _ready(module, parameter, value):
         ready = "" if case.trial else "; modprobe.d has the declared value ready"
         return Finding(_ID, subject, "skip", "effective",
@@ -72,7 +72,7 @@ def _live(case: Case, module: Module, parameter: str, value: int | str) -> Findi
         reason = ("the loaded module shows no such parameter (misspelt, or not exported)" if fact.missing
                   else fact.why())
         return Finding(_ID, subject, "unknown", "effective", f"the live value of {subject} is unknown: {reason}", "?",
-                       expected, evidence)
+                       expected, evidence, absence=fact.absence)
     set_to = _configured(module, parameter)
     ready = set_to is not None and same_value(value, set_to)
     if not same_value(value, fact.value):
@@ -85,7 +85,7 @@ def _live(case: Case, module: Module, parameter: str, value: int | str) -> Findi
                        expected, evidence)
     if module.configured.value is None:
         return Finding(_ID, subject, "unknown", "configured", f"{subject} is right now; whether it stays is unknown: "
-                       f"{module.configured.why()}", fact.value, expected, evidence)
+                       f"{module.configured.why()}", fact.value, expected, evidence, absence=module.configured.absence)
     # A module's own default needs no line in modprobe.d: then the live value is right and nothing contradicts it.
     wrong = set_to is not None
     return Finding(_ID, subject, "fail" if wrong else "pass", "configured" if wrong else "effective",

@@ -26,7 +26,8 @@ def judge(case: Case) -> Iterator[Finding]:
             yield Finding(_ID, gpu.bdf, "fail", "effective", f"{fact.value} drives {gpu.bdf}", str(fact.value),
                           "nvidia", (fact.source,), _OUT)
         elif not _told(fact):
-            yield Finding(_ID, gpu.bdf, "unknown", "effective", f"the driver of {gpu.bdf} is not known: {fact.why()}")
+            yield Finding(_ID, gpu.bdf, "unknown", "effective", f"the driver of {gpu.bdf} is not known: {fact.why()}",
+                          absence=fact.absence)
     if not bad:
         yield Finding(_ID, "nouveau", "pass" if gpus else "skip", "effective", "nouveau drives no GPU" if gpus else
                       "there is no GPU of NVIDIA's", evidence=tuple(gpu.driver.source for gpu in gpus[:1]))

@@ -17,7 +17,8 @@ def judge(case: Case) -> Iterator[Finding]:
     box, devices = case.host.platform, case.snapshot.topology.devices
     nodes, sockets = box.nodes.value, box.sockets.value
     if nodes is None:
-        yield Finding(_ID, "nodes", "unknown", "effective", f"the NUMA nodes cannot be told: {box.nodes.why()}")
+        yield Finding(_ID, "nodes", "unknown", "effective", f"the NUMA nodes cannot be told: {box.nodes.why()}",
+                      absence=box.nodes.absence)
         return
     busy = [node for node in nodes if node.cpus.value]
     empty = [node.number for node in nodes if node.cpus.value == ()]

@@ -26,7 +26,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, who, "fail", "effective", f"{who}: {error}" + (", though sysfs still lists it" if lost and
                       who in boards else ""), error, "an answer", (said.source,), LOST if lost else STUCK)
     silent = sorted(boards - {gpu.bdf for gpu in said.value.gpus})
-    cut, more = said.value.errors.get("gpus"), len(said.value.gpus)
+    cut, more = said.value.error("gpus"), len(said.value.gpus)
     if cut is not None:
         yield Finding(_ID, "NVML", "fail" if cut_off(cut) else "unknown", "effective", f"the list of GPUs is {cut}",
                       str(more), "an answer", (said.source,), STUCK if cut_off(cut) else None)

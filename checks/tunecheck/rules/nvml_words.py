@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from ..facts.nvml import cut_off
+from ..facts.fact import Absence
 from . import from_driver, wanted_driver
 from .finding import Case, Finding, Remedy
 
@@ -17,8 +15,9 @@ STUCK = Remedy("see sudo dmesg | grep -iE 'nvrm|xid', and tunecheck explain driv
 _MISMATCH = Remedy("reboot, so that the installed module is the loaded one; hold module and library packages together")
 _LIBRARY = Remedy("install libnvidia-ml.so.1 in the loaded module's version (Debian: libnvidia-ml1, "
                   "Ubuntu: libnvidia-compute-BRANCH, Fedora and Rocky: nvidia-driver-cuda-libs)")
-#: Reasons of host/live.py and host/nvml_reader.py.
-_NO_DRIVER, _NO_LIBRARY = ("not present: the NVIDIA driver", "DRIVER_NOT_LOADED"), "not present"
+#: NVML was asked, and there is no answer: its process crashed or hung, there is no library, or NVML says an error.
+_IN_VAIN = (Absence.CUT_OFF, Absence.TIMED_OUT, Absence.NOT_PRESENT, Absence.LOST, Absence.NOT_SUPPORTED,
+            Absence.FAILED)
 
 
 def unanswered(case: Case, check: str, boards: set[str]) -> Finding:
@@ -28,22 +27,22 @@ def unanswered(case: Case, check: str, boards: set[str]) -> Finding:
     said, needed = case.snapshot.nvml, wanted_driver.needs_nvidia(case)
     reason = said.reason or ""
     text, outcome, remedy = f"no answer: {reason}", "unknown", None
-    if reason == "LIB_RM_VERSION_MISMATCH":
+    if said.absence is Absence.MISMATCH:
         text = f"the library is of another version than the loaded kernel module: {reason}"
         outcome, remedy = "fail", _MISMATCH
-    elif reason == "NO_PERMISSION":
+    elif said.absence is Absence.NO_PERMISSION:
         remedy = from_driver.ROOT
-    elif reason.startswith("not asked for"):
+    elif said.absence is Absence.NOT_ASKED:
         text, outcome = "NVML was not asked: there is no NVIDIA GPU", "skip"
-    elif reason.startswith(_NO_DRIVER):
+    elif said.absence is Absence.NO_DRIVER:
         outcome, remedy = ("fail", wanted_driver.install(case)) if needed else ("skip", None)
-    elif reason.startswith(("not recorded", "not in the import")):
+    elif said.absence in (Absence.NOT_RECORDED, Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST):
         unsure = any(gpu.driver.value is None and (not gpu.driver.missing or gpu.driver.silent)
                      for gpu in wanted_driver.gpus(case))
         tree = case.snapshot.topology
         if not needed and not boards and not unsure and tree.accelerators.known and not tree.doubt:
             outcome = "skip"
-    elif (needed or boards) and (cut_off(reason) or reason == _NO_LIBRARY or re.fullmatch(r"[A-Z][A-Z0-9_]+", reason)):
-        outcome, remedy = "fail", _LIBRARY if reason == _NO_LIBRARY else STUCK
+    elif (needed or boards) and said.absence in _IN_VAIN:
+        outcome, remedy = "fail", _LIBRARY if said.absence is Absence.NOT_PRESENT else STUCK
     return Finding(check, "NVML", outcome, "effective", text, reason, "an answer within the deadline", (said.source,),
                    remedy)

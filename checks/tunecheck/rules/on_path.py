@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from ..facts.fact import Absence
 from ..facts.pci import Device
 from ..facts.wires import Wire, hops, wire
 from ..formats.pcie_cap import generation
@@ -47,7 +48,7 @@ def unread(check: str, subject: str, chain: list[Device]) -> Finding | None:
     """The finding where a hop's PCI Express registers are not known."""
     dark = next((hop for hop in chain if not hop.express.known), None)
     if dark is not None:
-        root = Remedy("run as root") if (dark.express.reason or "").startswith("no permission") else None
+        root = Remedy("run as root") if dark.express.absence is Absence.NO_PERMISSION else None
         return Finding(check, subject, "unknown", "effective", f"{subject}: the registers of {dark.bdf} are not known: "
                        f"{dark.express.reason}", evidence=(dark.express.source,), remedy=root)
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.fact import Absence
 from . import from_driver
 from .finding import Case, Finding, Remedy
 from .p2p_words import DECLARE, UNDECLARED, explained, needs_patch, outcome_of
@@ -23,7 +24,7 @@ def judge(case: Case) -> Iterator[Finding]:
         if len(label) > 1 and from_driver.nobody_asked(said):
             yield from_driver.without(case, _ID, "pairs", said.source, text=reason)
         else:
-            skip = len(label) < 2 or (said.reason or "").startswith("not asked")
+            skip = len(label) < 2 or said.absence in (Absence.NOT_ASKED, Absence.NO_BOARDS)
             yield Finding(_ID, "pairs", "skip" if skip else "unknown", "effective", reason, evidence=(said.source,))
         return
     groups: dict[tuple[str, bool], list[str]] = {}

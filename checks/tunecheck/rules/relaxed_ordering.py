@@ -24,6 +24,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, ", ".join(off), "fail", "effective", f"RlxdOrd- at {', '.join(off)}: the driver asks for "
                       "relaxed ordering, and these GPUs may not use it", "RlxdOrd-", _BIT, ("config",), _FIX)
     elif unread is not None:
-        yield Finding(_ID, "GPUs", "unknown", "effective", f"DevCtl cannot be read: {unread.why()}", "?", _BIT)
+        yield Finding(_ID, "GPUs", "unknown", "effective", f"DevCtl cannot be read: {unread.why()}", "?", _BIT,
+                      absence=unread.absence)
     else:
         yield Finding(_ID, "GPUs", "pass", "effective", f"RlxdOrd+ at all {len(gpus)} GPUs", "RlxdOrd+", _BIT)

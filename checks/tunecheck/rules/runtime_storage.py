@@ -16,8 +16,9 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     found = runtime.value.storage if runtime.value else None
     if found is None or found.value is None:
-        why = found.why() if found else runtime.why()
-        yield Finding(_ID, "storage", "unknown", "effective", f"the free space cannot be told: {why}")
+        fact = found or runtime
+        yield Finding(_ID, "storage", "unknown", "effective", f"the free space cannot be told: {fact.why()}",
+                      absence=fact.absence)
         return
     free, path = found.value.free >> 20, found.value.path
     good = free >= want.storage_free_gib

@@ -15,9 +15,11 @@ def judge(case: Case) -> Iterator[Finding]:
     seen = f"SMT is {fact.value or 'unknown to this kernel'}"
     if wanted is None:
         asked = "the spec asks for no SMT state" if case.frozen else "no spec given"
-        yield Finding(_ID, "CPUs", "skip", "declared", f"{asked}; {seen if state else f'found none: {fact.why()}'}")
+        yield Finding(_ID, "CPUs", "skip", "declared", f"{asked}; {seen if state else f'found none: {fact.why()}'}",
+                      absence=fact.absence)
     elif state is None:
-        yield Finding(_ID, "CPUs", "unknown", "effective", f"the SMT state cannot be read: {fact.why()}", "?", wanted)
+        yield Finding(_ID, "CPUs", "unknown", "effective", f"the SMT state cannot be read: {fact.why()}", "?", wanted,
+                      absence=fact.absence)
     else:
         good = state == wanted
         command = "boot without nosmt, and enable SMT in the BIOS" if wanted == "on" else "boot with nosmt"

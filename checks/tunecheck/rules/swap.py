@@ -12,7 +12,8 @@ _ID = "swap"
 def judge(case: Case) -> Iterator[Finding]:
     swaps, swappiness = case.host.platform.swaps, case.host.platform.swappiness
     if swaps.value is None and not swaps.missing:
-        yield Finding(_ID, "swap", "unknown", "effective", f"the swap areas cannot be read: {swaps.why()}")
+        yield Finding(_ID, "swap", "unknown", "effective", f"the swap areas cannot be read: {swaps.why()}",
+                      absence=swaps.absence)
         return
     size, used = sum(area.size for area in swaps.value or ()), sum(area.used for area in swaps.value or ())
     seen = f"{size >> 10} MiB of swap, {used >> 10} MiB in use, vm.swappiness {swappiness.value}"

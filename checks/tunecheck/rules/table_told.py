@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ..facts.fact import Absence
 from ..facts.posted import Table
 from ..formats.topology import RELATIONS, within
 from .finding import Case, Finding, Remedy
@@ -37,7 +38,7 @@ _TREE = Remedy("add: sudo lspci -nnvvv, which shows links and ACS on the way")
 def absent_table(case: Case) -> bool:
     """Whether no text has a table of relations; one that cannot be read is a table."""
     fact = case.snapshot.posted.table
-    return fact.value is None and (fact.reason or "").startswith("not in the import")
+    return fact.value is None and fact.absence is Absence.NOT_IN_IMPORT
 
 
 def _names(pairs: list[tuple[int, int]]) -> str:
@@ -80,7 +81,7 @@ def relations(case: Case, check: str) -> Iterator[Finding]:
     table = fact.value
     if table is None:
         yield Finding(check, "pairs", "unknown", "effective", f"the table of relations cannot be used: {fact.why()}",
-                      evidence=(fact.source,))
+                      evidence=(fact.source,), absence=fact.absence)
         return
     if len(table.labels) < 2 and not table.cut:
         yield Finding(check, "pairs", "skip", "effective", f"one GPU in {table.source}: no pair to judge")

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.fact import Absence, Fact
+from ..facts.topo_text import TopoText
 from ..facts.topology import Pair
 from . import from_driver
 from .finding import Case, Finding, Remedy
@@ -34,12 +36,13 @@ def judge(case: Case) -> Iterator[Finding]:
                                       text=f"no table of the driver to compare with: {text.why()}")
             return
         # A table that is there and cannot be trusted is no reason to trust the tree; none at all is no evidence.
-        yield Finding(_ID, "pairs", "unknown" if _refused(text.reason) else "skip", "effective",
-                      f"no table of the driver to compare with: {text.why()}", evidence=(text.source,))
+        yield Finding(_ID, "pairs", "unknown" if _refused(text) else "skip", "effective",
+                      f"no table of the driver to compare with: {text.why()}", evidence=(text.source,),
+                      absence=text.absence)
         return
-    if _refused(text.reason):
+    if _refused(text):
         yield Finding(_ID, "nvidia-smi topo -m", "unknown", "effective", f"the driver's table is not compared: "
-                      f"{text.why()}", evidence=(text.source,))
+                      f"{text.why()}", evidence=(text.source,), absence=text.absence)
     apart = [(label, words) for label, words in told if len(set(words.values())) > 1]
     # The driver agreeing with itself about a hidden tree is no comparison.
     compared = [words for _, words in told if len(words) > 1 and (_TREE in words or len(set(words.values())) > 1)]
@@ -66,8 +69,8 @@ def _guess(case: Case) -> str:
             f"{dark[0].bdf} is not known: {dark[0].driver.why()}") if dark else ""
 
 
-def _refused(reason: str | None) -> bool:
-    return (reason or "").startswith(("not understood", "timed out"))
+def _refused(table: Fact[TopoText]) -> bool:
+    return table.absence in (Absence.NOT_UNDERSTOOD, Absence.TIMED_OUT)
 
 
 def _told(case: Case, pair: Pair) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts.fact import Absence
 from . import from_driver
 from .finding import Case, Finding
 
@@ -13,7 +14,8 @@ _ID = "unattended-upgrades"
 def judge(case: Case) -> Iterator[Finding]:
     found = case.host.packages
     parts = [*found.driver, *found.toolkit]
-    if not parts and not found.installed.known and found.installed.reason not in ("not present", "not asked for"):
+    if not parts and not found.installed.known and found.installed.absence not in (
+            Absence.NOT_PRESENT, Absence.NOT_ASKED):
         yield from_driver.unread(_ID, "packages", "the driver's packages", found.installed)
         return
     if not parts or not found.unattended:

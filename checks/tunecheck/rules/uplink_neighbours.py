@@ -15,7 +15,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if not topology.bridges:
         yield Finding(_ID, "neighbours", "skip", "effective", "no accelerator below a PCIe port")
     elif found.value is None:
-        yield Finding(_ID, "neighbours", "unknown", "effective", f"the devices cannot be listed: {found.why()}")
+        yield Finding(_ID, "neighbours", "unknown", "effective", f"the devices cannot be listed: {found.why()}",
+                      absence=found.absence)
     elif not found.value:
         yield Finding(_ID, "neighbours", "pass", "effective", "no drive or network card shares a port with an "
                       "accelerator", evidence=(found.source,))

@@ -32,10 +32,12 @@ _KILLED = (137, 143, -9, -15)
 
 
 class Silent(Exception):  # noqa: N818 - what it is
-    """The container was killed, or its first process does not run any more. ``why`` fits behind "the container"."""
+    """The container was killed, or its first process does not run any more. ``why`` fits behind "the container";
+    ``killed``: its runtime says that it was."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, killed: bool = False) -> None:
         self.why = why
+        self.killed = killed
         super().__init__(why)
 
 
@@ -120,7 +122,7 @@ class Container:
         self._wait(_REMOVE_SECONDS)
         code, said = self.process.returncode, self._said()
         if code is None or code in _KILLED:
-            return Silent(f"was killed ({said[-1]})" if said else "was killed by somebody, or for memory")
+            return Silent(f"was killed ({said[-1]})" if said else "was killed by somebody, or for memory", killed=True)
         text = " ".join(said)
         if code in (126, 127) and "python3" in text:
             return ImageUnfitError(f"{self.image.asked} has no python3 in its PATH, which a trial inside it needs; "

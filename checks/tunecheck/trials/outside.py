@@ -81,7 +81,7 @@ class Outside(Supervisor):
         try:
             outcome = self._heard(container, jobs, seconds + _SLACK_SECONDS)
         except Silent as error:
-            outcome = self._fallen(container, error.why, len(jobs), time.monotonic() - began)
+            outcome = self._fallen(container, error, len(jobs), time.monotonic() - began)
         if len(outcome.results) != len(jobs) or len(outcome.codes) != len(jobs):
             raise ValueError("not one answer per job")
         if outcome.stall is not None:
@@ -129,14 +129,15 @@ class Outside(Supervisor):
             taken["nccl ras"] = f"({error.reason})"
         return taken
 
-    def _fallen(self, container: Container, why: str, count: int, seconds: float) -> Outcome:
+    def _fallen(self, container: Container, silent: Silent, count: int, seconds: float) -> Outcome:
         """The first process fell silent, or was killed: it is the culprit, and nothing is known of the workers but what
         can be seen from here."""
         pids = container.pids()
         first = pids.get(1)
         letter = process_state(first) if first else "gone"
         state = State("start", 0, None, None)
-        if not first and not why.startswith("was killed"):
+        why = silent.why
+        if not first and not silent.killed:
             # On a busy machine the runtime takes longer to notice that than we wait for a word.
             why = f"was killed: its first process is gone ({why})"
         words = f"the container {why}" + (f", its first process is in state {letter}" if first else "")

@@ -20,7 +20,6 @@ from .children import Job, Worker, kill, process_state
 __all__ = ["Job", "Outcome", "Progress", "Stall", "Supervisor", "Suspect", "Take", "process_state"]
 
 _POLL_SECONDS = 0.002
-_BEATS = "beats"
 #: A beat that old beside a parent that runs means: this process does not run.
 _SILENT_SECONDS = 0.25
 #: What a silent worker gets to show that it only waited for a processor or a disk: then it soon beats.
@@ -32,7 +31,8 @@ _GRACE_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Suspect:
-    """One worker at the moment of a stall. ``role``: culprit (does not run, or is gone), victim (runs and waits)."""
+    """One worker at the moment of a stall. ``role``: culprit (does not run, or is gone), victim (runs and waits).
+    ``runs``: its process works; then what it waits for is the question, not what stopped it."""
 
     worker: int
     pid: int
@@ -40,11 +40,7 @@ class Suspect:
     why: str
     state: State
     process_state: str
-
-    @property
-    def runs(self) -> bool:
-        """Whether its process works: then what it waits for is the question, not what stopped it."""
-        return self.why.startswith(_BEATS)
+    runs: bool = False
 
     @property
     def momentary(self) -> bool:
@@ -202,7 +198,7 @@ def _suspect(worker: Worker, state: State) -> Suspect:
     if state.beat_age is None or state.beat_age > _SILENT_SECONDS:
         age = "never beat" if state.beat_age is None else f"last beat {state.beat_age:.2f} s ago"
         return Suspect(worker.number, worker.pid, "culprit", f"{age}: it does not run", state, letter)
-    return Suspect(worker.number, worker.pid, "victim", f"{_BEATS}, and waits", state, letter)
+    return Suspect(worker.number, worker.pid, "victim", "beats, and waits", state, letter, runs=True)
 
 
 def _behind(suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
@@ -212,7 +208,7 @@ def _behind(suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
         return suspects
     ahead = max(waiting, key=lambda suspect: suspect.state.progress).state
     return tuple(suspect if suspect not in waiting or suspect.state.progress == ahead.progress else
-                 replace(suspect, role="culprit", why=f"{_BEATS}, and is behind: {suspect.state.phase} after "
+                 replace(suspect, role="culprit", why=f"beats, and is behind: {suspect.state.phase} after "
                          f"{suspect.state.progress} steps, the others are in {ahead.phase} after {ahead.progress}")
                  for suspect in suspects)
 

@@ -20,7 +20,7 @@ def plain(found: Outcome | Suspect) -> dict[str, Any]:
 def suspect_of(found: Mapping[str, Any]) -> Suspect:
     """KeyError, TypeError or ValueError where it is none."""
     return Suspect(int(found["worker"]), int(found["pid"]), str(found["role"]), str(found["why"]),
-                   State(**found["state"]), str(found["process_state"]))
+                   State(**found["state"]), str(found["process_state"]), found.get("runs") is True)
 
 
 def outcome_of(found: Mapping[str, Any]) -> Outcome:

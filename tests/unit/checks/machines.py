@@ -8,11 +8,14 @@ from typing import Any
 from tests.unit.facts import trees
 from tests.unit.facts.trees import PCI, Machine
 
+from tunecheck.absence import Reason
 from tunecheck.facts import service_env
 from tunecheck.formats.environment import IN_UNIT
 from tunecheck.host import Completed
+from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.early import DPKG, PS
 from tunecheck.host.imported_posts import Post
+from tunecheck.host.nvml_absence import nvml_reason
 from tunecheck.host.recording import RecordedHost
 from tunecheck.spec.frozen import Accelerators, Frozen, Spec
 
@@ -77,17 +80,17 @@ def build(data: dict[str, Any]) -> RecordedHost:
     host = machine.host()
     document = _nvml(machine, data)
     box = RecordedHost(host._reads, host._lists, host._realpaths,
-                       {**host._errors, **({"nvml": document} if isinstance(document, str) else {})}, host._runs,
-                       None if isinstance(document, str) else document)
+                       {**host._errors, **({"nvml": nvml_reason(document)} if isinstance(document, str) else {})},
+                       host._runs, None if isinstance(document, str) else document)
     if "posts" in data:
         box.posts = {kind: [Post("post.txt", text)] for kind, text in data["posts"].items()}  # type: ignore[attr-defined]
     return box
 
 
-def _result(argv: tuple[str, ...], result: Any) -> Completed | str:
+def _result(argv: tuple[str, ...], result: Any) -> Completed | Reason:
     if isinstance(result, str):
         result = {"stdout": result}
-    return str(result["reason"]) if "reason" in result else Completed(
+    return reason_of_text(str(result["reason"])) if "reason" in result else Completed(
         argv, result.get("returncode", 0), result.get("stdout", ""), result.get("stderr", ""))
 
 

@@ -24,6 +24,7 @@ from tunecheck.facts.modules import Module
 from tunecheck.facts.receipt import Receipt, Run
 from tunecheck.facts.stored import Stored, packed
 from tunecheck.formats.packages import Package
+from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.spec import build
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -70,7 +71,7 @@ def box(number: int, *, iommu: str | None = "pt", hmm: str = "1", held: bool = T
                       for place, gpu in enumerate(nvml.value.gpus))
     first = replace(first, values={**first.values, "ecc_aggregate_uncorrected": errors})
     snapshot = replace(
-        snapshot, nvml=absent("NVML", silent) if silent else replace(
+        snapshot, nvml=absent("NVML", reason_of_text(silent)) if silent else replace(
             nvml, value=replace(nvml.value, gpus=(first, *others)[:gpus])),
         topology=topology if gpus == 2 else replace(
             topology, names=topology.names[:gpus], pairs=(),

@@ -17,6 +17,7 @@ from tunecheck import __version__
 from tunecheck.cli import cli
 from tunecheck.facts.pins import Pins, compare, pins
 from tunecheck.facts.snapshot import Snapshot, gather
+from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.early import DPKG, DPKG_BOX
 from tunecheck.host.recording import RecordingHost
 from tunecheck.report.schema import SCHEMAS
@@ -27,7 +28,7 @@ BASE = {"tunecheck": "1", "kernel.running": "6.12.1", "package.podman": "5.4.2",
 def _snapshot(dpkg: str | None = None) -> Snapshot:
     machine = trees.driver(full(switch(0)))
     if dpkg is not None:
-        machine.runs[DPKG] = dpkg
+        machine.runs[DPKG] = reason_of_text(dpkg)
     return gather(machine.host(), frozen().spec, True)
 
 
@@ -85,7 +86,7 @@ def test_packages_that_cannot_be_listed_are_unknown_all_together() -> None:
     assert found.why("package.nvidia-utils-595") == found.why("held.x") == "dpkg-query: timed out after 10 s"
     assert found.known["package.linux-image-6.12.1"] == "6.12.1-1"
     machine = trees.driver(full(switch(0)))
-    machine.runs[DPKG_BOX] = "not recorded"
+    machine.runs[DPKG_BOX] = reason_of_text("not recorded")
     boxless = pins(gather(machine.host(), frozen().spec, True), frozen())
     assert boxless.why("engine.podman") == "dpkg-query of engines and kernels: not recorded"
     assert [each.name for each in compare(boxless, boxless) if each.name.startswith("engine.")] == []

@@ -16,9 +16,11 @@ from click.testing import CliRunner, Result
 from tests.unit.facts.trees import Machine, frozen, full, switch
 from tests.unit.host.bundles import MANIFEST, bundle
 
+from tunecheck.absence import Absence
 from tunecheck.cli import cli
 from tunecheck.errors import TunecheckError
 from tunecheck.host import Unreadable, live
+from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.bundle import load
 from tunecheck.host.recording import RecordedHost
 from tunecheck.spec.frozen import Frozen
@@ -93,7 +95,7 @@ def test_not_as_root_says_how_to_get_the_rest(machine: Machine, monkeypatch: pyt
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     machine.reads.pop("/proc/cmdline")
     machine.gone("read", "/proc/cmdline", reason="no permission")
-    machine.runs["dmesg",] = "timed out after 20 s; pid 5 left in state D"
+    machine.runs["dmesg",] = reason_of_text("timed out after 20 s; pid 5 left in state D")
     for path in list(machine.reads):
         if path.endswith("/config"):
             machine.file(path, machine.reads[path][:64])
@@ -220,7 +222,7 @@ def test_the_first_format_is_still_read() -> None:
 
 def test_a_host_that_answers_nothing(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: object, path: str) -> None:
-        raise Unreadable(path, "timed out after 5 s")
+        raise Unreadable(path, Absence.TIMED_OUT.because("timed out after 5 s"))
 
     for name in ("read_bytes", "list", "realpath"):
         monkeypatch.setattr(RecordedHost, name, refuse)
@@ -231,7 +233,7 @@ def test_a_host_that_answers_nothing(machine: Machine, monkeypatch: pytest.Monke
 def test_a_kernel_log_that_could_not_be_read_is_said(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "not read:" not in _run("record", "-o", "with.tar.zst").output
     logs = [argv for argv in machine.runs if argv[0] in ("dmesg", "journalctl")]
-    machine.runs.update(dict.fromkeys(logs, "no permission"))
+    machine.runs.update(dict.fromkeys(logs, reason_of_text("no permission")))
     monkeypatch.setattr("os.geteuid", lambda: 65534)
     line = _run("record", "-o", "without.tar.zst").stdout.splitlines()[-1]
     assert line.startswith("not read: the kernel log (")

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from tunecheck.cli import cli
 from tunecheck.host import live
+from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.bundle import load
 from tunecheck.host.recording import RecordedHost
 from tunecheck.spec.frozen import Accelerators, Frozen, Spec
@@ -41,7 +42,7 @@ def _unbind(*bdfs: str, to: str | None = None) -> Callable[[RecordedHost], None]
         for bdf in bdfs:
             host._realpaths.pop(LINK.format(bdf), None)
             if to is None:
-                host._errors[f"realpath {LINK.format(bdf)}"] = "not present"
+                host._errors[f"realpath {LINK.format(bdf)}"] = reason_of_text("not present")
             else:
                 host._realpaths[LINK.format(bdf)] = f"/sys/bus/pci/drivers/{to}"
         if host._nvml is not None:
@@ -54,15 +55,15 @@ def _unbind(*bdfs: str, to: str | None = None) -> Callable[[RecordedHost], None]
 def _no_driver(host: RecordedHost) -> None:
     _unbind(*GPUS)(host)
     host._nvml = None
-    host._errors["nvml"] = NO_DRIVER
+    host._errors["nvml"] = reason_of_text(NO_DRIVER)
     for path in ("/sys/module/nvidia/version", "/proc/driver/nvidia/version"):
         host._reads.pop(path, None)
-        host._errors[f"read {path}"] = "not present"
+        host._errors[f"read {path}"] = reason_of_text("not present")
 
 
 def _hangs(host: RecordedHost) -> None:
     host._nvml = None
-    host._errors["nvml"] = "timed out after 10 s"
+    host._errors["nvml"] = reason_of_text("timed out after 10 s")
 
 
 def _nothing(host: RecordedHost) -> None:

@@ -16,6 +16,7 @@ from tests.unit.facts import trees
 from tests.unit.facts.big import big_spec, eight_gpus
 from tests.unit.facts.trees import Machine, frozen, full
 
+from tunecheck.absence import Absence
 from tunecheck.errors import UsageError
 from tunecheck.facts.codec import decode, definitions, encode, shape
 from tunecheck.facts.fact import Fact, absent, known
@@ -60,7 +61,7 @@ class Kinds:
     listed: list[Fact[str]] = dataclasses.field(default_factory=list)
 
 
-KINDS = Kinds(known(1, "x"), absent("y", "no permission"), {("a", "b"): {"c": 2}}, {7: "x"}, "e", Colour.RED, "a",
+KINDS = Kinds(known(1, "x"), absent("y", Absence.NO_PERMISSION), {("a", "b"): {"c": 2}}, {7: "x"}, "e", Colour.RED, "a",
               (1, "b"),
               frozenset({"b", "a"}), {"any": [1, None, {"x": 1.5}]}, 0.5, [known("s", "t")])
 

@@ -12,12 +12,14 @@ from typing import Any, cast
 import pytest
 from tests.unit.facts import trees
 
+from tunecheck.absence import Absence
 from tunecheck.facts import driver_parts, packages, processes, service_env
 from tunecheck.facts.driver import driver
 from tunecheck.facts.fact import absent, known
 from tunecheck.facts.nvml import Gpu, Nvml
 from tunecheck.facts.snapshot import gather
 from tunecheck.host import Completed, Unreadable
+from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.live import LiveHost
 from tunecheck.host.recording import RecordedHost, RecordingHost
 from tunecheck.rules import Case, judge
@@ -49,7 +51,7 @@ def test_only_the_variables_asked_for_reach_a_recording(tmp_path: Path, live: Li
     child = subprocess.Popen(["sleep", "60"], env={"HF_TOKEN": "hf_secret", "NCCL_SOCKET_IFNAME": "eth0 eth1"})
     try:
         gpu = Gpu("0000:03:00.0", 0, {"processes": [{"pid": child.pid}, {"pid": -1}, "x"]}, {})
-        told = known(Nvml(absent("x", "y"), absent("x", "y"), (gpu,), {}), "NVML")
+        told = known(Nvml(absent("x", Absence.FAILED), absent("x", Absence.FAILED), (gpu,), {}), "NVML")
         host = RecordingHost(live)
         for _ in range(100):        # until the child has become sleep
             env = service_env.service_env(host, True, told).value
@@ -129,7 +131,7 @@ def test_debians_own_module_is_found_under_its_files_name() -> None:
 def test_no_driver_is_loaded_only_where_both_files_are_missing(module: str, banner: str, missing: bool) -> None:
     class Silent:
         def read_bytes(self, path: str) -> bytes:
-            raise Unreadable(path, banner if path.startswith("/proc/driver") else module)
+            raise Unreadable(path, reason_of_text(banner if path.startswith("/proc/driver") else module))
 
     found = driver(cast(Any, Silent()))
     assert not found.version.known and found.version.missing is missing

@@ -21,6 +21,7 @@ from tunecheck.facts.registry.kernel import split
 from tunecheck.facts.registry.page import page
 from tunecheck.facts.snapshot import gather
 from tunecheck.facts.stored import Stored, packed, unpack
+from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.early import DPKG
 from tunecheck.host.recording import load_recording
 from tunecheck.spec.frozen import Frozen
@@ -173,7 +174,7 @@ def test_absent_and_unknown_are_kept_apart() -> None:
     assert nobody.known["gpu.name"] is None and nobody.known["gpu.uuids"] is None, "neither driver nor board"
     assert nobody.known["pcie.accelerators"] == {} and nobody.known["p2p.read"] is None
     broken = trees.driver(full(switch(0)))
-    broken.runs[DPKG] = "timed out after 10 s"
+    broken.runs[DPKG] = reason_of_text("timed out after 10 s")
     flat = flatten(stored(broken))
     assert flat.why("package.nvidia-utils-595") == "dpkg-query: timed out after 10 s"
     assert flat.why("package.linux-image-6.12.1") is None
@@ -186,7 +187,7 @@ def test_a_box_without_nvidia_is_not_half_known() -> None:
     why = "not present: the NVIDIA driver is not loaded"
     for machine, expected in ((full(Machine()), None), (full(switch()), why)):
         seen = stored(machine)
-        dark: Fact[Any] = Fact(None, "NVML", why)
+        dark: Fact[Any] = Fact(None, "NVML", reason_of_text(why))
         flat = flatten(replace(seen, snapshot=replace(seen.snapshot, nvml=dark, p2p=dark, topo_text=dark)))
         for name in ("driver.nvml", "gpu.name", "p2p.read", "pcie.relation_told"):
             assert flat.why(name) == (expected and f"NVML: {why}"), name

@@ -10,6 +10,7 @@ import pytest
 from tests.unit.facts import trees
 from tests.unit.facts.trees import CDI, full, switch
 
+from tunecheck.absence import Absence, Reason
 from tunecheck.facts import module_build, packages, runtime
 from tunecheck.facts.snapshot import gather
 from tunecheck.host import Completed
@@ -72,7 +73,7 @@ def test_an_rpm_box_has_its_engine_and_its_kernels() -> None:
     machine = trees.driver(full(switch(0)))
     rpm = "podman\t5.4.0-13.el9\nkernel-core\t5.14.0-570.12.1.el9\n"
     for argv in (packages.DPKG, packages.DPKG_BOX):
-        machine.runs[argv] = "not present"
+        machine.runs[argv] = Reason(Absence.NOT_PRESENT)
     machine.runs[packages._RPM] = Completed(packages._RPM, 0, "nvidia-container-toolkit\t1.18.1-1\n", "")
     machine.runs[packages._RPM_BOX] = Completed(packages._RPM_BOX, 0, rpm, "")
     machine.file("/etc/dnf/plugins/versionlock.list", "nvidia-container-toolkit-0:1.18.1-1.*\n")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunecheck.absence import Absence, Reason
 from tunecheck.facts import service_env
 from tunecheck.facts.packages import TOOLKIT
 from tunecheck.formats.environment import IN_UNIT
 from tunecheck.host import Completed
+from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.early import DPKG, DPKG_BOX, PS
 from tunecheck.host.recording import RecordedHost
 from tunecheck.spec.frozen import Accelerators, Acs, Frozen, Spec
@@ -62,7 +64,7 @@ class Machine:
 
     def gone(self, kind: str, *paths: str, reason: str = "not present") -> Machine:
         for path in paths:
-            self.errors[f"{kind} {path}"] = reason
+            self.errors[f"{kind} {path}"] = reason_of_text(reason)
         return self
 
     def device(self, bdf: str, path: str, ids: str = PORT, kind: str = "0604", data: bytes | None = None,
@@ -262,7 +264,8 @@ def full(machine: Machine, running: str = "", generated: str | None = None, drop
     refused = Completed(("dmesg",), 1, "", "dmesg: read kernel buffer failed: Operation not permitted\n")
     machine.runs[DPKG_BOX] = Completed(DPKG_BOX, 0, "linux-image-6.12.1\t6.12.1-1\tinstall\tinstalled\n", "")
     machine.runs[("dmesg",)] = refused if log is None else Completed(("dmesg",), 0, log, "")
-    machine.runs[("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")] = "not present"
+    journal = ("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")
+    machine.runs[journal] = Reason(Absence.NOT_PRESENT)
     return machine
 
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tunecheck.facts.fact import Fact
+from tunecheck.absence import Absence
+from tunecheck.facts.fact import absent
 from tunecheck.facts.registry.entry import Entry, Kind
 from tunecheck.fleet.model import Seen
 from tunecheck.fleet.store import Store
@@ -29,7 +30,7 @@ LEFT_IN = ("left.free_mib", "left.fan", "left.replays", "left.stamp", "left.rand
 
 
 def _entry(name: str, kind: Kind) -> Entry:
-    return Entry(name, kind, "medium", "reload", name, lambda stored: Fact(None, "", "not present"))
+    return Entry(name, kind, "medium", "reload", name, lambda stored: absent("", Absence.NOT_PRESENT))
 
 
 @dataclass

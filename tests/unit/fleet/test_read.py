@@ -18,6 +18,7 @@ from tunecheck.facts.stored import Stored, packed
 from tunecheck.fleet.families import FAMILIES, family_of
 from tunecheck.fleet.model import Answer, Change, Seen
 from tunecheck.fleet.read import seen
+from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.early import DPKG
 from tunecheck.rules import RULES, Case, judge
 from tunecheck.rules.finding import OUTCOMES
@@ -79,7 +80,7 @@ def test_who_did_not_answer_says_nothing(status: Any) -> None:
 
 def test_a_collector_that_failed_makes_it_partial() -> None:
     broken = box()
-    broken.runs[DPKG] = "timed out after 10 s"
+    broken.runs[DPKG] = reason_of_text("timed out after 10 s")
     found = seen(answer(broken))
     assert found.status == "partial" and "timed out after 10 s" in found.unknown["package."]
     assert "facts are unknown, such as" in found.reason

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from tunecheck.absence import Absence
 from tunecheck.cli import cli
 from tunecheck.cli_gate import forget_pass
 from tunecheck.errors import UsageError
@@ -46,14 +47,14 @@ def test_a_fresh_pass_of_this_box_opens() -> None:
 
 @pytest.mark.parametrize(("found", "now", "spec", "says"), [
     ({}, {"boot_id": known("boot-2", "")}, SPEC, "is of another boot"),
-    ({}, {"boot_id": absent("/proc", "no permission")}, SPEC, "is of another boot"),
+    ({}, {"boot_id": absent("/proc", Absence.NO_PERMISSION)}, SPEC, "is of another boot"),
     ({}, {"uptime": known(1301.0, "")}, SPEC, "the pass is 901 s old, at most 900 s"),
     ({}, {"uptime": known(300.0, "")}, SPEC, "the pass is -100 s old"),
-    ({}, {"uptime": absent("/proc/uptime", "no permission")}, SPEC, "the age of the pass is unknown"),
+    ({}, {"uptime": absent("/proc/uptime", Absence.NO_PERMISSION)}, SPEC, "the age of the pass is unknown"),
     ({}, {}, "sha256:" + "6" * 64, "given for another specification"),
     ({}, {"driver": known("580.95.05", "")}, SPEC, "the driver changed since: 595.71.05 then, 580.95.05 now"),
     ({}, {"gpus": known(("0000:41:00.0 GPU-a",), "")}, SPEC, "the GPUs changed since"),
-    ({}, {"gpus": absent("/proc/driver", "timed out")}, SPEC, "the GPUs cannot be read"),
+    ({}, {"gpus": absent("/proc/driver", Absence.TIMED_OUT.because("timed out"))}, SPEC, "the GPUs cannot be read"),
     ({}, {"cmdline": known("root=/dev/vda iommu=pt", "")}, SPEC, "the kernel command line changed since"),
     ({"exit_code": 1, "reasons": ("acs-redirect: 0000:40:01.1 redirects",)}, {}, SPEC,
      "did not pass: acs-redirect: 0000:40:01.1 redirects"),
@@ -70,8 +71,9 @@ def test_what_closes_it(found: dict[str, Any], now: dict[str, Any], spec: str, s
     ({"status": "draft"}, known(IMAGE, ""), (), "only a pinned image and model"),
     ({"image": Image("a/b:1")}, known(IMAGE, ""), (), "only a pinned image and model"),
     ({"requires": Requires(gpus=4)}, known(IMAGE, ""), (), "needs 4 GPUs, this box shows 2"),
-    ({}, absent("podman image inspect", "not present"), (), "is not on this box"),
-    ({}, absent("podman image inspect", "timed out"), (), "could not be looked for (podman image inspect: timed out)"),
+    ({}, absent("podman image inspect", Absence.NOT_PRESENT), (), "is not on this box"),
+    ({}, absent("podman image inspect", Absence.TIMED_OUT.because("timed out")), (),
+     "could not be looked for (podman image inspect: timed out)"),
     ({}, known("sha256:" + "2" * 64, ""), (), "the recipe pins sha256:111"),
     ({}, known(IMAGE, ""), ("x cannot be read", "y cannot be read"), "model a/b: x cannot be read (and 1 more files)"),
 ])

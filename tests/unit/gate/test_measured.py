@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tunecheck.absence import Absence
 from tunecheck.errors import UsageError
 from tunecheck.facts.fact import absent, known
 from tunecheck.facts.measured_pass import Key, MeasuredPass, measurable
@@ -77,7 +78,7 @@ def test_a_part_that_changed_is_named(part: str, this_boot: bool) -> None:
 @pytest.mark.parametrize("part", [part for part in CHANGES if part not in ("nccl_file", "image")])
 def test_what_cannot_be_read_is_no_equal(part: str) -> None:
     """Neither now nor then: two unknowns are not the same thing."""
-    dark = absent("/sys/somewhere", "no permission")
+    dark = absent("/sys/somewhere", Absence.NO_PERMISSION)
     assert "cannot be read" in reasons(now=dataclasses.replace(KEY, **{part: dark}))[0]
     assert "could not be read when it was measured" in differences(dataclasses.replace(KEY, **{part: dark}), KEY)[0]
     assert differences(dataclasses.replace(KEY, **{part: dark}), dataclasses.replace(KEY, **{part: dark}))
@@ -85,11 +86,11 @@ def test_what_cannot_be_read_is_no_equal(part: str) -> None:
 
 @pytest.mark.parametrize(("found", "state", "says"), [
     ({}, {"boot_id": known("boot-2", "")}, "in another boot"),
-    ({}, {"boot_id": absent("/proc", "no permission")}, "in another boot"),
+    ({}, {"boot_id": absent("/proc", Absence.NO_PERMISSION)}, "in another boot"),
     ({"exit_code": 1, "reasons": ("p2p-integrity: GPU0->GPU1: wrong",)}, {}, "did not pass: p2p-integrity: GPU0->GPU1"),
     ({"exit_code": 4}, {}, "did not pass: exit code 4"),
     ({"uptime": 1001.0}, {}, "of a later moment of this boot than now"),
-    ({}, {"uptime": absent("/proc/uptime", "no permission")}, "of a later moment of this boot than now"),
+    ({}, {"uptime": absent("/proc/uptime", Absence.NO_PERMISSION)}, "of a later moment of this boot than now"),
 ])
 def test_what_closes_it(found: dict[str, Any], state: dict[str, Any], says: str) -> None:
     (reason,) = reasons(dataclasses.replace(FOUND, **found), state=dataclasses.replace(NOW, **state))
@@ -247,7 +248,7 @@ class _Box:
     def run(self, argv: tuple[str, ...], seconds: float) -> Completed:
         assert argv[0] == "stat"
         if self.stat is None:
-            raise Unreadable(argv[0], "timed out")
+            raise Unreadable(argv[0], Absence.TIMED_OUT.because("timed out"))
         return Completed(argv, 0 if self.stat else 1, self.stat, "")
 
 

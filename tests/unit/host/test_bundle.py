@@ -24,6 +24,7 @@ from tunecheck.facts.snapshot import gather
 from tunecheck.formats import log_lines
 from tunecheck.host import Completed
 from tunecheck.host import bundle as module
+from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.bundle import load, pack, unpack
 from tunecheck.host.recording import Answers, RecordingHost
 from tunecheck.rules import Case, judge
@@ -33,8 +34,9 @@ def _answers() -> Answers:
     return Answers(
         reads={"/proc/cmdline": b"root=/dev/vda3 ro\n", "/sys/x/config": bytes(range(256)), "/with/../dots": b"odd",
                "/" + "long/" * 60 + "x": b"far", "/odd\udcff": b"not utf-8", "/empty": b""},
-        lists={"/sys": ["b", "a"], "/odd": ["\udcff"]}, realpaths={"/a": "/b"}, errors={"read /n": "no permission"},
-        runs={("dmesg",): Completed(("dmesg",), 0, "a line\n", ""), ("x", "-y"): "timed out after 5 s",
+        lists={"/sys": ["b", "a"], "/odd": ["\udcff"]}, realpaths={"/a": "/b"},
+        errors={"read /n": reason_of_text("no permission")},
+        runs={("dmesg",): Completed(("dmesg",), 0, "a line\n", ""), ("x", "-y"): reason_of_text("timed out after 5 s"),
               ("sh", "-c", "é/.."): Completed(("sh", "-c", "é/.."), 3, "", "oops")},
         nvml={"driver": "595.71.05", "gpus": [], "pairs": [], "errors": {}})
 

@@ -13,6 +13,7 @@ from tests.unit.imports.test_import import LOG, folder, run
 from tunecheck.facts.past import Past
 from tunecheck.facts.snapshot import Snapshot, gather
 from tunecheck.host import Completed, Host
+from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.early import PAST
 from tunecheck.host.imported import load_import
 from tunecheck.report.history import history_document, history_lines
@@ -94,7 +95,7 @@ def test_the_journal_of_a_machine() -> None:
     def machine(done: Completed | str) -> Host:
         box = full(switch())
         box.file("/proc/sys/kernel/random/boot_id", f"{uuid.UUID(boot)}\n")
-        box.runs[PAST] = done
+        box.runs[PAST] = reason_of_text(done) if isinstance(done, str) else done
         return box.host()
 
     journal = (entry("a" * 32, 0, "Linux version 6.1") + entry("a" * 32, 9, _XID.format(79))

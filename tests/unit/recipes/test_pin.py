@@ -13,9 +13,11 @@ from click.testing import CliRunner
 from tests.unit.recipes.hub_box import COMMIT, FILES, Hub, hub
 from tests.unit.recipes.registry_box import image, index, pushed, registry
 
+from tunecheck.absence import Reason
 from tunecheck.cli import cli
 from tunecheck.errors import ProbeError, UsageError
 from tunecheck.host import Completed, Unreadable
+from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.live import LiveHost
 from tunecheck.host.recording import RecordedHost
 from tunecheck.recipes import folder
@@ -96,7 +98,7 @@ def test_a_registry_that_is_gone() -> None:
 ])
 def test_an_image_of_this_machine(answer: tuple[int, str, str] | str, says: str | None) -> None:
     argv = ("podman", "image", "inspect", "--format", "{{.Id}} {{.Digest}}", "localhost/x:1")
-    done: Completed | str = answer if isinstance(answer, str) else Completed(argv, *answer)
+    done: Completed | Reason = reason_of_text(answer) if isinstance(answer, str) else Completed(argv, *answer)
     door = RecordedHost({}, runs={argv: done})
     if says is None:
         found = of_registry.resolve(door, "localhost/x:1")

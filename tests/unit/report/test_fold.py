@@ -7,14 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.report.boxes import judged, shown, spec, switches
 
+from tunecheck.absence import Absence
 from tunecheck.report.fold import folded, worst_first
 from tunecheck.report.terminal import Style, render
 from tunecheck.rules import Finding, Remedy
 from tunecheck.rules.finding import OUTCOMES
 
 
-def _finding(subject: str, text: str, outcome: str = "pass", check: str = "link-width") -> Finding:
-    return Finding(check, subject, outcome, "effective", text)
+def _finding(subject: str, text: str, outcome: str = "pass", check: str = "link-width",
+             absence: Absence | None = None) -> Finding:
+    return Finding(check, subject, outcome, "effective", text, absence=absence)
 
 
 def _gpus(count: int, text: str = "{} has x16 at every hop", outcome: str = "pass") -> list[Finding]:
@@ -142,8 +144,9 @@ def test_what_was_not_judged_is_counted_by_check() -> None:
 
 def _of_an_import() -> list[Finding]:
     add = "it cannot be read: /proc/swaps: not in the import; add: cat /proc/swaps"
-    return [_finding("", add, "unknown", "swap"), _finding("", "the pair is not derivable", "unknown", "topo-relation"),
-            _finding("", "ps: not in the import", "unknown", "driver-stuck"),
+    return [_finding("", add, "unknown", "swap", Absence.NOT_IN_IMPORT),
+            _finding("", "the pair is not derivable", "unknown", "topo-relation"),
+            _finding("", "ps: not in the import", "unknown", "driver-stuck", Absence.NOT_IN_IMPORT),
             _finding("", "CPU 239 did not come up", "warn", "cpu-lost"),
             _finding("", "it is tsc", "pass", "clocksource")]
 

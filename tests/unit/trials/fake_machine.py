@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tunecheck.absence import Absence
 from tunecheck.host import Unreadable
 from tunecheck.trials.beat import PHASES
 from tunecheck.trials.supervisor import Job, Outcome, Supervisor
@@ -55,4 +56,4 @@ class Blind:
     """A host that tells nothing: there is no NVML here."""
 
     def nvml(self, seconds: float) -> dict[str, Any]:
-        raise Unreadable("nvml", "not present")
+        raise Unreadable("nvml", Absence.NOT_PRESENT)

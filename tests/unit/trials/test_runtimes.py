@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tunecheck.absence import Absence
 from tunecheck.errors import TrialError, TunecheckError, UsageError
 from tunecheck.host import Completed, Unreadable
 from tunecheck.trials import contained, inside, outside, runtimes
@@ -35,7 +36,7 @@ class Told:
     def list(self, path: str) -> list[str]:
         found = [name.rpartition("/")[2] for name in self.files if name.startswith(f"{path}/")]
         if not found:
-            raise Unreadable(path, "not present")
+            raise Unreadable(path, Absence.NOT_PRESENT)
         return found
 
     def read_bytes(self, path: str) -> bytes:
@@ -45,12 +46,12 @@ class Told:
         self.asked.append(argv)
         found = self.answers.get(argv[1])
         if found is None:
-            raise Unreadable(argv[0], f"timed out after {deadline:g} s")
+            raise Unreadable(argv[0], Absence.TIMED_OUT.because(f"timed out after {deadline:g} s"))
         return Completed(argv, 0 if not isinstance(found, str) else 125,
                          "" if isinstance(found, str) else json.dumps(found), found if isinstance(found, str) else "")
 
     def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
-        raise Unreadable("nvml", "not present")
+        raise Unreadable("nvml", Absence.NOT_PRESENT)
 
 
 @pytest.fixture

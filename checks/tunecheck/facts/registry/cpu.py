@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..cpu import Policy
-from ..fact import Fact
+from ..fact import Absence, Fact, absent
 from ..snapshot import HostFacts
 from .entry import Entry
 from .picks import booted, counted, of_host, through
@@ -22,7 +22,7 @@ def _policies(pick: Callable[[Policy], Fact[str]]) -> Callable[[Any], Fact[Any]]
         if policies.value is None:
             return policies
         if not policies.value:
-            return Fact(None, policies.source, "not present")
+            return absent(policies.source, Absence.NOT_PRESENT)
         return counted([pick(policy) for policy in policies.value], policies.source)
 
     return of_host(found)

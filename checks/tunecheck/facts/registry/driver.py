@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..driver_parts import ELSEWHERE, ModuleFile
-from ..fact import Fact
+from ..driver_parts import ModuleFile
+from ..fact import Absence, Fact, absent
 from ..snapshot import HostFacts
 from ..stored import Stored
 from .entry import Entry
@@ -31,8 +31,8 @@ def _module(file: ModuleFile) -> str:
 def _signer(host: HostFacts) -> Fact[Any]:
     """Who signed the running kernel's module."""
     fact = host.driver_parts.modules.get(host.kernel.release.value or "")
-    if fact is None or fact.reason == ELSEWHERE:
-        return Fact(None, "modinfo", "not present")
+    if fact is None or fact.absence is Absence.ELSEWHERE:
+        return absent("modinfo", Absence.NOT_PRESENT)
     return through(fact, lambda file: file.signer or None)
 
 

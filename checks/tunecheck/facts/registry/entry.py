@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any, Literal
 
+from ...absence import Reason
 from ...formats.at_first_use import dataclass
 from ..fact import Fact
 from ..stored import Stored
@@ -48,9 +49,9 @@ class Flat:
     snapshot says nothing, neither a value nor its absence."""
 
     known: dict[str, Any] = field(default_factory=dict)
-    unknown: dict[str, str] = field(default_factory=dict)
+    unknown: dict[str, Reason] = field(default_factory=dict)
 
-    def why(self, name: str) -> str | None:
+    def why(self, name: str) -> Reason | None:
         """Why nothing is known of the fact; None where it is known, or is one of a family that was read."""
         if name in self.known:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..fact import Fact
+from ..fact import Absence, Fact, absent
 from ..snapshot import HostFacts
 from .entry import Entry
 from .picks import of_host, through
@@ -24,20 +24,20 @@ def _aer(severity: str) -> Callable[[Any], Fact[Any]]:
         total, read = 0, False
         for hop in host.errors.values():
             fact = hop.by_severity.get(severity)
-            if fact is None or fact.reason == "not present":
+            if fact is None or fact.absence is Absence.NOT_PRESENT:
                 continue
             if fact.value is None:
                 return fact
             total, read = total + sum(fact.value.values()), True
-        return Fact(total, f"aer_dev_{severity}") if read else Fact(None, f"aer_dev_{severity}", "not present")
+        return Fact(total, f"aer_dev_{severity}") if read else absent(f"aer_dev_{severity}", Absence.NOT_PRESENT)
 
     return of_host(summed)
 
 
 def _latched(host: HostFacts) -> Fact[Any]:
     facts = [hop.latched for hop in host.errors.values() if hop.latched is not None]
-    return Fact(sorted({name for fact in facts for name in fact.value or ()}), "config") if facts else Fact(
-        None, "config", "not present")
+    return Fact(sorted({name for fact in facts for name in fact.value or ()}), "config") if facts else absent(
+        "config", Absence.NOT_PRESENT)
 
 
 ENTRIES = (

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..fact import Fact
+from ..fact import Absence, Fact, Reason
 from ..stored import Stored
 from .catalogue import ENTRIES
 from .entry import Entry, Flat
@@ -16,7 +16,7 @@ __all__ = ["flatten", "flatten_entries"]
 
 #: Nothing, and no failure either: it does not exist there; nobody asked, since there is neither driver nor board, or
 #: the spec does not want it.
-_NOTHING = ("not present", "not asked for")
+_NOTHING = (Absence.NOT_PRESENT, Absence.NOT_ASKED)
 _TEXT, _NAME, _MANY, _FAMILY, _DEEP = 2048, 200, 2048, 512, 4
 _SAFE = 1 << 63
 
@@ -30,7 +30,7 @@ def flatten(stored: Stored) -> Flat:
 def flatten_entries(entries: Iterable[Entry], stored: Stored) -> Flat:
     """The same of some entries only."""
     known: dict[str, Any] = {}
-    unknown: dict[str, str] = {}
+    unknown: dict[str, Reason] = {}
     for entry in entries:
         try:
             fact = entry.pick(stored)
@@ -39,35 +39,40 @@ def flatten_entries(entries: Iterable[Entry], stored: Stored) -> Flat:
                 _family(entry.name, fact, known, unknown)
             elif reason is None:
                 known[entry.name] = clean(fact.value)
-            elif reason in _NOTHING:
+            elif reason.absence in _NOTHING:
                 known[entry.name] = None
             else:
-                unknown[entry.name] = _line(fact.why())
+                unknown[entry.name] = _unread(fact)
         except Exception as error:      # a snapshot of a stranger: whatever types allow is in it
-            unknown[entry.name] = f"not understood: {type(error).__name__}"
+            unknown[entry.name] = Absence.NOT_UNDERSTOOD.because(f"not understood: {type(error).__name__}")
     return Flat(known, unknown)
 
 
-def _family(start: str, fact: Fact[Any], known: dict[str, Any], unknown: dict[str, str]) -> None:
+def _family(start: str, fact: Fact[Any], known: dict[str, Any], unknown: dict[str, Reason]) -> None:
     """A family may be known in part: then its fact has both, values and why there may be more."""
     values = fact.value
     if isinstance(values, Mapping):
         for number, (name, value) in enumerate(values.items()):
             if number == _FAMILY:
-                unknown[start] = f"more than {_FAMILY} of them: no box has so many"
+                unknown[start] = Absence.NOT_UNDERSTOOD.because(f"more than {_FAMILY} of them: no box has so many")
                 break
             whole = start + _line(str(name), _NAME)
             if isinstance(value, Fact):
                 if value.reason is None:
                     known[whole] = clean(value.value)
-                elif value.reason in _NOTHING:
+                elif value.absence in _NOTHING:
                     known[whole] = None
                 else:
-                    unknown[whole] = _line(value.why())
+                    unknown[whole] = _unread(value)
             else:
                 known[whole] = clean(value)
-    if fact.reason is not None and fact.reason not in _NOTHING:
-        unknown[start] = _line(fact.why())
+    if fact.reason is not None and fact.absence not in _NOTHING:
+        unknown[start] = _unread(fact)
+
+
+def _unread(fact: Fact[Any]) -> Reason:
+    assert fact.reason is not None
+    return fact.reason.absence.because(_line(fact.why()))
 
 
 def clean(value: Any, depth: int = 0) -> Any:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...formats.at_first_use import regex
-from ..fact import Fact
+from ...host.nvml_absence import NOT_READ, nvml_reason
+from ..fact import Absence, Fact, absent, not_understood
 from ..nvml import Gpu, Nvml
 from ..stored import Stored
 from .entry import Entry, Fix, Kind, Severity
@@ -28,7 +29,7 @@ def _answered(stored: Stored) -> Fact[Nvml]:
     said = asked(stored, stored.snapshot.nvml)
     for who, why in said.value.errors.items() if said.value else ():
         if who.startswith("gpu "):
-            return Fact(None, f"NVML {who}", why)
+            return absent(f"NVML {who}", nvml_reason(why))
     return said
 
 
@@ -41,14 +42,14 @@ def _values(stored: Stored, key: str) -> Fact[Any]:
     for gpu in said.value.gpus:
         value = gpu.values.get(key)
         if value is None:
-            why = gpu.errors.get(key, "not read")
+            why = gpu.errors.get(key, NOT_READ)
             if why not in _HAS_NOT:
-                return Fact(None, f"NVML {gpu.bdf} {key}", why)
+                return absent(f"NVML {gpu.bdf} {key}", nvml_reason(why))
         elif not _plain(value):
-            return Fact(None, f"NVML {gpu.bdf} {key}", "not understood: no plain value")
+            return not_understood(f"NVML {gpu.bdf} {key}", "no plain value")
         found.append(value)
     # Also where there is no board, or none that has it.
-    return Fact(None, f"NVML {key}", "not present") if found.count(None) == len(found) else Fact(found, f"NVML {key}")
+    return absent(f"NVML {key}", Absence.NOT_PRESENT) if found.count(None) == len(found) else Fact(found, f"NVML {key}")
 
 
 def _plain(value: object) -> bool:
@@ -76,7 +77,7 @@ def _names(key: str) -> Callable[[Stored], Fact[Any]]:
             return values
         texts = sorted(str(value) for value in values.value if value is not None)
         if any(_STANDS_FOR.fullmatch(text) for text in texts):
-            return Fact(None, values.source, "left out of a recording without names")
+            return absent(values.source, Absence.LEFT_OUT)
         return Fact(texts, values.source)
 
     return found
@@ -106,7 +107,7 @@ def _locks(stored: Stored) -> Fact[Any]:
     if locks.value is None:
         return locks
     if locks.value.boot_id != stored.snapshot.boot_id.value:
-        return Fact(None, locks.source, "not present")
+        return absent(locks.source, Absence.NOT_PRESENT)
     return Fact(tallied("-".join(map(str, pair)) for pair in locks.value.clocks_mhz.values()), locks.source)
 
 

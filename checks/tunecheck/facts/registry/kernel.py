@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from ...formats import secrets
-from ..fact import Fact
+from ..fact import Absence, Fact, absent
 from ..snapshot import HostFacts
 from ..stored import Stored
 from .entry import Entry
@@ -89,17 +89,17 @@ def _words(tokens: Iterable[str]) -> Iterator[str]:
 
 def _next(fact: Fact[Any]) -> Fact[Any]:
     """A machine whose kernel comes from outside has no loader, and so no next kernel of its own."""
-    return Fact(None, fact.source, "not present") if fact.reason == "no boot loader found" else fact
+    return absent(fact.source, Absence.NOT_PRESENT) if fact.absence is Absence.NO_BOOT_LOADER else fact
 
 
 def _release(fact: Fact[str]) -> Fact[Any]:
-    return Fact(None, fact.source, "its file's name holds no version") if fact.value == "" else _next(fact)
+    return absent(fact.source, Absence.NO_VERSION) if fact.value == "" else _next(fact)
 
 
 def _roles(stored: Stored) -> Fact[Any]:
     """For the note that roles are at work on a box. A receipt that cannot be read makes no box incomplete."""
     found = through(stored.snapshot.receipt, lambda receipt: receipt.state)
-    return found if found.reason is None else Fact(None, found.source, "not present")
+    return found if found.reason is None else absent(found.source, Absence.NOT_PRESENT)
 
 
 def _taints(mask: int) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...formats.packages import Package
-from ..fact import Fact
+from ..fact import Absence, Fact
 from ..packages import ENGINES, Packages
 from ..snapshot import HostFacts
 from .entry import Entry
@@ -23,7 +23,7 @@ def _every(pick: Callable[[Packages, Package], str]) -> Callable[[Any], Fact[Any
         values: dict[str, str] = {}
         unread: Fact[Any] | None = None
         for fact in (packages.installed, packages.others):
-            if fact.reason not in (None, "not present", "not asked for"):
+            if fact.absence not in (None, Absence.NOT_PRESENT, Absence.NOT_ASKED):
                 unread = fact
             for package in fact.value or ():
                 values[package.name] = pick(packages, package)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...formats.pcie_cap import Express, generation
-from ..fact import Fact
+from ..fact import Absence, Fact, absent
 from ..pci import Device
 from ..snapshot import HostFacts, Snapshot
 from ..stored import Stored
@@ -16,7 +16,7 @@ from .picks import asked, booted, counted, of_host, tallied
 
 __all__ = ["ENTRIES"]
 
-_NONE: Fact[Any] = Fact(None, "config", "not present")
+_NONE: Fact[Any] = absent("config", Absence.NOT_PRESENT)
 
 
 def _accelerators(pick: Callable[[Device], Fact[Any]]) -> Callable[[Stored], Fact[Any]]:
@@ -74,7 +74,7 @@ def _relations(stored: Stored) -> Fact[Any]:
     if topology.accelerators.value is None:
         return topology.accelerators
     facts = [pair.relation for pair in topology.pairs]
-    return counted([Fact("hidden", fact.source) if (fact.reason or "").startswith("not derivable") else fact
+    return counted([Fact("hidden", fact.source) if fact.absence is Absence.NOT_DERIVABLE else fact
                     for fact in facts], topology.accelerators.source)
 
 
@@ -88,7 +88,8 @@ def _peer(way: str) -> Callable[[Stored], Fact[Any]]:
         said = asked(stored, stored.snapshot.p2p)
         if said.value is None:
             # One board, or none: there is no peer.
-            return Fact(None, said.source, "not present") if (said.reason or "").startswith("not asked") else said
+            away = said.absence in (Absence.NOT_ASKED, Absence.NO_BOARDS)
+            return absent(said.source, Absence.NOT_PRESENT) if away else said
         return counted([fact for key, fact in said.value.items() if key[2] == way], said.source)
 
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..fact import Fact
+from ..fact import Absence, Fact, absent
 from ..snapshot import HostFacts
 from ..stored import Stored
 
@@ -13,8 +13,9 @@ __all__ = ["NOTHING", "asked", "booted", "counted", "of_host", "tallied", "throu
 
 Pick = Callable[[Stored], Fact[Any]]
 #: The thing does not exist there.
-NOTHING: Fact[Any] = Fact(None, "", "not present")
-_LESS: Fact[Any] = Fact(None, "snapshot", "not in it: `tunecheck topo` read it, which reads less")
+NOTHING: Fact[Any] = absent("", Absence.NOT_PRESENT)
+_LESS: Fact[Any] = absent("snapshot", Absence.OLDER.because(
+    "not in it: `tunecheck topo` read it, which reads less"))
 
 
 def of_host(pick: Callable[[HostFacts], Fact[Any]]) -> Pick:
@@ -34,7 +35,7 @@ def asked(stored: Stored, told: Fact[Any]) -> Fact[Any]:
         return told
     if any(device.ids.startswith("10de:") for device in snapshot.topology.devices):
         return told
-    return Fact(None, told.source, "not present")
+    return absent(told.source, Absence.NOT_PRESENT)
 
 
 def through(fact: Fact[Any], make: Callable[[Any], Any]) -> Fact[Any]:
@@ -48,9 +49,10 @@ def booted(host: HostFacts, make: Callable[[Any], Any]) -> Fact[Any]:
     log = host.kernel.log
     if log.value is None:
         return log
-    return Fact(make(log.value), log.source) if log.value.complete else Fact(
-        None, log.source, "the log does not reach back to the boot" if not log.value.events.start else
-        "the log does not reach back to all that was said since the boot")
+    return Fact(make(log.value), log.source) if log.value.complete else absent(
+        log.source, Absence.LOG_TOO_SHORT.because(
+            "the log does not reach back to the boot" if not log.value.events.start else
+            "the log does not reach back to all that was said since the boot"))
 
 
 def word(value: object) -> str:
@@ -76,11 +78,11 @@ def counted(facts: Sequence[Fact[Any]], source: str = "") -> Fact[Any]:
     for fact in facts:
         if fact.reason is None:
             values.append(fact.value)
-        elif fact.reason == "not present":
+        elif fact.absence is Absence.NOT_PRESENT:
             missing += 1
         else:
             dark = sum(not (each.known or each.missing) for each in facts)
-            return Fact(None, fact.source, f"{fact.reason} ({dark} of {len(facts)})")
+            return absent(fact.source, fact.reason.absence.because(f"{fact.reason} ({dark} of {len(facts)})"))
     if missing and missing == len(facts):
-        return Fact(None, source or facts[0].source, "not present")
+        return absent(source or facts[0].source, Absence.NOT_PRESENT)
     return Fact(tallied([*values, *[None] * missing]), source)

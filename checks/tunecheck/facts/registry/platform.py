@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..fact import Fact
+from ..fact import Absence, Fact, absent
 from ..identity import Identity
 from ..same_machine import STANDS_FOR
 from ..stored import Stored
@@ -22,7 +22,7 @@ def _identity(pick: Callable[[Identity], Fact[Any]]) -> Callable[[Any], Fact[Any
 def _hostname(stored: Stored) -> Fact[Any]:
     name = stored.snapshot.hostname
     if name.value is not None and STANDS_FOR.fullmatch(name.value):
-        return Fact(None, name.source, "left out of a recording without names")
+        return absent(name.source, Absence.LEFT_OUT)
     return name
 
 

@@ -20,8 +20,8 @@ __all__ = ["LOADER", "MOST_SHIPPED", "collector", "with_snapshot"]
 #: A recording is larger than the snapshot in it: it holds whole logs. In bytes.
 MOST_SHIPPED = 32 << 20
 _PACKAGE = Path(__file__).parents[2]
-_PARTS = ("__init__.py", "errors.py", "facts/*.py", "fleet/__init__.py", "fleet/collect/shipped.py", "formats/*.py",
-          "host/*.py", "spec/__init__.py", "spec/boards.py", "spec/frozen.py", "tied.py")
+_PARTS = ("__init__.py", "absence.py", "errors.py", "facts/*.py", "fleet/__init__.py", "fleet/collect/shipped.py",
+          "formats/*.py", "host/*.py", "spec/__init__.py", "spec/boards.py", "spec/frozen.py", "tied.py")
 #: Runs on the box as `python3 -I -c`. One line, without a single quote: it stands between two in the command.
 LOADER = (
     "import importlib.abc,importlib.util,io,sys,zipfile;"

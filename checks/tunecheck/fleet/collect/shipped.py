@@ -16,6 +16,7 @@ __all__ = ["main"]
 def main() -> None:
     """Print the recording."""
     _catch_up()
+    from ...absence import Reason
     from ...errors import SpecError
     from ...facts.snapshot import gather
     from ...facts.spec_file import read_spec
@@ -34,11 +35,12 @@ def main() -> None:
     finally:
         door.close()
     kept = without_secrets(door.answers)
-    runs = [{"argv": list(argv), "error": done} if isinstance(done, str) else {
+    runs = [{"argv": list(argv), "error": done, "absence": done.absence.value} if isinstance(done, Reason) else {
         "argv": list(argv), "returncode": done.returncode, "stdout": without_middle(done.stdout),
         "stderr": without_middle(done.stderr)} for argv, done in sorted(kept.runs.items())]
     json.dump({
         "schema": "tunecheck/record/1", "lists": kept.lists, "realpaths": kept.realpaths, "errors": kept.errors,
+        "absences": {what: why.absence.value for what, why in kept.errors.items()},
         "reads": {path: b2a_base64(data, newline=False).decode() for path, data in kept.reads.items()}, "runs": runs,
         **({} if kept.nvml is None else {"nvml": kept.nvml})}, sys.stdout)
     sys.stdout.flush()

@@ -156,7 +156,8 @@ def _missing(store: Store, audit: AuditHead, there: set[str]) -> tuple[Host, ...
         reason = "the audit ended before it was asked"
     else:
         reason = "nothing of it was kept in this audit: another one asked it at the same time"
-    return tuple(Host(host, group, status="unreachable", reason=reason) for host, group in left)
+    return tuple(Host(host, group, status="unreachable", reason=reason, waits=since is not None)
+                 for host, group in left)
 
 
 def _moves(rows: Iterable[ChangeRow]) -> tuple[Move, ...]:

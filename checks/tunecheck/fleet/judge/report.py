@@ -115,5 +115,6 @@ def _hosts(view: View, found: tuple[Cause, ...]) -> tuple[HostRow, ...]:
     return tuple(HostRow(
         host=host.host, group=host.group, hardware=host.hardware, status=host.status, reason=host.reason,
         outcomes=dict(host.outcomes), drifted=drifted[host.host], unknown=dict(host.unknown), problems=host.problems,
-        last_ok=host.last_ok, last_ok_at=host.last_ok_at, in_change=host.host in view.in_change)
+        last_ok=host.last_ok, last_ok_at=host.last_ok_at, in_change=host.host in view.in_change,
+        waits=host.waits)
         for host in view.hosts)

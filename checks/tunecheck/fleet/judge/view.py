@@ -28,7 +28,7 @@ class Meta:
 class Host:
     """One host in one audit. ``key``: that it tells. ``outcomes``: check family -> its worst outcome. ``unknown``: fact
     or family -> reason. ``kin``: the hardware of those it is compared with, where that is not its own (it lost a
-    GPU)."""
+    GPU). ``waits``: the audit that asks it is still running."""
 
     host: str
     group: str
@@ -45,6 +45,7 @@ class Host:
     outcomes: Mapping[str, str] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
     kin: str = ""
+    waits: bool = False
 
     @property
     def cohort(self) -> str:

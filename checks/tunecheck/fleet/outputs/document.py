@@ -97,7 +97,7 @@ def _host(row: HostRow) -> dict[str, Any]:
         "host": row.host, "group": row.group, "hardware": row.hardware, "status": row.status, "reason": row.reason,
         "outcomes": dict(row.outcomes), "drifted": row.drifted, "unknown": dict(row.unknown),
         "problems": [_problem(each) for each in row.problems], "last_ok": row.last_ok, "last_ok_at": row.last_ok_at,
-        "in_change": row.in_change,
+        "in_change": row.in_change, "waits": row.waits,
     }
 
 

@@ -256,7 +256,7 @@ def _incomplete(report: FleetReport, style: Style, verbose: bool, one: Callable[
         parts = [_hosts([row.host for row in rows], verbose), reason, _missing(rows) if heard else _last(rows)]
         if status == "ok" and style.width and not verbose:
             parts = [f"{_plural(len(rows), 'host')}, {_missing(rows)}"]
-        word = "waiting" if reason.startswith("not asked yet") else status if status != "ok" else "some facts unknown"
+        word = "waiting" if all(row.waits for row in rows) else status if status != "ok" else "some facts unknown"
         yield one("INCOMPLETE", parts, style, word)
 
 
