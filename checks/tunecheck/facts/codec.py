@@ -294,8 +294,8 @@ def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> _Shape:
         if types_of[item.name] == Reason | None:        # {"reason": text, "absence": code}
             names["reason_of"] = stored_reason
             into.append(f"if value.{item.name} is not None: result['absence'] = value.{item.name}.absence.value")
-            out += ["code = data.get('absence', data)", "if code is data: code = None", "else: left -= 1",
-                    f"if x{index} is not None: x{index} = reason_of(x{index}, code)"]
+            out += [f"if x{index} is not None:", "  code = data.get('absence')", "  if code is not None: left -= 1",
+                    f"  x{index} = reason_of(x{index}, code)"]
     source = "def encode(value):\n result = {}\n " + "\n ".join(into) + "\n return result\n"
     source += ("def decode(data):\n try:\n  if type(data) is not dict: raise wrong(data, 'an object')\n"
                "  left = len(data)\n  " + "\n  ".join(out)

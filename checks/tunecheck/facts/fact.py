@@ -15,6 +15,9 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
+_MISSING = (Absence.NOT_PRESENT, Absence.NOT_SHOWN)
+
+
 @dataclass(frozen=True)
 class Fact(Generic[T]):
     """``value`` is known where ``reason`` is None. ``source`` is a path or a command; the reason has a code, which is
@@ -36,7 +39,8 @@ class Fact(Generic[T]):
     @property
     def missing(self) -> bool:
         """The thing itself does not exist on this host, which is an answer; every other reason is none."""
-        return self.absence in (Absence.NOT_PRESENT, Absence.NOT_SHOWN)
+        reason = self.reason
+        return reason is not None and reason.absence in _MISSING
 
     @property
     def silent(self) -> bool:

@@ -5,6 +5,7 @@ Nothing that this version says itself passes here."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from ..absence import Absence, Reason
@@ -47,13 +48,14 @@ def reason_of_text(text: str) -> Reason:
     return Reason(code or Absence.OTHER, text)
 
 
-def stored_reason(text: str, code: object) -> Reason:
+@lru_cache(4096)       # of a snapshot's thousands most are the same few
+def stored_reason(text: str, code: str | None) -> Reason:
     """A reason of a document: ``code`` is None in an old one. ValueError for a code that there is not."""
     if code is None:
         return reason_of_text(text)
     try:
         return Reason(Absence(code), text)
-    except ValueError:
+    except (ValueError, TypeError):
         raise ValueError(f"{str(code)[:60]!r} is no code of an absent fact that this version knows") from None
 
 
