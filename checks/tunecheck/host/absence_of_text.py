@@ -48,15 +48,21 @@ def reason_of_text(text: str) -> Reason:
     return Reason(code or Absence.OTHER, text)
 
 
-@lru_cache(4096)       # of a snapshot's thousands most are the same few
-def stored_reason(text: str, code: str | None) -> Reason:
+def stored_reason(text: str, code: object) -> Reason:
     """A reason of a document: ``code`` is None in an old one. ValueError for a code that there is not."""
+    if code is not None and type(code) is not str:
+        raise ValueError("the code of an absent fact is a text")
+    return _stored(text, code)
+
+
+@lru_cache(4096)       # of a snapshot's thousands most are the same few
+def _stored(text: str, code: str | None) -> Reason:
     if code is None:
         return reason_of_text(text)
     try:
         return Reason(Absence(code), text)
-    except (ValueError, TypeError):
-        raise ValueError(f"{str(code)[:60]!r} is no code of an absent fact that this version knows") from None
+    except ValueError:
+        raise ValueError(f"{code[:60]!r} is no code of an absent fact that this version knows") from None
 
 
 def stored_reasons(texts: Mapping[str, str], codes: Any) -> dict[str, Reason]:
