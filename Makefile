@@ -5,11 +5,16 @@
 #                   what takes another hour: VM sessions of drivers, serving and the fleet)
 #   make ptx        compile the GPU kernels after a change of tunecheck.cu (needs nvcc)
 #   make setup | lint | lock | clean
+#                   what the first ones use; clean removes all that was made
 PYTHON ?= python3
 TESTS ?=
 export LONG ?=
 front = @$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("make: Python %d.%d is too old, expected 3.11 or later; name one: make PYTHON=python3.13 ..." % sys.version_info[:2])' && exec $(PYTHON) -m lab.front
 
+# `make` alone starts nothing: it prints the comment above.
+.PHONY: help
+help:
+	@sed -n '2,/removes all/s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 .PHONY: setup demo demo-down test lint lock ptx clean
 demo:
 	$(front) demo

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from . import __version__
+from . import __version__, complete
 from .cli_check import HISTORY, check, options
 from .errors import SpecError, TunecheckError, UsageError
 
@@ -83,8 +83,9 @@ def _to_nowhere(descriptor: int) -> None:
 class _Verbs(click.Group):
     """Loads these verbs, each from its own file, only when they are asked for: start-up time."""
 
-    later = ("accept", "acknowledge", "allreduce", "approve", "audit", "blame", "drift", "export", "fleet", "gate",
-             "history", "ingest", "p2p", "pins", "push", "recipe", "record", "snapshot", "spec", "trial", "waive")
+    later = ("accept", "acknowledge", "allreduce", "approve", "audit", "blame", "completion", "drift", "export",
+             "fleet", "gate", "history", "ingest", "init", "man", "p2p", "pins", "push", "recipe", "record", "snapshot",
+             "spec", "trial", "waive")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*super().list_commands(ctx), *self.later])
@@ -95,14 +96,23 @@ class _Verbs(click.Group):
         found: click.Command = getattr(import_module(f".cli_{cmd_name}", __package__), cmd_name)
         return found
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """In groups, each with its whole first line, and calls to copy."""
+        from .help_groups import EXAMPLES, GROUPS
+
+        for heading, verbs in GROUPS:
+            with formatter.section(heading):
+                found = [(verb, self.get_command(ctx, verb)) for verb in verbs]
+                formatter.write_dl([(verb, command.get_short_help_str(200)) for verb, command in found if command])
+        with formatter.section("Examples"):
+            formatter.write_dl(EXAMPLES, col_max=40)
 
     def resolve_command(self, ctx: click.Context,
                         args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            import difflib
+            from .help_groups import meant
 
-            verbs = self.list_commands(ctx)
-            near = difflib.get_close_matches(args[0], verbs, n=3, cutoff=0.6)
+            near = meant(args[0], self.list_commands(ctx))
             hint = f"did you mean {' or '.join(near)}?" if near else "`tunecheck --help` lists them"
             raise UsageError(f"No such command {args[0][:60]!r}; {hint}")
         return super().resolve_command(ctx, args)
@@ -194,7 +204,7 @@ def checks() -> None:
 
 
 @cli.command()
-@click.argument("check_id", metavar="CHECK")
+@click.argument("check_id", metavar="CHECK", shell_complete=complete.checks)
 def explain(check_id: str) -> None:
     """Print what a check means and how to fix it."""
     from .docs_pages import page

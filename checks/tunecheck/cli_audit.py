@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from . import complete
 from .fleet.hooks import hooked
 from .fleet.verbs import judged
 
@@ -32,7 +33,8 @@ _TERMINATED = 143
 
 @click.command()
 @click.option("-i", "--inventory", metavar="PATH", help="Ansible inventory (folder, file or host list).")
-@click.option("--limit", metavar="PATTERN", help="Only these hosts, as for ansible-playbook -l.")
+@click.option("--limit", metavar="PATTERN", shell_complete=complete.hosts,
+              help="Only these hosts, as for ansible-playbook -l.")
 @click.option("--from", "source", metavar="FOLDER",
               help="Take snapshots that were carried here, HOST.json or GROUP/HOST.json, in place of asking. With -i: "
               "those of its hosts; else a host of the last audit of FOLDER that has no file now counts as missing.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from . import complete
 from .fleet.verbs import listed, stored
 
 __all__ = ["blame"]
@@ -11,7 +12,7 @@ __all__ = ["blame"]
 
 @click.command()
 @click.argument("fact", metavar="FACT")
-@click.option("--host", required=True, metavar="HOST", help="On which host.")
+@click.option("--host", required=True, metavar="HOST", shell_complete=complete.hosts, help="On which host.")
 @listed
 @stored
 def blame(fact: str, host: str, json_to: str | None, store_url: str | None) -> None:

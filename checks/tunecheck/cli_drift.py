@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from . import complete
 from .fleet.verbs import judged
 
 __all__ = ["drift"]
@@ -15,7 +16,7 @@ __all__ = ["drift"]
 @click.command()
 @click.option("--since", default="7d", show_default=True, metavar="TIME",
               help="From when on: 7d, 36h, 2026-11-01, or audit:12.")
-@click.option("--host", metavar="HOST", help="Only on this host.")
+@click.option("--host", metavar="HOST", shell_complete=complete.hosts, help="Only on this host.")
 @click.option("--fact", metavar="FACT", help="Only this fact, or check; a family ends in a dot (kernel.cmdline.).")
 @judged
 def drift(since: str, host: str | None, fact: str | None, store_url: str | None, baseline: str, verbose: bool,

@@ -6,13 +6,14 @@ import time
 
 import click
 
+from . import complete
 from .fleet.verbs import listed, stored
 
 __all__ = ["history"]
 
 
 @click.command()
-@click.option("--host", metavar="HOST", help="Whose history.")
+@click.option("--host", metavar="HOST", shell_complete=complete.hosts, help="Whose history.")
 @click.option("--gpu", metavar="SERIAL", help="In place of a host: where this GPU was, by serial number or UUID.")
 @click.option("--fact", metavar="FACT", help="Only this fact; a family ends in a dot (kernel.cmdline.).")
 @click.option("--since", metavar="TIME", help="Only what came later: 7d, 36h, 2026-11-01, or audit:12.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 import click
 
+from tunecheck import complete
 from tunecheck.errors import SpecError, TunecheckError, UsageError
 
 if TYPE_CHECKING:
@@ -44,19 +45,28 @@ def spec() -> None:
 
 @spec.command()
 @click.option("-i", "--inventory", required=True, metavar="PATH", help="Ansible inventory (folder, file or host list).")
-@click.option("--host", metavar="HOST", help="Only this host; default: every host of the inventory.")
+@click.option("--host", metavar="HOST", shell_complete=complete.hosts,
+              help="Only this host; default: every host of the inventory.")
 @click.option("--json", "as_json", is_flag=True, help="The frozen JSON instead of lines; several hosts: keyed by name.")
+@click.option("--sources", is_flag=True, help="Below each value, where it comes from and when that was seen.")
 @_refusing
-def show(inventory: str, host: str | None, as_json: bool) -> None:
-    """Print the frozen spec, one line per value with where it comes from."""
-    from tunecheck.spec.inventory import hosts_of
+def show(inventory: str, host: str | None, as_json: bool, sources: bool) -> None:
+    """Print the frozen spec, one line per value. Warns of variables that have no effect."""
+    from tunecheck.report.terminal import wrapped
+    from tunecheck.spec.inventory import hosts_in, listed_of
+    from tunecheck.spec.orphans import warnings_of
 
-    frozen = _freeze_all(hosts_of(inventory, host))
+    listed = listed_of(inventory)
+    for warning in warnings_of(inventory, listed):
+        click.echo(wrapped(f"warning: {warning}", sys.stderr), err=True)
+    frozen = _freeze_all(hosts_in(listed, inventory, host))
     if as_json:
         whole = {item.host: item.to_plain() for item in frozen}
         click.echo(frozen[0].to_json() if host else json.dumps(whole, indent=2, sort_keys=True), nl=not host)
         return
-    click.echo("\n\n".join(_lines(item) for item in frozen))
+    click.echo("\n\n".join(_lines(item, sources) for item in frozen))
+    if not sources:
+        click.echo("\nI: from the inventory, P: from the profile, others: default. Why: --sources")
 
 
 @spec.command()
@@ -100,12 +110,18 @@ def _freeze_all(hosts: dict[str, dict[str, Any]]) -> list[Frozen]:
     return frozen
 
 
-def _lines(frozen: Frozen) -> str:
+def _lines(frozen: Frozen, sources: bool) -> str:
+    from tunecheck.report.terminal import style_for, wrap
     from tunecheck.spec.merge import leaves
 
+    width = style_for(sys.stdout).width
     found = leaves(asdict(frozen.spec))
-    width = max(len(path) for path, _ in found)
-    lines = [f"{frozen.host}  profile {frozen.profile}  {frozen.digest}"]
+    longest = max(len(path) for path, _ in found)
+    lines = wrap(f"{frozen.host}  profile {frozen.profile}  {frozen.digest[:19]}", width)
     for path, value in found:
-        lines.append(f"  {path:<{width}} = {json.dumps(value)}  # {frozen.sources[path]}")
+        source = frozen.sources[path]
+        letter = "P" if source.startswith("profile ") else "I" if source.startswith("inventory") else " "
+        lines += wrap(f"{letter} {path:<{longest}} = {json.dumps(value)}", width, hang=longest + 5)
+        if sources:
+            lines += wrap(f"    {source}", width, hang=0)
     return "\n".join(lines)

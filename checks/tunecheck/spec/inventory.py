@@ -13,7 +13,7 @@ from tunecheck.errors import UsageError
 
 from .programs import beside
 
-__all__ = ["hosts_of", "listing", "variables_of"]
+__all__ = ["hosts_in", "hosts_of", "listed_of", "listing", "variables_of"]
 
 # A dynamic inventory may ask a slow API; a hung one must not hang the operator.
 _DEADLINE = 300
@@ -21,11 +21,21 @@ _DEADLINE = 300
 
 def hosts_of(inventory: str, only: str | None = None) -> dict[str, dict[str, Any]]:
     """Each host's variables, merged by Ansible, by name. Raises UsageError with the way out."""
+    return hosts_in(listed_of(inventory), inventory, only)
+
+
+def listed_of(inventory: str) -> dict[str, Any]:
+    """What Ansible reads in ``inventory``, as listing(). UsageError where nothing of that name is there."""
     if "," not in inventory and not Path(inventory).exists():
         raise UsageError(
             f"inventory {inventory!r} does not exist; expected a folder or file, for example inventory/box1"
         )
-    hosts = variables_of(listing(inventory))
+    return listing(inventory)
+
+
+def hosts_in(listed: dict[str, Any], inventory: str, only: str | None = None) -> dict[str, dict[str, Any]]:
+    """As hosts_of(), of what was listed before."""
+    hosts = variables_of(listed)
     if not hosts:
         raise UsageError(f"inventory {inventory} has no hosts; add one to its hosts.yml")
     if only is None:

@@ -19,10 +19,6 @@ ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir()
 SECTIONS = ["## How it behaves", "## Variables", "## Known limits", "## Troubleshooting"]
 
 
-def test_the_readme_stays_short() -> None:
-    assert len(README.splitlines()) < 120
-
-
 def test_the_recipe_for_a_check_is_followed() -> None:
     """CONTRIBUTING.md promises 4 files; every check that is registered by its name alone keeps to it."""
     registry = (ROOT / "checks/tunecheck/rules/__init__.py").read_text()
@@ -48,7 +44,8 @@ def test_every_verb_is_in_the_readme() -> None:
 
 def test_readme_options_exist() -> None:
     verbs = [verb for verb in cli.list_commands(None) if verb != "spec"]  # type: ignore[arg-type]
-    text = "".join(CliRunner().invoke(cli, [verb, "--help"]).output for verb in verbs)
+    calls = [*([verb] for verb in verbs), ["spec", "show"]]
+    text = "".join(CliRunner().invoke(cli, [*call, "--help"]).output for call in calls)
     for option in set(re.findall(r"`(--[a-z]+)", README)):
         assert option in text, option
 

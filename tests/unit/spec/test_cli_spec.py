@@ -28,16 +28,33 @@ def box(tmp_path: Path) -> Path:
     return folder
 
 
-def test_show_prints_every_value_with_its_origin() -> None:
-    result = run("show", "-i", BOX1)
-    assert result.exit_code == 0, result.stderr
+def test_show_prints_every_value_and_with_sources_its_origin(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, result = run("show", "-i", BOX1), run("show", "-i", BOX1, "--sources")
+    assert (plain.exit_code, result.exit_code) == (0, 0), result.stderr
+    assert (plain.stderr, result.stderr) == ("", "")
     lines = result.stdout.splitlines()
     assert lines[0].startswith("box1  profile rtx-pro-6000-switch  sha256:")
-    assert all(" = " in line and "  # " in line for line in lines[1:])
-    origins = {line.split(" = ")[0].strip(): line.split("  # ")[1] for line in lines[1:]}
+    origins = {path[2:].split(" = ")[0].strip(): source.strip() for path, source in zip(lines[1::2], lines[2::2],
+                                                                                       strict=True)}
     assert origins["accelerators.count"] == "inventory: box_spec"
     assert origins["boot.timeout_seconds"] == "inventory: box_spec_host"
     assert origins["cpu.governor"].startswith("profile rtx-pro-6000-switch: +5 %")
+    letters = {line[2:].split(" = ")[0].strip(): line[0] for line in plain.stdout.splitlines()[1:] if " = " in line}
+    assert letters.keys() == origins.keys()
+    assert [letters[path] for path in ("accelerators.count", "cpu.governor", "gpu.ecc")] == ["I", "P", " "]
+    monkeypatch.setenv("COLUMNS", "80")
+    for options in ([], ["--sources"]):
+        shown = run("show", "-i", BOX1, *options).stdout
+        assert max(len(line) for line in shown.splitlines()) <= 80
+        assert '"pcie_aspm.policy=performance"' in shown
+
+
+def test_show_warns_of_what_has_no_effect(box: Path) -> None:
+    (box / "host_vars/box1.yml").rename(box / "host_vars/box2.yml")
+    result = run("show", "-i", str(box))
+    assert result.exit_code == 0
+    assert "box2.yml: no host of this inventory is called box2" in result.stderr
+    assert f"mv {box}/host_vars/box2.yml {box}/host_vars/box1.yml" in result.stderr
 
 
 def test_show_json_is_the_frozen_file() -> None:

@@ -1,0 +1,69 @@
+"""What `tunecheck --help` shows: the verbs in the order in which an operator meets them, and calls to copy."""
+
+from __future__ import annotations
+
+__all__ = ["EXAMPLES", "GROUPS", "MEANT", "meant"]
+
+#: (heading, verbs). Every verb is in one group; a test keeps it so.
+GROUPS = (
+    ("Look at a box (reads only)", ("preflight", "topo", "host", "driver", "runtime", "pins")),
+    ("Understand a finding", ("explain", "checks")),
+    ("Keep what was read", ("record", "snapshot")),
+    ("Measure the GPUs", ("p2p", "allreduce", "trial")),
+    ("Set up a box (on the control node)", ("init", "spec")),
+    ("Serve a model", ("recipe", "gate", "accept")),
+    ("Watch many boxes (on the control node)", ("audit", "fleet", "drift", "blame", "history", "approve", "acknowledge",
+                                                "waive", "export", "push", "ingest")),
+    ("The command itself", ("completion", "man")),
+)
+#: (call, what it does).
+EXAMPLES = (
+    ("sudo tunecheck preflight", "is this box all right?"),
+    ("tunecheck preflight --from -", "the same of pasted text: lspci, nvidia-smi, dmesg"),
+    ("tunecheck explain acs-redirect", "what a finding means and how to fix it"),
+    ('tunecheck explain "Xid 79"', "what the driver's error means"),
+    ("sudo tunecheck record -o box.tar.zst", "keep everything for somebody else to look at"),
+    ("tunecheck init admin@192.0.2.10", "write an inventory for a box from the box"),
+    ("tunecheck audit -i inventory/mybox", "who drifted, from what and since when"),
+)
+#: A word that is no verb -> what its user means.
+MEANT = {
+    "list": ("checks", "recipe list", "fleet"), "ls": ("checks", "recipe list", "fleet"),
+    "check": ("preflight",), "doctor": ("preflight", "fleet doctor"), "diagnose": ("preflight",),
+    "verify": ("preflight",), "validate": ("preflight", "spec show"), "run": ("preflight",), "all": ("preflight",),
+    "scan": ("preflight",),
+    "status": ("preflight", "fleet"), "report": ("preflight", "fleet"), "health": ("preflight",),
+    "inspect": ("topo", "preflight"), "tree": ("topo",), "topology": ("topo",), "pci": ("topo",), "pcie": ("topo",),
+    "lspci": ("topo",), "acs": ("topo",), "gpu": ("topo", "driver"), "gpus": ("topo", "driver"),
+    "matrix": ("topo",), "kernel": ("host",), "cmdline": ("host",), "iommu": ("host",), "xid": ("host",),
+    "nvidia": ("driver",), "smi": ("driver", "topo"), "docker": ("runtime",), "podman": ("runtime",),
+    "container": ("runtime",), "why": ("explain",), "what": ("explain",), "man-page": ("man",), "info": ("explain",),
+    "describe": ("explain",), "docs": ("explain",), "bench": ("p2p", "allreduce"), "benchmark": ("p2p", "allreduce"),
+    "bandwidth": ("p2p",), "measure": ("p2p", "preflight --full"), "nccl": ("allreduce",),
+    "test": ("preflight --full",),
+    "fix": ("explain",), "repair": ("explain",), "apply": ("spec show",), "dump": ("record", "snapshot"),
+    "save": ("record",), "capture": ("record",), "export-facts": ("snapshot",), "facts": ("snapshot",),
+    "lock": ("pins",), "versions": ("pins",), "freeze": ("pins", "spec freeze"), "diff": ("drift", "pins --diff"),
+    "changes": ("drift", "blame"), "log": ("history",), "ignore": ("waive",), "suppress": ("waive",),
+    "silence": ("waive", "acknowledge"), "ack": ("acknowledge",), "accept-change": ("approve",),
+    "baseline": ("approve",),
+    "new": ("init",), "create": ("init",), "setup": ("init",), "inventory": ("init",), "config": ("spec show",),
+    "profile": ("spec show",), "profiles": ("spec show",), "show": ("spec show", "recipe show"),
+    "serve": ("recipe", "gate"), "model": ("recipe",), "models": ("recipe list",), "recipes": ("recipe list",),
+    "send": ("push",), "receive": ("ingest",), "server": ("ingest",), "complete": ("completion",),
+    "completions": ("completion",), "version": ("--version",), "help": ("--help",), "hosts": ("fleet",),
+}
+
+
+def meant(word: str, verbs: list[str]) -> list[str]:
+    """What to type in place of ``word``: by meaning, then by spelling."""
+    import difflib
+
+    word = word.lower()
+    if word in MEANT:
+        return list(MEANT[word])
+    near = difflib.get_close_matches(word, verbs, n=3, cutoff=0.6)
+    if near:
+        return near
+    like = difflib.get_close_matches(word, list(MEANT), n=1, cutoff=0.8)
+    return list(MEANT[like[0]]) if like else []

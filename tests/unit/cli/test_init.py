@@ -1,0 +1,166 @@
+"""``tunecheck init``: what it drafts of each kind of box can be frozen as it stands, and says what the box says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from tests.unit.facts import big, trees
+
+from tunecheck.cli import cli
+from tunecheck.connecting import next_step
+from tunecheck.draft import Login, drafted, files
+from tunecheck.facts.fact import known
+from tunecheck.facts.snapshot import Snapshot, gather
+from tunecheck.rules import Case, judge
+from tunecheck.spec import build
+from tunecheck.spec.orphans import warnings_of
+
+FIXTURE = Path(__file__).parents[2] / "fixtures/h200-2gpu-vm.tar.zst"
+
+
+def seen(machine: trees.Machine) -> Snapshot:
+    return gather(trees.bound(machine).host(), None, False)
+
+
+def guest(machine: trees.Machine) -> Snapshot:
+    return replace(seen(machine), guest=known("KVM", "dmi"))
+
+
+#: name -> (the box, profile, what is asked of the accelerators beside the profile, paths marked CHANGE)
+BOXES: dict[str, tuple[Callable[[], Snapshot], str, dict[str, Any], list[str]]] = {
+    "one switch": (lambda: seen(trees.below_one_switch(4)), "rtx-pro-6000-switch",
+                   {"count": 4, "relation": "PIX"}, []),
+    "cascaded": (lambda: seen(trees.cascaded()), "rtx-pro-6000-switch", {"count": 2, "relation": "PXB"}, []),
+    "two switches": (lambda: seen(trees.switches(2, 2)), "rtx-pro-6000-switches",
+                     {"count": 4, "groups": {"size": 2, "inside": "PIX", "across": "NODE"}}, []),
+    "uneven switches": (lambda: seen(trees.switches(3, 1)), "rtx-pro-6000-direct",
+                        {"count": 4, "relation": "NODE"}, []),
+    "root ports": (lambda: seen(trees.direct()), "rtx-pro-6000-direct", {"count": 2, "relation": "PHB"}, []),
+    "two sockets": (lambda: seen(trees.two_bridges((0, 1))), "rtx-pro-6000-direct",
+                    {"count": 2, "relation": "SYS"}, []),
+    "a flat tree": (lambda: seen(trees.flat()), "rtx-pro-6000-direct", {"count": 2, "relation": None},
+                    ["accelerators.relation"]),
+    "a guest": (lambda: guest(trees.flat()), "passthrough-guest", {"count": 2}, []),
+    "no GPU": (lambda: seen(trees.Machine()), "rtx-pro-6000-switch", {"count": 1},
+               ["profile", "accelerators.count"]),
+    "one card": (lambda: seen(trees.below_one_switch(1)), "rtx-pro-6000-direct", {"count": 1}, []),
+    "eight": (lambda: seen(big.eight_gpus()), "rtx-pro-6000-switches", {"count": 8}, []),
+}
+
+
+@pytest.mark.parametrize("name", BOXES)
+def test_a_draft_is_a_spec_that_its_box_meets(name: str) -> None:
+    box, profile, accelerators, change = BOXES[name]
+    snapshot = box()
+    draft = drafted(snapshot)
+    assert (draft.spec["profile"], sorted(draft.change)) == (profile, sorted(change))
+    assert accelerators.items() <= draft.spec["accelerators"].items()
+    made = files(draft, Login("192.0.2.7", "ops", 2222))
+    group = yaml.safe_load(made["group_vars/inference.yml"])
+    assert group["box_spec"] == draft.spec
+    frozen = build(draft.name, group["box_spec"], None)
+    if not change:
+        found = judge(Case(snapshot, frozen), "topo")
+        wrong = [each.message for each in found if each.outcome not in ("pass", "skip")
+                 and each.id in ("accelerator-count", "topo-relation")]
+        assert wrong == []
+    marked = sum("# CHANGE" in line for line in "".join(made.values()).splitlines())
+    assert marked == len(change)
+
+
+@pytest.mark.parametrize(("login", "variables", "marked"), [
+    (Login("192.0.2.7", "ops", 2222), {"ansible_host": "192.0.2.7", "ansible_user": "ops", "ansible_port": 2222}, 0),
+    (Login("gpu.example", None), {"ansible_host": "gpu.example", "ansible_user": "admin"}, 1),
+    (Login("yes", "1e3"), {"ansible_host": "yes", "ansible_user": "1e3"}, 0),
+    (Login(local=True), {"ansible_connection": "local"}, 0),
+    (Login(), {"ansible_host": "192.0.2.10", "ansible_user": "admin"}, 2),
+])
+def test_the_login_is_what_was_typed(login: Login, variables: dict[str, Any], marked: int) -> None:
+    text = files(drafted(seen(trees.below_one_switch(2)), "box7"), login)["hosts.yml"]
+    assert yaml.safe_load(text)["all"]["children"]["inference"]["hosts"] == {"box7": variables}
+    assert text.count("# CHANGE") == marked
+
+
+@pytest.mark.parametrize("name", ["", "localhost", "a b", "x\n  evil: 1", "host-1", "-x", "ü" * 9, None])
+def test_a_host_name_that_is_none_is_to_be_changed(name: str | None) -> None:
+    draft = drafted(replace(seen(trees.Machine()), hostname=known(name, "x") if name is not None else known("", "x")))
+    assert (draft.name, draft.named) == ("box1", False)
+    yaml.safe_load(files(draft, Login())["hosts.yml"])
+
+
+def test_what_a_box_says_cannot_leave_its_comment() -> None:
+    snapshot = seen(trees.below_one_switch(2))
+    hostile = replace(snapshot, topology=replace(snapshot.topology, names=("x\nbox_spec: {profile: lab}",) * 2))
+    text = files(drafted(hostile), Login())["group_vars/inference.yml"]
+    assert yaml.safe_load(text)["box_spec"]["profile"] == "rtx-pro-6000-switch"
+
+
+def test_the_verb_writes_once_and_says_what_is_next(tmp_path: Path) -> None:
+    place = str(tmp_path / "inv")
+    done = CliRunner().invoke(cli, ["init", "--from", str(FIXTURE), "-o", place])
+    assert done.exit_code == 0, done.output
+    assert "profile passthrough-guest" in done.output
+    assert done.output.splitlines()[-1] == f"next: complete them, then: tunecheck spec show -i {place}"
+    named = re.findall(r"^  (\S+):(\d+)$", done.output, re.MULTILINE)
+    assert len(named) == 3 and all("# CHANGE" in Path(path).read_text().splitlines()[int(line) - 1]
+                                   for path, line in named)
+    again = CliRunner().invoke(cli, ["init", "--from", str(FIXTURE), "-o", place])
+    assert "never overwritten" in str(again.exception)
+
+
+@pytest.mark.parametrize(("arguments", "says"), [
+    (["a b"], "expected HOST, USER@HOST"), (["-x@y"], "No such option"), (["box", "--from", "x"], "exclude each other"),
+    (["--name", "a/b"], "expected letters"), (["-o", "/"], "never overwritten"),
+])
+def test_wrong_calls(arguments: list[str], says: str) -> None:
+    done = CliRunner().invoke(cli, ["init", *arguments], standalone_mode=False)
+    assert done.exit_code != 0 and says in str(done.exception)
+
+
+GROUP = "box_spec: {profile: lab}\n"
+LISTED = {"_meta": {"hostvars": {"box1": {"ansible_user": "ops"}, "box2": {}}},
+          "all": {"children": ["ungrouped", "inference"]}, "inference": {"hosts": ["box1", "box2"]}}
+
+
+@pytest.mark.parametrize(("put", "says"), [
+    ({}, []),
+    ({"host_vars/box1.yml": "box_spec_host: {}\n", "group_vars/inference.yml": GROUP}, []),
+    ({"host_vars/box11.yml": "x: 1\n"}, ["no host of this inventory is called box11", "mv "]),
+    ({"host_vars/box11/a.yml": "x: 1\n"}, ["is called box11"]),
+    ({"group_vars/inferrence.yml": GROUP}, ["no group of this inventory is called inferrence"]),
+    ({"group_vars/inference.yml": GROUP, "host_vars/box1.yml": GROUP}, ["replaces the one of", "box_spec_host"]),
+    ({"group_vars/all.yml": GROUP, "host_vars/box2/spec.yml": GROUP}, ["replaces the one of"]),
+    ({"group_vars/all.yml": "x: [\n", "host_vars/box2.yml": GROUP, "host_vars/.box9.swp": "x", "host_vars/b.yml~": ""},
+     []),
+])
+def test_variables_without_effect(tmp_path: Path, put: dict[str, str], says: list[str]) -> None:
+    for name, text in put.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    *found, user = warnings_of(str(tmp_path), LISTED)
+    assert "box2: has no ansible_user, while box1 has one" in user
+    assert len(found) == bool(says) and all(word in found[0] for word in says)
+
+
+@pytest.mark.parametrize(("said", "step"), [
+    ("ssh: Could not resolve hostname bxo: Name or service not known", "correct ansible_host"),
+    ("ssh: connect to host 192.0.2.1 port 22: Connection refused", "systemctl enable --now ssh"),
+    ("ssh: connect to host 192.0.2.1 port 22: Connection timed out", "Try: ssh ops@192.0.2.1"),
+    ("ops@192.0.2.1: Permission denied (publickey,password).", "ssh-copy-id ops@192.0.2.1"),
+    ("Host key verification failed.", "ssh-keygen -R 192.0.2.1"),
+    ("Missing sudo password", "add -K"),
+    ("sudo: a password is required", "add -K"),
+    ("ops is not in the sudoers file.", "usermod -aG sudo ops"),
+    ("/bin/sh: 1: sudo: not found", "apt install sudo"),
+    ("/bin/sh: /usr/bin/python3: No such file or directory", "apt install python3"),
+    ("something else", "ssh ops@192.0.2.1"),
+])
+def test_the_next_step(said: str, step: str) -> None:
+    assert step in next_step(said, "192.0.2.1", "ops")
