@@ -204,12 +204,22 @@ def checks() -> None:
 
 
 @cli.command()
-@click.argument("check_id", metavar="CHECK", shell_complete=complete.checks)
-def explain(check_id: str) -> None:
-    """Print what a check means and how to fix it."""
-    from .docs_pages import page
+@click.argument("name", metavar="CHECK", nargs=-1, required=True, shell_complete=complete.checks)
+@click.option("--markdown", is_flag=True, help="The page as it is written.")
+def explain(name: tuple[str, ...], markdown: bool) -> None:
+    """Print what a check or a word of the field means and how to fix it.
 
-    click.echo(page(check_id), nl=False)
+    CHECK is a check's id, or a word: PIX, PHB, GNS, "Xid 79"."""
+    from .docs_pages import page, summary
+
+    asked = " ".join(name)
+    text = page(asked)
+    if not markdown and text.startswith("#"):
+        from .report.page import rendered
+        from .report.terminal import style_for
+
+        text = rendered(text, style_for(sys.stdout), summary(asked))
+    click.echo(text, nl=False)
 
 
 def main() -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from .errors import UsageError
 from .rules import RULES
+from .terms import term
 
-__all__ = ["page"]
+__all__ = ["page", "summary"]
 
 _HERE = Path(__file__).resolve().parent
 _FOLDERS = (_HERE / "docs", _HERE.parents[1] / "docs" / "checks")
@@ -22,11 +23,17 @@ def _near(check: str, ids: list[str]) -> list[str]:
     return holding[:3] if len(check) > 2 and holding else difflib.get_close_matches(check, ids, n=3, cutoff=0.5)
 
 
+def summary(check: str) -> str:
+    """What is so when the check passes; empty for what is no check."""
+    return next((rule.summary for rule in RULES if rule.id == check), "")
+
+
 def page(check: str) -> str:
-    """The page's text. UsageError for an id that is none, with the nearest ones."""
+    """The page's text, of a check, a fact or a word of the field. UsageError for what is none, with the nearest
+    checks."""
     ids = [rule.id for rule in RULES]
     if check not in ids:
-        if fact := _fact(check):
+        if fact := _fact(check) or term(check, tuple(ids)):
             return fact
         near = _near(check.lower().replace("_", "-"), ids)
         hint = f"did you mean {' or '.join(near)}?" if near else "`tunecheck checks` lists them"

@@ -203,7 +203,7 @@ def test_checks_and_explain_agree() -> None:
     headings = [line for line in lines if line.startswith("# ")]
     assert len(headings) == len(set(headings)) == len(_SUBJECTS) and lines[0] == headings[0]
     assert lines[lines.index("# ACS") + 1].startswith("acs-redirect  ")
-    assert _run("explain", "acs-redirect").stdout.startswith("# acs-redirect\n")
+    assert _run("explain", "--markdown", "acs-redirect").stdout.startswith("# acs-redirect\n")
 
 
 def test_help_and_version() -> None:

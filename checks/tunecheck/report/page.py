@@ -1,0 +1,96 @@
+"""A page in markdown, for a terminal: reflowed, no mark-up, nothing cut. Only what the pages use is understood:
+headings, paragraphs, lists, tables, code."""
+
+from __future__ import annotations
+
+import re
+
+from .terminal import Style, safe, wrap
+
+__all__ = ["rendered"]
+
+_TITLES = {"What": "What is checked", "Why": "Why it matters", "Wrong": "What you see", "Right": "What good looks like",
+           "How to fix": "How to fix"}
+#: Wider lines are hard to read.
+_MOST = 100
+_ITEM = re.compile(r"(\s*)(?:[-*]|(\d+)\.) +(.*)")
+
+
+def rendered(text: str, style: Style, summary: str = "") -> str:
+    """``summary``: one plain sentence behind the title. Ends in a newline."""
+    width = min(style.width or 80, _MOST)
+    lines: list[str] = []
+    for kind, content in _blocks(text):
+        if kind == "title":
+            title = _plain(f"{content}: {summary}" if summary else content)
+            lines += [_bold(line, style) for line in wrap(safe(title), width)]
+        elif kind == "heading":
+            lines += ["", _bold(safe(_TITLES.get(content, _plain(content))), style)]
+        elif kind == "code":
+            lines += [part for line in content.split("\n") for part in wrap(safe(f"    {line}"), width, hang=2)]
+        elif kind == "item":
+            lines += wrap(safe(f"  {_plain(content)}"), width, hang=2)
+        elif kind == "row":
+            lines += wrap(safe(f"  {_plain(content)}"), width, hang=4)
+        elif kind == "blank":
+            lines += [""] if lines and lines[-1] else []
+        else:
+            lines += wrap(safe(f"  {_plain(content)}"), width, hang=0)
+    while lines and not lines[-1]:
+        lines.pop()
+    return "\n".join(_single(lines)) + "\n"
+
+
+def _blocks(text: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    code: list[str] | None = None
+    fresh = True
+    for line in text.splitlines():
+        if line.startswith("```"):
+            if code is not None:
+                found.append(("code", "\n".join(code)))
+            code = [] if code is None else None
+            fresh = True
+        elif code is not None:
+            code.append(line)
+        elif not line.strip():
+            found.append(("blank", ""))
+            fresh = True
+        elif line.startswith("#"):
+            found.append(("title" if line.startswith("# ") else "heading", line.lstrip("# ")))
+            fresh = True
+        elif line.startswith("|"):
+            cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+            if not all(set(cell) <= set("-: ") for cell in cells):
+                found.append(("row", f"{cells[0]}: {'; '.join(cells[1:])}"))
+            fresh = True
+        elif item := _ITEM.fullmatch(line):
+            found.append(("item", f"{item[2] + '.' if item[2] else '-'} {item[3]}"))
+            fresh = False
+        elif fresh or found[-1][0] not in ("text", "item"):
+            found.append(("text", line.strip()))
+            fresh = False
+        else:
+            kind, before = found[-1]
+            found[-1] = (kind, f"{before} {line.strip()}")
+    return found if code is None else [*found, ("code", "\n".join(code))]
+
+
+def _plain(text: str) -> str:
+    """Without mark-up: code, stress and links as they are read."""
+    parts = re.split(r"(`[^`]*`)", text)
+    for at, part in enumerate(parts):
+        if part.startswith("`") and len(part) > 1:
+            parts[at] = part[1:-1]
+            continue
+        part = re.sub(r"\[([^]]+)\]\(([^)]+)\)", lambda to: to[1] if to[1] == to[2] else f"{to[1]} ({to[2]})", part)
+        parts[at] = re.sub(r"(?<!\w)(\*\*|\*|__)(\S(?:.*?\S)?)\1(?!\w)", r"\2", part)
+    return "".join(parts)
+
+
+def _bold(line: str, style: Style) -> str:
+    return f"\x1b[1m{line}\x1b[0m" if style.colour else line
+
+
+def _single(lines: list[str]) -> list[str]:
+    return [line for at, line in enumerate(lines) if line or at == 0 or lines[at - 1]]

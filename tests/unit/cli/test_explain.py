@@ -1,0 +1,84 @@
+"""``tunecheck explain``: every page fits a terminal, loses no word, and the field's own words have pages too."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from tunecheck.cli import cli
+from tunecheck.docs_pages import page
+from tunecheck.formats.xid_catalog import CATALOG
+from tunecheck.report.page import rendered
+from tunecheck.report.terminal import Style
+from tunecheck.rules import RULES
+from tunecheck.terms import NAMES, term
+
+IDS = tuple(rule.id for rule in RULES)
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[\w.=/-]*\w", text)
+
+
+def test_every_page_is_rendered_whole_at_every_width() -> None:
+    for rule in RULES:
+        text = page(rule.id)
+        for width in (40, 80, 200):
+            shown = rendered(text, Style(width), rule.summary)
+            head, *lines = shown.splitlines()
+            assert head.startswith(f"{rule.id}: ") and rule.summary.split()[0] in head
+            assert "```" not in shown and not re.search(r"(?m)^#|^\s*\|", shown), rule.id
+            for title in ("What is checked", "Why it matters", "What you see", "What good looks like", "How to fix"):
+                assert title in lines, rule.id
+            long = [line for line in lines if len(line) > min(width, 100)]
+            # Only a word that is longer than the line itself is broken, and only there.
+            assert not long, (rule.id, long)
+        plain = rendered(text, Style(100), rule.summary)
+        body = re.sub(r"(?m)^#+ .*$|^```.*$|^[|:\s-]+$", "", text)
+        lost = set(words(re.sub(r"[`*|]", " ", body))) - set(words(plain))
+        assert not {word for word in lost if len(word) < 60}, (rule.id, lost)
+
+
+@pytest.mark.parametrize(("markdown", "shown"), [
+    ("# a\n\n## What\nIt is `x` and **bold**\nand [a page](docs/p.md).\n",
+     "a: sum\n\nWhat is checked\n  It is x and bold and a page (docs/p.md).\n"),
+    ("| a | b |\n|---|---|\n| GNS | the model |\n", "  a: b\n  GNS: the model\n"),
+    ("- one\n  goes on\n- `*.p` two\n\n1. three\n", "  - one goes on\n  - *.p two\n\n  1. three\n"),
+    ("```\n$ a  b\n```\ntext\n", "    $ a  b\n  text\n"),
+    ("```\nopen\n", "    open\n"),
+    ("", "\n"),
+    ("a\x1b[31m `b\x07`\n", "  a\\x1b[31m b\\x07\n"),
+])
+def test_markdown_that_the_pages_use(markdown: str, shown: str) -> None:
+    assert rendered(markdown, Style(80), "sum") == shown
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "#" not in name and name != "Xid N"])
+def test_every_word_has_a_page_with_a_way_on(name: str) -> None:
+    text = page(name)
+    assert text.startswith(f"# {name}: ")
+    for check in re.findall(r"`tunecheck explain (\S+)`", text):
+        assert check in IDS
+
+
+@pytest.mark.parametrize(("typed", "says"), [
+    (["GNS"], "does not support it on this GPU model"), (["gns"], "GPU model"), (["PHB"], "host bridge"),
+    (["Xid 79"], "fallen off the bus"), (["xid", "79"], "fallen off the bus"), (["XID:79"], "fallen off the bus"),
+    (["NVRM: Xid (PCI:0000:03:00): 79, pid=1"], None), (["Xid79"], "fallen off"), (["NV18"], "18 NVLink"),
+    (["NV#"], "NVLink"), (["Xid", "9999"], "not in the catalogue"), (["xid"], "Why it matters"),
+    (["acs"], None), (["ACS"], "Access Control Services"), (["unknown"], "evidence is missing"),
+    (["swap"], "Why it matters"),
+])
+def test_what_is_typed(typed: list[str], says: str | None) -> None:
+    done = CliRunner().invoke(cli, ["explain", *typed])
+    assert (says is not None and says in " ".join(done.stdout.split())) == (done.exit_code == 0)
+    if says is None:
+        assert "no check is called" in str(done.exception)
+
+
+def test_every_xid_of_the_catalogue_says_what_to_do() -> None:
+    for number, entry in CATALOG.items():
+        text = term(f"Xid {number}", IDS)
+        assert text is not None and entry.meaning in text and "How to fix" in text and "<gpu>" not in text
