@@ -7,7 +7,8 @@ DOCUMENTATION = r"""
 module: box_info
 short_description: Boot id, running kernel, Python, installed tunecheck, receipt and GPU users of a box
 description: [Read-only. One module run in place of fact gathering.]
-options: {}
+options:
+  pci_ids: {description: "What counts as an accelerator, as vendor:device.", type: list, elements: str, default: []}
 attributes:
   check_mode: {support: full}
 author: [tunecheck]
@@ -21,6 +22,8 @@ installed: {description: Digest of the installed tunecheck, or empty., type: str
 receipt: {description: The receipt, or empty., type: dict, returned: always}
 trial: {description: Id of the trial that this boot is, or empty., type: str, returned: always}
 busy: {description: Processes that hold a GPU and units that serve., type: list, returned: always}
+gpus: {description: PCI addresses of the accelerators; empty without pci_ids., type: list, returned: always}
+no_boot_loader: {description: "Why no boot loader can be driven here, or empty.", type: str, returned: always}
 """
 
 import json
@@ -28,7 +31,8 @@ import os
 import platform
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.box_io import read_text
+from ansible.module_utils.bootloader import BootloaderError, detect
+from ansible.module_utils.box_io import BoxIOError, read_text
 from ansible.module_utils.gpu_users import SERVING_UNIT, gpu_users, serving
 from ansible.module_utils.tunecheck.formats import cmdline
 
@@ -36,6 +40,7 @@ from ansible.module_utils.tunecheck.formats import cmdline
 CANDIDATES = ["/usr/bin/python3"] + ["/usr/bin/python3.%d" % minor for minor in (14, 13, 12, 11)]
 MINIMUM = (3, 11)
 STAMP = "/opt/tunecheck/.digest"
+DEVICES = "/sys/bus/pci/devices"
 RECEIPT = "/var/lib/tunecheck/receipt.json"
 
 
@@ -51,8 +56,29 @@ def suitable_python(module):
     return {}
 
 
+def accelerators(pci_ids):
+    """Addresses of the devices with these ids."""
+    try:
+        names = sorted(os.listdir(DEVICES))
+    except OSError:
+        return []
+    ids = {name: ":".join(read_text("%s/%s/%s" % (DEVICES, name, leaf)).strip().replace("0x", "", 1)
+                          for leaf in ("vendor", "device")) for name in names}
+    return [name for name in names if ids[name] in pci_ids]
+
+
+def no_boot_loader(module):
+    """Why none can be driven, in the words in which the role kernel_cmdline would refuse later."""
+    try:
+        detect(module)
+    except (BootloaderError, BoxIOError, OSError, ValueError) as error:
+        return str(error)
+    return ""
+
+
 def main():
-    module = AnsibleModule(argument_spec={}, supports_check_mode=True)
+    module = AnsibleModule(argument_spec={"pci_ids": {"type": "list", "elements": "str", "default": []}},
+                           supports_check_mode=True)
     try:
         receipt = json.loads(read_text(RECEIPT, "{}"))
     except ValueError:
@@ -70,6 +96,8 @@ def main():
         receipt=receipt,
         trial=cmdline.trial_id(cmdline.tokenize(read_text("/proc/cmdline"))) or "",
         busy=busy,
+        gpus=accelerators(module.params["pci_ids"]),
+        no_boot_loader=no_boot_loader(module),
     )
 
 

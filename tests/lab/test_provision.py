@@ -45,7 +45,9 @@ def recap(text: str) -> str:
 def test_check_mode_writes_nothing(lab: Box) -> None:
     run = lab.playbook("--check", "--diff", playbook="playbooks/provision.yml")
     assert run.rc == 0, run
-    assert "+GRUB_CMDLINE_LINUX_DEFAULT" in run.stdout and "reboot pending" in run.stdout
+    assert "+GRUB_CMDLINE_LINUX_DEFAULT" in run.stdout and "reboot pending" not in run.stdout
+    assert "plan for lab (--check: nothing was written)" in run.stdout and "would reboot: once, on trial" in run.stdout
+    assert "GPUs: 2 of 2 found" in run.stdout
     left = lab.ssh("ls -d /etc/tunecheck /opt/tunecheck /var/lib/tunecheck /etc/modprobe.d/zz-tunecheck.conf; true")
     assert left == "" and lab.ssh("cat /boot/grub/grub.cfg") == lab.first_grub  # type: ignore[attr-defined]
 

@@ -30,13 +30,60 @@ def test_an_unreachable_box_is_said_and_fails(tmp_path: Path) -> None:
     done = play(tmp_path, "site.yml", host)
     assert done.returncode == 4 and "UNREACHABLE" in done.stdout and "Connection refused" in done.stdout, done.stdout
     assert "changed=0" in done.stdout
+    assert "box: the machine answers, but no ssh server on this port" in done.stdout
+
+
+@pytest.mark.parametrize(("busy", "boot", "gpus", "says"), [
+    ([], {}, ["0000:03:00.0"], ["GPUs: 1 of 2 found: 0000:03:00.0; the run would fail at its proof",
+                                "would reboot: once, on trial"]),
+    ([], {"reboot": "never"}, ["a", "b"], ["GPUs: 2 of 2 found: a b would",
+                                           "would reboot: no, box_spec.boot.reboot is"]),
+    (["python (77)"], {}, ["a", "b"], ["would reboot: no, while it is in use (python (77))"]),
+    (["python (77)"], {"reboot_when_busy": True}, [], ["GPUs: 0 of 2 found; the run", "would reboot: once"]),
+])
+def test_check_mode_ends_with_a_plan(tmp_path: Path, busy: list[str], boot: dict[str, object], gpus: list[str],
+                                     says: list[str]) -> None:
+    """The real role boot_trial and the real callback; box_info answers what a box of that kind would."""
+    (tmp_path / "library").mkdir()
+    answer = {"changed": False, "busy": busy, "gpus": gpus, "receipt": {"spec_digest": "d"}}
+    (tmp_path / "library/box_info.py").write_text(
+        "from ansible.module_utils.basic import AnsibleModule\n"
+        f"AnsibleModule({{}}, supports_check_mode=True).exit_json(**{answer!r})\n")
+    spec = {"accelerators": {"count": 2}, "boot": {"reboot": "auto", "reboot_when_busy": False,
+                                                   "timeout_seconds": 60} | boot}
+    (tmp_path / "play.yml").write_text(json.dumps([{
+        "hosts": "all", "gather_facts": False, "become": False, "connection": "local", "vars": {
+            "kernel_cmdline_phase": "staged", "kernel_modules_pending": [], "kernel_cmdline_merged": ["a"],
+            "kernel_cmdline_trial_id": "abc", "pcie_acs_registers": {}},
+        "tasks": [{"set_fact": {"box_spec_frozen": {"digest": "d", "spec": spec}}},
+                  {"box_info": {}, "register": "box_info"},
+                  {"name": "Write a file", "copy": {"content": "x", "dest": str(tmp_path / "made"), "mode": "0600"}},
+                  {"import_role": {"name": "boot_trial"}}]}]))
+    done = play(tmp_path, str(tmp_path / "play.yml"), {"ansible_python_interpreter": sys.executable}, "--check")
+    shown = " ".join(done.stdout.split())
+    assert done.returncode == 0 and not (tmp_path / "made").exists(), shown
+    assert "plan for box (--check: nothing was written)" in shown and "would change: Write a file" in shown, shown
+    assert "next: the same command without --check" in shown and "reboot pending" not in shown
+    assert [each for each in says if each not in shown] == [], shown
+    assert len(done.stdout.partition("plan for box")[2].splitlines()) <= 10
+    assert all(len(line) <= 80 for line in done.stdout.partition("plan for box")[2].splitlines())
+
+
+def test_the_boot_loader_is_looked_at_before_anything_is_written() -> None:
+    block = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text())[0]["tasks"][1]["block"]
+    names = [each["name"] for each in block]
+    reads = {"Take the lock", "Read the few facts that decide"}
+    assert set(names[:names.index("Refuse a box whose boot loader cannot be driven")]) == reads
+    loader = block[names.index("Refuse a box whose boot loader cannot be driven")]
+    staged = next(each for each in block if each["name"] == "Stage the kernel command line")
+    assert loader["tags"] == staged["tags"]
 
 
 @pytest.mark.parametrize(
     ("host", "arguments", "reason"),
     [
         ({"ansible_connection": "local"}, [], "local connection"),
-        ({"boot_trial_reboot": "never"}, ["--check"], "box_spec.boot.reboot: never"),
+        ({"boot_trial_reboot": "never"}, [], "box_spec.boot.reboot: never"),
     ],
 )
 def test_a_reboot_that_may_not_happen_is_left_pending(

@@ -1,0 +1,144 @@
+"""Callback: at the end of --check what the run would do to each box; of a box that Ansible could not work on, one
+sentence with the next step. It only listens: nothing is asked of a box for it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import textwrap
+
+from ansible import context
+from ansible.plugins.callback import CallbackBase
+
+DOCUMENTATION = r"""
+name: tunecheck_plan
+type: aggregate
+short_description: What a run with --check would do, and the next step where a box cannot be worked on
+description: [Prints a few lines for each host at the end of a play.]
+requirements: [enabled in ansible.cfg]
+"""
+
+_CONNECTING = os.path.join(os.path.dirname(__file__), "..", "..", "checks", "tunecheck", "connecting.py")
+#: Words of what keeps Ansible itself from working; anything else is a task's own failure, which says its remedy.
+_KEPT_OUT = re.compile(r"sudo|become|password|privilege|permission denied|interpreter|python.*not found|no space left",
+                       re.IGNORECASE)
+_UNDO = "ansible-playbook playbooks/rollback.yml"
+
+
+def _next_step(said, host, user):
+    # By its path: the control node's Ansible need not have the package.
+    spec = importlib.util.spec_from_file_location("tunecheck_connecting", _CONNECTING)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.next_step(said, host, user)
+
+
+class Box:
+    """What was seen of one host."""
+
+    def __init__(self):
+        self.spec, self.info, self.trial = {}, {}, {}
+        self.changed, self.refused, self.kept_out = [], "", ""
+
+
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "tunecheck_plan"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self):
+        super().__init__()
+        self._boxes, self._variables, self._frozen = {}, {}, False
+
+    def v2_playbook_on_play_start(self, play):
+        manager = play.get_variable_manager()
+        self._variables = {"manager": manager, "play": play}
+
+    def v2_runner_on_ok(self, result):
+        box, data, task = self._seen(result)
+        facts = data.get("ansible_facts") or {}
+        if "box_spec_frozen" in facts:
+            box.spec, self._frozen = facts["box_spec_frozen"].get("spec", {}), True
+        if "boot_trial_needs_reboot" in facts:
+            box.trial = facts
+        if task.action.endswith("box_info") and not box.info:
+            box.info = data
+        if data.get("changed") and task.get_name() not in box.changed:
+            box.changed.append(task.get_name())
+
+    def v2_runner_on_failed(self, result, ignore_errors=False):
+        if ignore_errors:
+            return
+        box, data, task = self._seen(result)
+        said = " ".join(str(data.get(key) or "") for key in ("msg", "module_stderr", "module_stdout"))
+        if not box.refused:     # what fails behind it only follows from it
+            box.refused = str(data.get("msg") or said).strip()
+            own = task.action.rpartition(".")[2] in ("fail", "assert") or ("rc" in data and "module_stderr" not in data)
+            box.kept_out = said if not own and _KEPT_OUT.search(said) else ""
+
+    def v2_runner_on_unreachable(self, result):
+        box, data, _task = self._seen(result)
+        box.kept_out = box.kept_out or str(data.get("msg") or "unreachable")
+
+    def v2_playbook_on_stats(self, stats):
+        for name, box in sorted(self._boxes.items()):
+            if box.kept_out:
+                self._say([f"{name}: {self._step(name, box)}"])
+            if context.CLIARGS.get("check") and self._frozen:
+                self._say(self._plan(name, box))
+
+    def _seen(self, result):
+        name = result._host.get_name()
+        return self._boxes.setdefault(name, Box()), result._result, result._task
+
+    def _step(self, name, box):
+        variables = {}
+        if self._variables:
+            host = self._variables["play"].get_variable_manager()._inventory.get_host(name)
+            variables = host.get_vars() if host else {}
+            variables = self._variables["manager"].get_vars(host=host, include_hostvars=False) if host else variables
+        user = variables.get("ansible_user") or context.CLIARGS.get("remote_user")
+        return _next_step(box.kept_out, str(variables.get("ansible_host") or name), user)
+
+    def _plan(self, name, box):
+        wanted, found = box.spec.get("accelerators", {}).get("count"), box.info.get("gpus")
+        lines = [f"plan for {name} (--check: nothing was written)"]
+        if found is not None:
+            short = wanted is not None and len(found) < wanted
+            lines.append(f"  GPUs: {len(found)}{f' of {wanted}' if wanted is not None else ''} found"
+                         + (f": {' '.join(found[:8])}" if found else "")
+                         + ("; the run would fail at its proof: look at slots and power, or correct "
+                            "box_spec.accelerators" if short or (not found and wanted != 0) else ""))
+        lines.append(f"  would change: {'; '.join(box.changed) or 'nothing'}")
+        if not box.refused:
+            lines.append(f"  would reboot: {self._reboot(box)}")
+        else:
+            lines.append(f"  refused: {' '.join(box.refused.split())[:500]}")
+        lines.append(f"  undo it later: {_UNDO} -l {name} and your -i")
+        lines.append("  next: " + ("mend what is refused, then run this again" if box.refused or box.kept_out else
+                                   "the same command without --check"))
+        return lines
+
+    @staticmethod
+    def _reboot(box):
+        boot = box.spec.get("boot", {})
+        if not box.trial.get("boot_trial_needs_reboot"):
+            return "no"
+        if boot.get("reboot") == "never":
+            return "no, box_spec.boot.reboot is never; a reboot would stay pending"
+        busy = box.info.get("busy") or []
+        if busy and not boot.get("reboot_when_busy"):
+            return f"no, while it is in use ({', '.join(busy[:3])}); the run would stop there"
+        on_trial = box.trial.get("boot_trial_on_trial")
+        return "once, on trial: the old entry stays the default until the box is proven" if on_trial else "once"
+
+    def _say(self, lines):
+        width = max(40, min(int(os.environ.get("COLUMNS") or 80), 120))
+        self._display.display("")
+        for line in lines:
+            indent = " " * (len(line) - len(line.lstrip()) + 2)
+            for part in textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False,
+                                      break_long_words=False):
+                self._display.display(part)
