@@ -1,0 +1,45 @@
+"""The README's start: its picture is what the program says, its calls exist, and they are the first thing there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+
+from lab import picture
+from tunecheck.cli import cli
+
+ROOT = Path(__file__).resolve().parents[3]
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_picture_is_what_the_program_says() -> None:
+    made = picture.svg(picture.report())
+    assert made == picture.PICTURE.read_text(), "make it again: python -m lab.picture"
+    assert "](docs/report.svg)" in README and "redirects" in made and "fix:" in made and "#ff7b72" in made
+
+
+def test_reading_comes_before_anything_that_writes() -> None:
+    first = README.index("tunecheck preflight")
+    assert all(first < README.index(later) for later in ("ansible-playbook site.yml", "make demo", "rollback.yml"))
+    headings = re.findall(r"(?m)^## (.+)$", README)
+    assert "changes nothing" in headings[0]
+    anchors = {re.sub(r"[^a-z0-9 -]", "", each.lower()).replace(" ", "-") for each in headings}
+    assert set(re.findall(r"\]\(#([^)]+)\)", README)) <= anchors
+
+
+def test_every_pasted_command_exists() -> None:
+    for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL):
+        for line in block.splitlines():
+            found = re.search(r"tunecheck (.+?)(?: <.*)?$", line)
+            if found is None or "/tunecheck" not in line:
+                continue
+            verb, *options = shlex.split(found[1])
+            command = cli.get_command(click.Context(cli), verb)
+            assert command is not None, line
+            known = {option for each in command.params for option in each.opts}
+            assert {each for each in options if each.startswith("--")} <= known, line
+    for lock in re.findall(r"requirements/\S+\.lock", README):
+        assert (ROOT / lock).is_file()
