@@ -41,9 +41,10 @@ def svg(text: str) -> str:
             spans += f'<tspan fill="{colour}">{html.escape(piece)}</tspan>' if colour else html.escape(piece)
         rows.append(f'<text x="16" y="{24 + number * _HEIGHT}" xml:space="preserve">{spans}</text>')
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img"><title>A report of tunecheck topo</title><rect width="100%" height="100%" rx="8" '
-            'fill="#0d1117"/><g fill="#e6edf3" font-family="ui-monospace, DejaVu Sans Mono, Menlo, Consolas, monospace" '
-            'font-size="13">\n' + "\n".join(rows) + "\n</g></svg>\n")
+    font = 'font-family="ui-monospace, DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="13"'
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img"><title>A report of tunecheck topo</title>\n'
+            f'<rect width="100%" height="100%" rx="8" fill="#0d1117"/><g fill="#e6edf3" {font}>\n'
+            + "\n".join(rows) + "\n</g></svg>\n")
 
 
 def main() -> None:
