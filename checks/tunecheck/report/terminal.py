@@ -25,6 +25,8 @@ _BRANCH = regex("((?:│  |[|]  |   )*)(├─ |└─ |[|]- |`- )")
 _ADD = regex(r"; add: ([^;]{1,120})")
 #: How many commands are named of those that would tell more.
 _ADDED = 3
+#: The remedy of what only root may read.
+_ROOT = "run as root"
 _UNPRINTABLE = regex(r"[^\x20-\x7e\u00a0-\u2027\u2030-\u2065\u2070-\ud7ff]")
 
 
@@ -88,7 +90,11 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
     here = [finding for finding in findings if not (imported and _is_missing(finding))]
     cut = [] if verbose else [finding for finding in here if only_cut(finding)]
     here = [finding for finding in here if finding not in cut] if len(cut) > 1 else here
+    short = bool(style.width) and not verbose       # a person reads it: one screen
+    rootless = [finding for finding in here if short and _needs_root(finding)]
+    here = [finding for finding in here if finding not in rootless] if len(rootless) > 1 else here
     said = [Fold(finding.text, (finding,)) for finding in worst_first(here)] if verbose else folded(here)
+    fixes: dict[str, str] = {}
     for fold in said:
         if len(cut) > 1 and fold.first.outcome not in ("fail", "unknown"):
             text += _cut(cut, style)
@@ -96,12 +102,49 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
         if missing and fold.first.outcome in ("pass", "skip"):
             text += _missing(missing, style, verbose)
             missing = []
-        text += _said(fold, style) if verbose or fold.first.outcome != "skip" else []
+        if verbose or fold.first.outcome not in (("pass", "skip") if short else ("skip",)):
+            text += _said(fold, style, fixes if short else None)
     text += _cut(cut, style) if len(cut) > 1 else []
     text += _missing(missing, style, verbose) if missing else []
+    text += _rootless(verb, rootless, style) if len(rootless) > 1 else []
+    passed = [finding for finding in here if short and finding.outcome == "pass"]
+    text += _line("pass", f"{_checks(passed)} (-v lists them)", style) if passed else []
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
-    text += _line("skip", _skips(skipped), style) if skipped else []
-    return "\n".join([*text, "", *wrap(_summary(findings) + _why_nothing(case, findings), style.width)]) + "\n"
+    if skipped and short:
+        text += _line("skip", f"not judged: {_checks(skipped)} (-v says why)", style)
+    elif skipped:
+        text += _line("skip", _skips(skipped), style)
+    ending = wrap(_summary(findings) + _why_nothing(case, findings), style.width)
+    following = wrap(_next(verb, findings, rootless), style.width) if short else []
+    return "\n".join([*text, "", *ending, *(line for line in following if line)]) + "\n"
+
+
+def _checks(findings: list[Finding]) -> str:
+    count = len({finding.id for finding in findings})
+    return f"{count} check{'' if count == 1 else 's'}"
+
+
+def _needs_root(finding: Finding) -> bool:
+    return finding.outcome == "unknown" and finding.remedy is not None and finding.remedy.text == _ROOT
+
+
+def _rootless(verb: str, findings: list[Finding], style: Style) -> list[str]:
+    """What only root could read, as one entry: it has one fix."""
+    ids = dict.fromkeys(finding.id for finding in findings)
+    return _with_fix("unknown", f"{len(ids)} checks need root (-v says what for): {', '.join(ids)}",
+                     f"sudo tunecheck {verb}", style)
+
+
+def _next(verb: str, findings: list[Finding], rootless: list[Finding]) -> str:
+    """The one next step: root first, as what cannot be read cannot be judged; then the worst finding."""
+    if len(rootless) > 1:
+        return f"next: sudo tunecheck {verb}"
+    wrong = [finding for finding in worst_first(findings) if finding.outcome in ("fail", "warn")]
+    if not wrong:
+        return ""
+    fixed = sum(finding.remedy is not None and finding.remedy.needs_reboot for finding in wrong)
+    reboot = f"1 reboot is needed for {fixed} of {len(wrong)} fails and warnings; " if fixed else ""
+    return f"next: {reboot}tunecheck explain {wrong[0].id}"
 
 
 def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool = False) -> str:
@@ -135,13 +178,18 @@ def _head(verb: str, case: Case) -> list[str]:
     return [f"tunecheck {verb}: {snapshot.hostname.value or 'unknown host'}, {against}{trial}{inside}"]
 
 
-def _said(fold: Fold, style: Style) -> list[str]:
-    """What is so and what was expected; the remedy behind it, on a terminal on a line of its own to copy from."""
+def _said(fold: Fold, style: Style, told: dict[str, str] | None = None) -> list[str]:
+    """What is so and what was expected; the remedy behind it, on a terminal on a line of its own to copy from.
+    ``told`` maps a remedy that was shown to the check that showed it: it is not shown twice."""
     finding = fold.first
     says = f"{finding.id}: {fold.text}"
     if finding.outcome in ("fail", "warn") and finding.expected:
         says += f"; expected {finding.expected}"
     remedy = finding.remedy.text if finding.remedy and finding.outcome in ("fail", "warn", "unknown") else ""
+    if told is not None and remedy:
+        shown = told.get(remedy)
+        told.setdefault(remedy, finding.id)
+        remedy = f"as for {shown}, above" if shown else remedy
     return _with_fix(finding.outcome, says, remedy, style)
 
 
