@@ -26,7 +26,6 @@ _ADD = regex(r"; add: ([^;]{1,120})")
 #: How many commands are named of those that would tell more.
 _ADDED = 3
 #: The remedy of what only root may read.
-_ROOT = "run as root"
 _UNPRINTABLE = regex(r"[^\x20-\x7e\u00a0-\u2027\u2030-\u2065\u2070-\ud7ff]")
 
 
@@ -108,10 +107,10 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
     text += _missing(missing, style, verbose) if missing else []
     text += _rootless(verb, rootless, style) if len(rootless) > 1 else []
     passed = [finding for finding in here if short and finding.outcome == "pass"]
-    text += _line("pass", f"{_checks(passed)} (-v lists them)", style) if passed else []
+    text += _line("pass", f"{_findings(passed)} (-v lists them)", style) if passed else []
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     if skipped and short:
-        text += _line("skip", f"not judged: {_checks(skipped)} (-v says why)", style)
+        text += _line("skip", f"not judged: {_findings(skipped)} (-v says why)", style)
     elif skipped:
         text += _line("skip", _skips(skipped), style)
     ending = wrap(_summary(findings) + _why_nothing(case, findings), style.width)
@@ -119,13 +118,12 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
     return "\n".join([*text, "", *ending, *(line for line in following if line)]) + "\n"
 
 
-def _checks(findings: list[Finding]) -> str:
-    count = len({finding.id for finding in findings})
-    return f"{count} check{'' if count == 1 else 's'}"
+def _findings(findings: list[Finding]) -> str:
+    return f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
 
 
 def _needs_root(finding: Finding) -> bool:
-    return finding.outcome == "unknown" and finding.remedy is not None and finding.remedy.text == _ROOT
+    return finding.outcome == "unknown" and finding.remedy is not None and finding.remedy.as_root
 
 
 def _rootless(verb: str, findings: list[Finding], style: Style) -> list[str]:

@@ -13,7 +13,7 @@ from ..facts.pci import Device
 from ..facts.topology import Pair
 from ..formats.pci import REDIRECT_MASK, Acs
 from .acs_words import GUEST_PORTS, boot_fix, clear_now
-from .finding import Case, Finding, Remedy
+from .finding import AS_ROOT, Case, Finding, Remedy
 
 _ID = "acs-redirect"
 _EXPECTED = "ReqRedir- CmpltRedir- EgressCtrl-"
@@ -54,7 +54,7 @@ def _judge(case: Case, port: Device, pairs: list[Pair]) -> Finding:
         root = port.acs.absence is Absence.NO_PERMISSION
         return Finding(_ID, port.bdf, "unknown", "behaviour", f"the ACS control register of {port.bdf} on {path} "
                        f"cannot be read: {port.acs.why()}", "?", _EXPECTED, (port.acs.source,),
-                       Remedy("run as root") if root else None, absence=port.acs.absence)
+                       AS_ROOT if root else None, absence=port.acs.absence)
     found = port.acs.value
     if found is None:
         return Finding(_ID, port.bdf, "pass", "behaviour", f"{port.bdf} on {path} has no ACS capability, it cannot "

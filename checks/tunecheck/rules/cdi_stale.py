@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..facts.fact import Absence
 from . import from_driver, from_runtime
-from .finding import Case, Finding
+from .finding import AS_ROOT, Case, Finding
 
 _ID = "cdi-stale"
 
@@ -32,7 +32,7 @@ def judge(case: Case) -> Iterator[Finding]:
                           f"{', '.join(spec.missing[:3])}{more}", "not present", "present", (spec.file,), again)
         elif spec.unread or (spec.drivers and not loaded.known and not loaded.missing):
             yield Finding(_ID, spec.file, "unknown", "generated", f"whether {spec.file} fits cannot be told: "
-                          + (spec.unread or loaded.why()), "", "", (spec.file,), from_driver.ROOT,
+                          + (spec.unread or loaded.why()), "", "", (spec.file,), AS_ROOT,
                           absence=loaded.absence)
         else:
             yield Finding(_ID, spec.file, "pass", "generated", f"{spec.file} fits what is there", evidence=(spec.file,))

@@ -9,7 +9,7 @@ from ..formats.cmdline import words
 from ..formats.kernel_params import INEFFECTIVE, name_of, release_of, unparsed
 from ..spec.frozen import declared_tokens
 from . import from_log
-from .finding import Case, Finding, Remedy
+from .finding import AS_ROOT, Case, Finding
 
 _ID = "cmdline-rejected"
 
@@ -64,7 +64,7 @@ def _rest(case: Case, accepted: list[str]) -> Finding:
     named = ", ".join(accepted)
     if log.value is None or not from_log.whole(case):
         why = log.why() if log.value is None else f"no complaint {from_log.partial(case)}"
-        root = Remedy("run as root") if log.absence is Absence.NO_PERMISSION else None
+        root = AS_ROOT if log.absence is Absence.NO_PERMISSION else None
         return Finding(_ID, "kernel command line", "unknown", "effective",
                        f"whether the kernel took {named} is unknown: {why}", "?", "taken", (log.source,), root,
                        "" if log.value is None else from_log.partial_code(case), log.absence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
-from .finding import Case, Finding, Remedy
+from .finding import AS_ROOT, Case, Finding, Remedy
 
 _ID = "driver-stuck"
 _REBOOT = Remedy("reboot the host; do not start nvidia-smi again, it would hang too", (), True)
@@ -27,9 +27,9 @@ def judge(case: Case) -> Iterator[Finding]:
                 f"{name} hangs in the kernel{where}{kill}; whether in the NVIDIA driver only root can see")
         yield Finding(_ID, name, "fail" if stuck.in_driver else "unknown", "behaviour", text, "state D", "no such task",
                       (f"/proc/{stuck.task.pid}/task/{stuck.task.thread}/stack",),
-                      _REBOOT if stuck.in_driver else from_driver.ROOT)
+                      _REBOOT if stuck.in_driver else AS_ROOT)
     if not found.value.stuck:
         whole = found.value.complete
         yield Finding(_ID, "processes", "pass" if whole else "unknown", "behaviour", "no task hangs in the driver" if
                       whole else "no task of those seen hangs in the driver; not every one could be seen", "", "",
-                      (found.source,), None if whole else from_driver.ROOT)
+                      (found.source,), None if whole else AS_ROOT)

@@ -11,8 +11,8 @@ from ..spec.frozen import Frozen, Spec
 from ..trials.measured import Measured
 from .command import Command, host, pieces, run
 
-__all__ = ["HUNG", "LOG_INCOMPLETE", "NO_PORT", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Remedy", "Rule",
-           "exit_code", "run", "some", "worst"]
+__all__ = ["AS_ROOT", "HUNG", "LOG_INCOMPLETE", "NO_PORT", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Remedy",
+           "Rule", "exit_code", "run", "some", "worst"]
 
 #: Exit code of a trial that hung.
 HUNG = 4
@@ -31,13 +31,14 @@ LOG_INCOMPLETE, NO_PORT = "log-incomplete", "no-port"
 class Remedy:
     """How to put it right: a sentence, the commands that are in it, the play's tags, and whether the box has to reboot.
     ``physical``: it takes the real machine, its firmware, slots or power, so in a virtual machine only the host's owner
-    can do it."""
+    can do it. ``as_root``: it is only that root has to look."""
 
     text: str
     ansible_tags: tuple[str, ...] = ()
     needs_reboot: bool = False
     physical: bool = False
     commands: tuple[Command, ...] = ()
+    as_root: bool = False
 
     @classmethod
     def of(cls, *parts: str | Command, ansible_tags: tuple[str, ...] = (), needs_reboot: bool = False,
@@ -50,6 +51,9 @@ class Remedy:
     def parts(self) -> tuple[str | Command, ...]:
         """As it was made: what is words, and what is a command."""
         return tuple(command or text for text, command in pieces(self.text, self.commands))
+
+
+AS_ROOT = Remedy("run as root", as_root=True)
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,14 @@ from ..facts.nvml import Gpu
 from ..spec.boards import board
 from . import wanted_driver
 from .command import packages, release, run
-from .finding import Case, Finding, Remedy
+from .finding import AS_ROOT, Case, Finding, Remedy
 
-__all__ = ["AFTER_REBOOT", "ROOT", "build", "fabric", "fabric_untold", "hold", "loaded", "nobody_asked", "nothing",
+__all__ = ["AFTER_REBOOT", "build", "fabric", "fabric_untold", "hold", "loaded", "nobody_asked", "nothing",
            "parts", "unread", "without"]
 
 AFTER_REBOOT = Remedy.of(
     "reboot; or stop everything on the GPUs, then: ", run("systemctl stop nvidia-persistenced"), "; ",
     run("modprobe -r nvidia_uvm nvidia_drm nvidia_modeset nvidia"), "; ", run("modprobe nvidia_uvm"), needs_reboot=True)
-ROOT = Remedy("run as root")
 
 
 def loaded(case: Case) -> Fact[str]:
@@ -73,7 +72,7 @@ def build(kernel: str, first: str, otherwise: str = "") -> Remedy:
 def unread(check: str, subject: str, what: str, fact: Fact[Any]) -> Finding:
     """Nothing is known about ``what``."""
     return Finding(check, subject, "unknown", "effective", f"{what} cannot be read: {fact.why()}", "?", "",
-                   (fact.source,), ROOT if fact.absence is Absence.NO_PERMISSION else None, absence=fact.absence)
+                   (fact.source,), AS_ROOT if fact.absence is Absence.NO_PERMISSION else None, absence=fact.absence)
 
 
 def parts(case: Case) -> Iterator[tuple[str, str, Fact[str]]]:

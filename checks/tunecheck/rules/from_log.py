@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..facts.fact import Absence
-from .finding import LOG_INCOMPLETE, Case, Finding, Remedy
+from .finding import AS_ROOT, LOG_INCOMPLETE, Case, Finding
 
 if TYPE_CHECKING:
     from ..formats.kernel_log import KernelEvents
@@ -25,7 +25,7 @@ def events(case: Case) -> KernelEvents | None:
 def unread(case: Case, check: str) -> Finding:
     """The log cannot be read: nothing is known about what it would say."""
     log = case.host.kernel.log
-    root = Remedy("run as root") if log.absence is Absence.NO_PERMISSION else None
+    root = AS_ROOT if log.absence is Absence.NO_PERMISSION else None
     return Finding(check, "kernel log", "unknown", "behaviour", f"the kernel log cannot be read: {log.why()}",
                    evidence=(log.source,), remedy=root, absence=log.absence)
 

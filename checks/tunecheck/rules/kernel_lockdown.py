@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.fact import Absence
-from .finding import Case, Finding, Remedy
+from .finding import AS_ROOT, Case, Finding, Remedy
 
 _ID = "kernel-lockdown"
 
@@ -22,7 +22,7 @@ def judge(case: Case) -> Iterator[Finding]:
         text = f"no kernel lockdown: configuration space can be written{known}"
     elif fact.value is None:
         outcome, text = "unknown", f"the lockdown mode cannot be read: {fact.why()}"
-        remedy = Remedy("run as root") if fact.absence is Absence.NO_PERMISSION else None
+        remedy = AS_ROOT if fact.absence is Absence.NO_PERMISSION else None
     elif wants and acs.mechanism == "setpci":
         outcome, text = "fail", f"{locked}: tunecheck-acs.service, by which alone the spec clears ACS, cannot work"
         remedy = case.play("acs", True, "set box_spec.acs.mechanism: disable_acs_redir")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.fact import Absence
-from .finding import Case, Finding, Remedy
+from .finding import AS_ROOT, Case, Finding, Remedy
 
 _ID = "kernel-pending"
 
@@ -15,7 +15,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if running.value is None or default.value is None:
         unread = running if running.value is None else default
         no_loader = unread.absence is Absence.NO_BOOT_LOADER
-        root = Remedy("run as root") if unread.absence is Absence.NO_PERMISSION else None
+        root = AS_ROOT if unread.absence is Absence.NO_PERMISSION else None
         yield Finding(_ID, "kernel", "skip" if no_loader else "unknown", "generated", "which kernel the next boot "
                       f"starts cannot be told: {unread.why()}", "?", running.value or "", (unread.source,), root,
                       absence=unread.absence)

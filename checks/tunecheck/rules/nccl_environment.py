@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..formats.nccl_env import problems
 from . import from_driver
-from .finding import Case, Finding, Remedy
+from .finding import AS_ROOT, Case, Finding, Remedy
 
 _ID = "nccl-environment"
 
@@ -29,7 +29,7 @@ def judge(case: Case) -> Iterator[Finding]:
                           "configured", f"{place}: {problem.text}", problem.name, "", (place,), Remedy(problem.remedy))
     if env.value.refused:
         yield Finding(_ID, "processes", "unknown", "configured", "the environment of a process on a GPU cannot be read"
-                      ": no permission", "", "", ("/proc/<pid>/environ",), from_driver.ROOT)
+                      ": no permission", "", "", ("/proc/<pid>/environ",), AS_ROOT)
     elif not wrong:
         count = sum(len(each.values) for each in env.value.found.values())
         yield Finding(_ID, "environment", "pass" if count else "skip", "configured", f"{count} variables in "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..facts.fact import Absence
-from . import from_driver, wanted_driver
-from .finding import Case, Finding, Remedy
+from . import wanted_driver
+from .finding import AS_ROOT, Case, Finding, Remedy
 
 __all__ = ["LOST", "STUCK", "unanswered"]
 
@@ -31,7 +31,7 @@ def unanswered(case: Case, check: str, boards: set[str]) -> Finding:
         text = f"the library is of another version than the loaded kernel module: {reason}"
         outcome, remedy = "fail", _MISMATCH
     elif said.absence is Absence.NO_PERMISSION:
-        remedy = from_driver.ROOT
+        remedy = AS_ROOT
     elif said.absence is Absence.NOT_ASKED:
         text, outcome = "NVML was not asked: there is no NVIDIA GPU", "skip"
     elif said.absence is Absence.NO_DRIVER:

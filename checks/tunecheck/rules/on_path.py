@@ -10,7 +10,7 @@ from ..facts.pci import Device
 from ..facts.wires import Wire, hops, wire
 from ..formats.pcie_cap import generation
 from ..formats.switch_chips import EMULATED
-from .finding import Case, Finding, Remedy
+from .finding import AS_ROOT, Case, Finding
 from .link_told import link_told
 
 __all__ = ["board_gen", "busy", "cost", "each", "named", "no_accelerator", "payload", "unread"]
@@ -48,7 +48,7 @@ def unread(check: str, subject: str, chain: list[Device]) -> Finding | None:
     """The finding where a hop's PCI Express registers are not known."""
     dark = next((hop for hop in chain if not hop.express.known), None)
     if dark is not None:
-        root = Remedy("run as root") if dark.express.absence is Absence.NO_PERMISSION else None
+        root = AS_ROOT if dark.express.absence is Absence.NO_PERMISSION else None
         return Finding(check, subject, "unknown", "effective", f"{subject}: the registers of {dark.bdf} are not known: "
                        f"{dark.express.reason}", evidence=(dark.express.source,), remedy=root)
     return None

@@ -10,9 +10,10 @@ from tests.unit.facts.big import eight_gpus
 from tunecheck.facts.snapshot import gather
 from tunecheck.report.terminal import Style, render
 from tunecheck.rules import Case, Finding, Remedy
+from tunecheck.rules.finding import AS_ROOT
 
 HEALTHY = Finding("smt", "smt", "pass", "effective", "SMT is on")
-ROOT = Finding("xid", "log", "unknown", "effective", "the log cannot be read", remedy=Remedy("run as root"))
+ROOT = Finding("xid", "log", "unknown", "effective", "the log cannot be read", remedy=AS_ROOT)
 WRONG = Finding("swap", "swap", "warn", "effective", "swap is in use", remedy=Remedy("reboot it", needs_reboot=True))
 OTHER = replace(WRONG, id="smt", subject="smt", text="SMT is off")
 CASE = Case(gather(eight_gpus().host(), None, False))
@@ -23,14 +24,14 @@ def shown(findings: list[Finding], width: int = 80, verbose: bool = False) -> st
 
 
 @pytest.mark.parametrize(("findings", "has", "lacks"), [
-    ([HEALTHY], ["PASS    1 check (-v lists them)"], ["SMT is on", "next:"]),
+    ([HEALTHY], ["PASS    1 finding (-v lists them)"], ["SMT is on", "next:"]),
     ([WRONG, OTHER], ["fix: reboot it", "fix: as for swap, above",
                       "next: 1 reboot is needed for 2 of 2 fails and warnings; tunecheck explain swap"], []),
     ([ROOT, replace(ROOT, id="sxid"), WRONG], ["2 checks need root (-v says what for): xid, sxid",
                                               "fix: sudo tunecheck host", "next: sudo tunecheck host"],
      ["run as root"]),
     ([ROOT], ["xid: the log cannot be read", "fix: run as root"], ["next:"]),
-    ([replace(HEALTHY, outcome="skip")], ["SKIP    not judged: 1 check (-v"], ["smt"]),
+    ([replace(HEALTHY, outcome="skip")], ["SKIP    not judged: 1 finding (-v"], ["smt"]),
 ])
 def test_a_terminal_gets_one_screen(findings: list[Finding], has: list[str], lacks: list[str]) -> None:
     text = shown(findings)
