@@ -69,6 +69,9 @@ class Absence(Enum):
     #: It was stored as text, by a version without codes, in words that are not known.
     OTHER = "other"
 
+    #: Enum's own is a call in Python, at every verdict that is grouped.
+    __hash__ = object.__hash__
+
     def because(self, text: str) -> Reason:
         """This code with a text of its own."""
         return Reason(self, text)

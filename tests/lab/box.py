@@ -37,9 +37,9 @@ class CompletedRun:
         return f"exit code {self.rc} after {self.seconds:.0f} s\n{self.stdout}"
 
 
-def until(reached: Callable[[], bool], what: Callable[[], str] | str, seconds: float = 600) -> None:
+def until(reached: Callable[[], bool], what: Callable[[], str] | str, seconds: float = 1200) -> None:
     """Wait until `reached()`. The bound only ends a test that hangs: without KVM, and with another VM beside this
-    one, a reboot has taken more than two minutes."""
+    one, a reboot has taken more than two minutes, and on a loaded machine a first play eleven."""
     end = time.monotonic() + seconds
     while not reached():
         assert time.monotonic() < end, what if isinstance(what, str) else what()

@@ -3,6 +3,8 @@ with a text behind it (CUT_OFF: killed by signal 11)."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ..absence import Absence, Reason
 from .absence_of_text import reason_of_text
 
@@ -20,6 +22,7 @@ _THEIRS = {
 }
 
 
+@lru_cache(512)        # every GPU says the same few
 def nvml_reason(error: str) -> Reason:
     """``error`` as in the document; one of an old document is known by its words."""
     name, _, text = error.partition(": ")
