@@ -31,14 +31,14 @@ def completion(shell: str | None, prefix: str | None) -> None:
         click.echo(script(shell))
         return
     from .cli_man import page
+    from .safe_files import replace
 
     made = {**{place: script(name) + "\n" for name, place in _PLACES.items()}, _MAN: page()}
     for place, content in made.items():
         file = Path(prefix or "").expanduser() / place
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(content, encoding="utf-8")
-            file.chmod(0o644)
+            replace(str(file), content.encode(), 0o644)
         except OSError as error:
             raise UsageError(f"{file}: cannot be written ({error.strerror}); as root, or --install ~/.local/share"
                              ) from None

@@ -103,11 +103,17 @@ def _free(folder: Path) -> None:
 
 
 def _write(folder: Path, made: dict[str, str]) -> None:
+    """All of it or nothing: written beside the place, then renamed."""
+    from .safe_files import replace
+
     try:
-        for path, content in made.items():
-            file = folder / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(content, encoding="utf-8")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as beside:
+            ready = Path(beside, "inventory")
+            for path, content in made.items():
+                (ready / path).parent.mkdir(parents=True, exist_ok=True)
+                replace(str(ready / path), content.encode(), 0o644)
+            ready.rename(folder)
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written ({error.strerror}); choose another place: -o DIR") from None
 

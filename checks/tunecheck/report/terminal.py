@@ -25,7 +25,6 @@ _BRANCH = regex("((?:│  |[|]  |   )*)(├─ |└─ |[|]- |`- )")
 _ADD = regex(r"; add: ([^;]{1,120})")
 #: How many commands are named of those that would tell more.
 _ADDED = 3
-#: The remedy of what only root may read.
 _UNPRINTABLE = regex(r"[^\x20-\x7e\u00a0-\u2027\u2030-\u2065\u2070-\ud7ff]")
 
 

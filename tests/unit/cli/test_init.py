@@ -164,3 +164,23 @@ def test_variables_without_effect(tmp_path: Path, put: dict[str, str], says: lis
 ])
 def test_the_next_step(said: str, step: str) -> None:
     assert step in next_step(said, "192.0.2.1", "ops")
+
+
+@pytest.mark.parametrize("trouble", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_an_inventory_is_written_whole_or_not_at_all(
+        trouble: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tunecheck import cli_init, safe_files
+    from tunecheck.errors import UsageError
+
+    plain, written = safe_files.replace, []
+
+    def second_fails(path: str, content: bytes, mode: int | None = None) -> None:
+        if written:
+            raise trouble
+        written.append(path)
+        plain(path, content, mode)
+
+    monkeypatch.setattr(safe_files, "replace", second_fails)
+    with pytest.raises((UsageError, KeyboardInterrupt)):
+        cli_init._write(tmp_path / "box", {"hosts.yml": "a", "group_vars/inference.yml": "b"})
+    assert written and list(tmp_path.iterdir()) == []
