@@ -18,6 +18,17 @@ def repo() -> Path:
     return Path(__file__).resolve().parent.parent
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes that are not plain text never name a test.
+
+    Packed bytes hold the time they were packed at. Two workers that collect one second apart then name the same
+    test differently, and pytest-xdist refuses the whole run.
+    """
+    if isinstance(val, bytes) and not (val.isascii() and val.decode("ascii").isprintable()):
+        return argname
+    return None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the tests that need a GPU where there is none, and the long ones where they are not asked for."""
     for item in items:
