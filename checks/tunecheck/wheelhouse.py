@@ -1,8 +1,8 @@
 """Build, on the control node, the one file from which a box without internet installs the checker.
 
 The archive is a flat tar: the wheels named in requirements/box.lock for the box's Python and CPU (hashes checked by
-pip), pip's own wheel of requirements/build.lock to install them with (its hash checked as well), this project's wheel,
-and the lock with this project's wheel in it: one call of pip, every hash checked.
+pip), this project's wheel, and the lock with this project's wheel in it, by which the box checks every wheel once more
+(playbooks/library/tunecheck_install.py). No pip is needed there: a wheel is a zip that is unpacked.
 """
 
 from __future__ import annotations
@@ -73,12 +73,6 @@ def _collect(root: Path, work: Path, python: str, machine: str) -> None:
               "cp" + python.replace(".", ""), "--abi", "abi3", "--abi", "none"]
     target += [word for name in _PLATFORMS for word in ("--platform", f"{name}_{machine}")]
     _pip("download", "--quiet", "--no-deps", "--require-hashes", *target, "-d", str(work), "-r", str(lock))
-    # It carries the wheels in and runs as root there: of the lock, as everything else.
-    with tempfile.NamedTemporaryFile("w", suffix=".lock") as own:
-        own.write(_block((root / "requirements" / "build.lock").read_text(), "pip"))
-        own.flush()
-        _pip("download", "--quiet", "--no-deps", "--require-hashes", "--only-binary=:all:", "-d", str(work), "-r",
-             own.name)
     _pip("wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(work), str(root))
     wheel, = work.glob("tunecheck-*.whl")
     ours = f"tunecheck=={wheel.name.split('-')[1]} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
@@ -93,15 +87,6 @@ def _pip(*arguments: str) -> None:
         said = [line.strip() for line in lines if re.search(r"\b\w*Error\b|^ERROR", line)] or lines
         raise UsageError(f"building the wheelhouse failed at `pip {arguments[0]}`: {' | '.join(said[-3:])}. It needs "
                          "the package index once; later runs use the kept archive.")
-
-
-def _block(lock: str, name: str) -> str:
-    """One package of a lock: its version and hashes. UsageError where it is not in there with a hash."""
-    found = re.search(rf"^{re.escape(name)}==\S+ \\\n(?:    --hash=sha256:[0-9a-f]{{64}}(?: \\)?\n)+", lock,
-                      re.MULTILINE)
-    if found is None:
-        raise UsageError(f"requirements/build.lock holds no {name} with a hash; run: make lock")
-    return found[0].rstrip("\n\\ ") + "\n"
 
 
 def _pack(work: Path, archive: Path) -> None:
