@@ -13,6 +13,9 @@ from lab.errors import LabError
 LOG = "qemu.log"
 # Without KVM. qemu64 boots fastest; the demo's engine was compiled for AVX2, which EPYC has.
 _PLAIN, _VECTORS = "qemu64", "EPYC"
+# MiB of translated code. QEMU keeps up to 1 GiB, also of boots long gone, and every write to a page that once held
+# code looks for it: a second reboot took 103 and 104 s, with this limit 44 to 52 s (2 quiet cores, QEMU 7.2).
+_TRANSLATED = 128
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 CPUS = 2  # 33 s from power-on to ssh with one, 23 s with two (measured without KVM on 2 quiet cores)
 
@@ -32,7 +35,7 @@ def command(
 ) -> list[str]:
     """Return QEMU's argv. File names are relative to the folder it is started in; `marker` is its -name; with
     `vectors` the CPU has AVX2 also without KVM."""
-    emulated = ["tcg,thread=multi", "-cpu", _VECTORS if vectors else _PLAIN]
+    emulated = [f"tcg,thread=multi,tb-size={_TRANSLATED}", "-cpu", _VECTORS if vectors else _PLAIN]
     accel = ["kvm", "-cpu", "host"] if needs.accelerator() == "kvm" else emulated
     return [
         "qemu-system-x86_64", "-name", marker, "-accel", *accel, "-M", machine, "-m", str(memory), "-smp", str(CPUS),

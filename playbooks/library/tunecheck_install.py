@@ -35,6 +35,7 @@ from ansible.module_utils.box_io import read_text, write_text
 
 ROOT = "/opt/tunecheck"
 COMMAND = "/usr/local/sbin/tunecheck"
+SHARE = "/usr/local/share"
 #: Works without, only starts slower: nothing that a box runs loads them, and they are a third of all files.
 NOT_COMPILED = "/(pygments|markdown_it|tunecheck/fleet/(store|judge|outputs|ingest))/"
 
@@ -153,6 +154,10 @@ def main():
     link("current/bin", ROOT + "/bin")
     os.makedirs(os.path.dirname(COMMAND), exist_ok=True)
     link(ROOT + "/bin/tunecheck", COMMAND)
+    code, out_, err = run([ROOT + "/bin/tunecheck", "completion", "--install", SHARE])
+    if code != 0:
+        module.warn("the shell completion and the man page could not be written below %s (exit %d): %s. The checker "
+                    "works without them." % (SHARE, code, (err or out_).strip()[-400:]))
     write_text(ROOT + "/.digest", digest + "\n")
     for old in os.listdir(ROOT + "/versions"):
         if old != name:

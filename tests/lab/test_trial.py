@@ -13,6 +13,7 @@ from tests.lab.box import Box, end_tree, until
 from tests.lab.conftest import MakeBox
 
 PLAY = "playbooks/provision.yml"
+TRIAL = ("--tags", "cmdline")   # what stages, boots and proves; the whole play runs once, where it resumes
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def test_ctrl_c_between_staging_and_reboot(lab: Box) -> None:
 def test_a_busy_box_is_not_rebooted(lab: Box) -> None:
     """The play takes over the dead play's lock, finds the staged trial, and refuses to reboot under a GPU user."""
     lab.ssh("touch /dev/nvidia0; nohup sleep 600 </dev/nvidia0 >/dev/null 2>&1 & echo $! >/run/user-of-gpu")
-    run = lab.playbook(playbook=PLAY)
+    run = lab.playbook(*TRIAL, playbook=PLAY)
     lab.ssh("kill $(cat /run/user-of-gpu); rm /dev/nvidia0")
     assert run.rc != 0 and "it is in use: sleep (pid" in run.stdout, run
     assert boots(lab) == 1 and armed(lab)
@@ -73,7 +74,7 @@ def test_a_trial_that_comes_up_with_acs_on_is_not_committed(lab: Box) -> None:
             "ln -sf ../spoil.service /etc/systemd/system/multi-user.target.wants/spoil.service")
     default = lab.ssh("cat /boot/grub/grub.cfg")
     lab.set_spec(spec("tunecheck_lab.x=1"))
-    run = lab.playbook(playbook=PLAY)
+    run = lab.playbook(*TRIAL, playbook=PLAY)
     assert run.rc != 0 and "behaviour layer, fail" in run.stdout and "0000:02:00.0" in run.stdout, run
     assert "state: reverted" in run.stdout and "Console:" in run.stdout
     assert boots(lab) == 3 and receipt(lab)["state"] == "reverted"
@@ -95,7 +96,7 @@ def test_a_panic_returns_to_the_old_entry_by_itself(lab: Box) -> None:
     init= alone does not: Debian's initramfs finds it missing and starts /sbin/init instead."""
     before = lab.ssh("cat /boot/grub/grub.cfg")
     lab.set_spec(spec("rdinit=/nonexistent", "init=/nonexistent"), boot_trial_console_log="the lab's console.log")
-    run = lab.playbook(playbook=PLAY)
+    run = lab.playbook(*TRIAL, playbook=PLAY)
     assert run.rc != 0 and "came back on its old boot entry" in run.stdout, run
     assert "the lab's console.log" in run.stdout
     assert "Kernel panic" in lab.console()
