@@ -1,14 +1,19 @@
-"""Load percentiles beside guidellm: the same server, the same streams or rates, one after the other in one run.
+"""Load beside guidellm and aiperf: the same server, the same streams or rates, one after the other in one run.
 
     python3 -m venv /tmp/guide && /tmp/guide/bin/pip install guidellm==0.8.1       # 6 GB
-    .venv/bin/python -m lab.bench_load --guidellm /tmp/guide/bin/guidellm [--engine] [--seconds 30]
+    python3 -m venv /tmp/aiperf && /tmp/aiperf/bin/pip install aiperf==0.13.0      # 1 GB
+    .venv/bin/python -m lab.bench_load --guidellm /tmp/guide/bin/guidellm --aiperf /tmp/aiperf/bin/aiperf \\
+        [--engine] [--seconds 30]
 
 Without --engine the server is lab/paced_server.py, with it llama.cpp and our own small model behind a proxy that keeps
 a pace and notes when it sent what: alone the model answers within 4 ms, and 3 % of that is this machine's noise.
 Prompts are alike. Each client is also held against what was sent to it. Two lines a figure: ours
 against what guidellm computed, and against guidellm's own requests put through our percentiles. guidellm takes the
 nearest rank, we interpolate as numpy does (so do vLLM's and aiperf's clients): of few requests the tails differ by
-that alone. Exit code 1 where a median or p90 of the second kind differs by more than 3 %."""
+that alone. aiperf counts tokens with a tokenizer of its own: here one that knows words, a second witness beside usage.
+Its tokens a second are over all its time, ours over the step's, so its requests are put through ours; its own figure is
+shown. Exit code 1 where a median or p90 of the second kind differs by more than 3 %, or tokens a request, tokens a
+second or the mean pace of one stream by more than 1 %."""
 
 from __future__ import annotations
 
@@ -27,14 +32,15 @@ from tests.engine import models
 from tests.engine.pace_proxy import Manner, Proxy
 from tests.unit.serving.engines import engine
 
+from lab import aiperf
 from lab.bench_lines import Line, shown, within
 from lab.paced_server import TOKENS
 from tunecheck.serving.client import Client
-from tunecheck.serving.load import LoadPlan, drive
+from tunecheck.serving.load import LoadPlan, Step, drive
 from tunecheck.serving.prompts import TIMED, prompt
 from tunecheck.serving.rates import figures, percentiles
 
-GOAL = 0.03
+GOAL, COUNTS = 0.03, 0.01
 _JUDGED = ("p50", "p90")
 _AT = ("p50", "p90", "p95", "p99")
 
@@ -63,14 +69,15 @@ def real() -> Iterator[Proxy]:
             proxy.close()
 
 
-def ours(base: str, mode: str, level: float, seconds: float) -> dict[str, Any]:
+def ours(base: str, mode: str, level: float, seconds: float) -> tuple[dict[str, Any], Step]:
     client = Client(base, "")
     client.model = client.models()[0]["id"]
     client.get("/again")
     plan = LoadPlan(seconds, streams=(int(level),), tokens=TOKENS) if mode == "closed" else LoadPlan(
         seconds, rates=(level,), tokens=TOKENS)
     try:
-        return figures(drive(client, plan)[0], {})
+        step = drive(client, plan)[0]
+        return figures(step, {}), step
     finally:
         client.close()
 
@@ -109,6 +116,40 @@ def compared(label: str, own: dict[str, Any], other: dict[str, Any]) -> list[Lin
     return lines
 
 
+def beside_aiperf(program: str, base: str, label: str, own: dict[str, Any], step: Step) -> list[Line]:
+    """Ours against aiperf's requests by our formulas, and against its own figures."""
+    asked = Client(base)
+    asked.get("/again")
+    asked.close()
+    export, other = aiperf.run(program, base, "m", step, TOKENS)
+    same = figures(other, {})
+    part, note = "aiperf's requests, our formula", f"{own['requests']} and {same['requests']} requests"
+    lines = [within(part, f"{label} tokens a request", _each(step), _each(other), "", COUNTS, note),
+             within(part, f"{label} tokens a second of a stream", _stream(step), _stream(other), "tok/s", COUNTS),
+             within(part, f"{label} mean ITL", 1000 * own["itl_s"]["mean"], 1000 * same["itl_s"]["mean"], "ms", COUNTS),
+             # How soon a client asks again is its own: aiperf's workers get a credit for each request, 5 to 20 ms.
+             within(part, f"{label} tokens a second", own["tok_s"], same["tok_s"], "tok/s", None,
+                    "with the client's pauses between requests" if step.mode == "closed" else "")]
+    stated = export["output_token_throughput"]["avg"]
+    lines.append(within("aiperf's figure", f"{label} tokens a second", own["tok_s"], stated, "tok/s", None,
+                        "over all its time, the last requests' too"))
+    for name, part, key in (("TTFT", "ttft_s", "time_to_first_token"), ("ITL", "itl_s", "inter_token_latency")):
+        for at in _AT:
+            lines.append(within("aiperf's figure", f"{label} {name} {at}", 1000 * own[part][at], export[key][at], "ms",
+                                GOAL if at in _JUDGED else None))
+    return lines
+
+
+def _stream(step: Step) -> float:
+    """Tokens a second from a request to its last text."""
+    spans = [each.last - each.sent for each in step.answers if each.last is not None]
+    return sum(each.tokens for each in step.answers) / sum(spans)
+
+
+def _each(step: Step) -> float:
+    return sum(each.tokens for each in step.answers) / len(step.answers)
+
+
 def sent(who: str, label: str, found: dict[str, float | Any], proxy: Proxy) -> list[Line]:
     """What a client measured against what was sent to it; the proxy forgets it."""
     whole = [each for each in proxy.sent if each[0] == TOKENS]
@@ -133,12 +174,15 @@ def of_requests(other: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--guidellm", required=True, metavar="PROGRAM")
+    parser.add_argument("--guidellm", metavar="PROGRAM")
+    parser.add_argument("--aiperf", metavar="PROGRAM", help="on the paced server alone")
     parser.add_argument("--engine", action="store_true", help="llama.cpp, instead of a known pace")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--streams", default="1,4,16")
     parser.add_argument("--rates", default="1,4,12")
     args = parser.parse_args()
+    if not (args.guidellm or args.aiperf) or (args.engine and args.aiperf):
+        parser.error("name --guidellm or --aiperf; aiperf only without --engine")
     steps = [("closed", float(each)) for each in args.streams.split(",") if each]
     steps += [("open", float(each)) for each in args.rates.split(",") if each]
     lines: list[Line] = []
@@ -147,12 +191,17 @@ def main() -> int:
         base, model = (proxy.base, "tiny") if proxy else (str(server), "m")
         for mode, level in steps:
             label = f"{mode} {level:g}"
-            other = theirs(args.guidellm, base, model, mode, level, args.seconds)
-            step = sent("guidellm", label, of_requests(other), proxy) if proxy else []
-            own = ours(base, mode, level, args.seconds)
+            step: list[Line] = []
+            other = theirs(args.guidellm, base, model, mode, level, args.seconds) if args.guidellm else None
+            if proxy and other:
+                step += sent("guidellm", label, of_requests(other), proxy)
+            own, drove = ours(base, mode, level, args.seconds)
             if proxy:
                 step += sent("ours", label, {"TTFT": own["ttft_s"], "ITL": own["itl_s"]}, proxy)
-            step += compared(label, own, other)
+            if other:
+                step += compared(label, own, other)
+            if args.aiperf:
+                step += beside_aiperf(args.aiperf, base, label, own, drove)
             print("\n".join(map(shown, step)), flush=True)
             lines += step
     return int(any(line.good is False for line in lines))

@@ -3,13 +3,15 @@
     pip download --no-deps -d WHEELS vllm==0.27.1
     pip download --no-deps -d WHEELS sglang==0.5.23        # one call for each version
     .venv/bin/pip install msgspec                          # SGLang's options are its records
-    .venv/bin/python -m lab.engine_parsers WHEELS/*.whl
+    .venv/bin/python -m lab.engine_parsers WHEELS/*.whl [--fork lukealonso/sglang@a5b9575=FOLDER]
 
-A recipe is given to the parser of the version that it names, and where it names none, or one whose wheel is not there,
-to every wheel of its engine. Sources alone are unpacked; what they import beside themselves and the standard library
+A recipe is given to the parser of the version that it names; where it names none, to every wheel within its bounds, or
+to every wheel where it has none. A fork's recipe is given to forks alone: their sources are a FOLDER with the engine's
+package in it (git archive). Sources alone are unpacked; what they import beside themselves and the standard library
 (PyTorch, Transformers, ...) is replaced by modules whose every name is an empty class, so that neither a GPU nor
 PyTorch is needed. Parsing is the engine's own: argparse, choices, JSON. What an engine checks after it has parsed (a
-model's config.json, say) is not seen. Exit code 1 where a parser refuses the words of the version that a recipe names.
+model's config.json, say) is not seen. Exit code 1 where a parser refuses the words of a recipe that names it: by its
+version, its bounds, its fork, or by no word about which of them it is for.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from pathlib import Path
 from tunecheck.recipes import engines
 from tunecheck.recipes.frozen import Recipe
 from tunecheck.recipes.load import load, names
+from tunecheck.recipes.options import within
 
 #: Where each engine makes its parser, newest first; run in a process of its own with the wheel's sources.
 _PARSER = {
@@ -75,15 +78,20 @@ for line in sys.stdin:
 
 
 class Parser:
-    """The parser of one wheel, in a child."""
+    """The parser of one wheel, or of a fork's sources, in a child."""
 
-    def __init__(self, wheel: Path, folder: Path) -> None:
-        self.engine, self.version = wheel.name.split("-")[:2]
-        place = folder / wheel.stem
-        with zipfile.ZipFile(wheel) as held:
-            for name in held.namelist():
-                if name.endswith((".py", ".json")):
-                    held.extract(name, place)
+    def __init__(self, source: Path, folder: Path, fork: str | None = None) -> None:
+        self.fork = fork
+        if fork is not None:
+            self.engine = next(each for each in _PARSER if (source / each).is_dir())
+            self.version, place = fork, source
+        else:
+            self.engine, self.version = source.name.split("-")[:2]
+            place = folder / source.stem
+            with zipfile.ZipFile(source) as held:
+                for name in held.namelist():
+                    if name.endswith((".py", ".json")):
+                        held.extract(name, place)
         root = str(Path(__file__).resolve().parents[1])
         code = _CHILD.format(root=root, wheel=str(place), engine=self.engine, parser=_PARSER[self.engine])
         self._child = subprocess.Popen([sys.executable, "-W", "ignore", "-c", code], stdin=subprocess.PIPE,
@@ -119,18 +127,31 @@ def words(recipe: Recipe) -> list[str] | None:
     return [*engines.derived(recipe, "127.0.0.1"), *recipe.serve.args]
 
 
+def means(recipe: Recipe, parser: Parser) -> bool:
+    """Whether the recipe names this parser's engine: a fork, a version, bounds, or any release of the engine."""
+    engine = recipe.engine
+    if engine.fork or parser.fork:
+        return engine.fork == parser.fork
+    if engine.version is not None:
+        return engine.version == parser.version
+    return engine.versions is None or within(parser.version, engine.versions)
+
+
 def judged(parsers: list[Parser]) -> list[tuple[str, str, bool, str]]:
-    """Recipe, engine and version, whether it names that version, and what the parser said."""
+    """Recipe, engine and version, whether it names that engine, and what the parser said."""
     found = []
     for name in names():
         recipe = load(name, pinned=False).frozen
         given = words(recipe)
-        own = [each for each in parsers if each.engine == recipe.engine.name]
-        exact = [each for each in own if each.version == recipe.engine.version]
+        own = [each for each in parsers if each.engine == recipe.engine.name
+               and bool(each.fork) == bool(recipe.engine.fork)]
+        exact = [each for each in own if means(recipe, each)]
         if given is None:
             found.append((name, recipe.engine.name, False, "the image's own launcher: no words of the engine's"))
         elif not own:
-            found.append((name, recipe.engine.name, False, "no wheel of this engine"))
+            fork = recipe.engine.fork
+            found.append((name, recipe.engine.name, False,
+                          f"no sources of a fork; it is {fork}" if fork else "no wheel of this engine"))
         else:
             found += [(name, f"{each.engine} {each.version}", bool(exact), each.refuses(given))
                       for each in exact or own]
@@ -140,14 +161,18 @@ def judged(parsers: list[Parser]) -> list[tuple[str, str, bool, str]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheels", nargs="+", type=Path)
+    parser.add_argument("--fork", action="append", default=[], metavar="NAME=FOLDER")
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        parsers = [Parser(each.resolve(), Path(folder)) for each in parser.parse_args().wheels]
+        parsers = [Parser(each.resolve(), Path(folder)) for each in args.wheels]
+        parsers += [Parser(Path(place).resolve(), Path(folder), name)
+                    for name, _, place in (each.partition("=") for each in args.fork)]
         for each in parsers:
             print(f"{each.engine} {each.version}: {each.options} options")
         refused = 0
         for name, engine, exact, said in judged(parsers):
             refused += exact and bool(said)
-            print(f"{name:<36} {engine:<14} {'its version' if exact else 'another':<12} {said or 'taken'}"[:200])
+            print(f"{name:<36} {engine:<14} {'meant' if exact else 'another':<8} {said or 'taken'}"[:200])
         for each in parsers:
             each.close()
     return int(bool(refused))

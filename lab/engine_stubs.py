@@ -23,7 +23,7 @@ _FALSE = ("lt", "contains", "bool")
 _TRUE = ("gt", "ge", "le")
 #: Compiled parts of the wheels, which a source tree lacks; and what looks into them, or patches what is not there.
 _COMPILED = ("vllm._C", "vllm._moe_C", "vllm._version", "vllm.vllm_flash_attn", "vllm.cumem_allocator", "vllm._rust",
-             "vllm.ir", "sglang.srt.utils.hf_transformers_patches")
+             "vllm.ir", "sglang.srt.utils.hf_transformers", "sglang.srt.layers.attention.fla")
 #: Whose presence tells an engine that it is on another kind of machine: as modules, and as names of torch.
 _ABSENT = ("torch_npu", "torch_musa", "torch_mlu", "torch_xla", "habana_frameworks", "mlx",
            "intel_extension_for_pytorch")

@@ -18,13 +18,16 @@ SCHEMA = "tunecheck/recipe/1"
 @dataclass(frozen=True)
 class Engine:
     """``name``: sglang, vllm, llama.cpp, tensorrt-llm. ``cuda_graphs``: full, piecewise, eager, none; None: unknown.
-    ``python``: the image's, as "3.12"."""
+    ``python``: the image's, as "3.12". ``versions``: bounds where no version is stated, as ">=0.17.0,<0.28.0".
+    ``fork``: owner/repository@branch that the image is built from; None: a release, or not known to be a fork."""
 
     name: str
     version: str | None = None
     moe_backend: str | None = None
     cuda_graphs: str | None = None
     python: str | None = None
+    versions: str | None = None
+    fork: str | None = None
 
 
 @dataclass(frozen=True)

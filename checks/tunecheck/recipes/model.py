@@ -20,6 +20,8 @@ ImageRef = Annotated[str, StringConstraints(
     pattern=r"^[a-z0-9][a-z0-9.:-]*(/[a-z0-9._-]+)+(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127}|@sha256:[0-9a-f]{64})$")]
 Capability = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,2}\.[0-9]$")]
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9][0-9A-Za-z.+-]*$")]
+Bounds = Annotated[str, StringConstraints(pattern=r"^(>=|<)[0-9]+(\.[0-9]+){1,2}(,(>=|<)[0-9]+(\.[0-9]+){1,2})?$")]
+Fork = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+(@[A-Za-z0-9._/-]+)?$")]
 DriverVersion = Annotated[str, StringConstraints(pattern=r"^[0-9]{3}\.[0-9]{2,3}(\.[0-9]{2})?$")]
 PythonVersion = Annotated[str, StringConstraints(pattern=r"^3\.[0-9]{1,2}$")]
 FileGlob = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9*?\[\]_.][A-Za-z0-9*?\[\]_./-]*$")]
@@ -40,6 +42,10 @@ class _Part(BaseModel):
 class Engine(_Part):
     name: Literal["sglang", "vllm", "llama.cpp", "tensorrt-llm"]
     version: Version | None
+    versions: Bounds | None = Field(default=None, description="releases whose parsers take the words, as "
+                                                              "\">=0.17.0,<0.28.0\"; only where version is null")
+    fork: Fork | None = Field(default=None, description="owner/repository@branch that the image is built from; null: "
+                                                        "a release of the engine, or not known to be a fork")
     moe_backend: Word | None = Field(description="of the experts; none: the model has none; null: the engine chooses")
     cuda_graphs: Literal["full", "piecewise", "eager", "none"] | None
     python: PythonVersion | None = Field(default=None, description="of the image, not of the host")

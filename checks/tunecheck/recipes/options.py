@@ -4,12 +4,13 @@ wheels. Read on the control node, where recipes are judged."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = ["Table", "exact", "pairs", "tables"]
+__all__ = ["Table", "exact", "meant", "pairs", "refused", "tables", "within"]
 
 _FOLDER = Path(__file__).parent / "options"
 
@@ -62,6 +63,39 @@ def tables(engine: str) -> tuple[Table, ...]:
 def exact(engine: str, version: str | None) -> Table | None:
     """The table of that very version."""
     return next((each for each in tables(engine) if each.version == version), None)
+
+
+def meant(engine: str, version: str | None, versions: str | None) -> tuple[Table, ...]:
+    """Those that a recipe's words are for: the one of its version, or of every known release within its bounds."""
+    if version is not None:
+        own = exact(engine, version)
+        return (own,) if own else ()
+    return tuple(each for each in tables(engine) if versions and within(each.version, versions))
+
+
+def refused(args: Sequence[str], table: Table) -> str | None:
+    """The first word, with its value where that is what is wrong, that this version does not take; None for none."""
+    for option, value in pairs(args):
+        if not table.takes(option):
+            return option
+        # A plug-in brings parsers of its own.
+        plugged = option.endswith("-parser") and any("parser-plugin" in word for word in args)
+        choices = None if plugged else table.choices(option)
+        if choices and value is not None and value not in choices:
+            return f"{option} {value}"
+    return None
+
+
+def within(version: str, bounds: str) -> bool:
+    """Whether a release lies in bounds such as ">=0.17.0,<0.28.0". Numbers alone count: 0.19.1rc1 is as 0.19.1."""
+    def numbers(text: str) -> tuple[int, ...]:
+        found = re.match(r"\d+(\.\d+)*", text)
+        held = [int(each) for each in found[0].split(".")] if found else []
+        return tuple([*held, 0, 0, 0][:3])
+
+    stated = numbers(version)
+    return all(stated >= numbers(each[2:]) if each.startswith(">=") else stated < numbers(each[1:])
+               for each in bounds.split(","))
 
 
 def pairs(args: Sequence[str]) -> list[tuple[str, str | None]]:

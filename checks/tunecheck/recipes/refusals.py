@@ -30,6 +30,7 @@ _BOUNDS = {
 _PATTERNS = {
     "digest": 'a complete digest, "sha256:" and 64 hex digits', "image_id": 'an image id, "sha256:" and 64 hex digits',
     "revision": "a commit of 40 hex digits; a branch moves: leave it null and run tunecheck recipe pin",
+    "versions": 'bounds like ">=0.17.0,<0.28.0"', "fork": "owner/repository or owner/repository@branch",
     "ref": "registry/path:tag or registry/path@sha256:..., with a tag or a digest",
 }
 
@@ -71,6 +72,9 @@ def clashes(source: Source, lock: Lock | None) -> list[str]:
     if source.serve.command is None or source.serve.command:
         found += [f"serve.args: {word} is derived from {field}; remove it" for word, field in
                   engines.repeated(source.engine.name, source.serve.args or ())]
+    if source.engine.version is not None and source.engine.versions is not None:
+        found.append(f"engine.versions is {source.engine.versions}, engine.version {source.engine.version}: the "
+                     "version says it already; remove the bounds")
     globs, entry = source.model.include, source.model.entry
     if globs is not None and entry is not None and not any(fnmatchcase(entry, glob) for glob in globs):
         found.append(f"model.entry {entry} is not among model.include {', '.join(globs)}: it would not be copied")

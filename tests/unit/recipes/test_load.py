@@ -53,6 +53,9 @@ def locked(**more: Any) -> Lock:
     ({"overrides": {"eager-mode": ""}}, "overrides.eager-mode is \"\"; expected a text of at least 8 characters"),
     ({"serve": {**plain("lab-tiny")["serve"], "args": ["--port=1", "-c", "1", "--api-key", "x"]}},
      "serve.args: --port is derived from serve.port"),
+    ({"engine": {**plain("lab-tiny")["engine"], "versions": "0.17 to 0.28"}}, "expected bounds like"),
+    ({"engine": {**plain("lab-tiny")["engine"], "fork": "a fork"}}, "expected owner/repository"),
+    ({"engine": {**plain("lab-tiny")["engine"], "version": "1.0", "versions": ">=1.0"}}, "remove the bounds"),
     ({"id": "another"}, "id is 'another', the file's name says 'lab-tiny'"),
 ])  # fmt: skip
 def test_what_is_refused(tmp_path: Path, change: dict[str, Any], says: str) -> None:

@@ -25,6 +25,7 @@ from tunecheck.facts.snapshot import gather
 from tunecheck.recipes.box import Box, box_of
 from tunecheck.recipes.frozen import Recipe
 from tunecheck.recipes.load import load, names
+from tunecheck.recipes.options import meant, refused, tables
 from tunecheck.recipes.rules import RULES, judge
 from tunecheck.recipes.rules.rule import Verdict
 
@@ -102,3 +103,35 @@ def test_without_a_box_its_rules_are_silent() -> None:
     asking = {rule.id for rule in RULES.values() if rule.asks_box}
     assert {each.rule.id for name in names() for each in judge(shipped(name))}.isdisjoint(asking)
     assert len(asking) == 6
+
+
+@pytest.mark.parametrize(("bounds", "says"), [
+    (">=0.17.0,<0.28.0", None),
+    (">=0.17.0,<0.33.0", None),
+    ("<0.18", None),
+    (">=0.17.0", "vllm 0.33.0 has no option --calculate-kv-scales; engine.versions is >=0.17.0: take it out of"),
+    (">=0.30.0,<1.0", "vllm 0.33.0 has no option --calculate-kv-scales"),
+])
+def test_every_known_release_within_the_bounds_takes_the_words(bounds: str, says: str | None) -> None:
+    recipe = changed(shipped("qwen35-397b-vllm-marlin-4x"), {"change": {"engine": {"versions": bounds}}})
+    found = [each.text for each in judge(recipe) if each.rule.id == "option-known"]
+    assert found == [] if says is None else says in found[0]
+
+
+def test_no_shipped_recipe_is_refused_by_a_release_that_it_may_mean() -> None:
+    """A recipe without version and bounds means every release; a fork's none of them, and says so."""
+    for name in names():
+        recipe = shipped(name)
+        engine = recipe.engine
+        if recipe.serve.command == ():
+            continue
+        known = tables(engine.name) if engine.version is None and engine.versions is None else meant(
+            engine.name, engine.version, engine.versions)
+        told = [each.text for each in judge(recipe) if each.rule.id == "option-nowhere"]
+        if engine.fork:
+            assert told and engine.fork in told[0]
+            assert any("fork" in each for each in load(name, pinned=False).source.unpinned), name
+            continue
+        assert told == [] or "args have" in told[0], (name, told)
+        for table in known:
+            assert refused(recipe.serve.args, table) is None, (name, table.version)

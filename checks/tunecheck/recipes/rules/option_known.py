@@ -1,4 +1,5 @@
-"""option-known: the engine of the version that the recipe names takes every word, value and variable of it."""
+"""option-known: the engine of the version that the recipe names, and every known release within its bounds, takes every
+word, value and variable of it."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Sequence
 
 from ..box import Box
 from ..frozen import Recipe
-from ..options import Table, exact, pairs
+from ..options import Table, meant, refused
 from .rule import Rule
 
 __all__ = ["RULE", "says", "unknown_words"]
@@ -17,22 +18,24 @@ _MANY = 12
 
 
 def says(recipe: Recipe, box: Box | None) -> str | None:
-    table = exact(recipe.engine.name, recipe.engine.version)
-    if table is None or recipe.serve.command == ():
+    engine = recipe.engine
+    if recipe.serve.command == () or engine.fork:
         return None
-    return unknown_words(recipe, table, f"{table.engine} {table.version}")
+    found = (unknown_words(recipe, table, f"{table.engine} {table.version}")
+             for table in meant(engine.name, engine.version, engine.versions))
+    if said := next((each for each in found if each), None):
+        return said if engine.version else f"{said}; engine.versions is {engine.versions}: take it out of the bounds"
+    return None
 
 
 def unknown_words(recipe: Recipe, table: Table, name: str) -> str | None:
     """The first word, value or variable of the recipe that the table lacks; ``name``: of whom it is."""
-    for option, value in pairs(recipe.serve.args):
-        if not table.takes(option):
+    if word := refused(recipe.serve.args, table):
+        option, _, value = word.partition(" ")
+        choices = table.choices(option)
+        if not value or not choices:
             return f"{name} has no option {option}"
-        # A plug-in brings parsers of its own.
-        plugged = option.endswith("-parser") and any("parser-plugin" in word for word in recipe.serve.args)
-        choices = None if plugged else table.choices(option)
-        if choices and value is not None and value not in choices:
-            return f"{name} takes {option} {_some(choices, value)}, not {value}"
+        return f"{name} takes {option} {_some(choices, value)}, not {value}"
     if table.variables is None:
         return None
     void = [each for each in recipe.env if each.startswith(("VLLM_", "SGLANG_")) and each not in table.variables]
