@@ -11,9 +11,10 @@ Prompts are alike. Each client is also held against what was sent to it. Two lin
 against what guidellm computed, and against guidellm's own requests put through our percentiles. guidellm takes the
 nearest rank, we interpolate as numpy does (so do vLLM's and aiperf's clients): of few requests the tails differ by
 that alone. aiperf counts tokens with a tokenizer of its own: here one that knows words, a second witness beside usage.
-Its tokens a second are over all its time, ours over the step's, so its requests are put through ours; its own figure is
-shown. Exit code 1 where a median or p90 of the second kind differs by more than 3 %, or tokens a request, tokens a
-second or the mean pace of one stream by more than 1 %."""
+Tokens a second of all streams are shown, not judged: aiperf's figure is over all its time, ours over the step's, and
+both hold how soon a client asks again. Exit code 1 where a median or p90 differs by more than 3 % (from guidellm's
+requests by our percentile, from aiperf's figure), or, beside aiperf's requests by our formulas, tokens a request,
+tokens a second of one stream or the mean ITL by more than 1 %."""
 
 from __future__ import annotations
 
