@@ -97,7 +97,8 @@ class Box:
 
     def popen(self, *args: str, playbook: str = "site.yml", **options: Any) -> subprocess.Popen[str]:
         """Start a playbook against the box; its stdout holds both streams."""
-        argv = [str(BIN / "ansible-playbook"), playbook, "-i", str(self.inventory), *args]
+        inventory = () if "-i" in args else ("-i", str(self.inventory))
+        argv = [str(BIN / "ansible-playbook"), playbook, *inventory, *args]
         env = {
             **os.environ,
             "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",

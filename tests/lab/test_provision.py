@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 import zstandard
-from tests.lab.box import REPO, Box, end_tree, until
+from tests.lab.box import BIN, REPO, Box, end_tree, until
 from tests.lab.conftest import MakeBox
 
-from lab import qmp
+from lab import access, qmp
 
 PORTS = ("0000:02:00.0", "0000:02:01.0")
 NO_BOOT = {"boot": {"trial": False, "reboot": "never"}}
@@ -42,8 +42,15 @@ def recap(text: str) -> str:
     return next(line for line in reversed(text.splitlines()) if "changed=" in line)
 
 
-def test_check_mode_writes_nothing(lab: Box) -> None:
-    run = lab.playbook("--check", "--diff", playbook="playbooks/provision.yml")
+def test_the_inventory_of_init_is_complete_and_check_mode_writes_nothing(lab: Box, tmp_path: Path) -> None:
+    """The box is read over ssh; no line is left to change, and the play plans with the inventory as it is."""
+    written, ssh = tmp_path / "box1", {"ANSIBLE_SSH_COMMON_ARGS": f'-F "{lab.machine.folder / access.CONFIG}"'}
+    init = subprocess.run([sys.executable, "-m", "tunecheck", "init", lab.machine.name, "--name", "lab", "-o", written],
+                          cwd=REPO, capture_output=True, text=True, timeout=600, check=False,
+                          env={**os.environ, **ssh, "PYTHONPATH": str(REPO / "checks")})
+    assert init.returncode == 0 and "nothing is marked CHANGE" in init.stdout, init.stdout + init.stderr
+    assert "profile lab" in init.stdout and "GPUs: 2" in init.stdout
+    run = lab.playbook("-i", str(written), "--check", "--diff", playbook="playbooks/provision.yml", env=ssh)
     assert run.rc == 0, run
     assert "+GRUB_CMDLINE_LINUX_DEFAULT" in run.stdout and "reboot pending" not in run.stdout
     assert "plan for lab (--check: nothing was written)" in run.stdout and "would reboot: once, on trial" in run.stdout
@@ -119,7 +126,8 @@ def test_the_second_run_changes_nothing(lab: Box) -> None:
 def test_testinfra_sees_the_same(lab: Box) -> None:
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/testinfra", "--hosts=ansible://all",
             f"--ansible-inventory={lab.inventory}"]
-    done = subprocess.run(argv, cwd=REPO, capture_output=True, text=True, timeout=300, check=False)
+    found = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}    # it calls ansible-inventory
+    done = subprocess.run(argv, cwd=REPO, env=found, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0 and " passed" in done.stdout and "skipped" not in done.stdout, done.stdout + done.stderr
 
 
