@@ -22,14 +22,6 @@ _INTERRUPTED, _TERMINATED = 130, 143
 _UNDETERMINED = 3
 #: SIGTERM has come; click knows only Ctrl-C.
 _terminated: list[int] = []
-#: The first check of a subject, in the order of RULES -> the heading above it.
-_SUBJECTS = {
-    "spec-present": "The accelerators and what joins them", "link-width": "PCIe links and switches",
-    "acs-redirect": "ACS", "cmdline-token": "Kernel parameters and IOMMU", "module-parameter": "Modules, CPUs, memory",
-    "driver-version": "NVIDIA driver and services", "runtime-engine": "Container runtime",
-    "bar1-size": "GPUs", "xid": "Kernel log and kernel", "trial-hang": "Measured by p2p",
-    "allreduce-integrity": "Measured by allreduce",
-}
 
 
 class _Output(io.TextIOWrapper):
@@ -195,12 +187,14 @@ def preflight(full: bool, quick: bool, if_needed: bool, soak: str | None, eviden
 @cli.command()
 def checks() -> None:
     """List the checks by subject; without the headings: grep -v '^#'."""
-    from .rules import RULES
+    from itertools import groupby
 
-    for rule in RULES:
-        if rule.id in _SUBJECTS:
-            click.echo(f"# {_SUBJECTS[rule.id]}")
-        click.echo(f"{rule.id:<21}{rule.summary}")
+    from .rules.index import CHECKS
+
+    for heading, below in groupby(CHECKS, lambda each: each.heading):
+        click.echo(f"# {heading.value}")
+        for each in below:
+            click.echo(f"{each.id:<21}{each.summary}")
 
 
 @cli.command()

@@ -9,9 +9,9 @@ __all__ = ["checks", "hosts"]
 
 def checks(_context: Any, _parameter: Any, typed: str) -> list[str]:
     """Ids that begin with ``typed``."""
-    from .rules import RULES
+    from .rules.index import CHECKS
 
-    return [rule.id for rule in RULES if rule.id.startswith(typed)]
+    return [check.id for check in CHECKS if check.id.startswith(typed)]
 
 
 def hosts(context: Any, _parameter: Any, typed: str) -> list[str]:

@@ -6,7 +6,7 @@ import difflib
 from pathlib import Path
 
 from .errors import UsageError
-from .rules import RULES
+from .rules.index import BY_ID, CHECKS
 from .terms import term
 
 __all__ = ["page", "summary"]
@@ -25,13 +25,13 @@ def _near(check: str, ids: list[str]) -> list[str]:
 
 def summary(check: str) -> str:
     """What is so when the check passes; empty for what is no check."""
-    return next((rule.summary for rule in RULES if rule.id == check), "")
+    return BY_ID[check].summary if check in BY_ID else ""
 
 
 def page(check: str) -> str:
     """The page's text, of a check, a fact or a word of the field. UsageError for what is none, with the nearest
     checks."""
-    ids = [rule.id for rule in RULES]
+    ids = [check.id for check in CHECKS]
     if check not in ids:
         if fact := _fact(check) or term(check, tuple(ids)):
             return fact

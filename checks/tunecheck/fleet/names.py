@@ -72,9 +72,9 @@ def group(store: Store, name: str) -> str:
 
 def check(name: str) -> bool:
     """Whether a check is called so."""
-    from ..rules import RULES
+    from ..rules.index import BY_ID
 
-    return any(rule.id == name for rule in RULES)
+    return name in BY_ID
 
 
 def me() -> str:

@@ -15,8 +15,8 @@ from ..fleet.outputs.schema import SCHEMAS as FLEET
 from ..formats.driver_failures import KINDS
 from ..formats.topology import RELATIONS
 from ..recipes.schema import SCHEMAS as RECIPES
-from ..rules import RULES
 from ..rules.finding import OUTCOMES
+from ..rules.index import CHECKS
 from ..serving.schema import SCHEMAS as SERVING
 from .schema_words import COMMANDS, COUNT, MAYBE_NUMBER, MAYBE_TEXT, NUMBER, TEXT, listed, mapped, maybe, object_
 
@@ -45,7 +45,7 @@ _ACS = object_(state={"enum": ["present", "absent", "unknown"]}, reason=MAYBE_TE
                bits=MAYBE_TEXT, redirects=_MAYBE_BOOL)
 _BRIDGE = object_(bdf=_BDF, ids=TEXT, driver=MAYBE_TEXT, path=listed(_BDF), link=_LINK, acs=_ACS, pairs=listed(TEXT))
 _REMEDY = maybe(object_(text=TEXT, commands=COMMANDS, ansible_tags=listed(TEXT), needs_reboot={"type": "boolean"}))
-_FINDING = object_(id={"enum": [rule.id for rule in RULES]}, subject=TEXT, outcome={"enum": list(OUTCOMES)},
+_FINDING = object_(id={"enum": [check.id for check in CHECKS]}, subject=TEXT, outcome={"enum": list(OUTCOMES)},
                    code=TEXT, absence={"enum": [*(each.value for each in Absence), None]},
                    layer={"enum": ["declared", "configured", "generated", "effective", "behaviour"]}, message=TEXT,
                    observed=TEXT, expected=TEXT, evidence=listed(TEXT), remedy=_REMEDY)

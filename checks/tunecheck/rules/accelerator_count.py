@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import wanted_driver
+from .check import EVERY, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 from .table_told import gpus_told
 
-_ID = "accelerator-count"
+CHECK = Check(
+    "accelerator-count", "as many accelerators as declared, each answering",
+    Heading.ACCELERATORS, 20, Family.GPU, EVERY, in_trial=True,
+    judges=("pcie.accelerators", "pcie.answers", "gpu.count"),
+)
+_ID = CHECK.id
 _LOOK = Remedy("compare `lspci -nn` with box_spec.accelerators (pci_ids, count); a missing board is a matter of power, "
                "seating or BIOS", physical=True)
 

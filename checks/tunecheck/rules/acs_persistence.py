@@ -11,10 +11,15 @@ from collections.abc import Iterator
 from ..formats.cmdline import words
 from ..formats.pci import Acs, covered_by_acs_option
 from .acs_words import GUEST_PORTS, boot_fix
+from .check import Check, Family, Heading, Needs
 from .finding import NO_PORT, Case, Finding
 from .limits import NO_PORT_TEXT
 
-_ID = "acs-persistence"
+CHECK = Check(
+    "acs-persistence", "the redirect bits stay clear after resets and reboots",
+    Heading.ACS, 20, Family.ACS, needs=(Needs.WHOLE_TREE, Needs.WAY, Needs.PAIRS), judges=("acs.unit",),
+)
+_ID = CHECK.id
 _EXPECTED = "an ACS option for each of these ports on the kernel command line, now and at the next boot"
 
 

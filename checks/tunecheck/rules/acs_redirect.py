@@ -13,9 +13,15 @@ from ..facts.pci import Device
 from ..facts.topology import Pair
 from ..formats.pci import REDIRECT_MASK, Acs
 from .acs_words import GUEST_PORTS, boot_fix, clear_now
+from .check import EVERY, Check, Family, Heading, Needs
 from .finding import AS_ROOT, Case, Finding, Remedy
 
-_ID = "acs-redirect"
+CHECK = Check(
+    "acs-redirect", "no port between two accelerators redirects their traffic",
+    Heading.ACS, 10, Family.ACS, EVERY, in_trial=True, needs=(Needs.TREE, Needs.PAIRS),
+    judges=("acs.redirecting", "acs.path_ports"),
+)
+_ID = CHECK.id
 _EXPECTED = "ReqRedir- CmpltRedir- EgressCtrl-"
 
 

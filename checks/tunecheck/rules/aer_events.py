@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_log
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "aer-events"
+CHECK = Check(
+    "aer-events", "no PCIe error since boot", Heading.KERNEL, 50, Family.ERRORS, happening=True,
+)
+_ID = CHECK.id
 _LOOK = Remedy("check seating, riser and slot of that link, and its width and speed (tunecheck topo)",
                physical=True)
 

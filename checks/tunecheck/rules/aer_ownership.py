@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 from . import from_log
 from .aer_words import Loss, losses
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "aer-ownership"
+CHECK = Check(
+    "aer-ownership", "the kernel, not the firmware, handles PCIe errors",
+    Heading.KERNEL, 60, Family.ERRORS, judges=("pcie.aer_owner",),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..spec.boards import board
+from .check import ALLREDUCE, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 from .pair_figures import measured
 from .reduce_figures import sized, unmeasured
 
-_ID = "allreduce-bus"
+CHECK = Check(
+    "allreduce-bus", "large all-reduces reach what such boards are known for",
+    Heading.ALLREDUCE, 30, Family.MEASURED, ALLREDUCE,
+)
+_ID = CHECK.id
 _GOOD = 0.9     # of the known figure. Eight RTX PRO 6000: 37 to 41 GB/s tuned, 22 with NCCL's defaults
 _FIX = Remedy("without NVLink try NCCL_MIN_NCHANNELS=8 and NCCL_P2P_LEVEL=SYS (NCCL ignores what it does not know, as "
               "NODE); with it see nvidia-smi nvlink -s")

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import ALLREDUCE, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 from .pair_figures import measured
 from .reduce_figures import attributed, of_size, ranks_of, sized, unmeasured
 
-_ID = "allreduce-integrity"
+CHECK = Check(
+    "allreduce-integrity", "every sum is right, in every group of ranks",
+    Heading.ALLREDUCE, 10, Family.MEASURED, ALLREDUCE,
+)
+_ID = CHECK.id
 _P2P = Remedy("set NCCL_P2P_DISABLE=1 until it is mended; see p2p-integrity, iommu-mode and acs-redirect")
 _ELSE = Remedy("see gpu-ecc, xid and allreduce-nccl: memory, a GPU or NCCL itself is at fault")
 

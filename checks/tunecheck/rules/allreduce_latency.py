@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import ALLREDUCE, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 from .pair_figures import measured
 from .reduce_figures import crossover, ranks_of, single, sized, tail, unmeasured
 
-_ID = "allreduce-latency"
+CHECK = Check(
+    "allreduce-latency", "small all-reduces take an even time",
+    Heading.ALLREDUCE, 20, Family.MEASURED, ALLREDUCE,
+)
+_ID = CHECK.id
 _SIZES = (8192, 65536)
 _UNEVEN = 2.0       # p99 / p50. Measured on 2 x H200: 1.28 over 260,000 of them, with NVML polled beside it
 _STAGED_US = 100.0  # 64 KB took 3.5 to 26 us on healthy boxes, 242 us (114 KB) where peer traffic went through the host

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import ALLREDUCE, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 from .pair_figures import measured
 from .reduce_figures import ranks_of, single, unmeasured
 
-_ID = "allreduce-nccl"
+CHECK = Check(
+    "allreduce-nccl", "an NCCL without known crashes, that uses P2P",
+    Heading.ALLREDUCE, 50, Family.MEASURED, ALLREDUCE,
+)
+_ID = CHECK.id
 #: Version code -> what is known of it. 2.26.2 on two RTX PRO 6000: NVIDIA/nccl#2418; 2.31.2 ran there.
 _BAD = {22602: "illegal memory access from 512 KB on, on boards without NVLink"}
 _GAIN, _SIZE = 0.95, 262144     # 8.4 us with P2P, 34.2 without on 2 x H200

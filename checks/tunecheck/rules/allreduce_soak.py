@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import ALLREDUCE, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 from .pair_figures import measured
 from .reduce_figures import unmeasured
 
-_ID = "allreduce-soak"
+CHECK = Check(
+    "allreduce-soak", "minutes of mixed all-reduces without stop or wrong sum",
+    Heading.ALLREDUCE, 40, Family.MEASURED, ALLREDUCE,
+)
+_ID = CHECK.id
 _FIX = Remedy("see allreduce-integrity for who is to blame, and gpu-ecc, xid and aer-events for what happened then")
 
 

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
 from .board_age import no_resizable_bar, with_lspci_bar1
+from .check import Check, Family, Heading, Needs
 from .finding import Case, Finding
 from .from_nvml import Verdict, board_of, each, maybe, number
 
-_ID = "bar1-size"
+CHECK = Check(
+    "bar1-size", "every GPU shows all of its memory on the bus (Resizable BAR)",
+    Heading.GPUS, 10, Family.GPU, needs=(Needs.GPUS,), judges=("gpu.bar1",),
+)
+_ID = CHECK.id
 _FIX = ("switch on Above 4G Decoding and Resizable BAR in the BIOS; a professional board may be in a display mode with "
         "256 MiB, which NVIDIA's displaymodeselector changes; where bar-assignment says that BAR 1 did not fit, boot "
         "with pci=realloc")

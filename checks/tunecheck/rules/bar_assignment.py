@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING
 
 from ..formats.param_conflicts import split
 from . import from_log
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
 if TYPE_CHECKING:
     from ..formats.pci_space import Unassigned
 
-_ID = "bar-assignment"
+CHECK = Check(
+    "bar-assignment", "the memory of every PCI device found an address",
+    Heading.RUNTIME, 100, Family.PCIE, judges=("pcie.unassigned",),
+)
+_ID = CHECK.id
 _BIOS = "switch on Above 4G Decoding in the BIOS (and update it)"
 
 

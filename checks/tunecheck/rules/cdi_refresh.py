@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver, from_runtime
+from .check import RUNTIME, Check, Family, Heading
 from .finding import Case, Finding, Remedy, run
 
-_ID = "cdi-refresh"
+CHECK = Check(
+    "cdi-refresh", "a new driver gets a new specification by itself",
+    Heading.RUNTIME, 70, Family.RUNTIME, RUNTIME, judges=("cdi.refresh",),
+)
+_ID = CHECK.id
 _ON = Remedy.of("run: ", run("systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"),
                 " (toolkit 1.18 and later)")
 

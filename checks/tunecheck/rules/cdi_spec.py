@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver, from_runtime
+from .check import RUNTIME, Check, Family, Heading
 from .finding import Case, Finding, Remedy, run
 
-_ID = "cdi-spec"
+CHECK = Check(
+    "cdi-spec", "a CDI specification names the GPUs", Heading.RUNTIME, 50, Family.RUNTIME, RUNTIME,
+    judges=("cdi.files", "cdi.devices"),
+)
+_ID = CHECK.id
 _MAKE = Remedy.of("run: ", run("systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"),
                   "; before toolkit 1.18: ", run("nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"))
 

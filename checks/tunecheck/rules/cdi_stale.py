@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 from ..facts.fact import Absence
 from . import from_driver, from_runtime
+from .check import RUNTIME, Check, Family, Heading
 from .finding import AS_ROOT, Case, Finding
 
-_ID = "cdi-stale"
+CHECK = Check(
+    "cdi-stale", "it is of the loaded driver, and its files are there",
+    Heading.RUNTIME, 60, Family.RUNTIME, RUNTIME, judges=("cdi.drivers", "cdi.missing"),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "clocksource"
+CHECK = Check(
+    "clocksource", "the kernel reads the time from the CPU's own counter",
+    Heading.KERNEL, 130, Family.CPU, judges=("kernel.clocksource",),
+)
+_ID = CHECK.id
 _GOOD = ("tsc", "arch_sys_counter")
 _FIX = Remedy("see why in the kernel log (dmesg | grep -i -e tsc -e clocksource): mostly the firmware, or a virtual "
               "machine without an invariant TSC")

@@ -8,9 +8,14 @@ from collections.abc import Iterator
 
 from ..formats.param_conflicts import conflicts
 from ..spec.frozen import declared_tokens
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "cmdline-conflict"
+CHECK = Check(
+    "cmdline-conflict", "nothing on the command line takes a declared parameter back",
+    Heading.BOOT, 50, Family.BOOT, judges=("kernel.cmdline.{subject}",),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -8,9 +8,14 @@ from ..facts.fact import Absence
 from ..formats.cmdline import missing, words
 from ..formats.kernel_params import VALUES, name_of
 from ..spec.frozen import declared_tokens
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "cmdline-pending"
+CHECK = Check(
+    "cmdline-pending", "the next boot has the tuning words that run now",
+    Heading.BOOT, 40, Family.BOOT, judges=("boot.pending",),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

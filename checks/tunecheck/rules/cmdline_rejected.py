@@ -9,9 +9,14 @@ from ..formats.cmdline import words
 from ..formats.kernel_params import INEFFECTIVE, name_of, release_of, unparsed
 from ..spec.frozen import declared_tokens
 from . import from_log
+from .check import Check, Family, Heading
 from .finding import AS_ROOT, Case, Finding
 
-_ID = "cmdline-rejected"
+CHECK = Check(
+    "cmdline-rejected", "the kernel took every declared parameter",
+    Heading.BOOT, 20, Family.BOOT, in_trial=True, judges=("kernel.rejected",),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

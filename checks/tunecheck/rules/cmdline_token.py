@@ -9,10 +9,15 @@ from collections.abc import Iterator
 
 from ..formats.cmdline import missing, words
 from ..spec.frozen import declared_tokens
+from .check import Check, Family, Heading
 from .cmdline_rejected import rejection
 from .finding import Case, Finding
 
-_ID = "cmdline-token"
+CHECK = Check(
+    "cmdline-token", "every declared kernel parameter is set, generated and running",
+    Heading.BOOT, 10, Family.BOOT, in_trial=True, judges=("kernel.cmdline.{subject}",),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

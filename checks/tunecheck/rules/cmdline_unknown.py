@@ -7,10 +7,15 @@ from collections.abc import Iterator
 from ..formats.cmdline import words
 from ..formats.kernel_params import INEFFECTIVE, VALUES, name_of, unparsed
 from ..spec.frozen import declared_tokens
+from .check import Check, Family, Heading
 from .cmdline_rejected import rejection
 from .finding import Case, Finding, Remedy
 
-_ID = "cmdline-unknown"
+CHECK = Check(
+    "cmdline-unknown", "the kernel parses every PCI, IOMMU and ASPM word it was given",
+    Heading.BOOT, 30, Family.BOOT,
+)
+_ID = CHECK.id
 _REMOVE = Remedy("remove it from the boot configuration that sets it (look in /etc/default/grub and grub.d)", (), True)
 
 

@@ -7,9 +7,14 @@ from collections.abc import Callable, Iterator
 from ..facts.cpu import Policy
 from ..facts.fact import Fact
 from ..formats.cpulist import show
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "cpu-governor"
+CHECK = Check(
+    "cpu-governor", "every CPU has the declared governor", Heading.SYSTEM, 20, Family.CPU,
+    judges=("cpu.governor", "cpu.epp"),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

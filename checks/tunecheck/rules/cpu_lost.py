@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from ..formats.cpulist import show
 from . import from_log
 from .acs_words import boot_fix
+from .check import Check, Family, Heading
 from .command import cpus, run
 from .finding import Case, Finding, Remedy
 from .iommu_words import switched_off
 
-_ID = "cpu-lost"
+CHECK = Check(
+    "cpu-lost", "every thread of the machine came up", Heading.SYSTEM, 30, Family.CPU,
+    judges=("cpu.lost", "cpu.online"),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 from ..facts.fact import Absence
 from . import from_driver
+from .check import DRIVER, Check, Family, Heading
 from .finding import Case, Finding, Remedy, run
 
-_ID, _REMOVE = "dkms-build", Remedy.of("run for each old one: ", run("dkms remove nvidia/OLD --all"))
+CHECK = Check(
+    "dkms-build", "DKMS can build the module for the next kernel",
+    Heading.DRIVER, 70, Family.DRIVER, DRIVER,
+)
+_ID, _REMOVE = CHECK.id, Remedy.of("run for each old one: ", run("dkms remove nvidia/OLD --all"))
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 from ..facts.pci import Device
 from . import wanted_driver
+from .check import DRIVER, Check, Family, Heading, Needs
 from .finding import Case, Finding
 
-_ID = "driver-bound"
+CHECK = Check(
+    "driver-bound", "every GPU of NVIDIA's has a driver", Heading.DRIVER, 90, Family.DRIVER, DRIVER,
+    needs=(Needs.TREE,), judges=("pcie.driver",),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
+from .check import DRIVER, Check, Family, Heading
 from .finding import Case, Finding
 
-_ID = "driver-held"
+CHECK = Check(
+    "driver-held", "no upgrade moves a part of the driver on its own",
+    Heading.DRIVER, 40, Family.DRIVER, DRIVER, judges=("held.*",),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 from ..facts.fact import Absence
 from . import from_driver
+from .check import DRIVER, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "driver-pending"
+CHECK = Check(
+    "driver-pending", "the next boot finds a module and firmware of that version",
+    Heading.DRIVER, 30, Family.DRIVER, DRIVER,
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
+from .check import DRIVER, Check, Family, Heading
 from .finding import AS_ROOT, Case, Finding, Remedy
 
-_ID = "driver-stuck"
+CHECK = Check(
+    "driver-stuck", "no task hangs in the driver", Heading.DRIVER, 190, Family.DRIVER, DRIVER, happening=True,
+)
+_ID = CHECK.id
 _REBOOT = Remedy("reboot the host; do not start nvidia-smi again, it would hang too", (), True)
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import DRIVER, Check, Family, Heading
 from .finding import Case, Finding
 
-_ID = "driver-version"
+CHECK = Check(
+    "driver-version", "the loaded driver is the declared one",
+    Heading.DRIVER, 10, Family.DRIVER, DRIVER, judges=("driver.loaded",),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

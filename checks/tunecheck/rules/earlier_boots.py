@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 from .past_words import boots, counted, from_to
 
-_ID = "earlier-boots"
+CHECK = Check(
+    "earlier-boots", "what the kernel said of GPUs before this boot: history",
+    Heading.KERNEL, 90, Family.ERRORS,
+)
+_ID = CHECK.id
 _LIST = Remedy("list them: tunecheck preflight --history, with --from where the evidence is a file; what comes back in "
                "boot after boot is hardware or a driver, not chance")
 

@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from ..facts.fact import Absence
 from ..facts.services import FABRIC_MANAGER
 from . import from_driver
+from .check import DRIVER, Check, Family, Heading
 from .finding import Case, Finding, Remedy, run
 
-_ID = "fabric-manager"
+CHECK = Check(
+    "fabric-manager", "Fabric Manager runs where it is needed, and only there",
+    Heading.DRIVER, 150, Family.DRIVER, DRIVER,
+)
+_ID = CHECK.id
 _STOP = Remedy.of("run: ", run("systemctl disable --now nvidia-fabricmanager"))
 _START = Remedy.of("install nvidia-fabricmanager in the driver's exact version; run: ",
                    run("systemctl enable --now nvidia-fabricmanager"))

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
+from .check import DRIVER, Check, Family, Heading
 from .finding import Case, Finding, Remedy, run
 
-_ID = "fabric-modules"
+CHECK = Check(
+    "fabric-modules", "what Blackwell's fabric manager needs of the kernel is there",
+    Heading.DRIVER, 170, Family.DRIVER, DRIVER,
+)
+_ID = CHECK.id
 #: B200 and B300: their switches are reached by InfiniBand's management datagrams.
 BOARDS = ("10de:2901", "10de:3182")
 

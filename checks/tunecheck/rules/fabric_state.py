@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
+from .check import DRIVER, Check, Family, Heading
 from .finding import Case, Finding, Remedy, run
 
-_ID = "fabric-state"
+CHECK = Check(
+    "fabric-state", "every GPU on an NVSwitch has joined the fabric",
+    Heading.DRIVER, 160, Family.DRIVER, DRIVER, judges=("gpu.fabric_state", "gpu.fabric_status"),
+)
+_ID = CHECK.id
 _LOOK = Remedy.of("run: ", run("systemctl restart nvidia-fabricmanager"), "; then: ",
                   run("journalctl -u nvidia-fabricmanager"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from ..facts.fact import Absence
 from ..facts.snapshot import HostFacts, Snapshot
@@ -12,7 +12,7 @@ from ..trials.measured import Measured
 from .command import Command, host, pieces, run
 
 __all__ = ["AS_ROOT", "HUNG", "LOG_INCOMPLETE", "NO_PORT", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Remedy",
-           "Rule", "exit_code", "run", "some", "worst"]
+           "exit_code", "run", "some", "worst"]
 
 #: Exit code of a trial that hung.
 HUNG = 4
@@ -123,20 +123,6 @@ class Case:
                    where="control")
         return Remedy.of(f"{first}, then run: " if first else "run: ", play, ansible_tags=(tag,),
                          needs_reboot=needs_reboot)
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A check: its id, one line about it, the function, and the verbs that run it. ``in_trial``: also judged of a
-    boot that is not committed yet. ``of_posts``: it judges outputs of tools that only an import holds, and says nothing
-    where none of them was given."""
-
-    id: str
-    summary: str
-    judge: Callable[[Case], Iterable[Finding]]
-    verbs: tuple[str, ...] = ("host", "preflight")
-    in_trial: bool = False
-    of_posts: bool = False
 
 
 def some(names: Sequence[str], most: int = 6) -> str:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
+from .check import DRIVER, Check, Family, Heading, Needs
 from .finding import Case, Finding
 from .from_nvml import Unread, Verdict, each, number, smi
 
-_ID = "gpu-clocks"
+CHECK = Check(
+    "gpu-clocks", "the declared clocks were locked in this boot and hold",
+    Heading.GPUS, 100, Family.GPU, DRIVER, needs=(Needs.GPUS,), judges=("gpu.clock_locks",),
+)
+_ID = CHECK.id
 _STEP = 15      # MHz between two supported clocks: the GPU takes the nearest
 
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
+from .check import Check, Family, Heading, Needs
 from .finding import Case, Finding
 from .from_nvml import Verdict, each, smi, word
 
-_ID = "gpu-compute-mode"
+CHECK = Check(
+    "gpu-compute-mode", "every process may use every GPU", Heading.GPUS, 120, Family.GPU, needs=(Needs.GPUS,),
+    judges=("gpu.compute_mode",),
+)
+_ID = CHECK.id
 _MODES = {"default": ("pass", ""), "prohibited": ("fail", ": no program can use it"), "exclusive_process": (
     "warn", ": a second process gets no context, so multi-process serving breaks")}
 

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 
 from ..facts.fact import Absence
 from ..facts.nvml import Gpu
+from .check import Check, Family, Heading, Needs
 from .finding import Case, Finding
 from .from_nvml import Unread, Verdict, each, maybe, smi, word
 
-_ID = "gpu-ecc"
+CHECK = Check(
+    "gpu-ecc", "ECC is on, and no memory error was uncorrectable",
+    Heading.GPUS, 50, Family.GPU, needs=(Needs.GPUS,), judges=("gpu.ecc", "gpu.ecc_pending"), happening=True,
+)
+_ID = CHECK.id
 _MOST = 1 << 62
 _COUNTS = ("ecc_aggregate_uncorrected", "remap_failed", "remap_pending")
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_log
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "gpu-fallen-off"
+CHECK = Check(
+    "gpu-fallen-off", "no GPU fell off the bus, in operation or at probe",
+    Heading.KERNEL, 40, Family.ERRORS, happening=True,
+)
+_ID = CHECK.id
 _FIX = Remedy("reboot the host, power-cycle it if the GPU stays away; again: look at power, seating, riser", (), True,
               True)
 _SEE = Remedy("do what xid recommends for it; if it happens again: look at power, seating, riser", physical=True)

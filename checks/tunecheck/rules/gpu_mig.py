@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
+from .check import Check, Family, Heading, Needs
 from .finding import Case, Finding
 from .from_nvml import Verdict, each, smi, word
 
-_ID = "gpu-mig"
+CHECK = Check(
+    "gpu-mig", "no GPU is cut into MIG instances", Heading.GPUS, 110, Family.GPU, needs=(Needs.GPUS,),
+    judges=("gpu.mig", "gpu.mig_pending"),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
+from .check import DRIVER, Check, Family, Heading, Needs
 from .finding import Case, Finding, run
 from .from_nvml import Verdict, each, smi, word
 
-_ID = "gpu-persistence"
+CHECK = Check(
+    "gpu-persistence", "the driver keeps idle GPUs initialised",
+    Heading.GPUS, 90, Family.GPU, DRIVER, needs=(Needs.GPUS,), judges=("gpu.persistence",),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

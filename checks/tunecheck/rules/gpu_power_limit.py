@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
+from .check import Check, Family, Heading, Needs
 from .finding import Case, Finding
 from .from_nvml import Verdict, board_of, each, maybe, number, smi
 
-_ID = "gpu-power-limit"
+CHECK = Check(
+    "gpu-power-limit", "the power limit is the declared one, or the default",
+    Heading.GPUS, 80, Family.GPU, needs=(Needs.GPUS,), judges=("gpu.power_limit",),
+)
+_ID = CHECK.id
 _MOST = 5_000_000
 #: Published for the RTX PRO 6000 (600 W); see the page.
 _COST = "; of 600 W, 500 W costs nothing, 400 W 8 %, 300 W 3-4 % for one user and 30 % at 64"

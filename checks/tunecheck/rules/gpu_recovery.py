@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
+from .check import Check, Family, Heading, Needs
 from .command import Command
 from .finding import Case, Finding
 from .from_nvml import Verdict, each, number, smi
 
-_ID = "gpu-recovery"
+CHECK = Check(
+    "gpu-recovery", "the driver asks for no reset, reboot or drain of a GPU",
+    Heading.GPUS, 30, Family.GPU, needs=(Needs.GPUS,),
+    judges=("gpu.recovery_action", "gpu.remap_pending", "gpu.remap_failed"), happening=True,
+)
+_ID = CHECK.id
 _RESET = smi("--gpu-reset")
 #: nvmlDeviceGpuRecoveryAction_t
 _ACTIONS: dict[int, tuple[str, str, tuple[str | Command, ...]]] = {

@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 from ..formats.driver_failures import KINDS, Failure
 from . import from_log
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "gpu-start"
+CHECK = Check(
+    "gpu-start", "the driver brought every GPU up: adapter, firmware (GSP), probe",
+    Heading.KERNEL, 20, Family.ERRORS, happening=True,
+)
+_ID = CHECK.id
 _RESET = Remedy("look at what the kernel log says just before (sudo dmesg | grep -i nvrm); reset the GPU, or "
                 "power-cycle the host where that does not help", (), True)
 _FIXES = {

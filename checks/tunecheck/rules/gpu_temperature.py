@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
+from .check import Check, Family, Heading, Needs
 from .finding import Case, Finding
 from .from_nvml import Verdict, each, number
 
-_ID = "gpu-temperature"
+CHECK = Check(
+    "gpu-temperature", "no GPU is near its slowdown temperature",
+    Heading.GPUS, 70, Family.GPU, needs=(Needs.GPUS,), happening=True,
+)
+_ID = CHECK.id
 _NEAR = 5
 _FIX = "look at airflow, fans and the neighbours' exhaust; lower the power limit until then (nvidia-smi -pl)"
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
+from .check import Check, Family, Heading, Needs
 from .finding import Case, Finding
 from .from_nvml import Verdict, each, number
 
-_ID = "gpu-throttle"
+CHECK = Check(
+    "gpu-throttle", "no GPU is slowed down by heat or power supply",
+    Heading.GPUS, 60, Family.GPU, needs=(Needs.GPUS,), happening=True,
+)
+_ID = CHECK.id
 #: nvmlClocksEventReasons of nvml.h: the ones that take half of the clocks or more, and those that are ordinary.
 _BAD = {8: "hardware slowdown", 32: "software thermal slowdown", 64: "hardware thermal slowdown", 128: "power brake"}
 _FINE = {1: "idle", 2: "application clocks", 4: "power limit reached, as under full load", 16: "sync boost",

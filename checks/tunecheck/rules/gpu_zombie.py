@@ -8,9 +8,14 @@ from typing import Any
 from ..facts.fact import Fact
 from ..facts.service_env import pids
 from . import from_driver
+from .check import Check, Family, Heading, Needs
 from .finding import Case, Finding, Remedy
 
-_ID = "gpu-zombie"
+CHECK = Check(
+    "gpu-zombie", "no dead process still holds a GPU", Heading.DRIVER, 200, Family.GPU, needs=(Needs.GPUS,),
+    happening=True,
+)
+_ID = CHECK.id
 _LOOK = Remedy("end its parent process; where a thread of it hangs in the driver (driver-stuck), reboot", (), True)
 
 

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..facts.nvml import Gpu
+from .check import DRIVER, Check, Family, Heading
 from .finding import Case, Finding
 from .from_nvml import Verdict, each, word
 
-_ID = "hmm-addressing"
+CHECK = Check(
+    "hmm-addressing", "HMM is off where the spec switches it off",
+    Heading.GPUS, 20, Family.DRIVER, DRIVER, judges=("gpu.addressing",),
+)
+_ID = CHECK.id
 _FIX = ("reboot, or load nvidia_uvm anew while nothing uses it; still HMM: see module-parameter (an initramfs with an "
         "older modprobe.d?)")
 

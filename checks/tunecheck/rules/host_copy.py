@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .alone_figures import BAD, GOOD, carries, name, named, rows, unmeasured, wrong
+from .check import ALONE, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID, _TRIAL = "host-copy", "host copy"
+CHECK = Check(
+    "host-copy", "each GPU and the host exchange data, as fast as its links carry",
+    Heading.P2P, 20, Family.MEASURED, ALONE,
+)
+_ID, _TRIAL = CHECK.id, "host copy"
 _SLOW = Remedy("see link-width, link-speed, link-errors, numa-nodes; are memory channels of the GPU's node empty?")
 _WRONG = Remedy("take the GPU out of use; see gpu-ecc, xid, link-errors, iommu-mode and the host's memory (EDAC)")
 

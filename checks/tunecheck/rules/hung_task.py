@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_log
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "hung-task"
+CHECK = Check(
+    "hung-task", "no task hung in the kernel or in the NVIDIA driver",
+    Heading.KERNEL, 70, Family.ERRORS, happening=True,
+)
+_ID = CHECK.id
 _WEDGED = Remedy("do not start nvidia-smi again, it would hang too; reboot the host", (), True)
 _LOOK = Remedy("see its stack in the kernel log: mostly storage or network that does not answer")
 

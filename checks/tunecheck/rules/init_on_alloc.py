@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import Check, Family, Heading
 from .finding import Case, Finding
 
-_ID = "init-on-alloc"
+CHECK = Check(
+    "init-on-alloc", "memory is zeroed, or not, as declared",
+    Heading.SYSTEM, 70, Family.CPU,
+)
+_ID = CHECK.id
 _STATES = {"1": True, "y": True, "on": True, "0": False, "n": False, "off": False}
 
 

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import Check, Family, Heading, Needs
 from .finding import Case, Finding, Remedy
 
-_ID = "iommu-mode"
+CHECK = Check(
+    "iommu-mode", "the accelerators' IOMMU groups are in the declared mode",
+    Heading.BOOT, 60, Family.IOMMU, in_trial=True, needs=(Needs.TREE,), judges=("iommu.mode",),
+)
+_ID = CHECK.id
 _MODES = {"identity": "pt", "DMA": "translated", "DMA-FQ": "translated", "none": "off"}
 _WORDS = {"pt": "passthrough (group type identity)", "translated": "translated (group type DMA or DMA-FQ)",
           "off": "no IOMMU group"}

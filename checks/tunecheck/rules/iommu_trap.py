@@ -6,11 +6,16 @@ from collections.abc import Iterator
 
 from .acs_persistence import uncovered
 from .acs_words import GUEST_PORTS, boot_fix
+from .check import Check, Family, Heading, Needs
 from .finding import NO_PORT, Case, Finding
 from .iommu_words import iommu_table, switched_off
 from .limits import NO_PORT_TEXT
 
-_ID = "iommu-trap"
+CHECK = Check(
+    "iommu-trap", "no word that switches the IOMMU off leaves ACS to the kernel",
+    Heading.BOOT, 70, Family.IOMMU, needs=(Needs.WHOLE_TREE, Needs.WAY),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

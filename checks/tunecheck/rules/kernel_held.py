@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from ..facts.fact import Absence
 from ..formats.at_first_use import regex
 from . import from_driver
+from .check import DRIVER, Check, Family, Heading
 from .finding import Case, Finding
 
-_ID = "kernel-held"
+CHECK = Check(
+    "kernel-held", "the kernel waits for precompiled driver modules",
+    Heading.DRIVER, 60, Family.DRIVER, DRIVER,
+)
+_ID = CHECK.id
 _MODULES = regex(r"linux-(?:modules|objects)-nvidia-|kmod-nvidia-\d")
 #: A package with a kernel's version in its name never becomes another kernel; these do.
 _MOVES = regex(r"(?:linux-(?:image|headers|generic|virtual)(?!.*\d\.\d+\.\d)|kernel$|kernel-core$)")

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.fact import Absence
+from .check import Check, Family, Heading
 from .finding import AS_ROOT, Case, Finding, Remedy
 
-_ID = "kernel-lockdown"
+CHECK = Check(
+    "kernel-lockdown", "the kernel lets ACS be written, or nothing depends on it",
+    Heading.BOOT, 80, Family.BOOT, judges=("kernel.lockdown",),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -6,12 +6,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from . import from_log
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy, run
 
 if TYPE_CHECKING:
     from ..formats.kernel_log import KernelEvents
 
-_ID = "kernel-log-complete"
+CHECK = Check(
+    "kernel-log-complete", "the kernel log holds this whole boot",
+    Heading.KERNEL, 100, Family.ERRORS, happening=True,
+)
+_ID = CHECK.id
 _KEEP = Remedy("let the journal keep the whole boot (Storage=persistent, SystemMaxUse= in journald.conf), or add "
                "log_buf_len=16M to the command line")
 _RECORD = Remedy.of("on the box run: ", run("sudo tunecheck record"), "; it reads the log itself, to its end")

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_log
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "kernel-panic"
+CHECK = Check(
+    "kernel-panic", "the kernel did not stop", Heading.KERNEL, 80, Family.ERRORS, happening=True,
+)
+_ID = CHECK.id
 _LOOK = Remedy("look at the lines before it for what was running, and at xid and aer-events for the hardware")
 
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.fact import Absence
+from .check import DRIVER, Check, Family, Heading
 from .finding import AS_ROOT, Case, Finding, Remedy
 
-_ID = "kernel-pending"
+CHECK = Check(
+    "kernel-pending", "the next boot starts the running kernel",
+    Heading.KERNEL, 120, Family.BOOT, DRIVER, judges=("kernel.next",),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "kernel-taint"
+CHECK = Check(
+    "kernel-taint", "the kernel has not marked itself as damaged",
+    Heading.KERNEL, 110, Family.ERRORS, judges=("kernel.taint",),
+)
+_ID = CHECK.id
 
 #: Bits and letters of Documentation/admin-guide/tainted-kernels.rst; every other bit only says what is loaded.
 _FAIL = {4: "M: a machine check was reported", 5: "B: a page was in a bad state", 7: "D: the kernel died (oops or BUG)"}

@@ -6,32 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ..facts.fact import Absence
+from .check import Needs
 from .finding import NO_PORT, Case, Finding
+from .index import BY_ID
 
 __all__ = ["NO_PORT_TEXT", "limited", "no_tree"]
 
 NO_PORT_TEXT = "no port lies between accelerators"
 
-#: Checks that look at nothing but the tree: without it they know nothing, whatever they would skip for.
-_TREE = frozenset({
-    "topo-agreement", "p2p-capability", "link-width", "link-speed", "link-aspm", "link-payload", "link-errors",
-    "switch-chip", "uplink-shared", "uplink-neighbours", "acs-redirect", "iommu-mode", "memlock", "nouveau-loaded",
-    "driver-bound",
-})
-#: Checks that count what is there, or pass for what is not.
-_COUNTING = frozenset({"switch-chip", "uplink-shared", "uplink-neighbours", "acs-persistence", "iommu-trap",
-                       "topo-agreement", "link-payload", "nouveau-loaded"})
-#: Checks of every GPU by what NVML says of it.
-_OF_GPUS = frozenset({
-    "bar1-size", "gpu-recovery", "gpu-ghost", "gpu-ecc", "gpu-throttle", "gpu-temperature", "gpu-power-limit",
-    "gpu-persistence", "gpu-clocks", "gpu-mig", "gpu-compute-mode", "gpu-zombie", "nvml-answers",
-})
-#: Checks that count, or compare, what is above the accelerators.
-_ON_THE_WAY = frozenset({"switch-chip", "uplink-shared", "uplink-neighbours", "acs-persistence", "iommu-trap",
-                         "topo-agreement"})
-#: Checks of pairs, and those that count what is below one switch.
-_PAIRS = frozenset({"topo-agreement", "p2p-capability", "acs-redirect", "acs-persistence", "memlock"})
-_SHARING = frozenset({"uplink-shared", "uplink-neighbours"})
 _NONE_BETWEEN = ("ports", "pairs")
 
 
@@ -39,6 +21,7 @@ def limited(case: Case, findings: Iterable[Finding]) -> Iterator[Finding]:
     """The findings, with unknown in place of a skip or pass that the tree does not bear out."""
     topology = case.snapshot.topology
     for finding in findings:
+        needs = _needs(finding)
         if finding.outcome == "unknown" and finding.absence is Absence.ONLY_ON_HOST:
             # Nothing that could be added to the import would answer it: no question to whoever made it.
             yield replace(finding, outcome="skip", remedy=None)
@@ -51,24 +34,29 @@ def limited(case: Case, findings: Iterable[Finding]) -> Iterator[Finding]:
         if finding.outcome == "skip" and topology.doubt and _none_here(case, finding):
             yield replace(finding, outcome="unknown", text=f"{topology.doubt}; of what it shows: {finding.text}")
             continue
-        blind = finding.id in _TREE or finding.code == NO_PORT
+        blind = Needs.TREE in needs or finding.code == NO_PORT
         if good and blind and topology.accelerators.value is None:
             yield no_tree(case, finding.id, finding.subject, finding.layer)
-        elif good and topology.doubt and (finding.id in _COUNTING or (
+        elif good and topology.doubt and (Needs.WHOLE_TREE in needs or (
                 finding.id == "acs-redirect" and finding.subject in _NONE_BETWEEN)):
             yield replace(finding, outcome="unknown", text=f"{topology.doubt}; of what it shows: {finding.text}")
-        elif good and finding.id in _ON_THE_WAY and (hidden := _hidden(case)):
+        elif good and Needs.WAY in needs and (hidden := _hidden(case)):
             yield replace(finding, outcome="unknown", text=f"{hidden}; of what is known: {finding.text}")
         else:
             yield finding
 
 
+def _needs(finding: Finding) -> tuple[Needs, ...]:
+    check = BY_ID.get(finding.id)
+    return check.needs if check else ()
+
+
 def _none_here(case: Case, finding: Finding) -> bool:
     """Whether the check was skipped because no accelerator, or no second one, is among the devices that are listed."""
-    count = len(case.snapshot.topology.devices)
+    count, needs = len(case.snapshot.topology.devices), _needs(finding)
     if finding.id == "p2p-capability" and finding.subject == "pairs":
         return True     # also where the driver has fewer than two of the boards that are listed
-    return (not count and (finding.id in _TREE or finding.id in _OF_GPUS)) or (count < 2 and finding.id in _PAIRS)
+    return (not count and (Needs.TREE in needs or Needs.GPUS in needs)) or (count < 2 and Needs.PAIRS in needs)
 
 
 def _hidden(case: Case) -> str:
@@ -81,15 +69,15 @@ def _hidden(case: Case) -> str:
 def _could_change(case: Case, finding: Finding) -> str:
     """The device without ids that would change what is said of "none" or "all", were it an accelerator. What is said
     of a named accelerator, pair or port stays as it is: accelerator-count names the device, once."""
-    topology = case.snapshot.topology
-    if finding.id in _PAIRS and finding.outcome == "skip" and len(topology.devices) < 2:
+    topology, needs = case.snapshot.topology, _needs(finding)
+    if Needs.PAIRS in needs and finding.outcome == "skip" and len(topology.devices) < 2:
         return ", ".join(each.bdf for each in topology.unidentified)
-    if finding.outcome == "skip" and finding.id in _OF_GPUS and not topology.devices:
+    if finding.outcome == "skip" and Needs.GPUS in needs and not topology.devices:
         return ", ".join(each.bdf for each in topology.unidentified)
     if finding.id == "link-errors":
         # One directly on a root bus has no port above it.
         return ", ".join(each.bdf for each in topology.unidentified if len(each.path) != 1)
-    if finding.id in _SHARING:
+    if Needs.SIBLINGS in needs:
         return ", ".join(each.bdf for each in topology.unidentified if set(each.path[1:-1]) & set(topology.bridges))
     return ""
 

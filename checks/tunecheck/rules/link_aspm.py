@@ -7,10 +7,15 @@ from collections.abc import Iterator
 from ..facts.pci import Device
 from ..formats.cmdline import words
 from .aspm_words import fix
+from .check import TOPO, Check, Family, Heading, Needs
 from .finding import Case, Finding
 from .on_path import each
 
-_ID = "link-aspm"
+CHECK = Check(
+    "link-aspm", "no hop of an accelerator lets its link sleep",
+    Heading.LINKS, 30, Family.PCIE, TOPO, needs=(Needs.TREE,), judges=("pcie.aspm", "pcie.bridge.aspm"),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

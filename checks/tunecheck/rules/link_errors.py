@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import Check, Family, Heading, Needs
 from .error_counts import errors, latched, uncounted
 from .finding import Case, Finding, Remedy, some
 
-_ID = "link-errors"
+CHECK = Check(
+    "link-errors", "no PCIe error at any hop, as differences with --since",
+    Heading.LINKS, 50, Family.ERRORS, needs=(Needs.TREE,), happening=True,
+)
+_ID = CHECK.id
 _FIX = Remedy("reseat board, riser and cable, or lower the slot's speed by one generation in the BIOS to prove it",
               physical=True)
 _AGAIN = "counts since boot: for how fast they grow give an earlier recording of this boot with --since"

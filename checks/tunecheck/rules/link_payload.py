@@ -6,10 +6,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..facts.pci import Device
+from .check import TOPO, Check, Family, Heading, Needs
 from .finding import Case, Finding, Remedy
 from .on_path import cost, each, payload
 
-_ID = "link-payload"
+CHECK = Check(
+    "link-payload", "one packet size along the path, and not 128 without need",
+    Heading.LINKS, 40, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.WHOLE_TREE),
+    judges=("pcie.payload", "pcie.bridge.payload"),
+)
+_ID = CHECK.id
 _FIX = Remedy("let the BIOS set it (Max Payload Size: Auto), or boot with pci=pcie_bus_safe", physical=True)
 
 

@@ -9,10 +9,15 @@ from collections.abc import Iterator
 
 from ..facts.pci import Device
 from ..facts.wires import Wire, wires
+from .check import TOPO, Check, Family, Heading, Needs
 from .finding import Case, Finding, Remedy
 from .on_path import each
 
-_ID = "link-width"
+CHECK = Check(
+    "link-width", "declared lanes at the accelerator and every hop above it",
+    Heading.LINKS, 10, Family.PCIE, TOPO, needs=(Needs.TREE,), judges=("pcie.width", "pcie.bridge.width"),
+)
+_ID = CHECK.id
 _SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS", physical=True)
 _SLOT = Remedy("where the board shall have all of its lanes, use a wider slot or change the bifurcation in the BIOS",
                physical=True)

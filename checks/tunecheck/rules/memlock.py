@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 from ..facts.fact import Absence
 from ..facts.platform import UNLIMITED
+from .check import RUNTIME, Check, Family, Heading, Needs
 from .finding import Case, Finding, Remedy
 
-_ID = "memlock"
+CHECK = Check(
+    "memlock", "services may lock enough memory for pinned buffers",
+    Heading.SYSTEM, 80, Family.CPU, RUNTIME, needs=(Needs.TREE, Needs.PAIRS), judges=("memlock.*",),
+)
+_ID = CHECK.id
 _ENOUGH = 1 << 30
 _FIX = Remedy("start containers with --ulimit memlock=-1 (Quadlet: Ulimit=memlock=-1:-1), services with "
               "LimitMEMLOCK=infinity; then this is settled whatever the default is")

@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 from . import from_driver
 from .board_age import no_open_modules
+from .check import DRIVER, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "module-flavour"
+CHECK = Check(
+    "module-flavour", "the open kernel modules are loaded", Heading.DRIVER, 110, Family.DRIVER, DRIVER,
+    judges=("driver.flavour",),
+)
+_ID = CHECK.id
 _SWAP = Remedy("install the open modules of the same version (nvidia-open, nvidia-dkms-<branch>-open, "
                "nvidia-kernel-open-dkms), then reboot", (), True)
 #: First two digits of Blackwell's device ids: GB100, GB202, GB203, GB206/207, GB205, GB110 (pci.ids).

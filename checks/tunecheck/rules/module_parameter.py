@@ -7,9 +7,15 @@ from collections.abc import Iterator
 from ..facts.modules import Module
 from ..formats.modprobe import normalise_module, same_value
 from . import from_driver, wanted_driver
+from .check import DRIVER, Check, Family, Heading
 from .finding import Case, Finding
 
-_ID = "module-parameter"
+CHECK = Check(
+    "module-parameter", "declared module parameters are live",
+    Heading.SYSTEM, 10, Family.DRIVER, DRIVER, in_trial=True,
+    judges=("module.parameter.{subject}", "module.configured.{subject}"),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

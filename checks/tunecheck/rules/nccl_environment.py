@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 from ..formats.nccl_env import problems
 from . import from_driver
+from .check import RUNTIME, Check, Family, Heading
 from .finding import AS_ROOT, Case, Finding, Remedy
 
-_ID = "nccl-environment"
+CHECK = Check(
+    "nccl-environment", "no variable of a service is ignored or known to harm",
+    Heading.DRIVER, 210, Family.RUNTIME, RUNTIME, judges=("environment.*",),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

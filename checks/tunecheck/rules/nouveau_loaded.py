@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.fact import Fact
+from .check import DRIVER, Check, Family, Heading, Needs
 from .finding import Case, Finding, Remedy
 
-_ID = "nouveau-loaded"
+CHECK = Check(
+    "nouveau-loaded", "nouveau drives no GPU of NVIDIA's", Heading.DRIVER, 100, Family.DRIVER, DRIVER,
+    needs=(Needs.TREE, Needs.WHOLE_TREE), judges=("pcie.driver",),
+)
+_ID = CHECK.id
 _OUT = Remedy("write blacklist nouveau and options nouveau modeset=0 to /etc/modprobe.d/nouveau.conf, renew the "
               "initramfs if nouveau is in it (lsinitramfs or lsinitrd), reboot", (), True)
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy, run
 
-_ID = "numa-balancing"
+CHECK = Check(
+    "numa-balancing", "the kernel does not move memory between NUMA nodes",
+    Heading.SYSTEM, 60, Family.CPU, judges=("numa.balancing",),
+)
+_ID = CHECK.id
 _OFF = Remedy.of("run: ", run("sysctl -w kernel.numa_balancing=0"), ", and keep it in /etc/sysctl.d")
 
 

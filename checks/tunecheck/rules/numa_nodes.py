@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..formats.cpulist import show
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "numa-nodes"
+CHECK = Check(
+    "numa-nodes", "every node has memory, every accelerator a node",
+    Heading.SYSTEM, 50, Family.CPU, judges=("numa.without_memory", "pcie.numa"),
+)
+_ID = CHECK.id
 _SLOTS = Remedy("populate the memory channels of that socket, or choose NPS1 in the BIOS", physical=True)
 _BIOS = Remedy("update the BIOS (ACPI _PXM of the root port is missing); in a virtual machine pass the node through",
                physical=True)

@@ -6,11 +6,16 @@ from collections.abc import Iterator
 
 from ..facts.nvml import cut_off
 from . import wanted_driver
+from .check import EVERY, Check, Family, Heading, Needs
 from .finding import Case, Finding
 from .nvml_words import LOST, STUCK, unanswered
 from .smi_refused import refused
 
-_ID = "nvml-answers"
+CHECK = Check(
+    "nvml-answers", "the driver's library answers for every GPU",
+    Heading.ACCELERATORS, 60, Family.GPU, (*EVERY, "driver"), needs=(Needs.GPUS,),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import P2P, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 from .p2p_words import DECLARE, UNDECLARED, explained, needs_patch, outcome_of
 from .pair_figures import measured, unmeasured
 
-_ID = "p2p-access"
+CHECK = Check(
+    "p2p-access", "the driver lets every GPU reach every other one's memory",
+    Heading.P2P, 40, Family.MEASURED, P2P,
+)
+_ID = CHECK.id
 _FIX = "see p2p-capability for the driver's reason, and iommu-mode"
 _MIXED = "build tensor parallel groups of equal boards"
 _ALL = "every GPU reaches every other one's memory"

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import P2P, Check, Family, Heading
 from .finding import Case, Finding
 from .pair_expected import blame, expected, remedy
 from .pair_figures import class_of, listed, one_way, several, unmeasured
 
-_ID = "p2p-bandwidth"
+CHECK = Check(
+    "p2p-bandwidth", "each pair moves what its way can carry",
+    Heading.P2P, 60, Family.MEASURED, P2P,
+)
+_ID = CHECK.id
 _BAD = 0.78     # of what is expected: 45 of 57.6 GB/s; no healthy pair was published that low
 
 

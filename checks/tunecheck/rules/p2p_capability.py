@@ -6,11 +6,16 @@ from collections.abc import Iterator
 
 from ..facts.fact import Absence
 from . import from_driver
+from .check import TOPO, Check, Family, Heading, Needs
 from .finding import Case, Finding, Remedy
 from .p2p_words import DECLARE, UNDECLARED, explained, needs_patch, outcome_of
 from .table_told import letters
 
-_ID = "p2p-capability"
+CHECK = Check(
+    "p2p-capability", "the driver lets every GPU reach every other's memory",
+    Heading.ACCELERATORS, 50, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.PAIRS), judges=("p2p.read", "p2p.write"),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import P2P, Check, Family, Heading
 from .finding import Case, Finding
 from .pair_expected import remedy
 from .pair_figures import DIRECT, ENGINE, by_pair, class_of, figure, listed, several, unmeasured
 
-_ID = "p2p-duplex"
+CHECK = Check(
+    "p2p-duplex", "both directions at once carry nearly twice of one",
+    Heading.P2P, 80, Family.MEASURED, P2P,
+)
+_ID = CHECK.id
 _GOOD, _HAIRPIN = 1.7, 1.25     # published for Gen5 PIX: 1.9 with ACS redirect off, 0.98 with it on; NVLink: 1.98
 
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import P2P, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 from .pair_figures import chosen, measured, middle, one_way, unmeasured
 
-_ID = "p2p-flows"
+CHECK = Check(
+    "p2p-flows", "several transfers at once do not collapse",
+    Heading.P2P, 110, Family.MEASURED, P2P,
+)
+_ID = CHECK.id
 #: Sum over all flows beside one alone. Posted-write collapse: 36.8 to 2.7 GB/s. All pairs of eight boards: 52 GB/s with
 #: it (0.98 of one), 162 to 196 without. Flows over one uplink ("collapse") get no more than one alone when healthy.
 _COLLAPSE, _LITTLE = 0.5, 1.25

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import P2P, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 from .pair_figures import measured, one_way, unmeasured
 
-_ID = "p2p-integrity"
+CHECK = Check(
+    "p2p-integrity", "what a GPU writes to another one arrives, every word",
+    Heading.P2P, 50, Family.MEASURED, P2P,
+)
+_ID = CHECK.id
 _FIX = Remedy("set NCCL_P2P_DISABLE=1 until it is mended; see iommu-mode and acs-redirect: translated or redirected "
               "peer writes can be dropped")
 _HOST = Remedy("copies through the host are wrong: memory, GPU or driver; see gpu-ecc, xid and the host's memory")

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..trials.measured import Measurement
+from .check import P2P, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 from .pair_figures import by_pair, class_of, several, unmeasured
 
-_ID = "p2p-latency"
+CHECK = Check(
+    "p2p-latency", "a load from a peer takes as long as its way explains",
+    Heading.P2P, 100, Family.MEASURED, P2P,
+)
+_ID = CHECK.id
 #: Nanoseconds of a dependent load above which the class does not explain it. Published: PIX 710 to 720, across chips up
 #: to 730, through the CPU 1140 to 1450; NVLink measured 819 to 850; through host memory 14000 and more.
 _MOST = {"switch": 1000, "cascade": 1300, "nvlink": 1100, "root-complex": 2000, "cross-socket": 2500}

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import P2P, Check, Family, Heading
 from .finding import Case, Finding
 from .p2p_words import unused
 from .pair_figures import DIRECT, ENGINE, class_of, figure, label, listed, one_way, unmeasured
 
-_ID = "p2p-staged"
+CHECK = Check(
+    "p2p-staged", "peer copies are faster than through the host",
+    Heading.P2P, 70, Family.MEASURED, P2P,
+)
+_ID = CHECK.id
 #: Copies without peer access do not fail, they go through the host: 37 to 39, not 396 GB/s on H200; 23, not 52 on PIX.
 _STAGED = 1.15
 _LOAD_NS = 5000     # through the CPU both may be alike (26.6 and 24.0 on Gen4); a load takes to 1.5 us, staged 14

@@ -6,11 +6,16 @@ from collections.abc import Iterator
 
 from ..facts.paths import PairPath
 from ..trials.measured import Measurement
+from .check import P2P, Check, Family, Heading
 from .finding import Case, Finding
 from .pair_expected import blame, remedy
 from .pair_figures import class_of, listed, one_way, several, unmeasured
 
-_ID = "p2p-symmetry"
+CHECK = Check(
+    "p2p-symmetry", "pairs of one class are alike, both ways",
+    Heading.P2P, 90, Family.MEASURED, P2P,
+)
+_ID = CHECK.id
 _APART = 0.05       # healthy pairs repeat within 0.2 % over NVLink, within 3 % on Gen5 switches (53.4 to 56.3)
 
 

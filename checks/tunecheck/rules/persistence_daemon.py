@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 from ..facts.services import PERSISTENCED
 from . import from_driver
+from .check import DRIVER, Check, Family, Heading
 from .finding import Case, Finding, Remedy, run
 
-_ID = "persistence-daemon"
+CHECK = Check(
+    "persistence-daemon", "the driver keeps its state while nobody uses a GPU",
+    Heading.DRIVER, 140, Family.DRIVER, DRIVER,
+)
+_ID = CHECK.id
 _ON = Remedy.of("run: ", run("systemctl enable --now nvidia-persistenced"), "; for this boot only: ",
                 run("nvidia-smi -pm 1"))
 

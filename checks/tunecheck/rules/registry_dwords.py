@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from ..facts.modules import LOADED
 from ..formats.registry_dwords import Problem, problems, words
 from . import from_driver
+from .check import DRIVER, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "registry-dwords"
+CHECK = Check(
+    "registry-dwords", "every word of RegistryDwords does what it seems to",
+    Heading.DRIVER, 130, Family.DRIVER, DRIVER, judges=("driver.registry_dwords", "driver.registry_dwords_next"),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import DRIVER, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "relaxed-ordering"
+CHECK = Check(
+    "relaxed-ordering", "declared relaxed ordering is allowed to the GPUs",
+    Heading.DRIVER, 120, Family.PCIE, DRIVER,
+)
+_ID = CHECK.id
 _WORD = "NVreg_EnablePCIERelaxedOrderingMode"
 _BIT = "RlxdOrd+ in DevCtl"
 _FIX = Remedy("look why DevCtl says RlxdOrd- (lspci -vv): a port's quirk or pci=... on the command line takes it away")

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver, from_runtime
+from .check import RUNTIME, Check, Family, Heading
 from .finding import Case, Finding, Remedy, run
 
-_ID = "runtime-cdi"
+CHECK = Check(
+    "runtime-cdi", "GPUs come by CDI, which daemon-reload leaves alone",
+    Heading.RUNTIME, 20, Family.RUNTIME, RUNTIME,
+)
+_ID = CHECK.id
 #: CDI is on without features.cdi from here on (moby#45192, 2025-05-21).
 _DEFAULT = (28, 2)
 _ON = Remedy.of('set "features": {"cdi": true} in /etc/docker/daemon.json; run: ', run("systemctl restart docker"))

@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from ..facts.packages import ENGINES
 from ..facts.runtime import OLDEST_CDI
 from . import from_driver, from_runtime
+from .check import RUNTIME, Check, Family, Heading
 from .finding import Case, Finding, Remedy, run
 
-_ID, _START = "runtime-engine", Remedy.of("run: ", run("systemctl enable --now docker"))
+CHECK = Check(
+    "runtime-engine", "the declared engine is there and knows CDI",
+    Heading.RUNTIME, 10, Family.RUNTIME, RUNTIME, judges=("engine.*",),
+)
+_ID, _START = CHECK.id, Remedy.of("run: ", run("systemctl enable --now docker"))
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver, from_runtime
+from .check import RUNTIME, Check, Family, Heading
 from .finding import Case, Finding
 
-_ID = "runtime-log-limit"
+CHECK = Check(
+    "runtime-log-limit", "no container's log fills the disk",
+    Heading.RUNTIME, 80, Family.RUNTIME, RUNTIME,
+)
+_ID = CHECK.id
 #: These write files themselves; everything else hands the lines to something with limits of its own, or to nothing.
 _FILES = ("json-file", "k8s-file", "local")
 _LOCAL = 100 * 10**6        # docker's local driver: five files of 20 MB

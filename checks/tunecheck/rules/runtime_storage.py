@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import RUNTIME, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "runtime-storage"
+CHECK = Check(
+    "runtime-storage", "images and model have the declared space",
+    Heading.RUNTIME, 90, Family.RUNTIME, RUNTIME, happening=True,
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

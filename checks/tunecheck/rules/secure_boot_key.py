@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver
+from .check import DRIVER, Check, Family, Heading
 from .finding import Case, Finding, Remedy, run
 
-_ID = "secure-boot-key"
+CHECK = Check(
+    "secure-boot-key", "the kernel trusts whoever signed the module",
+    Heading.DRIVER, 80, Family.DRIVER, DRIVER, judges=("driver.signer", "driver.keys"),
+)
+_ID = CHECK.id
 _ENROL = Remedy.of("run: ", run("mokutil --import /var/lib/dkms/mok.pub"), ", reboot, and confirm on the console; or "
                    "install modules that the distribution signs (linux-modules-nvidia-<branch>-open-generic)",
                    needs_reboot=True)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "smt"
+CHECK = Check(
+    "smt", "SMT is as declared", Heading.SYSTEM, 40, Family.CPU, judges=("cpu.smt",),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import ALL, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "spec-present"
+CHECK = Check(
+    "spec-present", "there is a desired state to judge against",
+    Heading.ACCELERATORS, 10, Family.SPEC, ALL, judges=("spec", "spec.profile"),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

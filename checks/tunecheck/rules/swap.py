@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import Check, Family, Heading
 from .finding import Case, Finding
 
-_ID = "swap"
+CHECK = Check(
+    "swap", "how much swap is there and in use", Heading.SYSTEM, 90, Family.CPU,
+    judges=("memory.swap", "memory.swappiness"),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

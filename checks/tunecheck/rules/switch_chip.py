@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 from ..facts.wires import uplinks
 from ..formats.switch_chips import chip, collapses
+from .check import TOPO, Check, Family, Heading, Needs
 from .finding import Case, Finding, Remedy
 
-_ID = "switch-chip"
+CHECK = Check(
+    "switch-chip", "the switches by name, with what is known to be wrong with them",
+    Heading.LINKS, 60, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.WHOLE_TREE, Needs.WAY),
+)
+_ID = CHECK.id
 _FIX = Remedy("measure it: several boards of this switch writing at once to boards at other root ports (tunecheck p2p)")
 
 

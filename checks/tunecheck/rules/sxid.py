@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_log
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
-_ID = "sxid"
+CHECK = Check(
+    "sxid", "no NVSwitch reported an error since boot", Heading.KERNEL, 30, Family.ERRORS,
+)
+_ID = CHECK.id
 _FATAL = Remedy("stop what uses the GPUs, reset all of them together (nvidia-smi --gpu-reset) or reboot, and look at "
                 "fabric-state; again: look the number up in appendix D of NVIDIA's fabric manager user guide")
 _OTHER = Remedy("look at journalctl -u nvidia-fabricmanager, and the number up in appendix D of NVIDIA's fabric "

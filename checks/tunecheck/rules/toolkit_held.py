@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_driver, from_runtime
+from .check import RUNTIME, Check, Family, Heading
 from .finding import Case, Finding
 
-_ID = "toolkit-held"
+CHECK = Check(
+    "toolkit-held", "no upgrade moves a part of the toolkit on its own",
+    Heading.RUNTIME, 40, Family.RUNTIME, RUNTIME, judges=("held.*",),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import from_runtime
+from .check import RUNTIME, Check, Family, Heading
 from .finding import Case, Finding
 
-_ID = "toolkit-version"
+CHECK = Check(
+    "toolkit-version", "the toolkit is of one version, the declared one",
+    Heading.RUNTIME, 30, Family.RUNTIME, RUNTIME,
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -13,9 +13,14 @@ from ..facts.fact import Absence, Fact
 from ..facts.topo_text import TopoText
 from ..facts.topology import Pair
 from . import from_driver
+from .check import TOPO, Check, Family, Heading, Needs
 from .finding import Case, Finding, Remedy
 
-_ID = "topo-agreement"
+CHECK = Check(
+    "topo-agreement", "PCI tree, NVML and nvidia-smi tell the same relations",
+    Heading.ACCELERATORS, 40, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.WHOLE_TREE, Needs.WAY, Needs.PAIRS),
+)
+_ID = CHECK.id
 _LOOK = Remedy("make sure that all of it is of the same boot of the same machine; where it is, see `lspci -tv`: the "
                "tree that this machine shows is not the real one")
 #: nvmlGpuTopologyLevel_t; 0: two GPUs of one board.

@@ -6,10 +6,15 @@ from collections.abc import Generator, Iterator
 
 from ..facts.topology import Pair
 from ..formats.topology import RELATIONS, within
+from .check import TOPO, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 from .table_told import absent_table, relations
 
-_ID = "topo-relation"
+CHECK = Check(
+    "topo-relation", "every pair of accelerators is as close as declared",
+    Heading.ACCELERATORS, 30, Family.PCIE, TOPO, judges=("pcie.relation", "pcie.relation_told"),
+)
+_ID = CHECK.id
 _MOVE = Remedy("move the boards below one switch, or state the relation this machine really has in "
                "box_spec.accelerators.relation", physical=True)
 _REGROUP = Remedy("move the boards to the slots of their switch or socket (the board manual shows which), or state the "

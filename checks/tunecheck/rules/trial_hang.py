@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import TRIALS, Check, Family, Heading
 from .finding import Case, Finding, Remedy
 from .pair_figures import measured
 from .reduce_figures import attributed
 
-_ID = "trial-hang"
+CHECK = Check(
+    "trial-hang", "every trial got to its end", Heading.P2P, 10, Family.MEASURED, TRIALS,
+)
+_ID = CHECK.id
 _CAUSE = Remedy("the GPUs are usable; see acs-redirect and iommu-mode: redirected or translated peer writes hang")
 _AGAIN = Remedy("the GPUs are usable: find out what stopped it, and run it again")
 _RESET = Remedy("reset the GPUs (nvidia-smi --gpu-reset) or reboot, before anything else uses them", (), True)

@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 from ..facts.fact import Absence
 from . import from_driver
+from .check import DRIVER, Check, Family, Heading
 from .finding import Case, Finding
 
-_ID = "unattended-upgrades"
+CHECK = Check(
+    "unattended-upgrades", "upgrades by themselves spare driver and toolkit",
+    Heading.DRIVER, 50, Family.DRIVER, DRIVER, judges=("packages.unattended", "packages.spared"),
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .check import Check, Family, Heading, Needs
 from .finding import Case, Finding, Remedy
 
-_ID = "uplink-neighbours"
+CHECK = Check(
+    "uplink-neighbours", "no drive shares the way to the host",
+    Heading.LINKS, 80, Family.PCIE, needs=(Needs.TREE, Needs.WHOLE_TREE, Needs.WAY, Needs.SIBLINGS),
+)
+_ID = CHECK.id
 _FIX = Remedy("move drives that load models to a root port without accelerators", physical=True)
 
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.wires import uplinks, wires
+from .check import TOPO, Check, Family, Heading, Needs
 from .finding import Case, Finding, Remedy
 
-_ID = "uplink-shared"
+CHECK = Check(
+    "uplink-shared", "no uplink is slower than one accelerator's own link",
+    Heading.LINKS, 70, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.WHOLE_TREE, Needs.WAY, Needs.SIBLINGS),
+)
+_ID = CHECK.id
 _FIX = Remedy("give the switch a slot or cable as wide and fast as a board's, and look at bifurcation in the BIOS",
               physical=True)
 

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING
 
 from ..formats.xid_catalog import advice
 from . import from_log
+from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
 if TYPE_CHECKING:
     from ..formats.kernel_log import Xid
 
-_ID = "xid"
+CHECK = Check(
+    "xid", "no Xid since boot; each with NVIDIA's recommended action",
+    Heading.KERNEL, 10, Family.ERRORS, happening=True,
+)
+_ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from tests.unit.facts.trees import Machine, answering, bound, direct, flat, frozen, full, switch
 
-from tunecheck.cli import _SUBJECTS
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.recording import RecordingHost
-from tunecheck.rules import RULES
+from tunecheck.rules import CHECKS
+from tunecheck.rules.check import Heading
 from tunecheck.spec.frozen import Acs, Frozen
 
 _CHECKS = Path(__file__).resolve().parents[3] / "checks"
@@ -199,9 +199,9 @@ def test_ctrl_c_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
 def test_checks_and_explain_agree() -> None:
     lines = _run("checks").stdout.splitlines()
     ids = [line.split()[0] for line in lines if not line.startswith("#")]
-    assert ids == [rule.id for rule in RULES]
+    assert ids == [check.id for check in CHECKS]
     headings = [line for line in lines if line.startswith("# ")]
-    assert len(headings) == len(set(headings)) == len(_SUBJECTS) and lines[0] == headings[0]
+    assert headings == [f"# {heading.value}" for heading in Heading] and lines[0] == headings[0]
     assert lines[lines.index("# ACS") + 1].startswith("acs-redirect  ")
     assert _run("explain", "--markdown", "acs-redirect").stdout.startswith("# acs-redirect\n")
 

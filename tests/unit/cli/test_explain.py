@@ -12,10 +12,10 @@ from tunecheck.docs_pages import page
 from tunecheck.formats.xid_catalog import CATALOG
 from tunecheck.report.page import rendered
 from tunecheck.report.terminal import Style
-from tunecheck.rules import RULES
+from tunecheck.rules import CHECKS
 from tunecheck.terms import NAMES, term
 
-IDS = tuple(rule.id for rule in RULES)
+IDS = tuple(check.id for check in CHECKS)
 
 
 def words(text: str) -> list[str]:
@@ -23,22 +23,22 @@ def words(text: str) -> list[str]:
 
 
 def test_every_page_is_rendered_whole_at_every_width() -> None:
-    for rule in RULES:
-        text = page(rule.id)
+    for check in CHECKS:
+        text = page(check.id)
         for width in (40, 80, 200):
-            shown = rendered(text, Style(width), rule.summary)
+            shown = rendered(text, Style(width), check.summary)
             head, *lines = shown.splitlines()
-            assert head.startswith(f"{rule.id}: ") and rule.summary.split()[0] in head
-            assert "```" not in shown and not re.search(r"(?m)^#|^\s*\|", shown), rule.id
+            assert head.startswith(f"{check.id}: ") and check.summary.split()[0] in head
+            assert "```" not in shown and not re.search(r"(?m)^#|^\s*\|", shown), check.id
             for title in ("What is checked", "Why it matters", "What you see", "What good looks like", "How to fix"):
-                assert title in lines, rule.id
+                assert title in lines, check.id
             long = [line for line in lines if len(line) > min(width, 100)]
             # Only a word that is longer than the line itself is broken, and only there.
-            assert not long, (rule.id, long)
-        plain = rendered(text, Style(100), rule.summary)
+            assert not long, (check.id, long)
+        plain = rendered(text, Style(100), check.summary)
         body = re.sub(r"(?m)^#+ .*$|^```.*$|^[|:\s-]+$", "", text)
         lost = set(words(re.sub(r"[`*|]", " ", body))) - set(words(plain))
-        assert not {word for word in lost if len(word) < 60}, (rule.id, lost)
+        assert not {word for word in lost if len(word) < 60}, (check.id, lost)
 
 
 @pytest.mark.parametrize(("markdown", "shown"), [

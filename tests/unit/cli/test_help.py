@@ -16,7 +16,7 @@ from tunecheck.cli import cli
 from tunecheck.cli_completion import _PLACES, script
 from tunecheck.cli_man import page
 from tunecheck.help_groups import EXAMPLES, GROUPS, MEANT, meant
-from tunecheck.rules import RULES
+from tunecheck.rules import CHECKS
 
 ROOT = Path(__file__).parents[3]
 CONTEXT = click.Context(cli, info_name="tunecheck")
@@ -75,7 +75,7 @@ def test_a_verb_that_is_none(typed: str, says: str) -> None:
 
 @pytest.mark.parametrize(("words", "typed", "offers"), [
     ([], "pre", {"preflight"}), (["explain"], "acs-re", {"acs-redirect"}), (["topo"], "--fr", {"--from"}),
-    (["explain"], "", {rule.id for rule in RULES}), (["recipe"], "li", {"list", "lint"}),
+    (["explain"], "", {check.id for check in CHECKS}), (["recipe"], "li", {"list", "lint"}),
     (["spec", "show", "-i", str(ROOT / "inventory/box1"), "--host"], "bo", {"box1"}),
     (["spec", "show", "-i", "/nowhere", "--host"], "", set()),
 ])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tunecheck.rules import RULES
+from tunecheck.rules import CHECKS
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / "docs" / "failures.md").read_text(encoding="utf-8")
@@ -26,7 +26,7 @@ def test_every_failure_has_a_row() -> None:
 def test_a_row_names_real_checks_and_a_test_or_says_that_there_is_none(row: list[str]) -> None:
     checks, tests = row[4], row[5]
     named = re.findall(r"`([^`]+)`", checks)
-    assert named and set(named) <= {rule.id for rule in RULES}
+    assert named and set(named) <= {check.id for check in CHECKS}
     assert "not covered" in tests or re.findall(r"`(tests/[^`]+)`", tests)
 
 

@@ -6,11 +6,11 @@ from fnmatch import fnmatchcase
 
 from tunecheck.facts.registry import ENTRIES, entry_of
 from tunecheck.fleet.judge.authority import HAPPENING, JUDGED, judged
-from tunecheck.rules import RULES
+from tunecheck.rules import CHECKS
 
 
 def test_every_check_and_every_fact_of_the_table_exists() -> None:
-    assert not {*JUDGED, *HAPPENING} - {rule.id for rule in RULES}
+    assert not {*JUDGED, *HAPPENING} - {check.id for check in CHECKS}
     for check, patterns in JUDGED.items():
         for pattern in patterns:
             name = pattern.replace("{subject}", "x").replace("*", "x")

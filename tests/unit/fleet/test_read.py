@@ -20,7 +20,7 @@ from tunecheck.fleet.model import Answer, Change, Seen
 from tunecheck.fleet.read import seen
 from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.early import DPKG
-from tunecheck.rules import RULES, Case, judge
+from tunecheck.rules import CHECKS, Case, judge
 from tunecheck.rules.finding import OUTCOMES
 from tunecheck.spec.frozen import Accelerators, Frozen
 
@@ -64,7 +64,7 @@ def test_the_findings_are_those_of_the_rules() -> None:
 
 
 def test_every_check_has_a_family() -> None:
-    families = {rule.id: family_of(rule.id) for rule in RULES}
+    families = {check.id: family_of(check.id) for check in CHECKS}
     assert set(families.values()) == set(FAMILIES)
     wrong = {check for check, family in families.items() if family == "errors"} - {
         "link-errors", "gpu-fallen-off", "kernel-log-complete", "kernel-taint", "xid", "aer-events", "aer-ownership",

@@ -18,7 +18,7 @@ from tunecheck.report.fold import worst_first
 from tunecheck.report.output import check_writable, write_file
 from tunecheck.report.schema import SCHEMAS, write
 from tunecheck.report.terminal import Style, render, style_for, wrapped
-from tunecheck.rules import RULES, Case, judge
+from tunecheck.rules import CHECKS, Case, judge
 
 _DOCS = Path(__file__).resolve().parents[3] / "docs"
 
@@ -64,10 +64,10 @@ def test_the_committed_schemas_are_the_generated_ones(tmp_path: Path) -> None:
 
 
 def test_every_check_has_a_page_and_every_page_a_check() -> None:
-    assert {path.stem for path in (_DOCS / "checks").glob("*.md")} == {rule.id for rule in RULES}
-    for rule in RULES:
-        page = (_DOCS / "checks" / f"{rule.id}.md").read_text()
-        assert page.startswith(f"# {rule.id}\n")
+    assert {path.stem for path in (_DOCS / "checks").glob("*.md")} == {check.id for check in CHECKS}
+    for check in CHECKS:
+        page = (_DOCS / "checks" / f"{check.id}.md").read_text()
+        assert page.startswith(f"# {check.id}\n")
         assert [line for line in page.splitlines() if line.startswith("## ")] == [
             "## What", "## Why", "## Wrong", "## Right", "## How to fix"]
 

@@ -29,7 +29,7 @@ from tunecheck.report.document import document
 from tunecheck.report.html import html as page
 from tunecheck.report.outputs import Run
 from tunecheck.report.terminal import Style, render
-from tunecheck.rules import RULES, Case, Finding
+from tunecheck.rules import CHECKS, Case, Finding
 from tunecheck.rules.command import Command, host, limited, pieces, run
 from tunecheck.rules.finding import Remedy
 from tunecheck.spec.frozen import Frozen
@@ -86,12 +86,12 @@ def _check(command: Command) -> None:
 
 def _lied_to(path: Path, tries: int) -> Iterator[Finding]:
     snapshot, frozen, case = _cases(path)
-    rule = next(rule for rule in RULES if rule.id == check_of(path))
+    check = next(check for check in CHECKS if check.id == check_of(path))
     chance = random.Random(path.stem)
     for share in (0.0, *([0.02, 0.2, 1.0][number % 3] for number in range(tries))):
         lies = _claims(snapshot, chance, share) if share else snapshot
         named = dataclasses.replace(frozen, host=_claims(frozen.host, chance, min(1.0, share * 2))) if frozen else None
-        yield from rule.judge(case(lies, named))
+        yield from check.judge(case(lies, named))
 
 
 CLAIMED = [path for path in CASES if _gives_commands(path)]

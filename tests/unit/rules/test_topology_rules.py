@@ -9,14 +9,14 @@ from tests.unit.facts.trees import GPU, PCI, Machine, bound, config, direct, fla
 from tests.unit.rules.judging import judged, outcomes
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.rules import RULES, Case
+from tunecheck.rules import CHECKS, Case
 from tunecheck.spec.frozen import Accelerators, Acs
 
 
 def test_every_rule_judges_under_its_own_id() -> None:
     case = Case(gather(full(switch()).host(), frozen().spec, True), frozen())
-    for rule in RULES:
-        assert {finding.id for finding in rule.judge(case)} == (set() if rule.of_posts else {rule.id})
+    for check in CHECKS:
+        assert {finding.id for finding in check.judge(case)} == (set() if check.of_posts else {check.id})
 
 
 @pytest.mark.parametrize(("count", "outcome"), [(2, "pass"), (None, "pass"), (3, "fail"), (1, "fail")])

@@ -1,0 +1,109 @@
+"""What a check declares about itself, in its own file: ``CHECK = Check(...)``.
+
+`python -m lab.check_index` collects the declarations into index.py, so that no verb has to import every check to know
+which ones it runs. A test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import Enum
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ..formats.at_first_use import dataclass
+
+if TYPE_CHECKING:
+    from .finding import Case, Finding
+
+__all__ = ["ALL", "ALLREDUCE", "ALONE", "DRIVER", "EVERY", "HOST", "P2P", "RUNTIME", "TOPO", "TRIALS", "Check",
+           "Family", "Heading", "Needs"]
+
+#: Verbs that run a check. "driver" and "runtime" are what the roles of these names judge by themselves; "alone",
+#: "p2p" and "allreduce" are the three measurements.
+HOST = ("host", "preflight")
+TOPO = ("topo", "preflight")
+EVERY = ("topo", "host", "preflight")
+DRIVER = ("host", "preflight", "driver")
+RUNTIME = ("host", "preflight", "runtime")
+ALL = (*EVERY, "driver", "runtime")
+ALONE = ("alone",)
+P2P = ("p2p",)
+ALLREDUCE = ("allreduce",)
+TRIALS = ("alone", "p2p", "allreduce")
+
+
+class Heading(Enum):
+    """The parts of a report, in their order."""
+
+    ACCELERATORS = "The accelerators and what joins them"
+    LINKS = "PCIe links and switches"
+    ACS = "ACS"
+    BOOT = "Kernel parameters and IOMMU"
+    SYSTEM = "Modules, CPUs, memory"
+    DRIVER = "NVIDIA driver and services"
+    RUNTIME = "Container runtime"
+    GPUS = "GPUs"
+    KERNEL = "Kernel log and kernel"
+    P2P = "Measured by p2p"
+    ALLREDUCE = "Measured by allreduce"
+
+
+class Family(Enum):
+    """The columns of the fleet's grid, in the order of its report, and what each is about."""
+
+    SPEC = "spec", "there is a desired state to judge against"
+    GPU = "gpu", "the boards and what NVML says of them"
+    PCIE = "pcie", "links, switches and how the accelerators relate"
+    ACS = "acs", "who sends peer traffic up"
+    BOOT = "boot", "kernel, its command line, the next boot"
+    IOMMU = "iommu", "translation of the accelerators' addresses"
+    CPU = "cpu", "processors, NUMA nodes, memory policy, clock"
+    DRIVER = "driver", "the NVIDIA driver in all its parts"
+    RUNTIME = "runtime", "containers and what services get"
+    ERRORS = "errors", "what the logs and the error registers hold"
+    MEASURED = "measured", "what trials measured"
+
+
+class Needs(Enum):
+    """What of the PCI tree a pass or a skip of the check rests on. Where that is not known, limits.py makes it
+    unknown."""
+
+    TREE = "it looks at nothing but the tree: without it the check knows nothing, whatever it would skip for"
+    WHOLE_TREE = "it counts what is there, or passes for what is not"
+    GPUS = "it asks every GPU by what NVML says of it"
+    WAY = "it counts, or compares, what is above the accelerators"
+    PAIRS = "it judges pairs of accelerators"
+    SIBLINGS = "it counts what is below one switch"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check. ``summary``: what is so when it passes. ``place``: its order under its heading; tens, so that one fits
+    between. ``in_trial``: also judged of a boot that is not committed yet. ``of_posts``: it judges outputs of tools
+    that only an import holds, and says nothing where none of them was given. ``judges``: the facts it judges, as shell
+    patterns, where the desired state has the say in drift and neither majority nor previous audit; {subject} is the
+    name of what the finding is about. ``happening``: it tells what goes on, not how a host is set up: more of it is
+    news, so that a warning of it never stands."""
+
+    id: str
+    summary: str
+    heading: Heading
+    place: int
+    family: Family
+    verbs: tuple[str, ...] = HOST
+    in_trial: bool = False
+    of_posts: bool = False
+    needs: tuple[Needs, ...] = ()
+    judges: tuple[str, ...] = ()
+    happening: bool = False
+
+    @property
+    def module(self) -> str:
+        """The name of its file in this folder."""
+        return self.id.replace("-", "_")
+
+    def judge(self, case: Case) -> Iterable[Finding]:
+        """Its findings. The file is imported here: `tunecheck topo` does not pay for the others."""
+        function: Callable[[Case], Iterable[Finding]] = import_module(f".{self.module}", __package__).judge
+        return function(case)
