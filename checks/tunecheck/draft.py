@@ -188,9 +188,13 @@ def _hosts(draft: Draft, login: Login) -> str:
                      "          ansible_host: 192.0.2.10   # CHANGE: the address or name that ssh reaches")
         if login.port:
             lines.append(f"          ansible_port: {login.port}")
-        lines.append(f"          ansible_user: {_scalar(login.user)}" if login.user else
-                     "          ansible_user: admin   # CHANGE: a user that may use sudo; add -K if sudo asks for a "
-                     "password")
+        if login.user:
+            lines.append(f"          ansible_user: {_scalar(login.user)}")
+        elif login.address:     # it was reached without a name: any name here could only be a wrong one
+            lines.append("          # ssh chose the user. To name one that may use sudo: ansible_user: admin")
+        else:
+            lines.append("          ansible_user: admin   # CHANGE: a user that may use sudo; add -K if sudo asks for "
+                         "a password")
     return "\n".join(["# Written by tunecheck init. Lines marked CHANGE are guesses; the others were read.",
                       "---", "all:", "  children:", "    inference:", "      hosts:", *lines, ""])
 

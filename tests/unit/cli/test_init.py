@@ -77,7 +77,7 @@ def test_a_draft_is_a_spec_that_its_box_meets(name: str) -> None:
 
 @pytest.mark.parametrize(("login", "variables", "marked"), [
     (Login("192.0.2.7", "ops", 2222), {"ansible_host": "192.0.2.7", "ansible_user": "ops", "ansible_port": 2222}, 0),
-    (Login("gpu.example", None), {"ansible_host": "gpu.example", "ansible_user": "admin"}, 1),
+    (Login("gpu.example", None), {"ansible_host": "gpu.example"}, 0),
     (Login("yes", "1e3"), {"ansible_host": "yes", "ansible_user": "1e3"}, 0),
     (Login(local=True), {"ansible_connection": "local"}, 0),
     (Login(), {"ansible_host": "192.0.2.10", "ansible_user": "admin"}, 2),
