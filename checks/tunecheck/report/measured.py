@@ -116,7 +116,8 @@ def _range(values: Sequence[float], digits: int = 1) -> str:
 
 def allreduce_lines(found: Measured, width: int = 0, last: bool = False) -> list[str]:
     """For each group of ranks a table over the sizes: microseconds of the own kernel and of NCCL (p50 and p99), their
-    ratio, NCCL without P2P; the crossover; then bus bandwidth, soak and NCCL's version. Empty without a figure. ``last``: only of the largest group of ranks."""
+    ratio, NCCL without P2P; the crossover; then bus bandwidth, soak and NCCL's version. Empty without a figure.
+    ``last``: only of the largest group of ranks."""
     lines: list[str] = []
     for ranks in ranks_of(found)[-1:] if last else ranks_of(found):
         rows = reduce_rows(found, ranks)

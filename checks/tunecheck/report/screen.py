@@ -1,9 +1,10 @@
 """The report that a person reads on a terminal: one screen. Tables, then problems worst first, one entry for what one
 fix settles, then counts and the next step.
 
-What does not fit is left out step by step, and never in silence: first the tables are drawn short, then findings of one
-check with one fix share a row, then long sentences end in " ...", and last the entries that do not fail are counted by
-check. A check that fails keeps a row of its own whatever happens. ``-v`` shows all of it."""
+What does not fit is left out step by step, and never in silence. First the tables are drawn short. Then what one check
+says with one code or one fix is one row, what several checks do not know for one reason is one entry, and long
+sentences end in " ...". Last, entries that do not fail are counted by check. A check that fails keeps a row of its own
+whatever happens. ``-v`` shows all of it."""
 
 from __future__ import annotations
 
@@ -18,9 +19,7 @@ from .fold import Fold, folded, worst_first
 from .short_tables import short_tables
 from .terminal import (
     Style,
-    clipped,
     counted,
-    cut_text,
     earlier,
     fix_lines,
     is_missing,
@@ -34,8 +33,14 @@ from .terminal import (
 
 __all__ = ["LINES", "screen"]
 
-#: Lines of a large terminal window.
-LINES = 60
+#: Lines of a large terminal window, at so many columns; a narrower one may have more.
+LINES, _COLUMNS = 60, 80
+#: Tables of so many lines are short enough.
+_SMALL = 24
+#: Lines that a row and its fix may take, 0: any number. The tersest first: from there, the worst entries grow first.
+_LIMITS = ((1, 2), (1, 3), (2, 3), (4, 4), (0, 0))
+#: Lines that a list of checks takes at least.
+_LIST = 2
 #: Why a fact is not there, behind "not known, ".
 _WHY = {
     Absence.NOT_PRESENT: "what would tell is not there", Absence.NOT_SHOWN: "no text shows it",
@@ -51,36 +56,21 @@ _WHY = {
     Absence.NOT_RECORDED: "it is not in the recording", Absence.NOT_IN_IMPORT: "it is not in these texts",
     Absence.ONLY_ON_HOST: "only the machine itself can tell", Absence.LEFT_OUT: "it was left out on purpose",
     Absence.OLDER: "the snapshot is of an older tunecheck, or of a verb that reads less",
-    Absence.NO_BOOT_LOADER: "as no boot loader is there",
+    Absence.NO_BOOT_LOADER: "as no boot loader is there", Absence.NO_SYSTEMD: "as systemd does not run",
+    Absence.NO_VERSION: "no version is shown", Absence.ELSEWHERE: "it is kept at another place",
+    Absence.LOG_TOO_SHORT: "the log does not reach that far", Absence.OTHER: "for a reason without a code",
 }
 
 
 @dataclass(frozen=True)
-class _Step:
-    """``short``: short tables. ``by_cause``: what one check says with one code and one fix is one row, and what several
-    checks do not know for one reason is one entry. ``text`` and ``fix``: lines that a row and its fix may take, 0: any
-    number. ``counted``: outcomes whose entries are counted where they do not fit, the first of them first."""
-
-    short: bool = False
-    by_cause: bool = False
-    text: int = 0
-    fix: int = 0
-    counted: tuple[str, ...] = ()
-
-
-_STEPS = (_Step(), _Step(short=True), _Step(True, True, 4, 4), _Step(True, True, 4, 4, ("unknown",)),
-          _Step(True, True, 2, 3, ("unknown",)), _Step(True, True, 1, 3, ("unknown",)),
-          _Step(True, True, 1, 2, ("unknown", "warn")))
-
-
-@dataclass(frozen=True)
 class _Entry:
-    """``lines`` of the report, ``findings`` that they stand for; ``spare``: without the fix."""
+    """``findings`` that it stands for; ``ways`` to say it, one for each of the limits; ``bare``: the tersest without
+    the fix."""
 
     outcome: str
     findings: tuple[Finding, ...]
-    lines: list[str]
-    spare: list[str]
+    ways: tuple[list[str], ...]
+    bare: list[str]
 
 
 def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imported: bool = False,
@@ -88,16 +78,19 @@ def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imp
     """The lines of the report."""
     sorts = _sorted(findings, imported)
     before = earlier(case, style) if history else []
-    room = LINES + len(before)      # it was asked for beside the report
-    for step in _STEPS:
-        tables = short_tables(verb, case, style) if step.short else whole_tables(verb, case, style)
-        foot = _foot(verb, case, findings, sorts, style, step)
-        top = [*tables, *before]
-        problems = _fitted(_entries(verb, sorts, style, step), step, style, room - len(top) - len(foot))
-        lines = [*top, *problems, *foot]
-        if len(lines) <= room:
-            break
-    return lines
+    room = LINES * max(_COLUMNS, style.width) // style.width + len(before)      # what was asked for comes on top
+    whole = whole_tables(verb, case, style)
+    entries = [entry.ways[-1] for entry in _entries(verb, sorts, style, by_cause=False)]
+    problems = [line for lines in entries for line in lines]
+    foot = _foot(verb, case, findings, sorts, style)
+    if len(whole) + len(before) + len(problems) + len(foot) <= room:
+        return [*whole, *before, *problems, *foot]
+    foot = _foot(verb, case, findings, sorts, style, "; shortened to one screen: -v shows everything")
+    top = [*(whole if len(whole) <= _SMALL else short_tables(verb, case, style)), *before]
+    left = room - len(top) - len(foot)
+    if len(problems) > left:
+        problems = _fitted(_entries(verb, sorts, style, by_cause=True), style, left)
+    return [*top, *problems, *foot]
 
 
 @dataclass(frozen=True)
@@ -132,32 +125,38 @@ def _needs_root(finding: Finding) -> bool:
     return finding.outcome == "unknown" and finding.remedy is not None and finding.remedy.as_root
 
 
-def _entries(verb: str, sorts: _Sorts, style: Style, step: _Step) -> list[_Entry]:
+def _entries(verb: str, sorts: _Sorts, style: Style, by_cause: bool) -> list[_Entry]:
     """Worst first; what has one fix is one entry, at the place of the worst of it."""
     wrong = [finding for finding in sorts.here if finding.outcome in ("fail", "unknown", "warn")]
-    unread: dict[Absence, list[Finding]] = {}
-    for finding in wrong if step.by_cause else ():
-        if finding.outcome == "unknown" and finding.absence and finding.remedy is None:
-            unread.setdefault(finding.absence, []).append(finding)
-    unread = {absence: found for absence, found in unread.items() if len(found) > 1}
-    wrong = [finding for finding in wrong if not (finding.absence in unread and finding in unread[finding.absence])]
-    rows = _by_cause(wrong) if step.by_cause else folded(wrong)
+    unread = _unread(wrong) if by_cause else {}
+    grouped = {id(finding) for found in unread.values() for finding in found}
+    wrong = [finding for finding in wrong if id(finding) not in grouped]
     together: dict[Remedy | int, list[Fold]] = {}
-    for number, row in enumerate(rows):
+    for number, row in enumerate(_by_cause(wrong) if by_cause else folded(wrong)):
         together.setdefault(row.first.remedy or number, []).append(row)
-    entries = [_entry(group, style, step) for group in together.values()]
-    entries += [_whole("unknown", found, f"{_of_checks(found)} not known, {_WHY[absence]} (-v says what): "
-                       f"{counted(found)}", "", style, step) for absence, found in unread.items()]
+    entries = [_entry(group, style) for group in together.values()]
+    entries += [_listed(found, f"{_of_checks(found)} not known, {_WHY[absence]} (-v says what)", "", "", style)
+                for absence, found in unread.items()]
     if sorts.cut:
-        entries.append(_whole("unknown", sorts.cut, cut_text(sorts.cut), "", style, step))
+        entries.append(_listed(sorts.cut, f"nothing found by {_of_checks(sorts.cut)}, but the kernel log is not whole "
+                                          "(kernel-log-complete)", "", "", style))
     entries.sort(key=lambda entry: OUTCOMES.index(entry.outcome))
     if sorts.missing:
-        entries.append(_whole("unknown", sorts.missing, *not_given(sorts.missing), style, step))
+        text, fix = not_given(sorts.missing)
+        entries.append(_listed(sorts.missing, text.partition(":")[0], fix, "on the box: sudo tunecheck record", style))
     if sorts.rootless:
-        ids = len({finding.id for finding in sorts.rootless})
-        entries.append(_whole("unknown", sorts.rootless, f"{ids} checks need root (-v says what for): "
-                              f"{counted(sorts.rootless)}", f"sudo tunecheck {verb}", style, step))
+        fix, text = f"sudo tunecheck {verb}", f"{_of_checks(sorts.rootless)} need root (-v says what for)"
+        entries.append(_listed(sorts.rootless, text, fix, fix, style))
     return entries
+
+
+def _unread(findings: Iterable[Finding]) -> dict[Absence, list[Finding]]:
+    """What is not known for a reason that several findings have, and that has no fix of its own."""
+    found: dict[Absence, list[Finding]] = {}
+    for finding in findings:
+        if finding.outcome == "unknown" and finding.absence and finding.remedy is None:
+            found.setdefault(finding.absence, []).append(finding)
+    return {absence: group for absence, group in found.items() if len(group) > 1}
 
 
 def _by_cause(findings: Iterable[Finding]) -> list[Fold]:
@@ -174,73 +173,87 @@ def _also(findings: Sequence[Finding]) -> str:
     return f"; also {', '.join(named)}" if named else ""
 
 
-def _entry(rows: Sequence[Fold], style: Style, step: _Step) -> _Entry:
-    lines = [line for row in rows
-             for line in marked(row.first.outcome, says(row, len(row.findings)), style, step.text)]
+def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
     first = rows[0].first
+    findings = tuple(finding for row in rows for finding in row.findings)
+    these = f"fix for these {len(rows)}" if len(rows) > 1 else "fix"
+    label = "fix for the first (-v has the others)" if {finding.remedy for finding in findings} - {first.remedy} \
+        else these
     fix = first.remedy.text if first.remedy else ""
-    many = f" for these {len(rows)}" if len(rows) > 1 else ""
-    others = {finding.remedy for row in rows for finding in row.findings} - {first.remedy}
-    many = " for the first, -v has the others" if others else many
-    return _Entry(first.outcome, tuple(finding for row in rows for finding in row.findings),
-                  [*lines, *_fix(f"fix{many}", fix, first.id, style, step)], lines)
+    ways = [[line for row in rows for line in marked(row.first.outcome, says(row, len(row.findings)), style, text)]
+            for text, _ in _LIMITS]
+    return _with_fixes(first.outcome, findings, ways, f"{label}: {fix}" if fix else "",
+                       f"{these}: tunecheck explain {first.id}", style)
 
 
-def _whole(outcome: str, findings: Sequence[Finding], text: str, fix: str, style: Style, step: _Step) -> _Entry:
-    lines = marked(outcome, text, style, step.text)
-    return _Entry(outcome, tuple(findings), [*lines, *_fix("fix", fix, findings[0].id, style, step)],
-                  lines)
+def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, style: Style) -> _Entry:
+    """``text`` and then the checks. ``briefly``: the fix where it does not fit."""
+    ways = [marked("unknown", f"{text}: {counted(findings)}", style, max(limit, _LIST) if limit else 0)
+            for limit, _ in _LIMITS]
+    return _with_fixes("unknown", tuple(findings), ways, f"fix: {fix}" if fix else "", f"fix: {briefly}", style)
 
 
-def _fix(label: str, text: str, check: str, style: Style, step: _Step) -> list[str]:
-    """Whole, or where it is to be read: half a command must not be pasted."""
-    lines = fix_lines(f"{label}: {text}", style) if text else []
-    return lines if not step.fix or len(lines) <= step.fix else fix_lines(f"{label}: tunecheck explain {check}", style)
+def _with_fixes(outcome: str, findings: tuple[Finding, ...], ways: Sequence[list[str]], fix: str, briefly: str,
+                style: Style) -> _Entry:
+    """Each way with its fix: whole, or where it is to be read, because half a command must not be pasted."""
+    whole = fix_lines(fix, style) if fix else []
+    short = fix_lines(briefly, style) if fix else []
+    return _Entry(outcome, findings, tuple(
+        [*lines, *(whole if not most or len(whole) <= most else short)]
+        for lines, (_, most) in zip(ways, _LIMITS, strict=True)), ways[0])
 
 
-def _fitted(entries: Sequence[_Entry], step: _Step, style: Style, room: int) -> list[str]:
-    """All entries where that fits; else without as many as it takes of those that the step counts, the last first, and
-    then without the fixes of the last that fail."""
-    left = list(entries)
-    out: list[_Entry] = []
-    bare: set[int] = set()
-    while True:
-        lines = [line for entry in left for line in (entry.spare if id(entry) in bare else entry.lines)]
-        lines += _more([finding for entry in out for finding in entry.findings], style, min(step.text, 2))
-        victim = next((entry for outcome in step.counted for entry in reversed(left) if entry.outcome == outcome), None)
-        plain = next((entry for entry in reversed(left) if id(entry) not in bare), None) if "warn" in step.counted \
-            else None
-        if len(lines) <= room or (victim is None and plain is None):
-            return lines
-        if victim is not None:
-            left.remove(victim)
-            out.insert(0, victim)
-        elif plain is not None:
-            bare.add(id(plain))
+def _fitted(entries: Sequence[_Entry], style: Style, room: int) -> list[str]:
+    """The tersest way of all, without as many as it takes of what does not fail, unknown before warnings and the last
+    first, then without the fixes of the last that fail. Where there is room, the worst are said at greater length."""
+    left, out = list(entries), list[_Entry]()
+    said = {id(entry): entry.ways[0] for entry in entries}
+
+    def lines() -> list[str]:
+        shown = [line for entry in left for line in said[id(entry)]]
+        return shown + _more([finding for entry in out for finding in entry.findings], style)
+
+    for outcome in ("unknown", "warn"):
+        for entry in [entry for entry in reversed(left) if entry.outcome == outcome]:
+            if len(lines()) > room:
+                left.remove(entry)
+                out.insert(0, entry)
+    for entry in reversed(left):
+        if len(lines()) > room:
+            said[id(entry)] = entry.bare
+    spare = room - len(lines())
+    for way in range(1, len(_LIMITS)):
+        for entry in left:
+            more = len(entry.ways[way]) - len(said[id(entry)])
+            if more <= spare:
+                said[id(entry)] = entry.ways[way]
+                spare -= more
+    return lines()
 
 
-def _more(findings: Sequence[Finding], style: Style, most: int) -> list[str]:
+def _more(findings: Sequence[Finding], style: Style) -> list[str]:
     """Those that were left out, by outcome."""
     lines = []
     for outcome in ("fail", "unknown", "warn"):
         found = [finding for finding in findings if finding.outcome == outcome]
-        text = f"{_of_checks(found)} more (-v lists them): {counted(found)}"
-        lines += marked(outcome, text, style, most) if found else []
+        text = f"{_of_checks(found, ' more')} (-v lists them): {counted(found)}"
+        lines += marked(outcome, text, style, _LIST) if found else []
     return lines
 
 
-def _of_checks(findings: Sequence[Finding]) -> str:
-    """"12 findings of 3 checks"."""
+def _of_checks(findings: Sequence[Finding], more: str = "") -> str:
+    """"3 checks", "12 more findings of 3 checks"."""
     ids = len({finding.id for finding in findings})
-    return f"{_findings(findings)} of {ids} check{'s' * (ids > 1)}"
+    checks = f"check{'s' * (ids > 1)}"
+    return f"{ids}{more} {checks}" if ids == len(findings) else f"{len(findings)}{more} findings of {ids} {checks}"
 
 
-def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: _Sorts, style: Style, step: _Step) -> list[str]:
+def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: _Sorts, style: Style,
+          left_out: str = "") -> list[str]:
     passed = [finding for finding in findings if finding.outcome == "pass"]
     skipped = [finding for finding in findings if finding.outcome == "skip"]
     lines = marked("pass", f"{_findings(passed)} (-v lists them)", style) if passed else []
     lines += marked("skip", f"not judged: {_findings(skipped)} (-v says why)", style) if skipped else []
-    left_out = "; shortened to one screen: -v shows everything" if step != _STEPS[0] else ""
     lines += ["", *wrap(summary(case, list(findings)) + left_out, style.width)]
     following = _next(verb, findings, sorts.rootless)
     return [*lines, *(wrap(following, style.width) if following else [])]

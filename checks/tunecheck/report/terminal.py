@@ -6,6 +6,7 @@ import os
 import shutil
 import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from typing import TextIO
 
 from ..absence import Absence
@@ -209,7 +210,7 @@ def _skips(skipped: list[Finding]) -> str:
     return f"not judged (-v says why): {counted(skipped)}"
 
 
-def counted(findings: list[Finding]) -> str:
+def counted(findings: Sequence[Finding]) -> str:
     """"link-speed (8), smt": each check once, with how often it said so."""
     counts = Counter(finding.id for finding in findings)
     return ", ".join(f"{check} ({count})" if count > 1 else check for check, count in counts.items())

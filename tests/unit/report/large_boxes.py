@@ -22,7 +22,7 @@ from tunecheck.facts.snapshot import gather
 from tunecheck.rules import Case, Finding, judge
 from tunecheck.spec.frozen import Frozen
 
-__all__ = ["Box", "large", "sampled"]
+__all__ = ["Box", "all_different", "cascade", "each_its_own", "large", "sampled"]
 
 _CASES = Path(__file__).resolve().parents[1] / "checks" / "cases"
 _MANY = 4
@@ -47,7 +47,7 @@ class Box(NamedTuple):
                    0)
 
 
-def _cascade(count: int = 8) -> Machine:
+def cascade(count: int = 8) -> Machine:
     """Two host bridges; below each a switch with two switches, two GPUs each."""
     machine = Machine().file("/sys/devices/system/node/online", "0-1\n")
     for index in range(count):
@@ -67,7 +67,7 @@ def _cascade(count: int = 8) -> Machine:
     return machine
 
 
-def _each_its_own(count: int = 8, bridges: int = 8, ctl: int = 0x11) -> Machine:
+def each_its_own(count: int = 8, bridges: int = 8, ctl: int = 0x11) -> Machine:
     """Each GPU on a root port of its own, on as many host bridges."""
     machine = Machine().file("/sys/devices/system/node/online", "0-1\n")
     for index in range(count):
@@ -78,7 +78,7 @@ def _each_its_own(count: int = 8, bridges: int = 8, ctl: int = 0x11) -> Machine:
     return machine
 
 
-def _all_different() -> Machine:
+def all_different() -> Machine:
     """No two GPUs have the same link, and no two ports the same ACS."""
     machine = switches(8, redirecting=(0, 3, 5), narrow=(1, 2, 6))
     for number, bdf in enumerate(sorted(name for name in machine.lists[PCI] if name.endswith(("3:00.0", "4:00.0")))):
@@ -102,13 +102,13 @@ _BAD_LOG = "[    0.000000] Linux version 6.12.1\n" + "".join(
 
 
 def _built() -> Iterator[tuple[str, Machine, Frozen | None]]:
-    for name, machine in (("pairs", switches(8)), ("cascade", _cascade()), ("direct", _each_its_own()),
-                          ("direct-one-bridge", _each_its_own(bridges=1)), ("two-per-bridge", _each_its_own(bridges=4)),
-                          ("direct-redirect", _each_its_own(ctl=0x1D)),
+    for name, machine in (("pairs", switches(8)), ("cascade", cascade()), ("direct", each_its_own()),
+                          ("direct-one-bridge", each_its_own(bridges=1)), ("two-per-bridge", each_its_own(bridges=4)),
+                          ("direct-redirect", each_its_own(ctl=0x1D)),
                           ("one-switch", trees.below_one_switch(8)), ("quads", trees.switches(4, 4)),
                           ("pairs-redirect", switches(8, redirecting=tuple(range(8)))),
                           ("pairs-some-redirect", switches(8, redirecting=(0, 3, 5))),
-                          ("pairs-narrow", switches(8, narrow=(0, 3, 5))), ("all-different", _all_different()),
+                          ("pairs-narrow", switches(8, narrow=(0, 3, 5))), ("all-different", all_different()),
                           ("four", switches(4)), ("sixteen", switches(16))):
         count = 4 if name == "four" else 16 if name == "sixteen" else 8
         yield name, trees.full(machine, "iommu=pt"), spec(count)
@@ -162,9 +162,14 @@ def large() -> tuple[Box, ...]:
     return tuple(box for box in (*built, *_cases()) if box.gpus >= _MANY)
 
 
-def sampled() -> Iterator[Box]:
+@cache
+def sampled() -> tuple[Box, ...]:
     """Other people's boxes of TUNECHECK_SAMPLES with four or more GPUs; none where that is not set."""
-    root = Path(os.environ.get("TUNECHECK_SAMPLES") or "/nonexistent")
+    given = os.environ.get("TUNECHECK_SAMPLES")
+    return tuple(_sampled(Path(given))) if given else ()
+
+
+def _sampled(root: Path) -> Iterator[Box]:
     for path in (root / "host", *sorted((root / "topo").glob("*.txt")), *sorted((root / "bench").glob("*.txt"))):
         if not path.exists():
             continue
