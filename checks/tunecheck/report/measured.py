@@ -8,7 +8,7 @@ from ..facts.topology import Topology
 from ..rules.reduce_figures import crossover, ranks_of, single, sized, tail
 from ..trials.measured import Measured, Measurement
 
-__all__ = ["allreduce_lines", "p2p_lines", "reduce_rows"]
+__all__ = ["allreduce_lines", "p2p_lines", "p2p_ranges", "reduce_rows"]
 
 _Cells = dict[tuple[int, int], float]
 _GAP = "    "
@@ -18,14 +18,32 @@ def p2p_lines(found: Measured, topology: Topology, width: int = 0) -> list[str]:
     """Tables of GB/s one way, GB/s both ways and ns of a dependent load, side by side where ``width`` (0: any) allows;
     rows are sources (readers), columns destinations. The weakest cell of each has a star. Empty without a figure."""
     count = len(topology.devices)
-    tables = [("GB/s one way", _cells(found.find("one way", "engine write")), 1, min),
-              ("GB/s both ways", _cells(found.find("both ways", "engine write"), mirrored=True), 1, min),
-              ("ns per load", _cells(found.find("latency", "pointer chase")), 0, max)]
-    drawn = [_table(title, cells, digits, worst, count, width) for title, cells, digits, worst in tables if cells]
+    drawn = [_table(title, cells, digits, worst, count, width) for title, cells, digits, worst in _tables(found)]
     if not drawn:
         return []
     lines = _beside(drawn, width)
     return [*lines, *(["* the weakest"] if "*" in "".join(lines) else []), *_p2p_notes(found)]
+
+
+def p2p_ranges(found: Measured) -> list[str]:
+    """The same without the tables: from the least to the most, and which pair is the weakest."""
+    lines = []
+    for title, cells, digits, worst in _tables(found):
+        values = sorted(cells.values())
+        weakest = worst(values)
+        where = ", ".join(f"GPU{a}->GPU{b}" for a, b in [pair for pair, value in cells.items() if value == weakest][:2])
+        span = _range(values, digits)
+        middle = f"{values[len(values) // 2]:.{digits}f}"
+        even = values[0] == values[-1]
+        lines.append(f"{title}: {span}{'' if even else f', middle {middle}; weakest {where}'} ({len(cells)} ways)")
+    return [*lines, *_p2p_notes(found)] if lines else []
+
+
+def _tables(found: Measured) -> list[tuple[str, _Cells, int, Callable[..., float]]]:
+    tables = [("GB/s one way", _cells(found.find("one way", "engine write")), 1, min),
+              ("GB/s both ways", _cells(found.find("both ways", "engine write"), mirrored=True), 1, min),
+              ("ns per load", _cells(found.find("latency", "pointer chase")), 0, max)]
+    return [table for table in tables if table[1]]
 
 
 def _cells(figures: Sequence[Measurement], mirrored: bool = False) -> _Cells:
@@ -96,11 +114,12 @@ def _range(values: Sequence[float], digits: int = 1) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def allreduce_lines(found: Measured, width: int = 0) -> list[str]:
+def allreduce_lines(found: Measured, width: int = 0, last: bool = False) -> list[str]:
     """For each group of ranks a table over the sizes: microseconds of the own kernel and of NCCL (p50 and p99), their
-    ratio, NCCL without P2P; the crossover; then bus bandwidth, soak and NCCL's version. Empty without a figure."""
+    ratio, NCCL without P2P; the crossover; then bus bandwidth, soak and NCCL's version. Empty without a figure.
+    ``last``: only of the largest group of ranks."""
     lines: list[str] = []
-    for ranks in ranks_of(found):
+    for ranks in ranks_of(found)[-1:] if last else ranks_of(found):
         rows = reduce_rows(found, ranks)
         if rows:
             lines += [""] if lines else []

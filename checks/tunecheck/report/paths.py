@@ -5,15 +5,31 @@ from __future__ import annotations
 from ..facts.paths import PairPath, paths
 from ..facts.snapshot import Snapshot
 
-__all__ = ["path_lines"]
+__all__ = ["path_lines", "short_path_lines"]
 
 _SHOWN = 4
+#: Of the short form: kinds of path, and how many pairs are named rather than counted.
+_KINDS, _FEW = 5, 2
 
 
 def path_lines(snapshot: Snapshot) -> list[str]:
     """One line for all pairs of the same kind: ``GPU0-GPU1 PIX: crosses 2 ports below 0000:01:00.0, x16 Gen5, MPS 256:
     predicted 57.6 GB/s one way, 115.2 both ways``. Ports are those of bridges that the traffic goes through, up from
     the one GPU and down to the other; a switch on the way is two of them, one in, one out."""
+    return [f"{_names(group)} {_line(group)}" for group in _groups(snapshot)]
+
+
+def short_path_lines(snapshot: Snapshot) -> list[str]:
+    """The same, the most frequent kinds first, and of the prediction the figures alone ("up to": an upper bound):
+    ``PIX (4 pairs): 2 ports, x16 Gen5: 57.6 GB/s one way, 115.2 both ways``. Kinds that are left out are counted."""
+    groups = sorted(_groups(snapshot), key=len, reverse=True)
+    kept = groups if len(groups) <= _KINDS else groups[:_KINDS - 1]
+    rest = groups[len(kept):]
+    more = [f"{sum(map(len, rest))} more pairs on {len(rest)} other kinds of path (-v shows them)"] if rest else []
+    return [*(_short(group) for group in kept), *more]
+
+
+def _groups(snapshot: Snapshot) -> list[list[PairPath]]:
     groups: dict[tuple[object, ...], list[PairPath]] = {}
     for path in paths(snapshot):
         # Why there is no prediction may name each pair's own hop: the first stands for all.
@@ -22,7 +38,23 @@ def path_lines(snapshot: Snapshot) -> list[str]:
         kind = (path.pair.relation.value, len(path.hops), link, path.mps, path.one_way, path.two_way,
                 path.latency_class, why)
         groups.setdefault(kind, []).append(path)
-    return [f"{_names(group)} {_line(group)}" for group in groups.values()]
+    return list(groups.values())
+
+
+def _short(group: list[PairPath]) -> str:
+    path = group[0]
+    labels = ", ".join(each.pair.label for each in group)
+    start = f"{path.pair.relation.value or '?'} ({f'{len(group)} pairs' if len(group) > _FEW else labels})"
+    if path.latency_class == "nvlink":
+        return f"{start}: {path.reason}"
+    start += f": {_ports(len(path.hops) - 2)}"
+    if path.one_way is None:
+        return f"{start}, no prediction: {path.reason}"
+    link = path.slowest.text if path.slowest else "?"
+    hairpin = ", ACS redirects" if path.redirectors and path.pair.relation.value in ("PIX", "PXB") else ""
+    bound = "up to " if path.latency_class in ("root-complex", "cross-socket") else ""
+    both = f", {path.two_way:.1f} both ways" if path.two_way is not None else ""
+    return f"{start}, {link}{hairpin}: {bound}{path.one_way:.1f} GB/s one way{both}"
 
 
 def _names(group: list[PairPath]) -> str:

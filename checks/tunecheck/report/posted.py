@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from ..facts.posted import Channel
 from ..facts.snapshot import Snapshot
@@ -12,10 +12,12 @@ from .tree import square
 
 __all__ = ["legend", "meanings", "posted_lines"]
 
+Drawn = Callable[[int, Mapping[tuple[int, int], str], int], list[str]]
 
-def posted_lines(snapshot: Snapshot, width: int) -> list[str]:
+
+def posted_lines(snapshot: Snapshot, width: int, square: Drawn = square) -> list[str]:
     """The matrix of nvidia-smi where the tree does not give it, and every table of `nvidia-smi topo -p2p`, each with
-    its source; then NCCL's ring and the GPUs of `nvidia-smi -L`."""
+    its source; then NCCL's ring and the GPUs of `nvidia-smi -L`. ``square`` draws a table."""
     posted, lines = snapshot.posted, list[str]()
     table = posted.table.value
     if table is not None and (len(snapshot.topology.devices) < 2 or snapshot.topo_text.value is None):

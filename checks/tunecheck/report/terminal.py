@@ -6,6 +6,7 @@ import os
 import shutil
 import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from typing import TextIO
 
 from ..absence import Absence
@@ -16,11 +17,14 @@ from .fold import Fold, folded, worst_first
 from .paths import path_lines
 from .tree import matrix_lines, tree_lines
 
-__all__ = ["Style", "plain", "render", "safe", "style_for", "wrap", "wrapped"]
+__all__ = ["Style", "clipped", "counted", "cut_text", "earlier", "fix_lines", "head", "is_missing", "marked",
+           "not_given", "plain", "render", "safe", "says", "shown", "style_for", "summary", "whole_tables", "wrap",
+           "wrapped"]
 
 _COLOURS = {"fail": "31;1", "unknown": "35", "warn": "33", "pass": "32", "skip": "2"}
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
 _INDENT = 8
+_GOES_ON = " ..."
 _BRANCH = regex("((?:│  |[|]  |   )*)(├─ |└─ |[|]- |`- )")
 _ADD = regex(r"; add: ([^;]{1,120})")
 #: How many commands are named of those that would tell more.
@@ -63,10 +67,39 @@ def _columns(stream: TextIO) -> int:
 
 def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose: bool = False,
            imported: bool = False, history: bool = False) -> str:
-    """The whole report as text, ending in a newline: worst first. Without ``verbose`` what many subjects have in
-    common is one line, and so is everything that was not judged. ``imported``: from loose texts; what those that were
-    not given leave unknown stands behind the warnings, as one line. ``history``: list what was before this boot."""
-    lines = [*_head(verb, case), ""]
+    """The whole report as text, ending in a newline: worst first. On a terminal (``style.width``) and without
+    ``verbose`` it is one screen. In a pipe, what many subjects have in common is one line, and so is everything that
+    was not judged. ``imported``: from loose texts; what those that were not given leave unknown stands behind the
+    warnings, as one line. ``history``: list what was before this boot."""
+    if style.width and not verbose:
+        from .screen import screen
+
+        return "\n".join(screen(verb, case, findings, style, imported, history)) + "\n"
+    text = [*whole_tables(verb, case, style), *(earlier(case, style) if history else [])]
+    missing = [finding for finding in findings if imported and is_missing(finding)]
+    here = [finding for finding in findings if not (imported and is_missing(finding))]
+    cut = [] if verbose else [finding for finding in here if only_cut(finding)]
+    here = [finding for finding in here if finding not in cut] if len(cut) > 1 else here
+    said = [Fold(finding.text, (finding,)) for finding in worst_first(here)] if verbose else folded(here)
+    for fold in said:
+        if len(cut) > 1 and fold.first.outcome not in ("fail", "unknown"):
+            text += marked("unknown", cut_text(cut), style)
+            cut = []
+        if missing and fold.first.outcome in ("pass", "skip"):
+            text += _not_given(missing, style, verbose)
+            missing = []
+        if verbose or fold.first.outcome != "skip":
+            text += _said(fold, style)
+    text += marked("unknown", cut_text(cut), style) if len(cut) > 1 else []
+    text += _not_given(missing, style, verbose) if missing else []
+    skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
+    text += marked("skip", _skips(skipped), style) if skipped else []
+    return "\n".join([*text, "", *wrap(summary(case, findings), style.width)]) + "\n"
+
+
+def whole_tables(verb: str, case: Case, style: Style) -> list[str]:
+    """The heading, and every table in full."""
+    lines = [*head(verb, case), ""]
     if case.measured is not None:
         lines += _measured(case, style.width)
     if verb in ("topo", "preflight"):
@@ -78,70 +111,19 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
         lines += told
         predicted = path_lines(case.snapshot)
         lines += [*predicted, ""] if predicted else []
-    if history:
-        from .history import history_lines
-
-        lines += [*history_lines(case.snapshot.past), ""]
-    text = [safe(line) for line in lines]
-    text = [part for line in text for part in wrap(line, style.width)]
-    missing = [finding for finding in findings if imported and _is_missing(finding)]
-    here = [finding for finding in findings if not (imported and _is_missing(finding))]
-    cut = [] if verbose else [finding for finding in here if only_cut(finding)]
-    here = [finding for finding in here if finding not in cut] if len(cut) > 1 else here
-    short = bool(style.width) and not verbose       # a person reads it: one screen
-    rootless = [finding for finding in here if short and _needs_root(finding)]
-    here = [finding for finding in here if finding not in rootless] if len(rootless) > 1 else here
-    said = [Fold(finding.text, (finding,)) for finding in worst_first(here)] if verbose else folded(here)
-    fixes: dict[str, str] = {}
-    for fold in said:
-        if len(cut) > 1 and fold.first.outcome not in ("fail", "unknown"):
-            text += _cut(cut, style)
-            cut = []
-        if missing and fold.first.outcome in ("pass", "skip"):
-            text += _missing(missing, style, verbose)
-            missing = []
-        if verbose or fold.first.outcome not in (("pass", "skip") if short else ("skip",)):
-            text += _said(fold, style, fixes if short else None)
-    text += _cut(cut, style) if len(cut) > 1 else []
-    text += _missing(missing, style, verbose) if missing else []
-    text += _rootless(verb, rootless, style) if len(rootless) > 1 else []
-    passed = [finding for finding in here if short and finding.outcome == "pass"]
-    text += _line("pass", f"{_findings(passed)} (-v lists them)", style) if passed else []
-    skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
-    if skipped and short:
-        text += _line("skip", f"not judged: {_findings(skipped)} (-v says why)", style)
-    elif skipped:
-        text += _line("skip", _skips(skipped), style)
-    ending = wrap(_summary(findings) + _why_nothing(case, findings), style.width)
-    following = wrap(_next(verb, findings, rootless), style.width) if short else []
-    return "\n".join([*text, "", *ending, *(line for line in following if line)]) + "\n"
+    return shown(lines, style)
 
 
-def _findings(findings: list[Finding]) -> str:
-    return f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
+def earlier(case: Case, style: Style) -> list[str]:
+    """What was before this boot."""
+    from .history import history_lines
+
+    return shown([*history_lines(case.snapshot.past), ""], style)
 
 
-def _needs_root(finding: Finding) -> bool:
-    return finding.outcome == "unknown" and finding.remedy is not None and finding.remedy.as_root
-
-
-def _rootless(verb: str, findings: list[Finding], style: Style) -> list[str]:
-    """What only root could read, as one entry: it has one fix."""
-    ids = dict.fromkeys(finding.id for finding in findings)
-    return _with_fix("unknown", f"{len(ids)} checks need root (-v says what for): {', '.join(ids)}",
-                     f"sudo tunecheck {verb}", style)
-
-
-def _next(verb: str, findings: list[Finding], rootless: list[Finding]) -> str:
-    """The one next step: root first, as what cannot be read cannot be judged; then the worst finding."""
-    if len(rootless) > 1:
-        return f"next: sudo tunecheck {verb}"
-    wrong = [finding for finding in worst_first(findings) if finding.outcome in ("fail", "warn")]
-    if not wrong:
-        return ""
-    fixed = sum(finding.remedy is not None and finding.remedy.needs_reboot for finding in wrong)
-    reboot = f"1 reboot is needed for {fixed} of {len(wrong)} fails and warnings; " if fixed else ""
-    return f"next: {reboot}tunecheck explain {wrong[0].id}"
+def shown(lines: list[str], style: Style) -> list[str]:
+    """As they can be sent to a terminal of this width."""
+    return [part for line in lines for part in wrap(safe(line), style.width)]
 
 
 def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool = False) -> str:
@@ -151,7 +133,7 @@ def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool 
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     for finding in worst_first(findings):
         text += _said(Fold(finding.text, (finding,)), style) if finding not in skipped else []
-    text += _line("skip", _skips(skipped), style) if skipped else []
+    text += marked("skip", _skips(skipped), style) if skipped else []
     return "\n".join([*text, "", *wrap(_summary(findings), style.width)]) + "\n"
 
 
@@ -166,7 +148,8 @@ def _measured(case: Case, width: int) -> list[str]:
     return [line for table in tables if table for line in (*table, "")]
 
 
-def _head(verb: str, case: Case) -> list[str]:
+def head(verb: str, case: Case) -> list[str]:
+    """What was judged, and against what."""
     snapshot, frozen = case.snapshot, case.frozen
     against = f"spec {frozen.host} ({frozen.profile}, {frozen.digest[:19]})" if frozen else "no spec"
     trial = ", trial boot" if case.trial else ""
@@ -175,62 +158,85 @@ def _head(verb: str, case: Case) -> list[str]:
     return [f"tunecheck {verb}: {snapshot.hostname.value or 'unknown host'}, {against}{trial}{inside}"]
 
 
-def _said(fold: Fold, style: Style, told: dict[str, str] | None = None) -> list[str]:
-    """What is so and what was expected; the remedy behind it, on a terminal on a line of its own to copy from.
-    ``told`` maps a remedy that was shown to the check that showed it: it is not shown twice."""
+def _said(fold: Fold, style: Style) -> list[str]:
+    """What is so and what was expected; the remedy behind it, on a terminal on a line of its own to copy from."""
     finding = fold.first
-    says = f"{finding.id}: {fold.text}"
-    if finding.outcome in ("fail", "warn") and finding.expected:
-        says += f"; expected {finding.expected}"
     remedy = finding.remedy.text if finding.remedy and finding.outcome in ("fail", "warn", "unknown") else ""
-    if told is not None and remedy:
-        shown = told.get(remedy)
-        told.setdefault(remedy, finding.id)
-        remedy = f"as for {shown}, above" if shown else remedy
-    return _with_fix(finding.outcome, says, remedy, style)
+    return with_fix(finding.outcome, says(fold), remedy, style)
 
 
-def _with_fix(outcome: str, says: str, remedy: str, style: Style) -> list[str]:
+def says(fold: Fold, count: int = 1) -> str:
+    """``id: text; expected ...``; behind the id the ``count`` of findings where it is not 1."""
+    finding = fold.first
+    many = f" ({count})" if count > 1 else ""
+    expected = f"; expected {finding.expected}" if finding.outcome in ("fail", "warn") and finding.expected else ""
+    return f"{finding.id}{many}: {fold.text}{expected}"
+
+
+def with_fix(outcome: str, text: str, remedy: str, style: Style) -> list[str]:
+    """A problem and how to put it right."""
     if not style.width:
-        return _line(outcome, f"{says}; fix: {remedy}" if remedy else says, style)
-    fix = wrap(safe(" " * (_INDENT if style.width > 40 else 2) + f"fix: {remedy}"), style.width) if remedy else []
-    return [*_line(outcome, says, style), *fix]
+        return marked(outcome, f"{text}; fix: {remedy}" if remedy else text, style)
+    return [*marked(outcome, text, style), *(fix_lines(f"fix: {remedy}", style) if remedy else [])]
 
 
-def _line(outcome: str, says: str, style: Style) -> list[str]:
+def fix_lines(text: str, style: Style) -> list[str]:
+    """Below what it is for."""
+    return wrap(safe(" " * (_INDENT if style.width > 40 else 2) + text), style.width)
+
+
+def marked(outcome: str, text: str, style: Style, most: int = 0) -> list[str]:
+    """``text`` behind the word for its outcome, in at most so many lines (0: any number); " ..." where it goes on."""
     mark = outcome.upper()
-    lines = wrap(safe(f"{mark:<{_INDENT}}{says}"), style.width, hang=_INDENT if style.width > 40 else 2)
+    lines = wrap(safe(f"{mark:<{_INDENT}}{text}"), style.width, hang=_INDENT if style.width > 40 else 2)
+    lines = clipped(lines, most, style.width)
     if style.colour:
         lines[0] = lines[0].replace(mark, f"\x1b[{_COLOURS[outcome]}m{mark}\x1b[0m", 1)
     return lines
 
 
+def clipped(lines: list[str], most: int, width: int) -> list[str]:
+    """The first ``most`` lines (0: all); where there are more, " ..." says so."""
+    if not most or len(lines) <= most:
+        return lines
+    last, room = lines[most - 1], width - len(_GOES_ON)
+    if len(last) > room:
+        start = last[:room + 1].rpartition(" ")[0]
+        last = start if start.strip() else last[:room]
+    return [*lines[:most - 1], last + _GOES_ON]
+
+
 def _skips(skipped: list[Finding]) -> str:
-    return f"not judged (-v says why): {_counted(skipped)}"
+    return f"not judged (-v says why): {counted(skipped)}"
 
 
-def _counted(findings: list[Finding]) -> str:
+def counted(findings: Sequence[Finding]) -> str:
     """"link-speed (8), smt": each check once, with how often it said so."""
     counts = Counter(finding.id for finding in findings)
     return ", ".join(f"{check} ({count})" if count > 1 else check for check, count in counts.items())
 
 
-def _is_missing(finding: Finding) -> bool:
+def is_missing(finding: Finding) -> bool:
+    """Whether it is unknown only because the text for it was not given."""
     return finding.outcome == "unknown" and finding.absence is Absence.NOT_IN_IMPORT
 
 
-def _cut(findings: list[Finding], style: Style) -> list[str]:
+def cut_text(findings: list[Finding]) -> str:
     """What found nothing in a kernel log that is not whole."""
     where = findings[0].text.rpartition(" in what is here")[2]
-    return _line("unknown", f"nothing found by {_counted(findings)} in what is here{where}", style)
+    return f"nothing found by {counted(findings)} in what is here{where}"
 
 
-def _missing(findings: list[Finding], style: Style, verbose: bool) -> list[str]:
-    """What an import leaves open because the text for it was not given."""
+def not_given(findings: list[Finding]) -> tuple[str, str]:
+    """What an import leaves open because the text for it was not given, and what to add."""
+    return (f"{len(findings)} could not be judged from these texts (-v says why): {counted(findings)}",
+            _to_add(findings))
+
+
+def _not_given(findings: list[Finding], style: Style, verbose: bool) -> list[str]:
     if verbose or len(findings) == 1:
         return [part for finding in findings for part in _said(Fold(finding.text, (finding,)), style)]
-    says = f"{len(findings)} could not be judged from these texts (-v says why): {_counted(findings)}"
-    return _with_fix("unknown", says, _to_add(findings), style)
+    return with_fix("unknown", *not_given(findings), style)
 
 
 def _to_add(findings: list[Finding]) -> str:
@@ -249,6 +255,11 @@ def _command(text: str) -> str:
     """One command for what several spellings of it tell."""
     text = text.strip().rstrip(")")
     return "sudo lspci -nnvvv" if text.startswith("sudo lspci -") and "x" not in text else text
+
+
+def summary(case: Case, findings: list[Finding]) -> str:
+    """The verdict and how many findings have which outcome."""
+    return _summary(findings) + _why_nothing(case, findings)
 
 
 def _summary(findings: list[Finding]) -> str:

@@ -8,9 +8,9 @@ from ..facts.pci import Device, bdf_key
 from ..facts.topology import Topology
 from ..formats.pcie_cap import generation
 
-__all__ = ["matrix_lines", "square", "tree_lines"]
+__all__ = ["DRAWN", "acs_text", "grown", "idle", "link_text", "matrix_lines", "square", "tree_lines"]
 
-_DRAWN = {True: ("├─ ", "└─ ", "│  "), False: ("|- ", "`- ", "|  ")}
+DRAWN = {True: ("├─ ", "└─ ", "│  "), False: ("|- ", "`- ", "|  ")}
 _IDLE = "now / at most: idle links slow down; link-speed judges those of GPUs at work"
 
 
@@ -19,17 +19,22 @@ def tree_lines(topology: Topology, unicode: bool) -> list[str]:
     if not topology.devices:
         found = topology.accelerators
         return ["no accelerator found" if found.known else f"PCI devices not known: {found.why()}"]
+    shown, children, roots = grown(topology)
+    numbers = {device.bdf: index for index, device in enumerate(topology.devices)}
+    lines = [line for root in roots
+             for line in (root, *_below(root, "", children, shown, numbers, topology.names, DRAWN[unicode]))]
+    return [*lines, *([_IDLE] if any(idle(device) for device in shown.values()) else [])]
+
+
+def grown(topology: Topology) -> tuple[dict[str, Device], dict[str, list[str]], list[str]]:
+    """Every device of the tree by its address, the addresses below each, and the host bridges on top."""
     shown = {**topology.bridges, **{device.bdf: device for device in topology.devices}}
     children: dict[str, list[str]] = {}
     for device in shown.values():
         root = device.chain.value.bridge if device.chain.value else "place unknown"
         parent = device.path[-2] if len(device.path) > 1 else root
         children.setdefault(parent, []).append(device.bdf)
-    numbers = {device.bdf: index for index, device in enumerate(topology.devices)}
-    roots = sorted(name for name in children if name not in shown)
-    lines = [line for root in roots
-             for line in (root, *_below(root, "", children, shown, numbers, topology.names, _DRAWN[unicode]))]
-    return [*lines, *([_IDLE] if any(" now, Gen" in _link(device) for device in shown.values()) else [])]
+    return shown, children, sorted(name for name in children if name not in shown)
 
 
 def _below(parent: str, indent: str, children: dict[str, list[str]], shown: dict[str, Device],
@@ -41,9 +46,9 @@ def _below(parent: str, indent: str, children: dict[str, list[str]], shown: dict
         end = bdf == below[-1]
         device = shown[bdf]
         if bdf in numbers:
-            text = f"GPU{numbers[bdf]} {bdf} {names[numbers[bdf]]}{_link(device)}"
+            text = f"GPU{numbers[bdf]} {bdf} {names[numbers[bdf]]}{link_text(device)}"
         else:
-            text = f"{bdf} {device.ids}{_link(device)} {_acs(device)}"
+            text = f"{bdf} {device.ids}{link_text(device)} {acs_text(device)}"
         lines.append(f"{indent}{last if end else branch}{text}")
         # A device that is its own parent in a damaged recording must not loop; paths have no repeats.
         if bdf != parent and len(indent) < 120:
@@ -51,8 +56,8 @@ def _below(parent: str, indent: str, children: dict[str, list[str]], shown: dict
     return lines
 
 
-def _link(device: Device) -> str:
-    """" x16 Gen5", " x8 of x16 Gen1 now, Gen5 at most". Idle links slow down and keep their lanes."""
+def link_text(device: Device, slow: str = "Gen{} now, Gen{} at most") -> str:
+    """" x16 Gen5", " x8 of x16 Gen1 now, Gen5 at most". Idle links slow down and keep their lanes; ``slow`` says so."""
     link = device.link
     if link.width.value is None:
         return ""
@@ -60,11 +65,19 @@ def _link(device: Device) -> str:
         return " no link"
     most = f" of x{link.max_width.value}" if link.max_width.value and link.max_width.value != link.width.value else ""
     now, top = (generation(speed.value) if speed.value else None for speed in (link.speed, link.max_speed))
-    shown = f"Gen{now} now, Gen{top} at most" if now and top and now < top else f"Gen{now or '?'}"
+    shown = slow.format(now, top) if idle(device) else f"Gen{now or '?'}"
     return f" x{link.width.value}{most} {shown}"
 
 
-def _acs(device: Device) -> str:
+def idle(device: Device) -> bool:
+    """Whether its link runs slower than it can."""
+    now, top = (generation(speed.value) if speed.value else None for speed in (device.link.speed,
+                                                                               device.link.max_speed))
+    return bool(device.link.width.value and now and top and now < top)
+
+
+def acs_text(device: Device) -> str:
+    """"ACS 0x001d redirects", "no ACS"."""
     if not device.acs.known:
         return f"ACS ? ({(device.acs.reason or '').partition(' (')[0]})"
     if device.acs.value is None:

@@ -32,4 +32,5 @@ def judge(case: Case) -> Iterator[Finding]:
     else:
         outcome, text = "skip", f"the clock source is {clock.value}; without NVIDIA GPUs that is no matter"
     yield Finding(_ID, "clock source", outcome, "effective", text, clock.value or "?", "tsc", (clock.source,),
-                  _FIX if outcome == "warn" else None)
+                  _FIX if outcome == "warn" else None,
+                  absence=clock.absence if outcome == "unknown" else None)

@@ -44,7 +44,7 @@ def without(case: Case, check: str, subject: str, source: str, layer: str = "eff
     have one, else unknown: driver-bound fails and says how to get it."""
     if wanted_driver.needs_nvidia(case):
         return Finding(check, subject, "unknown", layer, f"{text}: not known before driver-bound passes", "?", "",
-                       (source,))
+                       (source,), absence=Absence.NO_DRIVER)
     return Finding(check, subject, "skip", layer, text, evidence=(source,))
 
 

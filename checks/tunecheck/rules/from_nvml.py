@@ -118,7 +118,8 @@ def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdi
             return
         asked = found.absence not in (Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST, Absence.NOT_RECORDED)
         text = f"NVML does not answer: {reason}" if asked else f"what NVML says of the GPUs is {reason}"
-        yield Finding(check, "GPUs", "unknown", "effective", text, "?", "", (found.source,), _SAVE if asked else None)
+        yield Finding(check, "GPUs", "unknown", "effective", text, "?", "", (found.source,), _SAVE if asked else None,
+                      absence=found.absence)
     else:
         groups: dict[Verdict, _Group] = {}
         for index, bdf in devices:

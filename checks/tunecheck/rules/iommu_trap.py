@@ -42,4 +42,5 @@ def judge(case: Case) -> Iterator[Finding]:
             f"{kernels} of {len(ports)} ports between accelerators have SrcValid+ UpstreamFwd+, as the kernel sets "
             f"them, {redirect} redirect; what was cleared by hand comes back at a port reset")
     yield Finding(_ID, "kernel command line", outcome, "effective", text, words, "an ACS option for every port" if
-                  outcome == "warn" else "", (line.source,), boot_fix(case) if outcome == "warn" else None, code)
+                  outcome == "warn" else "", (line.source,), boot_fix(case) if outcome == "warn" else None, code,
+                  line.absence if outcome == "unknown" and off is None else None)

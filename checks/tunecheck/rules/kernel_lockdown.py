@@ -38,4 +38,4 @@ def judge(case: Case) -> Iterator[Finding]:
         outcome, text = "skip", f"{locked}: setpci cannot change ACS, pci=disable_acs_redir= on the command line can"
     # drivers/pci/pci-sysfs.c: LOCKDOWN_PCI_ACCESS
     yield Finding(_ID, "kernel", outcome, "effective", text, fact.value or "", "none" if remedy else "", (fact.source,),
-                  remedy)
+                  remedy, absence=fact.absence if outcome == "unknown" else None)

@@ -36,7 +36,8 @@ def judge(case: Case) -> Iterator[Finding]:
             outcome, text = "warn", (f"memory that may be locked by default: {found}; a container or service that sets "
                                      "no limit of its own cannot pin NCCL's and RDMA's buffers, nor lock a model")
     yield Finding(_ID, "limits", outcome, "effective", text, found, "unlimited" if outcome == "warn" else "",
-                  (fact.source,), _FIX if outcome == "warn" else None)
+                  (fact.source,), _FIX if outcome == "warn" else None,
+                  absence=fact.absence if outcome == "unknown" else None)
 
 
 def _size(limit: int) -> str:

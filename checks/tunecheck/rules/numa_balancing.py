@@ -39,4 +39,5 @@ def judge(case: Case) -> Iterator[Finding]:
         outcome, text = "warn", (f"{state} on {len(busy)} NUMA nodes: the kernel unmaps the server's pages to see who "
                                  "uses them, and moves them, while requests wait")
     yield Finding(_ID, "memory", outcome, "effective", text, str(fact.value), "0" if outcome == "warn" else "",
-                  (fact.source,), _OFF if outcome == "warn" else None)
+                  (fact.source,), _OFF if outcome == "warn" else None,
+                  absence=(nodes if fact.known else fact).absence if outcome == "unknown" else None)

@@ -45,4 +45,4 @@ def unanswered(case: Case, check: str, boards: set[str]) -> Finding:
     elif (needed or boards) and said.absence in _IN_VAIN:
         outcome, remedy = "fail", _LIBRARY if said.absence is Absence.NOT_PRESENT else STUCK
     return Finding(check, "NVML", outcome, "effective", text, reason, "an answer within the deadline", (said.source,),
-                   remedy)
+                   remedy, absence=said.absence if outcome == "unknown" else None)

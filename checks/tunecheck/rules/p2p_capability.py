@@ -30,7 +30,8 @@ def judge(case: Case) -> Iterator[Finding]:
             yield from_driver.without(case, _ID, "pairs", said.source, text=reason)
         else:
             skip = len(label) < 2 or said.absence in (Absence.NOT_ASKED, Absence.NO_BOARDS)
-            yield Finding(_ID, "pairs", "skip" if skip else "unknown", "effective", reason, evidence=(said.source,))
+            yield Finding(_ID, "pairs", "skip" if skip else "unknown", "effective", reason, evidence=(said.source,),
+                          absence=None if skip else said.absence)
         return
     groups: dict[tuple[str, bool], list[str]] = {}
     for (a, b, way), fact in said.value.items():

@@ -30,6 +30,6 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, f"{each.switch} SXid {each.code}", "fail" if each.fatal and not old else "warn", "behaviour",
                       f"NVSwitch {each.switch}: SXid {each.code} ({kind}): {each.text}{times}"
                       f"{from_log.at(each.last)}{old}", str(each.count), "no SXid since boot",
-                      (case.host.kernel.log.source,), _FATAL if each.fatal else _OTHER)
+                      (case.host.kernel.log.source,), _FATAL if each.fatal else _OTHER, f"sxid-{each.code}")
     if not found.sxids:
         yield from_log.nothing(case, _ID, "SXid")

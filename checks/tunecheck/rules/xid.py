@@ -44,4 +44,4 @@ def _judge(case: Case, xid: Xid, asked: Xid | None, current: bool) -> Finding:
                     says.physical)
     line = f"{case.host.kernel.log.source}: Xid {xid.code}, {xid.text}"
     return Finding(_ID, f"{subject} Xid {xid.code}{fatal}", says.severity if current else "warn", "behaviour", text,
-                   str(xid.count), "no Xid since boot", (line,), remedy)
+                   str(xid.count), "no Xid since boot", (line,), remedy, f"xid-{xid.code}")

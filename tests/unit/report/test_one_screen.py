@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from tests.unit.facts.big import eight_gpus
+from tests.unit.report.large_boxes import Box, large, sampled
 
+from tunecheck.absence import Absence
 from tunecheck.facts.snapshot import gather
+from tunecheck.report import screen
 from tunecheck.report.terminal import Style, render
 from tunecheck.rules import Case, Finding, Remedy
-from tunecheck.rules.finding import AS_ROOT
+from tunecheck.rules.finding import AS_ROOT, OUTCOMES
 
 HEALTHY = Finding("smt", "smt", "pass", "effective", "SMT is on")
 ROOT = Finding("xid", "log", "unknown", "effective", "the log cannot be read", remedy=AS_ROOT)
@@ -25,7 +32,7 @@ def shown(findings: list[Finding], width: int = 80, verbose: bool = False) -> st
 
 @pytest.mark.parametrize(("findings", "has", "lacks"), [
     ([HEALTHY], ["PASS    1 finding (-v lists them)"], ["SMT is on", "next:"]),
-    ([WRONG, OTHER], ["fix: reboot it", "fix: as for swap, above",
+    ([WRONG, OTHER], ["fix for these 2: reboot it",
                       "next: 1 reboot is needed for 2 of 2 fails and warnings; tunecheck explain swap"], []),
     ([ROOT, replace(ROOT, id="sxid"), WRONG], ["2 checks need root (-v says what for): xid, sxid",
                                               "fix: sudo tunecheck host", "next: sudo tunecheck host"],
@@ -44,3 +51,135 @@ def test_a_pipe_and_verbose_get_everything(options: dict[str, int]) -> None:
     text = shown([HEALTHY, ROOT, replace(ROOT, id="sxid"), WRONG, OTHER], **options)  # type: ignore[arg-type]
     assert "SMT is on" in text and text.count("run as root") == 2 and text.count("reboot it") == 2
     assert "next:" not in text and "as for" not in text
+
+
+#: What a line says of how many findings it stands for: a check with its number, a list of checks, a count.
+_COUNTS = tuple(re.compile(text) for text in (
+    r"[\w-]+ \((\d+)\): ", r"(\d+) (?:more )?(?:findings? of \d+ )?(?:more )?checks? ", r"(\d+) findings? \(",
+    r"not judged: (\d+) findings?", r"nothing found by (\d+) ", r"(\d+) could not be judged"))
+_ONE = re.compile(r"[\w-]+: ")
+_MARKED = re.compile(rf"({'|'.join(outcome.upper() for outcome in OUTCOMES)}) +(.*)")
+_WORDS = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
+
+
+@cache
+def _reports() -> tuple[tuple[Box, list[str]], ...]:
+    return tuple((box, _lines(box)) for box in large())
+
+
+def _lines(box: Box, width: int = 80) -> list[str]:
+    return render(box.verb, box.case, box.findings, Style(width, False, True), imported=box.imported).splitlines()
+
+
+def _rows(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The outcome of each row, and the row with what belongs to it."""
+    row: tuple[str, str] | None = None
+    for line in [*lines, ""]:
+        if row and line.startswith("        ") and not line.startswith("        fix"):
+            row = (row[0], f"{row[1]} {line.strip()}")
+            continue
+        if row:
+            yield row
+        found = _MARKED.fullmatch(line)
+        row = (found.group(1).lower(), found.group(2)) if found else None
+
+
+def _counted(row: str) -> int:
+    found = next((found for pattern in _COUNTS if (found := pattern.match(row))), None)
+    assert found or _ONE.match(row), row
+    return int(found.group(1)) if found else 1
+
+
+def _check(box: Box, lines: list[str]) -> None:
+    name = f"{box.name}, {box.verb}"
+    assert max(map(len, lines)) <= 80, name
+    assert len(lines) <= 60 or box.gpus > 8, f"{name}: {len(lines)} lines"
+    there = Counter(finding.outcome for finding in box.findings)
+    said: Counter[str] = Counter()
+    for outcome, row in _rows(lines):
+        said[outcome] += _counted(row)
+    assert said == there, name
+    ending = " ".join(lines[-4:])
+    assert [f"{count} {_WORDS[outcome]}" for outcome, count in there.items() if f"{count} {_WORDS[outcome]}" not in
+            ending] == [], name
+    rows = list(_rows(lines))
+    listed = " ".join(row for _, row in rows)
+    for outcome in ("fail", "unknown", "warn"):
+        ids = {finding.id for finding in box.findings if finding.outcome == outcome}
+        shown = {check for check in ids if re.search(rf"(?<![\w-]){check}(?![\w-])", listed)}
+        # A list that does not fit ends in " ..."; its number stands before it.
+        assert shown == ids or any(kind == outcome and row.endswith(" ...") for kind, row in rows), (name, ids - shown)
+    causes = Counter(finding.id for finding in box.findings if finding.outcome == "fail")
+    rows_of = [row.partition(":")[0].partition(" ")[0] for kind, row in rows if kind == "fail"]
+    assert set(rows_of) == set(causes), f"{name}: a check that fails keeps its row"
+    xids = {finding.code for finding in box.findings if finding.outcome == "fail" and finding.id == "xid"}
+    assert all(f"Xid {code.removeprefix('xid-')} " in listed for code in xids), name
+    _check_fixes(box, lines)
+
+
+def _check_fixes(box: Box, lines: list[str]) -> None:
+    """Half a command must not be pasted: a fix is whole, or says where it is."""
+    whole = {" ".join(finding.remedy.text.split()) for finding in box.findings if finding.remedy}
+    fix: str | None = None
+    for line in [*lines, ""]:
+        if fix is not None and line.startswith("          "):
+            fix += f" {line.strip()}"
+            continue
+        if fix is not None:
+            said = fix.partition(": ")[2]
+            assert said in whole or re.fullmatch(
+                r"tunecheck explain [\w-]+|sudo tunecheck \w+|on the box: sudo tunecheck record|add the output of: .*|"
+                r"all of it is in a recording: sudo tunecheck record", said), f"{box.name}: {said}"
+        fix = line.strip() if line.startswith("        fix") else None
+
+
+def test_every_box_fits_one_screen_and_every_finding_is_shown_or_counted() -> None:
+    assert max(box.gpus for box, _ in _reports()) > 8, "more than fits is there, too"
+    for box, lines in _reports():
+        _check(box, lines)
+
+
+def test_other_peoples_boxes_fit_one_screen() -> None:
+    found = sampled()
+    if not found:
+        pytest.skip("TUNECHECK_SAMPLES is not set: other people's files are not part of the project")
+    for box in found:
+        _check(box, _lines(box))
+
+
+def test_what_is_not_in_an_import_is_known_by_its_code() -> None:
+    """It is folded by the code, never by words."""
+    unknown = (finding for box in (*large(), *sampled()) for finding in box.findings if finding.outcome == "unknown")
+    blind = [(finding.id, finding.text) for finding in unknown
+             if finding.absence is None and ": not in the import; add: " in finding.text]
+    assert blind == []
+
+
+def test_every_reason_has_words() -> None:
+    assert set(screen._WHY) == set(Absence)
+
+
+def test_a_small_box_keeps_its_tree_and_a_narrow_terminal_has_more_lines() -> None:
+    box = next(box for box in large() if (box.name, box.verb) == ("four", "topo"))
+    assert any("0000:00:01.1 1000:c030 x16 Gen5 ACS 0x0011" in line for line in _lines(box, 200))
+    assert max(map(len, _lines(box, 40))) <= 40 and len(_lines(box, 40)) <= 120
+
+
+@pytest.mark.parametrize(("count", "rows", "fixes"), [(3, 3, 3), (70, 70, 0)])
+def test_what_fails_keeps_its_row_even_where_nothing_else_fits(count: int, rows: int, fixes: int) -> None:
+    many = [replace(WRONG, id=f"check-{number}", outcome="fail", remedy=Remedy(f"way {number}"))
+            for number in range(count)]
+    lines = shown([*many, HEALTHY, OTHER]).splitlines()
+    assert sum(line.startswith("FAIL    check-") for line in lines) == rows
+    assert sum(line.startswith("        fix: way ") for line in lines) == fixes
+    if count > 60:
+        assert "WARN    1 more check (-v lists them): smt" in lines
+
+
+def test_one_code_is_one_row_and_other_codes_are_others() -> None:
+    found = [replace(WRONG, id="xid", subject=f"GPU{gpu} Xid {code}", outcome="fail", code=f"xid-{code}",
+                     text=f"GPU{gpu}: Xid {code} " + "in many words " * 30, remedy=Remedy(f"look at GPU{gpu}"))
+             for code in (79, 48) for gpu in range(8)]
+    lines = shown(found).splitlines()
+    assert [line[:26] for line in lines if line.startswith("FAIL ")] == ["FAIL    xid (8): GPU0: Xid"] * 2
+    assert any(line.startswith("        fix for the first (-v has the others): look at GPU0") for line in lines)

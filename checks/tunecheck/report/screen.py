@@ -1,0 +1,275 @@
+"""The report that a person reads on a terminal: one screen. Tables, then problems worst first, one entry for what one
+fix settles, then counts and the next step.
+
+What does not fit is left out step by step, and never in silence. First the tables are drawn short. Then what one check
+says with one code or one fix is one row, what several checks do not know for one reason is one entry, and long
+sentences end in " ...". Last, entries that do not fail are counted by check. A check that fails keeps a row of its own
+whatever happens. ``-v`` shows all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from ..absence import Absence
+from ..formats.at_first_use import dataclass
+from ..rules import Case, Finding, Remedy
+from ..rules.finding import OUTCOMES
+from ..rules.from_log import only_cut
+from .fold import Fold, folded, worst_first
+from .short_tables import short_tables
+from .terminal import (
+    Style,
+    counted,
+    earlier,
+    fix_lines,
+    is_missing,
+    marked,
+    not_given,
+    says,
+    summary,
+    whole_tables,
+    wrap,
+)
+
+__all__ = ["LINES", "screen"]
+
+#: Lines of a large terminal window, at so many columns; a narrower one may have more.
+LINES, _COLUMNS = 60, 80
+#: Tables of so many lines are short enough.
+_SMALL = 24
+#: Lines that a row and its fix may take, 0: any number. The tersest first: from there, the worst entries grow first.
+_LIMITS = ((1, 2), (1, 3), (2, 3), (4, 4), (0, 0))
+#: Lines that a list of checks takes at least.
+_LIST = 2
+#: Why a fact is not there, behind "not known, ".
+_WHY = {
+    Absence.NOT_PRESENT: "what would tell is not there", Absence.NOT_SHOWN: "no text shows it",
+    Absence.NOT_ASKED: "nothing asked for it", Absence.NO_DRIVER: "as no NVIDIA driver is loaded",
+    Absence.NO_BOARDS: "as the NVIDIA driver has none of the boards, or only one", Absence.NOT_READ: "it was not read",
+    Absence.NO_PERMISSION: "it may not be read", Absence.NOT_SUPPORTED: "the device or driver has no such value",
+    Absence.NOT_INSTALLED: "the program that would tell is not installed", Absence.TIMED_OUT: "no answer in time",
+    Absence.CUT_OFF: "the answer was cut off", Absence.LOST: "the device does not answer any more",
+    Absence.MISMATCH: "NVIDIA's library and kernel module are of two versions",
+    Absence.FAILED: "the program or the driver answered with an error",
+    Absence.UNREADABLE: "the operating system cannot read it", Absence.NOT_UNDERSTOOD: "the answer is not understood",
+    Absence.INCOMPLETE: "there is only a part of it", Absence.NOT_DERIVABLE: "it does not follow from what is shown",
+    Absence.NOT_RECORDED: "it is not in the recording", Absence.NOT_IN_IMPORT: "it is not in these texts",
+    Absence.ONLY_ON_HOST: "only the machine itself can tell", Absence.LEFT_OUT: "it was left out on purpose",
+    Absence.OLDER: "the snapshot is of an older tunecheck, or of a verb that reads less",
+    Absence.NO_BOOT_LOADER: "as no boot loader is there", Absence.NO_SYSTEMD: "as systemd does not run",
+    Absence.NO_VERSION: "no version is shown", Absence.ELSEWHERE: "it is kept at another place",
+    Absence.LOG_TOO_SHORT: "the log does not reach that far", Absence.OTHER: "for a reason without a code",
+}
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """``findings`` that it stands for; ``ways`` to say it, one for each of the limits; ``bare``: the tersest without
+    the fix."""
+
+    outcome: str
+    findings: tuple[Finding, ...]
+    ways: tuple[list[str], ...]
+    bare: list[str]
+
+
+def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imported: bool = False,
+           history: bool = False) -> list[str]:
+    """The lines of the report."""
+    sorts = _sorted(findings, imported)
+    before = earlier(case, style) if history else []
+    room = LINES * max(_COLUMNS, style.width) // style.width + len(before)      # what was asked for comes on top
+    whole = whole_tables(verb, case, style)
+    entries = [entry.ways[-1] for entry in _entries(verb, sorts, style, by_cause=False)]
+    problems = [line for lines in entries for line in lines]
+    foot = _foot(verb, case, findings, sorts, style)
+    if len(whole) + len(before) + len(problems) + len(foot) <= room:
+        return [*whole, *before, *problems, *foot]
+    foot = _foot(verb, case, findings, sorts, style, "; shortened to one screen: -v shows everything")
+    top = [*(whole if len(whole) <= _SMALL else short_tables(verb, case, style)), *before]
+    left = room - len(top) - len(foot)
+    if len(problems) > left:
+        problems = _fitted(_entries(verb, sorts, style, by_cause=True), style, left)
+    return [*top, *problems, *foot]
+
+
+@dataclass(frozen=True)
+class _Sorts:
+    """``here``: to be said one by one. ``cut``: nothing but that the kernel log is not whole. ``missing``: not given to
+    an import. ``rootless``: only root could read it."""
+
+    here: list[Finding]
+    cut: list[Finding]
+    missing: list[Finding]
+    rootless: list[Finding]
+
+
+def _sorted(findings: Iterable[Finding], imported: bool) -> _Sorts:
+    left = list(findings)
+
+    def taken(belongs: Callable[[Finding], bool]) -> list[Finding]:
+        nonlocal left
+        found = [finding for finding in left if belongs(finding)]
+        if len(found) < 2:
+            return []       # one is said as it is
+        left = [finding for finding in left if not belongs(finding)]
+        return found
+
+    missing = taken(lambda finding: imported and is_missing(finding))
+    rootless = taken(_needs_root)
+    cut = taken(only_cut)
+    return _Sorts(left, cut, missing, rootless)
+
+
+def _needs_root(finding: Finding) -> bool:
+    return finding.outcome == "unknown" and finding.remedy is not None and finding.remedy.as_root
+
+
+def _entries(verb: str, sorts: _Sorts, style: Style, by_cause: bool) -> list[_Entry]:
+    """Worst first; what has one fix is one entry, at the place of the worst of it."""
+    wrong = [finding for finding in sorts.here if finding.outcome in ("fail", "unknown", "warn")]
+    unread = _unread(wrong) if by_cause else {}
+    grouped = {id(finding) for found in unread.values() for finding in found}
+    wrong = [finding for finding in wrong if id(finding) not in grouped]
+    together: dict[Remedy | int, list[Fold]] = {}
+    for number, row in enumerate(_by_cause(wrong) if by_cause else folded(wrong)):
+        together.setdefault(row.first.remedy or number, []).append(row)
+    entries = [_entry(group, style) for group in together.values()]
+    entries += [_listed(found, f"{_of_checks(found)} not known, {_WHY[absence]} (-v says what)", "", "", style)
+                for absence, found in unread.items()]
+    if sorts.cut:
+        entries.append(_listed(sorts.cut, f"nothing found by {_of_checks(sorts.cut)}, but the kernel log is not whole "
+                                          "(kernel-log-complete)", "", "", style))
+    entries.sort(key=lambda entry: OUTCOMES.index(entry.outcome))
+    if sorts.missing:
+        text, fix = not_given(sorts.missing)
+        entries.append(_listed(sorts.missing, text.partition(":")[0], fix, "on the box: sudo tunecheck record", style))
+    if sorts.rootless:
+        fix, text = f"sudo tunecheck {verb}", f"{_of_checks(sorts.rootless)} need root (-v says what for)"
+        entries.append(_listed(sorts.rootless, text, fix, fix, style))
+    return entries
+
+
+def _unread(findings: Iterable[Finding]) -> dict[Absence, list[Finding]]:
+    """What is not known for a reason that several findings have, and that has no fix of its own."""
+    found: dict[Absence, list[Finding]] = {}
+    for finding in findings:
+        if finding.outcome == "unknown" and finding.absence and finding.remedy is None:
+            found.setdefault(finding.absence, []).append(finding)
+    return {absence: group for absence, group in found.items() if len(group) > 1}
+
+
+def _by_cause(findings: Iterable[Finding]) -> list[Fold]:
+    """One row for what one check says with one code, or without a code with one fix: the first one's words, and the
+    others' subjects."""
+    groups: dict[tuple[str, str, str | Remedy | None], list[Finding]] = {}
+    for finding in worst_first(findings):
+        groups.setdefault((finding.id, finding.outcome, finding.code or finding.remedy), []).append(finding)
+    return [Fold(f"{group[0].text}{_also(group[1:])}", tuple(group)) for group in groups.values()]
+
+
+def _also(findings: Sequence[Finding]) -> str:
+    named = dict.fromkeys(finding.subject for finding in findings if finding.subject)
+    return f"; also {', '.join(named)}" if named else ""
+
+
+def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
+    first = rows[0].first
+    findings = tuple(finding for row in rows for finding in row.findings)
+    these = f"fix for these {len(rows)}" if len(rows) > 1 else "fix"
+    label = "fix for the first (-v has the others)" if {finding.remedy for finding in findings} - {first.remedy} \
+        else these
+    fix = first.remedy.text if first.remedy else ""
+    ways = [[line for row in rows for line in marked(row.first.outcome, says(row, len(row.findings)), style, text)]
+            for text, _ in _LIMITS]
+    return _with_fixes(first.outcome, findings, ways, f"{label}: {fix}" if fix else "",
+                       f"{these}: tunecheck explain {first.id}", style)
+
+
+def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, style: Style) -> _Entry:
+    """``text`` and then the checks. ``briefly``: the fix where it does not fit."""
+    ways = [marked("unknown", f"{text}: {counted(findings)}", style, max(limit, _LIST) if limit else 0)
+            for limit, _ in _LIMITS]
+    return _with_fixes("unknown", tuple(findings), ways, f"fix: {fix}" if fix else "", f"fix: {briefly}", style)
+
+
+def _with_fixes(outcome: str, findings: tuple[Finding, ...], ways: Sequence[list[str]], fix: str, briefly: str,
+                style: Style) -> _Entry:
+    """Each way with its fix: whole, or where it is to be read, because half a command must not be pasted."""
+    whole = fix_lines(fix, style) if fix else []
+    short = fix_lines(briefly, style) if fix else []
+    return _Entry(outcome, findings, tuple(
+        [*lines, *(whole if not most or len(whole) <= most else short)]
+        for lines, (_, most) in zip(ways, _LIMITS, strict=True)), ways[0])
+
+
+def _fitted(entries: Sequence[_Entry], style: Style, room: int) -> list[str]:
+    """The tersest way of all, without as many as it takes of what does not fail, unknown before warnings and the last
+    first, then without the fixes of the last that fail. Where there is room, the worst are said at greater length."""
+    left, out = list(entries), list[_Entry]()
+    said = {id(entry): entry.ways[0] for entry in entries}
+
+    def lines() -> list[str]:
+        shown = [line for entry in left for line in said[id(entry)]]
+        return shown + _more([finding for entry in out for finding in entry.findings], style)
+
+    for outcome in ("unknown", "warn"):
+        for entry in [entry for entry in reversed(left) if entry.outcome == outcome]:
+            if len(lines()) > room:
+                left.remove(entry)
+                out.insert(0, entry)
+    for entry in reversed(left):
+        if len(lines()) > room:
+            said[id(entry)] = entry.bare
+    spare = room - len(lines())
+    for way in range(1, len(_LIMITS)):
+        for entry in left:
+            more = len(entry.ways[way]) - len(said[id(entry)])
+            if more <= spare:
+                said[id(entry)] = entry.ways[way]
+                spare -= more
+    return lines()
+
+
+def _more(findings: Sequence[Finding], style: Style) -> list[str]:
+    """Those that were left out, by outcome."""
+    lines = []
+    for outcome in ("fail", "unknown", "warn"):
+        found = [finding for finding in findings if finding.outcome == outcome]
+        text = f"{_of_checks(found, ' more')} (-v lists them): {counted(found)}"
+        lines += marked(outcome, text, style, _LIST) if found else []
+    return lines
+
+
+def _of_checks(findings: Sequence[Finding], more: str = "") -> str:
+    """"3 checks", "12 more findings of 3 checks"."""
+    ids = len({finding.id for finding in findings})
+    checks = f"check{'s' * (ids > 1)}"
+    return f"{ids}{more} {checks}" if ids == len(findings) else f"{len(findings)}{more} findings of {ids} {checks}"
+
+
+def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: _Sorts, style: Style,
+          left_out: str = "") -> list[str]:
+    passed = [finding for finding in findings if finding.outcome == "pass"]
+    skipped = [finding for finding in findings if finding.outcome == "skip"]
+    lines = marked("pass", f"{_findings(passed)} (-v lists them)", style) if passed else []
+    lines += marked("skip", f"not judged: {_findings(skipped)} (-v says why)", style) if skipped else []
+    lines += ["", *wrap(summary(case, list(findings)) + left_out, style.width)]
+    following = _next(verb, findings, sorts.rootless)
+    return [*lines, *(wrap(following, style.width) if following else [])]
+
+
+def _findings(findings: Sequence[Finding]) -> str:
+    return f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
+
+
+def _next(verb: str, findings: Iterable[Finding], rootless: Sequence[Finding]) -> str:
+    """The one next step: root first, as what cannot be read cannot be judged; then the worst finding."""
+    if rootless:
+        return f"next: sudo tunecheck {verb}"
+    wrong = [finding for finding in worst_first(findings) if finding.outcome in ("fail", "warn")]
+    if not wrong:
+        return ""
+    fixed = sum(finding.remedy is not None and finding.remedy.needs_reboot for finding in wrong)
+    reboot = f"1 reboot is needed for {fixed} of {len(wrong)} fails and warnings; " if fixed else ""
+    return f"next: {reboot}tunecheck explain {wrong[0].id}"

@@ -1,0 +1,69 @@
+"""The tables of a report where they would not fit on one screen: equal cells are one sentence, figures are ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..facts.topology import Topology
+from ..rules import Case
+from ..trials.measured import Measured
+from .measured import allreduce_lines, p2p_ranges
+from .paths import short_path_lines
+from .posted import posted_lines
+from .short_tree import short_tree_lines
+from .terminal import Style, clipped, head, safe, wrap
+from .tree import square
+
+__all__ = ["short_tables"]
+
+#: A line of a table may take so many lines where the terminal is narrow.
+_MOST = 2
+
+
+def short_tables(verb: str, case: Case, style: Style) -> list[str]:
+    """The heading, then the tables, each with an empty line behind it."""
+    blocks = [_measured(case.measured, case.snapshot.topology, style.width)] if case.measured is not None else []
+    if verb in ("topo", "preflight"):
+        snapshot = case.snapshot
+        if snapshot.topology.accelerators.known or not snapshot.posted.anything:
+            blocks.append(short_tree_lines(snapshot.topology, style.unicode))
+        blocks += [_matrix(snapshot.topology, style.width), _posted(case, style.width), short_path_lines(snapshot)]
+    lines = [*_fitted(head(verb, case), style), ""]
+    for block in blocks:
+        lines += [*_fitted(block, style), ""] if block else []
+    return lines
+
+
+def _fitted(lines: list[str], style: Style) -> list[str]:
+    return [part for line in lines for part in clipped(wrap(safe(line), style.width), _MOST, style.width)]
+
+
+def _measured(found: Measured, topology: Topology, width: int) -> list[str]:
+    lines = p2p_ranges(found) if found.find("one way") or found.find("control") else []
+    return [*lines, *(line for line in allreduce_lines(found, width, last=True) if line)]
+
+
+def _matrix(topology: Topology, width: int) -> list[str]:
+    words = {(pair.a, pair.b): pair.relation.value or "?" for pair in topology.pairs}
+    return short_square(len(topology.devices), words, width, mirrored=True) if len(topology.devices) > 1 else []
+
+
+def short_square(count: int, words: Mapping[tuple[int, int], str], width: int, mirrored: bool = False) -> list[str]:
+    """One sentence where all pairs are the same, or where the square is too wide; else the square. ``mirrored``: each
+    pair stands there once for both directions."""
+    kinds = sorted(set(words.values()))
+    what = "pairs" if mirrored else "ways"
+    if len(kinds) == 1:
+        return [f"all {len(words)} {what} of {count} GPUs: {kinds[0]}"]
+    drawn = square(count, words, width)
+    if len(drawn) <= count + 1:
+        return drawn
+    numbers = {kind: sum(word == kind for word in words.values()) for kind in kinds}
+    return [f"{len(words)} {what} of {count} GPUs: "
+            f"{', '.join(f'{number} {kind}' for kind, number in numbers.items())} (-v shows each)"]
+
+
+def _posted(case: Case, width: int) -> list[str]:
+    if not case.snapshot.posted.anything:
+        return []
+    return [line for line in posted_lines(case.snapshot, width, short_square) if line]
