@@ -54,10 +54,9 @@ def check_of(path: Path) -> str:
     return max((check.id for check in CHECKS if path.stem.startswith(f"{check.id}-")), key=len)
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_case(path: Path) -> None:
+def case_of(path: Path) -> tuple[dict[str, Any], Case, str]:
+    """A case file: its data, what it is judged by, and the verb."""
     data: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    assert set(data) <= KEYS, "an unknown key would test nothing"
     if "measured" in data:
         data = {"machine": "clear", "verb": "allreduce" if path.stem.startswith("allreduce") else "p2p", **data}
     verb, frozen = data.get("verb", "preflight"), spec_of(data)
@@ -65,8 +64,14 @@ def test_case(path: Path) -> None:
     before = gather(build({**data, **data["before"]}), frozen.spec if frozen else None, verb != "topo") \
         if "before" in data else None
     found = measured(data["measured"], len(snapshot.topology.devices)) if data.get("measured") is not None else None
-    findings = [finding for finding in judge(Case(snapshot, frozen, False, before, found), verb)
-                if finding.id == check_of(path)]
+    return data, Case(snapshot, frozen, False, before, found), verb
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_case(path: Path) -> None:
+    data, case, verb = case_of(path)
+    assert set(data) <= KEYS, "an unknown key would test nothing"
+    findings = [finding for finding in judge(case, verb) if finding.id == check_of(path)]
     assert [finding.outcome for finding in findings] == [want["outcome"] for want in data["find"]], [
         finding.message for finding in findings]
     for finding, want in zip(findings, data["find"], strict=True):

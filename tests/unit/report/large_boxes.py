@@ -8,9 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-from tests.unit.checks.machines import MACHINES, build, spec_of
-from tests.unit.checks.measurements import measured
+from tests.unit.checks.machines import MACHINES
+from tests.unit.checks.test_cases import CASES, case_of
 from tests.unit.facts import trees
 from tests.unit.facts.big import big_spec, eight_gpus
 from tests.unit.facts.trees import PCI, Machine
@@ -24,7 +23,6 @@ from tunecheck.spec.frozen import Frozen
 
 __all__ = ["Box", "all_different", "cascade", "each_its_own", "large", "sampled"]
 
-_CASES = Path(__file__).resolve().parents[1] / "checks" / "cases"
 _MANY = 4
 
 
@@ -135,20 +133,12 @@ def _cases() -> Iterator[Box]:
     many = {name for name, make in MACHINES.items()
             if sum(value.startswith(b"0x0302") for path, value in make().reads.items() if path.endswith("/class"))
             >= _MANY}
-    for path in sorted(_CASES.glob("*.yml")):
+    for path in CASES:
         text = path.read_text(encoding="utf-8")
         if "GPU3" not in text and not any(f"machine: {name}\n" in text for name in many):
             continue
-        data = yaml.safe_load(text)
-        if "measured" in data:
-            data = {"machine": "clear", "verb": "allreduce" if path.stem.startswith("allreduce") else "p2p", **data}
-        verb, frozen = data.get("verb", "preflight"), spec_of(data)
-        snapshot = gather(build(data), frozen.spec if frozen else None, verb != "topo")
-        before = gather(build({**data, **data["before"]}), frozen.spec if frozen else None, verb != "topo") \
-            if "before" in data else None
-        found = measured(data["measured"], len(snapshot.topology.devices)) if data.get("measured") is not None else None
+        data, case, verb = case_of(path)
         for each in dict.fromkeys((verb, "preflight")):
-            case = Case(snapshot, frozen, False, before, found)
             if verb != "topo" or each == "topo":
                 yield Box(path.stem, each, case, judge(case, each), "posts" in data)
 
