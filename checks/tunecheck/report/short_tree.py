@@ -17,8 +17,6 @@ _CHAIN = 3
 
 _IDLE = "Gen1 of Gen5: idle links slow down; link-speed judges those of GPUs at work"
 
-_Shape = tuple[object, ...]
-
 
 def short_tree_lines(topology: Topology, unicode: bool) -> list[str]:
     """One line for GPUs that have the same model, link and kind of way up, one for each branch between. Ports on the
@@ -39,20 +37,27 @@ class _Tree:
         self.names = {device.bdf: name for device, name in zip(topology.devices, topology.names, strict=True)}
         self.numbers = {device.bdf: index for index, device in enumerate(topology.devices)}
         self.drawn = DRAWN[unicode]
-        self.shapes: dict[str, _Shape] = {}
-        for root in self.roots:
-            self._shape(root, frozenset())
+        self.shapes = self._shapes()
 
     def _below(self, node: str) -> list[str]:
         return sorted(self.children.get(node, ()), key=bdf_key)
 
-    def _shape(self, node: str, above: frozenset[str]) -> _Shape:
-        """What makes two subtrees look the same: all but addresses. A device above itself, as in a damaged recording,
-        has nothing below."""
-        below = [] if node in above else [self._shape(child, above | {node}) for child in self._below(node)]
-        shape = (self._said(node), *sorted(below, key=repr))
-        self.shapes[node] = shape
-        return shape
+    def _shapes(self) -> dict[str, int]:
+        """A number for each subtree, the same where all but addresses is the same. Not by recursion: a recording may
+        be thousands of ports deep. A device above itself, as in a damaged one, has nothing below."""
+        shapes: dict[str, int] = {}
+        known: dict[tuple[tuple[str, ...], tuple[int, ...]], int] = {}
+        seen, left = set(self.roots), [(root, False) for root in self.roots]
+        while left:
+            node, below_done = left.pop()
+            if not below_done:
+                below = [child for child in self._below(node) if child not in seen]
+                seen.update(below)
+                left += [(node, True), *((child, False) for child in below)]
+                continue
+            numbers = sorted(shapes[child] for child in self._below(node) if child in shapes)
+            shapes[node] = known.setdefault((self._said(node), tuple(numbers)), len(known))
+        return shapes
 
     def _said(self, node: str) -> tuple[str, ...]:
         device = self.shown.get(node)
@@ -70,10 +75,10 @@ class _Tree:
     def draw(self, nodes: Sequence[str], indent: str, above: tuple[str, ...], named: bool,
              top: bool = False) -> Iterator[str]:
         """The subtrees at ``nodes``: those with one GPU each together where their shape is the same."""
-        groups: dict[_Shape, list[str]] = {}
+        groups: dict[int | str, list[str]] = {}
         for node in nodes:
             single = not self._chain(node)[1]
-            groups.setdefault((self.shapes[node],) if single else (node,), []).append(node)
+            groups.setdefault(self.shapes[node] if single else node, []).append(node)
         for index, group in enumerate(groups.values()):
             branch, last, through = self.drawn
             ends = index == len(groups) - 1

@@ -12,6 +12,8 @@ from tunecheck.facts.snapshot import Snapshot, gather
 from tunecheck.report.paths import short_path_lines
 from tunecheck.report.short_tables import short_square
 from tunecheck.report.short_tree import numbers_text, short_tree_lines
+from tunecheck.report.terminal import Style, render
+from tunecheck.rules import Case, judge
 
 _MODEL = "8 x RTX PRO 6000 Blackwell Workstation"
 
@@ -96,3 +98,17 @@ def test_a_matrix_of_one_word_is_a_sentence() -> None:
     ([0], "GPU0"), ([0, 1, 2, 3], "GPU0-GPU3"), ([0, 2, 3], "GPU0, GPU2-GPU3"), ([7, 0], "GPU0, GPU7")])
 def test_runs_of_numbers(numbers: list[int], text: str) -> None:
     assert numbers_text(numbers) == text
+
+
+def test_a_tree_of_any_depth_is_drawn() -> None:
+    """A hostile recording may be as deep as it has devices."""
+    machine, way = Machine().file("/sys/devices/system/node/online", "0\n"), "pci0000:00"
+    for number in range(1500):
+        port = f"{number // 256:04x}:{number % 256:02x}:01.0"
+        way += f"/{port}"
+        machine.port(port, way, 0x11)
+    for number in range(4):
+        machine.gpu(f"f000:0{number}:00.0", f"{way}/f000:0{number}:00.0", 0)
+    case = Case(gather(machine.host(), None, False))
+    text = render("topo", case, judge(case, "topo"), Style(80))
+    assert "GPU0-GPU3 f000:00:00.0 to f000:03:00.0" in text and len(text.splitlines()) <= 60
