@@ -18,7 +18,7 @@ _FIRST = regex(r"^\| +(\d{1,3}) +(\S.{0,60}?) +(On|Off|N/A) +\| +([0-9A-Fa-f]{4,
                r"\.[0-7]) +(?:On|Off|N/A) +\| +(\S+) +\|")
 _SECOND = regex(r"^\| ?(?:\S+) +(\d{1,3}C|N/A|ERR!) +(P\d{1,2}|N/A|ERR!) +(\S+) ?/ *"
                 r"(\S+) +\| +(\d{1,9})MiB ?/ *(\d{1,9})MiB +\| +(\d{1,3}%|N/A|ERR!) +(\S.*?) +\|")
-_THIRD = regex(r"^\| +\| +\| +(Enabled|Disabled|N/A)\*? +\|")
+_THIRD = regex(r"^\| +\| +\| +(Enabled|Disabled|N/A)(\*?) +\|")
 _LISTED = regex(r"^GPU (\d{1,3}): (\S.{0,80}?) \(UUID: (GPU-[0-9a-fA-F-]{8,40}|N/A)\)[ \t]*$", re.MULTILINE)
 _MODES = {"Default": "default", "E. Process": "exclusive_process", "Prohibited": "prohibited"}
 _MOST = 512
@@ -74,6 +74,8 @@ def _gpu(first: "re.Match[str]", following: List[str]) -> Dict[str, Any]:
     if third:
         mode = third.group(1)
         _keep(values, errors, "mig_mode", mode.lower() if mode != "N/A" else None, mode)
+        # An asterisk: the next reset brings the other mode. Which of the two is shown then no source says.
+        _keep(values, errors, "mig_pending", mode.lower() if mode != "N/A" and not third.group(2) else None, mode)
     for key in KEYS:
         if key not in values:
             errors.setdefault(key, "not in the import; add: nvidia-smi -q")

@@ -16,7 +16,8 @@ CHECK = Check(
 )
 _ID = CHECK.id
 _MOST = 1 << 62
-_COUNTS = ("ecc_aggregate_uncorrected", "remap_failed", "remap_pending")
+_COUNTS = ("ecc_volatile_uncorrected", "ecc_aggregate_uncorrected")
+_FLAGS = ("remap_failed", "remap_pending")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -25,7 +26,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 def _look(gpu: Gpu, wanted: str | None) -> Iterator[Verdict]:
     mode, goal, bad = word(gpu, "ecc_mode", "enabled", "disabled"), wanted or "enabled", []
-    now, ever = (maybe(gpu, f"ecc_{span}_uncorrected", _MOST) for span in ("volatile", "aggregate"))
+    now, ever = (maybe(gpu, key, _MOST) for key in _COUNTS)
     if mode != goal:
         bad.append(Verdict("fail" if wanted else "warn", f"ECC is {mode}", mode, goal,
                            smi(f"-e {int(goal == 'enabled')}", ", then reboot"), True))
@@ -40,8 +41,19 @@ def _look(gpu: Gpu, wanted: str | None) -> Iterator[Verdict]:
         bad.append(Verdict("warn", f"{ever} uncorrectable memory errors over the board's life", str(ever), "0"))
     if not bad and mode == "enabled" and now is None:
         raise Unread("unknown", "ECC is enabled, but NVML does not tell its error counts")
-    untold = [key for key in _COUNTS if gpu.fact(key).absence is Absence.NOT_READ]
-    if not bad and mode == "enabled" and untold:
-        raise Unread("unknown", f"ECC is enabled, and {', '.join(untold)} is not in the report; add the whole "
-                     "of: nvidia-smi -q")
+    untold = list(_untold(gpu)) if not bad else []
+    if untold:
+        raise Unread("unknown", f"ECC is {mode}, and {'; '.join(untold)}")
     yield from bad or [Verdict("pass", f"ECC is {mode}" + ("" if now is None else ", no uncorrectable memory error"))]
+
+
+def _untold(gpu: Gpu) -> Iterator[str]:
+    """What could still speak against the board, and is not known: a value that the board has not is none of it."""
+    gone = [key for key in (*_COUNTS, *_FLAGS) if gpu.fact(key).absence is Absence.NOT_READ]
+    if gone:
+        yield f"{', '.join(gone)} is not in the report; add the whole of: nvidia-smi -q"
+    for key in (*_COUNTS, *_FLAGS):
+        fact = gpu.fact(key)
+        sound = maybe(gpu, key, _MOST) is not None if key in _COUNTS else isinstance(fact.value, bool)
+        if not sound and fact.absence not in (Absence.NOT_SUPPORTED, Absence.NOT_READ):
+            yield f"there is no answer for {key} ({fact.reason or f'senseless: {str(fact.value)[:40]!r}'})"

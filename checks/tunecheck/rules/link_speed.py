@@ -23,7 +23,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _judge(case: Case, subject: str, device: Device) -> Finding:
-    links, board, load = wires(case.snapshot.topology, device), board_gen(case, device), busy(case, device.bdf)
+    links, board, load = wires(case.snapshot.topology, device), board_gen(device), busy(case, device.bdf)
     blind = [wire.name for wire in links if not (wire.gen and wire.top_gen)]
     slow = [wire for wire in links if (wire.gen or 0) < (wire.top_gen or 0)]
     less = [f"{wire.name} reaches Gen{wire.top_gen} at most" for wire in links if (wire.top_gen or 9) < (board or 0)]

@@ -22,8 +22,10 @@ NEEDS = {"bar1-size": "bar1_total_mib", "gpu-recovery": "recovery_action", "gpu-
 JUNK = [None, -1, 10 ** 30, 2.5, "ERR!", "", [], {}, [1], "N/A"]
 
 
-def outcomes(nvml: dict[Any, Any]) -> dict[str, list[str]]:
-    data = {"nvml": nvml, "spec": {"modules": {"nvidia-uvm": {"uvm_disable_hmm": 1}}}}
+def outcomes(nvml: dict[Any, Any], device: str = "2bb1") -> dict[str, list[str]]:
+    data = {"nvml": nvml, "spec": {"modules": {"nvidia-uvm": {"uvm_disable_hmm": 1}},
+                                   "accelerators": {"pci_ids": [f"10de:{device}"]}},
+            "files": {f"/sys/bus/pci/devices/0000:0{bus}:00.0/device": f"0x{device}" for bus in (3, 4)}}
     frozen = spec_of(data)
     assert frozen is not None
     found: dict[str, list[str]] = {}
@@ -54,3 +56,20 @@ _VALUES = st.one_of(st.sampled_from(JUNK), st.booleans(), st.integers(), st.text
 def test_no_value_breaks_a_check(first: dict[str, Any], second: dict[str, Any]) -> None:
     found = outcomes({0: first, 1: second})
     assert all(found[check] for check in NEEDS)
+
+
+PLANTED: tuple[Any, ...] = (0, 1, 90, 450_000, 5_000_000, True, False, "enabled", "pending", "HMM", "prohibited")
+BAD = ("fail", "warn", "unknown")
+
+
+@pytest.mark.parametrize("device", ["2bb1", "ffff"], ids=["known board", "unknown board"])
+def test_a_value_that_is_deleted_never_betters_a_verdict(device: str) -> None:
+    """Whatever one value of NVML says: without it no check of a GPU says pass or skip where it did not before."""
+    better = []
+    for key in sorted(KEYS):
+        without = outcomes({0: {key: {"error": "UNKNOWN"}}}, device)
+        for value in PLANTED:
+            better += [f"{check}: {key} {value!r}: {found} -> {without[check]}"
+                       for check, found in outcomes({0: {key: value}}, device).items()
+                       if set(found) & set(BAD) and not set(without[check]) & set(BAD)]
+    assert better == []
