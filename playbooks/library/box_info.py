@@ -9,6 +9,10 @@ short_description: Boot id, running kernel, Python, installed tunecheck, receipt
 description: [Read-only. One module run in place of fact gathering.]
 options:
   pci_ids: {description: "What counts as an accelerator, as vendor:device.", type: list, elements: str, default: []}
+  applied:
+    description: "Digest of the specification: a box whose receipt says that it is applied is not asked for room."
+    type: str
+    default: ""
 attributes:
   check_mode: {support: full}
 author: [tunecheck]
@@ -23,13 +27,19 @@ receipt: {description: The receipt, or empty., type: dict, returned: always}
 trial: {description: Id of the trial that this boot is, or empty., type: str, returned: always}
 busy: {description: Processes that hold a GPU and units that serve., type: list, returned: always}
 gpus: {description: PCI addresses of the accelerators; empty without pci_ids., type: list, returned: always}
-no_boot_loader: {description: "Why no boot loader can be driven here, or empty.", type: str, returned: always}
+refusals:
+  description: >-
+    What speaks against a run before its first write, each a sentence or empty. boot_loader: none can be driven;
+    room, boot_room: too little on a file system; boards: other GPUs than the specification is about.
+  type: dict
+  returned: always
 """
 
 import json
 import os
 import platform
 
+from ansible.module_utils import preconditions
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.bootloader import BootloaderError, detect
 from ansible.module_utils.box_io import BoxIOError, read_text
@@ -40,7 +50,6 @@ from ansible.module_utils.tunecheck.formats import cmdline
 CANDIDATES = ["/usr/bin/python3"] + ["/usr/bin/python3.%d" % minor for minor in (14, 13, 12, 11)]
 MINIMUM = (3, 11)
 STAMP = "/opt/tunecheck/.digest"
-DEVICES = "/sys/bus/pci/devices"
 RECEIPT = "/var/lib/tunecheck/receipt.json"
 
 
@@ -56,17 +65,6 @@ def suitable_python(module):
     return {}
 
 
-def accelerators(pci_ids):
-    """Addresses of the devices with these ids."""
-    try:
-        names = sorted(os.listdir(DEVICES))
-    except OSError:
-        return []
-    ids = {name: ":".join(read_text("%s/%s/%s" % (DEVICES, name, leaf)).strip().replace("0x", "", 1)
-                          for leaf in ("vendor", "device")) for name in names}
-    return [name for name in names if ids[name] in pci_ids]
-
-
 def no_boot_loader(module):
     """Why none can be driven, in the words in which the role kernel_cmdline would refuse later."""
     try:
@@ -77,12 +75,14 @@ def no_boot_loader(module):
 
 
 def main():
-    module = AnsibleModule(argument_spec={"pci_ids": {"type": "list", "elements": "str", "default": []}},
-                           supports_check_mode=True)
+    module = AnsibleModule(argument_spec={"pci_ids": {"type": "list", "elements": "str", "default": []},
+                                          "applied": {"type": "str", "default": ""}}, supports_check_mode=True)
     try:
         receipt = json.loads(read_text(RECEIPT, "{}"))
     except ValueError:
         receipt = {}    # explains only; a damaged one is written anew
+    pci_ids, applied = module.params["pci_ids"], module.params["applied"]
+    known = bool(applied) and receipt.get("spec_digest") == applied
     busy = [user.text for user in gpu_users()]
     if serving(module):
         busy.append(SERVING_UNIT)
@@ -96,8 +96,10 @@ def main():
         receipt=receipt,
         trial=cmdline.trial_id(cmdline.tokenize(read_text("/proc/cmdline"))) or "",
         busy=busy,
-        gpus=accelerators(module.params["pci_ids"]),
-        no_boot_loader=no_boot_loader(module),
+        gpus=preconditions.accelerators(pci_ids),
+        refusals={"boot_loader": no_boot_loader(module), "boards": preconditions.boards(pci_ids),
+                  "room": "" if known or not applied else preconditions.room(),
+                  "boot_room": "" if known or not applied else preconditions.boot_room()},
     )
 
 

@@ -53,10 +53,16 @@ def test_ctrl_c_between_staging_and_reboot(lab: Box) -> None:
 
 
 def test_a_busy_box_is_not_rebooted(lab: Box) -> None:
-    """The play takes over the dead play's lock, finds the staged trial, and refuses to reboot under a GPU user."""
+    """The play takes over the dead play's lock, finds that a reboot would be needed, and refuses before it writes."""
+    written = "cat /etc/tunecheck/spec.json /etc/default/grub.d/* /boot/grub/grub.cfg | sha256sum"
+    before = lab.ssh(written)
+    lab.set_spec(spec("tunecheck_lab.busy=1"))
     lab.ssh("touch /dev/nvidia0; nohup sleep 600 </dev/nvidia0 >/dev/null 2>&1 & echo $! >/run/user-of-gpu")
     run = lab.playbook(*TRIAL, playbook=PLAY)
     lab.ssh("kill $(cat /run/user-of-gpu); rm /dev/nvidia0")
+    lab.set_spec(None)
+    assert lab.ssh(written) == before
+    assert "Nothing was written: this box would have to reboot" in run.stdout, run
     assert run.rc != 0 and "it is in use: sleep (pid" in run.stdout, run
     assert boots(lab) == 1 and armed(lab)
 

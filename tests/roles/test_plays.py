@@ -69,14 +69,24 @@ def test_check_mode_ends_with_a_plan(tmp_path: Path, busy: list[str], boot: dict
     assert all(len(line) <= 80 for line in done.stdout.partition("plan for box")[2].splitlines())
 
 
-def test_the_boot_loader_is_looked_at_before_anything_is_written() -> None:
+def test_what_speaks_against_a_run_is_judged_before_anything_is_written() -> None:
+    """Everything before the checker's installation reads, refuses, or asks a role in check mode; and each question is
+    asked under every tag under which its role would work."""
     block = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text())[0]["tasks"][1]["block"]
     names = [each["name"] for each in block]
-    reads = {"Take the lock", "Read the few facts that decide"}
-    assert set(names[:names.index("Refuse a box whose boot loader cannot be driven")]) == reads
-    loader = block[names.index("Refuse a box whose boot loader cannot be driven")]
-    staged = next(each for each in block if each["name"] == "Stage the kernel command line")
-    assert loader["tags"] == staged["tags"]
+    ahead = block[:names.index("Install the checker")]
+    tags = {each["ansible.builtin.import_role"]["name"]: each["tags"] for each in block
+            if "ansible.builtin.import_role" in each}
+    asked = {}
+    for task in ahead[2:]:
+        if "ansible.builtin.fail" not in task:
+            assert task["ansible.builtin.include_role"]["apply"]["check_mode"] is True, task
+            asked[task["ansible.builtin.include_role"]["name"]] = task["tags"]
+    assert names[:2] == ["Take the lock", "Read the few facts that decide"]
+    assert asked == {role: tags[role] for role in ("pcie_acs", "kernel_modules", "nvidia_driver", "kernel_cmdline")}
+    refusals = {task["name"]: task["tags"] for task in ahead if "ansible.builtin.fail" in task}
+    assert refusals["Refuse a box whose boot loader cannot be driven"] == tags["kernel_cmdline"]
+    assert refusals["Refuse to begin what needs a reboot on a box that is in use"] == tags["boot_trial"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,90 @@
+"""What speaks against a run before its first write: room on the file systems it writes to, and boards that the
+specification is not about. Read-only; each function answers with a sentence, or "" where nothing speaks against it."""
+
+from __future__ import annotations
+
+import glob
+import os
+
+from ansible.module_utils.box_io import read_text
+from ansible.module_utils.image_store import existing
+
+__all__ = ["accelerators", "boards", "boot_room", "room"]
+
+DEVICES = "/sys/bus/pci/devices"
+INITRDS = ("/boot/initrd*", "/boot/initramfs*", "/efi/*/*/initrd*", "/boot/efi/*/*/initrd*")
+_MIB = 1 << 20
+#: MiB that a first run writes: the packed checker is 12 MiB, unpacked and compiled 80, and the old one stays beside it
+#: until the new one is whole (2026-11-23). Each file is written beside the old one, too.
+NEEDS = (("/opt", 100), ("/var/lib", 32), ("/etc", 2))
+FILES = 4000
+
+
+def room(needs=NEEDS):
+    """The first of these folders whose file system has too little room or too few free inodes."""
+    wanted = {}
+    for folder, mib in needs:
+        place = existing(folder)
+        device = os.stat(place).st_dev
+        folders, sum_ = wanted.get(device, ((), 0))
+        wanted[device] = ((*folders, place), sum_ + mib)
+    for folders, mib in wanted.values():
+        told = os.statvfs(folders[0])
+        free, names = told.f_bavail * told.f_frsize // _MIB, ", ".join(sorted(set(folders)))
+        if told.f_flag & os.ST_RDONLY:
+            return ("the file system of %s is mounted read-only, and this run has to write there. Look why (dmesg, "
+                    "mount), mount it writable, and run the play again" % names)
+        if free < mib:
+            return ("the file system of %s has %d MiB free; expected at least %d MiB for what this run writes. Make "
+                    "room (df -h; du -xh --max-depth=2 / | sort -h) and run the play again" % (names, free, mib))
+        # Some file systems count no inodes, and say 0 of 0.
+        if told.f_files and told.f_favail < FILES:
+            return ("the file system of %s has %d inodes free; expected at least %d. Look with df -i, remove what has "
+                    "many small files, and run the play again" % (names, told.f_favail, FILES))
+    return ""
+
+
+def boot_room(patterns=INITRDS):
+    """An initramfs that is made again is written beside the old one: as much as the largest one, and a sixth more."""
+    found = [path for pattern in patterns for path in glob.glob(pattern) if os.path.isfile(path)]
+    if not found:
+        return ""
+    largest = max(found, key=os.path.getsize)
+    need = os.path.getsize(largest) * 7 // 6 // _MIB + 4
+    told = os.statvfs(os.path.dirname(largest))
+    free = told.f_bavail * told.f_frsize // _MIB
+    if free >= need:
+        return ""
+    return ("the file system of %s has %d MiB free; expected at least %d MiB, since an initramfs may be made again "
+            "beside the old one (%s). Remove kernels that are not used any more (apt autoremove, or dnf remove of old "
+            "kernels), and run the play again" % (os.path.dirname(largest), free, need, os.path.basename(largest)))
+
+
+def accelerators(pci_ids, devices=DEVICES):
+    """Addresses of the devices with these ids."""
+    return [name for name, ids, _kind in _devices(devices) if ids in pci_ids]
+
+
+def boards(pci_ids, devices=DEVICES):
+    """Where the box has NVIDIA GPUs and none is of the specification's kind: it was written for another box."""
+    found = _devices(devices)
+    others = sorted({ids for _name, ids, kind in found if ids.startswith("10de:") and kind in ("0300", "0302")})
+    if not pci_ids or not others or any(ids in pci_ids for _name, ids, _kind in found):
+        return ""
+    return ("the specification is for GPUs %s, and this box has %s and none of those. Set box_spec.profile or "
+            "box_spec.accelerators.pci_ids to what it has (tunecheck init writes an inventory from the box), or look "
+            "whether this is the right box" % (" ".join(pci_ids), " ".join(others)))
+
+
+def _devices(folder):
+    """(address, "vendor:device", class) of each PCI device."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    return [(name, ":".join(_hex(folder, name, leaf) for leaf in ("vendor", "device")),
+             _hex(folder, name, "class")[:4]) for name in names]
+
+
+def _hex(folder, name, leaf):
+    return read_text("%s/%s/%s" % (folder, name, leaf)).strip().replace("0x", "", 1)
