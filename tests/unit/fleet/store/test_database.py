@@ -253,3 +253,20 @@ def test_rows_alone_bring_no_database_library() -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4] / "checks")}
     assert subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True,
                           text=True).stdout == "set()\n"
+
+
+def test_what_a_server_refuses_is_said_in_our_words(makes: Makes) -> None:
+    """Real refusals of a real server: by its code where it gives one, else by what it says of the connection."""
+    if not isinstance(makes, PostgresMakes):
+        pytest.skip("only a server refuses somebody")
+    server, place = makes.server, makes.place()
+    server.sql("CREATE ROLE guest LOGIN")
+    server.sql("CREATE ROLE reader LOGIN SUPERUSER")
+    server.sql("ALTER ROLE reader SET default_transaction_read_only = on")
+    for url, says in ((server.url("nowhere"), "no such database"),
+                      (place.replace("tester@", "nobody_here@"), "no such user"),
+                      (place.replace("tester@", "guest@"), "this user may not do that there")):
+        with pytest.raises(UsageError, match=says):
+            open_store(url)
+    with pytest.raises(UsageError, match="can only be read"):
+        one(open_store(place.replace("tester@", "reader@")), seen("a"))
