@@ -92,6 +92,6 @@ def _xid(number: int) -> str:
     found = advice(number, "")
     what = found.meaning if number in CATALOG else "not in the catalogue that tunecheck knows"
     weight = "The GPU cannot serve before that." if found.severity == "fail" else "The GPU itself can go on."
-    action = found.action.replace("-i <gpu>", "-i GPU")
+    action = found.action.replace("{gpu}", "GPU").replace("`", "")
     return (f"# Xid {number}: {what}\n\n## How to fix\n{action[:1].upper()}{action[1:]}. "
             f"{weight if number in CATALOG else ''}\n\nSource: {found.source}.\n\nRead on: `tunecheck explain xid`\n")

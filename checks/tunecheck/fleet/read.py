@@ -148,7 +148,7 @@ def _problem(finding: Finding, hidden: bool, host: str) -> Problem:
     def text(value: str) -> str:
         return _line(secrets.mask(value) if hidden else value)
 
-    remedy = finding.remedy or Remedy("")
+    remedy = (finding.remedy or Remedy("")).by_play
     # The control node knows the box by the inventory's name, whatever the box calls itself.
     said, commands = limited(remedy.text, remedy.commands, (host,))
     return Problem(finding.id, text(finding.subject)[:200], cast(Any, finding.outcome), text(finding.text),

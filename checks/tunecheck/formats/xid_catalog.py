@@ -17,8 +17,8 @@ SOURCE = "NVIDIA Xid catalogue of 2025-10-29"
 
 
 class XidEntry(NamedTuple):
-    """``action`` is the recommended action, worded for an operator; ``<gpu>`` stands for the GPU's address.
-    ``physical``: it takes the real machine, which a virtual one has not got."""
+    """``action`` is the recommended action, worded for an operator; its commands are in back-ticks, ``{gpu}`` is the
+    address. ``physical``: it takes the real machine, which a virtual one has not got."""
 
     meaning: str
     severity: str
@@ -27,7 +27,7 @@ class XidEntry(NamedTuple):
 
 
 _APP = "restart the application"
-_RESET = "reset the GPU: stop what uses it, then nvidia-smi --gpu-reset -i <gpu>"
+_RESET = "reset the GPU: stop what uses it, then `sudo nvidia-smi --gpu-reset -i {gpu}`"
 _WATCH = "none by the catalogue; watch whether it comes back"
 _LOOK = "none by the catalogue; investigate, and ask NVIDIA support if it comes back"
 _NVLINK = "follow NVIDIA's NVLink5 workflow for the sub-code in the text"

@@ -16,6 +16,7 @@ from ..facts.pci import Device, Link
 from ..facts.topology import Pair, Topology
 from ..rules import HUNG, Case, Finding, exit_code, worst
 from ..rules.command import Command
+from ..rules.finding import Remedy
 from .measured_document import measured_document
 
 __all__ = ["commands", "document", "to_text"]
@@ -59,7 +60,8 @@ def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
 
 def commands(given: Iterable[Command]) -> list[dict[str, Any]]:
     """Each as its words, as the line for a shell that the text holds, and where it is run."""
-    return [{"argv": list(each.argv), "shown": each.shown, "where": each.where} for each in given]
+    return [{"argv": list(each.argv), "shown": each.shown, "where": each.where, "as_root": each.as_root}
+            for each in given]
 
 
 def to_text(data: dict[str, Any]) -> str:
@@ -122,6 +124,13 @@ def _measured_pass(last: MeasuredPass, boot_id: str | None) -> dict[str, Any]:
             "this_boot": last.boot_id == boot_id, "seconds": last.seconds, "figures": dict(last.figures)}
 
 
+def _remedy(remedy: Remedy) -> dict[str, Any]:
+    """``text`` is the whole sentence, ``by_hand`` what a person does without a play, ``play`` the line that does it."""
+    return {"text": remedy.text, "by_hand": remedy.by_hand, "play": remedy.play.shown if remedy.play else None,
+            "commands": commands(remedy.commands), "ansible_tags": list(remedy.ansible_tags),
+            "needs_reboot": remedy.needs_reboot, "needs_machine": remedy.physical}
+
+
 def _finding(finding: Finding) -> dict[str, Any]:
     remedy = finding.remedy
     return {
@@ -129,6 +138,5 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "code": finding.code or finding.outcome, "absence": finding.absence.value if finding.absence else None,
         "layer": finding.layer, "message": finding.message, "observed": finding.observed, "expected": finding.expected,
         "evidence": list(finding.evidence),
-        "remedy": {"text": remedy.text, "commands": commands(remedy.commands),
-                   "ansible_tags": list(remedy.ansible_tags), "needs_reboot": remedy.needs_reboot} if remedy else None,
+        "remedy": _remedy(remedy) if remedy else None,
     }

@@ -44,7 +44,8 @@ _PAIR = object_(a=_BDF, b=_BDF, relation={"enum": [*RELATIONS, None]}, reason=MA
 _ACS = object_(state={"enum": ["present", "absent", "unknown"]}, reason=MAYBE_TEXT, cap=_REGISTER, ctl=_REGISTER,
                bits=MAYBE_TEXT, redirects=_MAYBE_BOOL)
 _BRIDGE = object_(bdf=_BDF, ids=TEXT, driver=MAYBE_TEXT, path=listed(_BDF), link=_LINK, acs=_ACS, pairs=listed(TEXT))
-_REMEDY = maybe(object_(text=TEXT, commands=COMMANDS, ansible_tags=listed(TEXT), needs_reboot={"type": "boolean"}))
+_REMEDY = maybe(object_(text=TEXT, by_hand=TEXT, play=maybe(TEXT), commands=COMMANDS, ansible_tags=listed(TEXT),
+                        needs_reboot={"type": "boolean"}, needs_machine={"type": "boolean"}))
 _FINDING = object_(id={"enum": [check.id for check in CHECKS]}, subject=TEXT, outcome={"enum": list(OUTCOMES)},
                    code=TEXT, absence={"enum": [*(each.value for each in Absence), None]},
                    layer={"enum": ["declared", "configured", "generated", "effective", "behaviour"]}, message=TEXT,

@@ -49,4 +49,5 @@ def maybe(schema: Schema) -> Schema:
 
 
 #: Of a remedy. The text beside them holds each as ``shown``: ``argv`` for a shell.
-COMMANDS: Schema = listed(object_(argv=listed(TEXT), shown=TEXT, where={"enum": ["box", "control"]}))
+COMMANDS: Schema = listed(object_(argv=listed(TEXT), shown=TEXT, where={"enum": ["box", "control"]},
+                                 as_root={"type": "boolean"}))

@@ -180,10 +180,14 @@ def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
     label = "fix for the first (-v has the others)" if {finding.remedy for finding in findings} - {first.remedy} \
         else these
     fix = first.remedy.text if first.remedy else ""
+    # The play is one line where the way by hand would not fit.
+    play = first.remedy.play_text if first.remedy else ""
+    briefly = f"{label}: {play}; by hand: tunecheck explain {first.id}" if play else \
+        f"{these}: tunecheck explain {first.id}"
     ways = [[line for row in rows for line in marked(row.first.outcome, says(row, len(row.findings)), style, text)]
             for text, _ in _LIMITS]
     return _with_fixes(first.outcome, findings, ways, f"{label}: {fix}" if fix else "",
-                       f"{these}: tunecheck explain {first.id}", style)
+                       briefly, style)
 
 
 def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, style: Style) -> _Entry:

@@ -15,10 +15,10 @@ CHECK = Check(
     judges=("pcie.accelerators", "pcie.answers", "gpu.count"),
 )
 _ID = CHECK.id
-_LOOK = Remedy("compare `lspci -nn` with box_spec.accelerators (pci_ids, count); a missing board is a matter of power, "
-               "seating or BIOS", physical=True)
+_LOOK = Remedy.typed("compare `lspci -nn` with box_spec.accelerators (pci_ids, count); a missing board is a matter of "
+                     "power, seating or BIOS", physical=True)
 
-_LOOK_WITHOUT = Remedy("see `lspci -nn -d 10de:`; a missing board is a matter of power, seating or BIOS",
+_LOOK_WITHOUT = Remedy.typed("see `lspci -nn -d 10de:`; a missing board is a matter of power, seating or BIOS",
                        physical=True)
 _GONE = Remedy("where all of it is of the same boot, they left the bus: look for Xid 79 in the kernel log, then "
                "power-cycle the host", (), True, True)

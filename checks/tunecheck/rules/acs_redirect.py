@@ -102,8 +102,9 @@ def _remedy(case: Case) -> Remedy:
         return Remedy.of(*fix.parts, "; until then, and until the next reset of a port: ", clear_now(ports),
                          ansible_tags=fix.ansible_tags, needs_reboot=True)
     if case.spec.acs.peer_redirect == "leave":
-        return case.play("acs", True, 'set box_spec.acs.peer_redirect: "off" in the inventory')
-    return case.play("acs", True)
+        return case.play("acs", True, 'set box_spec.acs.peer_redirect: "off" in the inventory',
+                         boot_fix(case, by_play=False))
+    return boot_fix(case)
 
 
 def _before(case: Case, bdf: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ CHECK = Check(
     "aer-events", "no PCIe error since boot", Heading.KERNEL, 50, Family.ERRORS, happening=True,
 )
 _ID = CHECK.id
-_LOOK = Remedy("check seating, riser and slot of that link, and its width and speed (tunecheck topo)",
+_LOOK = Remedy.typed("check seating, riser and slot of that link, and its width and speed (`tunecheck topo`)",
                physical=True)
 
 

@@ -16,8 +16,8 @@ CHECK = Check(
 )
 _ID = CHECK.id
 _GOOD = 0.9     # of the known figure. Eight RTX PRO 6000: 37 to 41 GB/s tuned, 22 with NCCL's defaults
-_FIX = Remedy("without NVLink try NCCL_MIN_NCHANNELS=8 and NCCL_P2P_LEVEL=SYS (NCCL ignores what it does not know, as "
-              "NODE); with it see nvidia-smi nvlink -s")
+_FIX = Remedy.typed("without NVLink try NCCL_MIN_NCHANNELS=8 and NCCL_P2P_LEVEL=SYS (NCCL ignores what it does not "
+                    "know, as NODE); with it see `nvidia-smi nvlink -s`")
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .command import addresses
 from .finding import Remedy
 
 __all__ = ["fix"]
@@ -11,6 +12,9 @@ _BIOS = "switch ASPM off in the BIOS"
 _OFF = (f"remove pcie_aspm=off from the boot configuration and boot with {_POLICY}: pcie_aspm=off only keeps the "
         "kernel from managing ASPM, so what the firmware switched on stays on, and it takes AER away (aer-ownership)")
 
+_REACHED = (f"{_POLICY} runs and did not reach this link, so the kernel does not manage it (`sudo journalctl -k -b -g "
+            f"'_OSC|FADT'`): {_BIOS}")
+
 
 def fix(asleep: dict[str, str], running: list[str]) -> Remedy:
     """``asleep``: the states switched on, by address; ``running``: the words of the command line."""
@@ -19,8 +23,9 @@ def fix(asleep: dict[str, str], running: list[str]) -> Remedy:
     if _POLICY not in running:
         return Remedy(f"{_BIOS}, or boot with {_POLICY}", ("cmdline",), True, True)
     # The policy works where the kernel manages the link: not where _OSC was refused, nor where the FADT forbids it.
-    files = [f"/sys/bus/pci/devices/{bdf}/link/{state.lower()}_aspm" for bdf, states in asleep.items()
-             for state in states.split()]
-    return Remedy(f"{_POLICY} runs and did not reach this link, so the kernel does not manage it (dmesg | grep -E "
-                  f"'_OSC|FADT'): {_BIOS}; until then, where these files are there: "
-                  f"echo 0 | sudo tee {' '.join(files)}", physical=True)
+    files = [f"/sys/bus/pci/devices/{bdf}/link/{state.lower()}_aspm" for bdf in addresses(asleep)
+             for state in asleep[bdf].split() if state in ("L0s", "L1")]
+    if not files:
+        return Remedy.typed(_REACHED, physical=True)
+    return Remedy.typed(_REACHED + "; until then, where these files are there: `sudo sh -c '{switch}'`", physical=True,
+                        switch=f"echo 0 | tee {' '.join(files)}")

@@ -13,8 +13,8 @@ CHECK = Check(
 )
 _ID = CHECK.id
 _GOOD = ("tsc", "arch_sys_counter")
-_FIX = Remedy("see why in the kernel log (dmesg | grep -i -e tsc -e clocksource): mostly the firmware, or a virtual "
-              "machine without an invariant TSC")
+_FIX = Remedy.typed("see why in the kernel log (`sudo journalctl -k -b -g 'tsc|clocksource'`): mostly the firmware, or "
+                    "a virtual machine without an invariant TSC")
 
 
 def judge(case: Case) -> Iterator[Finding]:

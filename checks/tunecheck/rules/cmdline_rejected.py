@@ -8,7 +8,7 @@ from ..facts.fact import Absence
 from ..formats.cmdline import words
 from ..formats.kernel_params import INEFFECTIVE, name_of, release_of, unparsed
 from ..spec.frozen import declared_tokens
-from . import from_log
+from . import boot_words, from_log
 from .check import Check, Family, Heading
 from .finding import AS_ROOT, Case, Finding
 
@@ -58,7 +58,8 @@ def _declared(case: Case, word: str, reason: str, source: str) -> Finding:
                        "rejected", "", (source,))
     return Finding(_ID, word, "fail", "effective", f"{word} is on the command line but rejected by the kernel "
                    f"({reason}): it changes nothing", "rejected", "taken", (source,),
-                   case.play("cmdline", True, "correct box_spec.kernel.cmdline in the inventory"))
+                   case.play("cmdline", True, "correct box_spec.kernel.cmdline in the inventory",
+                             boot_words.remove(word)))
 
 
 def _rest(case: Case, accepted: list[str]) -> Finding:

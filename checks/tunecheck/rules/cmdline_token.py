@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from ..formats.cmdline import missing, words
 from ..spec.frozen import declared_tokens
+from . import boot_words
 from .check import Check, Family, Heading
 from .cmdline_rejected import rejection
 from .finding import Case, Finding
@@ -95,4 +96,4 @@ def _pass(token: str, text: str, *evidence: str) -> Finding:
 def _fail(case: Case, token: str, layer: str, text: str, evidence: tuple[str, ...]) -> Finding:
     expected = "running" if case.trial else "configured, generated and running"
     return Finding(_ID, token, "fail", layer, f"{token} {text}", "missing", expected, evidence,
-                   case.play("cmdline", True))
+                   case.play("cmdline", True, by_hand=boot_words.add(token)))

@@ -13,7 +13,8 @@ from typing import Literal
 
 from ..formats.at_first_use import dataclass, regex
 
-__all__ = ["HOST", "Command", "addresses", "cpus", "file", "host", "limited", "packages", "pieces", "release", "run"]
+__all__ = ["HOST", "Command", "addresses", "cpus", "file", "host", "limited", "packages", "pieces", "release", "run",
+           "typed"]
 
 #: Stands for the name that a person has to fill in.
 HOST = "HOST"
@@ -30,6 +31,16 @@ _PACKAGE = regex(r"[A-Za-z0-9][A-Za-z0-9+._-]{0,127}(?::[a-z0-9-]{1,32})?")
 _RELEASE = regex(r"[A-Za-z0-9][A-Za-z0-9+._~-]{0,127}")
 _ADDRESS = regex(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _CPUS = regex(r"[0-9][0-9,-]{0,2000}")
+#: Programs that need root: with any argument, or with one that begins like this.
+_AS_ROOT: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("setpci", "modprobe", "rmmod", "chcpu", "cpupower", "update-grub", "update-initramfs", "mokutil",
+                     "apt-mark", "apt-get", "dnf", "nvidia-ctk"), ()),
+    "nvidia-smi": ("-pm", "-pl", "-e", "-mig", "-c", "-lgc", "-rgc", "--gpu-reset"),
+    "systemctl": ("enable", "disable", "start", "stop", "restart", "mask"),
+    "sysctl": ("-w",), "journalctl": ("-k", "-u"), "dkms": ("autoinstall", "install", "remove"),
+    "tunecheck": ("preflight", "host", "p2p", "allreduce", "record"),
+}
+_FIELD = regex(r"\{([a-z_]+)\}")
 _FILE = regex(r"/[A-Za-z0-9][A-Za-z0-9/._+-]{0,254}")
 
 
@@ -46,6 +57,14 @@ class Command:
             raise ValueError(f"not the words of a command: {self.argv!r}")
 
     @property
+    def as_root(self) -> bool:
+        """Whether it changes the box, or reads what only root may: no user is asked for a password in vain."""
+        if self.argv[0] == "sudo":
+            return True
+        known = _AS_ROOT.get(self.argv[0])
+        return known is not None and (not known or any(word.startswith(known) for word in self.argv[1:]))
+
+    @property
     def shown(self) -> str:
         """One line for a shell."""
         return shlex.join(self.argv)
@@ -54,6 +73,24 @@ class Command:
 def run(line: str, *words: str, where: Literal["box", "control"] = "box") -> Command:
     """``line`` is ours and is split at its spaces; each of ``words`` is one word, whatever is in it."""
     return Command((*line.split(), *words), where)
+
+
+def typed(template: str, **values: str) -> tuple[str | Command, ...]:
+    """Our own sentence with its commands in back-ticks, in parts: ``see `lspci -tv`: ...``. A command is split as a
+    shell would. ``{name}`` stands for a value, which may be a stranger's: in the sentence it is text whatever it
+    holds, in a command it is (a part of) one word."""
+    parts: list[str | Command] = []
+    for number, part in enumerate(template.split("`")):
+        if number % 2:
+            words = tuple(_filled(word, values) for word in shlex.split(part))
+            parts.append(Command(words, "control" if words[0].startswith("ansible-") else "box"))
+        elif part:
+            parts.append(_filled(part, values))
+    return tuple(parts)
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    return _FIELD.sub(lambda found: values[found.group(1)], text) if values else text
 
 
 def pieces(text: str, commands: Sequence[Command]) -> Iterator[tuple[str, Command | None]]:

@@ -15,6 +15,12 @@ CHECK = Check(
     judges=("cpu.governor", "cpu.epp"),
 )
 _ID = CHECK.id
+_SET = {
+    "governor": "`sudo cpupower frequency-set -g {wanted}` (until the next boot; package linux-cpupower or "
+                "kernel-tools)",
+    "energy preference": "`sudo sh -c 'echo {wanted} | tee /sys/devices/system/cpu/cpufreq/policy*/"
+                         "energy_performance_preference'` (until the next boot)",
+}
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -47,7 +53,8 @@ def _uncovered(case: Case, policies: tuple[Policy, ...]) -> Iterator[Finding]:
     if bare:
         yield Finding(_ID, "CPUs", "warn", "effective", f"CPU {show(bare)} without a frequency policy: no governor "
                       "drives them", show(bare), "every online CPU in a policy", (online.source,),
-                      Remedy("look in the kernel log for the scaling driver (grep -i -e cpufreq -e pstate)"))
+                      Remedy.typed("look in the kernel log for the scaling driver: `sudo journalctl -k -b -g "
+                                   "'cpufreq|pstate'`"))
 
 
 def _seen(found: Fact[tuple[Policy, ...]]) -> str:
@@ -82,4 +89,4 @@ def _judge(case: Case, subject: str, policies: tuple[Policy, ...], pick: Callabl
                        wanted, evidence, absence=unread[0].absence)
     shown = ", ".join(read_wrong[:3]) + (f" and {len(read_wrong) - 3} more" if len(read_wrong) > 3 else "")
     return Finding(_ID, subject, "fail", "effective", f"{subject} is not {wanted} on {shown} ({observed})", observed,
-                   wanted, evidence, case.play("governor"))
+                   wanted, evidence, case.play("governor", by_hand=Remedy.typed(_SET[subject], wanted=wanted)))

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 from . import from_driver
 from .check import DRIVER, Check, Family, Heading
-from .finding import Case, Finding, Remedy, run
+from .finding import Case, Finding, Remedy
 
 CHECK = Check(
     "driver-coherence", "kernel module, libraries and packages are of one version",
     Heading.DRIVER, 20, Family.DRIVER, DRIVER, judges=("driver.library.*", "driver.nvml"),
 )
 _ID = CHECK.id
-_LOAD = Remedy.of("run: ", run("modprobe nvidia"), "; if that fails, look for NVRM in the kernel log (dmesg)")
+_LOAD = Remedy.typed("run: `modprobe nvidia`; if that fails, look for NVRM in the kernel log: `sudo "
+                     "journalctl -k -b -g NVRM`")
 
 
 def judge(case: Case) -> Iterator[Finding]:

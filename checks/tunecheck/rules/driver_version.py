@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .check import DRIVER, Check, Family, Heading
-from .finding import Case, Finding
+from .finding import Case, Finding, Remedy
 
 CHECK = Check(
     "driver-version", "the loaded driver is the declared one",
     Heading.DRIVER, 10, Family.DRIVER, DRIVER, judges=("driver.loaded",),
 )
 _ID = CHECK.id
+_INSTALL = Remedy("install modules and libraries of exactly that release together, hold their packages, reboot")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -27,8 +28,8 @@ def judge(case: Case) -> Iterator[Finding]:
         reason = ("no NVIDIA kernel driver is loaded" if found.missing
                   else f"the driver's version is unknown: {found.why()}")
         yield Finding(_ID, "nvidia", outcome, "effective", reason, "", wanted, evidence,
-                      case.play("driver") if found.missing else None)
+                      case.play("driver", by_hand=_INSTALL) if found.missing else None)
         return
     good = found.value == wanted
     yield Finding(_ID, "nvidia", "pass" if good else "fail", "effective", f"driver {found.value} is loaded",
-                  found.value, wanted, evidence, None if good else case.play("driver", True))
+                  found.value, wanted, evidence, None if good else case.play("driver", True, by_hand=_INSTALL))

@@ -13,8 +13,8 @@ CHECK = Check(
     Heading.KERNEL, 90, Family.ERRORS,
 )
 _ID = CHECK.id
-_LIST = Remedy("list them: tunecheck preflight --history, with --from where the evidence is a file; what comes back in "
-               "boot after boot is hardware or a driver, not chance")
+_LIST = Remedy.typed("list them: `tunecheck preflight --history`, with --from where the evidence is a file; what comes "
+                     "back in boot after boot is hardware or a driver, not chance")
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ..facts.fact import Absence
 from ..facts.snapshot import HostFacts, Snapshot
 from ..formats.at_first_use import dataclass
 from ..spec.frozen import Frozen, Spec
 from ..trials.measured import Measured
-from .command import Command, host, pieces, run
+from .command import Command, host, pieces, run, typed
 
 __all__ = ["AS_ROOT", "HUNG", "LOG_INCOMPLETE", "NO_PORT", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Remedy",
            "exit_code", "run", "some", "worst"]
@@ -27,9 +28,13 @@ OUTCOMES = ("fail", "unknown", "warn", "pass", "skip")
 LOG_INCOMPLETE, NO_PORT = "log-incomplete", "no-port"
 
 
+_OR_PLAY = "; or "
+
+
 @dataclass(frozen=True)
 class Remedy:
     """How to put it right: a sentence, the commands that are in it, the play's tags, and whether the box has to reboot.
+    By hand comes first; ``play_text`` is the end of the sentence that says the same by a play, where there is one.
     ``physical``: it takes the real machine, its firmware, slots or power, so in a virtual machine only the host's owner
     can do it. ``as_root``: it is only that root has to look."""
 
@@ -39,6 +44,14 @@ class Remedy:
     physical: bool = False
     commands: tuple[Command, ...] = ()
     as_root: bool = False
+    play_text: str = ""
+
+    @classmethod
+    def typed(cls, template: str, ansible_tags: tuple[str, ...] = (), needs_reboot: bool = False,
+              physical: bool = False, **values: str) -> Remedy:
+        """Our own sentence with its commands in back-ticks; see ``command.typed`` for ``{name}`` and its value."""
+        return cls.of(*typed(template, **values), ansible_tags=ansible_tags, needs_reboot=needs_reboot,
+                      physical=physical)
 
     @classmethod
     def of(cls, *parts: str | Command, ansible_tags: tuple[str, ...] = (), needs_reboot: bool = False,
@@ -46,6 +59,22 @@ class Remedy:
         """Words and commands in the order in which they are read."""
         return cls("".join(part if isinstance(part, str) else part.shown for part in parts), ansible_tags, needs_reboot,
                    physical, tuple(part for part in parts if isinstance(part, Command)))
+
+    @property
+    def by_hand(self) -> str:
+        """What a person does without a play; "" where only the play does it."""
+        return self.text[:len(self.text) - len(self.play_text)].removesuffix(_OR_PLAY) if self.play_text else self.text
+
+    @property
+    def by_play(self) -> Remedy:
+        """Without the way by hand, where a play does it: for who has the inventory and many boxes."""
+        commands = tuple(each for each in self.commands if each.where == "control")
+        return replace(self, text=self.play_text, commands=commands) if self.play_text else self
+
+    @property
+    def play(self) -> Command | None:
+        """The play that does it."""
+        return next((each for each in reversed(self.commands) if each.argv[0] == "ansible-playbook"), None)
 
     @property
     def parts(self) -> tuple[str | Command, ...]:
@@ -117,12 +146,17 @@ class Case:
         return bool(self.snapshot.guest.value) and (
             not devices or any(device.ids.startswith("10de:") for device in devices))
 
-    def play(self, tag: str, needs_reboot: bool = False, first: str = "") -> Remedy:
-        """The remedy "run the play": ``first`` is what has to be done before."""
+    def play(self, tag: str, needs_reboot: bool = False, first: str = "", by_hand: Remedy | None = None) -> Remedy:
+        """By hand, and then by the play: ``first`` is what the inventory needs before. A box of which no inventory is
+        known has the way by hand alone, where there is one."""
+        if by_hand and self.frozen is None:
+            return replace(by_hand, ansible_tags=tuple(tag.split(",")), needs_reboot=needs_reboot)
         play = run("ansible-playbook site.yml --tags", tag, "-l", host(self.frozen.host if self.frozen else None),
                    where="control")
-        return Remedy.of(f"{first}, then run: " if first else "run: ", play, ansible_tags=(tag,),
-                         needs_reboot=needs_reboot)
+        lead = f"{first}, then run: " if first else "run: "
+        before = (*by_hand.parts, _OR_PLAY) if by_hand else ()
+        return replace(Remedy.of(*before, lead, play, ansible_tags=tuple(tag.split(",")), needs_reboot=needs_reboot),
+                       play_text=f"{lead}{play.shown}")
 
 
 def some(names: Sequence[str], most: int = 6) -> str:

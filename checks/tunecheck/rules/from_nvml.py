@@ -17,7 +17,7 @@ from .limits import no_tree
 
 __all__ = ["Unread", "Verdict", "board_of", "each", "ids_of", "maybe", "number", "smi", "value", "word"]
 
-_SAVE = Remedy("see what nvidia-smi -q prints")
+_SAVE = Remedy.typed("see what `nvidia-smi -q` prints")
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ def word(gpu: Gpu, key: str, *allowed: str | bool) -> Any:
     return found
 
 
-def smi(arguments: str, then: str = "") -> tuple[str | Command, ...]:
+def smi(arguments: str, *then: str | Command) -> tuple[str | Command, ...]:
     """A fix: ``nvidia-smi -i 0,1 -pm 1``, and what is said behind it."""
-    return ("run: ", run(f"nvidia-smi -i {{gpus}} {arguments}"), *([then] if then else []))
+    return ("run: ", run(f"nvidia-smi -i {{gpus}} {arguments}"), *then)
 
 
 def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdict]) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
 from .check import DRIVER, Check, Family, Heading, Needs
+from .command import run
 from .finding import Case, Finding
 from .from_nvml import Unread, Verdict, each, number, smi
 
@@ -23,7 +24,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "GPUs", "skip", "declared", "no clocks are declared" if case.frozen else "no spec given")
         return
     span, now = f"{wanted[0]} to {wanted[1]} MHz", case.snapshot.boot_id.value
-    lock = smi(f"-lgc {wanted[0]},{wanted[1]}", " (after every boot: systemctl status tunecheck-gpu)")
+    lock = smi(f"-lgc {wanted[0]},{wanted[1]}", " (after every boot: ", run("systemctl status tunecheck-gpu"), ")")
 
     def look(gpu: Gpu) -> Verdict:
         clock = number(gpu, "clock_sm_mhz", 10_000)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
 from .check import Check, Family, Heading, Needs
-from .command import Command
+from .command import Command, typed
 from .finding import Case, Finding
 from .from_nvml import Verdict, each, number, smi
 
@@ -36,6 +36,6 @@ def _look(gpu: Gpu) -> Verdict:
     action = number(gpu, "recovery_action", 1 << 31)
     if not action:
         return Verdict("pass", "the driver asks for no recovery action")
-    name, first, how = _ACTIONS.get(action, (f"recovery action {action}", "", ("see nvidia-smi -q",)))
+    name, first, how = _ACTIONS.get(action, (f"recovery action {action}", "", typed("see `nvidia-smi -q`")))
     fix = (f"{first}, then ", *how) if first else how
     return Verdict("fail", f"the driver asks for {name}", str(action), "none", fix, action in (2, 7))

@@ -14,8 +14,8 @@ CHECK = Check(
     Heading.KERNEL, 20, Family.ERRORS, happening=True,
 )
 _ID = CHECK.id
-_RESET = Remedy("look at what the kernel log says just before (sudo dmesg | grep -i nvrm); reset the GPU, or "
-                "power-cycle the host where that does not help", (), True)
+_RESET = Remedy.typed("look at what the kernel log says just before (`sudo journalctl -k -b -g nvrm`); reset the GPU, "
+                      "or power-cycle the host where that does not help", (), True)
 _FIXES = {
     "gsp": Remedy("compare the firmware package with the driver (driver-coherence); where they fit: power-cycle the "
                   "host", (), True),

@@ -15,7 +15,7 @@ CHECK = Check(
 )
 _ID = CHECK.id
 _NEAR = 5
-_FIX = "look at airflow, fans and the neighbours' exhaust; lower the power limit until then (nvidia-smi -pl)"
+_FIX = "look at airflow, fans and the neighbours' exhaust; lower the power limit until then (see gpu-power-limit)"
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from . import boot_words
 from .check import Check, Family, Heading
 from .finding import Case, Finding
 
@@ -29,4 +30,5 @@ def judge(case: Case) -> Iterator[Finding]:
     else:
         good = found == wanted
         yield Finding(_ID, "memory", "pass" if good else "fail", "effective", seen, "on" if found else "off", word,
-                      (f"{log.source}: mem auto-init",), None if good else case.play("cmdline", True))
+                      (f"{log.source}: mem auto-init",),
+                      None if good else case.play("cmdline", True, by_hand=boot_words.add(word)))

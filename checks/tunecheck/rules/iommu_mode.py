@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from . import boot_words
 from .check import Check, Family, Heading, Needs
 from .finding import Case, Finding, Remedy
 
@@ -19,6 +20,7 @@ _ID = CHECK.id
 _MODES = {"identity": "pt", "DMA": "translated", "DMA-FQ": "translated", "none": "off"}
 _WORDS = {"pt": "passthrough (group type identity)", "translated": "translated (group type DMA or DMA-FQ)",
           "off": "no IOMMU group"}
+_BOOT = {"pt": "iommu=pt", "off": "iommu=off"}
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -64,4 +66,4 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
         return Finding(_ID, subject, "warn", "effective", f"{subject}: no IOMMU is at work (off in BIOS or on the "
                        "command line); DMA is untranslated all the same", kind, _WORDS[wanted], evidence)
     return Finding(_ID, subject, "fail", "effective", f"{subject}: {seen}", kind, _WORDS[wanted], evidence,
-                   case.play("cmdline", True))
+                   case.play("cmdline", True, by_hand=boot_words.add(_BOOT[wanted]) if wanted in _BOOT else None))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.fact import Absence
+from .acs_words import boot_fix
 from .check import Check, Family, Heading
 from .finding import AS_ROOT, Case, Finding, Remedy
 
@@ -30,7 +31,7 @@ def judge(case: Case) -> Iterator[Finding]:
         remedy = AS_ROOT if fact.absence is Absence.NO_PERMISSION else None
     elif wants and acs.mechanism == "setpci":
         outcome, text = "fail", f"{locked}: tunecheck-acs.service, by which alone the spec clears ACS, cannot work"
-        remedy = case.play("acs", True, "set box_spec.acs.mechanism: disable_acs_redir")
+        remedy = case.play("acs", True, "set box_spec.acs.mechanism: disable_acs_redir", boot_fix(case, by_play=False))
     elif wants and acs.at_boot_unit:
         outcome, text = "warn", f"{locked}: tunecheck-acs.service cannot clear a register; the command line form can"
         remedy = Remedy("set box_spec.acs.at_boot_unit: false")

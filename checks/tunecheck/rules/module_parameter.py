@@ -8,7 +8,7 @@ from ..facts.modules import Module
 from ..formats.modprobe import normalise_module, same_value
 from . import from_driver, wanted_driver
 from .check import DRIVER, Check, Family, Heading
-from .finding import Case, Finding
+from .finding import Case, Finding, Remedy
 
 CHECK = Check(
     "module-parameter", "declared module parameters are live",
@@ -67,7 +67,7 @@ def _not_loaded(case: Case, module: Module, parameter: str, value: int | str) ->
                        expected, source)
     state = "does not set it" if set_to is None else f"sets {parameter}={set_to}"
     return Finding(_ID, subject, "fail", "configured", f"{module.name} is not loaded, and modprobe.d {state}",
-                   set_to or "not set", expected, source, case.play("modules"))
+                   set_to or "not set", expected, source, case.play("modules", by_hand=_by_hand(module, expected)))
 
 
 def _live(case: Case, module: Module, parameter: str, value: int | str) -> Finding:
@@ -85,7 +85,7 @@ def _live(case: Case, module: Module, parameter: str, value: int | str) -> Findi
         pending = (", though modprobe.d has it: the module was loaded before, or from an older initramfs" if ready
                    else "")
         return Finding(_ID, subject, "fail", "effective", f"{subject} is {fact.value} in the loaded module{pending}",
-                       fact.value, expected, evidence, case.play("modules", True))
+                       fact.value, expected, evidence, case.play("modules", True, by_hand=_by_hand(module, expected)))
     if case.trial or ready:
         return Finding(_ID, subject, "pass", "effective", f"{subject} is {fact.value} in the loaded module", fact.value,
                        expected, evidence)
@@ -97,7 +97,14 @@ def _live(case: Case, module: Module, parameter: str, value: int | str) -> Findi
     return Finding(_ID, subject, "fail" if wrong else "pass", "configured" if wrong else "effective",
                    f"{subject} is {fact.value} in the loaded module"
                    + (f", but modprobe.d sets {set_to} at the next load" if wrong else ""),
-                   set_to or fact.value, expected, evidence, case.play("modules") if wrong else None)
+                   set_to or fact.value, expected, evidence,
+                   case.play("modules", by_hand=_by_hand(module, expected)) if wrong else None)
+
+
+def _by_hand(module: Module, expected: str) -> Remedy:
+    return Remedy.typed('write "options {name} {expected}" to a file of its own in /etc/modprobe.d, run `sudo '
+                        "update-initramfs -u` (Fedora and Rocky: dracut -f), and load the module again or reboot",
+                        name=module.name, expected=expected)
 
 
 def _configured(module: Module, parameter: str) -> str | None:

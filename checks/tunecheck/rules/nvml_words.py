@@ -8,10 +8,10 @@ from .finding import AS_ROOT, Case, Finding, Remedy
 
 __all__ = ["LOST", "STUCK", "unanswered"]
 
-LOST = Remedy("look for its Xid in the kernel log, then reset it (sudo nvidia-smi --gpu-reset -i ADDRESS, nothing "
-              "running on it) or switch the machine off and on")
-STUCK = Remedy("see sudo dmesg | grep -iE 'nvrm|xid', and tunecheck explain driver-stuck; a driver that hangs recovers "
-               "by a reboot, a dead GSP by a power cycle", (), True)
+LOST = Remedy.typed("look for its Xid in the kernel log, then reset it (nvidia-smi's --gpu-reset with -i and its "
+              "address, nothing running on it) or switch the machine off and on")
+STUCK = Remedy.typed("see `sudo journalctl -k -b -g 'nvrm|xid'` and `tunecheck explain driver-stuck`; a driver that "
+                     "hangs recovers by a reboot, a dead GSP by a power cycle", (), True)
 _MISMATCH = Remedy("reboot, so that the installed module is the loaded one; hold module and library packages together")
 _LIBRARY = Remedy("install libnvidia-ml.so.1 in the loaded module's version (Debian: libnvidia-ml1, "
                   "Ubuntu: libnvidia-compute-BRANCH, Fedora and Rocky: nvidia-driver-cuda-libs)")

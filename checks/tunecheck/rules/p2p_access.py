@@ -36,4 +36,4 @@ def judge(case: Case) -> Iterator[Finding]:
     elif not patchable:
         outcome, why, fix = "fail", "p2p-capability has the driver's reason", _FIX
     yield Finding(_ID, "pairs", outcome, "behaviour", f"the driver refuses peer access: {named}: {why}", named,
-                  "access both ways", (), Remedy(fix))
+                  "access both ways", (), Remedy.typed(fix))

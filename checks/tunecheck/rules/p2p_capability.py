@@ -41,7 +41,7 @@ def judge(case: Case) -> Iterator[Finding]:
         shown = ", ".join(pairs[:4]) + (f", and {len(pairs) - 4} more" if len(pairs) > 4 else "")
         outcome, (meaning, remedy) = outcome_of(case, word, patchable), explained(case, word, patchable)
         text = f"{shown}: {word} ({meaning})" if meaning else f"{shown}: the driver does not say ({word})"
-        fix = Remedy(remedy) if meaning else None
+        fix = Remedy.typed(remedy) if meaning else None
         if word == "OK":
             text = f"the driver says OK for {len(pairs)} of {len(said.value)} reads and writes between two GPUs"
             text, fix = (text + UNDECLARED, DECLARE) if outcome == "warn" else (text, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .acs_words import boot_fix
 from .check import P2P, Check, Family, Heading
 from .finding import Case, Finding
 from .pair_expected import remedy
@@ -39,4 +40,4 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, name, "fail" if near else "warn", "behaviour",
                       f"{listed([each for each, _, _ in low], True)} GB/s both ways, at worst {worst:.2f} x one way"
                       f"{cause}", f"{worst:.2f}", f"{_GOOD} x or more", (low[0][0].method,),
-                      case.play("acs", True, "see acs-redirect") if hairpin else remedy(ways[0] if ways else None))
+                      boot_fix(case) if hairpin else remedy(ways[0] if ways else None))

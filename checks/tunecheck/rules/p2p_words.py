@@ -19,7 +19,8 @@ __all__ = ["DECLARE", "LETTER_WORDS", "UNDECLARED", "declared", "explained", "le
            "outcome_of", "unused"]
 
 #: Overrides the driver's list of chipsets; whether transfers work then only a measurement says.
-_FORCED = ('modules: {nvidia: {NVreg_RegistryDwords: "ForceP2P=0x211"}} in box_spec, then tunecheck p2p: keep the word '
+_FORCED = ('modules: {nvidia: {NVreg_RegistryDwords: "ForceP2P=0x211"}} in box_spec, then `sudo tunecheck p2p`: keep '
+           'the word '
            "only where every check of it passes")
 _CLIQUE = ("the host's owner has to state which GPUs of this guest may reach each other, with QEMU "
            "x-nv-gpudirect-clique=<0 to 15> on each vfio-pci device, one number for GPUs below one switch")
@@ -29,8 +30,8 @@ _REFUSED = ("NVIDIA's own driver refuses it on this GPU model, below any chipset
             "plan with copies through host memory or with boards that support it; or run an open kernel module that is "
             "patched for it (no role installs one) and declare box_spec.driver.flavour: patched-p2p")
 _INEFFECTIVE = ("the spec declares a driver that is patched to allow it on this GPU model, and the loaded one does not",
-                "see which module is loaded (modinfo -n nvidia; cat /proc/driver/nvidia/version), build the patched "
-                "one for this kernel and reboot; or take box_spec.driver.flavour: patched-p2p out")
+                "see which module is loaded (`modinfo -n nvidia`; `cat /proc/driver/nvidia/version`), build the "
+                "patched one for this kernel and reboot; or take box_spec.driver.flavour: patched-p2p out")
 UNDECLARED = (", and NVIDIA's own driver refuses them on this GPU model: a patched module or ForceP2P is at work that "
               "the spec does not declare")
 #: What each table of `nvidia-smi topo -p2p` is about ("?": the text does not say which it is).
@@ -112,4 +113,4 @@ def unused(case: Case, direct: bool) -> Remedy:
     if loaded is not None and _FORCE.search(loaded.value or ""):
         return Remedy(f"{_UNUSED}; ForceP2P is among the driver's registry words and does not help here: take it out "
                       "of /etc/modprobe.d")
-    return Remedy(f"{_UNUSED}; where these are well, try {_FORCED}")
+    return Remedy.typed(f"{_UNUSED}; where these are well, try {_FORCED}")

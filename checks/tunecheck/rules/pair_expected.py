@@ -44,7 +44,8 @@ def expected(case: Case, path: PairPath | None) -> Expected:
 def remedy(path: PairPath | None) -> Remedy:
     """Where to look for a slow link."""
     if path is not None and path.latency_class == "nvlink":
-        return Remedy("see nvidia-smi nvlink -s and -e: links that are down, or count errors under load")
+        return Remedy.typed("see `nvidia-smi nvlink -s` and `nvidia-smi nvlink -e`: links that are down, or count "
+                            "errors under load")
     return Remedy("see link-speed, link-width, link-payload and link-errors of that hop, under load")
 
 

@@ -9,8 +9,9 @@ from .finding import Case, Finding, Remedy
 __all__ = ["judge"]
 
 _ID = "engine-decisions"
-_PEERS = ("see nvidia-smi topo -p2p r (CNS, GNS, ...), ACS (acs-redirect) and the IOMMU; then: sudo tunecheck p2p; the "
-          "engine keeps its answer in ~/.cache/vllm/gpu_p2p_access_cache_for_*.json: delete that file after a repair")
+_PEERS = ("see `nvidia-smi topo -p2p r` (CNS, GNS, ...), ACS (acs-redirect) and the IOMMU; then: `sudo tunecheck p2p`; "
+          "the engine keeps its answer in ~/.cache/vllm/gpu_p2p_access_cache_for_*.json: delete that file after a "
+          "repair")
 #: kind -> (outcome, what is so, what to do). The words are those of custom_all_reduce.py and symm_mem.py in vLLM's
 #: distributed/device_communicators; SGLang's srt/distributed has copies of both, with the same words.
 _KINDS = {
@@ -46,7 +47,7 @@ def judge(case: Case) -> Iterator[Finding]:
             outcome, text, fix = _KINDS[decision.kind]
             yield Finding(_ID, name, outcome, "behaviour", f"{about}: {text}", decision.text,
                           "peer access in use" if outcome != "skip" else "", (f"{log.engine}'s log",),
-                          Remedy(fix) if fix else None)
+                          Remedy.typed(fix) if fix else None)
         if not log.decisions:
             yield Finding(_ID, name, "unknown", "behaviour", f"{about}: the log holds no decision about peer access or "
                           "all-reduce", "", "", (f"{log.engine}'s log",),

@@ -25,9 +25,9 @@ _SAME = 1.15
 _STAGED_US = 6.0
 _BAD = 0.8
 _ADD = "add: sudo lspci -nnvvv"
-_STAGED = Remedy("see nvidia-smi topo -p2p r, acs-redirect and iommu-mode; then: sudo tunecheck p2p")
-_SHARED = Remedy("see acs-redirect: a port that redirects sends both directions over one uplink; then: sudo tunecheck "
-                 "p2p")
+_STAGED = Remedy.typed("see `nvidia-smi topo -p2p r`, acs-redirect and iommu-mode; then: `sudo tunecheck p2p`")
+_SHARED = Remedy.typed("see acs-redirect: a port that redirects sends both directions over one uplink; then: "
+                 "`sudo tunecheck p2p`")
 _KINDS = (("one way", "both ways"), ("write", "both write"), ("read", "both read"))
 
 _Pair = tuple[int, int]
@@ -143,8 +143,8 @@ def _test(case: Case, test: NcclTest) -> Iterator[Finding]:
                                        if large and large.size >= 1 << 20 else "")
     if test.wrong:
         yield Finding(_ID, name, "fail", "behaviour", f"{said}: {test.wrong} values are wrong", str(test.wrong), "0",
-                      (name,), Remedy("the data path is broken: see acs-redirect, iommu-mode, link-errors and xid; "
-                                      "then: sudo tunecheck p2p"))
+                      (name,), Remedy.typed("the data path is broken: see acs-redirect, iommu-mode, link-errors and "
+                                            "xid; then: `sudo tunecheck p2p`"))
         return
     known = _board(case, test)
     prior = getattr(known, f"bus_{ranks}_gb_s", None) if known and "all_reduce" in name else None

@@ -9,6 +9,7 @@ from .finding import Case, Finding, Remedy
 
 __all__ = ["judge"]
 
+_SEE = "see `nvidia-smi topo -p2p r` and `nvidia-smi topo -m`"
 _ID = "nccl-transport"
 _SHOWN = 6
 _WHOLE = "run with NCCL_DEBUG=INFO and keep the whole log, of every rank"
@@ -31,7 +32,7 @@ def _judge(case: Case, log: Nccl) -> Iterator[Finding]:
             shown = _named(bad)
             yield Finding(_ID, shown, "fail" if wanted else "warn", "behaviour", f"{version} sends {shown} {words}",
                           f"{len(bad)} of {len(log.channels)} directions", "P2P between the GPUs of one machine",
-                          ("NCCL_DEBUG=INFO",), Remedy(_fix(log)))
+                          ("NCCL_DEBUG=INFO",), _fix(log))
     for warning in log.warnings[:3]:
         yield Finding(_ID, "warning", "warn", "behaviour", f"{version} warns: {warning}", warning, "no warning",
                       ("NCCL_DEBUG=INFO",), Remedy("see what it names; a failure of NCCL stops every rank"))
@@ -40,7 +41,7 @@ def _judge(case: Case, log: Nccl) -> Iterator[Finding]:
     if log.apart:
         pairs = ", ".join(f"{a}-{b}" for a, b in log.apart[:_SHOWN])
         yield Finding(_ID, pairs, "fail" if wanted else "warn", "behaviour", f"{version} finds peer access off between "
-                      f"ranks {pairs}", "off", "on", ("NCCL_DEBUG=INFO",), Remedy(_fix(log)))
+                      f"ranks {pairs}", "off", "on", ("NCCL_DEBUG=INFO",), _fix(log))
     elif log.ranks == 1:
         yield Finding(_ID, "ranks", "skip", "behaviour", f"{version} has one rank: no peer", "1")
     elif not direct or not log.whole:
@@ -60,15 +61,15 @@ def _named(channels: list[Channel]) -> str:
     return f"rank {', '.join(pairs[:_SHOWN])}" + (f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else "")
 
 
-def _fix(log: Nccl) -> str:
+def _fix(log: Nccl) -> Remedy:
     if log.variables.get("NCCL_P2P_DISABLE", "0") not in ("0", ""):
-        return f"NCCL_P2P_DISABLE={log.variables['NCCL_P2P_DISABLE']} is set: unset it"
+        return Remedy(f"NCCL_P2P_DISABLE={log.variables['NCCL_P2P_DISABLE']} is set: unset it")
     level = log.variables.get("NCCL_P2P_LEVEL", "")
     if level in ("LOC", "NVL", "PIX", "PXB", "0", "1", "2"):
-        return f"NCCL_P2P_LEVEL={level} allows nothing farther: set NCCL_P2P_LEVEL=SYS, then run tunecheck allreduce"
-    see = "see nvidia-smi topo -p2p r, and nvidia-smi topo -m"
+        return Remedy.typed("NCCL_P2P_LEVEL={level} allows nothing farther: set NCCL_P2P_LEVEL=SYS, then run `sudo "
+                            "tunecheck allreduce`", level=level)
     if log.apart:
-        return f"NCCL says that peer access is off between some of them: {see}; in a container, whether /dev/shm and " \
-            "--ipc=host are given and all GPUs are in one container"
-    return f"{see}: pairs that are PHB, NODE or SYS take NCCL_P2P_LEVEL=SYS where the letter is OK; then run " \
-        "tunecheck allreduce"
+        return Remedy.typed(f"NCCL says that peer access is off between some of them: {_SEE}; in a container, whether "
+                            "/dev/shm and --ipc=host are given and all GPUs are in one container")
+    return Remedy.typed(f"{_SEE}: pairs that are PHB, NODE or SYS take NCCL_P2P_LEVEL=SYS where the letter is OK; then "
+                        "run `sudo tunecheck allreduce`")

@@ -12,8 +12,8 @@ __all__ = ["judge"]
 _ID = "device-nodes"
 _MAKE = Remedy.of("run: ", run("sudo nvidia-modprobe -c 0 -u"), " (the package nvidia-modprobe), or start "
                   "nvidia-persistenced; in a container, hand the GPUs in by CDI: --device nvidia.com/gpu=all")
-_DRIVER = Remedy("see sudo dmesg | grep -iE 'nvrm|nvidia|nouveau': without nodes the driver is not loaded, or found no "
-                 "GPU")
+_DRIVER = Remedy.typed("see `sudo journalctl -k -b -g 'nvrm|nvidia|nouveau'`: without nodes the driver is not loaded, "
+                       "or found no GPU")
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -14,7 +14,8 @@ CHECK = Check(
 _ID = CHECK.id
 _WORD = "NVreg_EnablePCIERelaxedOrderingMode"
 _BIT = "RlxdOrd+ in DevCtl"
-_FIX = Remedy("look why DevCtl says RlxdOrd- (lspci -vv): a port's quirk or pci=... on the command line takes it away")
+_FIX = Remedy.typed("look why DevCtl says RlxdOrd- (`sudo lspci -vv`): a port's quirk or pci=... on the command line "
+                    "takes it away")
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -33,7 +33,8 @@ def judge(case: Case) -> Iterator[Finding]:
         unread = daemon if daemon is not None and found.others.known else found.others
         yield from_driver.unread(_ID, want, f"whether {want} is there", unread)
         return
-    problem, fix = "", case.play("runtime")
+    problem, fix = "", case.play("runtime", by_hand=Remedy("install it from the distribution, in that release or a "
+                                                           "later one"))
     if package is None:
         problem = f"{want} is not installed"
     elif from_runtime.numbers(package.version) < OLDEST_CDI[want]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from . import from_driver, from_runtime
 from .check import RUNTIME, Check, Family, Heading
-from .finding import Case, Finding
+from .finding import Case, Finding, Remedy
 
 CHECK = Check(
     "runtime-log-limit", "no container's log fills the disk",
@@ -15,6 +15,11 @@ CHECK = Check(
 _ID = CHECK.id
 #: These write files themselves; everything else hands the lines to something with limits of its own, or to nothing.
 _FILES = ("json-file", "k8s-file", "local")
+_LIMIT = {
+    "docker": Remedy.typed('set "log-opts": {"max-size": "100m"} in /etc/docker/daemon.json, then run `sudo systemctl '
+                           "restart docker` (containers that are there keep their old limit)"),
+    "podman": Remedy("set log_size_max below [containers] in /etc/containers/containers.conf"),
+}
 _LOCAL = 100 * 10**6        # docker's local driver: five files of 20 MB
 
 
@@ -40,4 +45,4 @@ def judge(case: Case) -> Iterator[Finding]:
     text = f"{limit} for a container" if driver in _FILES else "which has limits of its own"
     yield Finding(_ID, want, "pass" if good else "fail", "configured", f"{want} logs by {driver}, {text}", limit,
                   "" if good else f"at most {case.spec.runtime.log_max_mib} MiB", (fact.source,),
-                  None if good else case.play("runtime"))
+                  None if good else case.play("runtime", by_hand=_LIMIT[want]))

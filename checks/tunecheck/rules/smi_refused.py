@@ -9,12 +9,12 @@ from .nvml_words import LOST
 
 __all__ = ["refused"]
 
-_LOG = "sudo dmesg | grep -iE 'nvrm|nvidia|nouveau|secure boot'"
+_LOG = "`sudo journalctl -k -b -g 'nvrm|nvidia|nouveau|secure boot'`"
 _KINDS = {
     "no driver": ("the NVIDIA driver does not answer: its kernel module is not loaded, or did not get to its end",
                   f"the kernel log says why: {_LOG}. The usual reasons: no module was built for the running kernel "
-                  "(dkms status; then sudo dkms autoinstall), Secure Boot refuses its signature (mokutil --sb-state), "
-                  "nouveau holds the GPU (lsmod | grep nouveau)"),
+                  "(`dkms status`; then `sudo dkms autoinstall`), Secure Boot refuses its signature (`mokutil "
+                  "--sb-state`), nouveau holds the GPU (`lsmod` lists it)"),
     "no library": ("nvidia-smi finds no libnvidia-ml.so", "install the library in the loaded module's "
                    "version (Debian: libnvidia-ml1, Ubuntu: libnvidia-compute-BRANCH, Fedora and Rocky: "
                    "nvidia-driver-cuda-libs); in a container the toolkit brings it: --device nvidia.com/gpu=all"),
@@ -24,7 +24,7 @@ _KINDS = {
     "no permission": ("the driver refuses this user", "run it as root, or see the mode of /dev/nvidia*: ls -l "
                       "/dev/nvidia*"),
     "no gpu": ("the driver is loaded and has no GPU", f"see {_LOG} (RmInitAdapter failed, or no GPU that this driver "
-               "supports), and lspci -nn -d 10de:"),
+               "supports), and `lspci -nn -d 10de:`"),
     "no program": ("nvidia-smi is not installed here", "install the driver's utilities (Debian: nvidia-smi, Ubuntu: "
                    "nvidia-utils-BRANCH, Fedora and Rocky: nvidia-driver-cuda); in a container the toolkit brings it: "
                    "--device nvidia.com/gpu=all"),
@@ -49,4 +49,4 @@ def refused(case: Case, check: str) -> Iterator[Finding]:
         beside = " (another text in the import shows an answer: they are of different times)" \
             if case.snapshot.nvml.value is not None and not gpus else ""
         yield Finding(check, ", ".join(gpus) or "NVML", "fail", "effective", f"{about}{text}{beside}", words[kind],
-                      "an answer", ("nvidia-smi",), Remedy(fix, (), kind in ("mismatch", "lost")))
+                      "an answer", ("nvidia-smi",), Remedy.typed(fix, (), kind in ("mismatch", "lost")))

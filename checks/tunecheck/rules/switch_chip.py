@@ -14,7 +14,8 @@ CHECK = Check(
     Heading.LINKS, 60, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.WHOLE_TREE, Needs.WAY),
 )
 _ID = CHECK.id
-_FIX = Remedy("measure it: several boards of this switch writing at once to boards at other root ports (tunecheck p2p)")
+_FIX = Remedy.typed("measure it: several boards of this switch writing at once to boards at other root ports (`sudo "
+                    "tunecheck p2p`)")
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -12,10 +12,11 @@ CHECK = Check(
     "sxid", "no NVSwitch reported an error since boot", Heading.KERNEL, 30, Family.ERRORS,
 )
 _ID = CHECK.id
-_FATAL = Remedy("stop what uses the GPUs, reset all of them together (nvidia-smi --gpu-reset) or reboot, and look at "
-                "fabric-state; again: look the number up in appendix D of NVIDIA's fabric manager user guide")
-_OTHER = Remedy("look at journalctl -u nvidia-fabricmanager, and the number up in appendix D of NVIDIA's fabric "
-                "manager user guide")
+_FATAL = Remedy.typed("stop what uses the GPUs, reset all of them together (`sudo nvidia-smi --gpu-reset`) or reboot, "
+                      "and look at fabric-state; again: look the number up in appendix D of NVIDIA's fabric manager "
+                      "user guide")
+_OTHER = Remedy.typed("look at `sudo journalctl -u nvidia-fabricmanager`, and the number up in appendix D of NVIDIA's "
+                      "fabric manager user guide")
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -32,7 +32,7 @@ COSTS = {
 }
 _SHOWN = 6
 _BY_CPU = ("PHB", "NODE", "SYS")
-_TREE = Remedy("add: sudo lspci -nnvvv, which shows links and ACS on the way")
+_TREE = Remedy.typed("add: `sudo lspci -nnvvv`, which shows links and ACS on the way")
 
 
 def absent_table(case: Case) -> bool:
@@ -122,8 +122,8 @@ def _advice(table: Table, words: Mapping[str, list[tuple[int, int]]]) -> Remedy:
         shown = " | ".join(", ".join(map(str, group)) for group in groups[:8])
         return Remedy(f"keep a model's tensor-parallel GPUs inside one of these groups: {shown} (CUDA_VISIBLE_DEVICES "
                       "with CUDA_DEVICE_ORDER=PCI_BUS_ID), or put the boards below one switch", physical=False)
-    return Remedy("measure what it costs here: sudo tunecheck preflight --full; a switch, or slots below one, brings "
-                  "the boards closer")
+    return Remedy.typed("measure what it costs here: `sudo tunecheck preflight --full`; a switch, or slots below one, "
+                        "brings the boards closer")
 
 
 def _together(count: int, near: set[tuple[int, int]]) -> list[list[int]]:
@@ -163,4 +163,4 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
                 outcome = outcome_of(case, word, patchable)
                 yield Finding(check, shown, outcome, "effective", f"{kind}: {shown}: {word} "
                               f"({meaning or 'the driver does not say'}): CUDA and NCCL copy through host memory "
-                              "there", word, "OK", (source,), Remedy(fix) if fix else None)
+                              "there", word, "OK", (source,), Remedy.typed(fix) if fix else None)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from . import from_runtime
 from .check import RUNTIME, Check, Family, Heading
-from .finding import Case, Finding
+from .finding import Case, Finding, Remedy
 
 CHECK = Check(
     "toolkit-version", "the toolkit is of one version, the declared one",
@@ -24,7 +24,8 @@ def judge(case: Case) -> Iterator[Finding]:
     names: dict[str, list[str]] = {}
     for package in found:
         names.setdefault(package.version.partition("-")[0], []).append(package.name)
-    fix = case.play("runtime")
+    fix = case.play("runtime", by_hand=Remedy("install all packages of nvidia-container-toolkit in one release, and "
+                                              "hold them"))
     if not found:
         yield Finding(_ID, "toolkit", "fail" if want else "skip", "effective", "the NVIDIA container toolkit is not "
                       "installed", "none", want or "", evidence, fix if want else None)

@@ -21,8 +21,8 @@ CHECK = Check(
     Heading.ACCELERATORS, 40, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.WHOLE_TREE, Needs.WAY, Needs.PAIRS),
 )
 _ID = CHECK.id
-_LOOK = Remedy("make sure that all of it is of the same boot of the same machine; where it is, see `lspci -tv`: the "
-               "tree that this machine shows is not the real one")
+_LOOK = Remedy.typed("make sure that all of it is of the same boot of the same machine; where it is, see `lspci -tv`: "
+                     "the tree that this machine shows is not the real one")
 #: nvmlGpuTopologyLevel_t; 0: two GPUs of one board.
 _ANCESTORS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
 _TABLE, _NVML, _TREE = "in the table", "by NVML", "in the tree"

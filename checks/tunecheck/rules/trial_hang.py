@@ -15,7 +15,8 @@ CHECK = Check(
 _ID = CHECK.id
 _CAUSE = Remedy("the GPUs are usable; see acs-redirect and iommu-mode: redirected or translated peer writes hang")
 _AGAIN = Remedy("the GPUs are usable: find out what stopped it, and run it again")
-_RESET = Remedy("reset the GPUs (nvidia-smi --gpu-reset) or reboot, before anything else uses them", (), True)
+_RESET = Remedy.typed("reset the GPUs (`sudo nvidia-smi --gpu-reset`) or reboot, before anything else uses "
+                      "them", (), True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..facts.pci import Device
-from .command import addresses, run
+from .command import addresses, run, typed
 from .finding import Case, Finding, Remedy
 
 __all__ = ["NVIDIA", "VFIO", "by_the_spec", "gpus", "install", "needs_nvidia", "no_gpu", "release", "told"]
@@ -11,6 +11,7 @@ __all__ = ["NVIDIA", "VFIO", "by_the_spec", "gpus", "install", "needs_nvidia", "
 NVIDIA = "nvidia"
 #: What hands a GPU to a virtual machine of this host.
 VFIO = "vfio-pci"
+_LOOK = "where it is installed, the kernel log says why it did not load (`sudo journalctl -k -b -g nvrm`)"
 _PCI = "/sys/bus/pci/devices"
 
 
@@ -64,11 +65,10 @@ def release(held: list[Device], driver: str, wanted: str) -> Remedy:
 def install(case: Case) -> Remedy:
     """How to get the driver that is missing."""
     if by_the_spec(case) == VFIO:
-        return Remedy("write `options vfio-pci ids=` with the ids of the boards and `softdep nvidia pre: vfio-pci` to "
-                      "/etc/modprobe.d, renew the initramfs, reboot", (), True)
-    look = "where it is installed, the kernel log says why it did not load (sudo dmesg | grep -i nvrm)"
+        return Remedy("write \"options vfio-pci ids=\" with the ids of the boards and \"softdep nvidia pre: vfio-pci\" "
+                      "to /etc/modprobe.d, renew the initramfs, reboot", (), True)
     if case.frozen and case.spec.driver.source != "leave":
         play = case.play("driver")
-        return Remedy.of(f"{look}; else ", *play.parts, ansible_tags=play.ansible_tags)
-    return Remedy.of(f"{look}; else install NVIDIA's driver, or name one in the specification (box_spec.driver.source) "
-                     "and ", *case.play("driver").parts, ansible_tags=("driver",))
+        return Remedy.of(*typed(f"{_LOOK}; else "), *play.parts, ansible_tags=play.ansible_tags)
+    return Remedy.of(*typed(f"{_LOOK}; else install NVIDIA's driver, or name one in the specification "
+                            "(box_spec.driver.source) and "), *case.play("driver").parts, ansible_tags=("driver",))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..formats.xid_catalog import advice
 from . import from_log
 from .check import Check, Family, Heading
+from .command import addresses
 from .finding import Case, Finding, Remedy
 
 if TYPE_CHECKING:
@@ -40,8 +41,10 @@ def _judge(case: Case, xid: Xid, asked: Xid | None, current: bool) -> Finding:
     text = (f"{subject}: Xid {xid.code} ({says.meaning}{fatal}){times}"
             + from_log.at(xid.last) + (f" by {xid.process}" if xid.process else "")
             + ("" if current else ", before the driver was loaded again"))
-    remedy = Remedy(f"recommended: {says.action.replace('<gpu>', xid.gpu + '.0')} ({says.source})", (), says.reboot,
-                    says.physical)
+    # The address is what the log says: it gets into a command only where it is one.
+    gpu, action = f"{xid.gpu}.0", f"recommended: {says.action} ({says.source})"
+    remedy = Remedy.typed(action, (), says.reboot, says.physical, gpu=gpu) if addresses([gpu]) else \
+        Remedy(action.replace("`", "").replace("{gpu}", "ADDRESS"), (), says.reboot, says.physical)
     line = f"{case.host.kernel.log.source}: Xid {xid.code}, {xid.text}"
     return Finding(_ID, f"{subject} Xid {xid.code}{fatal}", says.severity if current else "warn", "behaviour", text,
                    str(xid.count), "no Xid since boot", (line,), remedy, f"xid-{xid.code}")

@@ -94,7 +94,7 @@ def test_a_report_without_a_gpu_says_so(verb: str) -> None:
 
 def test_a_narrow_terminal_gets_pairs_for_the_matrix() -> None:
     assert "GPU0  X     PIX" in _text(switch(), Style(width=80))
-    assert "GPU0-GPU1 PIX" in _text(switch(), Style(width=12))
+    assert "GPU0-GPU1 PIX" in _text(switch(), Style(width=12), "topo")
 
 
 def test_unwrapped_every_finding_is_one_line() -> None:

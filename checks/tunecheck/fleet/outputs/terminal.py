@@ -126,7 +126,7 @@ def _next(told: Sequence[Entry], report: FleetReport) -> str:
         if first is None:
             continue
         hosts = first.news or first.hosts
-        if first.authority == "desired" and "run: " in first.remedy:
+        if first.authority == "desired" and any(each.where == "control" for each in first.commands):
             return f"{first.id} ({first.fact}): {first.remedy}"
         if word != "known" or first.authority in ("desired", "identity"):
             return f"tunecheck drift --host {hosts[0]} -v"
