@@ -21,6 +21,7 @@ from ..formats.at_first_use import dataclass, regex
 from ..formats.log_lines import LEFT_OUT
 from ..formats.pasted import clean
 from . import imported_packed
+from .imported_seams import parts as seams
 
 __all__ = ["GZIP", "STANDARD_INPUT", "Piece", "pieces", "standard_input", "unpack"]
 
@@ -185,7 +186,10 @@ def _split(origin: str, text: str, doubt: str = "") -> Iterator[Piece]:
     prompts = list(_PROMPT.finditer(text))
     before = text[:prompts[0].start()] if prompts else text
     if before.strip() or not prompts:
-        yield Piece(origin, "", before, doubt=doubt)
+        for title, body in seams(before):
+            yield Piece(origin, title, body, doubt=doubt)
     for prompt, following in zip(prompts, [*prompts[1:], None], strict=False):
         body = text[prompt.end():following.start() if following else len(text)]
-        yield Piece(origin, prompt.group().strip()[:200], body, doubt=doubt)
+        asked = prompt.group().strip()[:200]
+        for number, (title, part) in enumerate(seams(body)):
+            yield Piece(origin, title if number else asked, part, doubt=doubt)

@@ -12,7 +12,7 @@ from ..formats.lspci_machine import MACHINE
 from ..formats.lspci_names import HEADER
 from ..formats.topo_matrix import TABLE
 
-__all__ = ["advice", "is_list", "recognise", "shown"]
+__all__ = ["LOG_LINE", "SAID", "advice", "is_list", "recognise", "shown"]
 
 #: As far as a text is looked at. What is recognised may be longer.
 _HEAD = 256 * 1024
@@ -23,7 +23,7 @@ _CLASSES = ("VGA compatible controller", "3D controller", "Host bridge", "PCI br
 _LSPCI_BODY = regex(r"^[ \t]*(?:(?:Control|Status|Flags|Capabilities|Kernel driver in use|Bus): "
                     r"|[0-9a-f]{2}:(?: [0-9a-f]{2}){16} ?$)", re.MULTILINE)
 #: dmesg and journalctl in every time format and language, syslog files; not SGLang, which puts its date in brackets.
-_LOG = regex(
+LOG_LINE = regex(
     r"^[ \t]*(?:<\d+>)?\[[ +<]*\d+[.,]\d{6}(?:>?\]| <)"
     r"|^\[(?!\d{4}-)[^\]\n:]{1,30}\d\d:\d\d[^\]\n]{0,30}\] "
     r"|^[a-z0-9]{1,10} {0,6}:[a-z]{1,8} {0,6}: |^\d{4}-\d\d-\d\dT[\d:]{8},\d{6}[+-]\d\d:\d\d "
@@ -33,7 +33,7 @@ _LOG = regex(
 _NVRM = regex(r"^[^\n]{0,300}?(?:NVRM: (?:Xid|GPU|loading|Rm|The NVIDIA)|nvidia-nvswitch\d{1,3}: SXid )"
               r"[^\n]{0,200}", re.MULTILINE)
 #: dmesg -t, journalctl -o cat: a boot without times, by what every kernel says.
-_SAID = regex(
+SAID = regex(
     r"^(?:(?:<\d>)?Linux version \d|(?:Kernel c|C)ommand line: |BIOS-(?:provided|e820)|ACPI: |smpboot: |Memory: \d"
     r"|pci(?:port|_bus)? [0-9a-f]{4}:|clocksource: |NET: Registered |systemd\[1\]: |usb \d|x86/)", re.MULTILINE)
 #: What stands in kernel logs that are no lines of text: /dev/kmsg, json, export, pstore.
@@ -106,7 +106,7 @@ def _is_log(head: str) -> bool:
 
     if "\x1b[" in head:
         head = plain(head)
-    if len(_LOG.findall(head)) >= 3 or len(_SAID.findall(head)) >= 3:
+    if len(LOG_LINE.findall(head)) >= 3 or len(SAID.findall(head)) >= 3:
         return True
     return any(line(found[0]).text.startswith(("NVRM: ", "nvidia-nvswitch"))
                for found in islice(_NVRM.finditer(head), 50))

@@ -1,0 +1,81 @@
+"""Several outputs pasted one after the other, without prompts: each is read as if it were a file of its own."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from tests.unit.imports import smi_texts
+from tests.unit.imports.samples import FIXTURES
+from tests.unit.imports.test_fragments import TOPO
+
+from tunecheck.facts.snapshot import gather
+from tunecheck.host.imported import load_import
+from tunecheck.host.imported_files import pieces
+from tunecheck.host.imported_seams import parts
+from tunecheck.rules import Case, judge
+
+XID = "[ 1234.567890] NVRM: Xid (PCI:0000:06:00): 79, pid=1234, GPU has fallen off the bus.\n"
+LOG = "".join(f"[    0.{number:06}] {text}\n" for number, text in enumerate(
+    ["Linux version 6.12.1 (a@b) #1 SMP", "Command line: BOOT_IMAGE=/vmlinuz root=/dev/sda1 iommu=pt", "ACPI: RSDP 0x1",
+     "pci 0000:06:00.0: [10de:2bb1] type 00 class 0x030000", "nvidia 0000:06:00.0: enabling device"])) + XID
+TABLE = ("Mon Nov 23 15:36:00 2026\n+-----------------------------------------------------------------------------"
+         "------------+\n| NVIDIA-SMI 595.71.05              Driver Version: 595.71.05      CUDA Version: 13.2     |\n"
+         "+-----------------------------------------+------------------------+----------------------+\n")
+TEXTS = {
+    "lspci": (FIXTURES / "switch1/switch1-nv.lspci-vvv").read_text(), "nvidia-smi -q": smi_texts.TEXT, "topo": TOPO,
+    "kernel log": LOG, "numactl -H": "available: 1 nodes (0)\nnode 0 cpus: 0 1\nnode 0 size: 100 MB\n",
+    "lscpu": "Architecture:             x86_64\n  CPU op-mode(s):         64-bit\nCPU(s):                   2\n"
+             "  On-line CPU(s) list:    0,1\n",
+    "/proc/cmdline": "BOOT_IMAGE=/vmlinuz-6.12 root=/dev/sda1 ro iommu=pt\n", "nvidia-smi -q as XML": smi_texts.XML,
+}
+DIVIDERS = ("", "\n", "\n\n", "=== dmesg ===\n", "-- the next one --\n", "dmesg:\n", "sudo dmesg\n", "+ sudo dmesg\n")
+
+
+@pytest.mark.parametrize("divider", DIVIDERS, ids=repr)
+def test_two_outputs_without_a_prompt_are_two_texts(divider: str) -> None:
+    wrong = []
+    for one, other in itertools.permutations(TEXTS, 2):
+        if one.partition(" as ")[0] == other.partition(" as ")[0]:
+            continue
+        found = [text for _, text in parts(TEXTS[one].rstrip("\n") + "\n" + divider + TEXTS[other])]
+        if len(found) != 2 or found[0].strip() != TEXTS[one].strip() or found[1].strip() != TEXTS[other].strip():
+            wrong.append((one, other, [text[:60] for text in found]))
+    assert not wrong
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_one_output_stays_whole(kind: str) -> None:
+    assert list(parts(TEXTS[kind])) == [("", TEXTS[kind])]
+    talk = f"Hello,\nthis is my box:\n\n{TEXTS[kind]}\nThanks!\n"
+    assert list(parts(talk)) == [("", talk)]
+
+
+def test_an_xid_behind_other_outputs_is_found(tmp_path: Path) -> None:
+    for number, order in enumerate(itertools.permutations(("lspci", "kernel log", "topo"))):
+        file = tmp_path / f"{number}.txt"
+        file.write_text("".join(TEXTS[kind] for kind in order))
+        assert len(list(pieces(str(file)))) == 3
+        found = {each.id: each.outcome for each in judge(Case(gather(load_import(str(file)), None, True)), "preflight")
+                 if each.id in ("xid", "gpu-fallen-off")}
+        assert found["xid"] == "fail", order
+
+
+def test_the_letter_of_a_p2p_table_is_read_from_the_line_above_it(tmp_path: Path) -> None:
+    letters = "\tGPU0\tGPU1\nGPU0\tX\tOK\nGPU1\tOK\tX\n"
+    (tmp_path / "x.txt").write_text(LOG + "nvidia-smi topo -p2p w\n" + letters)
+    snapshot = gather(load_import(str(tmp_path / "x.txt")), None, True)
+    assert list(snapshot.posted.letters) == ["w"]
+
+
+def test_the_plain_table_behind_a_long_log_is_found(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text(LOG + "[    2.000000] filler of a long log\n" * 12_000 + TABLE)
+    assert "nvidia-smi (x.txt)" in load_import(str(tmp_path / "x.txt")).summary()
+
+
+def test_prompts_and_seams_in_one_text(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text(f"{TOPO}{LOG}$ lscpu\n{TEXTS['lscpu']}{TEXTS['numactl -H']}")
+    found = list(pieces(str(tmp_path / "x.txt")))
+    assert [each.text for each in found] == [TOPO, LOG, TEXTS["lscpu"], TEXTS["numactl -H"]]
+    assert [each.title for each in found] == ["", "", "$ lscpu", ""]
