@@ -13,6 +13,7 @@ _TITLES = {"What": "What is checked", "Why": "Why it matters", "Wrong": "What yo
            "How to fix": "How to fix"}
 #: Wider lines are hard to read.
 _MOST = 100
+_MESSAGE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*: |$")
 _ITEM = re.compile(r"(\s*)(?:[-*]|(\d+)\.) +(.*)")
 
 
@@ -27,7 +28,9 @@ def rendered(text: str, style: Style, summary: str = "") -> str:
         elif kind == "heading":
             lines += ["", _bold(safe(_TITLES.get(content, _plain(content))), style)]
         elif kind == "code":
-            lines += [part for line in content.split("\n") for part in wrap(safe(f"    {line}"), width, hang=2)]
+            # A finding is there to be read; anything else is there to be copied, and a break would be copied with it.
+            lines += [part for line in content.split("\n") for part in (
+                wrap(safe(f"    {line}"), width, hang=2) if _MESSAGE.match(line) else [safe(f"    {line}")])]
         elif kind == "item":
             lines += wrap(safe(f"  {_plain(content)}"), width, hang=2)
         elif kind == "row":
@@ -78,10 +81,10 @@ def _blocks(text: str) -> list[tuple[str, str]]:
 
 def _plain(text: str) -> str:
     """Without mark-up: code, stress and links as they are read."""
-    parts = re.split(r"(`[^`]*`)", text)
+    parts = re.split(r"(``.+?``(?!`)|`[^`]*`)", text)
     for at, part in enumerate(parts):
         if part.startswith("`") and len(part) > 1:
-            parts[at] = part[1:-1]
+            parts[at] = part[2:-2].strip(" ") if part.startswith("``") else part[1:-1]
             continue
         part = re.sub(r"\[([^]]+)\]\(([^)]+)\)", lambda to: to[1] if to[1] == to[2] else f"{to[1]} ({to[2]})", part)
         parts[at] = re.sub(r"(?<!\w)(\*\*|\*|__)(\S(?:.*?\S)?)\1(?!\w)", r"\2", part)
