@@ -2,8 +2,8 @@
 
 Each reader makes rows of a file; judging is the same for all (``_weighed``). Sources, read 2026-11-22: vLLM 0.33.0
 benchmarks/serve.py, SGLang 0.5.23 benchmark/serving.py, guidellm 0.8.1, aiperf 0.13.0, genai-perf 0.0.16, llama.cpp
-tools/llama-bench, evalscope perf 1.14.1 (and its names until 1.3). All but llama-bench and llm-inference-bench were also
-run against a server of known counts (lab/paced_server.py). No file is accused without evidence in itself: what
+tools/llama-bench, evalscope perf 1.14.1 (and its names until 1.3). All but llama-bench and llm-inference-bench were
+also run against a server of known counts (lab/paced_server.py). No file is accused without evidence in itself: what
 cannot be told is unknown.
 
 Less text than tokens accuses nobody by itself: these clients ask to go on behind the end (ignore_eos), and what comes
