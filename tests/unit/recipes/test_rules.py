@@ -107,7 +107,7 @@ def test_a_release_that_nobody_looked_at_is_warned_of(rule: str) -> None:
         found = said(rule, changed(shipped(data["recipe"]), {"change": data.get("change", {})}),
                      {**{key: case[key] for key in case if key not in ("says", "outcome")}, "change": change})
         assert {each.outcome for each in found} <= {"warn"}
-        assert all("not known of" in each.text for each in found)
+        assert all("nobody has looked at" in each.text for each in found)
 
 
 _AUTO: dict[str, Any] = {"engine": {"moe_backend": "auto"}}

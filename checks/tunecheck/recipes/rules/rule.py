@@ -42,9 +42,9 @@ class Rule:
             return None
         if place == UNSHOWN:
             release = f"{engine.name} {engine.version or engine.versions or ''}".strip()
-            return "warn", f"{text}; shown for {bounds}, not known of {release}"
+            return "warn", f"{text}; shown for {bounds}, nobody has looked at {release}"
         if engine.version is None and engine.versions is None:
-            return self.severity, f"{text}; true of {bounds}: state engine.version where the image has another"
+            return self.severity, f"{text}; true of {bounds}: if the image has another release, state engine.version"
         return self.severity, text
 
 
