@@ -229,18 +229,16 @@ def _aiperf(data: Mapping[str, Any]) -> Iterator[_Row]:
     rate = _number(_at(data, "output_token_throughput", "avg"))
     requests = _number(_at(data, "request_count", "avg"))
     length = _number(_at(data, "output_sequence_length", "avg"))
-    # genai-perf writes no duration, and both its rates are over the same one.
+    # Both rates are over one span: genai-perf writes none, and aiperf's benchmark_duration is another, from the first
+    # request to the last answer: 4.09 s where the rates are over 4.20 s (measured with 0.13.0, 16 requests).
     each_s = _number(_at(data, "request_throughput", "avg"))
-    stated_s = _number(_at(data, "benchmark_duration", "avg"))
-    span = stated_s or (requests / each_s if each_s else 0)
-    tokens = requests * length or rate * span
-    empty = 0 if stated_s else _without_text(requests, each_s, tokens, rate)
+    span = requests / each_s if each_s else _number(_at(data, "benchmark_duration", "avg"))
+    tokens = requests * length
+    empty = _without_text(requests, each_s, tokens, rate)
     config = data.get("input_config")
-    way, how = ((USAGE, "aiperf with the server's own token count")
-                if _at(config, "endpoint", "use_server_token_count") is True else
-                ("tokenizer",
-                 "aiperf and genai-perf count the text with a tokenizer of their own: right only where it is the "
-                 "model's, and without what the server does not show"))
+    way, how, usage = _aiperf_way(data, tokens)
+    # Beside usage its own count is the second; its rate is of its own.
+    again, tokens, rate = (tokens, usage, rate * usage / tokens) if usage else (0.0, tokens, rate)
     # Schema 1.3 has phases, before it was loadgen; genai-perf's own has it by the stimulus.
     phases = [each for each in _dicts(_at(config, "phases")) if not each.get("exclude_from_results")]
     streams = _number(_at(phases[0], "concurrency")) if len(phases) == 1 else _number(_at(
@@ -248,25 +246,44 @@ def _aiperf(data: Mapping[str, Any]) -> Iterator[_Row]:
     failed = _number(_at(data, "error_request_count", "avg")) or sum(
         _number(each.get("count")) for each in _dicts(data.get("error_summary")))
     spoilt = "it was cancelled" if data.get("was_cancelled") is True else (
-        f"{empty} of its {requests + empty:.0f} requests had no text" if empty else "")
-    yield _Row(tokens, span or (tokens / rate if rate else 0), rate, way, how, int(streams or 2), failed,
-               spoilt=spoilt)
+        f"by its rates {empty} of its {requests + empty:.0f} requests had no text" if empty else "")
+    yield _Row(tokens, span, rate, way, how, int(streams or 2), failed,
+               again=again, spoilt=spoilt)
+
+
+def _aiperf_way(data: Mapping[str, Any], tokens: float) -> tuple[str, str, float]:
+    """How it counted, and the server's usage where that agrees with a count of its own, else 0."""
+    usage = _number(_at(data, "total_usage_completion_tokens", "avg"))
+    # It writes how far usage is from its own count; of the server's count alone there is nothing to write.
+    beside = usage > 0 and isinstance(_at(data, "usage_completion_tokens_diff_pct"), dict)
+    if _at(data, "input_config", "endpoint", "use_server_token_count") is True or (usage and not beside):
+        return USAGE, "aiperf with the server's own token count", 0.0
+    if beside and tokens and abs(usage - tokens) <= _RETOKENISED * usage:
+        return USAGE, "aiperf with the server's usage beside its own count", usage
+    if not isinstance(data.get("input_config"), dict):
+        return "unknown", "aiperf or genai-perf without its input_config, which says whose count it takes", 0.0
+    return "tokenizer", ("aiperf and genai-perf count the text with a tokenizer of their own: right only where it is "
+                         "the model's, and without what the server does not show" + (
+                             f"; it counts {tokens:.0f} tokens, the server's usage says {usage:.0f}" if beside else "")
+                         ), 0.0
 
 
 def _without_text(counted: float, each_s: float, tokens: float, rate: float) -> int:
     """genai-perf's rate of requests counts those without text too, its request_count and its tokens do not: 5.41 of 16,
     where request_count is 12 (measured with 0.0.16)."""
     every = each_s * tokens / rate if rate else 0.0
-    return max(0, round(every - counted)) if every < 1e9 else 0
+    # Published rates are rounded.
+    return round(every - counted) if 1e-3 * counted < every - counted < 1e9 else 0
 
 
 def _llama_bench(data: Mapping[str, Any]) -> Iterator[_Row]:
-    made, rate = _number(data["n_gen"]), _number(data["avg_ts"])
+    made, rate, stated_ns = _number(data["n_gen"]), _number(data["avg_ts"]), _number(data.get("avg_ns"))
     if made:
         both = made + _number(data.get("n_prompt"))
         # avg_ts is the mean of the samples' rates, which is not the rate of their mean time.
         spans = [each for each in _numbers(data.get("samples_ns")) if each]
-        mean = sum(both / each for each in spans) * 1e9 / len(spans) if spans else rate
+        mean = sum(both / each for each in spans) * 1e9 / len(spans) if spans else (
+            both * 1e9 / stated_ns if stated_ns else 0.0)
         yield _Row(both, both / mean if mean else 0, rate, "engine", f"llama-bench: {_ENGINE}")
 
 

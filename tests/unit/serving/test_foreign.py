@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 from tunecheck.errors import UsageError
 from tunecheck.serving.files import read
+from tunecheck.serving.foreign import measured_of_foreign, recognised
 from tunecheck.serving.verdict import Want, judge
 
 #: The shapes are those of the clients' own files: vLLM 0.33.0, SGLang 0.5.23, guidellm 0.8.1, aiperf 0.13.0.
@@ -45,6 +48,17 @@ _GENAI_EMPTY: dict[str, Any] = {**_GENAI, "request_throughput": {"avg": 5.413416
 _SGLANG_ASKED: dict[str, Any] = {"backend": "sglang-oai-chat", "completed": 8, "duration": 1.801521612011129,
                                  "total_output_tokens": 544, "total_output_tokens_retokenized": 512,
                                  "output_throughput": 301.9669574725254, "max_concurrency": 4}
+#: aiperf 0.13.0 on the same server, with a tokenizer of its own and with --use-server-token-count: its own figures.
+_AIPERF_OWN: dict[str, Any] = {**_AIPERF, "request_count": {"avg": 16.0}, "output_sequence_length": {"avg": 64.0},
+                               "request_throughput": {"avg": 3.8046690138154906},
+                               "output_token_throughput": {"avg": 243.4988168841914},
+                               "benchmark_duration": {"avg": 4.199141632},
+                               "usage_completion_tokens_diff_pct": {"avg": 0.0},
+                               "total_usage_completion_tokens": {"avg": 1024.0}}
+_AIPERF_SERVER: dict[str, Any] = {
+    **{name: held for name, held in _AIPERF_OWN.items() if name != "usage_completion_tokens_diff_pct"},
+    "request_throughput": {"avg": 3.8058391446728943}, "output_token_throughput": {"avg": 243.57370525906524},
+    "benchmark_duration": {"avg": 4.091032832}, "input_config": {"endpoint": {"use_server_token_count": True}}}
 #: evalscope perf 1.14.1 --open-loop --rate 6 on the same server: its own figures.
 _EVALSCOPE_OPEN: dict[str, Any] = {"Test Duration (s)": 3.2327, "Concurrency": -1, "Request Rate (req/s)": 6.0,
                                    "Total Requests": 16, "Success Requests": 16, "Failed Requests": 0,
@@ -78,7 +92,7 @@ _TABLE = """
 """
 
 
-@pytest.mark.parametrize(("data", "outcome", "says"), [
+_CASES: list[tuple[Any, str, str]] = [
     (_VLLM, "unknown", "the file keeps neither texts nor a second count"),
     ({**_VLLM, "generated_texts": ["x" * 4000], "output_lens": [500, 500]}, "pass", "4.00 characters a token"),
     ({**_VLLM, "output_throughput": 480.0}, "fail", "1000 tokens / 10.000 s = 100.00, the file says 480.00"),
@@ -110,6 +124,14 @@ _TABLE = """
     (_guidellm("x" * 990), "fail", "9.90 a token"), (_guidellm("x", kept=0), "unknown", "neither texts nor"),
     (_AIPERF, "warn", "a tokenizer of their own"),
     ({**_AIPERF, "input_config": {"endpoint": {"use_server_token_count": True}}}, "unknown", "server's own token"),
+    # Its rates are over another span than its benchmark_duration.
+    (_AIPERF_OWN, "pass", "1024 tokens, and its own tokenizer makes 1024 of the text"),
+    (_AIPERF_SERVER, "unknown", "server's own token count; the file keeps neither"),
+    ({**_AIPERF_SERVER, "input_config": {}}, "unknown", "server's own token count; the file keeps neither"),
+    ({**_AIPERF_OWN, "total_usage_completion_tokens": {"avg": 4915.0}}, "warn", "the server's usage says 4915"),
+    ({**_AIPERF_OWN, "total_usage_completion_tokens": {"avg": 700.0}}, "warn", "the server's usage says 700"),
+    ({**_AIPERF_OWN, "output_token_throughput": {"avg": 480.0}}, "fail", "= 243.50, the file says 480.00"),
+    ({**_AIPERF_OWN, "output_sequence_length": {"avg": 128.0}}, "unknown", "16 of its 32 requests had no text"),
     ({**_AIPERF, "was_cancelled": True}, "unknown", "it was cancelled"),
     ({**_AIPERF, "error_summary": [{"error_details": {"code": 500}, "count": 4}]}, "unknown", "4 of its requests"),
     (_GENAI, "warn", "a tokenizer of their own"),
@@ -141,13 +163,49 @@ _TABLE = """
     (f"{_TABLE}\ntext\n\n| model | test | t/s |\n|---|--:|--:|\n| other | tg64 @ d4096 | 12.5 ± 0.1 |\n", "warn",
      "2 of 2 runs"),
     (_TABLE, "warn", "no server, no sampling and no text"),
-])
+    ([{**_BENCH, "samples_ns": [], "avg_ns": 1_000_000_000}], "warn", "no server, no sampling"),
+]
+
+
+@pytest.mark.parametrize(("data", "outcome", "says"), _CASES)
 def test_each_client(tmp_path: Path, data: Any, outcome: str, says: str) -> None:
     (tmp_path / "f").write_text(data if isinstance(data, str) else json.dumps(data))
     found = judge(read(str(tmp_path / "f")), Want())
     usage = next(each for each in found if each.id == "usage")
     assert (usage.outcome, says in usage.text) == (outcome, True), usage
     assert not any("nonce" in each.text or "NaN" in each.text for each in found)
+
+
+#: What only its own presence tells: a client without failures writes the same as one whose failures were taken out,
+#: and so it is with whose count it takes.
+_SAYS_ALONE = {"error_summary", "count", "was_cancelled", "errors", "failed", "Failed Requests", "num_prompts",
+               "estimated_tokens", "endpoint", "use_server_token_count", "total_usage_completion_tokens"}
+
+
+def _spots(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every key of every mapping in it."""
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
+        if isinstance(data, dict):
+            yield (*path, key)
+        yield from _spots(value, (*path, key))
+
+
+def _accepted(data: Any) -> bool:
+    if not recognised(data):
+        return False
+    found = [each.outcome for each in judge(measured_of_foreign(data), Want()) if each.id == "usage"]
+    return bool(found) and set(found) <= {"pass", "warn"}
+
+
+@pytest.mark.parametrize("data", [each for each, outcome, _ in _CASES if outcome in ("fail", "unknown")])
+def test_what_is_taken_out_of_a_file_makes_it_no_better(data: Any) -> None:
+    for path in _spots(data):
+        less = copy.deepcopy(data)
+        part = less
+        for key in path[:-1]:
+            part = part[key]
+        del part[path[-1]]
+        assert _SAYS_ALONE.intersection(path) or not _accepted(less), path
 
 
 def _usage(path: Path) -> str:
