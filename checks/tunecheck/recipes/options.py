@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = ["Table", "exact", "meant", "pairs", "refused", "tables", "within"]
+__all__ = ["Table", "covers", "exact", "meant", "overlap", "pairs", "refused", "tables", "within"]
 
 _FOLDER = Path(__file__).parent / "options"
 
@@ -88,14 +88,36 @@ def refused(args: Sequence[str], table: Table) -> str | None:
 
 def within(version: str, bounds: str) -> bool:
     """Whether a release lies in bounds such as ">=0.17.0,<0.28.0". Numbers alone count: 0.19.1rc1 is as 0.19.1."""
-    def numbers(text: str) -> tuple[int, ...]:
-        found = re.match(r"\d+(\.\d+)*", text)
-        held = [int(each) for each in found[0].split(".")] if found else []
-        return tuple([*held, 0, 0, 0][:3])
+    low, high = _span(bounds)
+    return low <= _numbers(version) < high
 
-    stated = numbers(version)
-    return all(stated >= numbers(each[2:]) if each.startswith(">=") else stated < numbers(each[1:])
-               for each in bounds.split(","))
+
+def overlap(one: str, other: str) -> bool:
+    """Whether a release may lie in both bounds."""
+    (low, high), (least, most) = _span(one), _span(other)
+    return max(low, least) < min(high, most)
+
+
+def covers(outer: str, inner: str) -> bool:
+    """Whether every release in the inner bounds lies in the outer ones."""
+    (low, high), (least, most) = _span(outer), _span(inner)
+    return low <= least and most <= high
+
+
+_Numbers = tuple[float, ...]
+
+
+def _span(bounds: str) -> tuple[_Numbers, _Numbers]:
+    """From the first release to before the second; of several words of a kind the narrower."""
+    words = bounds.split(",")
+    return (max((_numbers(each[2:]) for each in words if each.startswith(">=")), default=(0.0,)),
+            min((_numbers(each[1:]) for each in words if each.startswith("<")), default=(float("inf"),)))
+
+
+def _numbers(text: str) -> _Numbers:
+    found = re.match(r"\d+(\.\d+)*", text)
+    held = [float(each) for each in found[0].split(".")] if found else []
+    return tuple([*held, 0.0, 0.0, 0.0][:3])
 
 
 def pairs(args: Sequence[str]) -> list[tuple[str, str | None]]:

@@ -1,9 +1,10 @@
 """Result files of other clients, read for one question: how did it count its tokens, and what in the file proves that?
 
 Each reader makes rows of a file; judging is the same for all (``_weighed``). Sources, read 2026-11-22: vLLM 0.33.0
-benchmarks/serve.py, SGLang 0.5.23 benchmark/serving.py, guidellm 0.8.1, aiperf 0.13.0 and genai-perf, llama.cpp
-tools/llama-bench, evalscope perf (both sets of its names). No file is accused without evidence in itself: what cannot
-be told is unknown.
+benchmarks/serve.py, SGLang 0.5.23 benchmark/serving.py, guidellm 0.8.1, aiperf 0.13.0, genai-perf 0.0.16, llama.cpp
+tools/llama-bench, evalscope perf 1.14.1 (and its names until 1.3). All but llama-bench and llm-inference-bench were
+also run against a server of known counts (lab/paced_server.py). No file is accused without evidence in itself: what
+cannot be told is unknown.
 
 Less text than tokens accuses nobody by itself: these clients ask to go on behind the end (ignore_eos), and what comes
 then may be special tokens without text (inferred, not measured); vLLM's chat client keeps no reasoning. A run of
@@ -31,7 +32,8 @@ _RETOKENISED = 0.1
 
 @dataclass(frozen=True)
 class _Row:
-    """One figure. ``way``: how its client counts: usage, tokenizer, engine, unknown; ``how``: the same as a sentence.
+    """One figure. ``way``: how its client counts: usage, asked (the length that it asked for), tokenizer, engine,
+    unknown; ``how``: the same as a sentence.
     ``counts``: tokens of each request; ``texts``: what each answered; ``again``: the client's own second count.
     ``hidden``: why there may be tokens whose text the client never sees; ``spoilt``: why it is no figure at all."""
 
@@ -129,7 +131,9 @@ def _weighed(row: _Row) -> Run:
         way, why = "unknown", f"{row.spoilt}; {row.how}"
     elif not row.tokens or not row.seconds:
         way, why = "unknown", f"it has no tokens or no time; {row.how}"
-    elif row.rate and abs(row.rate - row.tokens / row.seconds) > _AGREE * row.rate:
+    elif not row.rate:
+        way, why = "unknown", f"it states no rate of tokens, so nothing to hold its count against; {row.how}"
+    elif abs(row.rate - row.tokens / row.seconds) > _AGREE * row.rate:
         way, why = "contradiction", (f"{row.tokens:.0f} tokens / {row.seconds:.3f} s = "
                                      f"{row.tokens / row.seconds:.2f}, the file says {row.rate:.2f}")
     elif row.counts and abs(summed - row.tokens) > _AGREE * row.tokens:
@@ -148,8 +152,10 @@ def _weighed(row: _Row) -> Run:
                                      f"{texts / row.tokens:.2f} a token")
     elif row.way == USAGE and not (row.again or texts):
         way, why = "claimed", f"{row.how}; the file keeps neither texts nor a second count"
+    elif row.way == "asked" and not (row.again or texts):
+        way, why = "unknown", f"{row.how}; the file keeps nothing of what was delivered"
     elif row.again:
-        why = f"{row.how}; its own tokenizer makes {row.again:.0f} of the text"
+        why = f"{row.how}; {row.tokens:.0f} tokens, and its own tokenizer makes {row.again:.0f} of the text"
     elif texts:
         why = f"{row.how}; {texts / row.tokens:.2f} characters a token"
     # The text is weighed here; a run's own limits are of single streams.
@@ -180,12 +186,23 @@ def _vllm(data: Mapping[str, Any]) -> Iterator[_Row]:
                hidden=f"its chat client keeps no reasoning, or {_BEHIND}")
 
 
+#: Backends of its /generate, where every event states the engine's own count (meta_info.completion_tokens).
+_NATIVE = ("sglang", "sglang-native")
+
+
 def _sglang(data: Mapping[str, Any]) -> Iterator[_Row]:
+    """Over the OpenAI API it asks for no usage, and so counts what it asked for: 544 tokens were published of a server
+    that sent 512 (measured with 0.5.23 and --random-output-len 68). The file does not say whether usage came."""
+    native = data.get("backend") in _NATIVE
     yield _Row(_number(data["total_output_tokens"]), _number(data["duration"]), _number(data["output_throughput"]),
-               USAGE, "SGLang's bench_serving: usage where the server sends it, otherwise the length asked for",
+               USAGE if native else "asked", "SGLang's bench_serving: " + (
+                   "the engine's count in each event of /generate" if native else
+                   "over the OpenAI API it does not ask for usage: where the server sends none, it counts the length "
+                   "that it asked for"),
                max(1, round(_number(data.get("max_concurrency")) or 2)), _errors(data),
                _numbers(data.get("output_lens")), _texts(data.get("generated_texts")),
-               _number(data["total_output_tokens_retokenized"]), hidden=_BEHIND)
+               _number(data["total_output_tokens_retokenized"]),
+               hidden=_BEHIND if native else f"the answers were shorter than it asked for, or {_BEHIND}")
 
 
 def _errors(data: Mapping[str, Any]) -> int:
@@ -212,33 +229,61 @@ def _aiperf(data: Mapping[str, Any]) -> Iterator[_Row]:
     rate = _number(_at(data, "output_token_throughput", "avg"))
     requests = _number(_at(data, "request_count", "avg"))
     length = _number(_at(data, "output_sequence_length", "avg"))
-    # genai-perf writes no duration, and both its rates are over the same one.
+    # Both rates are over one span: genai-perf writes none, and aiperf's benchmark_duration is another, from the first
+    # request to the last answer: 4.09 s where the rates are over 4.20 s (measured with 0.13.0, 16 requests).
     each_s = _number(_at(data, "request_throughput", "avg"))
-    span = _number(_at(data, "benchmark_duration", "avg")) or (requests / each_s if each_s else 0)
-    tokens = requests * length or rate * span
+    span = requests / each_s if each_s else _number(_at(data, "benchmark_duration", "avg"))
+    tokens = requests * length
+    empty = _without_text(requests, each_s, tokens, rate)
     config = data.get("input_config")
-    way, how = ((USAGE, "aiperf with the server's own token count")
-                if _at(config, "endpoint", "use_server_token_count") is True else
-                ("tokenizer",
-                 "aiperf and genai-perf count the text with a tokenizer of their own: right only where it is the "
-                 "model's, and without what the server does not show"))
+    way, how, usage = _aiperf_way(data, tokens)
+    # Beside usage its own count is the second; its rate is of its own.
+    again, tokens, rate = (tokens, usage, rate * usage / tokens) if usage else (0.0, tokens, rate)
     # Schema 1.3 has phases, before it was loadgen; genai-perf's own has it by the stimulus.
     phases = [each for each in _dicts(_at(config, "phases")) if not each.get("exclude_from_results")]
     streams = _number(_at(phases[0], "concurrency")) if len(phases) == 1 else _number(_at(
         config, "loadgen", "concurrency")) or _number(_at(config, "perf_analyzer", "stimulus", "concurrency"))
     failed = _number(_at(data, "error_request_count", "avg")) or sum(
         _number(each.get("count")) for each in _dicts(data.get("error_summary")))
-    yield _Row(tokens, span or (tokens / rate if rate else 0), rate, way, how, int(streams or 2), failed,
-               spoilt="it was cancelled" if data.get("was_cancelled") is True else "")
+    spoilt = "it was cancelled" if data.get("was_cancelled") is True else (
+        f"by its rates {empty} of its {requests + empty:.0f} requests had no text" if empty else "")
+    yield _Row(tokens, span, rate, way, how, int(streams or 2), failed,
+               again=again, spoilt=spoilt)
+
+
+def _aiperf_way(data: Mapping[str, Any], tokens: float) -> tuple[str, str, float]:
+    """How it counted, and the server's usage where that agrees with a count of its own, else 0."""
+    usage = _number(_at(data, "total_usage_completion_tokens", "avg"))
+    # It writes how far usage is from its own count; of the server's count alone there is nothing to write.
+    beside = usage > 0 and isinstance(_at(data, "usage_completion_tokens_diff_pct"), dict)
+    if _at(data, "input_config", "endpoint", "use_server_token_count") is True or (usage and not beside):
+        return USAGE, "aiperf with the server's own token count", 0.0
+    if beside and tokens and abs(usage - tokens) <= _RETOKENISED * usage:
+        return USAGE, "aiperf with the server's usage beside its own count", usage
+    if not isinstance(data.get("input_config"), dict):
+        return "unknown", "aiperf or genai-perf without its input_config, which says whose count it takes", 0.0
+    return "tokenizer", ("aiperf and genai-perf count the text with a tokenizer of their own: right only where it is "
+                         "the model's, and without what the server does not show" + (
+                             f"; it counts {tokens:.0f} tokens, the server's usage says {usage:.0f}" if beside else "")
+                         ), 0.0
+
+
+def _without_text(counted: float, each_s: float, tokens: float, rate: float) -> int:
+    """genai-perf's rate of requests counts those without text too, its request_count and its tokens do not: 5.41 of 16,
+    where request_count is 12 (measured with 0.0.16)."""
+    every = each_s * tokens / rate if rate else 0.0
+    # Published rates are rounded.
+    return round(every - counted) if 1e-3 * counted < every - counted < 1e9 else 0
 
 
 def _llama_bench(data: Mapping[str, Any]) -> Iterator[_Row]:
-    made, rate = _number(data["n_gen"]), _number(data["avg_ts"])
+    made, rate, stated_ns = _number(data["n_gen"]), _number(data["avg_ts"]), _number(data.get("avg_ns"))
     if made:
         both = made + _number(data.get("n_prompt"))
         # avg_ts is the mean of the samples' rates, which is not the rate of their mean time.
         spans = [each for each in _numbers(data.get("samples_ns")) if each]
-        mean = sum(both / each for each in spans) * 1e9 / len(spans) if spans else rate
+        mean = sum(both / each for each in spans) * 1e9 / len(spans) if spans else (
+            both * 1e9 / stated_ns if stated_ns else 0.0)
         yield _Row(both, both / mean if mean else 0, rate, "engine", f"llama-bench: {_ENGINE}")
 
 

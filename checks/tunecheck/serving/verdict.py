@@ -100,7 +100,8 @@ def _counting(seen: Measured) -> Iterator[Finding]:
 
 
 #: What is not simply wrong: nobody knows, or it is a count of another kind than ours.
-_WAYS = {"unknown": "unknown", "claimed": "unknown", "tokenizer": "warn", "engine": "warn"}
+_WAYS = {"unknown": "unknown", "claimed": "unknown", "tokenizer": "warn", "asked": "warn",
+         "engine": "warn"}
 
 
 def _guessed(runs: Sequence[Run], every: int) -> Iterator[Finding]:
@@ -110,6 +111,7 @@ def _guessed(runs: Sequence[Run], every: int) -> Iterator[Finding]:
              "unknown": "how its tokens were counted cannot be told",
              "claimed": "tokens are the server's usage, and nothing in the file witnesses it",
              "tokenizer": "tokens are what the client's own tokenizer makes of the text",
+             "asked": "tokens may be those that were asked for, not those that were delivered",
              "engine": "tokens are counted inside the engine, not at a client",
              "contradiction": "the file contradicts itself"}
     for way in sorted({run.counted_by for run in runs}):

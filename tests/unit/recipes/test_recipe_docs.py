@@ -29,10 +29,19 @@ BOX = str(ROOT / "tests/fixtures/h200-2gpu-vm.tar.zst")
 
 
 def test_the_table_of_rules_is_the_rules() -> None:
-    rows = re.findall(r"^\| `([a-z0-9-]+)` \| ([a-z, ]+) \| (.+) \|$", PAGE[PAGE.index("## Rules"):], re.MULTILINE)
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \| ([a-z, ]+) \| (.+) \|$", 
+                      PAGE[PAGE.index("## Rules"):PAGE.index("## Releases that a rule is true of")], re.MULTILINE)
     marks = {rule.id: rule.severity + (", box" if rule.asks_box else "") + ("" if rule.overridable else ", always")
              for rule in RULES.values()}
     assert rows == [(rule.id, marks[rule.id], rule.reason) for rule in RULES.values()]
+
+
+def test_the_table_of_releases_is_the_rules() -> None:
+    part = PAGE[PAGE.index("## Releases that a rule is true of"):PAGE.index("## Option tables")]
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \| (.+) \| (.+) \| (.+) \|$", part, re.MULTILINE)
+    assert rows == [(rule.id, str(rule.bounds), ", ".join(f"{engine} {versions}" for engine, versions in
+                                                           rule.bounds.ended.items()) or "-", rule.bounds.source)
+                    for rule in RULES.values() if rule.bounds]
 
 
 def fields(part: dict[str, Any], whole: dict[str, Any], path: str = "") -> list[str]:

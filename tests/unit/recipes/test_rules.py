@@ -11,9 +11,10 @@ bad:     change, args (words added to serve.args), box (a machine as in tests/un
 from __future__ import annotations
 
 import dataclasses
+import re
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
@@ -25,11 +26,14 @@ from tunecheck.facts.snapshot import gather
 from tunecheck.recipes.box import Box, box_of
 from tunecheck.recipes.frozen import Recipe
 from tunecheck.recipes.load import load, names
-from tunecheck.recipes.options import meant, refused, tables
+from tunecheck.recipes.model import Bounds, Engine
+from tunecheck.recipes.options import covers, meant, overlap, refused, tables
 from tunecheck.recipes.rules import RULES, judge
-from tunecheck.recipes.rules.rule import Verdict
+from tunecheck.recipes.rules.rule import Rule, Verdict
 
 CASES = Path(__file__).parent / "cases"
+ENGINES = get_args(Engine.model_fields["name"].annotation)
+BOUNDS = get_args(Bounds)[1].pattern
 KEYS = {"change", "args", "box", "outcome", "says"}
 
 
@@ -78,6 +82,75 @@ def test_rule(rule: str) -> None:
         assert [each.outcome for each in verdicts] == [case.get("outcome", RULES[rule].severity)], case
         assert case["says"] in verdicts[0].text
         assert RULES[rule].reason in verdicts[0].message and RULES[rule].source in verdicts[0].message
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_every_rule_says_which_releases_it_is_true_of(rule: Rule) -> None:
+    """Or why that does not matter. One that nobody bounded would refuse releases that nobody looked at."""
+    if rule.bounds is None:
+        assert len(rule.unbounded) > 20, "state the releases that it is true of, or why it is true of all"
+        return
+    assert not rule.unbounded and not rule.asks_box and rule.bounds.shown
+    for engine, versions in [*rule.bounds.shown.items(), *rule.bounds.ended.items()]:
+        assert engine in ENGINES and re.fullmatch(BOUNDS, versions), (engine, versions)
+    for engine, versions in rule.bounds.ended.items():
+        assert not overlap(versions, rule.bounds.shown.get(engine, "<0.0.0"))
+    assert re.search(r"20\d\d-\d\d", rule.bounds.source), "a source has its date"
+
+
+@pytest.mark.parametrize("rule", [each for each in RULES if RULES[each].bounds])
+def test_a_release_that_nobody_looked_at_is_warned_of(rule: str) -> None:
+    """Whatever a case of the rule has: with a release beyond all bounds it refuses nothing."""
+    data = yaml.safe_load((CASES / f"{rule}.yml").read_text())
+    for case in data["bad"]:
+        change = merged(case.get("change", {}), {"engine": {"version": "99.0.0", "versions": None}})
+        found = said(rule, changed(shipped(data["recipe"]), {"change": data.get("change", {})}),
+                     {**{key: case[key] for key in case if key not in ("says", "outcome")}, "change": change})
+        assert {each.outcome for each in found} <= {"warn"}
+        assert all("nobody has looked at" in each.text for each in found)
+
+
+_AUTO: dict[str, Any] = {"engine": {"moe_backend": "auto"}}
+_SAMPLER: dict[str, Any] = {"env": {"VLLM_USE_FLASHINFER_SAMPLER": "1"}}
+_MTP: dict[str, Any] = {"speculative": {"method": "mtp", "tokens": 2}}
+_B12X: dict[str, Any] = {"engine": {"moe_backend": "b12x"}, "model": {"format": "compressed-tensors"}}
+
+
+@pytest.mark.parametrize(("rule", "change", "version", "versions", "outcome"), [
+    ("cutlass-auto", _AUTO, "0.16.0", None, "reject"), ("cutlass-auto", _AUTO, "0.19.1", None, "reject"),
+    ("cutlass-auto", _AUTO, "0.20.0", None, None), ("cutlass-auto", _AUTO, "0.33.0", None, None),
+    ("cutlass-auto", _AUTO, "0.15.1", None, "warn"), ("cutlass-auto", _AUTO, "0.34.0", None, "warn"),
+    ("cutlass-auto", _AUTO, None, ">=0.19.0,<0.28.0", "reject"),
+    ("cutlass-auto", _AUTO, None, ">=0.20.0,<0.28.0", None),
+    ("cutlass-auto", _AUTO, None, ">=0.33.0", "warn"), ("cutlass-auto", _AUTO, None, "<0.16.0", "warn"),
+    ("cutlass-auto", _AUTO, None, None, "reject"),
+    ("flashinfer-sampler", _SAMPLER, "0.20.2", None, "reject"), ("flashinfer-sampler", _SAMPLER, "0.21.0", None, None),
+    ("marlin-speculation", _MTP, "0.17.0rc1", None, "reject"), ("marlin-speculation", _MTP, "0.27.1", None, "warn"),
+    ("b12x-format", _B12X, "0.18.0", None, "reject"), ("b12x-format", _B12X, "0.33.0", None, None),
+    ("b12x-format", _B12X, "0.27.1", None, "warn"),
+    ("image-python", {"engine": {"python": "3.14"}}, "0.19.1", None, "reject"),
+    ("image-python", {"engine": {"python": "3.14"}}, "0.20.0", None, None),
+    ("image-python", {"engine": {"python": "3.14"}}, None, ">=0.20.0", None),
+    ("image-python", {"engine": {"python": "3.14"}}, None, ">=0.19.0", "reject"),
+    ("image-python", {"engine": {"python": "3.15"}}, "0.33.0", None, "reject"),
+    ("tensorrt-sm120", {"engine": {"name": "tensorrt-llm"}}, "1.2.0", None, "reject"),
+    ("tensorrt-sm120", {"engine": {"name": "tensorrt-llm"}}, "1.3.0rc17", None, "warn"),
+    ("tensorrt-sm120", {"engine": {"name": "tensorrt-llm"}, "model": {"format": "fp8"}}, "1.2.0", None, None),
+])
+def test_a_rule_holds_for_its_releases_alone(rule: str, change: dict[str, Any], version: str | None,
+                                             versions: str | None, outcome: str | None) -> None:
+    found = said(rule, shipped("qwen35-397b-vllm-marlin-4x"),
+                 {"change": merged(change, {"engine": {"version": version, "versions": versions}})})
+    assert [each.outcome for each in found] == ([] if outcome is None else [outcome])
+    assert all(("state engine.version" in each.text) == (version is None and versions is None) for each in found)
+
+
+@pytest.mark.parametrize(("one", "other", "both", "whole"), [
+    (">=0.17.0,<0.28.0", ">=0.27.0", True, False), (">=0.17.0,<0.28.0", ">=0.28.0", False, False),
+    ("<1", "<0.5", True, True), (">=0.17", ">=0.17.0,<0.18", True, True), ("<0.17.0,>=0.16", "<0.16.1", True, False),
+    (">=1.0,<0.5", ">=0.1", False, False)])
+def test_bounds(one: str, other: str, both: bool, whole: bool) -> None:
+    assert (overlap(one, other), overlap(other, one), covers(one, other)) == (both, both, whole)
 
 
 @pytest.mark.parametrize("name", names())

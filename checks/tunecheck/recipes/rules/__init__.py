@@ -32,7 +32,10 @@ def judge(recipe: Recipe, box: Box | None = None) -> list[Verdict]:
         if text is None:
             continue
         why = recipe.overrides.get(rule.id) if rule.overridable else None
-        outcome = "unknown" if isinstance(text, Unknown) else rule.severity
+        weighed = ("unknown", str(text)) if isinstance(text, Unknown) else rule.weighed(recipe.engine, text)
+        if weighed is None:
+            continue
+        outcome, text = weighed
         # A board that the rule's table does not know is no reason for ever.
         if why is not None and (outcome == "reject" or (outcome == "unknown" and rule.severity == "reject")):
             found.append(Verdict(rule, "overridden", text, why))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from ..box import Box
 from ..frozen import Recipe
+from .bounds import Bounds
 from .rule import Rule, workstation_blackwell
 
 
@@ -23,4 +24,11 @@ RULE = Rule(
     " tok/s",
     "vllm-project/vllm issue 36094 and NVIDIA/cutlass issue 3096, 2026-03",
     says,
+    bounds=Bounds(
+        {"vllm": ">=0.16.0,<0.20.0"},
+        "its own choice is FLASHINFER_CUTLASS in wheels 0.16.0 to 0.33.0 (oracle/nvfp4.py); garbage with 0.17.0 and "
+        "FlashInfer 0.6.5 (flashinfer issue 2723, 2026-03-09); FlashInfer up to 0.6.6 has CUTLASS 4.2.1, mended by "
+        "flashinfer pull request 2798 (vLLM pull request 38423, 2026-03-28); 0.20.0 is the first that asks for "
+        "0.6.8.post1; read 2026-11-23",
+        ended={"vllm": ">=0.20.0,<0.34.0"}),
 )

@@ -16,4 +16,5 @@ RULE = Rule(
     "a draft is linted and never served",
     "tunecheck's hand-off: only pinned and golden recipes pass the gate",
     says,
+    unbounded="it is about tunecheck, not about an engine",
 )

@@ -23,4 +23,5 @@ RULE = Rule(
     "the image's CUDA needs at least that driver",
     "the recipe's own requires.driver_min",
     says, asks_box=True,
+    unbounded="it is about the image's CUDA, whose driver the recipe states",
 )

@@ -19,4 +19,6 @@ RULE = Rule(
     "report of the single-GPU configuration and rtx6kpro wiki (Visual-Synthesizer and local-inference-lab), "
     "2026-05",
     says,
+    unbounded="without graphs the CPU launches every kernel of every step, in any release; the tables of vLLM 0.17.0 "
+              "to 0.33.0 and SGLang 0.5.23 have the options",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..box import Box
 from ..frozen import Recipe
+from .bounds import Bounds
 from .rule import Rule, has
 
 
@@ -20,4 +21,5 @@ RULE = Rule(
     "vllm-project/vllm issue 36094, 2026-03; exception by hand: 8 GPUs on switches with patched SGLang, 350 tok/s"
     " (wiki)",
     says,
+    bounds=Bounds({"vllm": ">=0.17.0,<0.18.0"}, "measured with 0.17.0rc1, 2026-03; no other release was measured"),
 )

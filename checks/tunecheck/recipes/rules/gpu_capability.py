@@ -22,4 +22,5 @@ RULE = Rule(
     "kernels are built per compute capability: 12.0, 12.1, 10.0 and 9.0 are different machines",
     "NVIDIA, CUDA GPUs (compute capability), 2026-11",
     says, asks_box=True,
+    unbounded="it is about the hardware, not about an engine",
 )

@@ -22,4 +22,5 @@ RULE = Rule(
     "the split of the model needs that many GPUs",
     "the recipe's own requires.gpus",
     says, asks_box=True,
+    unbounded="it is about the hardware, not about an engine",
 )

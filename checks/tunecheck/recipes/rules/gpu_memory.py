@@ -33,4 +33,5 @@ RULE = Rule(
     "the recipe's own requires.vram_gib; a board shows up to 3 % less than it is sold as (97887 MiB of 96 GB), "
     "2026-11",
     says, asks_box=True,
+    unbounded="it is about the hardware, not about an engine",
 )

@@ -23,4 +23,5 @@ RULE = Rule(
     "the figure was measured on GPUs that are joined so: 198 behind one switch, 168 across the CPU",
     "author of the 198 tok/s configuration, 2026-04-08 (part of the gap is other tuning, by his own later word)",
     says, asks_box=True,
+    unbounded="it is about the hardware, not about an engine",
 )

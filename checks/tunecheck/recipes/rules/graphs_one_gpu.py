@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from ..box import Box
 from ..frozen import Recipe
+from .bounds import Bounds
 from .rule import Rule
 
 
@@ -20,4 +21,5 @@ RULE = Rule(
     "with the 122B model on one 96 GB GPU, capturing full CUDA graphs runs out of memory; piecewise graphs fit",
     "report of the single-GPU 31 tok/s configuration, vLLM 0.17.0, 2026-03",
     says,
+    bounds=Bounds({"vllm": ">=0.17.0,<0.18.0"}, "measured with 0.17.0, 2026-03; no other release was measured"),
 )

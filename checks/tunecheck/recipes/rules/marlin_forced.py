@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..box import Box
 from ..frozen import Recipe
+from .bounds import Bounds
 from .rule import Rule, value
 
 _VOID, _OPTION = "VLLM_MOE_FORCE_MARLIN", "--moe-backend"
@@ -30,4 +31,8 @@ RULE = Rule(
     "vLLM 0.17.0, 0.18.0, 0.19.1 and 0.33.0 log \"Unknown vLLM environment variable\", 2026-11-22; vllm-project/vllm "
     "issue 36094, 2026-03",
     says,
+    bounds=Bounds(
+        {"vllm": ">=0.17.0,<0.34.0"},
+        "--moe-backend is an option of 0.17.0 to 0.33.0 and not of 0.16.0, VLLM_MOE_FORCE_MARLIN is in none of them: "
+        "wheels 0.16.0, 0.17.0, 0.18.0, 0.19.1, 0.20.0, 0.21.0, 0.27.1 and 0.33.0, read 2026-11-23"),
 )

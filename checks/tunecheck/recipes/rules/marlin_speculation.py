@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..box import Box
 from ..frozen import Recipe
+from .bounds import Bounds
 from .rule import Rule
 
 
@@ -18,4 +19,5 @@ RULE = Rule(
     "speculation on Marlin's 16-bit activations costs 22 %: 50.5 became 39.6 tok/s",
     "vllm-project/vllm issue 36094, 4 GPUs, 2026-03",
     says,
+    bounds=Bounds({"vllm": ">=0.17.0,<0.18.0"}, "measured with 0.17.0rc1, 2026-03; no other release was measured"),
 )

@@ -30,4 +30,5 @@ RULE = Rule(
     "no published configuration states a digest or a revision, 2026-05; digests do not survive podman save and "
     "load, ids do",
     says, overridable=False,
+    unbounded="it is about registries and hubs, not about an engine",
 )

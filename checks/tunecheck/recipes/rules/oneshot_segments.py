@@ -19,4 +19,5 @@ RULE = Rule(
     "oneshot all-reduce crashes in pcie_allreduce.cu with PyTorch's expandable segments",
     "rtx6kpro wiki (Visual-Synthesizer and local-inference-lab), 2026-05",
     says,
+    unbounded="the option is a fork's: no release in the tables has it, and a fork's versions are not the engine's",
 )

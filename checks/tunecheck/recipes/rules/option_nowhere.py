@@ -66,4 +66,5 @@ RULE = Rule(
     "a word that no known version takes is a mistake, or belongs to a fork whose image has to be named",
     "tables generated from the wheels of vLLM 0.17.0, 0.18.0, 0.19.1, 0.27.1 and 0.33.0 and SGLang 0.5.23, 2026-11-23",
     says,
+    unbounded="it asks the tables of all known releases",
 )

@@ -85,4 +85,5 @@ RULE = Rule(
     "a value that no engine takes, or that contradicts the recipe's own fields, makes another server than was stated",
     "vLLM 0.33.0 config/cache.py (0 < gpu_memory_utilization <= 1) and SGLang 0.5.23 server_args.py, 2026-11-22",
     says,
+    unbounded="it asks the table of the recipe's own release, and compares fields with words",
 )

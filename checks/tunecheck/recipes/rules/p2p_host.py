@@ -31,4 +31,5 @@ RULE = Rule(
     "author of the 198 tok/s configuration, 2026-04-08; vllm issues 33041 and 51513; observed here, never taken "
     "from the command line",
     says, asks_box=True,
+    unbounded="it is about the hardware and its kernel module, not about an engine",
 )

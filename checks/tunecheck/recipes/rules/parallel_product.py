@@ -20,4 +20,5 @@ RULE = Rule(
     "tp x pp x dp processes need one GPU each",
     "vLLM and SGLang documentation of parallelism, 2026-11",
     says,
+    unbounded="it is arithmetic of the recipe's own fields",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..box import Box
 from ..frozen import Recipe
+from .bounds import Bounds
 from .rule import Rule, value
 
 
@@ -20,4 +21,8 @@ RULE = Rule(
     "rtx6kpro wiki (Visual-Synthesizer and local-inference-lab), 2026-05 passes it; the 31 tok/s report leaves it"
     " out, 2026-03",
     says,
+    bounds=Bounds(
+        {"vllm": ">=0.16.0,<0.34.0"},
+        "config/model.py of wheels 0.16.0, 0.17.0, 0.18.0, 0.19.1, 0.20.0, 0.21.0 and 0.33.0 raises where the words "
+        "and the checkpoint differ, read 2026-11-23"),
 )

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..box import Box
-from ..frozen import Recipe
+from ..frozen import Engine, Recipe
+from .bounds import ENDED, UNSHOWN, Bounds
 
 __all__ = ["Rule", "Unknown", "Verdict", "has", "names", "value", "workstation_blackwell"]
 
@@ -18,7 +19,8 @@ class Unknown(str):
 @dataclass(frozen=True)
 class Rule:
     """``severity``: reject or warn. ``says``: what is wrong with the recipe (on that box), or None. ``asks_box``: it
-    speaks only where a box is given."""
+    speaks only where a box is given. ``bounds``: the releases that it is true of, or ``unbounded``: why it is true
+    of all."""
 
     id: str
     severity: str
@@ -27,6 +29,23 @@ class Rule:
     says: Callable[[Recipe, Box | None], str | None]
     overridable: bool = True
     asks_box: bool = False
+    bounds: Bounds | None = None
+    unbounded: str = ""
+
+    def weighed(self, engine: Engine, text: str) -> tuple[str, str] | None:
+        """The outcome and what is said of this engine's release; None where the rule is true no more."""
+        bounds = self.bounds
+        if bounds is None:
+            return self.severity, text
+        place = bounds.place(engine)
+        if place == ENDED:
+            return None
+        if place == UNSHOWN:
+            release = f"{engine.name} {engine.version or engine.versions or ''}".strip()
+            return "warn", f"{text}; shown for {bounds}, nobody has looked at {release}"
+        if engine.version is None and engine.versions is None:
+            return self.severity, f"{text}; true of {bounds}: if the image has another release, state engine.version"
+        return self.severity, text
 
 
 @dataclass(frozen=True)

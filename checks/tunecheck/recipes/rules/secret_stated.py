@@ -28,4 +28,5 @@ RULE = Rule(
     "a recipe is shown, copied and kept in reports: keys and tokens come from files",
     "tunecheck's own rule; the engine's key is mounted or read from an environment file",
     says, overridable=False,
+    unbounded="it is about the recipe's text, not about an engine",
 )

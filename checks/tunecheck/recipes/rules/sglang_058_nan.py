@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..box import Box
 from ..frozen import Recipe
+from .bounds import Bounds
 from .rule import Rule, workstation_blackwell
 
 
@@ -18,4 +19,5 @@ RULE = Rule(
     "SGLang 0.5.8 computes NaN on compute capability 12.x",
     "report of the 4-GPU Marlin configuration, 2026-03",
     says,
+    bounds=Bounds({"sglang": ">=0.5.8,<0.5.9"}, "the one release that the report names, 2026-03"),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..box import Box
 from ..frozen import Recipe
+from .bounds import Bounds
 from .rule import Rule
 
 
@@ -18,4 +19,8 @@ RULE = Rule(
     "SGLang computes NaN with compressed-tensors checkpoints of Qwen3.5",
     "rtx6kpro wiki (Visual-Synthesizer and local-inference-lab), 2026-05",
     says,
+    bounds=Bounds(
+        {"sglang": ">=0.5.9,<0.5.10"},
+        "rtx6kpro wiki, kld-evaluation.md of 2026-03-29: 45 of 60 layers do not load in the SGLang of that day, whose "
+        "release was 0.5.9; no other release was measured"),
 )

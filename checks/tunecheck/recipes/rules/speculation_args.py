@@ -27,4 +27,5 @@ RULE = Rule(
     "vLLM --speculative-config, SGLang --speculative-algorithm, llama.cpp --model-draft: their documentation, "
     "2026-11",
     says,
+    unbounded="it compares the recipe's own fields with its words",
 )

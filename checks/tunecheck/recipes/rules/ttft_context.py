@@ -21,4 +21,5 @@ RULE = Rule(
     "a prompt of that size plus its answer does not fit into max_context",
     "the 198 tok/s configuration states 131K as its maximum and a TTFT at 150K, 2026-04-08",
     says,
+    unbounded="it is arithmetic of the recipe's own fields",
 )

@@ -84,4 +84,5 @@ RULE = Rule(
     "parameters x bits / 8, and vLLM 0.33.0 v1/kv_cache_interface.py (2 x heads x head size x bytes a token and "
     "layer); NVFP4 has a scale of 8 bits for 16 values (NVIDIA), 2026-11-23",
     says,
+    unbounded="it is arithmetic: the least bytes that any engine needs",
 )
