@@ -60,8 +60,7 @@ def judge(view: View, options: JudgeOptions) -> tuple[FleetReport, list[int]]:
     rows = [*wanted, *odd, *changed, *identity(view), *roles(view, options.claims), *reference(view, settled, skip)]
     rows, waived, matched = waive(view, _decided(view, _flapping(view, rows)))
     told = causes(row for row in rows if options.judges(row.authority))
-    undecided = splits(view, moves, found, {(host.group, fact) for host in view.hosts for name, fact in settled
-                                            if name == host.host}, skip, options)
+    undecided = splits(view, moves, found, _of_groups(view, settled), skip, options)
     return FleetReport(
         audit=view.audit, previous=view.previous, hosts=_hosts(view, told), causes=told,
         splits=undecided if options.judges("majority") else (), timeline=view.timeline,
@@ -74,6 +73,14 @@ def _judged(view: View, found: Mapping[tuple[str, str, str], Vote],
     """What was held against something, with or without a cause."""
     names = {(group, fact) for group, _, fact in found} | {(cause.group, cause.fact) for cause in told}
     return tuple(sorted(names | {(tally.group, tally.fact) for tally in view.tallies if view.previous is not None}))
+
+
+def _of_groups(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """(group, fact) of (host, fact)."""
+    facts: dict[str, list[str]] = {}
+    for name, fact in settled:
+        facts.setdefault(name, []).append(fact)
+    return {(host.group, fact) for host in view.hosts for fact in facts.get(host.host, ())}
 
 
 def _ruled(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
