@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..uncollected import uncollected
 from ..verdict import Cause, FleetReport, HostRow
 from .desired import desired
 from .identity import identity, replaced
@@ -33,8 +34,9 @@ def report(store: Store, audit_id: int | None = None, options: JudgeOptions | No
     from .gather import view
 
     options = options or JudgeOptions()
-    seen = view(store, audit_id, options)
-    found, matched = judge(seen, options)
+    with uncollected():
+        seen = view(store, audit_id, options)
+        found, matched = judge(seen, options)
     # A look back at an older audit, or a second look, leaves no trace.
     last = {waiver.id: waiver.last_matched or 0 for waiver in seen.waivers}
     fresh = [number for number in matched if last[number] < seen.audit.id]

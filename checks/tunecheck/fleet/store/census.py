@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, false, func, select
 
+from ..uncollected import uncollected
 from ..verdict import Since
 from . import audits
-from .hot import Hot, uncollected
+from .hot import Hot
 from .moments import ANSWERED, during, since, there, times
 from .peers import peers
 from .rows import CensusRow, Flap, Outlier
