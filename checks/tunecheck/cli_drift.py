@@ -38,5 +38,5 @@ def drift(since: str, host: str | None, fact: str | None, store_url: str | None,
             names.host(store, host)
         if fact is not None and not names.check(fact):
             names.fact(store, fact, host)
-        found = report(store, None, options)
+        found = report(store, None, options, host)
     finish(focus(found, host, fact), wanted, verbose, fail_on, max_missing)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..host.foreign import Bounds, Confined, DefectError, ExceededError
 from ..rules.command import Command
 from .model import Answer, Change, Problem, Seen
+from .uncollected import uncollected
 
 if TYPE_CHECKING:
     from ..spec.frozen import Frozen
@@ -36,7 +37,8 @@ class Judge:
             head, content = _parted(request)
             host, group, status, reason = head
             given = Answer(host, group, status, content, reason)
-            return _packed(seen(given, specs.get(given.host), fleet_key, pushed), content)
+            with uncollected():
+                return _packed(seen(given, specs.get(given.host), fleet_key, pushed), content)
 
         self._child = Confined(answer, bounds)
 
@@ -52,6 +54,10 @@ class Judge:
         changes = tuple(Change(*each) for each in plain.pop("changes"))
         same = plain.pop("same")
         return Seen(**plain, problems=problems, changes=changes, document=answer.content if same else document)
+
+    def start(self) -> None:
+        """Have the child ready before the first answer."""
+        self._child.start()
 
     def abandon(self) -> None:
         """For another thread: whatever is being judged is given up."""

@@ -1,7 +1,8 @@
-"""One thing is done while the next one is prepared: an answer goes into the history while the next one is judged."""
+"""One thing is done while the next ones are prepared: an answer goes into the history while others are judged."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
@@ -13,29 +14,44 @@ _Item = TypeVar("_Item")
 
 class Beside(Generic[_Item]):
     """Does ``work`` with one item after the other, in the order given, in a thread of its own. It begins at once, so
-    that an item does not wait for the next one, and at most one item is under way. What ``work`` raises is raised by
-    the next call. The end of a ``with`` waits for the last item, also after Ctrl-C."""
+    that an item does not wait for the next one; ``ahead`` more may wait behind the one that is under way. What ``work``
+    raises is raised by one of the next calls, and nothing that was given later is done. The end of a ``with`` waits for
+    the last item, also after Ctrl-C."""
 
-    def __init__(self, work: Callable[[_Item], None]) -> None:
-        self._work = work
+    def __init__(self, work: Callable[[_Item], None], ahead: int = 0) -> None:
+        self._work, self._ahead = work, ahead
         self._thread = ThreadPoolExecutor(1)
-        self._last: Future[None] | None = None
+        self._given: deque[Future[None]] = deque()
+        self._failed = False
 
     def do(self, item: _Item) -> None:
-        """Returns when the item before is done."""
-        self._settle()
-        self._last = self._thread.submit(self._work, item)
+        """Returns when only ``ahead`` items are left that were given before."""
+        self._settle(self._ahead)
+        self._given.append(self._thread.submit(self._one, item))
 
     def __enter__(self) -> Beside[_Item]:
         return self
 
     def __exit__(self, *_: object) -> None:
         try:
-            self._settle()
+            self._settle(0)
         finally:
             self._thread.shutdown()
 
-    def _settle(self) -> None:
-        if self._last is not None:
-            self._last.result()
-            self._last = None
+    def _one(self, item: _Item) -> None:
+        if self._failed:
+            return
+        try:
+            self._work(item)
+        except BaseException:
+            self._failed = True
+            raise
+
+    def _settle(self, left: int) -> None:
+        while len(self._given) > left:
+            first = self._given[0]
+            try:
+                first.result()
+            finally:
+                if first.done():        # not where Ctrl-C cut the waiting short
+                    self._given.popleft()

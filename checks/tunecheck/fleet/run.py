@@ -15,6 +15,8 @@ from .model import Answer, AuditHead, Seen
 from .store.plain import plain
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from ..spec.frozen import Frozen
     from .collect import Options
     from .folder import Folder
@@ -110,6 +112,7 @@ def audit(store: Store, source: Source, specs: Callable[[Mapping[str, Mapping[st
     folder need not have any more. ``options``: what it will be judged with, refused before anything is recorded. When
     this returns everything that came is in the store, also where Ctrl-C cut it short (``whole`` is False then)."""
     from .apart import Judge
+    from .judges import Judges, cores
     from .key import fleet_key
     from .made import without_older
 
@@ -127,16 +130,17 @@ def audit(store: Store, source: Source, specs: Callable[[Mapping[str, Mapping[st
     if done.kept:
         say(f"audit #{head.id} was cut off: {done.kept} of {head.asked} hosts are in, asking the other {len(wanted)}")
 
-    def put(seen: Seen) -> None:
-        store.put(done.audit.id, seen)
+    def put(seen: Future[Seen]) -> None:
+        store.put(done.audit.id, seen.result())
         done.new += 1
 
-    with Beside(put) as beside, Judge(spec_of, key) as judge:
-        newest = without_older(store, lambda answer: judge.seen(answer).key) if source.folder is not None else None
+    # Boxes that are asked answer more slowly than one judge judges; files are there at once.
+    count = cores() if source.folder is not None and len(wanted) > 1 else 1
+    with Judges(lambda: Judge(spec_of, key), count) as judges, Beside(put, ahead=count) as beside:
+        newest = without_older(store, lambda answer: judges.seen(answer).key) if source.folder is not None else None
 
         def keep(answer: Answer) -> None:
-            answer = newest(answer) if newest is not None else answer
-            beside.do(judge.seen(answer))
+            beside.do(judges.begin(answer, newest))
 
         try:
             done.whole = not wanted or source.collect(wanted, keep, asked)

@@ -62,6 +62,13 @@ class Confined:
         self._worker: tuple[Child, socket.socket] | None = None
         self._ended = False
 
+    def start(self) -> None:
+        """Start the child now, not at the first request: as long as no other thread is at work, whose locks it would
+        inherit."""
+        with self._lock:
+            if self._worker is None and not self._ended:
+                self._start()
+
     def ask(self, request: bytes = b"") -> bytes:
         """ExceededError, DefectError; ExceededError also after ``abandon``."""
         with self._lock:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import Enum
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -105,5 +106,11 @@ class Check:
 
     def judge(self, case: Case) -> Iterable[Finding]:
         """Its findings. The file is imported here: `tunecheck topo` does not pay for the others."""
-        function: Callable[[Case], Iterable[Finding]] = import_module(f".{self.module}", __package__).judge
-        return function(case)
+        return _function(self.module)(case)
+
+
+@cache
+def _function(module: str) -> Callable[[Case], Iterable[Finding]]:
+    """Looked up once: a fleet's audit asks for it ninety times for every host."""
+    found: Callable[[Case], Iterable[Finding]] = import_module(f".{module}", __package__).judge
+    return found

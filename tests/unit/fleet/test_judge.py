@@ -25,7 +25,12 @@ OPTIONS = JudgeOptions()
 
 
 def _said(seen: View, options: JudgeOptions = OPTIONS) -> FleetReport:
-    return judge(seen, options)[0]
+    """The report; and whoever asks for one host alone is told the same of it."""
+    whole = judge(seen, options)[0]
+    for host in seen.hosts[:8]:
+        alone = judge(seen, options, host.host)[0]
+        assert focus(alone, host.host, None) == focus(whole, host.host, None)
+    return whole
 
 
 def _values(count: int, fact: str, usual: Any, **others: Any) -> dict[str, dict[str, Any]]:
@@ -418,3 +423,30 @@ def test_hostile_values_are_data() -> None:
 
 def test_a_tally_without_hosts_is_no_vote() -> None:
     assert not _said(replace(view({}), tallies=(Tally("g", "hw", "f", 1, 0),))).causes
+
+
+# -- cost -------------------------------------------------------------------------------------------------------------
+
+class _Counted(str):
+    """A host's name that counts how often it is held against another one."""
+
+    held = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        _Counted.held += 1
+        return str.__eq__(self, other)
+
+
+def test_twice_the_hosts_are_twice_the_work() -> None:
+    problem = Problem("acs-redirect", "0000:42:08.0", "fail", "redirects")
+
+    def work(count: int) -> int:
+        hosts = tuple(Host(_Counted(f"h{number:04d}"), "g", "hw", last_ok=5, problems=(problem,))
+                      for number in range(count))
+        seen = view({}, hosts=hosts, tallies=(Tally("g", "hw", "acs.redirecting", "on", count),))
+        _Counted.held = 0
+        assert len(_only(_said(seen)).hosts) == count
+        return _Counted.held
+
+    assert work(400) < 2.5 * work(200) + 1000

@@ -21,10 +21,14 @@ _WORDINGS = 8
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
-def desired(view: View, moved: Mapping[str, Mapping[str, Move]]) -> tuple[list[Row], set[tuple[str, str]]]:
-    """The rows, and which (host, fact) they have judged. ``moved``: host -> fact -> what changed of it. A
-    standing warning has judged nothing: of its facts the others may still speak."""
+def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
+            about: str | None = None) -> tuple[list[Row], set[tuple[str, str]], set[tuple[str, str]]]:
+    """The rows; which (host, fact) they have judged; and every (group, check) that there is anything of. ``moved``:
+    host -> fact -> what changed of it. A standing warning has judged nothing: of its facts the others may still speak.
+    ``about``: no rows but those that a cause with this host could have."""
     rows: list[Row] = []
+    checks: set[tuple[str, str]] = set()
+    wanted = _checks_of(view, about) if about is not None else None
     settled: set[tuple[str, str]] = set()
     names = sorted({tally.fact for tally in view.tallies} | {fact for facts in moved.values() for fact in facts})
     hosts = {host.host: host for host in view.hosts}
@@ -38,11 +42,13 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]]) -> tuple[list[R
 
     for host in view.hosts:
         for problem in host.problems if host.answered else ():
-            about = facts(problem)
-            changed = [moved[host.host][fact] for fact in about if fact in moved.get(host.host, {})]
-            rows.append(_row(view, host, problem, about, changed, _state(view, host, problem)))
-            if not rows[-1].standing:
-                settled.update((host.host, fact) for fact in about)
+            judges = facts(problem)
+            checks.add((host.group, problem.check))
+            if not _stands(view, host, problem):
+                settled.update((host.host, fact) for fact in judges)
+            if wanted is None or (host.group, problem.check) in wanted:
+                changed = [moved[host.host][fact] for fact in judges if fact in moved.get(host.host, {})]
+                rows.append(_row(view, host, problem, judges, changed, _state(view, host, problem)))
     for gone in view.gone:
         there = hosts.get(gone.host)
         # A check that does not know any more has not resolved anything, and a box that is silent neither.
@@ -52,10 +58,23 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]]) -> tuple[list[R
             continue
         problem = Problem(gone.check, gone.subject, gone.outcome,
                           "is known again" if gone.outcome == "unknown" else "does not find it any more")
-        about = facts(problem)
-        settled.update((gone.host, fact) for fact in about if fact in moved.get(gone.host, {}))
-        rows.append(replace(_row(view, there, problem, about, [], "resolved"), since=gone.since))
-    return _folded(rows), settled
+        judges = facts(problem)
+        checks.add((there.group, gone.check))
+        settled.update((gone.host, fact) for fact in judges if fact in moved.get(gone.host, {}))
+        if wanted is None or (there.group, gone.check) in wanted:
+            rows.append(replace(_row(view, there, problem, judges, [], "resolved"), since=gone.since))
+    return _folded(rows), settled, checks
+
+
+def _checks_of(view: View, name: str) -> set[tuple[str, str]]:
+    """(group, check) of all that the host has, or had."""
+    return {(host.group, check) for host in view.hosts if host.host == name
+            for check in (*(problem.check for problem in host.problems),
+                          *(gone.check for gone in view.gone if gone.host == name))}
+
+
+def _stands(view: View, host: Host, problem: Problem) -> bool:
+    return problem.outcome == "warn" and view.standing.issuperset(_keys(host, problem))
 
 
 def _state(view: View, host: Host, problem: Problem) -> Literal["new", "known"]:
@@ -85,7 +104,7 @@ def _row(view: View, host: Host, problem: Problem, about: list[str], changed: li
         "desired", severity, problem.check, host.group, host.host,
         expected=f"desired {problem.expected}" if problem.expected else "desired state", fix=fix,
         value=one.value if one else None, before=one.before if one else None, since=since, state=state,
-        standing=state != "resolved" and problem.outcome == "warn" and view.standing.issuperset(keys),
+        standing=state != "resolved" and _stands(view, host, problem),
         about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
         commands=problem.commands, outcome=problem.outcome,
         same=f"{plain(problem.subject)}\0{plain(problem.text)}")

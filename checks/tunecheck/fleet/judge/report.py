@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..uncollected import uncollected
 from ..verdict import Cause, FleetReport, HostRow
 from .desired import desired
 from .identity import identity, replaced
@@ -28,13 +29,18 @@ if TYPE_CHECKING:
 __all__ = ["judge", "report"]
 
 
-def report(store: Store, audit_id: int | None = None, options: JudgeOptions | None = None) -> FleetReport:
-    """What the audit (None: the newest finished one) comes to. UsageError: no such audit, host or baseline."""
+def report(store: Store, audit_id: int | None = None, options: JudgeOptions | None = None,
+           about: str | None = None) -> FleetReport:
+    """What the audit (None: the newest finished one) comes to. UsageError: no such audit, host or baseline.
+    ``about``: no more than focus() needs to tell of this host."""
     from .gather import view
 
     options = options or JudgeOptions()
-    seen = view(store, audit_id, options)
-    found, matched = judge(seen, options)
+    with uncollected():
+        seen = view(store, audit_id, options)
+        found, matched = judge(seen, options, about)
+    if about is not None:
+        return found
     # A look back at an older audit, or a second look, leaves no trace.
     last = {waiver.id: waiver.last_matched or 0 for waiver in seen.waivers}
     fresh = [number for number in matched if last[number] < seen.audit.id]
@@ -43,13 +49,14 @@ def report(store: Store, audit_id: int | None = None, options: JudgeOptions | No
     return found
 
 
-def judge(view: View, options: JudgeOptions) -> tuple[FleetReport, list[int]]:
-    """The report, and which waivers covered something. Pure: equal views give equal reports."""
+def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[FleetReport, list[int]]:
+    """The report, and which waivers covered something. Pure: equal views give equal reports. ``about``: as in
+    report(). Its causes are whole, with every host that they have: their names and words depend on all of them."""
     another = replaced(view)
     moves = net(move for move in view.moves if move.host not in another)
     volatile = restless(view, moves.moves)
     skip = {fact.fact for fact in volatile if fact.left_out}
-    wanted, settled = desired(view, moves.moves)
+    wanted, settled, checks = desired(view, moves.moves, about)
     rolled = rollouts(view, moves, options.rollout)
     found = votes(view, moves, options)
     ruled = _ruled(view, settled)
@@ -59,21 +66,33 @@ def judge(view: View, options: JudgeOptions) -> tuple[FleetReport, list[int]]:
     changed = previous(view, moves, found, rolled, done, skip, another)
     rows = [*wanted, *odd, *changed, *identity(view), *roles(view, options.claims), *reference(view, settled, skip)]
     rows, waived, matched = waive(view, _decided(view, _flapping(view, rows)))
-    told = causes(row for row in rows if options.judges(row.authority))
-    undecided = splits(view, moves, found, {(host.group, fact) for host in view.hosts for name, fact in settled
-                                            if name == host.host}, skip, options)
+    rows = [row for row in rows if options.judges(row.authority)]
+    names = {(row.group, row.fact) for row in rows} | checks
+    if about is not None:
+        own = {(row.group, row.fact) for row in rows if row.host == about}
+        rows = [row for row in rows if (row.group, row.fact) in own]
+    told = causes(rows)
+    undecided = splits(view, moves, found, _of_groups(view, settled), skip, options)
     return FleetReport(
         audit=view.audit, previous=view.previous, hosts=_hosts(view, told), causes=told,
         splits=undecided if options.judges("majority") else (), timeline=view.timeline,
-        judged=_judged(view, found, told), baseline=options.baseline,
+        judged=_judged(view, found, names), baseline=options.baseline,
         notes=(*waived, *notes(view, volatile, moves.back))), matched
 
 
 def _judged(view: View, found: Mapping[tuple[str, str, str], Vote],
-            told: tuple[Cause, ...]) -> tuple[tuple[str, str], ...]:
-    """What was held against something, with or without a cause."""
-    names = {(group, fact) for group, _, fact in found} | {(cause.group, cause.fact) for cause in told}
+            told: set[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """What was held against something, with or without a cause. ``told``: (group, fact or check) of every cause."""
+    names = {(group, fact) for group, _, fact in found} | told
     return tuple(sorted(names | {(tally.group, tally.fact) for tally in view.tallies if view.previous is not None}))
+
+
+def _of_groups(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """(group, fact) of (host, fact)."""
+    facts: dict[str, list[str]] = {}
+    for name, fact in settled:
+        facts.setdefault(name, []).append(fact)
+    return {(host.group, fact) for host in view.hosts for fact in facts.get(host.host, ())}
 
 
 def _ruled(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:

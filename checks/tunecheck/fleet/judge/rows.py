@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from ...rules.command import Command, limited
@@ -26,6 +27,7 @@ _ANY_NUMBER = re.compile(r"\d+")
 _TEXT = 2000
 
 
+@lru_cache(4096)
 def plain(text: str) -> str:
     """The text without what differs between boxes in the same state."""
     def short(found: re.Match[str]) -> str:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, false, func, select, true
 
+from ..uncollected import uncollected
 from . import audits
 from .history import receipt, runs, words
-from .hot import Hot, uncollected
+from .hot import Hot
 from .moments import ANSWERED, SNAP_END, between, since, times
 from .rows import ChangeRow, DiffRow, TimelineRow
 from .schema import host, snap, span

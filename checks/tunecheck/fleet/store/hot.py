@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Executable
 from sqlalchemy.sql.compiler import SQLCompiler
 
-__all__ = ["Hot", "uncollected"]
+__all__ = ["Hot"]
 
 
 class Hot:
@@ -51,16 +49,3 @@ class Hot:
         found = str(compiled), compiled.positiontup if compiled.positional else None
         self._compiled[connection.dialect.name] = found
         return found
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """A hundred thousand rows live at once and none of them in a cycle: Python's collector would walk over them again
-    and again, for half of the time."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
