@@ -80,9 +80,9 @@ def blocks(text: str) -> list[tuple[str, str]]:
 def inline(text: str) -> list[tuple[bool, str]]:
     """(whether it is code, text): without the marks of code, stress and links."""
     parts = []
-    for part in re.split(r"(`[^`]*`)", text):
-        if part.startswith("`") and len(part) > 1:
-            parts.append((True, part[1:-1]))
+    for part in re.split(r"(``.+?``(?!`)|`[^`]*`)", text):
+        if part.startswith("`") and len(part) > 1:      # two marks: a back-tick is in it, as in the kernel's messages
+            parts.append((True, part[2:-2].strip() if part.startswith("``") and len(part) > 4 else part[1:-1]))
             continue
         part = re.sub(r"\[([^]]+)\]\(([^)]+)\)", lambda to: to[1] if to[1] == to[2] else f"{to[1]} ({to[2]})", part)
         parts.append((False, re.sub(r"(?<!\w)(\*\*|\*|__)(\S(?:.*?\S)?)\1(?!\w)", r"\2", part)))

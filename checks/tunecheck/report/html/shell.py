@@ -63,11 +63,10 @@ def policy(style: str, script: str) -> str:
 def ways(remedy: Remedy) -> list[tuple[str, list[str | Command]]]:
     """By hand first, then by the play; each as its words and its commands. One way alone needs no name, unless it is
     the play."""
-    play = [remedy.play] if remedy.play else []
-    told = [("By hand" if remedy.play_text else "", remedy.by_hand, remedy.commands),
-            ("By play", remedy.play_text, play)]
-    return [(name, [command or text for text, command in pieces(said, commands)])
-            for name, said, commands in told if said]
+    if not remedy.play_text:
+        return [("", list(remedy.parts))]
+    by_hand = [command or text for text, command in pieces(remedy.by_hand, remedy.commands)]
+    return [*([("By hand", by_hand)] if by_hand else []), ("By play", list(remedy.by_play.parts))]
 
 
 def _sections(findings: Sequence[Finding]) -> Iterator[tuple[str, int, list[Row]]]:
