@@ -203,7 +203,7 @@ def test_problems_stand_worst_first_and_are_links(show: Show, screenshots: Path)
     assert page.locator(".ids a").all_inner_texts() == [
         "module-parameter", "link-width", "xid", "aer-events", "memlock"]
     said = (page.locator(".rootless").text_content() or "").strip()
-    assert said.startswith("2 of these need root: sudo tunecheck preflight")
+    assert said.startswith("2 of these need root; on the box run: sudo tunecheck preflight")
     assert page.locator(".finding.unknown .id:visible").count() == 3
     assert page.locator(".finding.unknown .facts:visible").count() == 1, "what only root can read is said once"
     page.locator(".choice.unknown").click()
