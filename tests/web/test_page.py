@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,12 @@ from tests.unit.facts.trees import Machine, cascaded, direct, flat, two_bridges
 from tests.unit.report.boxes import hostile, judged, spec, switches, wrong
 from tests.web.conftest import Watched
 
+from tunecheck.absence import Absence
+from tunecheck.docs_pages import summary
+from tunecheck.report.outputs import Run
 from tunecheck.rules import Finding
+from tunecheck.rules.command import run as command
+from tunecheck.rules.finding import AS_ROOT, Remedy
 
 Show = Callable[..., Watched]
 
@@ -35,6 +41,16 @@ def _cell(page: Any, a: int, b: int) -> Any:
 
 def _overflow(page: Any) -> int:
     return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+def _cut(page: Any) -> list[str]:
+    """What is wider than its frame, or reaches beyond the window."""
+    found: list[str] = page.evaluate("""() => [...document.querySelectorAll("main *")].filter(one => {
+        const box = one.getBoundingClientRect();
+        return box.width && (box.right > innerWidth + 1 || box.left < -1
+            || (one.matches(".scroll") && one.scrollWidth > one.clientWidth));
+    }).map(one => `${one.tagName} ${one.id} ${one.className.baseVal ?? one.className}`)""")
+    return found
 
 
 def test_it_opens_offline_and_in_silence(show: Show, screenshots: Path) -> None:
@@ -74,7 +90,9 @@ def test_the_same_from_the_keyboard(show: Show) -> None:
     shown = show(wrong())
     page = shown.page
     assert page.locator("#matrix td[tabindex='0']").count() == 1, "one stop for the Tab key"
-    for _ in range(40):
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")        # past the links to every problem
+    for _ in range(3):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.tagName") == "TD":
             break
@@ -124,15 +142,99 @@ def test_findings_are_filtered_by_outcome_and_text(show: Show) -> None:
     assert shown.quiet()
 
 
+def _fixes() -> Run:
+    """One finding for each kind of remedy, and what may carry one without having gone wrong."""
+    by_hand = Remedy.of("write it, then run: ", command("modprobe -a", "nvidia uvm"), " and ",
+                        command("nvidia-smi -pm 1"))
+    run, play = wrong(), command("ansible-playbook site.yml --tags modules -l box1", where="control")
+    both = dataclasses.replace(Remedy.of(*by_hand.parts, "; or by the play: ", play, needs_reboot=True),
+                               play_text=play.shown)
+    seat = Remedy("reseat the board", physical=True)
+    told = [("pass", "smt", both), ("skip", "swap", seat), ("unknown", "xid", AS_ROOT),
+            ("unknown", "aer-events", AS_ROOT), ("warn", "link-width", seat), ("unknown", "memlock", None),
+            ("fail", "module-parameter", both)]
+    findings = [Finding(check, "it", outcome, "effective", f"{check} is so", remedy=remedy,
+                        absence=Absence.NO_PERMISSION if remedy is AS_ROOT else None)
+                for outcome, check, remedy in told]
+    return dataclasses.replace(run, findings=findings)
+
+
 def test_a_command_can_be_copied(show: Show) -> None:
-    """A play is copied without the words around it: a shell would run them."""
-    page = show(wrong(), permissions=["clipboard-read", "clipboard-write"]).page
-    commands = page.locator(".finding .copy").evaluate_all("all => all.map(one => one.dataset.copy)")
-    plays = [shlex.split(command) for command in commands if command.startswith("ansible-playbook")]
+    """What is copied is one command, without the words around it and the notes beside it: a shell would run them."""
+    shown = show(_fixes(), permissions=["clipboard-read", "clipboard-write"])
+    page = shown.page
+    buttons = page.locator("#findings .copy:visible")
+    copied = []
+    for index in range(buttons.count()):
+        buttons.nth(index).click()
+        page.locator("#findings .copy", has_text="Copied").first.wait_for()
+        copied.append(page.evaluate("navigator.clipboard.readText()"))
+    assert copied == ["modprobe -a 'nvidia uvm'", "nvidia-smi -pm 1",
+                      "ansible-playbook site.yml --tags modules -l box1", "sudo tunecheck preflight"]
+    codes = page.locator("#findings .command code").evaluate_all("all => all.map(one => one.textContent)")
+    assert codes == page.locator("#findings .copy").evaluate_all("all => all.map(one => one.dataset.copy)")
+    every = show(wrong()).page.locator(".copy").evaluate_all("all => all.map(one => one.dataset.copy)")
+    plays = [shlex.split(each) for each in every if each.startswith("ansible-playbook")]
     assert {len(play) for play in plays} == {6}, "ansible-playbook site.yml --tags <tags> -l <host>"
-    page.locator(".finding.fail .copy").first.click()
-    page.locator(".copy", has_text="Copied").first.wait_for()
-    assert page.evaluate("navigator.clipboard.readText()") in commands
+    assert shown.quiet()
+
+
+def test_a_fix_is_by_hand_first_and_only_for_problems(show: Show) -> None:
+    page = show(_fixes()).page
+    fix = page.locator(".finding.fail .fix")
+    assert [text.split("\n")[0] for text in fix.locator(".way").all_inner_texts()] == ["By hand", "By play"]
+    boxes = [each.bounding_box() for each in fix.locator(".way").all()]
+    assert boxes[0]["x"] < boxes[1]["x"] and boxes[0]["y"] == boxes[1]["y"], "beside each other"
+    assert fix.locator(".tag").all_inner_texts() == ["as root", "as root", "on the control node"]
+    assert fix.locator(".note").all_inner_texts() == ["needs a reboot"]
+    assert page.locator(".finding.warn .note").all_inner_texts() == ["at the machine itself"]
+    for outcome in ("pass", "skip"):
+        assert page.locator(f".finding.{outcome}").count() == 1
+        assert page.locator(f".finding.{outcome} .fix").count() == 0
+
+
+def test_problems_stand_worst_first_and_are_links(show: Show, screenshots: Path) -> None:
+    shown = show(_fixes())
+    page = shown.page
+    order = ["fail", "warn", "unknown", "pass", "skip"]
+    assert page.locator(".outcome").evaluate_all("all => all.map(one => one.dataset.outcome)") == order
+    assert page.locator(".choice input").evaluate_all("all => all.map(one => one.value)") == order
+    assert page.locator(".ids").evaluate_all("all => all.map(one => one.classList[1])") == order[:3]
+    assert page.locator(".ids a").all_inner_texts() == [
+        "module-parameter", "link-width", "xid", "aer-events", "memlock"]
+    said = (page.locator(".rootless").text_content() or "").strip()
+    assert said.startswith("2 of these need root; on the box run: sudo tunecheck preflight")
+    assert page.locator(".finding.unknown .id:visible").count() == 3
+    assert page.locator(".finding.unknown .facts:visible").count() == 1, "what only root can read is said once"
+    page.locator(".choice.unknown").click()
+    page.get_by_role("link", name="xid", exact=True).click()
+    assert page.locator("#unknown-xid .facts").is_visible(), "neither closed nor filtered away"
+    page.locator("#unknown-xid").get_by_role("link").click()
+    about = page.locator("#about-xid")
+    assert about.is_visible() and "How to fix" in about.inner_text()
+    assert page.evaluate("(at => at.top >= 0 && at.top < innerHeight)(document.getElementById('about-xid')"
+                         ".getBoundingClientRect())")
+    page.screenshot(path=screenshots / "about.png")
+    assert shown.quiet()
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
+def test_every_link_leads_somewhere(show: Show, script: bool) -> None:
+    shown = show(wrong(), java_script_enabled=script)
+    page = shown.page
+    targets = [link.get_attribute("href") for link in page.locator("a").all()]
+    assert len(targets) > 60 and all(target.startswith("#") for target in targets)
+    for target in set(targets):
+        assert page.locator(target).count() == 1, target
+    page.goto(f"{shown.url}#about-acs-redirect")
+    assert page.locator("#about-acs-redirect").is_visible()
+    named = page.locator(".ids a").evaluate_all("all => all.map(one => one.textContent)")
+    told = page.locator(".about").evaluate_all("all => all.map(one => one.querySelector('.id').textContent)")
+    assert set(told) == set(named) and len(told) == len(set(told))
+    for check, says in zip(told, page.locator(".about .says").all_inner_texts(), strict=True):
+        assert says == summary(check)
+    text = "\n".join(page.locator("#about :is(h3, p, li, .says)").all_text_contents())
+    assert "`" not in text and not re.search(r"(?m)^\s*(#|\||\*\*)", text), "no mark-up is left"
 
 
 def _background(page: Any) -> str:
@@ -176,7 +278,12 @@ def test_printed_everything_is_open(show: Show, screenshots: Path) -> None:
     assert _background(page) == "rgb(255, 255, 255)"
     assert page.locator(".facts:visible").count() == page.locator(".facts").count() > 10
     assert page.locator(".pairs tbody tr:visible").count() == 28
-    assert not page.locator("#filter").is_visible()
+    assert page.locator("#about .page:visible").count() == page.locator("#about .page").count() > 10
+    for gone in ("button", "input", "form", ".jump", ".hint.js"):
+        assert page.locator(f"{gone}:visible").count() == 0, gone
+    folded = page.locator("details").evaluate_all("all => all.filter(one => !one.open).length")
+    assert folded == 0
+    assert page.locator(".fix .command code:visible").count() == page.locator(".fix .command code").count() > 10
     page.screenshot(path=screenshots / "print.png", full_page=True)
     page.pdf(path=screenshots / "print.pdf", prefer_css_page_size=True)
     assert shown.quiet()
@@ -210,6 +317,22 @@ def test_what_findings_name_is_marked_in_the_tree(show: Show, screenshots: Path)
     assert page.locator("#picture [data-node='0000:02:00.0'] .flag").text_content() == "FAIL"
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_port_on_no_path_is_drawn_calmly(show: Show, screenshots: Path, scheme: str) -> None:
+    machine = switches(2, redirecting=(0,)).port("0000:00:01.1", "pci0000:00/0000:00:01.1", 0x001D)
+    shown = show(judged(machine, "topo")[1], color_scheme=scheme)
+    page = shown.page
+    stroke = "one => getComputedStyle(one.querySelector('rect')).stroke"
+    root, down, plain = (page.locator(f"#picture [data-node='{bdf}']").evaluate(stroke)
+                         for bdf in ("0000:00:01.1", "0000:02:00.0", "0000:01:00.0"))
+    assert root == plain != down
+    assert "lies on no path" in (page.locator("#picture [data-node='0000:00:01.1'] title").text_content() or "")
+    assert "on no path" in page.locator(".legend").inner_text()
+    assert "on no path" not in show(wrong()).page.locator(".legend").inner_text()
+    page.screenshot(path=screenshots / f"calm-{scheme}.png")
+    assert shown.quiet()
+
+
 def test_what_is_unknown_was_not_observed(show: Show) -> None:
     run = wrong()
     said = [("None", "x16"), ("0", "no new error"), ("?", "")]
@@ -228,6 +351,7 @@ def test_a_narrow_window_scrolls_down_only(show: Show, screenshots: Path, width:
     assert _overflow(shown.page) == 0
     _cell(shown.page, 0, 1).click()
     assert _overflow(shown.page) == 0
+    assert _cut(shown.page) == [], "eight GPUs need no scrolling sideways"
     shown.page.screenshot(path=screenshots / f"narrow-{width}.png", full_page=True)
     assert shown.quiet()
 

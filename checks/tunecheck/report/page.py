@@ -1,5 +1,5 @@
 """A page in markdown, for a terminal: reflowed, no mark-up, nothing cut. Only what the pages use is understood:
-headings, paragraphs, lists, tables, code."""
+headings, paragraphs, lists, tables, code. The browser gets the same blocks (html/explained.py)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 
 from .terminal import Style, safe, wrap
 
-__all__ = ["rendered"]
+__all__ = ["TITLES", "blocks", "inline", "rendered"]
 
-_TITLES = {"What": "What is checked", "Why": "Why it matters", "Wrong": "What you see", "Right": "What good looks like",
-           "How to fix": "How to fix"}
+TITLES = {"What": "What is checked", "Why": "Why it matters", "Wrong": "What you see", "Right": "What good looks like",
+          "How to fix": "How to fix"}
 #: Wider lines are hard to read.
 _MOST = 100
 _MESSAGE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*: |$")
@@ -21,12 +21,12 @@ def rendered(text: str, style: Style, summary: str = "") -> str:
     """``summary``: one plain sentence behind the title. Ends in a newline."""
     width = min(style.width or 80, _MOST)
     lines: list[str] = []
-    for kind, content in _blocks(text):
+    for kind, content in blocks(text):
         if kind == "title":
             title = _plain(f"{content}: {summary}" if summary else content)
             lines += [_bold(line, style) for line in wrap(safe(title), width)]
         elif kind == "heading":
-            lines += ["", _bold(safe(_TITLES.get(content, _plain(content))), style)]
+            lines += ["", _bold(safe(TITLES.get(content, _plain(content))), style)]
         elif kind == "code":
             # A finding is there to be read; anything else is there to be copied, and a break would be copied with it.
             lines += [part for line in content.split("\n") for part in (
@@ -44,7 +44,8 @@ def rendered(text: str, style: Style, summary: str = "") -> str:
     return "\n".join(_single(lines)) + "\n"
 
 
-def _blocks(text: str) -> list[tuple[str, str]]:
+def blocks(text: str) -> list[tuple[str, str]]:
+    """(kind, text) in order. Kinds: title, heading, text, item, row, code, blank. An item begins with its mark."""
     found: list[tuple[str, str]] = []
     code: list[str] | None = None
     fresh = True
@@ -79,16 +80,20 @@ def _blocks(text: str) -> list[tuple[str, str]]:
     return found if code is None else [*found, ("code", "\n".join(code))]
 
 
-def _plain(text: str) -> str:
-    """Without mark-up: code, stress and links as they are read."""
-    parts = re.split(r"(``.+?``(?!`)|`[^`]*`)", text)
-    for at, part in enumerate(parts):
-        if part.startswith("`") and len(part) > 1:
-            parts[at] = part[2:-2].strip(" ") if part.startswith("``") else part[1:-1]
+def inline(text: str) -> list[tuple[bool, str]]:
+    """(whether it is code, text): without the marks of code, stress and links."""
+    parts = []
+    for part in re.split(r"(``.+?``(?!`)|`[^`]*`)", text):
+        if part.startswith("`") and len(part) > 1:      # two marks: a back-tick is in it, as in the kernel's messages
+            parts.append((True, part[2:-2].strip() if part.startswith("``") and len(part) > 4 else part[1:-1]))
             continue
         part = re.sub(r"\[([^]]+)\]\(([^)]+)\)", lambda to: to[1] if to[1] == to[2] else f"{to[1]} ({to[2]})", part)
-        parts[at] = re.sub(r"(?<!\w)(\*\*|\*|__)(\S(?:.*?\S)?)\1(?!\w)", r"\2", part)
-    return "".join(parts)
+        parts.append((False, re.sub(r"(?<!\w)(\*\*|\*|__)(\S(?:.*?\S)?)\1(?!\w)", r"\2", part)))
+    return parts
+
+
+def _plain(text: str) -> str:
+    return "".join(part for _, part in inline(text))
 
 
 def _bold(line: str, style: Style) -> str:

@@ -48,6 +48,20 @@ def test_what_a_finding_names_is_marked_with_the_worse() -> None:
         "0000:03:00.0": ("fail", ["xid"]), "0000:01:00.0": ("warn", ["switch-chip"])}
 
 
+def test_only_a_port_that_is_surely_on_no_path_is_aside() -> None:
+    """Two GPUs of one switch: their traffic turns at the switch. A third one elsewhere makes the root port a way; one
+    whose place is not known could."""
+    def aside(data: dict[str, Any]) -> set[str]:
+        return {node.id for node in grow(data).values() if node.aside}
+
+    data = judged(switches(2).port("0000:00:01.1", "pci0000:00/0000:00:01.1", 0x001D), "topo")[1].document
+    assert aside(data) == {"0000:00:01.1", "0000:01:00.0"}
+    assert not grow(data)["0000:00:01.1"].mark and grow(data)["0000:00:01.1"].redirects
+    data["pairs"][0] |= {"relation": None, "reason": "not derivable"}
+    assert aside(data) == set() and grow(data)["0000:00:01.1"].mark == "redirects"
+    assert aside(judged(switches(3), "topo")[1].document) == set()
+
+
 @pytest.mark.parametrize("machine", [switches(8), switches(3), cascaded(), direct(), flat(), two_bridges((0, 1))],
                          ids=["8", "3", "cascaded", "direct", "flat", "two bridges"])
 @pytest.mark.parametrize("place", [arrange, outline])

@@ -40,8 +40,6 @@ def html(run: Run) -> str:
     return render(
         "page.html.j2", ("page.css", "measured.css"), run.findings,
         data=data, verdict=_VERDICTS[data["outcome"]], when=run.when, source=run.source,
-        attention=[finding for outcome in ("fail", "unknown", "warn") for finding in run.findings
-                   if finding.outcome == outcome],
         wide=arrange(nodes) if boards else None, narrow=outline(nodes) if boards else None,
         boards=boards, matrix=_matrix(data), pairs=pairs,
         predicted=predicted, listed=len(pairs) <= _LISTED_PAIRS, described=len(boards) <= 32,

@@ -45,8 +45,6 @@ def acceptance(data: Mapping[str, Any], seen: Measured, findings: Sequence[Findi
     return render(
         "accept.html.j2", ("page.css", "measured.css", "accept.css"), findings,
         data=data, verdict=_VERDICTS[data["outcome"]], when=when, notes=seen.notes, stopped=seen.stopped,
-        attention=[finding for outcome in ("fail", "unknown", "warn") for finding in findings
-                   if finding.outcome == outcome],
         figures=figures, rows=[_row(number, run) for number, run in enumerate(timed[:_ROWS], 1)],
         requests=[_request(run) for run in seen.runs[:_ROWS]], more=max(0, len(seen.runs) - _ROWS),
         runs=_runs(data), ladder=_ladder(data), gaps=_gaps(timed, figures["gaps_ms"]), streams=_streams(figures),

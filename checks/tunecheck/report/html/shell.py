@@ -11,27 +11,46 @@ from typing import Any
 
 import jinja2
 
+from ...formats.at_first_use import dataclass
 from ...rules import Finding
-from ...rules.finding import OUTCOMES
+from ...rules.command import Command, pieces
+from ...rules.finding import Remedy
 from ..fold import Fold, folded
+from .explained import explained
 
-__all__ = ["policy", "render"]
+__all__ = ["Row", "policy", "render", "ways"]
 
 _HERE = Path(__file__).resolve().parent
-_HEADINGS = {"fail": "Failed", "unknown": "Could not be determined", "warn": "Warnings", "pass": "Passed",
+#: As a person reads them: what is known to be wrong stands before what nobody could see.
+_HEADINGS = {"fail": "Failed", "warn": "Warnings", "unknown": "Could not be determined", "pass": "Passed",
              "skip": "Not judged"}
+_PROBLEMS = ("fail", "warn", "unknown")
 _SCRIPTS = ("grid.js", "page.js", "common.js")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the findings. ``anchor``: where links to the check's problems go, on the first line of each check;
+    ``calm``: what one sentence above says for all of them, so that it is closed."""
+
+    fold: Fold
+    anchor: str = ""
+    calm: bool = False
 
 
 def render(name: str, styles: Sequence[str], findings: Sequence[Finding], **given: Any) -> str:
     """The whole page. ``name``: its template; ``styles``: what its style sheet is made of."""
     style, script = ("".join((_HERE / part).read_text(encoding="utf-8") for part in parts)
                      for parts in (styles, _SCRIPTS))
+    sections = list(_sections(findings))
+    problems = [(outcome, list(dict.fromkeys(row.fold.first.id for row in rows)))
+                for outcome, _, rows in sections if outcome in _PROBLEMS]
+    told = explained(check for _, checks in problems for check in checks)
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True,
                                      undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE))
     return environment.get_template(name).render(
-        style=style, script=script, policy=policy(style, script), sections=list(_sections(findings)),
-        headings=_HEADINGS, **given) + "\n"
+        style=style, script=script, policy=policy(style, script), sections=sections, problems=problems,
+        explained=told, linked={each.check for each in told}, ways=ways, headings=_HEADINGS, **given) + "\n"
 
 
 def policy(style: str, script: str) -> str:
@@ -41,10 +60,31 @@ def policy(style: str, script: str) -> str:
             "base-uri 'none'; form-action 'none'")
 
 
-def _sections(findings: Sequence[Finding]) -> Iterator[tuple[str, int, list[Fold]]]:
-    """Outcome, how many findings, and the folded lines; only of those that there are, worst first."""
+def ways(remedy: Remedy) -> list[tuple[str, list[str | Command]]]:
+    """By hand first, then by the play; each as its words and its commands. One way alone needs no name, unless it is
+    the play."""
+    if not remedy.play_text:
+        return [("", list(remedy.parts))]
+    by_hand = [command or text for text, command in pieces(remedy.by_hand, remedy.commands)]
+    return [*([("By hand", by_hand)] if by_hand else []), ("By play", list(remedy.by_play.parts))]
+
+
+def _sections(findings: Sequence[Finding]) -> Iterator[tuple[str, int, list[Row]]]:
+    """Outcome, how many findings, and the folded lines; only of those that there are, in the order of _HEADINGS."""
     folds = folded(findings)
-    for outcome in OUTCOMES:
-        chosen = [fold for fold in folds if fold.first.outcome == outcome]
-        if chosen:
-            yield outcome, sum(len(fold.findings) for fold in chosen), chosen
+    rootless = sum(_needs_root(finding) for finding in findings) > 1
+    for outcome in _HEADINGS:
+        seen: set[str] = set()
+        rows = []
+        for fold in folds:
+            check = fold.first.id
+            if fold.first.outcome == outcome:
+                rows.append(Row(fold, "" if check in seen else f"{outcome}-{check}",
+                                rootless and _needs_root(fold.first)))
+                seen.add(check)
+        if rows:
+            yield outcome, sum(len(row.fold.findings) for row in rows), rows
+
+
+def _needs_root(finding: Finding) -> bool:
+    return finding.outcome == "unknown" and finding.remedy is not None and finding.remedy.as_root

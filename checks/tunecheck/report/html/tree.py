@@ -23,7 +23,8 @@ class Node:
     """One box. ``kind``: cpus (the way between NUMA nodes), numa, host, root, up, down, gpu. ``link`` is the label of
     the line to its parent ("": no PCIe link, a way inside of a chip), ``state`` ok, narrow, slow, unknown or inside.
     ``redirects`` is None where the register could not be read. ``blame`` is fail or warn where a finding of that
-    outcome names the device by its address, ``blamed_by`` the checks."""
+    outcome names the device by its address, ``blamed_by`` the checks. ``aside``: a port on no path between two
+    accelerators; what its ACS does to peer traffic does not matter."""
 
     id: str
     parent: str | None
@@ -36,6 +37,7 @@ class Node:
     mark: str = ""
     blame: str = ""
     blamed_by: list[str] = field(default_factory=list)
+    aside: bool = False
 
 
 def grow(data: dict[str, Any]) -> dict[str, Node]:
@@ -44,6 +46,7 @@ def grow(data: dict[str, Any]) -> dict[str, Node]:
     bridges = {bridge["bdf"]: bridge for bridge in data.get("bridges", ())}
     slow = _slow(data)
     numa = _numa_nodes(boards)
+    placed = all(pair["relation"] for pair in data.get("pairs", ()))
     nodes: dict[str, Node] = {}
     if len(set(numa.values())) > 1:
         nodes["cpus"] = Node("cpus", None, "cpus", "CPUs", "NUMA nodes")
@@ -55,7 +58,7 @@ def grow(data: dict[str, Any]) -> dict[str, Node]:
         parent = host
         for depth, bdf in enumerate(board["path"][:-1]):
             if bdf not in nodes and bdf in bridges:
-                nodes[bdf] = _port(bridges[bdf], parent, depth, bdf in slow)
+                nodes[bdf] = _port(bridges[bdf], parent, depth, bdf in slow, placed)
             parent = bdf if bdf in nodes else parent
         nodes.setdefault(board["bdf"], _board(board, parent, board["bdf"] in slow))
     _blame(nodes, data)
@@ -76,15 +79,17 @@ def _blame(nodes: dict[str, Node], data: dict[str, Any]) -> None:
                         node.blamed_by.append(finding["id"])
 
 
-def _port(bridge: dict[str, Any], parent: str, depth: int, slow: bool) -> Node:
+def _port(bridge: dict[str, Any], parent: str, depth: int, slow: bool, placed: bool) -> Node:
+    """``placed``: the path of every pair is known; else any port may be on one that is not."""
     # Below a root or downstream port is a link, and at its other end an upstream port: they alternate.
     kind = "root" if depth == 0 else "up" if depth % 2 else "down"
     linked = kind == "up"
     acs = bridge["acs"]
-    mark = "redirects" if acs["redirects"] else "ACS ?" if acs["redirects"] is None else ""
+    aside = placed and not bridge["pairs"]
+    mark = "" if aside else "redirects" if acs["redirects"] else "ACS ?" if acs["redirects"] is None else ""
     return Node(bridge["bdf"], parent, kind, bridge["bdf"], f"{_WORDS[kind]}",
                 link_label(bridge["link"]) if linked else "", link_state(bridge["link"], slow) if linked else "inside",
-                acs["redirects"], mark)
+                acs["redirects"], mark, aside=aside)
 
 
 def _board(board: dict[str, Any], parent: str, slow: bool) -> Node:
