@@ -47,7 +47,8 @@ def ingest(ctx: click.Context, state: str | None, bind: str, cert: str | None, k
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError:
-        raise UsageError("tunecheck ingest needs starlette and uvicorn: pip install 'tunecheck[ingest]'") from None
+        raise UsageError("tunecheck ingest needs starlette and uvicorn; in the checkout of tunecheck run: pip install "
+                         "'.[ingest]'") from None
     from .fleet.hooks import hook_of, outputs
     from .fleet.ingest.limits import Limits
     from .fleet.ingest.serve import Listen, serve

@@ -30,6 +30,8 @@ _STEPS = (
      "ansible_user"),
     (r"(?:sudo|become).{0,40}not found|sudo: command not found", "sudo is missing on the box: as root: apt install "
      "sudo, or log in as root (ansible_user: root)"),
+    (r"pyenv: ", "the Python that Ansible found there is a wrapper of pyenv: set ansible_python_interpreter to a real "
+                 "one, for example /usr/bin/python3"),
     (r"python.{0,60}(?:not found|no such file)|interpreter.{0,60}not found|module interpreter",
      "Python 3.11 or later is missing on the box: apt install python3 (Enterprise Linux: dnf install python3.11)"),
     (r"no space left on device", "a disk of the box is full: df -h, then make room"),

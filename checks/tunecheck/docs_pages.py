@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from pathlib import Path
 
 from .errors import UsageError
@@ -20,7 +21,17 @@ def _near(check: str, ids: list[str]) -> list[str]:
     if check in ids:
         return [check]
     holding = sorted((name for name in ids if check in name), key=lambda name: not name.startswith(check))
-    return holding[:3] if len(check) > 2 and holding else difflib.get_close_matches(check, ids, n=3, cutoff=0.5)
+    return holding[:3] if len(check) > 2 and holding else difflib.get_close_matches(check, ids, n=3, cutoff=0.75)
+
+
+def _naming(word: str) -> list[str]:
+    """The checks whose pages say this word."""
+    folder = next((each for each in _FOLDERS if each.is_dir()), None)
+    if folder is None or len(word) < 3:
+        return []
+    sought = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])", re.IGNORECASE)
+    return [path.stem for path in sorted(folder.glob("*.md")) if path.stem in BY_ID
+            and sought.search(path.read_text(encoding="utf-8"))]
 
 
 def summary(check: str) -> str:
@@ -33,11 +44,13 @@ def page(check: str) -> str:
     checks."""
     ids = [check.id for check in CHECKS]
     if check not in ids:
-        if fact := _fact(check) or term(check, tuple(ids)):
-            return fact
+        if found := term(check, tuple(ids)) or _fact(check):
+            return found
         near = _near(check.lower().replace("_", "-"), ids)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`tunecheck checks` lists them"
-        raise UsageError(f"no check is called {check!r}; {hint}")
+        naming = _naming(" ".join(check.split())) if not near else []
+        hint = f"did you mean {' or '.join(near)}?" if near else \
+            f"these pages say it: {', '.join(naming[:5])}" if naming else "`tunecheck checks` lists them"
+        raise UsageError(f"no check or word is called {check!r}; {hint}")
     for folder in _FOLDERS:
         if (folder / f"{check}.md").is_file():
             return (folder / f"{check}.md").read_text(encoding="utf-8")

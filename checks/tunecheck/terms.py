@@ -6,7 +6,8 @@ import re
 
 __all__ = ["NAMES", "term"]
 
-_XID = re.compile(r"(?:nvrm:?\s*)?xid[\s:#(-]*(\d{1,4})\b.*", re.IGNORECASE | re.DOTALL)
+_XID = re.compile(r"(?:.{0,200}?nvrm:?\s*)?(?<![a-z])xid[\s:#-]*(?:\(PCI:[0-9a-f:.]{4,20}\):\s*|\()?(\d{1,4})\b.*",
+                  re.IGNORECASE | re.DOTALL)
 _NVLINK = re.compile(r"NV(\d{1,2}|#)", re.IGNORECASE)
 _LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS")
 #: Term -> (in words, what to do or to know, the check to read on).
@@ -40,7 +41,51 @@ _TERMS = {
             "Correctable errors in number point to a riser, a cable or a slot.", "aer-events"),
     "XID": ("the NVIDIA driver's word for an error in the kernel log, with a number",
             'What one number means: tunecheck explain "Xid 79".', "xid"),
-    "SXID": ("the same of an NVSwitch", "", "sxid"),
+    "SXID": ("the NVIDIA driver's word for an error of an NVSwitch in the kernel log, with a number, as Xid is for a "
+             "GPU", "The numbers are in appendix D of NVIDIA's fabric manager user guide.", "sxid"),
+    "SRCVALID": ("ACS bit: a port checks the sender's bus number", "It does not slow peer-to-peer.", "acs-redirect"),
+    "UPSTREAMFWD": ("ACS bit: what comes from above and goes back up is forwarded", "It does not slow peer-to-peer.",
+                    "acs-redirect"),
+    "HAIRPIN": ("traffic between two GPUs of one switch that goes up to the CPU and back down",
+                "It shares the switch's uplink in both directions. ACS redirect is the usual cause.", "acs-redirect"),
+    "IVRS": ("AMD's firmware table that describes the IOMMU", "With it the Linux kernel turns ACS on.", "iommu-trap"),
+    "DMAR": ("Intel's firmware table that describes the IOMMU", "", "iommu-mode"),
+    "NVML": ("NVIDIA's management library, which nvidia-smi and tunecheck ask", "", "nvml-answers"),
+    "GSP": ("the processor on the GPU that runs NVIDIA's firmware",
+            "Where it stops, the GPU stops answering.", "gpu-start"),
+    "DPC": ("Downstream Port Containment: a PCIe port that switches its link off after a fatal error",
+            "", "aer-events"),
+    "ATS": ("Address Translation Services: a device keeps translated addresses itself", "", "acs-redirect"),
+    "PCIE": ("PCI Express: the links between CPU, switches and GPUs; Gen5 x16 carries up to 57.6 GB/s of data one way",
+             "", "link-speed"),
+    "SHM": ("NCCL's way through the host's shared memory, taken where peer-to-peer is not allowed",
+            "It is slower than peer-to-peer.", "nccl-transport"),
+    "NCCL": ("NVIDIA's library for collectives such as all-reduce, which engines use between GPUs",
+             "", "allreduce-nccl"),
+    "X2APIC": ("the interrupt mode that CPUs beyond 255 threads need, and that needs a working IOMMU", "", "cpu-lost"),
+    "VFIO": ("vfio-pci hands a device to a virtual machine",
+             "NVIDIA's driver cannot use it meanwhile.", "driver-bound"),
+    "MIG": ("Multi-Instance GPU: one GPU cut into several", "No peer-to-peer between the pieces.", "gpu-mig"),
+    "ECC": ("error correction of a GPU's memory", "", "gpu-ecc"),
+    "RMINITADAPTER": ("the driver could not start a GPU; the numbers behind it say at which step", "", "gpu-start"),
+    "WEDGE": ("a GPU or an engine that hangs: it looks busy and nothing comes out any more",
+              "Only a new process with a deadline shows whether the GPU can still be used.", "gpu-ghost"),
+    "PCI=NOACS": ("a word for the kernel command line that stock kernels do not know",
+                  "They reject it and change nothing. pci=disable_acs_redir= does what is meant.", "cmdline-rejected"),
+    "IOMMU=PT": ("the IOMMU stays on, and the host's own devices pass untranslated", "", "iommu-mode"),
+    "SPEC": ("the desired state of a box, as box_spec in the inventory declares it", "See it: tunecheck spec show -i "
+             "INVENTORY.", "spec-present"),
+    "PROFILE": ("what is usual for one kind of box; box_spec.profile names it, and every field of it can be set "
+                "otherwise", "See what it sets: tunecheck spec show --sources -i INVENTORY.", ""),
+    "RECIPE": ("how one model is served: engine, image, options and the pins of both",
+               "See them: tunecheck recipe list.", ""),
+    "RECORDING": ("a file with everything that the checks read on a box, to be judged elsewhere",
+                  "On the box: sudo tunecheck record; elsewhere: tunecheck preflight --from FILE.", ""),
+    "GATE": ("what lets an inference container start only on a box that was proven and measured in this state",
+             "See what it says: tunecheck gate.", "measured-pass"),
+    "CANARY": ("a question to a served model whose answer is known", "A wrong answer refuses the server.", ""),
+    "LAYER": ("where a value was found: declared (specification), configured (file), generated (boot loader's), "
+              "effective (the running kernel or driver), behaviour (what was measured or what hardware says)", "", ""),
     "ASPM": ("power saving of a PCIe link, which costs latency and, on bad links, the link", "", "link-aspm"),
     "MPS": ("the largest payload of a PCIe packet", "", "link-payload"),
     "MRRS": ("the largest piece that a PCIe device asks for at once", "", "link-payload"),
@@ -58,7 +103,7 @@ def term(name: str, ids: tuple[str, ...]) -> str | None:
     """The page about ``name``, None where it is no term. In lower case only what is not a part of a check's id: who
     types acs looks for checks."""
     name = " ".join(name.split())
-    if name != name.upper() and name.lower() == name and any(name in each.split("-") for each in ids):
+    if name == name.lower() != name.upper() and name != "spec" and any(name in each.split("-") for each in ids):
         return None
     if number := _XID.fullmatch(name):
         return _xid(int(number[1]))

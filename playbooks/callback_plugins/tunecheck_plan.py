@@ -103,6 +103,9 @@ class CallbackModule(CallbackBase):
         return _next_step(box.kept_out, str(variables.get("ansible_host") or name), user)
 
     def _plan(self, name, box):
+        if box.kept_out:
+            return [f"no plan for {name}: it could not be looked at, and nothing was written",
+                    "  next: do what is said above, then run this again"]
         wanted, found = box.spec.get("accelerators", {}).get("count"), box.info.get("gpus")
         lines = [f"plan for {name} (--check: nothing was written)"]
         if found is not None:
@@ -111,13 +114,13 @@ class CallbackModule(CallbackBase):
                          + (f": {' '.join(found[:8])}" if found else "")
                          + ("; the run would fail at its proof: look at slots and power, or correct "
                             "box_spec.accelerators" if short or (not found and wanted != 0) else ""))
-        lines.append(f"  would change: {'; '.join(box.changed) or 'nothing'}")
+        lines.append(f"  would change: {'; '.join(box.changed) or ('not known' if box.refused else 'nothing')}")
         if not box.refused:
             lines.append(f"  would reboot: {self._reboot(box)}")
         else:
             lines.append(f"  refused: {' '.join(box.refused.split())[:500]}")
         lines.append(f"  undo it later: {_UNDO} -l {name} and your -i")
-        lines.append("  next: " + ("mend what is refused, then run this again" if box.refused or box.kept_out else
+        lines.append("  next: " + ("mend what is refused, then run this again" if box.refused else
                                    "the same command without --check"))
         return lines
 

@@ -90,7 +90,8 @@ class Texts:
                 self.runs.setdefault((*command[:2], "-p2p", letter), text)
             if named is None:
                 self.runs.setdefault((*command[:2], "-p2p", "?"), text)
-                return "nvidia-smi topo -p2p of unknown letter, not used: name it topo-p2p-r.txt or -w.txt"
+                return ("nvidia-smi topo -p2p (its letter is not in the text: taken for reads or writes; put the "
+                        "command above it)")
         return f"nvidia-smi {matrix.kind}"
 
     def log(self, text: str, title: str) -> str:

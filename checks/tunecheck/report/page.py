@@ -13,6 +13,7 @@ TITLES = {"What": "What is checked", "Why": "Why it matters", "Wrong": "What you
           "How to fix": "How to fix"}
 #: Wider lines are hard to read.
 _MOST = 100
+_MESSAGE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*: |$")
 _ITEM = re.compile(r"(\s*)(?:[-*]|(\d+)\.) +(.*)")
 
 
@@ -27,7 +28,9 @@ def rendered(text: str, style: Style, summary: str = "") -> str:
         elif kind == "heading":
             lines += ["", _bold(safe(TITLES.get(content, _plain(content))), style)]
         elif kind == "code":
-            lines += [part for line in content.split("\n") for part in wrap(safe(f"    {line}"), width, hang=2)]
+            # A finding is there to be read; anything else is there to be copied, and a break would be copied with it.
+            lines += [part for line in content.split("\n") for part in (
+                wrap(safe(f"    {line}"), width, hang=2) if _MESSAGE.match(line) else [safe(f"    {line}")])]
         elif kind == "item":
             lines += wrap(safe(f"  {_plain(content)}"), width, hang=2)
         elif kind == "row":

@@ -41,6 +41,8 @@ _SMALL = 24
 _LIMITS = ((1, 2), (1, 3), (2, 3), (4, 4), (0, 0))
 #: Lines that a list of checks takes at least.
 _LIST = 2
+#: A wall of ids pushes what can be done off the screen.
+_LONGEST = 4
 #: Why a fact is not there, behind "not known, ".
 _WHY = {
     Absence.NOT_PRESENT: "what would tell is not there", Absence.NOT_SHOWN: "no text shows it",
@@ -192,7 +194,7 @@ def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
 
 def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, style: Style) -> _Entry:
     """``text`` and then the checks. ``briefly``: the fix where it does not fit."""
-    ways = [marked("unknown", f"{text}: {counted(findings)}", style, max(limit, _LIST) if limit else 0)
+    ways = [marked("unknown", f"{text}: {counted(findings)}", style, max(limit, _LIST) if limit else _LONGEST)
             for limit, _ in _LIMITS]
     return _with_fixes("unknown", tuple(findings), ways, f"fix: {fix}" if fix else "", f"fix: {briefly}", style)
 
@@ -275,5 +277,5 @@ def _next(verb: str, findings: Iterable[Finding], rootless: Sequence[Finding]) -
     if not wrong:
         return ""
     fixed = sum(finding.remedy is not None and finding.remedy.needs_reboot for finding in wrong)
-    reboot = f"1 reboot is needed for {fixed} of {len(wrong)} fails and warnings; " if fixed else ""
-    return f"next: {reboot}tunecheck explain {wrong[0].id}"
+    reboot = f"; 1 reboot is needed for {fixed} of {len(wrong)} fails and warnings" if fixed else ""
+    return f"next: tunecheck explain {wrong[0].id}{reboot}"

@@ -10,7 +10,7 @@ from .check import RUNTIME, Check, Family, Heading
 from .finding import AS_ROOT, Case, Finding
 
 CHECK = Check(
-    "cdi-stale", "it is of the loaded driver, and its files are there",
+    "cdi-stale", "the CDI specification is of the loaded driver, and its files are there",
     Heading.RUNTIME, 60, Family.RUNTIME, RUNTIME, judges=("cdi.drivers", "cdi.missing"),
 )
 _ID = CHECK.id

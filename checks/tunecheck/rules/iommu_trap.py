@@ -12,7 +12,7 @@ from .iommu_words import iommu_table, switched_off
 from .limits import NO_PORT_TEXT
 
 CHECK = Check(
-    "iommu-trap", "no word that switches the IOMMU off leaves ACS to the kernel",
+    "iommu-trap", "no word on the command line switches the IOMMU off and ACS on",
     Heading.BOOT, 70, Family.IOMMU, needs=(Needs.WHOLE_TREE, Needs.WAY),
 )
 _ID = CHECK.id

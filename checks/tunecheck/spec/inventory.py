@@ -62,7 +62,8 @@ def listing(inventory: str, limit: str | None = None) -> dict[str, Any]:
     except subprocess.TimeoutExpired as error:
         raise UsageError(f"ansible-inventory gave no answer on {inventory} in {_DEADLINE} s") from error
     except OSError as error:
-        raise UsageError(f"{command} cannot be run ({error.strerror}); install tunecheck[control] for this user"
+        raise UsageError(f"{command} cannot be run ({error.strerror}); install the control environment for this user "
+                         f"(make setup in the checkout)"
                          ) from None
     if done.returncode != 0:
         told = done.stderr.decode(errors="replace").strip()

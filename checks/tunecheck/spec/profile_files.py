@@ -36,7 +36,8 @@ def load(name: object) -> Profile:
         import yaml
     except ImportError as error:
         raise SpecError(
-            ["profiles are read on the control node: PyYAML is missing here; install tunecheck[control]"]
+            ["profiles are read on the control node: PyYAML is missing here; use the control environment (make setup "
+             "in the checkout)"]
         ) from error
     data = yaml.safe_load((_FOLDER / f"{name}.yml").read_text(encoding="utf-8"))
     return Profile(name, data["values"], data["sources"])

@@ -16,5 +16,6 @@ def beside(program: str) -> str:
     here = Path(sys.executable).with_name(program)
     command = str(here) if here.exists() else shutil.which(program)
     if command is None:
-        raise UsageError(f"{program} is not installed here; on the control node: pip install 'tunecheck[control]'")
+        raise UsageError(f"{program} is not installed here; on the control node run: make setup, in the checkout of "
+                         f"tunecheck, and use .venv/bin/tunecheck")
     return command

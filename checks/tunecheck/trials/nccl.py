@@ -41,7 +41,8 @@ class Nccl:
             self._library = ctypes.CDLL(self.path)
             self.path = _loaded(self.path)
         except OSError as error:
-            raise NcclMissingError(f"no usable libnccl ({error}); install the extra tunecheck[nccl], or name one with "
+            raise NcclMissingError(f"no usable libnccl ({error}); in the checkout run: pip install '.[nccl]', or name "
+                                   f"one with "
                                    "--nccl FILE, or use the inference image's: tunecheck trial --in-container IMAGE"
                                    ) from None
         self._library.ncclGetErrorString.restype = c_char_p

@@ -282,7 +282,7 @@ def test_the_verbs_for_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     # The receiver's own libraries are an extra: only to listen needs them.
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     done = CliRunner().invoke(ingest, ["--state", str(tmp_path / "new")])
-    assert "pip install 'tunecheck[ingest]'" in str(done.exception)
+    assert "pip install '.[ingest]'" in str(done.exception)
     assert run("revoke", "gpu1") == "" and "gpu1" not in run("hosts")
     for host in ("../x", "", "a b", "x" * 300, "a\n"):
         with pytest.raises(UsageError):

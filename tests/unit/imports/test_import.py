@@ -243,7 +243,7 @@ def test_a_table_of_p2p_needs_its_letter(tmp_path: Path, name: str, head: str, a
     (Path(path) / name).write_text(f"{head} \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tNS\tX\t\n")
     door = load_import(path)
     (kind,) = (kind for kind in door.origins if kind.startswith("nvidia-smi topo -p2p"))
-    assert ("of unknown letter, not used: name it topo-p2p-r.txt" in kind) == ((name, head) == ("x.txt", ""))
+    assert ("its letter is not in the text" in kind) == ((name, head) == ("x.txt", ""))
     told = found(door).p2p.value or {}
     assert {way for (_, _, way), fact in told.items() if fact.known} == answers
     findings = judged(door, "p2p-capability")

@@ -33,7 +33,7 @@ def shown(findings: list[Finding], width: int = 80, verbose: bool = False) -> st
 @pytest.mark.parametrize(("findings", "has", "lacks"), [
     ([HEALTHY], ["PASS    1 finding (-v lists them)"], ["SMT is on", "next:"]),
     ([WRONG, OTHER], ["fix for these 2: reboot it",
-                      "next: 1 reboot is needed for 2 of 2 fails and warnings; tunecheck explain swap"], []),
+                      "next: tunecheck explain swap; 1 reboot is needed for 2 of 2 fails and warnings"], []),
     ([ROOT, replace(ROOT, id="sxid"), WRONG], ["2 checks need root (-v says what for): xid, sxid",
                                               "fix: sudo tunecheck host", "next: sudo tunecheck host"],
      ["run as root"]),

@@ -117,7 +117,7 @@ def test_inventory_empty(tmp_path: Path) -> None:
 def test_ansible_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    refused(run("show", "-i", BOX1), "ansible-inventory is not installed here", "tunecheck[control]")
+    refused(run("show", "-i", BOX1), "ansible-inventory is not installed here", "make setup")
 
 
 def test_freeze() -> None:

@@ -47,7 +47,8 @@ def open_store(url: str | None = None, *, clock: Callable[[], float] = time.time
         from ...errors import UsageError
 
         raise UsageError(f"the fleet's history needs the Python package {error.name}, which is not installed; "
-                         "run: pip install 'tunecheck[control]'") from None
+                         "on the control node run: make setup, in the checkout of tunecheck, and use "
+                         ".venv/bin/tunecheck") from None
     return Store(url, clock=clock, catalogue=catalogue, create=create)
 
 

@@ -54,7 +54,8 @@ class Database:
             self.engine = _engine(parsed)
         except ModuleNotFoundError as error:
             raise UsageError(f"{self.where}: needs the Python package {error.name}, which is not installed; "
-                             "run: pip install 'tunecheck[control]'") from None
+                             "on the control node run: make setup, in the checkout of tunecheck, and use "
+                             ".venv/bin/tunecheck") from None
         try:
             with self.saying():
                 self._migrate(create)
