@@ -306,7 +306,7 @@ MISTAKES = [
     (("fleet", "--link", "fleet.html"), "not an address"),
     (("export", "--parquet", "/proc/nothing/out"), "/proc/nothing"),
     (("audt", "-i", "x"), "No such command 'audt'; did you mean audit"),
-    (("explain", "gpu.cuont"), "no check is called"),
+    (("explain", "gpu.cuont"), "no check or word is called"),
 ]
 
 
