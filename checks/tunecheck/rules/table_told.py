@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from ..facts.fact import Absence
 from ..facts.posted import Table
 from ..formats.topology import RELATIONS, within
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 from .p2p_words import LETTER_WORDS, explained, outcome_of
 
 __all__ = ["COSTS", "absent_table", "by_word", "gpus_told", "letters", "relations"]
@@ -95,7 +95,8 @@ def relations(case: Case, check: str) -> Iterator[Finding]:
             yield Finding(check, _names(pairs), "fail", "effective", f"{_names(pairs)} "
                           f"{'is' if len(pairs) == 1 else 'are'} {word} in {table.source}", word,
                           f"{wanted} or closer", (table.source,), Remedy("move the boards below one switch, or state "
-                          "the relation this machine really has in box_spec.accelerators.relation", physical=True))
+                          "the relation this machine really has in box_spec.accelerators.relation",
+                          place=Place.MACHINE))
         if not bad:
             yield Finding(check, "pairs", "unknown", "effective", f"no pair is farther than {wanted} in {table.source} "
                           f"({seen}); the PCI tree itself is not given; add: sudo lspci -nnvvv", seen,
@@ -121,7 +122,7 @@ def _advice(table: Table, words: Mapping[str, list[tuple[int, int]]]) -> Remedy:
     if groups:
         shown = " | ".join(", ".join(map(str, group)) for group in groups[:8])
         return Remedy(f"keep a model's tensor-parallel GPUs inside one of these groups: {shown} (CUDA_VISIBLE_DEVICES "
-                      "with CUDA_DEVICE_ORDER=PCI_BUS_ID), or put the boards below one switch", physical=False)
+                      "with CUDA_DEVICE_ORDER=PCI_BUS_ID), or put the boards below one switch")
     return Remedy.typed("measure what it costs here: `sudo tunecheck preflight --full`; a switch, or slots below one, "
                         "brings the boards closer")
 
@@ -163,4 +164,4 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
                 outcome = outcome_of(case, word, patchable)
                 yield Finding(check, shown, outcome, "effective", f"{kind}: {shown}: {word} "
                               f"({meaning or 'the driver does not say'}): CUDA and NCCL copy through host memory "
-                              "there", word, "OK", (source,), Remedy.typed(fix) if fix else None)
+                              "there", word, "OK", (source,), fix)

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from ..facts.topology import Pair
 from ..formats.topology import RELATIONS, within
 from .check import TOPO, Check, Family, Heading
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 from .table_told import absent_table, relations
 
 CHECK = Check(
@@ -16,9 +16,9 @@ CHECK = Check(
 )
 _ID = CHECK.id
 _MOVE = Remedy("move the boards below one switch, or state the relation this machine really has in "
-               "box_spec.accelerators.relation", physical=True)
+               "box_spec.accelerators.relation", place=Place.MACHINE)
 _REGROUP = Remedy("move the boards to the slots of their switch or socket (the board manual shows which), or state the "
-                  "groups this machine really has in box_spec.accelerators.groups", physical=True)
+                  "groups this machine really has in box_spec.accelerators.groups", place=Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:
