@@ -13,7 +13,7 @@ from ..formats.topology import RELATIONS, within
 from .finding import Case, Finding, Place, Remedy
 from .p2p_words import LETTER_WORDS, explained, outcome_of
 
-__all__ = ["COSTS", "absent_table", "by_word", "gpus_told", "letters", "relations"]
+__all__ = ["COSTS", "absent_table", "by_word", "gpus_told", "letters", "relations", "undeclared"]
 
 #: What each relation means for peer traffic, and what it costs. Figures: two boards at Gen5 x16, one way, and a load of
 #: 128 B from a peer (local-inference-lab/rtx6kpro hardware/, 2026-05-17); NCCL's choice: src/graph/paths.cc of NCCL.
@@ -102,23 +102,37 @@ def relations(case: Case, check: str) -> Iterator[Finding]:
                           f"({seen}); the PCI tree itself is not given; add: sudo lspci -nnvvv", seen,
                           f"{wanted} or closer", (table.source,))
         return
-    far = {word: pairs for word, pairs in words.items() if word in _BY_CPU}
-    total = len(table.relations)
-    for word, pairs in far.items():
-        every = "every pair is" if len(pairs) == total else f"{len(pairs)} of {total} pairs are"
-        yield Finding(check, _names(pairs), "warn", "effective", f"{every} {word} in {table.source} ({_names(pairs)}): "
-                      f"{COSTS[word]}", word, "PIX, PXB or NVLink between GPUs that work on one model", (table.source,),
-                      _advice(table, words))
+    far = list(undeclared(case, check, words, len(table.labels), f" in {table.source}", table.source))
+    yield from far
     if not far:
         yield Finding(check, "pairs", "unknown" if "" in words else "skip", "effective", f"found in "
-                      f"{table.source}: {seen}; {COSTS['']}" if "" in words else f"no spec given; found in "
+                      f"{table.source}: {seen}; {COSTS['']}" if "" in words else f"{_asked(case)}; found in "
                       f"{table.source}: {seen}", seen, "", (table.source,))
 
 
-def _advice(table: Table, words: Mapping[str, list[tuple[int, int]]]) -> Remedy:
+def undeclared(case: Case, check: str, words: Mapping[str, list[tuple[int, int]]], gpus: int, where: str,
+               source: str) -> Iterator[Finding]:
+    """What is known to be slow, where no specification says how close the GPUs are meant to be: by the driver's table
+    and by the PCI tree alike. ``words``: the pairs of each relation, by the numbers of their GPUs."""
+    if case.frozen is not None:
+        return
+    total = sum(map(len, words.values()))
+    for word, pairs in words.items():
+        if word in _BY_CPU:
+            every = "every pair is" if len(pairs) == total else f"{len(pairs)} of {total} pairs are"
+            yield Finding(check, _names(pairs), "warn", "effective", f"{every} {word}{where} ({_names(pairs)}): "
+                          f"{COSTS[word]}", word, "PIX, PXB or NVLink between GPUs that work on one model", (source,),
+                          _advice(gpus, words))
+
+
+def _asked(case: Case) -> str:
+    return "the spec asks for no relation" if case.frozen else "no spec given"
+
+
+def _advice(gpus: int, words: Mapping[str, list[tuple[int, int]]]) -> Remedy:
     """Which GPUs are close: one model's tensor-parallel ranks belong there."""
     near = {pair for word, pairs in words.items() if word in ("PIX", "PXB") or word.startswith("NV") for pair in pairs}
-    groups = _together(len(table.labels), near)
+    groups = _together(gpus, near)
     if groups:
         shown = " | ".join(", ".join(map(str, group)) for group in groups[:8])
         return Remedy(f"keep a model's tensor-parallel GPUs inside one of these groups: {shown} (CUDA_VISIBLE_DEVICES "

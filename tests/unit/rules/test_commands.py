@@ -279,7 +279,7 @@ def test_a_remedy_says_where_it_is_done_and_whether_the_box_boots_again() -> Non
             assert fix.needs_reboot, (name, fix.text)
         if "BIOS" in first:
             assert fix.physical, (name, fix.text)
-        if re.search(r"\b(?:reseat|airflow|seating|power-cycle the host|replace the board|below one switch)\b", first):
+        if re.search(r"\b(?:reseat|airflow|seating|power-cycle the host|replace the board|boards below one)\b", first):
             assert fix.place is not Place.BOX, (name, fix.text)
 
 
