@@ -18,6 +18,7 @@ from ..recipes.schema import SCHEMAS as RECIPES
 from ..rules.finding import OUTCOMES, Place
 from ..rules.index import CHECKS
 from ..serving.schema import SCHEMAS as SERVING
+from ..watch.schema import SCHEMAS as WATCH
 from .schema_words import (
     COMMANDS,
     COUNT,
@@ -134,6 +135,7 @@ SCHEMAS = {
     **RECIPES,
     **SERVING,
     **FLEET,
+    **WATCH,
 }
 
 
