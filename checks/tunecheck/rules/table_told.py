@@ -32,7 +32,8 @@ COSTS = {
 }
 _SHOWN = 6
 _BY_CPU = ("PHB", "NODE", "SYS")
-_TREE = Remedy.typed("add: `sudo lspci -nnvvv`, which shows links and ACS on the way")
+_AGAIN = Remedy.typed("give the output of `nvidia-smi topo -m` again, as a file that it was written to: on its way "
+                      "through a web page or a chat a table loses its tabs")
 
 
 def absent_table(case: Case) -> bool:
@@ -81,7 +82,7 @@ def relations(case: Case, check: str) -> Iterator[Finding]:
     table = fact.value
     if table is None:
         yield Finding(check, "pairs", "unknown", "effective", f"the table of relations cannot be used: {fact.why()}",
-                      evidence=(fact.source,), absence=fact.absence)
+                      evidence=(fact.source,), remedy=_AGAIN, absence=fact.absence)
         return
     if len(table.labels) < 2 and not table.cut:
         yield Finding(check, "pairs", "skip", "effective", f"one GPU in {table.source}: no pair to judge")
