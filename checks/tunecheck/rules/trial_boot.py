@@ -13,13 +13,17 @@ CHECK = Check(
     Heading.BOOT, 45, Family.BOOT, happening=True,
 )
 _ID = CHECK.id
+_AGAIN = "; then run the play again, which tries it once more"
 _WHY = {
-    "not_confirmed": ("nobody confirmed it in time, and the box returned to its old boot entry by itself",
-                      "look at network and sshd of that boot (`sudo journalctl -b -1`, or the console's log)"),
-    "not_proven": ("it did not do what it is for, and was not committed",
-                   "look at what the play said of it: it names the check that did not hold"),
-    "did_not_come_up": ("it did not come up (a panic, a hang or a power cycle), and the old boot entry runs",
-                        "look at the console's log and at kernel-panic"),
+    "not_confirmed": (
+        "nobody confirmed it in time, and the box returned to its old boot entry by itself",
+        Remedy.typed("look at network and sshd of that boot (`sudo journalctl -b -1`, or the console's log)" + _AGAIN)),
+    "not_proven": (
+        "it did not do what it is for, and was not committed",
+        Remedy.typed("look at what the play said of it: it names the check that did not hold" + _AGAIN)),
+    "did_not_come_up": (
+        "it did not come up (a panic, a hang or a power cycle), and the old boot entry runs",
+        Remedy.typed("look at the console's log, and at kernel-panic" + _AGAIN)),
 }
 #: Nobody could have read it there: history, as earlier-boots has it, and no verdict rests on it.
 _ELSEWHERE = (Absence.NOT_RECORDED, Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST, Absence.NOT_READ)
@@ -37,10 +41,9 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "trial boot", "pass", "effective", "no trial boot ended without a commit",
                       evidence=(fact.source,))
         return
-    what, look = _WHY[ended.reason]
+    what, fix = _WHY[ended.reason]
     when = f" at {ended.at}" if ended.at else ""
     yield Finding(_ID, "trial boot", "warn", "effective",
                   f"trial boot {ended.trial_id} ended{when} without a commit: {what}", ended.reason,
-                  "a trial boot that is committed", (fact.source,),
-                  Remedy.typed(f"{look}; then run the play again, which tries it once more"),
+                  "a trial boot that is committed", (fact.source,), fix,
                   code=ended.reason.replace("_", "-"))
