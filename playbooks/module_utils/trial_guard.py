@@ -30,8 +30,10 @@ HOLD_SECONDS = 600
 
 
 def hold():
-    """Put the deadline off for the time that a commit takes. BoxIOError where that cannot be told."""
-    _tell({"hold_until": time.monotonic() + HOLD_SECONDS})
+    """Put the deadline off for the time that a commit takes. BoxIOError where that cannot be told. Nothing is told in a
+    boot that is confirmed: it would take the confirmation back."""
+    if not confirmed():
+        _tell({"hold_until": time.monotonic() + HOLD_SECONDS})
 
 
 def confirm():

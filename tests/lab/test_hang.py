@@ -79,13 +79,24 @@ def test_emergency_mode_returns_by_itself(lab: Box) -> None:
     assert boots(lab) == 5 and "emergency" not in lab.ssh("cat /proc/cmdline")
 
 
+def test_a_commit_lets_the_watchdog_go(lab: Box) -> None:
+    """The trial boot goes on as the box's ordinary boot, and a second run changes nothing."""
+    lab.set_spec(spec())
+    run = lab.playbook(*TRIAL, playbook=PLAY)
+    assert run.rc == 0 and "until the next boot" not in run.stdout, str(run)
+    assert "systemd.watchdog_sec=60" in lab.ssh("cat /proc/cmdline")
+    assert lab.ssh("cat /sys/class/watchdog/watchdog0/state").strip() == "inactive"
+    again = lab.playbook(*TRIAL, playbook=PLAY)
+    assert again.rc == 0 and "changed=0 " in again.stdout and boots(lab) == 6, str(again)
+
+
 def test_a_shutdown_that_hangs_is_forced(lab: Box) -> None:
     """A unit that never stops holds the orderly reboot for ever; after 300 s it is forced."""
     write(lab, "/etc/systemd/system/stuck.service",
           "[Service]\nExecStart=sleep infinity\nExecStop=sleep infinity\nTimeoutStopSec=infinity\n")
     before = lab.boot_id()
     lab.ssh("systemctl start stuck.service && systemctl --no-block start tunecheck-reboot.service")
-    until(lambda: boots(lab) == 6, "the reboot was never forced", seconds=900)
+    until(lambda: boots(lab) == 7, "the reboot was never forced", seconds=900)
     assert "the reboot did not end within 300 s; it is forced now" in lab.console()
     lab.wait()
     assert lab.boot_id() != before

@@ -90,6 +90,8 @@ def test_a_commit_is_heard(box: SimpleNamespace) -> None:
     assert not told.confirmed()
     told.confirm()
     assert told.confirmed() and box.guard.main() == 0 and box.executed == []
+    told.hold()     # the next play on this boot
+    assert told.confirmed()
 
 
 def test_a_hold_puts_the_deadline_off_within_a_limit(box: SimpleNamespace) -> None:
