@@ -1,4 +1,4 @@
-"""The guard of a trial boot, the bounded reboot and their units; the boots are in tests/lab/test_confirm.py."""
+"""The guard of a trial boot, the bounded reboot and their units; the boots are in tests/lab/test_trial.py."""
 
 from __future__ import annotations
 
