@@ -268,12 +268,13 @@ def main():
         elif state == "given_up":
             phase, changed, after = "settled", run_given_up(module, loader, now), before
         else:
-            changed = bool(now.configured or loader.retired() or now.staged)
+            guarded = bool(now.running_trial and not trial_guard.confirmed())
+            changed = bool(now.configured or loader.retired() or now.staged or guarded)
             phase = "settled" if now.effective else "pending"
             if changed and not module.check_mode:
                 loader.remove()
-                trial_guard.forget()
-                proof.forget()
+                # The guard goes with everything else; whoever removes decides when the box reboots.
+                left = confirm(now)
     except (BootloaderError, BoxIOError, OSError, ValueError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(
