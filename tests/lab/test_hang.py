@@ -14,11 +14,14 @@ PLAY = "playbooks/provision.yml"
 TRIAL = ("--tags", "cmdline")
 pytestmark = pytest.mark.long
 
-# Every CPU is held by a process of the highest real-time priority, and nothing throttles it: interrupts go on, so that
-# the kernel's own detectors see nothing, and process 1 never runs again.
+# Every CPU is held by a process of the highest real-time priority, and nothing takes it away again, neither throttling
+# nor the fair server of Linux 6.12: interrupts go on, so that the kernel's own detectors see nothing, and process 1
+# never runs again.
 HANG = """#!/bin/sh
 sleep 20
 sysctl -w kernel.sched_rt_runtime_us=-1
+mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
+for each in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 >$each; done
 echo tunecheck_lab: hangs now >/dev/kmsg
 for cpu in $(seq 0 $(($(nproc) - 1))); do chrt -f 99 taskset -c $cpu sh -c 'while :; do :; done' & done
 wait
