@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 ENDPOINT = "bochs-display"
 IOMMUS = ("intel", "amd", "none")
+#: A hardware watchdog on the root bus, beside every layout.
+WATCHDOG = ["-device", "i6300esb,bus=pcie.0,addr=1d.0", "-action", "watchdog=reset"]
 
 
 @dataclass(frozen=True)

@@ -55,10 +55,14 @@ class Machine:
             ) from None
         return state if process.is_ours(state.pid, state.start_ticks, state.marker) else None
 
-    def up(self, layout: str = "switch", iommu: str = "intel", tie: bool = False, base: Path | None = None) -> None:
+    def up(
+        self, layout: str = "switch", iommu: str = "intel", tie: bool = False, base: Path | None = None,
+        watchdog: bool = False,
+    ) -> None:  # fmt: skip
         """Start the machine on a fresh overlay of the image `base` (default: the base image).
 
-        With `tie` it ends with this process, however that ends."""
+        With `tie` it ends with this process, however that ends; with `watchdog` it has a hardware watchdog that resets
+        it, Intel's 6300ESB."""
         if state := self.state():
             raise LabError(
                 f"lab box `{self.name}` is already running (pid {state.pid}, layout {state.layout}, iommu "
@@ -72,12 +76,12 @@ class Machine:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._rotate_consoles()
         try:
-            self._start(layout, iommu, tie, base)
+            self._start(layout, iommu, tie, base, layouts.WATCHDOG if watchdog else [])
         except BaseException:
             self.down()
             raise
 
-    def _start(self, layout: str, iommu: str, tie: bool, base: Path) -> None:
+    def _start(self, layout: str, iommu: str, tie: bool, base: Path, more: list[str]) -> None:
         access.make_keys(self.folder, self.name)
         # A relative backing file, so that the state folder can be moved.
         backing = os.path.relpath(base, self.folder)
@@ -95,7 +99,7 @@ class Machine:
                 machine=layouts.machine_type(iommu, accelerator == "kvm"), vectors=bool(pinned),
                 extra=["-smbios", f"type=11,path={access.CREDENTIALS}",
                        "-qmp", f"unix:{qmp.SOCKET},server=on,wait=off",
-                       *layouts.arguments(layout, iommu, MEMORY_MIB)],
+                       *layouts.arguments(layout, iommu, MEMORY_MIB), *more],
             ), tie,
         )  # fmt: skip
         try:

@@ -23,6 +23,14 @@ _CONNECTING = os.path.join(os.path.dirname(__file__), "..", "..", "checks", "tun
 #: Words of what keeps Ansible itself from working; anything else is a task's own failure, which says its remedy.
 _KEPT_OUT = re.compile(r"sudo|become|password|privilege|permission denied|interpreter|python.*not found|no space left",
                        re.IGNORECASE)
+#: By the code that kernel_cmdline returns. What the kernel's own detectors find ends in a panic and a reboot anyway.
+_WATCHDOG = {
+    "usable": "{identity} ({device}) restarts it (usable)",
+    "in_use": "{identity} ({device}) is in use already and stays as it is (in_use)",
+    "unknown": "the kernel does not say what {device} is; only a hang that the kernel notices ends by itself (unknown)",
+    "software": "no hardware watchdog, only softdog; only a hang that the kernel notices ends by itself (software)",
+    "none": "no hardware watchdog; only a hang that the kernel notices ends by itself (none)",
+}
 _UNDO = "ansible-playbook playbooks/rollback.yml"
 
 
@@ -38,7 +46,7 @@ class Box:
     """What was seen of one host."""
 
     def __init__(self):
-        self.spec, self.info, self.trial = {}, {}, {}
+        self.spec, self.info, self.trial, self.watchdog = {}, {}, {}, {}
         self.changed, self.refused, self.kept_out = [], "", ""
 
 
@@ -61,6 +69,8 @@ class CallbackModule(CallbackBase):
         facts = data.get("ansible_facts") or {}
         if "box_spec_frozen" in facts:
             box.spec, self._frozen = facts["box_spec_frozen"].get("spec", {}), True
+        if "kernel_cmdline_watchdog" in facts:
+            box.watchdog = facts["kernel_cmdline_watchdog"]
         if "boot_trial_needs_reboot" in facts:
             box.trial = facts
         if task.action.endswith("box_info") and not box.info:
@@ -117,6 +127,8 @@ class CallbackModule(CallbackBase):
         lines.append(f"  would change: {'; '.join(box.changed) or ('not known' if box.refused else 'nothing')}")
         if not box.refused:
             lines.append(f"  would reboot: {self._reboot(box)}")
+            if box.trial.get("boot_trial_on_trial") and box.watchdog.get("code") in _WATCHDOG:
+                lines.append(f"  if the trial hangs: {_WATCHDOG[box.watchdog['code']].format(**box.watchdog)}")
         else:
             lines.append(f"  refused: {' '.join(box.refused.split())[:500]}")
         lines.append(f"  undo it later: {_UNDO} -l {name} and your -i")

@@ -33,6 +33,7 @@ written:
   returned: always
 """
 
+import contextlib
 import os
 import stat
 
@@ -75,6 +76,10 @@ def apply(entry, want):
     kind, body, mode = want
     if kind == "absent":
         remove(entry["path"])
+        folder = os.path.dirname(entry["path"])
+        if folder.endswith(".wants"):       # the last link takes its folder along, as systemctl disable does
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
     elif kind == "link":
         os.makedirs(os.path.dirname(entry["path"]), exist_ok=True)
         remove(entry["path"])

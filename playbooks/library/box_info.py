@@ -25,6 +25,12 @@ python: {description: "Newest suitable interpreter as {path, version}, or empty.
 installed: {description: Digest of the installed tunecheck, or empty., type: str, returned: always}
 receipt: {description: The receipt, or empty., type: dict, returned: always}
 trial: {description: Id of the trial that this boot is, or empty., type: str, returned: always}
+trial_ended:
+  description: >-
+    How the last trial boot ended without a commit, as {trial_id, reason, at}, with empty texts where none did. The
+    reason is not_confirmed, not_proven or did_not_come_up.
+  type: dict
+  returned: always
 busy: {description: Processes that hold a GPU and units that serve., type: list, returned: always}
 gpus: {description: PCI addresses of the accelerators; empty without pci_ids., type: list, returned: always}
 refusals:
@@ -39,7 +45,7 @@ import json
 import os
 import platform
 
-from ansible.module_utils import preconditions
+from ansible.module_utils import preconditions, trial_guard
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.bootloader import BootloaderError, detect
 from ansible.module_utils.box_io import BoxIOError, read_text
@@ -83,18 +89,22 @@ def main():
         receipt = {}    # explains only; a damaged one is written anew
     pci_ids, applied = module.params["pci_ids"], module.params["applied"]
     known = bool(applied) and receipt.get("spec_digest") == applied
+    boot_id = read_text("/proc/sys/kernel/random/boot_id").strip()
+    trial = cmdline.trial_id(cmdline.tokenize(read_text("/proc/cmdline"))) or ""
+    ended = trial_guard.ended(boot_id, trial)
     busy = [user.text for user in gpu_users()]
     if serving(module):
         busy.append(SERVING_UNIT)
     module.exit_json(
         changed=False,
-        boot_id=read_text("/proc/sys/kernel/random/boot_id").strip(),
+        boot_id=boot_id,
         kernel=platform.release(),
         machine=platform.machine(),
         python=suitable_python(module),
         installed=read_text(STAMP).strip(),
         receipt=receipt,
-        trial=cmdline.trial_id(cmdline.tokenize(read_text("/proc/cmdline"))) or "",
+        trial=trial,
+        trial_ended={"trial_id": ended.trial_id, "reason": ended.reason, "at": ended.at},
         busy=busy,
         gpus=preconditions.accelerators(pci_ids),
         refusals={"boot_loader": no_boot_loader(module), "boards": preconditions.boards(pci_ids),

@@ -17,14 +17,25 @@ options:
       - C(noted) keeps the sums of the kernel and initrd that a staged trial will boot; right before the reboot.
       - C(committed) makes them the default entry's; the running kernel must have them, and must be the one that the
         default entry boots, with the kernel and initrd files that this boot began with.
-      - C(given_up) takes a staged trial away and leaves the default entry alone.
+      - C(given_up) takes a staged trial away and leaves the default entry alone. A trial boot that runs keeps running
+        until its guard ends it.
+      - C(held) puts the deadline of the trial boot that runs off, once, while a play works on the box.
       - C(absent) takes every trace away.
     type: str
-    choices: [staged, noted, committed, given_up, absent]
+    choices: [staged, noted, committed, given_up, held, absent]
     required: true
   tokens: {description: The parameters to own., type: list, elements: str, default: []}
   trial: {description: Boot a change once before it becomes the default., type: bool, default: true}
   panic_seconds: {description: Reboot after a panic of the trial boot in this many seconds., type: int, default: 30}
+  confirm_seconds:
+    description: A trial boot that is not committed within this many seconds of its start reboots into the old entry.
+    type: int
+    default: 1200
+  reason:
+    description: With C(given_up), how the trial ended; kept for the reports of the next boots.
+    type: str
+    choices: [not_proven, did_not_come_up]
+    default: did_not_come_up
 attributes:
   check_mode: {support: full}
   diff_mode: {support: full}
@@ -40,13 +51,26 @@ pending_reboot: {description: Whether only a reboot is missing., type: bool, ret
 trial_id: {description: Id of the trial that is staged or running., type: str, returned: always}
 tokens: {description: The owned tokens, merged., type: list, returned: always}
 bootloader: {description: The boot loader driven., type: str, returned: always}
+watchdog:
+  description: >-
+    The hardware watchdog that ends a hang of the trial, as {code, device, identity}; code is usable, in_use, software,
+    none or unknown.
+  type: dict
+  returned: always
+returns_in:
+  description: Seconds after which this trial boot ends by itself unless it is committed; -1 where nothing ends it.
+  type: int
+  returned: always
+left: {description: "What a commit leaves as it is until the next boot, as sentences.", type: list, returned: always}
 """
 
 import hashlib
 
+from ansible.module_utils import trial_guard, trial_hang
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.bootloader import BootloaderError, detect, proof
 from ansible.module_utils.box_io import BoxIOError, read_text
+from ansible.module_utils.receipt import now as clock
 from ansible.module_utils.tunecheck.formats import cmdline
 from ansible.module_utils.tunecheck.formats.param_conflicts import conflicts
 
@@ -57,14 +81,14 @@ REFUSED = ("a trial boot is not possible here: %s. Put /boot on a plain ext4, xf
 CONTRADICTED = ("the next boot's command line would hold what contradicts box_spec: %s. Remove it there%s, or state "
                 "what you want in box_spec, then run the play again. Nothing was written.")
 
-#: BOOT_IMAGE=..., panic= and the trial's mark, which the boot adds to the tokens counted here.
-ROOM_FOR_TRIAL = 160
+#: BOOT_IMAGE=... and what trial_hang.tokens() adds to the tokens counted here.
+ROOM_FOR_TRIAL = 320
 
 
 class Situation:
     """Everything the decision rests on, read from the box."""
 
-    def __init__(self, loader, tokens):
+    def __init__(self, loader, tokens, confirm_seconds=1200, panic_seconds=30):
         self.running = cmdline.tokenize(read_text("/proc/cmdline"))
         self.tokens = cmdline.merge(tokens)
         self.configured = loader.configured()
@@ -86,19 +110,29 @@ class Situation:
         self.unproven = proof.unproven(loader.kernel(), loader.initrds(), loader.root()) \
             if self.effective and not self.committed else ""
         self.trial_id = hashlib.sha256(" ".join([*self.tokens, "-", *self.dropped]).encode()).hexdigest()[:12]
+        line = [*cmdline.without_trial(self.generated), *self.tokens]
+        self.trial_tokens = trial_hang.tokens(line, self.trial_id, confirm_seconds, panic_seconds)
+        # Behind BOOT_IMAGE= and initrd=, which the boot loader adds.
+        ran = {word for word in cmdline.words(cmdline.without_trial(self.running))
+               if not word.startswith(("BOOT_IMAGE=", "initrd="))}
+        boots = {word for word in cmdline.words(self.generated) if not word.startswith(("BOOT_IMAGE=", "initrd="))}
+        # This boot is a trial, and its words are those of the default entry: a commit was written and not confirmed.
+        self.unconfirmed = bool(self.running_trial and self.committed and self.effective and ran == boots
+                                and not trial_guard.confirmed())
 
 
 def decide(now, trial):
     """The phase this box is in and the one step that leads on: (phase, step). Pure; step is None when settled."""
     if now.committed:
-        step = "give_up" if now.staged else None
+        step = "give_up" if now.staged else "confirm" if now.unconfirmed else None
         return ("settled" if now.effective else "pending"), step
     if now.effective and not now.unproven:
         # Running already: either our trial boot, or somebody set the same words. No reboot is needed to prove it.
         return "trial", None
     if not trial:
         return "pending", "commit"
-    ready = now.staged is not None and now.staged.armed and cmdline.trial_id(now.staged.tokens) == now.trial_id
+    # An entry that an earlier version staged has no deadline: it is staged again.
+    ready = now.staged is not None and now.staged.armed and not cmdline.missing(now.trial_tokens, now.staged.tokens)
     return "staged", None if ready else "stage"
 
 
@@ -128,68 +162,119 @@ def run_staged(module, loader, now):
                              % (length, cmdline.COMMAND_LINE_SIZE))
     if step and not module.check_mode:
         if step == "stage":
-            loader.stage(now.configured, [*now.tokens, cmdline.panic_token(module.params["panic_seconds"]),
-                                          cmdline.trial_token(now.trial_id)])
-            proof.note(loader.kernel(), loader.initrds(), loader.root())
+            loader.stage(now.configured, [*now.tokens, *now.trial_tokens])
+            trial_guard.forget()
+            note(loader, now)
         elif step == "commit":
             loader.commit(now.tokens, now.retired)
+        elif step == "confirm":
+            confirm(now)
         else:
             loader.give_up()
             proof.forget()
     return phase, bool(step)
 
 
+def note(loader, now):
+    """What the next boot takes. The sysctls of a trial boot are its own: what was noted before stays."""
+    on_trial = now.running_trial and not trial_guard.confirmed()
+    proof.note(loader.kernel(), loader.initrds(), loader.root(), now.trial_id,
+               proof.kernel_before() if on_trial else trial_hang.live())
+
+
+def confirm(now):
+    """Behind a commit this boot goes on as an ordinary one. Sentences about what stays until the next boot."""
+    left = trial_hang.take_back(now.running, proof.kernel_before()) if now.running_trial else []
+    if now.running_trial:
+        trial_guard.confirm()
+    trial_guard.forget()
+    proof.forget()
+    return left
+
+
 def run_committed(module, loader, now):
-    if now.committed and not now.staged:
-        return ("settled" if now.effective else "pending"), False
+    if now.committed and not now.staged and not now.unconfirmed:
+        return ("settled" if now.effective else "pending"), False, []
     if not now.effective:
         module.fail_json(
             msg="the running kernel lacks %s; expected a trial boot that has them before they become the default. "
                 "Run the play again to stage the trial." % " ".join(cmdline.missing(now.tokens, now.running)))
     if now.unproven:
         module.fail_json(msg="%s. Nothing was committed." % now.unproven)
-    if not module.check_mode:
-        loader.commit(now.tokens, now.retired)
+    if module.check_mode:
+        return "settled", True, []
+    # In this order: trial_guard says why. A box whose trial an earlier version staged has no guard to tell.
+    if now.running_trial:
+        trial_guard.hold()
+    loader.commit(now.tokens, now.retired)
+    return "settled", True, confirm(now)
+
+
+def run_given_up(module, loader, now):
+    """Take the trial away and keep how it ended, unless its guard has said so already."""
+    trial_id = cmdline.trial_id(now.staged.tokens) if now.staged else now.running_trial
+    if module.check_mode or not trial_id:
+        return now.staged is not None
+    if trial_guard.recorded().trial_id != trial_id:
+        trial_guard.note(trial_id, module.params["reason"],
+                         read_text("/proc/sys/kernel/random/boot_id").strip(), clock())
+    if now.staged:
+        loader.give_up()
+    if not now.running_trial:
         proof.forget()
-    return "settled", True
+    return now.staged is not None
+
+
+def returns_in(running):
+    """Seconds until the guard of this boot ends it; -1 where there is none or where it was told of a commit."""
+    asked = [token.partition("=")[2] for token in running if token.startswith(cmdline.CONFIRM_KEY + "=")]
+    if not cmdline.trial_id(running) or not asked or not asked[-1].isdigit() or trial_guard.confirmed():
+        return -1
+    return trial_guard.seconds_left(int(asked[-1]))
 
 
 def main():
     module = AnsibleModule(
         argument_spec={
             "state": {"type": "str", "required": True,
-                      "choices": ["staged", "noted", "committed", "given_up", "absent"]},
+                      "choices": ["staged", "noted", "committed", "given_up", "held", "absent"]},
             "tokens": {"type": "list", "elements": "str", "default": []},
             "trial": {"type": "bool", "default": True},
             "panic_seconds": {"type": "int", "default": 30},
+            "confirm_seconds": {"type": "int", "default": 1200},
+            "reason": {"type": "str", "choices": ["not_proven", "did_not_come_up"], "default": "did_not_come_up"},
         },
         supports_check_mode=True,
     )
-    state = module.params["state"]
+    state, left = module.params["state"], []
     try:
         loader = detect(module)
-        now = Situation(loader, [] if state == "absent" else module.params["tokens"])
+        now = Situation(loader, [] if state == "absent" else module.params["tokens"],
+                        module.params["confirm_seconds"], module.params["panic_seconds"])
         before = loader.rendered(now.configured, loader.retired()) if now.configured else ""
         after = loader.rendered(now.tokens, now.retired) if now.tokens or now.retired else ""
         if state == "staged":
             phase, changed = run_staged(module, loader, now)
         elif state == "committed":
-            phase, changed = run_committed(module, loader, now)
+            phase, changed, left = run_committed(module, loader, now)
         elif state == "noted":
             phase, changed, after = "staged" if now.staged else "settled", False, before
             if now.staged and not module.check_mode:
-                proof.note(loader.kernel(), loader.initrds(), loader.root())
+                note(loader, now)
+        elif state == "held":
+            phase, changed, after = "trial" if now.running_trial else "settled", False, before
+            if now.running_trial and not module.check_mode:
+                trial_guard.hold()
         elif state == "given_up":
-            phase, changed, after = "settled", now.staged is not None, before
-            if changed and not module.check_mode:
-                loader.give_up()
-                proof.forget()
+            phase, changed, after = "settled", run_given_up(module, loader, now), before
         else:
-            changed = bool(now.configured or loader.retired() or now.staged)
+            guarded = bool(now.running_trial and not trial_guard.confirmed())
+            changed = bool(now.configured or loader.retired() or now.staged or guarded)
             phase = "settled" if now.effective else "pending"
             if changed and not module.check_mode:
                 loader.remove()
-                proof.forget()
+                # The guard goes with everything else; whoever removes decides when the box reboots.
+                left = confirm(now)
     except (BootloaderError, BoxIOError, OSError, ValueError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(
@@ -199,6 +284,9 @@ def main():
         trial_id=now.trial_id if phase == "staged" else (now.running_trial or ""),
         tokens=now.tokens,
         bootloader=loader.name,
+        watchdog=trial_hang.watchdog(),
+        returns_in=returns_in(now.running),
+        left=left,
         diff={"before_header": loader.config_path, "after_header": loader.config_path,
               "before": before, "after": after if changed else before},
     )

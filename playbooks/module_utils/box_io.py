@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 
 from ansible.module_utils.tunecheck import safe_files
 
-__all__ = ["BoxIOError", "read_text", "remove", "write_text"]
+__all__ = ["BoxIOError", "read_text", "remove", "rename_over", "write_text"]
 
 
 class BoxIOError(Exception):
@@ -46,6 +47,24 @@ def write_text(path: str, text: str, mode: int = 0o644) -> None:
     finally:
         if temporary is not None and os.path.exists(temporary):
             os.unlink(temporary)
+
+
+def rename_over(made: str, path: str) -> None:
+    """Put the file ``made`` in the place of ``path``, with its owner and mode, in one step: fsync, rename, fsync."""
+    try:
+        old = os.stat(path)
+        descriptor = os.open(made, os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            os.fchown(descriptor, old.st_uid, old.st_gid)
+            os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.rename(made, path)
+        _sync_folder(os.path.dirname(path))
+    except OSError as error:
+        raise BoxIOError("could not put %s in the place of %s: %s. The file that stood there is unchanged."
+                         % (made, path, error.strerror or error)) from error
 
 
 def remove(path: str) -> bool:

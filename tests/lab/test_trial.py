@@ -1,4 +1,4 @@
-"""The trial boot: interrupted, refused while busy, unproven, and panicking. One VM, in this order."""
+"""The trial boot: interrupted, refused while busy, unproven, panicking and out of reach. One VM, in this order."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.lab.conftest import MakeBox
 
 PLAY = "playbooks/provision.yml"
 TRIAL = ("--tags", "cmdline")   # what stages, boots and proves; the whole play runs once, where it resumes
+PANICS = "sysctl -n kernel.softlockup_panic kernel.hung_task_panic kernel.hardlockup_panic"
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +68,28 @@ def test_a_busy_box_is_not_rebooted(lab: Box) -> None:
     assert boots(lab) == 1 and armed(lab)
 
 
+def test_a_control_node_that_dies_during_the_reboot(lab: Box) -> None:
+    """The trial boot that was staged is taken, and its guard is up; nobody is there to prove it."""
+    with lab.popen(*TRIAL, playbook=PLAY, start_new_session=True) as play:
+        try:
+            until(lambda: boots(lab) == 2 or play.poll() is not None, "the play never rebooted the box")
+            assert play.poll() is None
+        finally:
+            end_tree(play.pid)
+    lab.wait()
+    assert "tunecheck.trial=" in lab.ssh("cat /proc/cmdline")
+    assert lab.ssh("systemctl is-active tunecheck-trial.service").strip() == "active"
+    assert lab.ssh(PANICS).split() == ["1", "1", "1"]
+
+
 def test_the_next_run_resumes(lab: Box) -> None:
+    """It proves and commits the trial boot that runs; the guard ends, and so does what only a trial boot has."""
     run = lab.playbook(playbook=PLAY)
     assert run.rc == 0, run
     assert boots(lab) == 2 and receipt(lab)["state"] == "committed"
+    until(lambda: lab.ssh("systemctl is-active tunecheck-trial.service", check=False).strip() == "inactive",
+          "the guard goes on after the commit", seconds=60)
+    assert lab.ssh(PANICS).split() == ["0", "0", "0"]
 
 
 def test_a_trial_that_comes_up_with_acs_on_is_not_committed(lab: Box) -> None:
@@ -110,3 +129,19 @@ def test_a_panic_returns_to_the_old_entry_by_itself(lab: Box) -> None:
     assert "nonexistent" not in lab.ssh("cat /proc/cmdline")
     assert receipt(lab)["state"] == "reverted"
     assert lab.ssh("cat /boot/grub/grub.cfg") == before and not armed(lab)
+
+
+def test_a_trial_without_sshd_returns_by_itself(lab: Box) -> None:
+    """Nobody can reach the trial boot. The guard ends it, the play waits for that and says it, and so does the box."""
+    before = lab.ssh("cat /boot/grub/grub.cfg")
+    lab.set_spec({**spec("systemd.mask=ssh.service", "systemd.mask=ssh.socket"),
+                  "boot": {"timeout_seconds": 100, "confirm_seconds": 101}})
+    run = lab.playbook(*TRIAL, playbook=PLAY)
+    assert run.rc != 0 and "the trial was not confirmed within 101 s" in " ".join(run.stdout.split()), run
+    assert "was not committed within 101 s; this box returns to its old boot entry" in lab.console()
+    assert boots(lab) == 8, "the trial and the way back"
+    assert "systemd.mask" not in lab.ssh("cat /proc/cmdline")
+    assert receipt(lab)["state"] == "reverted" and "by itself" in receipt(lab)["history"][-1]["note"]
+    assert lab.ssh("cat /boot/grub/grub.cfg") == before and not armed(lab)
+    found = json.loads(lab.ssh("tunecheck host --json", check=False))["findings"]
+    assert [each["code"] for each in found if each["id"] == "trial-boot"] == ["not-confirmed"]

@@ -42,6 +42,16 @@ def test_check_mode_then_write_then_nothing(folder: Path) -> None:
     assert not run(files)["changed"]
 
 
+def test_the_last_link_of_a_unit_takes_its_folder_along(folder: Path) -> None:
+    links = [{"path": f"{folder}/emergency.target.wants/{name}.service", "link_to": f"/etc/{name}.service"}
+             for name in ("one", "two")]
+    run(links)
+    run([{"path": links[0]["path"], "state": "absent"}])
+    assert (folder / "emergency.target.wants/two.service").is_symlink()
+    run([{"path": links[1]["path"], "state": "absent"}])
+    assert not (folder / "emergency.target.wants").exists()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small tmpfs: needs root")
 def test_a_full_disk_leaves_the_old_file(folder: Path) -> None:
     small = folder / "small"

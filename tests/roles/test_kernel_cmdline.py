@@ -40,11 +40,20 @@ def test_a_fresh_box_stages_a_trial(kernel_cmdline: ModuleType, monkeypatch: pyt
 def test_an_interrupted_run_finds_its_staged_trial(
         kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     first = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=BASE, configured=[], generated=BASE)
-    staged = SimpleNamespace(tokens=[*BASE, "pci=noacs", MARK + first.trial_id], armed=True)
+    staged = SimpleNamespace(tokens=[*BASE, "pci=noacs", *first.trial_tokens], armed=True)
     again = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=BASE, configured=[], generated=BASE,
                       staged=staged)
     assert kernel_cmdline.decide(again, trial=True) == ("staged", None)
     staged.armed = False
+    assert kernel_cmdline.decide(again, trial=True) == ("staged", "stage")
+
+
+def test_a_trial_that_an_earlier_version_staged_gets_its_deadline(
+        kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=BASE, configured=[], generated=BASE)
+    old = SimpleNamespace(tokens=[*BASE, "pci=noacs", "panic=30", MARK + first.trial_id], armed=True)
+    again = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=BASE, configured=[], generated=BASE,
+                      staged=old)
     assert kernel_cmdline.decide(again, trial=True) == ("staged", "stage")
 
 
@@ -165,3 +174,60 @@ def test_a_kernel_installed_meanwhile_gets_a_trial_of_its_own(
     with pytest.raises(FailedError, match=r"would boot kernel 6\.12\.2\. Nothing was committed"):
         kernel_cmdline.run_committed(SimpleNamespace(fail_json=fail_json, check_mode=False), loader, now)
     assert not written
+
+
+STEPS = ["put the deadline off", "write the default entry", "take the trial's parameters back", "tell the guard",
+         "forget how the last trial ended", "forget what was noted"]
+
+
+@pytest.mark.parametrize("dies", [*STEPS, ""])
+def test_a_commit_that_dies_leaves_the_guard_armed_until_the_entry_is_written(
+        kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch, dies: str) -> None:
+    """After each step the box has either the old default entry and an armed guard, or the new one, which this boot has
+    proven. A guard that ends before the entry is written would leave an unproven boot running."""
+
+    class DiedError(Exception):
+        pass
+
+    done: list[str] = []
+
+    def step(name: str) -> Any:
+        def act(*_arguments: Any) -> list[str]:
+            if name == dies:
+                raise DiedError
+            done.append(name)
+            return []
+        return act
+
+    running = [*BASE, "pci=noacs", MARK + "x"]
+    now = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=running, configured=[], generated=BASE)
+    monkeypatch.setattr(kernel_cmdline.trial_guard, "hold", step(STEPS[0]))
+    monkeypatch.setattr(kernel_cmdline.trial_hang, "take_back", step(STEPS[2]))
+    monkeypatch.setattr(kernel_cmdline.trial_guard, "confirm", step(STEPS[3]))
+    monkeypatch.setattr(kernel_cmdline.trial_guard, "forget", step(STEPS[4]))
+    monkeypatch.setattr(kernel_cmdline.proof, "forget", step(STEPS[5]))
+    module = SimpleNamespace(check_mode=False)
+    loader = SimpleNamespace(commit=step(STEPS[1]))
+    if dies:
+        with pytest.raises(DiedError):
+            kernel_cmdline.run_committed(module, loader, now)
+    else:
+        assert kernel_cmdline.run_committed(module, loader, now) == ("settled", True, [])
+    assert done == STEPS[:STEPS.index(dies)] if dies else done == STEPS
+    guard_ended, entry_written = STEPS[3] in done, STEPS[1] in done
+    assert entry_written or not guard_ended
+
+
+def test_a_commit_that_was_not_confirmed_is_confirmed_by_the_next_play(
+        kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = [*BASE, "pci=noacs"]
+    trial = ["BOOT_IMAGE=/vmlinuz", *both, MARK + "x", "tunecheck.confirm=1200", "panic=30", "hung_task_panic=1"]
+    monkeypatch.setattr(kernel_cmdline.trial_guard, "confirmed", lambda: False)
+    now = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=trial, configured=["pci=noacs"], generated=both)
+    assert kernel_cmdline.decide(now, trial=True) == ("settled", "confirm")
+    other = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=["quiet", *trial], configured=["pci=noacs"],
+                      generated=both)
+    assert kernel_cmdline.decide(other, trial=True) == ("settled", None), "another line ran: its guard ends this boot"
+    monkeypatch.setattr(kernel_cmdline.trial_guard, "confirmed", lambda: True)
+    now = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=trial, configured=["pci=noacs"], generated=both)
+    assert kernel_cmdline.decide(now, trial=True) == ("settled", None)

@@ -35,7 +35,7 @@ def test_an_unreachable_box_is_said_and_fails(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("busy", "boot", "gpus", "says"), [
     ([], {}, ["0000:03:00.0"], ["GPUs: 1 of 2 found: 0000:03:00.0; the run would fail at its proof",
-                                "would reboot: once, on trial"]),
+                                "would reboot: once, on trial", "if the trial hangs: no hardware watchdog; only"]),
     ([], {"reboot": "never"}, ["a", "b"], ["GPUs: 2 of 2 found: a b would",
                                            "would reboot: no, box_spec.boot.reboot is"]),
     (["python (77)"], {}, ["a", "b"], ["would reboot: no, while it is in use (python (77))"]),
@@ -55,7 +55,8 @@ def test_check_mode_ends_with_a_plan(tmp_path: Path, busy: list[str], boot: dict
         "hosts": "all", "gather_facts": False, "become": False, "connection": "local", "vars": {
             "kernel_cmdline_phase": "staged", "kernel_modules_pending": [], "kernel_cmdline_merged": ["a"],
             "kernel_cmdline_trial_id": "abc", "pcie_acs_registers": {}},
-        "tasks": [{"set_fact": {"box_spec_frozen": {"digest": "d", "spec": spec}}},
+        "tasks": [{"set_fact": {"box_spec_frozen": {"digest": "d", "spec": spec},
+                                "kernel_cmdline_watchdog": {"code": "none", "device": "", "identity": ""}}},
                   {"box_info": {}, "register": "box_info"},
                   {"name": "Write a file", "copy": {"content": "x", "dest": str(tmp_path / "made"), "mode": "0600"}},
                   {"import_role": {"name": "boot_trial"}}]}]))
@@ -79,7 +80,7 @@ def test_what_speaks_against_a_run_is_judged_before_anything_is_written() -> Non
             if "ansible.builtin.import_role" in each}
     asked = {}
     for task in ahead[2:]:
-        if "ansible.builtin.fail" not in task:
+        if not {"ansible.builtin.fail", "ansible.builtin.debug"} & task.keys():
             assert task["ansible.builtin.include_role"]["apply"]["check_mode"] is True, task
             asked[task["ansible.builtin.include_role"]["name"]] = task["tags"]
     assert names[:2] == ["Take the lock", "Read the few facts that decide"]
@@ -113,6 +114,25 @@ def test_a_reboot_that_may_not_happen_is_left_pending(
     assert done.returncode == 0, done.stdout + done.stderr
     assert "reboot pending: a trial boot is staged" in done.stdout and "changed=0" in done.stdout
     assert " ".join(f"({reason})".split()) in " ".join(done.stdout.split())
+
+
+def test_a_deadline_within_the_wait_is_refused_before_the_reboot(tmp_path: Path) -> None:
+    """A role variable gets past the specification's own refusal."""
+    playbook = tmp_path / "play.yml"
+    playbook.write_text(json.dumps([{
+        "hosts": "all", "gather_facts": False, "become": False, "roles": ["boot_trial"],
+        "vars": {
+            "ansible_connection": "local", "kernel_cmdline_phase": "staged", "kernel_modules_pending": [],
+            "kernel_cmdline_merged": ["pci=noacs"], "kernel_cmdline_trial_id": "abc", "pcie_acs_registers": {},
+            "kernel_cmdline_confirm": 60, "box_info": {"receipt": {"spec_digest": "d"}},
+            "box_spec_frozen": {"digest": "d", "spec": {"boot": {
+                "reboot": "auto", "reboot_when_busy": False, "timeout_seconds": 60}}},
+        }}]))
+    done = play(tmp_path, str(playbook), {"ansible_connection": "local"})
+    assert done.returncode != 0, done.stdout + done.stderr
+    said = " ".join(done.stdout.split())
+    assert "would return to its old entry after 60 s, and this play waits 60 s for the box" in said
+    assert "nothing was rebooted" in said
 
 
 def test_no_tag_leaves_a_role_without_what_another_one_hands_it() -> None:

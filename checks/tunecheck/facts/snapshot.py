@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..formats.at_first_use import dataclass
+from ..formats.trial import Ended
 from ..host import Host, early
 from ..spec.frozen import Spec
 from .boot import Boot, boot
@@ -28,6 +29,7 @@ from .posted import NOTHING, Posted, posted
 from .receipt import Receipt, receipt
 from .topo_text import TopoText, topo_text
 from .topology import Topology, topology
+from .trial_boot import NOT_LOOKED, trial_ended
 from .units import ACS_UNIT, enabled
 from .virtual import guest_of
 
@@ -78,6 +80,7 @@ class HostFacts:
     serving: Fact[Serving]
     hgx: Hgx = _NO_HGX
     measured_pass: Fact[MeasuredPass] = ABSENT
+    trial_ended: Fact[Ended] = NOT_LOOKED
 
 
 #: Of a snapshot that was stored before it was looked at.
@@ -178,4 +181,5 @@ def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact
         serving=serving(host),
         hgx=hgx(host, any(device.ids in ("10de:2901", "10de:3182") for device in found.devices)),
         measured_pass=measured_pass(host),
+        trial_ended=trial_ended(host),
     )

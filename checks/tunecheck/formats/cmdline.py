@@ -7,8 +7,8 @@ tokens add up. Ownership is therefore judged by *word*, never by comparing whole
 
 from __future__ import annotations
 
-__all__ = ["COMMAND_LINE_SIZE", "TRIAL_KEY", "count", "merge", "missing", "panic_token", "present", "tokenize",
-           "trial_id", "trial_token", "words"]
+__all__ = ["COMMAND_LINE_SIZE", "CONFIRM_KEY", "TRIAL_KEY", "confirm_token", "count", "merge", "missing",
+           "panic_token", "present", "tokenize", "trial_id", "trial_token", "without_trial", "words"]
 
 #: x86 kernels cut the line here without a word (arch/x86/include/asm/setup.h).
 COMMAND_LINE_SIZE = 2048
@@ -16,6 +16,11 @@ COMMAND_LINE_SIZE = 2048
 #: Marks a trial boot. A dotted name is taken for a module parameter, so the kernel neither complains about it
 #: nor hands it to init.
 TRIAL_KEY = "tunecheck.trial"
+#: After how many seconds a trial boot that nobody committed returns to the old entry (tunecheck-trial.service).
+CONFIRM_KEY = "tunecheck.confirm"
+#: Parameters that a trial entry has behind its mark (playbooks/module_utils/trial_hang.py).
+_TRIAL_ONLY = frozenset({CONFIRM_KEY, "panic", "softlockup_panic", "hung_task_panic", "nmi_watchdog",
+                         "systemd.crash_reboot", "systemd.watchdog_sec", "rd.shell", "rd.emergency"})
 
 
 def tokenize(line: str) -> list[str]:
@@ -92,6 +97,20 @@ def trial_id(running: list[str] | tuple[str, ...]) -> str | None:
 def trial_token(trial: str) -> str:
     """The token that marks a boot as trial ``trial``."""
     return TRIAL_KEY + "=" + trial
+
+
+def confirm_token(seconds: int) -> str:
+    """The token that ends a trial boot ``seconds`` after its start unless it is committed."""
+    return CONFIRM_KEY + "=%d" % seconds
+
+
+def without_trial(tokens: list[str] | tuple[str, ...]) -> list[str]:
+    """``tokens`` without what only a trial boot has: its mark, and behind it the parameters that end a hang."""
+    marks = [at for at, token in enumerate(tokens) if token.startswith(TRIAL_KEY + "=")]
+    if not marks:
+        return list(tokens)
+    behind = tokens[marks[0] + 1:]
+    return [*tokens[:marks[0]], *(token for token in behind if token.partition("=")[0] not in _TRIAL_ONLY)]
 
 
 def panic_token(seconds: int) -> str:

@@ -57,6 +57,7 @@ CHECKS: tuple[Check, ...] = (
           Family.BOOT),
     Check("cmdline-pending", "the next boot has the tuning words that run now", Heading.BOOT, 40, Family.BOOT,
           judges=("boot.pending",)),
+    Check("trial-boot", "no trial boot ended without a commit", Heading.BOOT, 45, Family.BOOT, happening=True),
     Check("cmdline-conflict", "nothing on the command line takes a declared parameter back", Heading.BOOT, 50,
           Family.BOOT, judges=("kernel.cmdline.{subject}",)),
     Check("iommu-mode", "the accelerators' IOMMU groups are in the declared mode", Heading.BOOT, 60, Family.IOMMU,

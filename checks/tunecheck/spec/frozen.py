@@ -113,6 +113,7 @@ class Boot:
     trial: bool = True
     panic_seconds: int = 30
     timeout_seconds: int = 900
+    confirm_seconds: int | None = None
     reboot: str = "auto"
     reboot_when_busy: bool = False
 

@@ -146,6 +146,11 @@ class Boot(_Part):
     # 0 would mean "never reboot after a panic": the trial could not come back by itself.
     panic_seconds: int = Field(default=30, ge=1, le=600, description="panic= of the trial entry")
     timeout_seconds: int = Field(default=900, ge=30, le=7200, description="how long the play waits for the box")
+    confirm_seconds: int | None = Field(
+        default=None, ge=60, le=14400,
+        description="a trial boot that is not committed within this time of its start returns to the old entry by "
+        "itself; by default timeout_seconds and 300 more, for the proof",
+    )
     reboot: Literal["auto", "never"] = "auto"
     reboot_when_busy: bool = Field(default=False, description="reboot although accelerators are in use")
 

@@ -172,6 +172,12 @@ def contradictions(spec: Spec) -> list[tuple[str, str]]:
             f"is {spec.boot.timeout_seconds}, not more than boot.panic_seconds {spec.boot.panic_seconds}: the play "
             "would give up before a panicked trial reboots; raise it"
         )))  # fmt: skip
+    if spec.boot.confirm_seconds is not None and spec.boot.confirm_seconds <= spec.boot.timeout_seconds:
+        found.append(("boot.confirm_seconds", (
+            f"is {spec.boot.confirm_seconds}, not more than boot.timeout_seconds {spec.boot.timeout_seconds}: the box "
+            "would return to its old boot entry while the play still waits for it; raise it, or leave it out for "
+            "timeout_seconds and 300 more"
+        )))  # fmt: skip
     return found + together.problems(spec) + list(nvidia_modules.problems(spec))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 
-from ansible.module_utils.box_io import read_text, remove, write_text
+from ansible.module_utils.box_io import read_text, remove, rename_over, write_text
 from ansible.module_utils.tunecheck.formats import cmdline, grub
 
 from .base import Bootloader, BootloaderError, Placed, Staged, block_kind, foreign_of, mount_problem, places
@@ -131,8 +131,14 @@ class GrubDebian(Bootloader):
         remove(grub.TRIAL_SCRIPT)
 
     def _update(self):
-        # grub-mkconfig writes grub.cfg.new and renames it only when grub-script-check accepts it.
-        self.run([_UPDATE], "%s is unchanged" % grub.GRUB_CFG)
+        # grub-mkconfig checks grub.cfg.new and ends with `cat grub.cfg.new > grub.cfg` (Debian 13, 2.12-9, line 320): a
+        # power cut in there leaves half a file, and no boot entry. So it is made beside and renamed. update-grub hands
+        # its arguments on, and of two -o the last one counts; one that does not has written grub.cfg itself.
+        beside = grub.GRUB_CFG + ".tunecheck"
+        remove(beside)
+        self.run([_UPDATE, "-o", beside], "%s is unchanged" % grub.GRUB_CFG)
+        if os.path.exists(beside):
+            rename_over(beside, grub.GRUB_CFG)
         os.sync()
 
 

@@ -13,11 +13,11 @@ import os
 import platform
 
 from ansible.module_utils.box_io import BoxIOError, read_text, remove, write_text
-from ansible.module_utils.tunecheck.formats import bls
+from ansible.module_utils.tunecheck.formats import bls, trial
 
-__all__ = ["MEMORY", "forget", "note", "unproven"]
+__all__ = ["MEMORY", "forget", "kernel_before", "note", "unproven"]
 
-MEMORY = "/var/lib/tunecheck/trial-boot.json"
+MEMORY = trial.MEMORY
 _CHUNK = 1 << 20
 _AGAIN = "run the play again: it stages a trial of what is there now"
 
@@ -32,7 +32,7 @@ def unproven(kernel, initrds, root="", release=None, booted=None):
     if told and told != release:
         return ("the default entry would boot kernel %s, and this boot proves %s; expected the same kernel; %s, or "
                 "remove the kernel that was installed meanwhile" % (told, release, _AGAIN))
-    noted = _noted()
+    noted = _kept("files")
     for name in (kernel, *initrds):
         path = found(name, root)
         if not path:
@@ -48,10 +48,18 @@ def unproven(kernel, initrds, root="", release=None, booted=None):
     return ""
 
 
-def note(kernel, initrds, root=""):
-    """Keep the sums of what the trial will boot: when it is staged, and again right before the reboot."""
+def note(kernel, initrds, root="", trial_id="", before=None):
+    """Keep what the trial will boot: when it is staged, and again right before the reboot. The sums of its files, its
+    id, this boot's id, and ``before``: the sysctls of this boot that a commit gives back."""
     sums = {path: _sum(path) for path in (found(name, root) for name in (kernel, *initrds)) if path}
-    write_text(MEMORY, json.dumps({"schema": "tunecheck/trial-boot/1", "files": sums}, indent=2, sort_keys=True) + "\n")
+    document = {"schema": trial.MEMORY_SCHEMA, "files": sums, "trial_id": trial_id, "kernel": before or {},
+                "boot_id": read_text("/proc/sys/kernel/random/boot_id").strip()}
+    write_text(MEMORY, json.dumps(document, indent=2, sort_keys=True) + "\n")
+
+
+def kernel_before():
+    """{sysctl: value} that note() kept in the boot that staged the trial; empty where there is no note."""
+    return {name: value for name, value in _kept("kernel").items() if isinstance(value, str) and value.isdigit()}
 
 
 def forget():
@@ -74,13 +82,13 @@ def _booted():
     return int(lines[0][1]) if lines else None
 
 
-def _noted():
+def _kept(part):
     try:
         document = json.loads(read_text(MEMORY, "{}"))
     except (OSError, ValueError):
         return {}
-    files = document.get("files") if isinstance(document, dict) else None
-    return files if isinstance(files, dict) else {}
+    found = document.get(part) if isinstance(document, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _sum(path):

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from tunecheck.absence import Absence
+from tunecheck.formats.trial import REASONS
 from tunecheck.rules.finding import LOG_INCOMPLETE, NO_PORT
 
 _PAGE = Path(__file__).resolve().parents[3] / "docs" / "codes.md"
@@ -15,5 +16,6 @@ def test_the_page_has_every_code() -> None:
     rows = dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", _PAGE.read_text(encoding="utf-8"), re.MULTILINE))
     for heading in ("code", "absence"):
         del rows[heading]
-    assert set(rows) == {*(each.value for each in Absence), LOG_INCOMPLETE, NO_PORT}
+    trials = {each.replace("_", "-") for each in REASONS}
+    assert set(rows) == {*(each.value for each in Absence), LOG_INCOMPLETE, NO_PORT, *trials}
     assert all(len(text) > 10 for text in rows.values())

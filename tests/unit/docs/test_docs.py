@@ -145,7 +145,7 @@ def test_troubleshooting_headings_are_real_messages(role: str) -> None:
 
 def test_the_boot_unit_and_rollback_know_the_same_files() -> None:
     rollback = (ROOT / "playbooks/rollback.yml").read_text()
-    for role in ("pcie_acs", "cpu_governor", "gpu_settings"):
+    for role in ("pcie_acs", "cpu_governor", "gpu_settings", "kernel_cmdline"):
         tasks = (ROOT / "roles" / role / "tasks/main.yml").read_text()
         for path in re.findall(r"path: (/\S+)", tasks):
             covered = path in rollback or any(path.startswith(folder + "/") for folder in ("/usr/local/lib/tunecheck",))

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from ...formats import secrets
+from ...formats.cmdline import without_trial
 from ..fact import Absence, Fact, absent
 from ..snapshot import HostFacts
 from ..stored import Stored
@@ -18,7 +19,7 @@ __all__ = ["ENTRIES", "split"]
 #: Names the box, its disks or its network, or changes with every kernel: no word of the tuning.
 _OWN = frozenset({"BOOT_IMAGE", "root", "resume", "resume_offset", "rd.luks.uuid", "rd.luks.name", "rd.lvm.lv",
                   "rd.md.uuid", "ip", "nfsroot", "netroot", "BOOTIF", "initrd", "cryptdevice", "hostname",
-                  "systemd.hostname", "systemd.machine_id", "tunecheck.trial"})
+                  "systemd.hostname", "systemd.machine_id"})
 #: What is said several times, where the order means something: hugepagesz=1G hugepages=16 hugepagesz=2M ...
 _REPEATED = frozenset({"console", "earlycon", "hugepagesz", "hugepages"})
 #: What looks like a secret has one of these in it; the patterns themselves are slow.
@@ -39,7 +40,7 @@ def split(tokens: Iterable[str]) -> tuple[dict[str, Any], dict[str, str]]:
     ``-`` and ``_`` for the same in names (kernel/params.c: parameq()); ``pci=`` adds up; else the last one wins."""
     found: dict[str, Any] = {}
     hidden: dict[str, str] = {}
-    tokens = [token[:_LONG] for token in islice(tokens, _MANY)]
+    tokens = without_trial([token[:_LONG] for token in islice(tokens, _MANY)])
     looked = suspect(" ".join(tokens))
     for at, token in enumerate(tokens):
         if token == "--":       # the rest is for init

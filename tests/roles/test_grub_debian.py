@@ -1,0 +1,56 @@
+"""How grub.cfg is replaced, against a stand-in for update-grub: the real one runs in tests/lab."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils.bootloader import BootloaderError, grub_debian
+from ansible.module_utils.tunecheck.formats import grub
+
+
+class StandIn:
+    """Debian's update-grub hands its arguments on to grub-mkconfig, where the last -o counts."""
+
+    def __init__(self, cfg: Path, knows_o: bool = True, dies: bool = False) -> None:
+        self.cfg, self.knows_o, self.dies, self.seen = cfg, knows_o, dies, ""
+
+    def run_command(self, argv: list[str], **_options: Any) -> tuple[int, str, str]:
+        assert argv[1] == "-o"
+        target = Path(argv[2]) if self.knows_o else self.cfg
+        if self.dies:
+            target.write_text("half a f")
+            return 137, "", "Killed"
+        self.seen = self.cfg.read_text()
+        target.write_text("new")
+        return 0, "", ""
+
+
+@pytest.fixture()
+def cfg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "grub.cfg"
+    path.write_text("old")
+    path.chmod(0o600)
+    monkeypatch.setattr(grub, "GRUB_CFG", str(path))
+    return path
+
+
+def test_the_file_that_boots_is_whole_at_every_moment(cfg: Path) -> None:
+    tool = StandIn(cfg)
+    grub_debian.GrubDebian(tool)._update()
+    assert tool.seen == "old" and cfg.read_text() == "new" and cfg.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in cfg.parent.iterdir()] == ["grub.cfg"]
+
+
+def test_an_update_that_dies_leaves_the_old_file_and_the_next_one_heals(cfg: Path) -> None:
+    with pytest.raises(BootloaderError, match="is unchanged"):
+        grub_debian.GrubDebian(StandIn(cfg, dies=True))._update()
+    assert cfg.read_text() == "old"
+    grub_debian.GrubDebian(StandIn(cfg))._update()
+    assert cfg.read_text() == "new" and [path.name for path in cfg.parent.iterdir()] == ["grub.cfg"]
+
+
+def test_a_wrapper_that_takes_no_arguments_has_written_the_file_itself(cfg: Path) -> None:
+    grub_debian.GrubDebian(StandIn(cfg, knows_o=False))._update()
+    assert cfg.read_text() == "new"
