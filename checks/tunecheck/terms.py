@@ -70,6 +70,8 @@ _TERMS = {
     "RMINITADAPTER": ("the driver could not start a GPU; the numbers behind it say at which step", "", "gpu-start"),
     "WEDGE": ("a GPU or an engine that hangs: it looks busy and nothing comes out any more",
               "Only a new process with a deadline shows whether the GPU can still be used.", "gpu-ghost"),
+    "STALLED": ("a verdict of tunecheck watch: requests run, and no counter of the engine moves any more",
+                "Or the engine does not answer. The line says which, and who holds the others up.", "gpu-ghost"),
     "PCI=NOACS": ("a word for the kernel command line that stock kernels do not know",
                   "They reject it and change nothing. pci=disable_acs_redir= does what is meant.", "cmdline-rejected"),
     "IOMMU=PT": ("the IOMMU stays on, and the host's own devices pass untranslated", "", "iommu-mode"),
