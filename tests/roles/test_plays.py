@@ -90,45 +90,42 @@ def test_what_speaks_against_a_run_is_judged_before_anything_is_written() -> Non
     assert refusals["Refuse to begin what needs a reboot on a box that is in use"] == tags["boot_trial"]
 
 
-@pytest.mark.parametrize(
-    ("host", "arguments", "reason"),
-    [
-        ({"ansible_connection": "local"}, [], "local connection"),
-        ({"boot_trial_reboot": "never"}, [], "box_spec.boot.reboot: never"),
-    ],
-)
-def test_a_reboot_that_may_not_happen_is_left_pending(
-        tmp_path: Path, host: dict[str, object], arguments: list[str], reason: str) -> None:
+def boot_trial(tmp_path: Path, host: dict[str, object], **variables: object) -> subprocess.CompletedProcess[str]:
+    """The role boot_trial alone, on a box with a staged trial whose receipt already tells it: nothing is written."""
     playbook = tmp_path / "play.yml"
     playbook.write_text(json.dumps([{
         "hosts": "all", "gather_facts": False, "become": False, "roles": ["boot_trial"],
         "vars": {
             "ansible_connection": "local", "kernel_cmdline_phase": "staged", "kernel_modules_pending": [],
             "kernel_cmdline_merged": ["pci=noacs"], "kernel_cmdline_trial_id": "abc", "pcie_acs_registers": {},
-            # The receipt already tells it: nothing is written.
             "box_info": {"receipt": {"spec_digest": "d"}},
             "box_spec_frozen": {"digest": "d", "spec": {"boot": {
                 "reboot": "auto", "reboot_when_busy": False, "timeout_seconds": 60}}},
+            **variables,
         }}]))
-    done = play(tmp_path, str(playbook), host, *arguments)
+    return play(tmp_path, str(playbook), host)
+
+
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [
+        ({"ansible_connection": "local"}, "local connection"),
+        ({"boot_trial_reboot": "never"}, "box_spec.boot.reboot: never"),
+    ],
+)
+def test_a_reboot_that_may_not_happen_is_left_pending(
+        tmp_path: Path, host: dict[str, object], reason: str) -> None:
+    done = boot_trial(tmp_path, host)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "reboot pending: a trial boot is staged" in done.stdout and "changed=0" in done.stdout
-    assert " ".join(f"({reason})".split()) in " ".join(done.stdout.split())
+    said = " ".join(done.stdout.split())
+    assert " ".join(f"({reason})".split()) in said
+    assert "run this play again within 360 s" in said, "300 s more than the play would wait"
 
 
 def test_a_deadline_within_the_wait_is_refused_before_the_reboot(tmp_path: Path) -> None:
     """A role variable gets past the specification's own refusal."""
-    playbook = tmp_path / "play.yml"
-    playbook.write_text(json.dumps([{
-        "hosts": "all", "gather_facts": False, "become": False, "roles": ["boot_trial"],
-        "vars": {
-            "ansible_connection": "local", "kernel_cmdline_phase": "staged", "kernel_modules_pending": [],
-            "kernel_cmdline_merged": ["pci=noacs"], "kernel_cmdline_trial_id": "abc", "pcie_acs_registers": {},
-            "kernel_cmdline_confirm": 60, "box_info": {"receipt": {"spec_digest": "d"}},
-            "box_spec_frozen": {"digest": "d", "spec": {"boot": {
-                "reboot": "auto", "reboot_when_busy": False, "timeout_seconds": 60}}},
-        }}]))
-    done = play(tmp_path, str(playbook), {"ansible_connection": "local"})
+    done = boot_trial(tmp_path, {"ansible_connection": "local"}, kernel_cmdline_confirm=60)
     assert done.returncode != 0, done.stdout + done.stderr
     said = " ".join(done.stdout.split())
     assert "would return to its old entry after 60 s, and this play waits 60 s for the box" in said
