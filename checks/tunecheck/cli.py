@@ -77,7 +77,7 @@ class _Verbs(click.Group):
 
     later = ("accept", "acknowledge", "allreduce", "approve", "audit", "blame", "completion", "drift", "export",
              "fleet", "gate", "history", "ingest", "init", "man", "p2p", "pins", "push", "recipe", "record", "snapshot",
-             "spec", "trial", "waive")
+             "spec", "trial", "waive", "watch")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*super().list_commands(ctx), *self.later])

@@ -11,7 +11,7 @@ GROUPS = (
     ("Keep what was read", ("record", "snapshot")),
     ("Measure the GPUs", ("p2p", "allreduce", "trial")),
     ("Set up a box (on the control node)", ("init", "spec")),
-    ("Serve a model", ("recipe", "gate", "accept")),
+    ("Serve a model", ("recipe", "gate", "accept", "watch")),
     ("Watch many boxes (on the control node)", ("audit", "fleet", "drift", "blame", "history", "approve", "acknowledge",
                                                 "waive", "export", "push", "ingest")),
     ("The command itself", ("completion", "man")),
@@ -50,6 +50,7 @@ MEANT = {
     "new": ("init",), "create": ("init",), "setup": ("init",), "inventory": ("init",), "config": ("spec show",),
     "profile": ("spec show",), "profiles": ("spec show",), "show": ("spec show", "recipe show"),
     "serve": ("recipe", "gate"), "model": ("recipe",), "models": ("recipe list",), "recipes": ("recipe list",),
+    "monitor": ("watch",), "wedge": ("watch", "allreduce"), "stall": ("watch",), "hang": ("watch", "allreduce"),
     "send": ("push",), "receive": ("ingest",), "server": ("ingest",), "complete": ("completion",),
     "completions": ("completion",), "version": ("--version",), "help": ("--help",), "hosts": ("fleet",),
 }

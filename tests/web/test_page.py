@@ -19,7 +19,7 @@ from tunecheck.docs_pages import summary
 from tunecheck.report.outputs import Run
 from tunecheck.rules import Finding
 from tunecheck.rules.command import run as command
-from tunecheck.rules.finding import AS_ROOT, Remedy
+from tunecheck.rules.finding import AS_ROOT, Place, Remedy
 
 Show = Callable[..., Watched]
 
@@ -149,7 +149,7 @@ def _fixes() -> Run:
     run, play = wrong(), command("ansible-playbook site.yml --tags modules -l box1", where="control")
     both = dataclasses.replace(Remedy.of(*by_hand.parts, "; or by the play: ", play, needs_reboot=True),
                                play_text=play.shown)
-    seat = Remedy("reseat the board", physical=True)
+    seat = Remedy("reseat the board", place=Place.MACHINE)
     told = [("pass", "smt", both), ("skip", "swap", seat), ("unknown", "xid", AS_ROOT),
             ("unknown", "aer-events", AS_ROOT), ("warn", "link-width", seat), ("unknown", "memlock", None),
             ("fail", "module-parameter", both)]
@@ -177,6 +177,16 @@ def test_a_command_can_be_copied(show: Show) -> None:
     plays = [shlex.split(each) for each in every if each.startswith("ansible-playbook")]
     assert {len(play) for play in plays} == {6}, "ansible-playbook site.yml --tags <tags> -l <host>"
     assert shown.quiet()
+
+
+def test_a_command_with_a_word_to_fill_in_has_no_copy(show: Show) -> None:
+    """Pasted as it is it would do something else, or nothing."""
+    fix = Remedy.of("run for each old one: ", command("dkms remove nvidia/OLD --all"))
+    page = show(dataclasses.replace(wrong(), findings=[
+        Finding("dkms-build", "it", "warn", "effective", "is old", remedy=fix)])).page
+    assert page.locator("#findings .command").inner_text().split() == [
+        "dkms", "remove", "nvidia/OLD", "--all", "as", "root", "fill", "in", "OLD"]
+    assert page.locator("#findings .copy:visible").count() == 0
 
 
 def test_a_fix_is_by_hand_first_and_only_for_problems(show: Show) -> None:

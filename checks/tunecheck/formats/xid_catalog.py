@@ -18,11 +18,21 @@ SOURCE = "NVIDIA Xid catalogue of 2025-10-29"
 
 class XidEntry(NamedTuple):
     """``action`` is the recommended action, worded for an operator; its commands are in back-ticks, ``{gpu}`` is the
-    address. ``physical``: it takes the real machine, which a virtual one has not got."""
+    address. ``reboot``: the host has to boot again for it. ``physical``: it takes the real machine, which a virtual one
+    has not got."""
 
     meaning: str
     severity: str
     action: str
+    reboot: bool = False
+    physical: bool = False
+
+
+class Recovery(NamedTuple):
+    """What the driver asks for, worded and flagged as in an XidEntry."""
+
+    action: str
+    reboot: bool = False
     physical: bool = False
 
 
@@ -52,7 +62,7 @@ CATALOG: dict[int, XidEntry] = {
     69: XidEntry("graphics engine class error", "warn", _APP),
     74: XidEntry("NVLink error", "fail", "follow NVIDIA's NVLink workflow (Xid 144 to 150 on NVLink5)"),
     79: XidEntry("GPU has fallen off the bus", "fail",
-                 "reboot the host; if it comes back, look at hardware: power, seating, riser", True),
+                 "reboot the host; if it comes back, look at hardware: power, seating, riser", True, True),
     92: XidEntry("high rate of single-bit ECC errors", "warn", _WATCH),
     94: XidEntry("contained memory error", "warn", _APP),
     95: XidEntry("uncontained memory error", "fail", _RESET),
@@ -90,14 +100,14 @@ CATALOG: dict[int, XidEntry] = {
 #: Xid 154's action numbers, which NVML's field 230 has too: NV2080_CTRL_GPU_RECOVERY_ACTION in ctrl2080gpu.h of
 #: open-gpu-kernel-modules 595.45.04 ends with 5; NVML's change log adds the bus reset and the system reboot with 615.
 RECOVERY = {
-    0: "none: the driver asks for nothing any more",
-    1: _RESET,
-    2: "reboot the host",
-    3: "drain the peer-to-peer work from this GPU",
-    4: f"drain the GPU, then {_RESET}",
-    5: "restart nvidia-imex on every node of the IMEX domain",
-    6: "stop what uses the GPU, then power-cycle the host: the PCIe bus of the GPU needs a reset",
-    7: "reboot the host",
+    0: Recovery("none: the driver asks for nothing any more"),
+    1: Recovery(_RESET),
+    2: Recovery("reboot the host", True),
+    3: Recovery("drain the peer-to-peer work from this GPU"),
+    4: Recovery(f"drain the GPU, then {_RESET}"),
+    5: Recovery("restart nvidia-imex on every node of the IMEX domain"),
+    6: Recovery("stop what uses the GPU, then power-cycle the host: the PCIe bus of the GPU needs a reset", True, True),
+    7: Recovery("reboot the host", True),
 }
 
 
@@ -108,11 +118,8 @@ class Advice(NamedTuple):
     severity: str
     action: str
     source: str
+    reboot: bool = False
     physical: bool = False
-
-    @property
-    def reboot(self) -> bool:
-        return "reboot the host" in self.action
 
 
 def advice(code: int, text: str, recovery: tuple[int, str] | None = None) -> Advice:
@@ -122,7 +129,8 @@ def advice(code: int, text: str, recovery: tuple[int, str] | None = None) -> Adv
     said = SOURCE if code in CATALOG else f"not in the {SOURCE}"
     severity = "fail" if 144 <= code <= 150 and re.search(r"(?<![-\w])Fatal\b", text) else entry.severity
     if recovery is None:
-        return Advice(entry.meaning, severity, entry.action, said, entry.physical)
+        return Advice(entry.meaning, severity, entry.action, said, entry.reboot, entry.physical)
     number, words = recovery
-    return Advice(entry.meaning, "warn" if number == 0 else severity,
-                  RECOVERY.get(number, f"what the driver calls {words}"), f"Xid 154: {words}")
+    asked = RECOVERY.get(number, Recovery(f"what the driver calls {words}"))
+    return Advice(entry.meaning, "warn" if number == 0 else severity, asked.action, f"Xid 154: {words}", asked.reboot,
+                  asked.physical)

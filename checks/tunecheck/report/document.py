@@ -59,8 +59,9 @@ def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
 
 
 def commands(given: Iterable[Command]) -> list[dict[str, Any]]:
-    """Each as its words, as the line for a shell that the text holds, and where it is run."""
-    return [{"argv": list(each.argv), "shown": each.shown, "where": each.where, "as_root": each.as_root}
+    """Each as its words, as the line for a shell that the text holds, where it is run, and what is filled in first."""
+    return [{"argv": list(each.argv), "shown": each.shown, "where": each.where, "as_root": each.as_root,
+             "fill_in": list(each.fill_in)}
             for each in given]
 
 
@@ -128,7 +129,7 @@ def _remedy(remedy: Remedy) -> dict[str, Any]:
     """``text`` is the whole sentence, ``by_hand`` what a person does without a play, ``play`` the line that does it."""
     return {"text": remedy.text, "by_hand": remedy.by_hand, "play": remedy.play.shown if remedy.play else None,
             "commands": commands(remedy.commands), "ansible_tags": list(remedy.ansible_tags),
-            "needs_reboot": remedy.needs_reboot, "needs_machine": remedy.physical}
+            "needs_reboot": remedy.needs_reboot, "needs_machine": remedy.physical, "where": remedy.place.value}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

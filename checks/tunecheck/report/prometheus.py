@@ -65,12 +65,16 @@ def prometheus(run: Run) -> str:
 
 
 def exposition(metrics: Mapping[str, Iterable[_Sample]], helps: Mapping[str, str]) -> str:
-    """Gauges as text, each with the help of ``helps``; of equal samples one, of a metric without samples nothing."""
+    """Gauges as text, each with the help of ``helps``; of samples with equal labels the first, as two of them are no
+    exposition; of a metric without samples nothing."""
     lines = []
     for name, samples in metrics.items():
-        text = list(dict.fromkeys(f"{name}{_labels(labels)} {value:.15g}" for labels, value in samples))
-        if text:
-            lines += [f"# HELP {name} {helps[name]}", f"# TYPE {name} gauge", *text]
+        series: dict[str, float] = {}
+        for labels, value in samples:
+            series.setdefault(f"{name}{_labels(labels)}", value)
+        if series:
+            lines += [f"# HELP {name} {helps[name]}", f"# TYPE {name} gauge",
+                      *(f"{labelled} {value:.15g}" for labelled, value in series.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -88,7 +92,7 @@ def _of_run(run: Run) -> dict[str, list[_Sample]]:
 
 def _of_findings(run: Run) -> dict[str, list[_Sample]]:
     outcomes = Counter(finding.outcome for finding in run.findings)
-    same = Counter((finding.id, _short(finding.subject), finding.outcome) for finding in worst_first(run.findings))
+    same = Counter((finding.id, _label(finding.subject), finding.outcome) for finding in worst_first(run.findings))
     shown = list(same.items())[:_MOST_FINDINGS]
     return {"tunecheck_findings": [({"outcome": outcome}, outcomes[outcome]) for outcome in OUTCOMES],
             "tunecheck_finding": [({"check": check, "subject": subject, "outcome": outcome}, count)
@@ -170,13 +174,14 @@ def _speed(device: dict[str, Any], name: str) -> float | None:
 def _labels(labels: dict[str, str]) -> str:
     if not labels:
         return ""
-    return "{" + ",".join(f'{name}="{_escaped(_short(value))}"' for name, value in labels.items()) + "}"
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
 
 
-def _short(value: str) -> str:
-    return value if len(value) <= _LONGEST_LABEL else value[:_LONGEST_LABEL - 3] + "..."
+def _label(value: str) -> str:
+    """As a label shows it: what cannot be printed is one sign, and no label is long. So two values can be one label."""
+    clean = "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in value)
+    return clean if len(clean) <= _LONGEST_LABEL else clean[:_LONGEST_LABEL - 3] + "..."
 
 
 def _escaped(value: str) -> str:
-    clean = "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in value)
-    return clean.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return _label(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

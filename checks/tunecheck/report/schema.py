@@ -15,10 +15,25 @@ from ..fleet.outputs.schema import SCHEMAS as FLEET
 from ..formats.driver_failures import KINDS
 from ..formats.topology import RELATIONS
 from ..recipes.schema import SCHEMAS as RECIPES
-from ..rules.finding import OUTCOMES
+from ..rules.finding import OUTCOMES, Place
 from ..rules.index import CHECKS
 from ..serving.schema import SCHEMAS as SERVING
-from .schema_words import COMMANDS, COUNT, MAYBE_NUMBER, MAYBE_TEXT, NUMBER, TEXT, listed, mapped, maybe, object_
+from ..watch.schema import SCHEMAS as WATCH
+from .schema_words import (
+    COMMANDS,
+    COUNT,
+    FLAG,
+    MAYBE_NUMBER,
+    MAYBE_TEXT,
+    NUMBER,
+    TEXT,
+    later,
+    listed,
+    mapped,
+    maybe,
+    object_,
+    open_enum,
+)
 
 __all__ = ["MEASURED", "SCHEMAS", "write"]
 
@@ -44,10 +59,11 @@ _PAIR = object_(a=_BDF, b=_BDF, relation={"enum": [*RELATIONS, None]}, reason=MA
 _ACS = object_(state={"enum": ["present", "absent", "unknown"]}, reason=MAYBE_TEXT, cap=_REGISTER, ctl=_REGISTER,
                bits=MAYBE_TEXT, redirects=_MAYBE_BOOL)
 _BRIDGE = object_(bdf=_BDF, ids=TEXT, driver=MAYBE_TEXT, path=listed(_BDF), link=_LINK, acs=_ACS, pairs=listed(TEXT))
-_REMEDY = maybe(object_(text=TEXT, by_hand=TEXT, play=maybe(TEXT), commands=COMMANDS, ansible_tags=listed(TEXT),
-                        needs_reboot={"type": "boolean"}, needs_machine={"type": "boolean"}))
-_FINDING = object_(id={"enum": [check.id for check in CHECKS]}, subject=TEXT, outcome={"enum": list(OUTCOMES)},
-                   code=TEXT, absence={"enum": [*(each.value for each in Absence), None]},
+_REMEDY = maybe(object_(text=TEXT, by_hand=later(TEXT), play=later(maybe(TEXT)), commands=COMMANDS,
+                        ansible_tags=listed(TEXT), needs_reboot=FLAG, needs_machine=later(FLAG),
+                        where=later(open_enum(place.value for place in Place))))
+_FINDING = object_(id=open_enum(check.id for check in CHECKS), subject=TEXT, outcome={"enum": list(OUTCOMES)},
+                   code=later(TEXT), absence=later(open_enum((each.value for each in Absence), None)),
                    layer={"enum": ["declared", "configured", "generated", "effective", "behaviour"]}, message=TEXT,
                    observed=TEXT, expected=TEXT, evidence=listed(TEXT), remedy=_REMEDY)
 _MEASUREMENT = object_(
@@ -119,6 +135,7 @@ SCHEMAS = {
     **RECIPES,
     **SERVING,
     **FLEET,
+    **WATCH,
 }
 
 

@@ -1,10 +1,15 @@
-"""The words that JSON Schemas are made of. Every object is object_, and has all of its properties."""
+"""The words that JSON Schemas of what tunecheck writes are made of. Every object is object_.
+
+Within a version of a document fields and values are only added (docs/documents.md). So an object may have fields that
+its schema does not know, a field that came later is not required, and a list of names that may grow is open_enum()."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 __all__ = [
+    "ADDED",
     "COMMANDS",
     "COUNT",
     "FLAG",
@@ -13,13 +18,16 @@ __all__ = [
     "MAYBE_TEXT",
     "NUMBER",
     "TEXT",
+    "later",
     "listed",
     "mapped",
     "maybe",
     "object_",
+    "open_enum",
 ]
 
 Schema = dict[str, Any]
+ADDED = "added within this version"
 
 TEXT: Schema = {"type": "string"}
 MAYBE_TEXT: Schema = {"type": ["string", "null"]}
@@ -31,8 +39,19 @@ FLAG: Schema = {"type": "boolean"}
 
 
 def object_(**properties: Schema) -> Schema:
-    """An object of these properties and no others."""
-    return {"type": "object", "additionalProperties": False, "required": list(properties), "properties": properties}
+    """An object that has these properties, all but the ones that came later."""
+    required = [name for name, schema in properties.items() if schema.get("$comment") != ADDED]
+    return {"type": "object", "required": required, "properties": properties}
+
+
+def later(schema: Schema) -> Schema:
+    """A field that documents of this version did not have at first."""
+    return {**schema, "$comment": ADDED}
+
+
+def open_enum(names: Iterable[str], *more: None) -> Schema:
+    """One of these names, or one that a later release added."""
+    return {"anyOf": [{"enum": [*names, *more]}, TEXT]}
 
 
 def listed(items: Schema) -> Schema:
@@ -50,4 +69,4 @@ def maybe(schema: Schema) -> Schema:
 
 #: Of a remedy. The text beside them holds each as ``shown``: ``argv`` for a shell.
 COMMANDS: Schema = listed(object_(argv=listed(TEXT), shown=TEXT, where={"enum": ["box", "control"]},
-                                 as_root={"type": "boolean"}))
+                                 as_root=later(FLAG), fill_in=later(listed(TEXT))))

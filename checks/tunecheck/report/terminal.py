@@ -24,6 +24,8 @@ __all__ = ["Style", "clipped", "counted", "cut_text", "earlier", "fix_lines", "h
 _COLOURS = {"fail": "31;1", "unknown": "35", "warn": "33", "pass": "32", "skip": "2"}
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
 _INDENT = 8
+#: So many names of checks stand in one line.
+_NAMED = 10
 _GOES_ON = " ..."
 _BRANCH = regex("((?:│  |[|]  |   )*)(├─ |└─ |[|]- |`- )")
 _ADD = regex(r"; add: ([^;]{1,120})")
@@ -207,7 +209,10 @@ def clipped(lines: list[str], most: int, width: int) -> list[str]:
 
 
 def _skips(skipped: list[Finding]) -> str:
-    return f"not judged (-v says why): {counted(skipped)}"
+    # A wall of names tells nobody anything: -v has a line for each.
+    named = counted(skipped).split(", ")
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    return f"not judged (-v says why): {', '.join(named[:_NAMED])}{more}"
 
 
 def counted(findings: Sequence[Finding]) -> str:

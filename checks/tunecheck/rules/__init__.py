@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .check import TRIALS, Check
-from .finding import HUNG, ON_ITS_HOST, Case, Finding, Remedy, exit_code, worst
+from .finding import HUNG, ON_ITS_HOST, Case, Finding, Place, Remedy, exit_code, worst
 from .index import CHECKS
 from .limits import limited
 
@@ -27,4 +27,5 @@ def _for_guest(case: Case, finding: Finding) -> Finding:
     remedy = finding.remedy
     if remedy is None or not remedy.physical or not case.guest:
         return finding
-    return replace(finding, remedy=replace(remedy, text=ON_ITS_HOST + remedy.text, needs_reboot=False))
+    return replace(finding, remedy=replace(remedy, text=ON_ITS_HOST + remedy.text, needs_reboot=False,
+                                           place=Place.HYPERVISOR))

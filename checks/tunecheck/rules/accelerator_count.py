@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from . import wanted_driver
 from .check import EVERY, Check, Family, Heading
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 from .table_told import gpus_told
 
 CHECK = Check(
@@ -16,12 +16,12 @@ CHECK = Check(
 )
 _ID = CHECK.id
 _LOOK = Remedy.typed("compare `lspci -nn` with box_spec.accelerators (pci_ids, count); a missing board is a matter of "
-                     "power, seating or BIOS", physical=True)
+                     "power, seating or BIOS", place=Place.MACHINE)
 
 _LOOK_WITHOUT = Remedy.typed("see `lspci -nn -d 10de:`; a missing board is a matter of power, seating or BIOS",
-                       physical=True)
+                       place=Place.MACHINE)
 _GONE = Remedy("where all of it is of the same boot, they left the bus: look for Xid 79 in the kernel log, then "
-               "power-cycle the host", (), True, True)
+               "power-cycle the host", (), True, Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -66,7 +66,7 @@ def judge(case: Case) -> Iterator[Finding]:
                           f"GPU{index} {device.bdf} is listed but does not answer (its configuration space reads ff): "
                           "it fell off the bus", "ffffffff", "an answering device", (device.answers.source,),
                           Remedy("look for Xid 79 or AER lines in the kernel log; power-cycle the host", (), True,
-                                 True))
+                                 Place.MACHINE))
 
 
 def _without_the_driver(case: Case) -> Iterator[Finding]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .command import Command, addresses, run
-from .finding import Case, Remedy
+from . import boot_words
+from .command import Command, addresses, run, typed
+from .finding import Case, Place, Remedy
 from .iommu_words import switched_off
 
 __all__ = ["GUEST_PORTS", "boot_fix", "clear_now"]
@@ -12,9 +13,12 @@ GUEST_PORTS = ("this is a virtual machine: its hypervisor made these ports up; t
                "its host, where they stay on for ATS and between machines")
 
 _OPTION = "pci=disable_acs_redir=pci:0:0"
-_WHERE = ("(pci:0:0 means every port, Linux 4.19 and later): put it into GRUB_CMDLINE_LINUX_DEFAULT in "
-          "/etc/default/grub, run `update-grub`, reboot; by address or id of ports: `tunecheck explain "
-          "acs-persistence`")
+_EDIT = "put it into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and "
+_EVERY = " (pci:0:0 means every port, Linux 4.19 and later)"
+#: Of a virtual machine, or where no port between the accelerators can be seen.
+_ELSEWHERE = Remedy("clear ACS redirect on the machine that runs this virtual machine", place=Place.HYPERVISOR)
+_LOOK = Remedy.typed("see which ports are on the way (`sudo tunecheck topo -v`), and what ACS does there: `tunecheck "
+                     "explain acs-redirect`")
 
 
 def boot_fix(case: Case, by_play: bool = True) -> Remedy:
@@ -26,9 +30,13 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
     between = not case.guest and (case.snapshot.topology.path_ports() or
                                   not case.snapshot.topology.accelerators.known)
     words = " ".join([*(["iommu=pt"] if off else []), *([_OPTION] if between else [])])
+    if not words:
+        return _ELSEWHERE if case.guest else _LOOK
     instead = f" in place of {off}" if off else ""
-    by_hand = Remedy.typed("boot with {words} " + _WHERE if between else "boot with {words}",
-                           ("acs",) if between else (), True, words=f"{words}{instead}")
+    ports = typed("; by address or id of ports: `tunecheck explain acs-persistence`") if between else ()
+    by_hand = Remedy.of(f"boot with {words}{instead}{_EVERY if between else ''}: {_EDIT}",
+                        *boot_words.written(words, off), *ports, ansible_tags=("acs",) if between else (),
+                        needs_reboot=True)
     if case.frozen is None or not by_play:
         return by_hand
     first = f'set box_spec.iommu: "pt" and take {off} out of box_spec.kernel.cmdline' if off else ""

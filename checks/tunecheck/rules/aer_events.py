@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from . import from_log
 from .check import Check, Family, Heading
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 
 CHECK = Check(
     "aer-events", "no PCIe error since boot", Heading.KERNEL, 50, Family.ERRORS, happening=True,
 )
 _ID = CHECK.id
 _LOOK = Remedy.typed("check seating, riser and slot of that link, and its width and speed (`tunecheck topo`)",
-               physical=True)
+               place=Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -8,12 +8,12 @@ from ..formats.at_first_use import dataclass
 from ..formats.osc import Bridge
 from ..formats.param_conflicts import conflicts, split
 from ..spec.frozen import declared_tokens
-from .finding import Case, Remedy
+from .finding import Case, Place, Remedy
 
 __all__ = ["Loss", "losses"]
 
 _BMC = Remedy("look for PCIe errors in the BMC's event log; some BIOSes have a setting for OS native AER",
-              physical=True)
+              place=Place.FIRMWARE)
 #: What takes a kind of support away: the word of the command line, and what it is where no such word is there.
 _SUPPORT = {
     "ASPM": ("pcie_aspm=off", "a kernel without CONFIG_PCIEASPM"),
@@ -86,7 +86,10 @@ def _loss(case: Case, text: str, words: list[str]) -> Loss:
     line = case.host.kernel.cmdline.value or ()
     against = {conflict.rival for conflict in conflicts(declared, line) if conflict.wins}
     ours = {word for token in declared for word in split(token)}
-    where = "box_spec.kernel.cmdline" if set(words) & ours else "the boot configuration"
-    instead = "; pcie_aspm.policy=performance keeps links up without it" if "pcie_aspm=off" in words else ""
-    return Loss(text, Remedy(f"remove {' and '.join(words)} from {where}{instead}", ("cmdline",), True),
-                bool(against & set(words)))
+    instead = "pcie_aspm.policy=performance keeps links up without it" if "pcie_aspm=off" in words else ""
+    away = f"remove {' and '.join(words)} from"
+    if set(words) & ours:
+        fix = case.play("cmdline", True, f"{away} box_spec.kernel.cmdline{f' ({instead})' if instead else ''}")
+    else:
+        fix = Remedy(f"{away} the boot configuration and reboot{f'; {instead}' if instead else ''}", ("cmdline",), True)
+    return Loss(text, fix, bool(against & set(words)))

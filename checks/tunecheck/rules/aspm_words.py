@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .command import addresses
-from .finding import Remedy
+from .finding import Place, Remedy
 
 __all__ = ["fix"]
 
@@ -21,11 +21,11 @@ def fix(asleep: dict[str, str], running: list[str]) -> Remedy:
     if "pcie_aspm=off" in running:
         return Remedy(_OFF, ("cmdline",), True)
     if _POLICY not in running:
-        return Remedy(f"{_BIOS}, or boot with {_POLICY}", ("cmdline",), True, True)
+        return Remedy(f"{_BIOS}, or boot with {_POLICY}", ("cmdline",), True, Place.FIRMWARE)
     # The policy works where the kernel manages the link: not where _OSC was refused, nor where the FADT forbids it.
     files = [f"/sys/bus/pci/devices/{bdf}/link/{state.lower()}_aspm" for bdf in addresses(asleep)
              for state in asleep[bdf].split() if state in ("L0s", "L1")]
     if not files:
-        return Remedy.typed(_REACHED, physical=True)
-    return Remedy.typed(_REACHED + "; until then, where these files are there: `sudo sh -c '{switch}'`", physical=True,
-                        switch=f"echo 0 | tee {' '.join(files)}")
+        return Remedy.typed(_REACHED, (), True, Place.FIRMWARE)
+    return Remedy.typed(_REACHED + "; until then, where these files are there: `sudo sh -c '{switch}'`", (), True,
+                        Place.FIRMWARE, switch=f"echo 0 | tee {' '.join(files)}")

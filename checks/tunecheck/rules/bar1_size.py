@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..facts.nvml import Gpu
 from .board_age import no_resizable_bar, with_lspci_bar1
 from .check import Check, Family, Heading, Needs
-from .finding import Case, Finding
+from .finding import Case, Finding, Place
 from .from_nvml import Verdict, board_of, each, maybe, number
 
 CHECK = Check(
@@ -34,6 +34,6 @@ def judge(case: Case) -> Iterator[Finding]:
         needed = known is not None and known.p2p is not None and known.p2p != "nvlink"
         off = ": Resizable BAR is off, or a display mode limits it" if size <= 256 else ""
         return Verdict("fail" if needed else "warn", f"BAR1 has only {size} MiB{off}", f"{size} MiB",
-                       f"at least {wanted} MiB", _FIX, True, physical=True)
+                       f"at least {wanted} MiB", _FIX, True, place=Place.FIRMWARE)
 
     yield from each(with_lspci_bar1(case), _ID, look)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..formats.param_conflicts import split
 from . import from_log
 from .check import Check, Family, Heading
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 
 if TYPE_CHECKING:
     from ..formats.pci_space import Unassigned
@@ -46,5 +46,6 @@ def _named(bar: Unassigned) -> str:
 def _fix(case: Case) -> Remedy:
     words = [word for token in case.host.kernel.cmdline.value or () for word in split(token)]
     if "pci=realloc" in words or "pci=realloc=on" in words:
-        return Remedy(f"pci=realloc runs already and did not help: {_BIOS}", physical=True)
-    return Remedy(f'add "pci=realloc" to box_spec.kernel.cmdline, or {_BIOS}', ("cmdline",), True, True)
+        return Remedy(f"pci=realloc runs already and did not help: {_BIOS}", (), True, Place.FIRMWARE)
+    return Remedy(f'add "pci=realloc" to box_spec.kernel.cmdline, or {_BIOS}', ("cmdline",), True,
+                  Place.FIRMWARE)

@@ -8,6 +8,7 @@ from ..facts.fact import Absence
 from ..formats.cmdline import missing, words
 from ..formats.kernel_params import VALUES, name_of
 from ..spec.frozen import declared_tokens
+from . import boot_words
 from .check import Check, Family, Heading
 from .finding import Case, Finding, Remedy
 
@@ -29,17 +30,17 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     # Declared ones are cmdline-token's, the declared ACS options acs-persistence's.
     others = {*words(declared_tokens(case.spec))}
-    for here, there, text, fix in (
+    for here, there, text, runs in (
             (generated.value, running.value, "set, reboot pending: it is in the boot loader's default entry, but does "
-             "not run", Remedy("reboot, or remove it", (), True)),
+             "not run", False),
             (running.value, generated.value, "runs, but is not in the boot loader's default entry: the next boot loses "
-             "it", Remedy("add it to GRUB_CMDLINE_LINUX_DEFAULT and run update-grub, if it is wanted"))):
+             "it", True)):
         for word in missing(here, there):
             acs = case.spec.acs.peer_redirect == "off" and "_acs" in word
             if name_of(word) in {"pci", *VALUES} and word not in others and not acs:
                 found = True
                 yield Finding(_ID, word, "warn", "generated", f"{word} {text}", "", "now and then the same", evidence,
-                              fix)
+                              boot_words.keep(word) if runs else Remedy("reboot, or remove it", (), True))
     if not found:
         yield Finding(_ID, subject, "pass", "generated", "the next boot has the same PCI, IOMMU and ASPM words",
                       evidence=evidence)

@@ -16,9 +16,10 @@ from ..formats.at_first_use import dataclass, regex
 __all__ = ["HOST", "Command", "addresses", "cpus", "file", "host", "limited", "packages", "pieces", "release", "run",
            "typed"]
 
-#: Stands for the name that a person has to fill in.
+#: Stand for what a person has to fill in: the name of a host, or of several, and an old version of a package.
 HOST = "HOST"
 _HOSTS = "HOSTS"
+_FILL_IN = (HOST, _HOSTS, "OLD")
 #: So many hosts are named in one command.
 _NAMED = 10
 _WORD = regex(r"[ -~]{1,4096}")
@@ -63,6 +64,11 @@ class Command:
             return True
         known = _AS_ROOT.get(self.argv[0])
         return known is not None and (not known or any(word.startswith(known) for word in self.argv[1:]))
+
+    @property
+    def fill_in(self) -> tuple[str, ...]:
+        """The words in capitals that a person has to replace first: such a line cannot be pasted as it is."""
+        return tuple(word for word in _FILL_IN if any(word in part.split("/") for part in self.argv))
 
     @property
     def shown(self) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..formats.cpulist import show
-from . import from_log
+from . import boot_words, from_log
 from .acs_words import boot_fix
 from .check import Check, Family, Heading
 from .command import cpus, run
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 from .iommu_words import switched_off
 
 CHECK = Check(
@@ -17,6 +17,7 @@ CHECK = Check(
     judges=("cpu.lost", "cpu.online"),
 )
 _ID = CHECK.id
+_X2APIC = Remedy("look for x2APIC in the BIOS", (), True, Place.FIRMWARE)
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -31,7 +32,7 @@ def judge(case: Case) -> Iterator[Finding]:
         cause = (f": {off or 'the firmware'} starts no interrupt remapping, so the kernel has only 8-bit APIC ids"
                  if log and log.boot.x2apic_refused else "")
         outcome, text = "warn", f"CPU {show(broken)} did not come up (invalid APIC id){cause}"
-        remedy = boot_fix(case) if off else Remedy("look for x2APIC in the BIOS", (), True, True)
+        remedy = boot_fix(case) if off else _X2APIC
     elif unread:
         outcome, text = "unknown", f"which CPUs are online cannot be told: {unread.why()}"
     elif present == online and not from_log.whole(case):
@@ -45,7 +46,7 @@ def judge(case: Case) -> Iterator[Finding]:
     else:
         named = show(present - online)
         outcome, text = "warn", f"CPU {named} of {len(present)} offline" + (f": {capped[0]} runs" if capped else "")
-        remedy = (Remedy(f"remove {capped[0]} and reboot") if capped else Remedy.of("run: ", run("chcpu -e", named))
+        remedy = (boot_words.remove(capped[0]) if capped else Remedy.of("run: ", run("chcpu -e", named))
                   if cpus(named) else None)
     wanted = show(present | broken) if present else "every CPU online"
     yield Finding(_ID, "CPUs", outcome, "effective", text, show(online), wanted, evidence, remedy, code,

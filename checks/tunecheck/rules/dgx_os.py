@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .check import DRIVER, Check, Family, Heading
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 
 CHECK = Check(
     "dgx-os", "on DGX OS its own packages stay", Heading.DRIVER, 180, Family.DRIVER, DRIVER,
 )
 _ID = CHECK.id
-_LEAVE = Remedy("set box_spec.driver.source: leave; DGX OS is upgraded by its own packages (DGX OS 7 user guide)")
+_LEAVE = Remedy("set box_spec.driver.source: leave; DGX OS is upgraded by its own packages (DGX OS 7 user guide)",
+                place=Place.INVENTORY)
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from enum import StrEnum
 
 from ..facts.fact import Absence
 from ..facts.snapshot import HostFacts, Snapshot
@@ -12,8 +13,8 @@ from ..spec.frozen import Frozen, Spec
 from ..trials.measured import Measured
 from .command import Command, host, pieces, run, typed
 
-__all__ = ["AS_ROOT", "HUNG", "LOG_INCOMPLETE", "NO_PORT", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Remedy",
-           "exit_code", "run", "some", "worst"]
+__all__ = ["AS_ROOT", "HUNG", "LOG_INCOMPLETE", "NO_PORT", "ON_ITS_HOST", "OUTCOMES", "Case", "Finding", "Place",
+           "Remedy", "exit_code", "run", "some", "worst"]
 
 #: Exit code of a trial that hung.
 HUNG = 4
@@ -31,34 +32,49 @@ LOG_INCOMPLETE, NO_PORT = "log-incomplete", "no-port"
 _OR_PLAY = "; or "
 
 
+class Place(StrEnum):
+    """Where a remedy is carried out; the first one where it names several. Each of its commands has its own place."""
+
+    BOX = "box"                 # in a shell on the machine that was looked at
+    INVENTORY = "inventory"     # in the desired state; a play then brings it to the box
+    FIRMWARE = "firmware"       # in the set-up of the BIOS or UEFI, so with a reboot, or in the BMC
+    MACHINE = "machine"         # with hands: slots, cables, fans, power
+    HYPERVISOR = "hypervisor"   # on the host of this virtual machine
+
+
 @dataclass(frozen=True)
 class Remedy:
     """How to put it right: a sentence, the commands that are in it, the play's tags, and whether the box has to reboot.
     By hand comes first; ``play_text`` is the end of the sentence that says the same by a play, where there is one.
-    ``physical``: it takes the real machine, its firmware, slots or power, so in a virtual machine only the host's owner
-    can do it. ``as_root``: it is only that root has to look."""
+    ``needs_reboot``: it has no effect before the box has booted again; of several ways, the first one counts.
+    ``as_root``: it is only that root has to look."""
 
     text: str
     ansible_tags: tuple[str, ...] = ()
     needs_reboot: bool = False
-    physical: bool = False
+    place: Place = Place.BOX
     commands: tuple[Command, ...] = ()
     as_root: bool = False
     play_text: str = ""
 
     @classmethod
     def typed(cls, template: str, ansible_tags: tuple[str, ...] = (), needs_reboot: bool = False,
-              physical: bool = False, **values: str) -> Remedy:
+              place: Place = Place.BOX, **values: str) -> Remedy:
         """Our own sentence with its commands in back-ticks; see ``command.typed`` for ``{name}`` and its value."""
         return cls.of(*typed(template, **values), ansible_tags=ansible_tags, needs_reboot=needs_reboot,
-                      physical=physical)
+                      place=place)
 
     @classmethod
     def of(cls, *parts: str | Command, ansible_tags: tuple[str, ...] = (), needs_reboot: bool = False,
-           physical: bool = False) -> Remedy:
+           place: Place = Place.BOX) -> Remedy:
         """Words and commands in the order in which they are read."""
         return cls("".join(part if isinstance(part, str) else part.shown for part in parts), ansible_tags, needs_reboot,
-                   physical, tuple(part for part in parts if isinstance(part, Command)))
+                   place, tuple(part for part in parts if isinstance(part, Command)))
+
+    @property
+    def physical(self) -> bool:
+        """Whether it takes the real machine: in a virtual one only the owner of its host can do it."""
+        return self.place in (Place.FIRMWARE, Place.MACHINE)
 
     @property
     def by_hand(self) -> str:

@@ -11,7 +11,7 @@ from ..facts.nvml import Gpu
 from ..formats.at_first_use import dataclass
 from ..spec.boards import Board, board
 from .command import Command, run
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 from .from_driver import without
 from .limits import no_tree
 
@@ -31,7 +31,7 @@ class Verdict:
     fix: str | tuple[str | Command, ...] = ""
     reboot: bool = False
     evidence: tuple[str, ...] = ()
-    physical: bool = False
+    place: Place = Place.BOX
     absence: Absence | None = None
 
 
@@ -153,7 +153,7 @@ def _finding(check: str, verdict: Verdict, group: _Group) -> Finding:
     return Finding(check, ", ".join(name.split(" ")[0] for name in group.bdfs), verdict.outcome, "effective",
                    f"{names}: {verdict.text}", verdict.observed, verdict.expected,
                    verdict.evidence or tuple(f"NVML {name.split(' ')[1]}" for name in group.bdfs[:8]),
-                   Remedy.of(*fix, needs_reboot=verdict.reboot, physical=verdict.physical) if verdict.fix else None,
+                   Remedy.of(*fix, needs_reboot=verdict.reboot, place=verdict.place) if verdict.fix else None,
                    absence=verdict.absence)
 
 

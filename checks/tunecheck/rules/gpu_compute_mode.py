@@ -25,4 +25,5 @@ def judge(case: Case) -> Iterator[Finding]:
 def _look(gpu: Gpu) -> Verdict:
     mode = word(gpu, "compute_mode", *_MODES)
     outcome, why = _MODES[mode]
-    return Verdict(outcome, f"the compute mode is {mode}{why}", mode, "default", smi("-c 0"))
+    fix = () if outcome == "pass" else smi("-c 0")
+    return Verdict(outcome, f"the compute mode is {mode}{why}", mode, "default", fix)

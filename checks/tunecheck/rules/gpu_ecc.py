@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..facts.fact import Absence
 from ..facts.nvml import Gpu
 from .check import Check, Family, Heading, Needs
-from .finding import Case, Finding
+from .finding import Case, Finding, Place
 from .from_nvml import Unread, Verdict, each, maybe, smi, word
 
 CHECK = Check(
@@ -31,7 +31,8 @@ def _look(gpu: Gpu, wanted: str | None) -> Iterator[Verdict]:
         bad.append(Verdict("fail" if wanted else "warn", f"ECC is {mode}", mode, goal,
                            smi(f"-e {int(goal == 'enabled')}", ", then reboot"), True))
     if gpu.values.get("remap_failed") is True:
-        bad.append(Verdict("fail", "a memory row could not be remapped", "remapping failed", "no", "replace the board"))
+        bad.append(Verdict("fail", "a memory row could not be remapped", "remapping failed", "no", "replace the board",
+                           place=Place.MACHINE))
     if now:
         bad.append(Verdict("fail", f"{now} uncorrectable memory errors since the driver was loaded", str(now), "0",
                            smi("--gpu-reset", " (nothing may use it)")))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from . import from_log
 from .check import Check, Family, Heading
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 
 CHECK = Check(
     "gpu-fallen-off", "no GPU fell off the bus, in operation or at probe",
@@ -14,8 +14,8 @@ CHECK = Check(
 )
 _ID = CHECK.id
 _FIX = Remedy("reboot the host, power-cycle it if the GPU stays away; again: look at power, seating, riser", (), True,
-              True)
-_SEE = Remedy("do what xid recommends for it; if it happens again: look at power, seating, riser", physical=True)
+              Place.MACHINE)
+_SEE = Remedy("do what xid recommends for it; if it happens again: look at power, seating, riser", place=Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:

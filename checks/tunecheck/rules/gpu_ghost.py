@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
 from .check import Check, Family, Heading, Needs
+from .command import typed
 from .finding import Case, Finding
 from .from_nvml import Unread, Verdict, board_of, each, number, smi
 
@@ -13,9 +14,8 @@ CHECK = Check(
     "gpu-ghost", "no GPU is busy without a process", Heading.GPUS, 40, Family.GPU, needs=(Needs.GPUS,), happening=True,
 )
 _ID = CHECK.id
-_PROBE = ("open and close one CUDA context with a deadline (CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={gpus} "
-          "timeout 60 PROGRAM): 0 % was a stuck reading; if it hangs or stays busy, ",
-          *smi("--gpu-reset", ", or reboot"))
+_PROBE = (*typed("let `sudo tunecheck preflight --quick` open and close a CUDA context on it, with a deadline: 0 % "
+                 "afterwards means a stuck reading; if it hangs or stays busy, "), *smi("--gpu-reset", ", or reboot"))
 
 
 def judge(case: Case) -> Iterator[Finding]:

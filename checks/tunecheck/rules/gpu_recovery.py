@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..facts.nvml import Gpu
 from .check import Check, Family, Heading, Needs
 from .command import Command, typed
-from .finding import Case, Finding
+from .finding import Case, Finding, Place
 from .from_nvml import Verdict, each, number, smi
 
 CHECK = Check(
@@ -38,4 +38,5 @@ def _look(gpu: Gpu) -> Verdict:
         return Verdict("pass", "the driver asks for no recovery action")
     name, first, how = _ACTIONS.get(action, (f"recovery action {action}", "", typed("see `nvidia-smi -q`")))
     fix = (f"{first}, then ", *how) if first else how
-    return Verdict("fail", f"the driver asks for {name}", str(action), "none", fix, action in (2, 7))
+    return Verdict("fail", f"the driver asks for {name}", str(action), "none", fix, action in (2, 6, 7),
+                   place=Place.MACHINE if action == 6 else Place.BOX)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..formats.driver_failures import KINDS, Failure
 from . import from_log
 from .check import Check, Family, Heading
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 
 CHECK = Check(
     "gpu-start", "the driver brought every GPU up: adapter, firmware (GSP), probe",
@@ -19,7 +19,8 @@ _RESET = Remedy.typed("look at what the kernel log says just before (`sudo journ
 _FIXES = {
     "gsp": Remedy("compare the firmware package with the driver (driver-coherence); where they fit: power-cycle the "
                   "host", (), True),
-    "wpr2": Remedy("power-cycle the host, a reboot keeps the region; then look for what failed first", (), True, True),
+    "wpr2": Remedy("power-cycle the host, a reboot keeps the region; then look for what failed first", (), True,
+                   Place.MACHINE),
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
 from .check import Check, Family, Heading, Needs
-from .finding import Case, Finding
+from .finding import Case, Finding, Place
 from .from_nvml import Verdict, each, number
 
 CHECK = Check(
@@ -27,4 +27,4 @@ def _look(gpu: Gpu) -> Verdict:
     if slow - now > _NEAR:
         return Verdict("pass", f"more than {_NEAR} degrees below the slowdown at {slow} C")
     return Verdict("fail" if now >= slow else "warn", f"{now} C; the hardware slows down at {slow} C", f"{now} C",
-                   f"below {slow - _NEAR} C", _FIX, physical=True)
+                   f"below {slow - _NEAR} C", _FIX, place=Place.MACHINE)

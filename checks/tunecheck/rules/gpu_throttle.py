@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..facts.nvml import Gpu
 from .check import Check, Family, Heading, Needs
-from .finding import Case, Finding
+from .finding import Case, Finding, Place
 from .from_nvml import Verdict, each, number
 
 CHECK = Check(
@@ -31,5 +31,5 @@ def _look(gpu: Gpu) -> Verdict:
     rest = bits & ~sum({**_BAD, **_FINE})
     fine += [f"reasons {rest:#x}, unknown to this tunecheck"] if rest else []
     if bad:
-        return Verdict("fail", f"slowed down: {', '.join(bad)}", f"{bits:#x}", "no slowdown", _FIX, physical=True)
+        return Verdict("fail", f"slowed down: {', '.join(bad)}", f"{bits:#x}", "no slowdown", _FIX, place=Place.MACHINE)
     return Verdict("pass", f"not slowed down{f' ({chr(44).join(fine)})' if fine else ''}", f"{bits:#x}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from .alone_figures import BAD, GOOD, carries, name, named, rows, unmeasured, wrong
 from .check import ALONE, Check, Family, Heading
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 
 CHECK = Check(
     "host-copy", "each GPU and the host exchange data, as fast as its links carry",
@@ -14,7 +14,8 @@ CHECK = Check(
 )
 _ID, _TRIAL = CHECK.id, "host copy"
 _SLOW = Remedy("see link-width, link-speed, link-errors, numa-nodes; are memory channels of the GPU's node empty?")
-_WRONG = Remedy("take the GPU out of use; see gpu-ecc, xid, link-errors, iommu-mode and the host's memory (EDAC)")
+_WRONG = Remedy("take the GPU out of use; see gpu-ecc, xid, link-errors, iommu-mode and the host's memory (EDAC)",
+                place=Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:

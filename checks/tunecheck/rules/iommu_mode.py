@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from . import boot_words
 from .check import Check, Family, Heading, Needs
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 
 CHECK = Check(
     "iommu-mode", "the accelerators' IOMMU groups are in the declared mode",
@@ -51,7 +51,8 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
     if case.spec.accelerators.kernel_driver == "vfio-pci" and mode == "off":
         return Finding(_ID, subject, "fail", "effective", f"{subject}: {seen}, and vfio-pci hands nothing to a virtual "
                        "machine without one", kind, "an IOMMU group", evidence,
-                       Remedy("switch the IOMMU on in the BIOS (AMD-Vi, VT-d); on Intel also intel_iommu=on"))
+                       Remedy("switch the IOMMU on in the BIOS (AMD-Vi, VT-d); on Intel also intel_iommu=on", (), True,
+                              Place.FIRMWARE))
     if wanted == "leave":
         risky = (mode == "translated" and len(case.host.iommu) > 1
                  and case.spec.accelerators.kernel_driver != "vfio-pci")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..facts.fact import Absence
 from .acs_words import boot_fix
 from .check import Check, Family, Heading
-from .finding import AS_ROOT, Case, Finding, Remedy
+from .finding import AS_ROOT, Case, Finding, Place, Remedy
 
 CHECK = Check(
     "kernel-lockdown", "the kernel lets ACS be written, or nothing depends on it",
@@ -34,7 +34,7 @@ def judge(case: Case) -> Iterator[Finding]:
         remedy = case.play("acs", True, "set box_spec.acs.mechanism: disable_acs_redir", boot_fix(case, by_play=False))
     elif wants and acs.at_boot_unit:
         outcome, text = "warn", f"{locked}: tunecheck-acs.service cannot clear a register; the command line form can"
-        remedy = Remedy("set box_spec.acs.at_boot_unit: false")
+        remedy = Remedy("set box_spec.acs.at_boot_unit: false", place=Place.INVENTORY)
     else:
         outcome, text = "skip", f"{locked}: setpci cannot change ACS, pci=disable_acs_redir= on the command line can"
     # drivers/pci/pci-sysfs.c: LOCKDOWN_PCI_ACCESS

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from .check import Check, Family, Heading, Needs
 from .error_counts import errors, latched, uncounted
-from .finding import Case, Finding, Remedy, some
+from .finding import Case, Finding, Place, Remedy, some
 
 CHECK = Check(
     "link-errors", "no PCIe error at any hop, as differences with --since",
@@ -14,7 +14,7 @@ CHECK = Check(
 )
 _ID = CHECK.id
 _FIX = Remedy("reseat board, riser and cable, or lower the slot's speed by one generation in the BIOS to prove it",
-              physical=True)
+              place=Place.MACHINE)
 _AGAIN = "counts since boot: for how fast they grow give an earlier recording of this boot with --since"
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..facts.pci import Device
 from .check import TOPO, Check, Family, Heading, Needs
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 from .on_path import cost, each, payload
 
 CHECK = Check(
@@ -16,7 +16,8 @@ CHECK = Check(
     judges=("pcie.payload", "pcie.bridge.payload"),
 )
 _ID = CHECK.id
-_FIX = Remedy("let the BIOS set it (Max Payload Size: Auto), or boot with pci=pcie_bus_safe", physical=True)
+_FIX = Remedy("let the BIOS set it (Max Payload Size: Auto), or boot with pci=pcie_bus_safe", (), True,
+              Place.FIRMWARE)
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..facts.pci import Device
 from ..facts.wires import wires
 from .check import TOPO, Check, Family, Heading, Needs
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 from .on_path import board_gen, busy, each, named
 
 CHECK = Check(
@@ -15,7 +15,8 @@ CHECK = Check(
     Heading.LINKS, 20, Family.PCIE, TOPO, needs=(Needs.TREE,), judges=("pcie.gen_max", "pcie.gen_target"),
 )
 _ID = CHECK.id
-_FIX = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto; see link-errors", physical=True)
+_FIX = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto; see link-errors",
+              place=Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:

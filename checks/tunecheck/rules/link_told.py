@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..facts.nvml import Gpu
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 
 __all__ = ["link_told"]
 
 _Told = tuple[str, str, str, Remedy | None]
 
 _ADD = "the hops above it are not given; add: sudo lspci -nnvvv"
-_SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS", physical=True)
-_SPEED = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto", physical=True)
+_SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS", place=Place.MACHINE)
+_SPEED = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto", place=Place.MACHINE)
 
 
 def _width(gpu: Gpu) -> _Told | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ..facts.pci import Device
 from ..facts.wires import Wire, wires
 from .check import TOPO, Check, Family, Heading, Needs
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 from .on_path import each
 
 CHECK = Check(
@@ -18,9 +18,9 @@ CHECK = Check(
     Heading.LINKS, 10, Family.PCIE, TOPO, needs=(Needs.TREE,), judges=("pcie.width", "pcie.bridge.width"),
 )
 _ID = CHECK.id
-_SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS", physical=True)
+_SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS", place=Place.MACHINE)
 _SLOT = Remedy("where the board shall have all of its lanes, use a wider slot or change the bifurcation in the BIOS",
-               physical=True)
+               place=Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:

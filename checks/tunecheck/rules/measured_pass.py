@@ -8,14 +8,15 @@ from ..facts.measured_pass import PATH, MeasuredPass, measurable
 from ..trials.measured import REFUSED, Measured
 from ..trials.weakest import weakest
 from .check import ALL, Check, Family, Heading
-from .finding import Case, Finding, Remedy, run
+from .finding import Case, Finding, Place, Remedy, run
 
 CHECK = Check(
     "measured-pass", "the GPUs are measured before a container starts",
     Heading.ALLREDUCE, 60, Family.MEASURED, ALL,
 )
 _ID = CHECK.id
-_POLICY = Remedy("set box_spec.gate.measured to each-boot, or to on-change where a start must not take seconds longer")
+_POLICY = Remedy("set box_spec.gate.measured to each-boot, or to on-change where a start must not take seconds longer",
+                 place=Place.INVENTORY)
 _DECLINE = Remedy("see link-speed, link-width, link-errors, gpu-throttle and gpu-clocks; if it is meant to be so, "
                   f"remove {PATH} and measure again")
 #: What repeats within 3 % from night to night; small all-reduces do not.

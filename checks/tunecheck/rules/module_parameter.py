@@ -103,8 +103,8 @@ def _live(case: Case, module: Module, parameter: str, value: int | str) -> Findi
 
 def _by_hand(module: Module, expected: str) -> Remedy:
     return Remedy.typed('write "options {name} {expected}" to a file of its own in /etc/modprobe.d, run `sudo '
-                        "update-initramfs -u` (Fedora and Rocky: dracut -f), and load the module again or reboot",
-                        name=module.name, expected=expected)
+                        "update-initramfs -u` (Fedora and Rocky: `sudo dracut -f`), and load the module again or "
+                        "reboot", name=module.name, expected=expected)
 
 
 def _configured(module: Module, parameter: str) -> str | None:

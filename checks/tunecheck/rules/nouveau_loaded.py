@@ -13,8 +13,9 @@ CHECK = Check(
     needs=(Needs.TREE, Needs.WHOLE_TREE), judges=("pcie.driver",),
 )
 _ID = CHECK.id
-_OUT = Remedy("write blacklist nouveau and options nouveau modeset=0 to /etc/modprobe.d/nouveau.conf, renew the "
-              "initramfs if nouveau is in it (lsinitramfs or lsinitrd), reboot", (), True)
+_OUT = Remedy.typed('write "blacklist nouveau" and "options nouveau modeset=0" to /etc/modprobe.d/nouveau.conf, one '
+                    "below the other, run `sudo update-initramfs -u` (Fedora and Rocky: `sudo dracut -f`), reboot", (),
+                    True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -6,16 +6,17 @@ from collections.abc import Iterator
 
 from ..formats.cpulist import show
 from .check import Check, Family, Heading
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 
 CHECK = Check(
     "numa-nodes", "every node has memory, every accelerator a node",
     Heading.SYSTEM, 50, Family.CPU, judges=("numa.without_memory", "pcie.numa"),
 )
 _ID = CHECK.id
-_SLOTS = Remedy("populate the memory channels of that socket, or choose NPS1 in the BIOS", physical=True)
+_SLOTS = Remedy("populate the memory channels of that socket, or choose NPS1 in the BIOS",
+                place=Place.MACHINE)
 _BIOS = Remedy("update the BIOS (ACPI _PXM of the root port is missing); in a virtual machine pass the node through",
-               physical=True)
+               needs_reboot=True, place=Place.FIRMWARE)
 
 
 def judge(case: Case) -> Iterator[Finding]:

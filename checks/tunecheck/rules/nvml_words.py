@@ -6,13 +6,14 @@ from ..facts.fact import Absence
 from . import wanted_driver
 from .finding import AS_ROOT, Case, Finding, Remedy
 
-__all__ = ["LOST", "STUCK", "unanswered"]
+__all__ = ["LOST", "MISMATCH", "STUCK", "unanswered"]
 
-LOST = Remedy.typed("look for its Xid in the kernel log, then reset it (nvidia-smi's --gpu-reset with -i and its "
-              "address, nothing running on it) or switch the machine off and on")
+LOST = Remedy.typed("look for its Xid in the kernel log (`sudo journalctl -k -b -g xid`), then reset it (nvidia-smi's "
+                    "--gpu-reset with -i and its address, nothing running on it) or switch the machine off and on")
 STUCK = Remedy.typed("see `sudo journalctl -k -b -g 'nvrm|xid'` and `tunecheck explain driver-stuck`; a driver that "
                      "hangs recovers by a reboot, a dead GSP by a power cycle", (), True)
-_MISMATCH = Remedy("reboot, so that the installed module is the loaded one; hold module and library packages together")
+MISMATCH = Remedy("reboot, so that the installed module is the loaded one; hold module and library packages together",
+                   (), True)
 _LIBRARY = Remedy("install libnvidia-ml.so.1 in the loaded module's version (Debian: libnvidia-ml1, "
                   "Ubuntu: libnvidia-compute-BRANCH, Fedora and Rocky: nvidia-driver-cuda-libs)")
 #: NVML was asked, and there is no answer: its process crashed or hung, there is no library, or NVML says an error.
@@ -29,7 +30,7 @@ def unanswered(case: Case, check: str, boards: set[str]) -> Finding:
     text, outcome, remedy = f"no answer: {reason}", "unknown", None
     if said.absence is Absence.MISMATCH:
         text = f"the library is of another version than the loaded kernel module: {reason}"
-        outcome, remedy = "fail", _MISMATCH
+        outcome, remedy = "fail", MISMATCH
     elif said.absence is Absence.NO_PERMISSION:
         remedy = AS_ROOT
     elif said.absence is Absence.NOT_ASKED:

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from ..spec.boards import board
 from .alone_figures import BAD, GOOD, name, named, rows, unmeasured, wrong
 from .check import ALONE, Check, Family, Heading
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 
 CHECK = Check(
     "own-memory", "each GPU's memory holds what is written, at the board's speed",
     Heading.P2P, 30, Family.MEASURED, ALONE,
 )
 _ID, _TRIAL = CHECK.id, "own memory"
-_WRONG = Remedy("take the GPU out of use: its memory is broken; see gpu-ecc and xid, then replace the board")
+_WRONG = Remedy("take the GPU out of use: its memory is broken; see gpu-ecc and xid, then replace the board",
+                place=Place.MACHINE)
 _SLOW = Remedy("see gpu-throttle, gpu-clocks, gpu-power-limit and gpu-ecc (row remapping) while it runs")
 
 

@@ -14,8 +14,8 @@ CHECK = Check(
     Heading.P2P, 40, Family.MEASURED, P2P,
 )
 _ID = CHECK.id
-_FIX = "see p2p-capability for the driver's reason, and iommu-mode"
-_MIXED = "build tensor parallel groups of equal boards"
+_FIX = Remedy("see p2p-capability for the driver's reason, and iommu-mode")
+_MIXED = Remedy("build tensor parallel groups of equal boards")
 _ALL = "every GPU reaches every other one's memory"
 
 
@@ -36,4 +36,4 @@ def judge(case: Case) -> Iterator[Finding]:
     elif not patchable:
         outcome, why, fix = "fail", "p2p-capability has the driver's reason", _FIX
     yield Finding(_ID, "pairs", outcome, "behaviour", f"the driver refuses peer access: {named}: {why}", named,
-                  "access both ways", (), Remedy.typed(fix))
+                  "access both ways", (), fix)

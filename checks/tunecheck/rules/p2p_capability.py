@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..facts.fact import Absence
 from . import from_driver
 from .check import TOPO, Check, Family, Heading, Needs
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding
 from .p2p_words import DECLARE, UNDECLARED, explained, needs_patch, outcome_of
 from .table_told import letters
 
@@ -39,9 +39,8 @@ def judge(case: Case) -> Iterator[Finding]:
         groups.setdefault(key, []).append(f"{label.get(a, a)}->{label.get(b, b)} {way}")
     for (word, patchable), pairs in groups.items():
         shown = ", ".join(pairs[:4]) + (f", and {len(pairs) - 4} more" if len(pairs) > 4 else "")
-        outcome, (meaning, remedy) = outcome_of(case, word, patchable), explained(case, word, patchable)
+        outcome, (meaning, fix) = outcome_of(case, word, patchable), explained(case, word, patchable)
         text = f"{shown}: {word} ({meaning})" if meaning else f"{shown}: the driver does not say ({word})"
-        fix = Remedy.typed(remedy) if meaning else None
         if word == "OK":
             text = f"the driver says OK for {len(pairs)} of {len(said.value)} reads and writes between two GPUs"
             text, fix = (text + UNDECLARED, DECLARE) if outcome == "warn" else (text, None)

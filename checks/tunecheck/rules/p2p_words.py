@@ -13,7 +13,7 @@ from ..facts.modules import LOADED
 from ..facts.topology import Topology
 from ..formats.at_first_use import regex
 from ..spec.boards import board
-from .finding import Case, Remedy
+from .finding import Case, Place, Remedy
 
 __all__ = ["DECLARE", "LETTER_WORDS", "UNDECLARED", "declared", "explained", "letter_meaning", "needs_patch",
            "outcome_of", "unused"]
@@ -22,52 +22,54 @@ __all__ = ["DECLARE", "LETTER_WORDS", "UNDECLARED", "declared", "explained", "le
 _FORCED = ('modules: {nvidia: {NVreg_RegistryDwords: "ForceP2P=0x211"}} in box_spec, then `sudo tunecheck p2p`: keep '
            'the word '
            "only where every check of it passes")
-_CLIQUE = ("the host's owner has to state which GPUs of this guest may reach each other, with QEMU "
+_CLIQUE = ("this is a virtual machine, which sees another PCI tree than its host: the host's owner has to state which "
+           "GPUs of this guest may reach each other, with QEMU "
            "x-nv-gpudirect-clique=<0 to 15> on each vfio-pci device, one number for GPUs below one switch")
+_ON_HOST = Remedy(_CLIQUE, place=Place.HYPERVISOR)
 _GUESSED = ("CNS", "TNS", "NS")
 _BY_MODEL = ("CNS", "GNS")
 _REFUSED = ("NVIDIA's own driver refuses it on this GPU model, below any chipset",
-            "plan with copies through host memory or with boards that support it; or run an open kernel module that is "
-            "patched for it (no role installs one) and declare box_spec.driver.flavour: patched-p2p")
+            Remedy("plan with copies through host memory or with boards that support it; or run an open kernel module "
+                   "that is patched for it (no role installs one) and declare box_spec.driver.flavour: patched-p2p"))
 _INEFFECTIVE = ("the spec declares a driver that is patched to allow it on this GPU model, and the loaded one does not",
-                "see which module is loaded (`modinfo -n nvidia`; `cat /proc/driver/nvidia/version`), build the "
-                "patched one for this kernel and reboot; or take box_spec.driver.flavour: patched-p2p out")
+                Remedy.typed("see which module is loaded (`modinfo -n nvidia`; `cat /proc/driver/nvidia/version`), "
+                             "build the patched one for this kernel and reboot; or take box_spec.driver.flavour: "
+                             "patched-p2p out", (), True))
 UNDECLARED = (", and NVIDIA's own driver refuses them on this GPU model: a patched module or ForceP2P is at work that "
               "the spec does not declare")
 #: What each table of `nvidia-smi topo -p2p` is about ("?": the text does not say which it is).
 LETTER_WORDS = {"r": "reads", "w": "writes", "n": "NVLink", "a": "atomics", "p": "PCIe peer access",
                 "?": "reads or writes (which of them, the text does not say)"}
 DECLARE = Remedy("state box_spec.driver.flavour: patched-p2p, so that an update that drops the patch fails here, or go "
-                 "back to NVIDIA's own module")
+                 "back to NVIDIA's own module", place=Place.INVENTORY)
 _FORCE = regex(r"(?:^|;)\s*ForceP2P\s*=", re.IGNORECASE)
 _UNUSED = "the driver accepts peer access and does not use it: see iommu-mode, bar1-size and p2p-access"
 
 #: letter -> (meaning, remedy)
-_WORDS = {
+_WORDS: dict[str, tuple[str, Remedy]] = {
     "CNS": ("the driver does not support it on this chipset",
-            "put both boards below one PCIe switch: below a root complex the driver allows it only on CPUs it knows. "
-            f"Its list can be overridden: {_FORCED}"),
+            Remedy.typed("put both boards below one PCIe switch: below a root complex the driver allows it only on "
+                         f"CPUs it knows. Its list can be overridden: {_FORCED}", place=Place.MACHINE)),
     "GNS": ("the driver does not support it on this GPU model",
-            "no setting changes that: plan with copies through host memory, or with boards that support it"),
-    "TNS": ("the driver does not support it across these I/O hubs", "move both boards below one root complex"),
+            Remedy("no setting changes that: plan with copies through host memory, or with boards that support it")),
+    "TNS": ("the driver does not support it across these I/O hubs",
+            Remedy("move both boards below one root complex", place=Place.MACHINE)),
     "DR": ("the registry word ForceP2P forbids it: its bits for this direction are 0 (reads 1:0, writes 5:4)",
-           "see `grep RegistryDwords /proc/driver/nvidia/params`; take the word out of /etc/modprobe.d, or write "
-           "ForceP2P=0x211, which allows reads and writes; then load the driver again"),
+           Remedy.typed("see `grep RegistryDwords /proc/driver/nvidia/params`; take the word out of /etc/modprobe.d, "
+                        "or write ForceP2P=0x211, which allows reads and writes; then load the driver again")),
     "NS": ("it is not supported between these two boards",
-           "both must be of the same chip, without MIG and not handed through to different machines; compare "
-           "`nvidia-smi -L` and `nvidia-smi topo -p2p r`"),
+           Remedy.typed("both must be of the same chip, without MIG and not handed through to different machines; "
+                        "compare `nvidia-smi -L` and `nvidia-smi topo -p2p r`")),
 }
 
 
-def explained(case: Case, word: str, patchable: bool) -> tuple[str, str]:
-    """Meaning and remedy of a letter for two boards, ("", "") for one that nvml.h does not have. ``patchable``: one
+def explained(case: Case, word: str, patchable: bool) -> tuple[str, Remedy | None]:
+    """Meaning and remedy of a letter for two boards, ("", None) for one that nvml.h does not have. ``patchable``: one
     of them is a board that NVIDIA's own driver refuses (needs_patch), so CNS and GNS mean the same there."""
     if patchable and word in _BY_MODEL:
         return _INEFFECTIVE if declared(case) else _REFUSED
-    meaning, remedy = _WORDS.get(word, ("", ""))
-    hidden = case.guest and word in _GUESSED
-    return meaning, f"this is a virtual machine, which sees another PCI tree than its host: {_CLIQUE}" if hidden else \
-        remedy
+    meaning, remedy = _WORDS.get(word, ("", None))
+    return meaning, _ON_HOST if case.guest and word in _GUESSED else remedy
 
 
 def letter_meaning(word: str) -> str:

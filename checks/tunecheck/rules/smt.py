@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .check import Check, Family, Heading
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 
 CHECK = Check(
     "smt", "SMT is as declared", Heading.SYSTEM, 40, Family.CPU, judges=("cpu.smt",),
@@ -28,4 +28,5 @@ def judge(case: Case) -> Iterator[Finding]:
         good = state == wanted
         command = "boot without nosmt, and enable SMT in the BIOS" if wanted == "on" else "boot with nosmt"
         yield Finding(_ID, "CPUs", "pass" if good else "fail", "effective", seen, fact.value or "", wanted,
-                      (fact.source,), None if good else Remedy(command, (), True, wanted == "on"))
+                      (fact.source,), None if good else Remedy(
+                          command, (), True, Place.FIRMWARE if wanted == "on" else Place.BOX))

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from ..facts.fact import Absence
 from ..facts.posted import Table
 from ..formats.topology import RELATIONS, within
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 from .p2p_words import LETTER_WORDS, explained, outcome_of
 
-__all__ = ["COSTS", "absent_table", "by_word", "gpus_told", "letters", "relations"]
+__all__ = ["COSTS", "absent_table", "by_word", "gpus_told", "letters", "relations", "undeclared"]
 
 #: What each relation means for peer traffic, and what it costs. Figures: two boards at Gen5 x16, one way, and a load of
 #: 128 B from a peer (local-inference-lab/rtx6kpro hardware/, 2026-05-17); NCCL's choice: src/graph/paths.cc of NCCL.
@@ -32,7 +32,8 @@ COSTS = {
 }
 _SHOWN = 6
 _BY_CPU = ("PHB", "NODE", "SYS")
-_TREE = Remedy.typed("add: `sudo lspci -nnvvv`, which shows links and ACS on the way")
+_AGAIN = Remedy.typed("give the output of `nvidia-smi topo -m` again, as a file that it was written to: on its way "
+                      "through a web page or a chat a table loses its tabs")
 
 
 def absent_table(case: Case) -> bool:
@@ -81,7 +82,7 @@ def relations(case: Case, check: str) -> Iterator[Finding]:
     table = fact.value
     if table is None:
         yield Finding(check, "pairs", "unknown", "effective", f"the table of relations cannot be used: {fact.why()}",
-                      evidence=(fact.source,), absence=fact.absence)
+                      evidence=(fact.source,), remedy=_AGAIN, absence=fact.absence)
         return
     if len(table.labels) < 2 and not table.cut:
         yield Finding(check, "pairs", "skip", "effective", f"one GPU in {table.source}: no pair to judge")
@@ -95,33 +96,48 @@ def relations(case: Case, check: str) -> Iterator[Finding]:
             yield Finding(check, _names(pairs), "fail", "effective", f"{_names(pairs)} "
                           f"{'is' if len(pairs) == 1 else 'are'} {word} in {table.source}", word,
                           f"{wanted} or closer", (table.source,), Remedy("move the boards below one switch, or state "
-                          "the relation this machine really has in box_spec.accelerators.relation", physical=True))
+                          "the relation this machine really has in box_spec.accelerators.relation",
+                          place=Place.MACHINE))
         if not bad:
             yield Finding(check, "pairs", "unknown", "effective", f"no pair is farther than {wanted} in {table.source} "
                           f"({seen}); the PCI tree itself is not given; add: sudo lspci -nnvvv", seen,
                           f"{wanted} or closer", (table.source,))
         return
-    far = {word: pairs for word, pairs in words.items() if word in _BY_CPU}
-    total = len(table.relations)
-    for word, pairs in far.items():
-        every = "every pair is" if len(pairs) == total else f"{len(pairs)} of {total} pairs are"
-        yield Finding(check, _names(pairs), "warn", "effective", f"{every} {word} in {table.source} ({_names(pairs)}): "
-                      f"{COSTS[word]}", word, "PIX, PXB or NVLink between GPUs that work on one model", (table.source,),
-                      _advice(table, words))
+    far = list(undeclared(case, check, words, len(table.labels), f" in {table.source}", table.source))
+    yield from far
     if not far:
         yield Finding(check, "pairs", "unknown" if "" in words else "skip", "effective", f"found in "
-                      f"{table.source}: {seen}; {COSTS['']}" if "" in words else f"no spec given; found in "
+                      f"{table.source}: {seen}; {COSTS['']}" if "" in words else f"{_asked(case)}; found in "
                       f"{table.source}: {seen}", seen, "", (table.source,))
 
 
-def _advice(table: Table, words: Mapping[str, list[tuple[int, int]]]) -> Remedy:
+def undeclared(case: Case, check: str, words: Mapping[str, list[tuple[int, int]]], gpus: int, where: str,
+               source: str) -> Iterator[Finding]:
+    """What is known to be slow, where no specification says how close the GPUs are meant to be: by the driver's table
+    and by the PCI tree alike. ``words``: the pairs of each relation, by the numbers of their GPUs."""
+    if case.frozen is not None:
+        return
+    total = sum(map(len, words.values()))
+    for word, pairs in words.items():
+        if word in _BY_CPU:
+            every = "every pair is" if len(pairs) == total else f"{len(pairs)} of {total} pairs are"
+            yield Finding(check, _names(pairs), "warn", "effective", f"{every} {word}{where} ({_names(pairs)}): "
+                          f"{COSTS[word]}", word, "PIX, PXB or NVLink between GPUs that work on one model", (source,),
+                          _advice(gpus, words))
+
+
+def _asked(case: Case) -> str:
+    return "the spec asks for no relation" if case.frozen else "no spec given"
+
+
+def _advice(gpus: int, words: Mapping[str, list[tuple[int, int]]]) -> Remedy:
     """Which GPUs are close: one model's tensor-parallel ranks belong there."""
     near = {pair for word, pairs in words.items() if word in ("PIX", "PXB") or word.startswith("NV") for pair in pairs}
-    groups = _together(len(table.labels), near)
+    groups = _together(gpus, near)
     if groups:
         shown = " | ".join(", ".join(map(str, group)) for group in groups[:8])
         return Remedy(f"keep a model's tensor-parallel GPUs inside one of these groups: {shown} (CUDA_VISIBLE_DEVICES "
-                      "with CUDA_DEVICE_ORDER=PCI_BUS_ID), or put the boards below one switch", physical=False)
+                      "with CUDA_DEVICE_ORDER=PCI_BUS_ID), or put the boards below one switch")
     return Remedy.typed("measure what it costs here: `sudo tunecheck preflight --full`; a switch, or slots below one, "
                         "brings the boards closer")
 
@@ -163,4 +179,4 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
                 outcome = outcome_of(case, word, patchable)
                 yield Finding(check, shown, outcome, "effective", f"{kind}: {shown}: {word} "
                               f"({meaning or 'the driver does not say'}): CUDA and NCCL copy through host memory "
-                              "there", word, "OK", (source,), Remedy.typed(fix) if fix else None)
+                              "there", word, "OK", (source,), fix)

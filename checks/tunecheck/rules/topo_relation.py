@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
+from ..facts.paths import paths
 from ..facts.topology import Pair
 from ..formats.topology import RELATIONS, within
+from ..spec.boards import board
 from .check import TOPO, Check, Family, Heading
-from .finding import Case, Finding, Remedy
-from .table_told import absent_table, relations
+from .finding import Case, Finding, Place, Remedy
+from .table_told import absent_table, relations, undeclared
 
 CHECK = Check(
     "topo-relation", "every pair of accelerators is as close as declared",
@@ -16,9 +18,9 @@ CHECK = Check(
 )
 _ID = CHECK.id
 _MOVE = Remedy("move the boards below one switch, or state the relation this machine really has in "
-               "box_spec.accelerators.relation", physical=True)
+               "box_spec.accelerators.relation", place=Place.MACHINE)
 _REGROUP = Remedy("move the boards to the slots of their switch or socket (the board manual shows which), or state the "
-                  "groups this machine really has in box_spec.accelerators.groups", physical=True)
+                  "groups this machine really has in box_spec.accelerators.groups", place=Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -39,9 +41,12 @@ def judge(case: Case) -> Iterator[Finding]:
     elif groups.inside is not None:
         yield from _grouped(case, groups.inside)
     elif wanted is None:
-        asked = "the spec asks for no relation" if case.frozen else "no spec given"
-        seen = ", ".join(f"{pair.label} {pair.relation.value or '?'}" for pair in pairs)
-        yield Finding(_ID, "pairs", "skip", "effective", f"{asked}; found {seen}", seen)
+        far = list(undeclared(case, _ID, _words(case), len(case.snapshot.topology.devices), "", "/sys/bus/pci/devices"))
+        yield from far
+        if not far:
+            asked = "the spec asks for no relation" if case.frozen else "no spec given"
+            seen = ", ".join(f"{pair.label} {pair.relation.value or '?'}" for pair in pairs)
+            yield Finding(_ID, "pairs", "skip", "effective", f"{asked}; found {seen}", seen)
     else:
         expected = f"{wanted} or closer ({' < '.join(RELATIONS)})"
         good = yield from _each(pairs, wanted, expected, _MOVE)
@@ -49,6 +54,18 @@ def judge(case: Case) -> Iterator[Finding]:
             words = sorted({pair.relation.value for pair in pairs if pair.relation.value}, key=RELATIONS.index)
             yield Finding(_ID, "pairs", "pass", "effective", f"{good} of {len(pairs)} pairs are {wanted} or closer",
                           ", ".join(words), expected, ("/sys/bus/pci/devices",))
+
+
+def _words(case: Case) -> dict[str, list[tuple[int, int]]]:
+    """The pairs of each relation, as far as the tree tells how their traffic goes: that of a virtual machine is made
+    up, and boards that have NVLinks go by them, which no PCI tree shows."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for path in paths(case.snapshot):
+        ends = [case.snapshot.topology.devices[number] for number in (path.pair.a, path.pair.b)]
+        linked = any((known := board(end.ids)) is not None and known.p2p == "nvlink" for end in ends)
+        word = "NV" if path.latency_class == "nvlink" else "" if linked or case.guest else path.pair.relation.value
+        found.setdefault(word or "", []).append((path.pair.a, path.pair.b))
+    return found
 
 
 def _each(pairs: tuple[Pair, ...], wanted: str, expected: str, move: Remedy) -> Generator[Finding, None, int]:

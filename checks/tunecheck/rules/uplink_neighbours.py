@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .check import Check, Family, Heading, Needs
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 
 CHECK = Check(
     "uplink-neighbours", "no drive shares the way to the host",
     Heading.LINKS, 80, Family.PCIE, needs=(Needs.TREE, Needs.WHOLE_TREE, Needs.WAY, Needs.SIBLINGS),
 )
 _ID = CHECK.id
-_FIX = Remedy("move drives that load models to a root port without accelerators", physical=True)
+_FIX = Remedy("move drives that load models to a root port without accelerators", place=Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:

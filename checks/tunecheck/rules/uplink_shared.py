@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..facts.wires import uplinks, wires
 from .check import TOPO, Check, Family, Heading, Needs
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 
 CHECK = Check(
     "uplink-shared", "no uplink is slower than one accelerator's own link",
@@ -14,7 +14,7 @@ CHECK = Check(
 )
 _ID = CHECK.id
 _FIX = Remedy("give the switch a slot or cable as wide and fast as a board's, and look at bifurcation in the BIOS",
-              physical=True)
+              place=Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:

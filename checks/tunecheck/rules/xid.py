@@ -9,7 +9,7 @@ from ..formats.xid_catalog import advice
 from . import from_log
 from .check import Check, Family, Heading
 from .command import addresses
-from .finding import Case, Finding, Remedy
+from .finding import Case, Finding, Place, Remedy
 
 if TYPE_CHECKING:
     from ..formats.kernel_log import Xid
@@ -43,8 +43,9 @@ def _judge(case: Case, xid: Xid, asked: Xid | None, current: bool) -> Finding:
             + ("" if current else ", before the driver was loaded again"))
     # The address is what the log says: it gets into a command only where it is one.
     gpu, action = f"{xid.gpu}.0", f"recommended: {says.action} ({says.source})"
-    remedy = Remedy.typed(action, (), says.reboot, says.physical, gpu=gpu) if addresses([gpu]) else \
-        Remedy(action.replace("`", "").replace("{gpu}", "ADDRESS"), (), says.reboot, says.physical)
+    place = Place.MACHINE if says.physical else Place.BOX
+    remedy = Remedy.typed(action, (), says.reboot, place, gpu=gpu) if addresses([gpu]) else \
+        Remedy(action.replace("`", "").replace("{gpu}", "ADDRESS"), (), says.reboot, place)
     line = f"{case.host.kernel.log.source}: Xid {xid.code}, {xid.text}"
     return Finding(_ID, f"{subject} Xid {xid.code}{fatal}", says.severity if current else "warn", "behaviour", text,
                    str(xid.count), "no Xid since boot", (line,), remedy, f"xid-{xid.code}")

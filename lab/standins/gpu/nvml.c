@@ -19,6 +19,7 @@
  *   unlisted=1      no board tells the clocks it supports
  *   mhz=N, mw=N, degrees=N, reasons=N   SM clock (405), power (15000), temperature (35) and why the clocks are not
  *                   higher (1: idle) of every board
+ *   busy=N, memory=N   utilisation of SMs and of memory in % (0) of every board
  *   gone=FILE       once this file is there, nvmlInit says that the driver is not loaded
  * What setters set is kept in the file FAKE_NVML_STATE, where one is named, on a box in /run/tunecheck-standin-nvml:
  * "index persistence mW lowest highest" lines.
@@ -449,6 +450,6 @@ struct rates { unsigned gpu, memory; };
 int nvmlDeviceGetUtilizationRates(board *which, struct rates *out)
 {
     trouble("nvmlDeviceGetUtilizationRates", which);
-    *out = (struct rates){0, 0};
+    *out = (struct rates){(unsigned)number("busy", 0), (unsigned)number("memory", 0)};
     return OK;
 }

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 from tests.unit.fleet.reports import DAY, WHEN, cause, example, fleet, head, hostile, problem, report, row, since
+from tests.unit.report.closed import closed
 
 from tunecheck.fleet.model import Change
 from tunecheck.fleet.outputs import rendered, write_outputs
@@ -36,9 +37,9 @@ REPORTS = {"example": example(), "quiet": report(), "hostile": hostile(), "many"
 @pytest.mark.parametrize("name", REPORTS)
 def test_documents_keep_to_their_schema(name: str) -> None:
     data = json.loads(rendered("json", REPORTS[name]))
-    jsonschema.validate(data, SCHEMAS["fleet-1.json"])
+    jsonschema.validate(data, closed(SCHEMAS["fleet-1.json"]))
     if (told := event(REPORTS[name])) is not None:
-        jsonschema.validate(json.loads(json.dumps(told)), SCHEMAS["fleet-event-1.json"])
+        jsonschema.validate(json.loads(json.dumps(told)), closed(SCHEMAS["fleet-event-1.json"]))
 
 
 def test_the_document_holds_everything() -> None:
@@ -61,9 +62,9 @@ def test_lists_keep_to_their_schema() -> None:
             HistoryRow("smt", "on", since(), None, 3, WHEN), BlameRow("smt", "on", since(), None, Change("r", WHEN)),
             BlameRow("smt", "on", since())]
     data = list_document("blame", rows, host="gpu1", fact="smt")
-    jsonschema.validate(json.loads(json.dumps(data)), SCHEMAS["fleet-list-1.json"])
+    jsonschema.validate(json.loads(json.dumps(data)), closed(SCHEMAS["fleet-list-1.json"]))
     kept = Waiver(1, "smt", "gpu1", None, None, None, "why", "kim", WHEN), Volatile("smt", 3, 0.5, 0.1)
-    jsonschema.validate(json.loads(json.dumps(list_document("waive", kept))), SCHEMAS["fleet-list-1.json"])
+    jsonschema.validate(json.loads(json.dumps(list_document("waive", kept))), closed(SCHEMAS["fleet-list-1.json"]))
     assert data["rows"][3]["change"] == {"run": "r", "at": WHEN, "state": ""}
 
 

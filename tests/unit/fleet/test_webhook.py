@@ -11,6 +11,7 @@ import pytest
 from tests.unit.fleet.hook_server import HookServer, serving
 from tests.unit.fleet.reports import HOSTILE, cause, example, fleet, hostile, report
 from tests.unit.fleet.store.stores import Clock, seen
+from tests.unit.report.closed import closed
 
 from tunecheck.errors import ProbeError, UsageError
 from tunecheck.fleet.decide import decide
@@ -33,7 +34,7 @@ def test_an_event_holds_what_is_new_and_resolved(server: HookServer) -> None:
     ((path, headers, body),) = server.got
     assert note == "webhook: 127.0.0.1" and path == "/hook/T0KEN"
     assert headers["Authorization"] == "Bearer s3cret" and headers["Content-Type"] == "application/json"
-    jsonschema.validate(body, SCHEMAS["fleet-event-1.json"])
+    jsonschema.validate(body, closed(SCHEMAS["fleet-event-1.json"]))
     assert [each["fact"] for each in body["new"]] == ["kernel.cmdline.iommu", "gpu.pcie_width", "kernel.release"]
     assert [each["fact"] for each in body["resolved"]] == ["cpu.governor"]
     lines = body["text"].splitlines()

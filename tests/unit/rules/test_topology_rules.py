@@ -57,8 +57,10 @@ def test_acs_redirect_says_port_register_pair_and_fix() -> None:
     assert [finding.message for finding in findings] == [
         f"acs-redirect: {port} ACSCtl=0x001d redirects peer traffic on the path GPU0-GPU1; expected ReqRedir- "
         "CmpltRedir- EgressCtrl-; boot with pci=disable_acs_redir=pci:0:0 (pci:0:0 means every port, Linux 4.19 and "
-        "later): put it into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub, run update-grub, reboot; by address or "
-        "id of ports: tunecheck explain acs-persistence; or run: ansible-playbook site.yml --tags acs -l box1"
+        "later): put it into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and run: sudo update-grub (Fedora and "
+        "Rocky, in place of both: sudo grubby --update-kernel=ALL --args=pci=disable_acs_redir=pci:0:0), then "
+        "reboot; by address or id of ports: tunecheck explain acs-persistence; or run: ansible-playbook site.yml "
+        "--tags acs -l box1"
         for port in ("0000:02:00.0", "0000:02:01.0")]
     assert {finding.layer for finding in findings} == {"behaviour"}
 

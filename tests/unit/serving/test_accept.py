@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 from tests.engine import models
 from tests.engine.pace_proxy import Proxy
+from tests.unit.report.closed import closed
 from tests.unit.serving.engines import Engine, engine
 from tests.unit.serving.test_published import raw, row
 
@@ -48,7 +49,7 @@ def test_a_healthy_server_is_accepted_with_all_documents(good: Engine, tmp_path:
                 str(tmp_path / "g.json"), "--html", str(tmp_path / "a.html"), "--junit", str(tmp_path / "a.xml"))
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     data = json.loads((tmp_path / "a.json").read_text())
-    jsonschema.validate(data, SCHEMAS["acceptance-1.json"])
+    jsonschema.validate(data, closed(SCHEMAS["acceptance-1.json"]))
     assert data["figures"]["streams"][1]["streams"] == 3
     # A busy machine's runs lie far apart: no reference. Where they do not, here they are made to.
     wide = data["figures"]["spread_pct"] > 5
@@ -60,7 +61,7 @@ def test_a_healthy_server_is_accepted_with_all_documents(good: Engine, tmp_path:
     calm = {**data, "figures": {**data["figures"], "spread_pct": 1.0}}
     golden = candidate(calm, data["provenance"])
     assert why_not_golden(calm) == ""
-    jsonschema.validate(golden, SCHEMAS["golden-1.json"])
+    jsonschema.validate(golden, closed(SCHEMAS["golden-1.json"]))
     assert golden["expected"]["value"] == data["figures"]["tok_s"]
     assert golden["provenance"]["cmdline"] and golden["provenance"]["boot_id"]
     suite = ElementTree.parse(tmp_path / "a.xml").getroot()

@@ -14,7 +14,7 @@ import jinja2
 from ...formats.at_first_use import dataclass
 from ...rules import Finding
 from ...rules.command import Command, pieces
-from ...rules.finding import Remedy
+from ...rules.finding import Place, Remedy
 from ..fold import Fold, folded
 from .explained import explained
 
@@ -24,6 +24,9 @@ _HERE = Path(__file__).resolve().parent
 #: As a person reads them: what is known to be wrong stands before what nobody could see.
 _HEADINGS = {"fail": "Failed", "warn": "Warnings", "unknown": "Could not be determined", "pass": "Passed",
              "skip": "Not judged"}
+#: Where a fix is done when it is not in a shell of the box.
+_PLACES = {Place.INVENTORY: "in the inventory", Place.FIRMWARE: "in the firmware's set-up",
+           Place.MACHINE: "at the machine itself", Place.HYPERVISOR: "on the host of the virtual machine"}
 _PROBLEMS = ("fail", "warn", "unknown")
 _SCRIPTS = ("grid.js", "page.js", "common.js")
 
@@ -48,9 +51,11 @@ def render(name: str, styles: Sequence[str], findings: Sequence[Finding], **give
     told = explained(check for _, checks in problems for check in checks)
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True,
                                      undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE))
+    environment.globals["places"] = _PLACES
     return environment.get_template(name).render(
         style=style, script=script, policy=policy(style, script), sections=sections, problems=problems,
-        explained=told, linked={each.check for each in told}, ways=ways, headings=_HEADINGS, **given) + "\n"
+        explained=told, linked={each.check for each in told}, ways=ways, headings=_HEADINGS,
+        **given) + "\n"
 
 
 def policy(style: str, script: str) -> str:

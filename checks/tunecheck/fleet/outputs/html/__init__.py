@@ -17,7 +17,7 @@ import jinja2
 from .... import __version__
 from ....report.html.shell import policy
 from ....report.terminal import safe
-from ....rules.command import pieces
+from ....rules.command import Command, pieces
 from ...entries import entries, happened
 from ...model import Problem
 from ...verdict import Cause, FleetReport, HostRow
@@ -95,7 +95,17 @@ def _cause(index: int, cause: Cause, what: str = "", others: Sequence[dict[str, 
             "said_at": "" if said is None else clock(said.created),
             "waves": [(interval(wave.since), wave.state, fold(wave.hosts, 2000)) for wave in cause.told],
             "short": _short(cause), "names": fold(cause.hosts, 4000),
-            "lasts": lasts(cause.waived) if cause.waived else "", "fix": list(pieces(cause.remedy, cause.commands))}
+            "lasts": lasts(cause.waived) if cause.waived else "",
+            "fix": [(part, _place(command) if command else "")
+                    for part, command in pieces(cause.remedy, cause.commands)]}
+
+
+def _place(command: Command) -> str:
+    """Where it can be pasted; "" where a name has to be filled in first."""
+    if command.fill_in:
+        return ""
+    return "on the control node" if command.where == "control" else "on the box, as root" if command.as_root else \
+        "on the box"
 
 
 def _short(cause: Cause) -> str:
@@ -175,7 +185,7 @@ class _Data:
         texts = (problem.check, problem.subject, problem.text, problem.expected, problem.remedy, " ".join(problem.tags))
         if not self._room(*texts):
             return None
-        fix = tuple((self._text(part), command.where if command and _cut(part) == part else "")
+        fix = tuple((self._text(part), _place(command) if command and _cut(part) == part else "")
                     for part, command in pieces(problem.remedy, problem.commands))
         key = (*(self._text(text) for text in texts[:4]), fix, self._text(texts[5]), problem.outcome,
                int(problem.needs_reboot))

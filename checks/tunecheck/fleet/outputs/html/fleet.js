@@ -187,8 +187,8 @@
     const command = make("span", "", "command"), copy = make("button", "Copy", "copy");
     copy.type = "button";
     copy.dataset.copy = text(said);
-    copy.title = `to run on ${place === "control" ? "the control node" : "the box"}`;
-    command.append(make("code", text(said)), copy);
+    copy.setAttribute("aria-label", `Copy ${text(said)}`);
+    command.append(make("code", text(said)), make("span", place, "tag"), copy);
     return command;
   });
   const problemOf = ([check, subject, says, expected, fix, tags, outcome, reboot]) => {

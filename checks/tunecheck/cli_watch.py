@@ -1,0 +1,175 @@
+"""``tunecheck watch``: does what is served still give tokens, and can its GPUs still work?"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import json
+import time
+import urllib.parse
+from typing import TYPE_CHECKING
+
+import click
+
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    import ssl
+
+    from .host.live import LiveHost
+    from .watch.model import Seen
+
+__all__ = ["watch"]
+
+_URL = "http://127.0.0.1:30000"
+_UNIT_SUFFIXES = (".service", ".scope")
+#: In seconds: a textfile that nobody renews looks like a watch that died.
+_METRICS_EVERY = 15.0
+
+
+@click.command()
+@click.option("--url", default=_URL, metavar="URL", help=f"The engine, by its address as a number; default: {_URL}.")
+@click.option("--unit", default="", metavar="NAME", help="The systemd unit that serves: its state, its processes.")
+@click.option("--api-key-file", metavar="FILE", help="A file that holds the engine's API key.")
+@click.option("--ca", metavar="FILE", help="Certificates to trust, in PEM.")
+@click.option("--interval", default="1s", metavar="TIME", help="From one look to the next; default: 1s.")
+@click.option("--stall", default="120s", metavar="TIME", help="So long may requests run in vain; default: 120s.")
+@click.option("--spin", default="30s", metavar="TIME", help="The same where the GPUs only wait; default: 30s.")
+@click.option("--silent", default="30s", metavar="TIME", help="So long may the metrics not answer; default: 30s.")
+@click.option("--once", is_flag=True, help="Two looks an interval apart, one verdict, and its exit code.")
+@click.option("--json", "as_json", is_flag=True, help="A document for each verdict that is told, one line each.")
+@click.option("--prometheus", "prometheus_to", metavar="FILE", help="Keep metrics for node_exporter there.")
+def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interval: str, stall: str, spin: str,
+          silent: str, once: bool, as_json: bool, prometheus_to: str | None) -> None:
+    """Watch a served model: tokens, GPUs, kernel messages, links. Reads only.
+
+    A line for each change, until it is ended. With --once the exit code is 0 for serving, idle and loading, 1 for
+    degraded, stalled, lost and stopped, and 3 where it is not known."""
+    from .host import Unreadable
+    from .host.kmsg import KernelMessages
+    from .host.live import LiveHost
+    from .host.nvml_samples import NvmlSampler
+    from .report.output import check_writable, emit, write_file
+    from .serving.reach import key, seconds
+    from .watch import tell
+    from .watch.loop import watch as looks
+    from .watch.model import Limits
+    from .watch.sources import Sources, Target
+
+    times = {name: seconds(f"--{name}", text) for name, text in (
+        ("interval", interval), ("stall", stall), ("spin", spin), ("silent", silent))}
+    if not 0.2 <= times["interval"] <= 60:
+        raise UsageError(f"--interval {interval}: expected 200 ms to 60 s, as in --interval 1s")
+    for name in ("stall", "spin", "silent"):
+        if times[name] < 2 * times["interval"]:
+            raise UsageError(f"--{name} {times[name]:g}s: is less than two looks; expected at least "
+                             f"{2 * times['interval']:g}s, or a shorter --interval")
+    where = _address(url)
+    if prometheus_to is not None:
+        check_writable(prometheus_to)
+    limits = Limits(times["stall"], times["spin"], times["silent"], interval=times["interval"])
+    target = Target(where, _unit(unit), key(api_key_file), _trusted(ca) if where.startswith("https") else None)
+    host = LiveHost()
+    sampler = NvmlSampler(times["interval"]) if _has_driver(host) else None
+    messages = None
+    with contextlib.suppress(Unreadable):
+        messages = KernelMessages()
+    try:
+        since, shown, written = time.monotonic(), None, 0.0
+        for number, seen in enumerate(looks(Sources(host, target, sampler, messages), limits, _alive)):
+            if number == 0:
+                _ready()
+            now, at = time.monotonic(), time.time()
+            since = seen.since
+            if once and number == 0:
+                continue
+            if once or _changed(shown, seen):
+                shown = seen
+                emit(json.dumps(tell.document(seen, at, now - since, target.unit, where)) + "\n" if as_json
+                     else tell.line(seen, at) + "\n")
+                _status(tell.line(seen, at))
+                written = 0.0
+            if prometheus_to is not None and now - written >= _METRICS_EVERY:
+                write_file(prometheus_to, tell.metrics(seen, at).encode(), 0o644, "metrics")
+                written = now
+            if once:
+                raise SystemExit(tell.exit_code(seen.state))
+    finally:
+        if sampler is not None:
+            sampler.close()
+        if messages is not None:
+            messages.close()
+        host.close()
+
+
+def _changed(before: Seen | None, now: Seen) -> bool:
+    """Another state or other codes; numbers alone move with every look."""
+    def told(seen: Seen) -> object:
+        return seen.state, seen.culprit, {(each.code, each.subject) for each in seen.reasons}
+
+    return before is None or told(before) != told(now)
+
+
+def _address(url: str) -> str:
+    """Scheme, host and port. The name of a host would have to be looked up, which nobody can bound."""
+    parts = urllib.parse.urlsplit(url)
+    try:
+        port = parts.port
+        if parts.hostname != "localhost":
+            ipaddress.ip_address(parts.hostname or "")
+    except ValueError:
+        raise UsageError(f"--url {url.rpartition('@')[2][:100]}: expected an address as a number, as in --url {_URL}"
+                         ) from None
+    if parts.scheme not in ("http", "https") or parts.path not in ("", "/") or parts.query or parts.username:
+        # What stands before an @ may be a password.
+        raise UsageError(f"--url {url.rpartition('@')[2][:100]}: expected scheme, address and port alone, as in "
+                         f"--url {_URL}")
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"{parts.scheme}://{host}:{port or (443 if parts.scheme == 'https' else 80)}"
+
+
+def _unit(name: str) -> str:
+    """A unit's whole name; systemd.unit(5) has what may be in one."""
+    import re
+
+    if name and not re.fullmatch(r"[A-Za-z0-9:_.\\@-]{1,255}", name):
+        raise UsageError(f"--unit {name[:60]}: is no name of a unit; expected one as tunecheck-inference.service")
+    return name if not name or name.endswith(_UNIT_SUFFIXES) else f"{name}.service"
+
+
+def _trusted(ca: str | None) -> ssl.SSLContext:
+    import ssl
+
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except OSError as error:
+        raise UsageError(f"--ca {ca}: cannot be read ({error.strerror or 'no certificates in PEM'})") from None
+
+
+def _has_driver(host: LiveHost) -> bool:
+    """Whether the NVIDIA driver is loaded: asking NVML without it would load it."""
+    from .host import Unreadable
+
+    try:
+        host.realpath("/sys/module/nvidia")
+    except Unreadable:
+        return False
+    return True
+
+
+def _ready() -> None:
+    from .notify import ready
+
+    ready()
+
+
+def _alive() -> None:
+    from .notify import alive
+
+    alive()
+
+
+def _status(text: str) -> None:
+    from .notify import tell
+
+    tell(text)

@@ -1,0 +1,82 @@
+"""One page of a server on this machine, with one deadline for everything and a limit on its size.
+
+HTTP/1.0, so that the answer is neither chunked nor kept open: what a metrics page needs, in a tenth of the memory of an
+HTTP library that stays in a process for months. TLS where the address says https."""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import time
+from urllib.parse import urlsplit
+
+from ..absence import Absence
+from ..formats.at_first_use import dataclass
+from .base import Unreadable
+
+__all__ = ["Page", "fetch"]
+
+#: vLLM's page has 60 KB, SGLang's 40 KB.
+_MOST = 4 << 20
+_STATUS = re.compile(rb"HTTP/1\.[01] ([0-9]{3})")
+
+
+@dataclass(frozen=True)
+class Page:
+    """``status`` is the HTTP status, ``text`` the body, undecodable bytes replaced."""
+
+    status: int
+    text: str
+
+
+def fetch(url: str, deadline: float, key: str | None = None, context: ssl.SSLContext | None = None) -> Page:
+    """GET the page within ``deadline`` seconds, all in all. ``key`` is sent as a bearer token. Unreadable where there
+    is no whole answer in time."""
+    until = time.monotonic() + deadline
+    parts = urlsplit(url)
+    host, secure = parts.hostname or "", parts.scheme == "https"
+    port = parts.port or (443 if secure else 80)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    lines = [f"GET {path} HTTP/1.0", f"Host: {parts.netloc.rpartition('@')[2]}", "Accept: text/plain",
+             *([f"Authorization: Bearer {key}"] if key else [])]
+    if any("\r" in line or "\n" in line for line in lines):
+        raise Unreadable(url, Absence.FAILED.because("the address or the key holds a line break"))
+    try:
+        with socket.create_connection((host, port), timeout=_left(until)) as plain:
+            door: socket.socket = plain
+            if secure:
+                door = (context or ssl.create_default_context()).wrap_socket(plain, server_hostname=host)
+            door.settimeout(_left(until))
+            door.sendall("\r\n".join([*lines, "", ""]).encode("latin-1", "replace"))
+            answer = _read(door, until, url)
+    except TimeoutError:
+        raise Unreadable(url, Absence.TIMED_OUT.because(f"timed out after {deadline:g} s")) from None
+    except OSError as error:
+        raise Unreadable(url, Absence.FAILED.because(error.strerror or type(error).__name__)) from None
+    head, _, body = answer.partition(b"\r\n\r\n")
+    found = _STATUS.match(head)
+    if found is None:
+        raise Unreadable(url, Absence.UNREADABLE.because("no HTTP answer"))
+    return Page(int(found[1]), body.decode("utf-8", "replace"))
+
+
+def _left(until: float) -> float:
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _read(door: socket.socket, until: float, url: str) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        door.settimeout(_left(until))
+        part = door.recv(1 << 16)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+        size += len(part)
+        if size > _MOST:
+            raise Unreadable(url, Absence.UNREADABLE.because(f"more than {_MOST >> 20} MiB"))

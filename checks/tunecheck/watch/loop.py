@@ -1,0 +1,37 @@
+"""Look, judge, tell, once an interval, until somebody ends it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+from .judge import Judge
+from .model import Limits, Seen
+from .sources import Sources
+
+__all__ = ["Clock", "watch"]
+
+
+class Clock:
+    """Time, in one place so that a test can make it pass."""
+
+    def now(self) -> float:
+        """Monotonic, in seconds."""
+        return time.monotonic()
+
+    def wait(self, seconds: float) -> None:
+        """Sleep so long."""
+        time.sleep(seconds)
+
+
+def watch(sources: Sources, limits: Limits, alive: Callable[[], None] = lambda: None,
+          clock: Clock | None = None) -> Iterator[Seen]:
+    """The verdict of every look. ``alive`` is called after each, for systemd's watchdog: a look that hangs is then
+    ended by systemd. A look that took longer than the interval is followed by the next one at once."""
+    clock, judge = clock or Clock(), Judge(limits)
+    due = clock.now()
+    while True:
+        yield judge.judge(sources.look(judge.near))
+        alive()
+        due = max(due + limits.interval, clock.now())
+        clock.wait(max(0.0, due - clock.now()))

@@ -1,0 +1,153 @@
+"""What one look at a serving box holds, and what may be said of it. docs/watch.md has every code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from ..absence import Absence
+from ..host.nvml_samples import GpuSample
+
+__all__ = ["BAD", "Code", "Culprit", "Engine", "Limits", "Look", "Process", "Reason", "Seen", "State", "UnitState"]
+
+
+class State(StrEnum):
+    """The state of what is served."""
+
+    SERVING = "serving"
+    IDLE = "idle"
+    LOADING = "loading"
+    DEGRADED = "degraded"
+    STALLED = "stalled"
+    LOST = "lost"
+    STOPPED = "stopped"
+    UNKNOWN = "unknown"
+
+
+#: States in which nobody is served as he should be.
+BAD = (State.DEGRADED, State.STALLED, State.LOST, State.STOPPED)
+
+
+class Code(StrEnum):
+    """Why a state is what it is."""
+
+    TOKENS_FROZEN = "tokens-frozen"
+    GPUS_SPINNING = "gpus-spinning"
+    METRICS_SILENT = "metrics-silent"
+    LONG_STEP = "long-step"
+    TRACED = "traced"
+    NO_METRICS = "no-metrics"
+    METRICS_UNREADABLE = "metrics-unreadable"
+    NOT_ANSWERING_YET = "not-answering-yet"
+    UNIT_STARTING = "unit-starting"
+    UNIT_STOPPED = "unit-stopped"
+    UNIT_FAILED = "unit-failed"
+    UNIT_UNREADABLE = "unit-unreadable"
+    UNIT_RESTARTED = "unit-restarted"
+    GPU_GONE = "gpu-gone"
+    XID = "xid"
+    SXID = "sxid"
+    HUNG_TASK = "hung-task"
+    OOM_KILL = "oom-kill"
+    AER_STORM = "aer-storm"
+    LINK_NARROWER = "link-narrower"
+    THROTTLED = "throttled"
+    NVML_SILENT = "nvml-silent"
+    KMSG_OVERRUN = "kmsg-overrun"
+    KMSG_UNREADABLE = "kmsg-unreadable"
+    DISK_LOW = "disk-low"
+    WATCH_PAUSED = "watch-paused"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """``subject``: a PCI address, process, path or unit; ``numbers``: what was observed, in the unit of its name."""
+
+    code: Code
+    subject: str = ""
+    numbers: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The engine's own metrics. ``moved``: a sum of counters that grows with every step, prompt or output; ``absence``:
+    why there are none."""
+
+    running: int | None = None
+    waiting: int | None = None
+    moved: float | None = None
+    generated: float | None = None
+    absence: Absence | None = None
+    code: Code | None = None
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process of the unit. ``state`` is the letter of proc(5): R, S, D, Z, T (stopped), t (traced)."""
+
+    pid: int
+    name: str
+    state: str
+
+
+@dataclass(frozen=True)
+class UnitState:
+    """``active`` is systemd's ActiveState ("" where it did not answer); ``restarts`` its NRestarts."""
+
+    active: str = ""
+    restarts: int | None = None
+    cgroup: str = ""
+    main_pid: int = 0
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look. ``at`` is monotonic, ``took`` the seconds it lasted until then, ``gpus`` None where NVML did not
+    answer. ``events``: what happened since the last look. ``standing``: what is so now beside engine and GPUs.
+    ``processes``: asked only when a stall is near."""
+
+    at: float
+    engine: Engine
+    gpus: tuple[GpuSample, ...] | None = None
+    unit: UnitState | None = None
+    events: tuple[Reason, ...] = ()
+    standing: tuple[Reason, ...] = ()
+    processes: tuple[Process, ...] = ()
+    took: float = 0.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """In seconds. ``stall``: so long may requests run without a token or a prompt step. A compiler that works for a new
+    shape, and a prompt of 128 K tokens on one board, take up to a minute (policy of this project, 2026-11). ``spin``:
+    the same where the GPUs only wait for each other. ``silent``: so long may the metrics give no answer. ``hold``: so
+    long an event of the past makes the box degraded. ``load``: so long may an engine take to its first answer."""
+
+    stall: float = 120.0
+    spin: float = 30.0
+    silent: float = 30.0
+    hold: float = 300.0
+    load: float = 3600.0
+    interval: float = 1.0
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """The process that holds the others up. ``letter``: T was stopped by a signal, D hangs in the kernel."""
+
+    pid: int
+    name: str
+    letter: str
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The verdict of one look. ``since`` is the monotonic time at which the state began, ``frozen`` the seconds without
+    progress while requests run."""
+
+    state: State
+    since: float
+    reasons: tuple[Reason, ...] = ()
+    culprit: Culprit | None = None
+    frozen: float = 0.0
+    engine: Engine = field(default_factory=Engine)

@@ -1,0 +1,169 @@
+"""What one look reads: the engine's page, NVML's samples, kernel messages, links, disks and the unit. None of it is
+waited for without a bound: pages and commands have deadlines, NVML has a process of its own."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Sequence
+
+from ..absence import Absence
+from ..formats.at_first_use import dataclass
+from ..host import Host, Unreadable
+from ..host.http_page import fetch
+from ..host.kmsg import KernelMessages
+from ..host.nvml_samples import GpuSample, NvmlSampler
+from . import kernel
+from .model import Code, Engine, Look, Process, Reason, UnitState
+from .progress import engine_of_page
+
+__all__ = ["Sources", "Target"]
+
+_PCI = "/sys/bus/pci/devices"
+_CGROUPS = "/sys/fs/cgroup"
+#: In seconds: how often what changes slowly is read.
+_UNIT_EVERY, _LINKS_EVERY, _DISK_EVERY = 5.0, 30.0, 60.0
+_PAGE, _COMMAND = 2.0, 3.0
+_MOST_GROUPS, _MOST_PROCESSES = 200, 2000
+#: Below both a log or a cache fails soon.
+_FREE_SHARE, _FREE_BYTES = 0.05, 5 << 30
+
+
+@dataclass(frozen=True)
+class Target:
+    """``url``: the engine, as http://127.0.0.1:30000. ``unit``: the systemd unit that serves, "" for none. ``paths``:
+    folders whose file system must not fill up."""
+
+    url: str
+    unit: str = ""
+    key: str = ""
+    context: ssl.SSLContext | None = None
+    paths: tuple[str, ...] = ("/", "/var/lib")
+
+
+class Sources:
+    """``look`` is called once an interval; what fails is told as a reason, never raised."""
+
+    def __init__(self, host: Host, target: Target, sampler: NvmlSampler | None,
+                 messages: KernelMessages | None) -> None:
+        self._host, self._target = host, target
+        self._sampler, self._messages = sampler, messages
+        self._unit: UnitState | None = None
+        self._slow: dict[str, float] = {}
+        self._links: dict[str, int] = {}
+        self._narrow: tuple[Reason, ...] = ()
+        self._disk: tuple[Reason, ...] = ()
+
+    def look(self, processes: bool) -> Look:
+        """``processes``: whether those of the unit are worth reading now."""
+        began = time.monotonic()
+        engine = self._engine()
+        standing: list[Reason] = []
+        gpus = self._gpus(standing)
+        events = self._kernel(standing)
+        if self._target.unit and self._due("unit", _UNIT_EVERY):
+            self._unit = self._unit_state()
+        if gpus and self._due("links", _LINKS_EVERY):
+            self._narrow = tuple(self._narrower(gpus))
+        if self._due("disk", _DISK_EVERY):
+            self._disk = tuple(self._full())
+        found = self._processes() if processes and self._unit else ()
+        at = time.monotonic()
+        return Look(at, engine, gpus, self._unit, events, (*standing, *self._narrow, *self._disk), found, at - began)
+
+    def _due(self, name: str, every: float) -> bool:
+        now = time.monotonic()
+        if name in self._slow and now - self._slow[name] < every:
+            return False
+        self._slow[name] = now
+        return True
+
+    def _engine(self) -> Engine:
+        try:
+            page = fetch(f"{self._target.url}/metrics", _PAGE, self._target.key or None, self._target.context)
+        except Unreadable as error:
+            return Engine(absence=error.absence)
+        return engine_of_page(page.status, page.text)
+
+    def _gpus(self, standing: list[Reason]) -> tuple[GpuSample, ...] | None:
+        if self._sampler is None:
+            return None
+        try:
+            return self._sampler.latest().gpus
+        except Unreadable as error:
+            if error.absence in (Absence.TIMED_OUT, Absence.CUT_OFF):
+                standing.append(Reason(Code.NVML_SILENT))
+            return None
+
+    def _kernel(self, standing: list[Reason]) -> tuple[Reason, ...]:
+        if self._messages is None:
+            standing.append(Reason(Code.KMSG_UNREADABLE))
+            return ()
+        try:
+            new = self._messages.new()
+        except Unreadable:
+            standing.append(Reason(Code.KMSG_UNREADABLE))
+            return ()
+        return (*kernel.reasons(new.lines), *([Reason(Code.KMSG_OVERRUN)] if new.overrun else []))
+
+    def _unit_state(self) -> UnitState:
+        argv = ("systemctl", "show", "--property=ActiveState,NRestarts,ControlGroup,MainPID", "--", self._target.unit)
+        try:
+            done = self._host.run(argv, _COMMAND)
+        except Unreadable:
+            return UnitState()
+        told = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
+        restarts, main = told.get("NRestarts", ""), told.get("MainPID", "")
+        return UnitState(told.get("ActiveState", ""), int(restarts) if restarts.isdigit() else None,
+                         told.get("ControlGroup", ""), int(main) if main.isdigit() else 0)
+
+    def _narrower(self, gpus: Sequence[GpuSample]) -> list[Reason]:
+        """A link that lost lanes since the watch began. Speed falls and rises with the load; lanes do not."""
+        found = []
+        for each in gpus:
+            try:
+                width = int(self._host.read_bytes(f"{_PCI}/{each.bdf}/current_link_width"))
+            except (Unreadable, ValueError):
+                continue
+            first = self._links.setdefault(each.bdf, width)
+            if width < first:
+                found.append(Reason(Code.LINK_NARROWER, each.bdf, (("lanes", float(width)), ("before", float(first)))))
+        return found
+
+    def _full(self) -> list[Reason]:
+        found = []
+        for path in self._target.paths:
+            try:
+                done = self._host.run(("df", "--output=avail,size", "--block-size=1", "--", path), _COMMAND)
+                free, size = map(int, done.stdout.splitlines()[1].split())
+            except (Unreadable, ValueError, IndexError):
+                continue
+            if free < _FREE_BYTES and free < _FREE_SHARE * size:
+                found.append(Reason(Code.DISK_LOW, path, (("free_bytes", float(free)),)))
+        return found
+
+    def _processes(self) -> tuple[Process, ...]:
+        """Those of the unit's control group, and of the groups below it: a container has its own."""
+        group = self._unit.cgroup if self._unit else ""
+        if not group.startswith("/") or ".." in group.split("/") or group == "/":
+            return ()
+        folders, pids = [f"{_CGROUPS}{group}"], list[int]()
+        for folder in folders:
+            try:
+                pids += [int(pid) for pid in self._host.read_bytes(f"{folder}/cgroup.procs").split()]
+                names = self._host.list(folder)
+            except (Unreadable, ValueError):
+                continue
+            below = [f"{folder}/{name}" for name in names if name.endswith((".scope", ".service", ".slice"))
+                     or name.startswith(("libpod-", "container", "crun-", "docker-"))]
+            folders += below[:_MOST_GROUPS - len(folders)]
+        found = [process for pid in pids[:_MOST_PROCESSES] if (process := self._process(pid)) is not None]
+        return tuple(found)
+
+    def _process(self, pid: int) -> Process | None:
+        try:
+            stat = self._host.read_bytes(f"/proc/{pid}/stat").decode("utf-8", "replace")
+        except Unreadable:
+            return None
+        head, found, rest = stat.rpartition(") ")
+        return Process(pid, head.partition("(")[2], rest[:1]) if found else None

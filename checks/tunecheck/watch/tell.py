@@ -1,0 +1,110 @@
+"""What is seen, for people and for programs: a line, a document, metrics."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from .. import __version__
+from ..report.prometheus import exposition
+from .model import BAD, Code, Culprit, Reason, Seen, State
+
+__all__ = ["MEANING", "METRICS", "SCHEMA", "document", "exit_code", "line", "metrics"]
+
+SCHEMA = "tunecheck/watch/1"
+#: What each code says of what it is about; {NAME} stands for a number that was observed.
+MEANING: dict[Code, str] = {
+    Code.TOKENS_FROZEN: "requests run and the engine's counters have not moved for {seconds:g} s",
+    Code.GPUS_SPINNING: "this GPU only waits for others: 100 % busy, its memory unused, at idle power",
+    Code.METRICS_SILENT: "the engine's metrics have given no answer for {seconds:g} s",
+    Code.LONG_STEP: "no counter has moved for {seconds:g} s, but a GPU works: a long step",
+    Code.TRACED: "a debugger holds a process of the unit",
+    Code.NO_METRICS: "the engine has no page /metrics: start it with its metrics switched on",
+    Code.METRICS_UNREADABLE: "the page /metrics does not hold the counters of vLLM, SGLang or llama.cpp",
+    Code.NOT_ANSWERING_YET: "the engine has not answered since the watch began",
+    Code.UNIT_STARTING: "the unit is starting",
+    Code.UNIT_STOPPED: "the unit is not active",
+    Code.UNIT_FAILED: "the unit has failed",
+    Code.UNIT_UNREADABLE: "systemd did not say what the unit does",
+    Code.UNIT_RESTARTED: "systemd has started the unit again, {restarts:g} times by now",
+    Code.GPU_GONE: "the GPU does not answer any more",
+    Code.XID: "the driver reports Xid {xid:g}",
+    Code.SXID: "an NVSwitch reports a fatal error, SXid {sxid:g}",
+    Code.HUNG_TASK: "this task hangs in the NVIDIA driver",
+    Code.OOM_KILL: "the kernel killed this process for lack of memory",
+    Code.AER_STORM: "{errors:g} PCIe errors",
+    Code.LINK_NARROWER: "its link has {lanes:g} lanes, and had {before:g}",
+    Code.THROTTLED: "the hardware slows this GPU down (clock event bits {bits:g})",
+    Code.NVML_SILENT: "the NVIDIA driver does not answer",
+    Code.KMSG_OVERRUN: "kernel messages were lost before they were read",
+    Code.KMSG_UNREADABLE: "the kernel's messages cannot be read: run as root",
+    Code.DISK_LOW: "{free_bytes:.3g} bytes are free there",
+    Code.WATCH_PAUSED: "the watch itself did not run for a while",
+}
+_LETTERS = {"T": "was stopped by a signal", "D": "hangs in the kernel"}
+METRICS = {
+    "tunecheck_watch_state": "The state of what is served: 1 for the one that holds, 0 for the others.",
+    "tunecheck_watch_reason": "A reason that holds now; always 1.",
+    "tunecheck_watch_frozen_seconds": "How long requests have run without progress.",
+    "tunecheck_watch_requests_running": "Requests that run, by the engine's count; no sample where it says nothing.",
+    "tunecheck_watch_timestamp_seconds": "When the watch looked last, in seconds since 1970.",
+}
+
+
+def _says(reason: Reason) -> str:
+    text = MEANING[reason.code].format(**dict(reason.numbers))
+    return f"{_plain(reason.subject)}: {text}" if reason.subject else text
+
+
+def _names(culprit: Culprit) -> str:
+    return f"process {culprit.pid} ({_plain(culprit.name)}) {_LETTERS[culprit.letter]}"
+
+
+def _plain(name: str) -> str:
+    """A process may call itself anything."""
+    return "".join(char if char.isprintable() else "?" for char in name)
+
+
+def line(seen: Seen, at: float) -> str:
+    """One line for a journal; ``at`` is the time in seconds since 1970."""
+    told = [_says(each) for each in seen.reasons]
+    told += [f"the others wait: {_names(seen.culprit)}"] if seen.culprit else []
+    running = f"{seen.engine.running} running" if seen.engine.running is not None else ""
+    when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    state = f"{seen.state.value} ({running})" if running else seen.state.value
+    return f"{when} {state}: {'; '.join(told)}" if told else f"{when} {state}"
+
+
+def document(seen: Seen, at: float, started: float, unit: str, url: str) -> dict[str, Any]:
+    """tunecheck/watch/1. ``at`` in seconds since 1970; ``started``: so many seconds ago the state began."""
+    return {
+        "schema": SCHEMA, "tunecheck": __version__, "at": round(at, 3), "unit": unit or None, "url": url,
+        "state": seen.state.value, "for_seconds": round(started, 1), "frozen_seconds": round(seen.frozen, 1),
+        "exit_code": exit_code(seen.state),
+        "reasons": [{"code": each.code.value, "subject": each.subject, "numbers": dict(each.numbers),
+                     "message": _says(each)} for each in seen.reasons],
+        "culprit": None if seen.culprit is None else {
+            "pid": seen.culprit.pid, "name": seen.culprit.name, "process_state": seen.culprit.letter,
+            "message": _names(seen.culprit)},
+        "engine": {"running": seen.engine.running, "waiting": seen.engine.waiting,
+                   "generated_tokens": seen.engine.generated,
+                   "absence": seen.engine.absence.value if seen.engine.absence else None},
+    }
+
+
+def exit_code(state: State) -> int:
+    """0 serving, idle or loading; 1 degraded, stalled, lost or stopped; 3 not known."""
+    return 3 if state is State.UNKNOWN else 1 if state in BAD else 0
+
+
+def metrics(seen: Seen, at: float) -> str:
+    """For node_exporter's textfile collector."""
+    found: dict[str, list[tuple[dict[str, str], float]]] = {
+        "tunecheck_watch_state": [({"state": each.value}, float(each is seen.state)) for each in State],
+        "tunecheck_watch_reason": [({"code": each.code.value, "subject": each.subject}, 1.0) for each in seen.reasons],
+        "tunecheck_watch_frozen_seconds": [({}, round(seen.frozen, 1))],
+        "tunecheck_watch_timestamp_seconds": [({}, round(at, 3))],
+    }
+    if seen.engine.running is not None:
+        found["tunecheck_watch_requests_running"] = [({}, float(seen.engine.running))]
+    return exposition(found, METRICS)

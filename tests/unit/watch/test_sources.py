@@ -1,0 +1,169 @@
+"""Kernel messages, links, disks, units and processes, as a look reads them."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tunecheck.absence import Absence
+from tunecheck.host import Completed, Unreadable
+from tunecheck.host.kmsg import KernelMessages
+from tunecheck.host.nvml_samples import GpuSample, Sample
+from tunecheck.watch import kernel
+from tunecheck.watch.model import Code, Reason, UnitState
+from tunecheck.watch.sources import Sources, Target
+
+XID = "[  100.000000] NVRM: Xid (PCI:0000:03:00): {code}, pid=77, name=python, text"
+
+
+@pytest.mark.parametrize(("lines", "codes"), [
+    ([XID.format(code=119)], {Code.XID}), ([XID.format(code=31)], set()), ([XID.format(code=43)], set()),
+    ([XID.format(code=79)], {Code.XID, Code.GPU_GONE}),
+    (["[    5.000000] Out of memory: Killed process 123 (python3) total-vm:1kB"], {Code.OOM_KILL}),
+    (["[    5.000000] Memory cgroup out of memory: Killed process 123 (VLLM::EngineCor) total-vm:1kB"],
+     {Code.OOM_KILL}),
+    (["[    5.000000] usb 1-1: new device"], set()), ([], set())])
+def test_kernel_messages(lines: list[str], codes: set[Code]) -> None:
+    assert {each.code for each in kernel.reasons(lines)} == codes
+
+
+def test_one_correctable_error_is_none_and_a_storm_is_one() -> None:
+    error = ["[    9.000000] pcieport 0000:00:01.0: AER: Correctable error message received from 0000:03:00.0"]
+    assert kernel.reasons(error) == ()
+    assert [each.code for each in kernel.reasons(error * 80)] in ([Code.AER_STORM], [])
+    fatal = ["[    9.000000] nvidia 0000:03:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Data Link Layer"]
+    assert {each.code for each in kernel.reasons(fatal)} == {Code.AER_STORM}
+
+
+def _messages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *answers: Any) -> KernelMessages:
+    """/dev/kmsg gives a record a read, which no file does: os.read gives these."""
+    (tmp_path / "kmsg").write_bytes(b"")
+    found, given = KernelMessages(str(tmp_path / "kmsg")), iter(answers)
+
+    def read(_: int, __: int) -> bytes:
+        answer = next(given, errno.EAGAIN)
+        if isinstance(answer, int):
+            raise OSError(answer, os.strerror(answer))
+        return bytes(answer)
+
+    monkeypatch.setattr(os, "read", read)
+    return found
+
+
+def test_records_are_lines_as_dmesg_shows_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    messages = _messages(monkeypatch, tmp_path, b"6,1,5000000,-;first; with a semicolon\n SUBSYSTEM=pci\n",
+                         b"garbage", b"6,2,5000001,-;\xff second\n")
+    new = messages.new()
+    assert new.lines == ("[    5.000000] first; with a semicolon", "[    5.000001] \ufffd second")
+    assert (new.overrun, new.whole, messages.new().lines) == (False, True, ())
+
+
+def test_an_overrun_is_told_and_the_rest_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    new = _messages(monkeypatch, tmp_path, errno.EPIPE, b"6,1,5000000,-;after\n").new()
+    assert new.overrun and new.lines == ("[    5.000000] after",)
+
+
+def test_a_flood_is_read_in_parts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    messages = _messages(monkeypatch, tmp_path, *[b"6,1,5000000,-;x\n"] * 5000)
+    assert [(len(new.lines), new.whole) for new in (messages.new(), messages.new(), messages.new())] == [
+        (2000, False), (2000, False), (1000, True)]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may read /dev/kmsg")
+def test_the_real_kernel_answers_at_once() -> None:
+    try:
+        messages = KernelMessages()
+    except Unreadable as error:
+        pytest.skip(f"no /dev/kmsg here: {error}")
+    assert messages.new().whole
+    messages.close()
+
+
+def test_no_kernel_messages_is_a_reason(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable) as raised:
+        KernelMessages(str(tmp_path / "none"))
+    assert raised.value.absence is Absence.NOT_PRESENT
+
+
+class _Host:
+    """Files and commands of a box; what is not there is unreadable."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.folders: dict[str, list[str]] = {}
+        self.runs: dict[str, str] = {}
+
+    def read_bytes(self, path: str) -> bytes:
+        if path not in self.files:
+            raise Unreadable(path, Absence.NOT_PRESENT)
+        return self.files[path]
+
+    def list(self, path: str) -> list[str]:
+        return self.folders.get(path, [])
+
+    def run(self, argv: tuple[str, ...], deadline: float = 20.0) -> Completed:
+        if argv[0] not in self.runs:
+            raise Unreadable(argv[0], Absence.TIMED_OUT)
+        return Completed(argv, 0, self.runs[argv[0]], "")
+
+
+class _Sampler:
+    def __init__(self, *bdfs: str) -> None:
+        self.bdfs = bdfs
+
+    def latest(self) -> Sample:
+        return Sample(0.0, tuple(GpuSample(bdf) for bdf in self.bdfs))
+
+
+def _sources(host: _Host, sampler: Any = None, unit: str = "x.service") -> Sources:
+    return Sources(host, Target("http://127.0.0.1:9", unit, paths=("/",)), sampler, None)      # type: ignore[arg-type]
+
+
+def test_the_unit_and_the_processes_of_its_container() -> None:
+    host = _Host()
+    host.runs["systemctl"] = "ActiveState=active\nNRestarts=2\nControlGroup=/system.slice/x.service\nMainPID=5\n"
+    group = "/sys/fs/cgroup/system.slice/x.service"
+    host.files |= {f"{group}/cgroup.procs": b"", f"{group}/libpod-payload-1/cgroup.procs": b"5\n6\n7\n",
+                   "/proc/5/stat": b"5 (VLLM::Worker (TP) 0) D 1 5", "/proc/6/stat": b"6 (evil\x1b[2J) T 1",
+                   "/proc/7/stat": b"garbage"}
+    host.folders[group] = ["cgroup.procs", "libpod-payload-1", "memory.stat"]
+    look = _sources(host).look(processes=True)
+    assert look.unit == UnitState("active", 2, "/system.slice/x.service", 5)
+    assert [(each.pid, each.name, each.state) for each in look.processes] == [
+        (5, "VLLM::Worker (TP) 0", "D"), (6, "evil\x1b[2J", "T")]
+
+
+@pytest.mark.parametrize("group", ["", "/", "/../../etc", "relative"])
+def test_a_control_group_that_is_none_is_not_followed(group: str) -> None:
+    host = _Host()
+    host.runs["systemctl"] = f"ActiveState=active\nControlGroup={group}\n"
+    host.files["/sys/fs/cgroup/cgroup.procs"] = b"1\n"
+    assert _sources(host).look(processes=True).processes == ()
+
+
+def test_a_systemd_that_hangs_is_a_unit_of_which_nothing_is_known() -> None:
+    assert _sources(_Host()).look(processes=True).unit == UnitState()
+
+
+def test_a_link_that_lost_lanes_since_the_watch_began() -> None:
+    host, path = _Host(), "/sys/bus/pci/devices/0000:03:00.0/current_link_width"
+    host.files[path] = b"16\n"
+    sources = _sources(host, _Sampler("0000:03:00.0", "GPU1"))
+    assert sources.look(False).standing == (Reason(Code.KMSG_UNREADABLE),)
+    host.files[path] = b"8\n"
+    sources._slow.clear()
+    narrower = Reason(Code.LINK_NARROWER, "0000:03:00.0", (("lanes", 8.0), ("before", 16.0)))
+    assert narrower in sources.look(False).standing
+
+
+@pytest.mark.parametrize(("said", "low"), [
+    ("Avail 1B-blocks\n1000 1000000000\n", True), ("Avail 1B-blocks\n90000000000 1000000000000\n", False),
+    ("Avail 1B-blocks\n900000000 1000000000\n", False), ("df: no such file\n", False)])
+def test_a_disk_that_fills_up(said: str, low: bool) -> None:
+    host = _Host()
+    host.runs["df"] = said
+    assert any(each.code is Code.DISK_LOW for each in _sources(host).look(False).standing) is low
