@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import json
+import select
 import time
 import urllib.parse
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +17,7 @@ from .errors import UsageError
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Callable
 
     from .host.live import LiveHost
     from .watch.model import Seen
@@ -25,6 +28,8 @@ _URL = "http://127.0.0.1:30000"
 _UNIT_SUFFIXES = (".service", ".scope")
 #: In seconds: a textfile that nobody renews looks like a watch that died.
 _METRICS_EVERY = 15.0
+#: So long --once looks for a step of an engine that has requests.
+_ONCE = 10.0
 
 
 @click.command()
@@ -36,20 +41,20 @@ _METRICS_EVERY = 15.0
 @click.option("--stall", default="120s", metavar="TIME", help="So long may requests run in vain; default: 120s.")
 @click.option("--spin", default="30s", metavar="TIME", help="The same where the GPUs only wait; default: 30s.")
 @click.option("--silent", default="30s", metavar="TIME", help="So long may the metrics not answer; default: 30s.")
-@click.option("--once", is_flag=True, help="Two looks an interval apart, one verdict, and its exit code.")
+@click.option("--once", is_flag=True, help="One verdict of a few looks, and its exit code.")
 @click.option("--json", "as_json", is_flag=True, help="A document for each verdict that is told, one line each.")
 @click.option("--prometheus", "prometheus_to", metavar="FILE", help="Keep metrics for node_exporter there.")
 def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interval: str, stall: str, spin: str,
           silent: str, once: bool, as_json: bool, prometheus_to: str | None) -> None:
     """Watch a served model: tokens, GPUs, kernel messages, links. Reads only.
 
-    A line for each change, until it is ended. With --once the exit code is 0 for serving, idle and loading, 1 for
-    degraded, stalled, lost and stopped, and 3 where it is not known."""
+    A line for each change, until it is ended. With --once the exit code is 0 for serving and idle, 1 for degraded,
+    stalled, lost and stopped, and 3 for loading and where it is not known."""
     from .host import Unreadable
     from .host.kmsg import KernelMessages
     from .host.live import LiveHost
     from .host.nvml_samples import NvmlSampler
-    from .report.output import check_writable, emit, write_file
+    from .report.output import check_writable
     from .serving.reach import key, seconds
     from .watch import tell
     from .watch.loop import watch as looks
@@ -74,32 +79,91 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     messages = None
     with contextlib.suppress(Unreadable):
         messages = KernelMessages()
+    teller = _Teller(as_json, prometheus_to, target.unit, where)
     try:
-        since, shown, written = time.monotonic(), None, 0.0
         for number, seen in enumerate(looks(Sources(host, target, sampler, messages), limits, _alive)):
             if number == 0:
                 _ready()
-            now, at = time.monotonic(), time.time()
-            since = seen.since
-            if once and number == 0:
-                continue
-            if once or _changed(shown, seen):
-                shown = seen
-                emit(json.dumps(tell.document(seen, at, now - since, target.unit, where)) + "\n" if as_json
-                     else tell.line(seen, at) + "\n")
-                _status(tell.line(seen, at))
-                written = 0.0
-            if prometheus_to is not None and now - written >= _METRICS_EVERY:
-                write_file(prometheus_to, tell.metrics(seen, at).encode(), 0o644, "metrics")
-                written = now
+            if once:
+                if number == 0 or (_undecided(seen) and number * times["interval"] < _ONCE):
+                    continue
+                seen = _decided(seen)
+            teller.tell(seen)
             if once:
                 raise SystemExit(tell.exit_code(seen.state))
+            if _nobody_reads():
+                return
     finally:
         if sampler is not None:
             sampler.close()
         if messages is not None:
             messages.close()
         host.close()
+
+
+class _Teller:
+    """What is told of each look. A disk that is full or a file that cannot be written does not end the watch: that is
+    one of the things it is there for."""
+
+    def __init__(self, as_json: bool, prometheus_to: str | None, unit: str, url: str) -> None:
+        self._as_json, self._prometheus_to, self._unit, self._url = as_json, prometheus_to, unit, url
+        self._shown: Seen | None = None
+        self._written: float | None = None
+        self._said: set[str] = set()
+
+    def tell(self, seen: Seen) -> None:
+        """A line where something changed, the metrics where they grow old."""
+        from .report.output import emit, write_file
+        from .watch import tell
+
+        now, at = time.monotonic(), time.time()
+        if _changed(self._shown, seen):
+            self._shown, self._written = seen, None
+            text = json.dumps(tell.document(seen, at, now - seen.since, self._unit, self._url)) if self._as_json else \
+                tell.line(seen, at)
+            self._try("standard output", lambda: emit(f"{text}\n"))
+            _status(tell.line(seen, at))
+        target = self._prometheus_to
+        if target is not None and (self._written is None or now - self._written >= _METRICS_EVERY):
+            self._try(target, lambda: write_file(target, tell.metrics(seen, at).encode(), 0o644, "metrics"))
+            self._written = now
+
+    def _try(self, what: str, write: Callable[[], object]) -> None:
+        try:
+            write()
+            self._said.discard(what)
+        except (UsageError, OSError) as error:
+            if what not in self._said:
+                self._said.add(what)
+                with contextlib.suppress(OSError):
+                    click.echo(f"tunecheck watch: {error}", err=True)
+
+
+def _undecided(seen: Seen) -> bool:
+    """Two looks may lie between two steps: whether the engine moves is not known yet."""
+    from .watch.model import State
+
+    return seen.state is State.SERVING and seen.frozen > 0
+
+
+def _decided(seen: Seen) -> Seen:
+    """The verdict of one call: without a step in all of its looks nobody knows."""
+    from .watch.model import Code, Reason, State
+
+    if not _undecided(seen):
+        return seen
+    told = Reason(Code.NO_PROGRESS_YET, numbers=(("seconds", round(seen.frozen, 1)),))
+    return replace(seen, state=State.UNKNOWN, reasons=(told, *seen.reasons))
+
+
+def _nobody_reads() -> bool:
+    """Whether standard output is a pipe whose reader went away."""
+    poller = select.poll()
+    try:
+        poller.register(1, 0)
+        return any(event & (select.POLLERR | select.POLLHUP) for _, event in poller.poll(0))
+    except OSError:
+        return False
 
 
 def _changed(before: Seen | None, now: Seen) -> bool:

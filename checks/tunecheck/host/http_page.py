@@ -19,6 +19,7 @@ __all__ = ["Page", "fetch"]
 
 #: vLLM's page has 60 KB, SGLang's 40 KB.
 _MOST = 4 << 20
+_LENGTH = re.compile(rb"(?mi)^content-length:[ \t]*([0-9]{1,12})[ \t]*\r?$")
 _STATUS = re.compile(rb"HTTP/1\.[01] ([0-9]{3})")
 
 
@@ -55,9 +56,11 @@ def fetch(url: str, deadline: float, key: str | None = None, context: ssl.SSLCon
     except OSError as error:
         raise Unreadable(url, Absence.FAILED.because(error.strerror or type(error).__name__)) from None
     head, _, body = answer.partition(b"\r\n\r\n")
-    found = _STATUS.match(head)
+    found, length = _STATUS.match(head), _LENGTH.search(head)
     if found is None:
         raise Unreadable(url, Absence.UNREADABLE.because("no HTTP answer"))
+    if length is not None and len(body) < int(length[1]):
+        raise Unreadable(url, Absence.INCOMPLETE.because("the answer ended too early"))
     return Page(int(found[1]), body.decode("utf-8", "replace"))
 
 

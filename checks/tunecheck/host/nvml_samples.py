@@ -27,6 +27,8 @@ _MOST = 1 << 20
 _AGAIN, _LONGEST = 2.0, 300.0
 #: NVML_ERROR_GPU_IS_LOST and NVML_ERROR_RESET_REQUIRED (nvml.h).
 _LOST = {15: "GPU_IS_LOST", 16: "RESET_REQUIRED"}
+#: A process that hangs in the driver cannot be killed, and keeps its memory: so many at once.
+_MOST_STUCK = 2
 _FIELDS = ("gpu", "memory", "power_mw", "limit_mw", "throttle", "temperature")
 
 
@@ -60,7 +62,8 @@ class NvmlSampler:
     one is started later."""
 
     def __init__(self, interval: float, deadline: float = 5.0) -> None:
-        self.interval, self.deadline = interval, deadline
+        # A sample that is due a moment after the look is no driver that hangs.
+        self.interval, self.deadline = interval, max(deadline, 2 * interval + 1)
         self._child: Child | None = None
         self._pipe = -1
         self._rest = b""
@@ -75,12 +78,14 @@ class NvmlSampler:
         or FAILED where it refuses."""
         now = time.monotonic()
         self._abandoned = [child for child in self._abandoned if not child.reaped()]
-        if self._child is None and now >= self._next:
+        if self._child is None and now >= self._next and len(self._abandoned) < _MOST_STUCK:
             self._start(now)
         if self._child is not None:
             self._hear(now)
         if self._last is not None and now - self._last.at <= self.deadline:
             return self._last
+        if self._abandoned and self._child is None:
+            raise Unreadable("NVML", Absence.TIMED_OUT.because(f"{len(self._abandoned)} processes hang in the driver"))
         if self._refused:
             raise Unreadable("NVML", Absence.FAILED.because(self._refused))
         if self._child is not None and now - self._heard <= self.deadline:
@@ -100,7 +105,14 @@ class NvmlSampler:
     def _start(self, now: float) -> None:
         self._pipe, theirs = os.pipe()
         parent = os.getpid() if _thread.get_native_id() == os.getpid() else 0
-        pid = fork()
+        try:
+            pid = fork()
+        except OSError as error:
+            for each in (self._pipe, theirs):
+                os.close(each)
+            self._pipe, self._next, self._pause = -1, now + self._pause, min(self._pause * 2, _LONGEST)
+            raise Unreadable("NVML", Absence.FAILED.because(
+                f"no process to ask it could be started ({error.strerror})")) from None
         if pid == 0:
             _sample(theirs, parent, self.interval)      # never returns
         os.close(theirs)

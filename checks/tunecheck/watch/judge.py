@@ -7,22 +7,18 @@ time that is allowed without progress."""
 
 from __future__ import annotations
 
-from ..host.nvml_samples import GpuSample
-from .model import Code, Culprit, Engine, Limits, Look, Process, Reason, Seen, State
+from . import gpus
+from .events import Events
+from .model import Code, Culprit, Limits, Look, Part, Process, Reason, Seen, State, UnitState
 
 __all__ = ["Judge"]
 
-_FULL, _EMPTY = 95, 1           # % of utilisation: an SM that spins, a memory that nobody reads
-_WORKS = 5                      # % of memory utilisation that only work makes
-_IDLE_SHARE, _WORK_SHARE = 0.35, 0.45
 #: A GPU that works may take this many times the limit for one step.
 _PATIENCE = 5
-#: Looks that came so many intervals late were not made: this process did not run.
-_LATE, _PAUSE = 10, 5.0
-#: nvmlClocksEventReasons: hardware slowdown, its thermal part, its power brake.
-_BRAKES = 0x8 | 0x40 | 0x80
+#: Looks that came so many intervals late were not made: this process did not run. A look itself waits for its own
+#: deadlines, and no longer.
+_LATE, _PAUSE, _LONGEST_LOOK = 10, 5.0, 30.0
 _BRAKE_SECONDS = 10.0
-_GONE = ("GPU_IS_LOST", "RESET_REQUIRED")
 
 
 class Judge:
@@ -31,33 +27,43 @@ class Judge:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._before: Look | None = None
-        self._moved_at = self._busy_at = self._answered_at = 0.0
-        self._spin_at: float | None = None
-        self._brake_at: float | None = None
+        self._parts: dict[str, Part] = {}           # what each replica said last, however long ago
+        self._vain: dict[str, float] = {}           # seconds in which it was asked, since it moved
         self._answered = False
-        self._held: dict[tuple[Code, str], tuple[float, Reason]] = {}
+        self._answered_at = self._loads_at = 0.0
+        self._unit: UnitState | None = None         # as systemd last told it
+        self._base: tuple[State, list[Reason]] = (State.UNKNOWN, [])
+        self._gpus = gpus.Watched()
+        self._events = Events(limits.hold)
         self._last: Seen | None = None
 
     @property
     def near(self) -> bool:
-        """Whether requests have run for a while without progress, so that the processes are worth a look."""
-        return self._last is not None and (self._last.frozen >= min(self.limits.spin, self.limits.stall) / 2
-                                           or self._last.state is State.STALLED)
+        """Whether a stall may be near, so that the processes are worth a look."""
+        limits, before = self.limits, self._before
+        if before is None or self._last is None:
+            return False
+        silent = before.at - self._answered_at if before.engine.absence is not None else 0.0
+        return (self._last.frozen >= min(limits.spin, limits.stall) / 2 or silent >= limits.silent / 2
+                or self._last.state is State.STALLED)
 
     def judge(self, look: Look) -> Seen:
         """The state as of this look; looks come in the order of their time."""
         paused = self._clocks(look)
-        frozen = self._frozen(look)
-        state, reasons = self._state(look, frozen)
-        beside = [*self._events(look), *look.standing, *self._gpus(look),
-                  *([Reason(Code.WATCH_PAUSED)] if paused else [])]
+        frozen = max(self._vain.values(), default=0.0)
+        self._base = state, reasons = self._state(look, frozen)
+        beside = [*self._events.judge(look, self._before), *look.standing,
+                  *self._gpus.judge(look, _BRAKE_SECONDS), *([Reason(Code.WATCH_PAUSED)] if paused else [])]
+        if state is State.IDLE and self._gpus.spun(look.at) >= self.limits.stall:
+            # Who hangs in the first step of a request may not have counted it yet; it may be another's job too.
+            beside += self._gpus.spinning(look)
         if state in (State.SERVING, State.IDLE) and any(each.code in _DEGRADES for each in beside):
             state = State.DEGRADED
-        if any(each.code is Code.GPU_GONE for each in beside) and state not in (State.STOPPED,):
+        if any(each.code is Code.GPU_GONE for each in beside) and state is not State.STOPPED:
             state = State.LOST
         since = self._last.since if self._last and self._last.state is state else look.at
-        seen = Seen(state, since, tuple(dict.fromkeys([*reasons, *beside])), _culprit(look.processes)
-                    if state is State.STALLED else None, frozen, look.engine)
+        seen = Seen(state, since, tuple(dict.fromkeys([*reasons, *beside])), self._culprit(state, look.processes),
+                    frozen, look.engine)
         self._before, self._last = look, seen
         return seen
 
@@ -65,121 +71,121 @@ class Judge:
         """Take note of progress. Returns whether this process itself had stood still: then nothing is known of the
         time between, and every clock begins anew."""
         before, engine = self._before, look.engine
-        # A look that waits for an answer in vain is long, and no pause.
-        paused = before is not None and look.at - look.took - before.at > max(_LATE * self.limits.interval, _PAUSE)
+        passed = look.at - before.at if before else 0.0
+        paused = passed - min(look.took, _LONGEST_LOOK) > max(_LATE * self.limits.interval, _PAUSE)
+        if before is None or paused or self._begins(look.unit):
+            self._answered_at = self._loads_at = look.at
+            self._vain = {}
+            self._gpus.forget_clocks()
+        for name, part in self._parts.items():
+            if part.asked and name in self._vain:
+                self._vain[name] += passed
         if engine.absence is None:
-            self._answered, self._answered_at = True, look.at
-        last = before.engine if before else None
-        if before is None:
-            self._answered_at = look.at
-        if before is None or paused or _progress(last, engine):
-            self._moved_at = look.at
-        if paused:
-            self._answered_at, self._spin_at = look.at, None
-        if not engine.running or (last is not None and last.absence is None and not last.running):
-            self._busy_at = look.at
-        spins = look.gpus is not None and _spin(look.gpus)
-        self._spin_at = (self._spin_at if self._spin_at is not None else look.at) if spins else None
-        return paused
+            self._answered, self._answered_at, self._loads_at = True, look.at, look.at
+            now = {part.name: part for part in engine.parts}
+            # A counter that is smaller began anew: the engine was restarted, which is progress too.
+            self._vain = {name: self._vain.get(name, 0.0) if name in self._parts and self._parts[name].moved
+                          == part.moved else 0.0 for name, part in now.items()}
+            moved = before is not None and any(name in self._parts and self._parts[name].moved != part.moved
+                                               for name, part in now.items())
+            self._parts = now
+            if moved:
+                self._gpus.learn(look)
+        self._gpus.clock(look)
+        return paused and before is not None
 
-    def _frozen(self, look: Look) -> float:
-        if look.engine.absence is not None or not look.engine.running:
-            return 0.0
-        return max(0.0, look.at - max(self._moved_at, self._busy_at))
+    def _begins(self, unit: UnitState | None) -> bool:
+        """Whether the unit was started again, by systemd or by somebody: the engine has its time to load."""
+        if unit is None or not unit.active:
+            return False
+        last, self._unit = self._unit, unit
+        again = last is not None and (
+            unit.active in ("inactive", "failed", "deactivating") or last.active in ("inactive", "failed")
+            or (unit.main_pid != last.main_pid and 0 not in (unit.main_pid, last.main_pid)))
+        # A unit that systemd starts again and again is not given an hour each time.
+        counted = last is not None and None not in (unit.restarts, last.restarts) and unit.restarts != last.restarts
+        if again or (counted and self._answered):
+            self._answered = False
+            return True
+        return False
 
     def _state(self, look: Look, frozen: float) -> tuple[State, list[Reason]]:
         unit, engine, limits = look.unit, look.engine, self.limits
+        if unit is not None and not unit.exists:
+            return State.UNKNOWN, [Reason(Code.UNIT_UNKNOWN)]
         if unit is not None and unit.active in ("inactive", "deactivating"):
             return State.STOPPED, [Reason(Code.UNIT_STOPPED)]
         if unit is not None and unit.active == "failed":
             return State.STOPPED, [Reason(Code.UNIT_FAILED)]
         beside = [Reason(Code.UNIT_UNREADABLE)] if unit is not None and not unit.active else []
+        if engine.absence is not None and not self._answered:
+            return self._loading(look, beside)
         if unit is not None and unit.active in ("activating", "reloading"):
             return State.LOADING, [Reason(Code.UNIT_STARTING)]
         if engine.code is not None:     # it answered, and its answer tells nothing
             return State.UNKNOWN, [Reason(engine.code), *beside]
         if engine.absence is not None:
             silent = look.at - self._answered_at
-            if not self._answered and silent < limits.load:
-                # Only a unit that runs says that something is on its way to its first answer.
-                loads = unit is not None and unit.active == "active"
-                return State.LOADING if loads else State.UNKNOWN, [Reason(Code.NOT_ANSWERING_YET), *beside]
             if silent < limits.silent:
-                return (self._last.state if self._last else State.UNKNOWN), beside
-            if any(each.state == "t" for each in look.processes):
+                return self._base
+            if _traced(look):
                 return State.UNKNOWN, [Reason(Code.TRACED), *beside]
             return State.STALLED, [Reason(Code.METRICS_SILENT, numbers=(("seconds", round(silent, 1)),)), *beside]
-        if not engine.running:
+        if not any(part.asked for part in engine.parts):
             return State.IDLE, beside
         return self._running(look, frozen, beside)
 
+    def _loading(self, look: Look, beside: list[Reason]) -> tuple[State, list[Reason]]:
+        """Nothing was ever answered, or nothing since the unit was started. Only a unit that runs says that something
+        is on its way."""
+        unit, code = look.unit, look.engine.code
+        began = self._loads_at
+        if unit is not None and unit.active == "active" and unit.entered is not None:
+            began = min(began, unit.entered)
+        if look.at - began >= self.limits.load:
+            return State.STALLED, [Reason(Code.LOADS_TOO_LONG, numbers=(("seconds", round(look.at - began, 1)),)),
+                                   *beside]
+        if unit is not None and unit.active in ("activating", "reloading"):
+            return State.LOADING, [Reason(Code.UNIT_STARTING)]
+        if code is not None:
+            return State.UNKNOWN, [Reason(code), *beside]
+        loads = unit is not None and unit.active == "active"
+        return State.LOADING if loads else State.UNKNOWN, [Reason(Code.NOT_ANSWERING_YET), *beside]
+
     def _running(self, look: Look, frozen: float, beside: list[Reason]) -> tuple[State, list[Reason]]:
         limits, told = self.limits, Reason(Code.TOKENS_FROZEN, numbers=(("seconds", round(frozen, 1)),))
-        spun = look.at - self._spin_at if self._spin_at is not None else 0.0
-        spins = frozen >= limits.spin and spun >= limits.spin
-        late = frozen >= limits.stall
-        if not spins and not late:
+        spins = frozen >= limits.spin and self._gpus.spun(look.at) >= limits.spin
+        if not spins and frozen < limits.stall:
             return State.SERVING, beside
-        if any(each.state == "t" for each in look.processes):
+        if _traced(look):
             return State.SERVING, [Reason(Code.TRACED), *beside]
-        if not spins and look.gpus and any(map(_works, look.gpus)) and frozen < _PATIENCE * limits.stall:
+        # Where another replica moves, the work of the GPUs is no excuse for this one.
+        alone = all(self._vain[part.name] >= frozen / 2 for part in look.engine.parts if part.asked)
+        if not spins and alone and self._gpus.work(look) and frozen < _PATIENCE * limits.stall:
             return State.SERVING, [Reason(Code.LONG_STEP, numbers=(("seconds", round(frozen, 1)),)), *beside]
-        gpus = [Reason(Code.GPUS_SPINNING, each.bdf) for each in look.gpus or () if _spins(each)] if spins else []
-        return State.STALLED, [told, *gpus, *beside]
+        late = [Reason(Code.TOKENS_FROZEN, f"replica {name}", (("seconds", round(seconds, 1)),))
+                for name, seconds in self._vain.items() if name and seconds >= min(limits.stall, frozen)]
+        return State.STALLED, [*(late or [told]), *(self._gpus.spinning(look) if spins else []), *beside]
 
-    def _events(self, look: Look) -> list[Reason]:
-        """What happened keeps the box degraded for a while."""
-        restarts = (self._before.unit.restarts if self._before and self._before.unit else None,
-                    look.unit.restarts if look.unit else None)
-        again = [Reason(Code.UNIT_RESTARTED, numbers=(("restarts", float(restarts[1])),))] if (
-            restarts[0] is not None and restarts[1] is not None and restarts[1] > restarts[0]) else []
-        for each in (*look.events, *again):
-            self._held[each.code, each.subject] = (look.at, each)
-        self._held = {key: kept for key, kept in self._held.items() if look.at - kept[0] <= self.limits.hold}
-        return [each for _, each in self._held.values()]
+    def _culprit(self, state: State, processes: tuple[Process, ...]) -> Culprit | None:
+        """Stopped by a signal before stuck in the kernel: the others wait for it. The first that was found stays as
+        long as the stall does: state D comes and goes."""
+        if state is not State.STALLED:
+            return None
+        before = self._last.culprit if self._last and self._last.state is State.STALLED else None
+        for letter in "TD":
+            if before is not None and before.letter == letter:
+                return before
+            for each in processes:
+                if each.state == letter:
+                    return Culprit(each.pid, each.name, letter)
+        return before
 
-    def _gpus(self, look: Look) -> list[Reason]:
-        gone = [Reason(Code.GPU_GONE, each.bdf) for each in look.gpus or () if each.error in _GONE]
-        braked = [each for each in look.gpus or () if each.throttle is not None and each.throttle & _BRAKES]
-        self._brake_at = (self._brake_at if self._brake_at is not None else look.at) if braked else None
-        if self._brake_at is None or look.at - self._brake_at < _BRAKE_SECONDS:
-            return gone
-        return [*gone, *(Reason(Code.THROTTLED, each.bdf, (("bits", float(each.throttle or 0)),)) for each in braked)]
+
+def _traced(look: Look) -> bool:
+    return any(each.state == "t" for each in look.processes)
 
 
 #: What is wrong with a box that still serves.
 _DEGRADES = (Code.XID, Code.SXID, Code.HUNG_TASK, Code.OOM_KILL, Code.AER_STORM, Code.LINK_NARROWER, Code.THROTTLED,
-             Code.DISK_LOW, Code.NVML_SILENT)
-
-
-def _progress(last: Engine | None, engine: Engine) -> bool:
-    """Whether a counter moved. One that is smaller began anew: the engine was restarted, which is progress too."""
-    if engine.absence is not None:
-        return False
-    return last is None or last.absence is not None or engine.moved != last.moved
-
-
-def _spins(gpu: GpuSample) -> bool:
-    return (gpu.gpu is not None and gpu.gpu >= _FULL and gpu.memory is not None and gpu.memory <= _EMPTY
-            and (gpu.power_mw is None or not gpu.limit_mw or gpu.power_mw <= _IDLE_SHARE * gpu.limit_mw))
-
-
-def _works(gpu: GpuSample) -> bool:
-    return (gpu.memory or 0) >= _WORKS or bool(gpu.power_mw and gpu.limit_mw and gpu.power_mw >= _WORK_SHARE
-                                               * gpu.limit_mw)
-
-
-def _spin(gpus: tuple[GpuSample, ...]) -> bool:
-    """Some GPU only waits, and none works."""
-    return any(map(_spins, gpus)) and not any(map(_works, gpus))
-
-
-def _culprit(processes: tuple[Process, ...]) -> Culprit | None:
-    """Stopped by a signal before stuck in the kernel: the others wait for it."""
-    for letter in "TD":
-        for each in processes:
-            if each.state == letter:
-                return Culprit(each.pid, each.name, letter)
-    return None
-
-
+             Code.DISK_LOW, Code.NVML_SILENT, Code.NVML_REFUSES, Code.GPU_TROUBLE)

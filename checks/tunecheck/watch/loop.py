@@ -11,6 +11,9 @@ from .sources import Sources
 
 __all__ = ["Clock", "watch"]
 
+#: In seconds: who waits for the next look is alive, however long the interval is.
+_SLICE = 0.5
+
 
 class Clock:
     """Time, in one place so that a test can make it pass."""
@@ -34,4 +37,6 @@ def watch(sources: Sources, limits: Limits, alive: Callable[[], None] = lambda: 
         yield judge.judge(sources.look(judge.near))
         alive()
         due = max(due + limits.interval, clock.now())
-        clock.wait(max(0.0, due - clock.now()))
+        while (left := due - clock.now()) > 0:
+            clock.wait(min(left, _SLICE))
+            alive()

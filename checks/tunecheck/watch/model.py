@@ -8,7 +8,8 @@ from enum import StrEnum
 from ..absence import Absence
 from ..host.nvml_samples import GpuSample
 
-__all__ = ["BAD", "Code", "Culprit", "Engine", "Limits", "Look", "Process", "Reason", "Seen", "State", "UnitState"]
+__all__ = ["BAD", "Code", "Culprit", "Engine", "Limits", "Look", "Part", "Process", "Reason", "Seen", "State",
+           "UnitState"]
 
 
 class State(StrEnum):
@@ -32,19 +33,24 @@ class Code(StrEnum):
     """Why a state is what it is."""
 
     TOKENS_FROZEN = "tokens-frozen"
+    NO_PROGRESS_YET = "no-progress-yet"
     GPUS_SPINNING = "gpus-spinning"
     METRICS_SILENT = "metrics-silent"
     LONG_STEP = "long-step"
     TRACED = "traced"
     NO_METRICS = "no-metrics"
     METRICS_UNREADABLE = "metrics-unreadable"
+    KEY_REFUSED = "key-refused"
     NOT_ANSWERING_YET = "not-answering-yet"
+    LOADS_TOO_LONG = "loads-too-long"
     UNIT_STARTING = "unit-starting"
     UNIT_STOPPED = "unit-stopped"
     UNIT_FAILED = "unit-failed"
+    UNIT_UNKNOWN = "unit-unknown"
     UNIT_UNREADABLE = "unit-unreadable"
     UNIT_RESTARTED = "unit-restarted"
     GPU_GONE = "gpu-gone"
+    GPU_TROUBLE = "gpu-trouble"
     XID = "xid"
     SXID = "sxid"
     HUNG_TASK = "hung-task"
@@ -53,6 +59,8 @@ class Code(StrEnum):
     LINK_NARROWER = "link-narrower"
     THROTTLED = "throttled"
     NVML_SILENT = "nvml-silent"
+    NVML_REFUSES = "nvml-refuses"
+    NVML_STARTS = "nvml-starts"
     KMSG_OVERRUN = "kmsg-overrun"
     KMSG_UNREADABLE = "kmsg-unreadable"
     DISK_LOW = "disk-low"
@@ -69,9 +77,18 @@ class Reason:
 
 
 @dataclass(frozen=True)
+class Part:
+    """One replica of an engine, which can hang alone. ``asked``: requests that run or wait; ``moved``: a sum of
+    counters that grows with every step, prompt or output."""
+
+    name: str
+    asked: int
+    moved: float
+
+
+@dataclass(frozen=True)
 class Engine:
-    """The engine's own metrics. ``moved``: a sum of counters that grows with every step, prompt or output; ``absence``:
-    why there are none."""
+    """The engine's own metrics, all replicas together and each. ``absence``: why there are none."""
 
     running: int | None = None
     waiting: int | None = None
@@ -79,6 +96,14 @@ class Engine:
     generated: float | None = None
     absence: Absence | None = None
     code: Code | None = None
+    replicas: tuple[Part, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Its replicas, or itself as the only one."""
+        if self.replicas or self.running is None or self.moved is None:
+            return self.replicas
+        return (Part("", self.running + (self.waiting or 0), self.moved),)
 
 
 @dataclass(frozen=True)
@@ -92,12 +117,15 @@ class Process:
 
 @dataclass(frozen=True)
 class UnitState:
-    """``active`` is systemd's ActiveState ("" where it did not answer); ``restarts`` its NRestarts."""
+    """``active`` is systemd's ActiveState ("" where it did not answer); ``restarts`` its NRestarts; ``exists`` false
+    where it knows no such unit; ``entered`` the monotonic time at which it became active."""
 
     active: str = ""
     restarts: int | None = None
     cgroup: str = ""
     main_pid: int = 0
+    exists: bool = True
+    entered: float | None = None
 
 
 @dataclass(frozen=True)

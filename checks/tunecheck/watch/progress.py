@@ -2,7 +2,9 @@
 
 Names, read off the engines' sources and metrics documentation, 2026-11: vLLM num_requests_running and _waiting, SGLang
 num_running_reqs and num_queue_reqs, llama.cpp requests_processing and requests_deferred; generation_tokens_total and
-prompt_tokens_total of the first two, tokens_predicted_total and prompt_tokens_total of llama.cpp."""
+prompt_tokens_total of the first two, tokens_predicted_total and prompt_tokens_total of llama.cpp. SGLang counts the
+tokens of a request at its end, and the work of its steps in realtime_tokens_total; llama.cpp counts steps in
+n_decode_total. vLLM's replicas have the label engine, SGLang's dp_rank."""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import math
 import re
 
 from ..absence import Absence
-from .model import Code, Engine
+from .model import Code, Engine, Part
 
 __all__ = ["engine_of_page"]
 
@@ -18,8 +20,12 @@ _RUNNING = ("num_requests_running", "num_running_reqs", "requests_processing")
 _WAITING = ("num_requests_waiting", "num_queue_reqs", "requests_deferred")
 _GENERATED = ("generation_tokens_total", "tokens_predicted_total")
 #: Whatever of these moves is progress: a long prompt gives no token for a while.
-_MOVES = (*_GENERATED, "prompt_tokens_total", "iteration_tokens_total_sum", "n_decode_total")
-_SAMPLE = re.compile(r"(?:vllm|sglang|llamacpp):(\w{1,80})(?:\{[^\n]{0,2000}\})?[ \t]+([^ \t\r\n]{1,40})")
+_MOVES = (*_GENERATED, "prompt_tokens_total", "iteration_tokens_total_sum", "n_decode_total", "realtime_tokens_total")
+_REPLICA = re.compile(r'[{,](?:engine|dp_rank)="([^"]{1,40})"')
+_MOST_REPLICAS = 64
+_SAMPLE = re.compile(r"(?:vllm|sglang|llamacpp):(\w{1,80})(\{[^\n]{0,2000}\})?[ \t]+([^ \t\r\n]{1,40})")
+#: As the text format of Prometheus has them: float() would take more.
+_VALUE = re.compile(r"[+]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,4})?")
 _MOST_LINES = 100_000
 
 
@@ -27,29 +33,46 @@ def engine_of_page(status: int, text: str) -> Engine:
     """What the page says; a code where it says nothing that can be used. Values are summed over labels."""
     if status in (404, 501):
         return Engine(absence=Absence.NOT_SUPPORTED, code=Code.NO_METRICS)
+    if status in (401, 403):
+        return Engine(absence=Absence.NO_PERMISSION, code=Code.KEY_REFUSED)
+    if status == 503:       # llama.cpp says so to everything while it loads its model
+        return Engine(absence=Absence.NOT_READ)
     if status != 200:
         return Engine(absence=Absence.FAILED, code=Code.METRICS_UNREADABLE)
-    found: dict[str, float] = {}
+    replicas: dict[str, dict[str, float]] = {}
     for line in text.split("\n", _MOST_LINES)[:_MOST_LINES]:
         sample = _SAMPLE.match(line)
         if sample and sample[1] in (*_RUNNING, *_WAITING, *_MOVES):
-            value = _number(sample[2])
+            value = _number(sample[3])
             if value is None:       # a counter that is no number is no evidence of anything
                 return Engine(absence=Absence.NOT_UNDERSTOOD, code=Code.METRICS_UNREADABLE)
+            named = _REPLICA.search(sample[2] or "")
+            found = replicas.setdefault(named[1] if named else "", {}) if len(replicas) < _MOST_REPLICAS else \
+                replicas.get(named[1] if named else "", {})
             found[sample[1]] = found.get(sample[1], 0.0) + value
-    running, moved = _sum(found, _RUNNING), _sum(found, _MOVES)
-    if running is None or moved is None:
+    whole: dict[str, float] = {}
+    for found in replicas.values():
+        for name, value in found.items():
+            whole[name] = whole.get(name, 0.0) + value
+    running, moved, waiting = _sum(whole, _RUNNING), _sum(whole, _MOVES), _sum(whole, _WAITING)
+    if running is None or moved is None or not all(map(math.isfinite, whole.values())) or not math.isfinite(moved):
         return Engine(absence=Absence.NOT_UNDERSTOOD, code=Code.METRICS_UNREADABLE)
-    waiting = _sum(found, _WAITING)
-    return Engine(round(running), None if waiting is None else round(waiting), moved, _sum(found, _GENERATED))
+    return Engine(round(running), None if waiting is None else round(waiting), moved, _sum(whole, _GENERATED),
+                  replicas=_parts(replicas))
+
+
+def _parts(replicas: dict[str, dict[str, float]]) -> tuple[Part, ...]:
+    """Where each replica tells both, requests and counters."""
+    if len(replicas) < 2 or not all(_sum(found, _RUNNING) is not None and _sum(found, _MOVES) is not None
+                                    for found in replicas.values()):
+        return ()
+    return tuple(Part(name, round((_sum(found, _RUNNING) or 0.0) + (_sum(found, _WAITING) or 0.0)),
+                      _sum(found, _MOVES) or 0.0) for name, found in sorted(replicas.items()))
 
 
 def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and value >= 0 else None
+    value = float(text) if _VALUE.fullmatch(text) else math.nan
+    return value if math.isfinite(value) else None
 
 
 def _sum(found: dict[str, float], names: tuple[str, ...]) -> float | None:

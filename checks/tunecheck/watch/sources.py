@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Sequence
 
 from ..absence import Absence
+from ..errors import ProbeError
 from ..formats.at_first_use import dataclass
 from ..host import Host, Unreadable
 from ..host.http_page import fetch
@@ -27,6 +27,9 @@ _PAGE, _COMMAND = 2.0, 3.0
 _MOST_GROUPS, _MOST_PROCESSES = 200, 2000
 #: Below both a log or a cache fails soon.
 _FREE_SHARE, _FREE_BYTES = 0.05, 5 << 30
+_WIDTHS = (1, 2, 4, 8, 12, 16, 32)
+#: Corrected errors of one device between two readings of its links.
+_STORM = 100
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,10 @@ class Sources:
         self._unit: UnitState | None = None
         self._slow: dict[str, float] = {}
         self._links: dict[str, int] = {}
-        self._narrow: tuple[Reason, ...] = ()
-        self._disk: tuple[Reason, ...] = ()
+        self._corrected: dict[str, int] = {}
+        #: What was seen last stays so where it cannot be read again.
+        self._narrow: dict[str, Reason | None] = {}
+        self._disk: dict[str, Reason | None] = {}
 
     def look(self, processes: bool) -> Look:
         """``processes``: whether those of the unit are worth reading now."""
@@ -64,12 +69,16 @@ class Sources:
         if self._target.unit and self._due("unit", _UNIT_EVERY):
             self._unit = self._unit_state()
         if gpus and self._due("links", _LINKS_EVERY):
-            self._narrow = tuple(self._narrower(gpus))
+            for each in gpus:
+                self._narrower(each.bdf)
+                events += self._storm(each.bdf)
         if self._due("disk", _DISK_EVERY):
-            self._disk = tuple(self._full())
+            for path in self._target.paths:
+                self._full(path)
         found = self._processes() if processes and self._unit else ()
+        slow = [each for each in (*self._narrow.values(), *self._disk.values()) if each is not None]
         at = time.monotonic()
-        return Look(at, engine, gpus, self._unit, events, (*standing, *self._narrow, *self._disk), found, at - began)
+        return Look(at, engine, gpus, self._unit, events, (*standing, *slow), found, at - began)
 
     def _due(self, name: str, every: float) -> bool:
         now = time.monotonic()
@@ -91,8 +100,9 @@ class Sources:
         try:
             return self._sampler.latest().gpus
         except Unreadable as error:
-            if error.absence in (Absence.TIMED_OUT, Absence.CUT_OFF):
-                standing.append(Reason(Code.NVML_SILENT))
+            code = Code.NVML_SILENT if error.absence in (Absence.TIMED_OUT, Absence.CUT_OFF) else Code.NVML_STARTS \
+                if error.absence is Absence.NOT_READ else Code.NVML_REFUSES
+            standing.append(Reason(code))
             return None
 
     def _kernel(self, standing: list[Reason]) -> tuple[Reason, ...]:
@@ -107,40 +117,50 @@ class Sources:
         return (*kernel.reasons(new.lines), *([Reason(Code.KMSG_OVERRUN)] if new.overrun else []))
 
     def _unit_state(self) -> UnitState:
-        argv = ("systemctl", "show", "--property=ActiveState,NRestarts,ControlGroup,MainPID", "--", self._target.unit)
+        argv = ("systemctl", "show", "--property=ActiveState,LoadState,NRestarts,ControlGroup,MainPID,"
+                "ActiveEnterTimestampMonotonic", "--", self._target.unit)
         try:
             done = self._host.run(argv, _COMMAND)
-        except Unreadable:
+        except ProbeError:
             return UnitState()
         told = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
-        restarts, main = told.get("NRestarts", ""), told.get("MainPID", "")
-        return UnitState(told.get("ActiveState", ""), int(restarts) if restarts.isdigit() else None,
-                         told.get("ControlGroup", ""), int(main) if main.isdigit() else 0)
+        numbers = {name: int(text) for name, text in told.items() if text.isascii() and text.isdigit()}
+        entered = numbers.get("ActiveEnterTimestampMonotonic", 0)
+        return UnitState(told.get("ActiveState", ""), numbers.get("NRestarts"), told.get("ControlGroup", ""),
+                         numbers.get("MainPID", 0), told.get("LoadState") != "not-found",
+                         entered / 1e6 if entered else None)
 
-    def _narrower(self, gpus: Sequence[GpuSample]) -> list[Reason]:
+    def _narrower(self, bdf: str) -> None:
         """A link that lost lanes since the watch began. Speed falls and rises with the load; lanes do not."""
-        found = []
-        for each in gpus:
-            try:
-                width = int(self._host.read_bytes(f"{_PCI}/{each.bdf}/current_link_width"))
-            except (Unreadable, ValueError):
-                continue
-            first = self._links.setdefault(each.bdf, width)
-            if width < first:
-                found.append(Reason(Code.LINK_NARROWER, each.bdf, (("lanes", float(width)), ("before", float(first)))))
-        return found
+        try:
+            width = int(self._host.read_bytes(f"{_PCI}/{bdf}/current_link_width"))
+        except (ProbeError, ValueError):
+            return
+        if width not in _WIDTHS:        # a lost device reads as all ones, which are 63 lanes
+            return
+        first = self._links.setdefault(bdf, width)
+        self._narrow[bdf] = Reason(Code.LINK_NARROWER, bdf, (("lanes", float(width)), ("before", float(first)))) \
+            if width < first else None
 
-    def _full(self) -> list[Reason]:
-        found = []
-        for path in self._target.paths:
-            try:
-                done = self._host.run(("df", "--output=avail,size", "--block-size=1", "--", path), _COMMAND)
-                free, size = map(int, done.stdout.splitlines()[1].split())
-            except (Unreadable, ValueError, IndexError):
-                continue
-            if free < _FREE_BYTES and free < _FREE_SHARE * size:
-                found.append(Reason(Code.DISK_LOW, path, (("free_bytes", float(free)),)))
-        return found
+    def _storm(self, bdf: str) -> tuple[Reason, ...]:
+        """Corrected errors that sysfs counts: the kernel's log has only some of many."""
+        try:
+            text = self._host.read_bytes(f"{_PCI}/{bdf}/aer_dev_correctable").decode("ascii", "replace")
+            count = int(text.rpartition("TOTAL_ERR_COR")[2])
+        except (ProbeError, ValueError):
+            return ()
+        before = self._corrected.get(bdf, count)
+        self._corrected[bdf] = count
+        return (Reason(Code.AER_STORM, bdf, (("errors", float(count - before)),)),) if count - before >= _STORM else ()
+
+    def _full(self, path: str) -> None:
+        try:
+            done = self._host.run(("df", "--output=avail,size", "--block-size=1", "--", path), _COMMAND)
+            free, size = map(int, done.stdout.splitlines()[1].split())
+        except (ProbeError, ValueError, IndexError):
+            return
+        low = free < _FREE_BYTES and free < _FREE_SHARE * size
+        self._disk[path] = Reason(Code.DISK_LOW, path, (("free_bytes", float(free)),)) if low else None
 
     def _processes(self) -> tuple[Process, ...]:
         """Those of the unit's control group, and of the groups below it: a container has its own."""
@@ -152,7 +172,7 @@ class Sources:
             try:
                 pids += [int(pid) for pid in self._host.read_bytes(f"{folder}/cgroup.procs").split()]
                 names = self._host.list(folder)
-            except (Unreadable, ValueError):
+            except (ProbeError, ValueError):
                 continue
             below = [f"{folder}/{name}" for name in names if name.endswith((".scope", ".service", ".slice"))
                      or name.startswith(("libpod-", "container", "crun-", "docker-"))]
@@ -163,7 +183,7 @@ class Sources:
     def _process(self, pid: int) -> Process | None:
         try:
             stat = self._host.read_bytes(f"/proc/{pid}/stat").decode("utf-8", "replace")
-        except Unreadable:
+        except ProbeError:
             return None
         head, found, rest = stat.rpartition(") ")
         return Process(pid, head.partition("(")[2], rest[:1]) if found else None

@@ -20,6 +20,13 @@ MEANING: dict[Code, str] = {
     Code.LONG_STEP: "no counter has moved for {seconds:g} s, but a GPU works: a long step",
     Code.TRACED: "a debugger holds a process of the unit",
     Code.NO_METRICS: "the engine has no page /metrics: start it with its metrics switched on",
+    Code.NO_PROGRESS_YET: "requests run, and no counter has moved in the {seconds:g} s of these looks",
+    Code.KEY_REFUSED: "the engine refuses the key: give the right one with --api-key-file",
+    Code.LOADS_TOO_LONG: "the engine has not answered for {seconds:g} s since it was started",
+    Code.UNIT_UNKNOWN: "systemd knows no unit of this name",
+    Code.GPU_TROUBLE: "NVML gives an error for this GPU",
+    Code.NVML_REFUSES: "the NVIDIA driver refuses to answer",
+    Code.NVML_STARTS: "no sample of the GPUs yet",
     Code.METRICS_UNREADABLE: "the page /metrics does not hold the counters of vLLM, SGLang or llama.cpp",
     Code.NOT_ANSWERING_YET: "the engine has not answered since the watch began",
     Code.UNIT_STARTING: "the unit is starting",
@@ -30,7 +37,7 @@ MEANING: dict[Code, str] = {
     Code.GPU_GONE: "the GPU does not answer any more",
     Code.XID: "the driver reports Xid {xid:g}",
     Code.SXID: "an NVSwitch reports a fatal error, SXid {sxid:g}",
-    Code.HUNG_TASK: "this task hangs in the NVIDIA driver",
+    Code.HUNG_TASK: "this task hangs in the kernel",
     Code.OOM_KILL: "the kernel killed this process for lack of memory",
     Code.AER_STORM: "{errors:g} PCIe errors",
     Code.LINK_NARROWER: "its link has {lanes:g} lanes, and had {before:g}",
@@ -93,8 +100,8 @@ def document(seen: Seen, at: float, started: float, unit: str, url: str) -> dict
 
 
 def exit_code(state: State) -> int:
-    """0 serving, idle or loading; 1 degraded, stalled, lost or stopped; 3 not known."""
-    return 3 if state is State.UNKNOWN else 1 if state in BAD else 0
+    """0 serving or idle; 1 degraded, stalled, lost or stopped; 3 not known, or not yet."""
+    return 3 if state in (State.UNKNOWN, State.LOADING) else 1 if state in BAD else 0
 
 
 def metrics(seen: Seen, at: float) -> str:

@@ -211,4 +211,4 @@ def test_a_foreign_name_reaches_no_terminal_as_it_is() -> None:
 
 def test_exit_codes() -> None:
     assert {state.value: exit_code(state) for state in State} == {
-        "serving": 0, "idle": 0, "loading": 0, "degraded": 1, "stalled": 1, "lost": 1, "stopped": 1, "unknown": 3}
+        "serving": 0, "idle": 0, "loading": 3, "degraded": 1, "stalled": 1, "lost": 1, "stopped": 1, "unknown": 3}

@@ -1,0 +1,97 @@
+"""What the GPUs of the engine do: work, spin, brake, or nothing any more. Pure."""
+
+from __future__ import annotations
+
+from ..host.nvml_samples import GpuSample
+from .model import Code, Look, Reason
+
+__all__ = ["Watched"]
+
+_FULL, _EMPTY = 95, 1           # % of utilisation: an SM that spins, a memory that nobody reads
+_WORKS = 5                      # % of memory utilisation that only work makes
+_IDLE_SHARE, _WORK_SHARE = 0.35, 0.45
+#: nvmlClocksEventReasons: hardware slowdown, its thermal part, its power brake, and the driver's own thermal slowdown,
+#: which a board in hot air shows first. A power cap (0x4) is how boards work.
+_BRAKES = 0x8 | 0x20 | 0x40 | 0x80
+_GONE = ("GPU_IS_LOST", "RESET_REQUIRED")
+
+
+class Watched:
+    """Which GPUs are the engine's is learnt: those that work while its counters move. Until then all may be."""
+
+    def __init__(self) -> None:
+        self._ours: set[str] = set()
+        self._listed: set[str] = set()
+        self._spin_at: float | None = None
+        self._brake_at: float | None = None
+
+    def forget_clocks(self) -> None:
+        """Nothing was seen for a while."""
+        self._spin_at = self._brake_at = None
+
+    def learn(self, look: Look) -> None:
+        """The engine made progress in this look."""
+        self._ours |= {each.bdf for each in look.gpus or () if _works(each)}
+
+    def clock(self, look: Look) -> None:
+        """Take note of how long they spin: some only wait, and none works."""
+        ours = self._of_ours(look)
+        spins = any(map(_spins, ours)) and not any(map(_works, ours))
+        self._spin_at = (self._spin_at if self._spin_at is not None else look.at) if spins else None
+
+    def spun(self, at: float) -> float:
+        """For how many seconds."""
+        return at - self._spin_at if self._spin_at is not None else 0.0
+
+    def spinning(self, look: Look) -> list[Reason]:
+        """Which of them."""
+        return [Reason(Code.GPUS_SPINNING, each.bdf) for each in self._of_ours(look) if _spins(each)]
+
+    def work(self, look: Look) -> bool:
+        """Whether they are in a long step: some work, and none only waits. Beside one that waits the work is
+        another's, or that of a stage before it."""
+        ours = self._of_ours(look)
+        return any(map(_works, ours)) and not any(map(_spins, ours))
+
+    def judge(self, look: Look, brake_seconds: float) -> list[Reason]:
+        """What is wrong with any GPU of the box. One that NVML no longer lists is gone."""
+        listed = {each.bdf for each in look.gpus or ()}
+        named = {bdf for bdf in listed if ":" in bdf}
+        gone = [Reason(Code.GPU_GONE, bdf) for bdf in sorted(self._listed - named)] if look.gpus is not None else []
+        self._listed |= {each.bdf for each in look.gpus or () if ":" in each.bdf}
+        told = [*gone, *(Reason(Code.GPU_GONE if each.error in _GONE else Code.GPU_TROUBLE, each.bdf)
+                         for each in look.gpus or () if each.error)]
+        braked = [each for each in look.gpus or () if each.throttle is not None and each.throttle & _BRAKES]
+        self._brake_at = (self._brake_at if self._brake_at is not None else look.at) if braked else None
+        if self._brake_at is None or look.at - self._brake_at < brake_seconds:
+            return told
+        return [*told, *(Reason(Code.THROTTLED, each.bdf, (("bits", float((each.throttle or 0) & _BRAKES)),))
+                         for each in braked)]
+
+    def _of_ours(self, look: Look) -> list[GpuSample]:
+        found = [each for each in look.gpus or () if each.bdf in self._ours]
+        return found or list(look.gpus or ())
+
+
+def _percent(value: int | None) -> int | None:
+    """A driver that answers with garbage has told nothing."""
+    return value if value is not None and 0 <= value <= 100 else None
+
+
+def _share(gpu: GpuSample) -> float | None:
+    if gpu.power_mw is None or not gpu.limit_mw or not 0 <= gpu.power_mw <= 2 * gpu.limit_mw:
+        return None
+    return gpu.power_mw / gpu.limit_mw
+
+
+def _spins(gpu: GpuSample) -> bool:
+    busy, memory, share = _percent(gpu.gpu), _percent(gpu.memory), _share(gpu)
+    return (busy is not None and busy >= _FULL and memory is not None and memory <= _EMPTY
+            and (share is None or share <= _IDLE_SHARE))
+
+
+def _works(gpu: GpuSample) -> bool:
+    memory, share = _percent(gpu.memory), _share(gpu)
+    if memory is None:
+        return False
+    return memory >= _WORKS or (memory > _EMPTY and share is not None and share >= _WORK_SHARE)
