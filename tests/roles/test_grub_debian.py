@@ -21,6 +21,7 @@ class StandIn:
         target = Path(argv[2]) if self.knows_o else self.cfg
         if self.dies:
             target.write_text("half a f")
+            Path(f"{target}.new").write_text("half a g")
             return 137, "", "Killed"
         self.seen = self.cfg.read_text()
         target.write_text("new")
@@ -46,7 +47,7 @@ def test_the_file_that_boots_is_whole_at_every_moment(cfg: Path) -> None:
 def test_an_update_that_dies_leaves_the_old_file_and_the_next_one_heals(cfg: Path) -> None:
     with pytest.raises(BootloaderError, match="is unchanged"):
         grub_debian.GrubDebian(StandIn(cfg, dies=True))._update()
-    assert cfg.read_text() == "old"
+    assert cfg.read_text() == "old" and [path.name for path in cfg.parent.iterdir()] == ["grub.cfg"]
     grub_debian.GrubDebian(StandIn(cfg))._update()
     assert cfg.read_text() == "new" and [path.name for path in cfg.parent.iterdir()] == ["grub.cfg"]
 

@@ -135,10 +135,14 @@ class GrubDebian(Bootloader):
         # power cut in there leaves half a file, and no boot entry. So it is made beside and renamed. update-grub hands
         # its arguments on, and of two -o the last one counts; one that does not has written grub.cfg itself.
         beside = grub.GRUB_CFG + ".tunecheck"
-        remove(beside)
-        self.run([_UPDATE, "-o", beside], "%s is unchanged" % grub.GRUB_CFG)
-        if os.path.exists(beside):
-            rename_over(beside, grub.GRUB_CFG)
+        try:
+            remove(beside)
+            self.run([_UPDATE, "-o", beside], "%s is unchanged" % grub.GRUB_CFG)
+            if os.path.exists(beside):
+                rename_over(beside, grub.GRUB_CFG)
+        finally:
+            for left in (beside, beside + ".new"):      # grub-mkconfig's own, where it failed
+                remove(left)
         os.sync()
 
 
