@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import json
+import os
 import select
+import stat
 import time
 import urllib.parse
 from dataclasses import replace
@@ -79,6 +81,7 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     messages = None
     with contextlib.suppress(Unreadable):
         messages = KernelMessages()
+    output = os.fstat(1)
     teller = _Teller(as_json, prometheus_to, target.unit, where)
     try:
         for number, seen in enumerate(looks(Sources(host, target, sampler, messages), limits, _alive)):
@@ -91,7 +94,7 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
             teller.tell(seen)
             if once:
                 raise SystemExit(tell.exit_code(seen.state))
-            if _nobody_reads():
+            if _nobody_reads(output):
                 return
     finally:
         if sampler is not None:
@@ -156,14 +159,15 @@ def _decided(seen: Seen) -> Seen:
     return replace(seen, state=State.UNKNOWN, reasons=(told, *seen.reasons))
 
 
-def _nobody_reads() -> bool:
-    """Whether standard output is a pipe whose reader went away."""
-    poller = select.poll()
-    try:
-        poller.register(1, 0)
-        return any(event & (select.POLLERR | select.POLLHUP) for _, event in poller.poll(0))
-    except OSError:
+def _nobody_reads(first: os.stat_result) -> bool:
+    """Whether standard output is a pipe whose reader went away. ``first``: what it was at the start; a write that found
+    no reader has put /dev/null in its place since. A disk that is full has a reader all the same."""
+    if not (stat.S_ISFIFO(first.st_mode) or stat.S_ISSOCK(first.st_mode)):
         return False
+    poller, now = select.poll(), os.fstat(1)
+    poller.register(1, 0)
+    return (now.st_dev, now.st_ino) != (first.st_dev, first.st_ino) or any(
+        event & (select.POLLERR | select.POLLHUP) for _, event in poller.poll(0))
 
 
 def _changed(before: Seen | None, now: Seen) -> bool:
