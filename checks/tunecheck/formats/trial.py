@@ -20,7 +20,7 @@ MEMORY_SCHEMA = "tunecheck/trial-boot/1"
 
 #: not_confirmed: its deadline passed, and the box rebooted by itself. not_proven: the play saw that it does not do what
 #: it is for. did_not_come_up: the old entry runs again, and the guard had noted nothing (a panic, a hang, a power
-#: cycle).
+#: cycle; or emergency mode, where the root file system may stay read-only: seen in the lab, Debian 13).
 REASONS = ("not_confirmed", "not_proven", "did_not_come_up")
 
 

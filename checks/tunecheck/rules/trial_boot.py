@@ -22,7 +22,7 @@ _WHY = {
         "it did not do what it is for, and was not committed",
         Remedy.typed("look at what the play said of it: it names the check that did not hold" + _AGAIN)),
     "did_not_come_up": (
-        "it did not come up (a panic, a hang or a power cycle), and the old boot entry runs",
+        "it did not come up (a panic, a hang, a power cycle or emergency mode), and the old boot entry runs",
         Remedy.typed("look at the console's log, and at kernel-panic" + _AGAIN)),
 }
 #: Nobody could have read it there: history, as earlier-boots has it, and no verdict rests on it.
