@@ -76,8 +76,8 @@ class _Verbs(click.Group):
     """Loads these verbs, each from its own file, only when they are asked for: start-up time."""
 
     later = ("accept", "acknowledge", "allreduce", "approve", "audit", "blame", "completion", "drift", "export",
-             "fleet", "gate", "history", "ingest", "init", "man", "p2p", "pins", "push", "recipe", "record", "snapshot",
-             "spec", "trial", "waive", "watch")
+             "fleet", "gate", "history", "ingest", "init", "man", "p2p", "pins", "push", "recipe", "record", "recover",
+             "snapshot", "spec", "trial", "waive", "watch")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*super().list_commands(ctx), *self.later])

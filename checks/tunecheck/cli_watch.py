@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-import json
 import os
 import select
 import stat
@@ -19,17 +18,17 @@ from .errors import UsageError
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable
 
-    from .host.live import LiveHost
+    from .host import Host
+    from .watch.ask import Asker
+    from .watch.door import Door
     from .watch.model import Seen
+    from .watch.teller import Teller
 
 __all__ = ["watch"]
 
 _URL = "http://127.0.0.1:30000"
 _UNIT_SUFFIXES = (".service", ".scope")
-#: In seconds: a textfile that nobody renews looks like a watch that died.
-_METRICS_EVERY = 15.0
 #: So long --once looks for a step of an engine that has requests.
 _ONCE = 10.0
 
@@ -46,9 +45,12 @@ _ONCE = 10.0
 @click.option("--once", is_flag=True, help="One verdict of a few looks, and its exit code.")
 @click.option("--json", "as_json", is_flag=True, help="A document for each verdict that is told, one line each.")
 @click.option("--prometheus", "prometheus_to", metavar="FILE", help="Keep metrics for node_exporter there.")
+@click.option("--listen", metavar="ADDRESS:PORT", help="Answer /ready and /metrics there, as 127.0.0.1:9638.")
+@click.option("--act", is_flag=True, help="Hand a stall to tunecheck-recover.service, which does what the "
+              "specification's watch.on_stall allows.")
 def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interval: str, stall: str, spin: str,
-          silent: str, once: bool, as_json: bool, prometheus_to: str | None) -> None:
-    """Watch a served model: tokens, GPUs, kernel messages, links. Reads only.
+          silent: str, once: bool, as_json: bool, prometheus_to: str | None, listen: str | None, act: bool) -> None:
+    """Watch a served model: tokens, GPUs, kernel messages, links. Reads only, without --act.
 
     A line for each change, until it is ended. With --once the exit code is 0 for serving and idle, 1 for degraded,
     stalled, lost and stopped, and 3 for loading and where it is not known."""
@@ -56,12 +58,15 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     from .host.kmsg import KernelMessages
     from .host.live import LiveHost
     from .host.nvml_samples import NvmlSampler
+    from .notify import alive, ready
     from .report.output import check_writable
     from .serving.reach import key, seconds
     from .watch import tell
+    from .watch.loop import Clock
     from .watch.loop import watch as looks
     from .watch.model import Limits
     from .watch.sources import Sources, Target
+    from .watch.teller import Teller
 
     times = {name: seconds(f"--{name}", text) for name, text in (
         ("interval", interval), ("stall", stall), ("spin", spin), ("silent", silent))}
@@ -72,26 +77,33 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
             raise UsageError(f"--{name} {times[name]:g}s: is less than two looks; expected at least "
                              f"{2 * times['interval']:g}s, or a shorter --interval")
     where = _address(url)
+    if act and (once or not unit):
+        raise UsageError("--act is for a watch that goes on: give --unit with it, and leave --once out")
     if prometheus_to is not None:
         check_writable(prometheus_to)
     limits = Limits(times["stall"], times["spin"], times["silent"], interval=times["interval"])
     target = Target(where, _unit(unit), key(api_key_file), _trusted(ca) if where.startswith("https") else None)
+    door = _door(listen) if listen is not None else None
     host = LiveHost()
     sampler = NvmlSampler(times["interval"]) if _has_driver(host) else None
     messages = None
     with contextlib.suppress(Unreadable):
         messages = KernelMessages()
     output = os.fstat(1)
-    teller = _Teller(as_json, prometheus_to, target.unit, where)
+    teller = Teller(as_json, prometheus_to, target.unit, where)
+    beside = _Beside(host, target.unit, where, door, teller) if act or door is not None else None
     try:
-        for number, seen in enumerate(looks(Sources(host, target, sampler, messages), limits, _alive)):
+        for number, seen in enumerate(looks(Sources(host, target, sampler, messages), limits, alive,
+                                            door or Clock())):
             if number == 0:
-                _ready()
+                ready()
             if once:
                 if number == 0 or (_undecided(seen) and number * times["interval"] < _ONCE):
                     continue
                 seen = _decided(seen)
             teller.tell(seen)
+            if beside is not None:
+                beside.look(seen, act)
             if once:
                 raise SystemExit(tell.exit_code(seen.state))
             if _nobody_reads(output):
@@ -101,45 +113,59 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
             sampler.close()
         if messages is not None:
             messages.close()
+        if door is not None:
+            door.close()
         host.close()
 
 
-class _Teller:
-    """What is told of each look. A disk that is full or a file that cannot be written does not end the watch: that is
-    one of the things it is there for."""
+class _Beside:
+    """What follows a look beside telling it: what /ready answers, and who is asked to mend a stall."""
 
-    def __init__(self, as_json: bool, prometheus_to: str | None, unit: str, url: str) -> None:
-        self._as_json, self._prometheus_to, self._unit, self._url = as_json, prometheus_to, unit, url
-        self._shown: Seen | None = None
-        self._written: float | None = None
-        self._said: set[str] = set()
+    def __init__(self, host: Host, unit: str, url: str, door: Door | None, teller: Teller) -> None:
+        from .facts.fact import text
+        from .watch.ask import Asker
+        from .watch.timeline import Timeline
 
-    def tell(self, seen: Seen) -> None:
-        """A line where something changed, the metrics where they grow old."""
-        from .report.output import emit, write_file
+        self._host, self._unit, self._url, self._door = host, unit, url, door
+        boot_id = text(host, "/proc/sys/kernel/random/boot_id").value or ""
+        self._timeline = Timeline()
+        self._asker: Asker = Asker(host, unit, url, boot_id, teller.complain)
+
+    def look(self, seen: Seen, act: bool) -> None:
+        """``act``: hand a stall on."""
+        from .recovery.request import drained
         from .watch import tell
 
         now, at = time.monotonic(), time.time()
-        if _changed(self._shown, seen):
-            self._shown, self._written = seen, None
-            text = json.dumps(tell.document(seen, at, now - seen.since, self._unit, self._url)) if self._as_json else \
-                tell.line(seen, at)
-            self._try("standard output", lambda: emit(f"{text}\n"))
-            _status(tell.line(seen, at))
-        target = self._prometheus_to
-        if target is not None and (self._written is None or now - self._written >= _METRICS_EVERY):
-            self._try(target, lambda: write_file(target, tell.metrics(seen, at).encode(), 0o644, "metrics"))
-            self._written = now
+        self._timeline.add(seen, at)
+        if self._door is not None:
+            found = drained()
+            # Another run of the unit than the one that was drained may be asked again.
+            out = found is not None and found.invocation in ("", seen.invocation)
+            self._door.tell(seen.state, out, tell.metrics(seen, at))
+        if act:
+            self._asker.look(seen, tell.document(seen, at, now - seen.since, self._unit, self._url), self._timeline)
 
-    def _try(self, what: str, write: Callable[[], object]) -> None:
-        try:
-            write()
-            self._said.discard(what)
-        except (UsageError, OSError) as error:
-            if what not in self._said:
-                self._said.add(what)
-                with contextlib.suppress(OSError):
-                    click.echo(f"tunecheck watch: {error}", err=True)
+
+def _door(listen: str) -> Door:
+    """``listen``: an address as a number, and a port."""
+    from .watch.door import Door
+
+    host, _, port = listen.rpartition(":")
+    try:
+        return Door(str(ipaddress.ip_address(host.strip("[]"))), _port(port))
+    except ValueError:
+        raise UsageError(f"--listen {listen[:60]}: expected an address as a number and a port, as in --listen "
+                         "127.0.0.1:9638") from None
+    except OSError as error:
+        raise UsageError(f"--listen {listen[:60]}: cannot be had ({error.strerror}); another program may listen there"
+                         ) from None
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
+        raise ValueError(text)
+    return int(text)
 
 
 def _undecided(seen: Seen) -> bool:
@@ -168,14 +194,6 @@ def _nobody_reads(first: os.stat_result) -> bool:
     poller.register(1, 0)
     return (now.st_dev, now.st_ino) != (first.st_dev, first.st_ino) or any(
         event & (select.POLLERR | select.POLLHUP) for _, event in poller.poll(0))
-
-
-def _changed(before: Seen | None, now: Seen) -> bool:
-    """Another state or other codes; numbers alone move with every look."""
-    def told(seen: Seen) -> object:
-        return seen.state, seen.culprit, {(each.code, each.subject) for each in seen.reasons}
-
-    return before is None or told(before) != told(now)
 
 
 def _address(url: str) -> str:
@@ -214,7 +232,7 @@ def _trusted(ca: str | None) -> ssl.SSLContext:
         raise UsageError(f"--ca {ca}: cannot be read ({error.strerror or 'no certificates in PEM'})") from None
 
 
-def _has_driver(host: LiveHost) -> bool:
+def _has_driver(host: Host) -> bool:
     """Whether the NVIDIA driver is loaded: asking NVML without it would load it."""
     from .host import Unreadable
 
@@ -223,21 +241,3 @@ def _has_driver(host: LiveHost) -> bool:
     except Unreadable:
         return False
     return True
-
-
-def _ready() -> None:
-    from .notify import ready
-
-    ready()
-
-
-def _alive() -> None:
-    from .notify import alive
-
-    alive()
-
-
-def _status(text: str) -> None:
-    from .notify import tell
-
-    tell(text)

@@ -27,7 +27,8 @@ _PREVIOUS = {RECIPE: _ETC + "/recipe.previous.json", _SERVICE: _ETC + "/inferenc
 _STATE = "/var/lib/tunecheck/inference.json"
 #: Of this boot: a trial boot starts the unit only once this is there (the unit's conditions).
 _HANDED_OVER = "/run/tunecheck/handed-over"
-_OTHERS = ("tunecheck-preflight.service", "tunecheck-alarm@.service")
+_OTHERS = ("tunecheck-preflight.service", "tunecheck-alarm@.service", "tunecheck-watch.service",
+           "tunecheck-recover.service")
 _PROPERTIES = ("LoadState", "ActiveState", "SubState", "UnitFileState", "StatusText", "Result", "NRestarts")
 _NAME = "tunecheck-inference"
 #: What systemd itself says of the unit: that it failed, but not why.

@@ -109,6 +109,12 @@ class Gate:
 
 
 @dataclass(frozen=True)
+class Watch:
+    on_stall: str = "report"
+    restarts_per_day: int = 3
+
+
+@dataclass(frozen=True)
 class Boot:
     trial: bool = True
     panic_seconds: int = 30
@@ -132,6 +138,7 @@ class Spec:
     gpu: Gpu = field(default_factory=Gpu)
     runtime: Runtime = field(default_factory=Runtime)
     gate: Gate = field(default_factory=Gate)
+    watch: Watch = field(default_factory=Watch)
     boot: Boot = field(default_factory=Boot)
 
 

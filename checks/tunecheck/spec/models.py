@@ -141,6 +141,18 @@ class Gate(_Part):
     )
 
 
+class Watch(_Part):
+    on_stall: Literal["report", "drain", "restart"] = Field(
+        default="report",
+        description="what happens when the served engine gives no token any more; evidence is kept in each case. "
+        "report: nothing else; drain: /ready of the watch says no, and the engine is left for a person to look at; "
+        "restart: it is stopped, the box is proven and measured anew, and it starts again",
+    )
+    restarts_per_day: int = Field(
+        default=3, ge=1, le=24, description="so many restarts in 24 h; the next stall stops it and leaves it down"
+    )
+
+
 class Boot(_Part):
     trial: bool = Field(default=True, description="boot a changed configuration once before it becomes the default")
     # 0 would mean "never reboot after a panic": the trial could not come back by itself.
@@ -173,6 +185,7 @@ class Spec(_Part):
     gpu: Gpu = Gpu()
     runtime: Runtime = Runtime()
     gate: Gate = Gate()
+    watch: Watch = Watch()
     boot: Boot = Boot()
 
 

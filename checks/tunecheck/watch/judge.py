@@ -63,7 +63,7 @@ class Judge:
             state = State.LOST
         since = self._last.since if self._last and self._last.state is state else look.at
         seen = Seen(state, since, tuple(dict.fromkeys([*reasons, *beside])), self._culprit(state, look.processes),
-                    frozen, look.engine)
+                    frozen, look.engine, look.gpus, look.unit.invocation if look.unit else "")
         self._before, self._last = look, seen
         return seen
 

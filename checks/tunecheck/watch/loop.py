@@ -13,6 +13,8 @@ __all__ = ["Clock", "watch"]
 
 #: In seconds: who waits for the next look is alive, however long the interval is.
 _SLICE = 0.5
+#: Between any two looks: who answers while he waits (door.py) does so also where every look takes its whole deadline.
+_GLANCE = 0.02
 
 
 class Clock:
@@ -30,13 +32,14 @@ class Clock:
 def watch(sources: Sources, limits: Limits, alive: Callable[[], None] = lambda: None,
           clock: Clock | None = None) -> Iterator[Seen]:
     """The verdict of every look. ``alive`` is called after each, for systemd's watchdog: a look that hangs is then
-    ended by systemd. A look that took longer than the interval is followed by the next one at once."""
+    ended by systemd. A look that took longer than the interval is followed by the next one nearly
+    at once."""
     clock, judge = clock or Clock(), Judge(limits)
     due = clock.now()
     while True:
         yield judge.judge(sources.look(judge.near))
         alive()
-        due = max(due + limits.interval, clock.now())
+        due = max(due + limits.interval, clock.now() + _GLANCE)
         while (left := due - clock.now()) > 0:
             clock.wait(min(left, _SLICE))
             alive()

@@ -118,7 +118,8 @@ class Process:
 @dataclass(frozen=True)
 class UnitState:
     """``active`` is systemd's ActiveState ("" where it did not answer); ``restarts`` its NRestarts; ``exists`` false
-    where it knows no such unit; ``entered`` the monotonic time at which it became active."""
+    where it knows no such unit; ``entered`` the monotonic time at which it became active;
+    ``invocation`` systemd's id of this run."""
 
     active: str = ""
     restarts: int | None = None
@@ -126,6 +127,7 @@ class UnitState:
     main_pid: int = 0
     exists: bool = True
     entered: float | None = None
+    invocation: str = ""
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,7 @@ class Culprit:
 @dataclass(frozen=True)
 class Seen:
     """The verdict of one look. ``since`` is the monotonic time at which the state began, ``frozen`` the seconds without
-    progress while requests run."""
+    progress while requests run, ``invocation`` systemd's id of the unit's run."""
 
     state: State
     since: float
@@ -179,3 +181,5 @@ class Seen:
     culprit: Culprit | None = None
     frozen: float = 0.0
     engine: Engine = field(default_factory=Engine)
+    gpus: tuple[GpuSample, ...] | None = None
+    invocation: str = ""

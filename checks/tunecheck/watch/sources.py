@@ -14,17 +14,16 @@ from ..host.http_page import fetch
 from ..host.kmsg import KernelMessages
 from ..host.nvml_samples import GpuSample, NvmlSampler
 from . import kernel
-from .model import Code, Engine, Look, Process, Reason, UnitState
+from .model import Code, Engine, Look, Reason, UnitState
+from .processes import of_group
 from .progress import engine_of_page
 
 __all__ = ["Sources", "Target"]
 
 _PCI = "/sys/bus/pci/devices"
-_CGROUPS = "/sys/fs/cgroup"
 #: In seconds: how often what changes slowly is read.
 _UNIT_EVERY, _LINKS_EVERY, _DISK_EVERY = 5.0, 30.0, 60.0
 _PAGE, _COMMAND = 2.0, 3.0
-_MOST_GROUPS, _MOST_PROCESSES = 200, 2000
 #: Below both a log or a cache fails soon.
 _FREE_SHARE, _FREE_BYTES = 0.05, 5 << 30
 _WIDTHS = (1, 2, 4, 8, 12, 16, 32)
@@ -75,7 +74,7 @@ class Sources:
         if self._due("disk", _DISK_EVERY):
             for path in self._target.paths:
                 self._full(path)
-        found = self._processes() if processes and self._unit else ()
+        found = of_group(self._host, self._unit.cgroup) if processes and self._unit else ()
         slow = [each for each in (*self._narrow.values(), *self._disk.values()) if each is not None]
         at = time.monotonic()
         return Look(at, engine, gpus, self._unit, events, (*standing, *slow), found, at - began)
@@ -118,7 +117,7 @@ class Sources:
 
     def _unit_state(self) -> UnitState:
         argv = ("systemctl", "show", "--property=ActiveState,LoadState,NRestarts,ControlGroup,MainPID,"
-                "ActiveEnterTimestampMonotonic", "--", self._target.unit)
+                "ActiveEnterTimestampMonotonic,InvocationID", "--", self._target.unit)
         try:
             done = self._host.run(argv, _COMMAND)
         except ProbeError:
@@ -128,7 +127,7 @@ class Sources:
         entered = numbers.get("ActiveEnterTimestampMonotonic", 0)
         return UnitState(told.get("ActiveState", ""), numbers.get("NRestarts"), told.get("ControlGroup", ""),
                          numbers.get("MainPID", 0), told.get("LoadState") != "not-found",
-                         entered / 1e6 if entered else None)
+                         entered / 1e6 if entered else None, told.get("InvocationID", ""))
 
     def _narrower(self, bdf: str) -> None:
         """A link that lost lanes since the watch began. Speed falls and rises with the load; lanes do not."""
@@ -161,29 +160,3 @@ class Sources:
             return
         low = free < _FREE_BYTES and free < _FREE_SHARE * size
         self._disk[path] = Reason(Code.DISK_LOW, path, (("free_bytes", float(free)),)) if low else None
-
-    def _processes(self) -> tuple[Process, ...]:
-        """Those of the unit's control group, and of the groups below it: a container has its own."""
-        group = self._unit.cgroup if self._unit else ""
-        if not group.startswith("/") or ".." in group.split("/") or group == "/":
-            return ()
-        folders, pids = [f"{_CGROUPS}{group}"], list[int]()
-        for folder in folders:
-            try:
-                pids += [int(pid) for pid in self._host.read_bytes(f"{folder}/cgroup.procs").split()]
-                names = self._host.list(folder)
-            except (ProbeError, ValueError):
-                continue
-            below = [f"{folder}/{name}" for name in names if name.endswith((".scope", ".service", ".slice"))
-                     or name.startswith(("libpod-", "container", "crun-", "docker-"))]
-            folders += below[:_MOST_GROUPS - len(folders)]
-        found = [process for pid in pids[:_MOST_PROCESSES] if (process := self._process(pid)) is not None]
-        return tuple(found)
-
-    def _process(self, pid: int) -> Process | None:
-        try:
-            stat = self._host.read_bytes(f"/proc/{pid}/stat").decode("utf-8", "replace")
-        except ProbeError:
-            return None
-        head, found, rest = stat.rpartition(") ")
-        return Process(pid, head.partition("(")[2], rest[:1]) if found else None

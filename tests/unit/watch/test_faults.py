@@ -469,7 +469,7 @@ def test_36_a_unit_that_does_not_exist_is_told_as_that() -> None:
 
 def test_37_a_culprit_that_flickers_does_not_fill_the_journal() -> None:
     """State D comes and goes: a line for each look."""
-    from tunecheck.cli_watch import _changed
+    from tunecheck.watch.teller import _changed
 
     night = Night()
     night.go(10)

@@ -1,0 +1,202 @@
+"""The way of one incident, step by step. Each step is written to the journal before it is begun, and may be done twice:
+who comes back after a SIGKILL takes up from there, and starts nothing a second time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import ProbeError
+from ..host import Host
+from ..host.http_page import fetch
+from ..spec.frozen import Watch
+from ..watch.progress import engine_of_page
+from . import evidence, request
+from .journal import Journal
+from .model import DONE, Incident, Record, Step, Why, incidents
+from .request import Drained, Request
+from .unit import Served, UnitNow
+
+__all__ = ["Box", "recover", "restarts_since"]
+
+_DAY = 86400.0
+#: In seconds. An engine that still hears SIGTERM has ended by then.
+_GRACE = 10.0
+#: A stop that systemd itself bounds by TimeoutStopSec=120, once for the engine and once for what cleans up.
+_STOP_MOST = 300.0
+#: Beside each start that systemd may try: preflight (15 min) and its own pause.
+_BESIDE_START, _NO_BOUND = 960.0, 7200.0
+#: How long a restart waits, by how many there were in the last day: what wedges at once, wedges again at once.
+_PAUSES = (0.0, 60.0, 300.0, 900.0)
+
+
+@dataclass
+class Box:
+    """Where and by what rules. ``void``: declare earlier measurements of the GPUs void. ``play_runs``: whether a play
+    holds this box. ``told``: takes a sentence for the unit's status line."""
+
+    host: Host
+    journal: Journal
+    policy: Watch | None
+    boot_id: str
+    key: str
+    void: Callable[[], None]
+    play_runs: Callable[[], bool]
+    told: Callable[[str], None]
+    alive: Callable[[], None]
+    folder: str = evidence.FOLDER
+    drained: str = request.DRAINED
+
+
+def restarts_since(found: list[Incident], since: float) -> int:
+    """Restarts that were begun after that time."""
+    return sum((stopped := each.step(Step.STOPPED)) is not None and stopped.at >= since for each in found)
+
+
+def recover(box: Box, asked: Request | None) -> Record | None:
+    """How it ended; None where there is nothing to do. OSError where no journal can be written: nothing is begun
+    then."""
+    found = incidents(box.journal.read())
+    for each in found:
+        if not each.done and each.last.boot_id != box.boot_id:
+            _append(box, each.last, Step.INTERRUPTED, Why.BOOTED)
+    left = [each for each in found if not each.done and each.last.boot_id == box.boot_id]
+    if left:
+        ended = _Way(box, left[-1], asked if asked and asked.incident == left[-1].id else None, found).go()
+        if asked is None or asked.incident == left[-1].id:
+            return ended
+        found = incidents(box.journal.read())
+    if asked is None or asked.boot_id != box.boot_id or any(each.id == asked.incident for each in found):
+        return None
+    unit = Served(box.host, asked.unit).now()
+    first = Record(asked.incident, time.time(), box.boot_id, Step.NOTICED, Why.NONE, asked.unit, unit.invocation,
+                   asked.codes)
+    box.journal.append(first)
+    return _Way(box, Incident((first,)), asked, found).go()
+
+
+def _append(box: Box, last: Record, step: Step, why: Why = Why.NONE, text: str = "", invocation: str = "") -> Record:
+    record = Record(last.incident, time.time(), box.boot_id, step, why, last.unit, invocation or last.invocation,
+                    text=text)
+    box.journal.append(record)
+    return record
+
+
+class _Way:
+    """``asked`` is None where the request was lost: then there is no evidence to take any more."""
+
+    def __init__(self, box: Box, incident: Incident, asked: Request | None, earlier: list[Incident]) -> None:
+        self.box, self.incident, self.asked = box, incident, asked
+        self.earlier = [each for each in earlier if each.id != incident.id]
+        self.unit = Served(box.host, incident.records[0].unit, box.alive)
+        self._begun = False
+
+    def go(self) -> Record:
+        """Through the steps that are not done yet."""
+        while not self.incident.done:
+            step = self.incident.last.step
+            self.box.told(f"incident {self.incident.id}: {step.value}")
+            {Step.NOTICED: self._evidence, Step.EVIDENCE: self._decide, Step.STOPPING: self._stop,
+             Step.STOPPED: self._begin, Step.STARTING: self._wait}[step]()
+        assert self.incident.last.step in DONE
+        return self.incident.last
+
+    def _note(self, step: Step, why: Why = Why.NONE, text: str = "", invocation: str = "") -> None:
+        record = _append(self.box, self.incident.last, step, why, text, invocation)
+        self.incident = Incident((*self.incident.records, record))
+
+    def _evidence(self) -> None:
+        if self.asked is None:
+            self._note(Step.EVIDENCE, Why.INTERRUPTED, "the watch's request is gone")
+            return
+        try:
+            place = evidence.gather(self.box.host, self.asked, self.unit.now(), self.box.key, self.box.alive,
+                                    self.box.folder)
+        except OSError as error:
+            self._note(Step.EVIDENCE, Why.NO_ROOM, str(error.strerror or error))
+        else:
+            self._note(Step.EVIDENCE, text=place)
+
+    def _decide(self) -> None:
+        """Not on what was seen a while ago: evidence takes seconds, and a stall may have ended."""
+        now, first, policy = self.unit.now(), self.incident.records[0], self.box.policy
+        if self.asked is not None and self._moves(self.asked):
+            self._note(Step.MOVED_AGAIN)
+        elif now.known and now.invocation != first.invocation:
+            self._note(Step.MOVED_AGAIN, Why.STOPPED_BY_HAND, "the unit was started again meanwhile")
+        elif now.down:
+            self._note(Step.REPORTED, Why.STOPPED_BY_HAND, "the unit is down already")
+        elif policy is None or policy.on_stall == "report":
+            self._note(Step.REPORTED, Why.NO_POLICY if policy is None else Why.POLICY)
+        elif policy.on_stall == "drain":
+            try:
+                request.write_drained(Drained(self.incident.id, now.invocation), self.box.drained)
+            except OSError as error:
+                self._note(Step.REPORTED, Why.NO_ROOM, str(error.strerror or error))
+            else:
+                self._note(Step.DRAINED, Why.POLICY)
+        elif self.box.play_runs():
+            self._note(Step.REPORTED, Why.PLAY_RUNS, "a play holds this box; it starts the unit itself")
+        else:
+            self._note(Step.STOPPING, Why.TOO_MANY if self._restarts() >= policy.restarts_per_day else Why.NONE)
+
+    def _restarts(self) -> int:
+        return restarts_since(self.earlier, time.time() - _DAY)
+
+    def _moves(self, asked: Request) -> bool:
+        try:
+            page = fetch(f"{asked.url}/metrics", 3.0, self.box.key or None)
+        except ProbeError:
+            return False
+        engine = engine_of_page(page.status, page.text)
+        now = {part.name: part.moved for part in engine.parts}
+        return bool(now) and all(name in now and now[name] != moved for name, moved in asked.moved.items())
+
+    def _stop(self) -> None:
+        why = self.incident.last.why
+        if not self.unit.stop(_GRACE, _STOP_MOST):
+            self._note(Step.STAYS_DOWN, Why.CANNOT_STOP, "a process does not end: it may hang in the driver")
+            return
+        # What was measured before the stall says nothing about GPUs that somebody wedged since.
+        try:
+            self.box.void()
+        except OSError as error:
+            self._note(Step.STAYS_DOWN, Why.NO_ROOM, f"an earlier measurement could not be voided: {error}")
+            return
+        if why is Why.TOO_MANY:
+            self._note(Step.STAYS_DOWN, Why.TOO_MANY)
+        else:
+            self._note(Step.STOPPED)
+
+    def _begin(self) -> None:
+        stopped = self.incident.last
+        pause = _PAUSES[min(self._restarts(), len(_PAUSES) - 1)]
+        while (left := stopped.at + pause - time.time()) > 0:
+            self.box.told(f"incident {self.incident.id}: starts again in {left:.0f} s")
+            self.unit.wait(min(left, 5.0))
+            now = self.unit.now()
+            if now.known and not now.down:
+                break       # somebody started it meanwhile
+        now = self.unit.now()
+        self._note(Step.STARTING, invocation=now.invocation)
+        self._begun = True
+        if now.down or not now.known:
+            self.unit.start()
+
+    def _wait(self) -> None:
+        """The invocation in the journal is the one before the start: another one, or a job, tells that it was begun."""
+        before, now = self.incident.last, self.unit.now()
+        if not self._begun and now.down and now.invocation == before.invocation:
+            self.unit.start()
+        bound = _NO_BOUND if now.start_seconds is None else now.start_seconds
+        now = self.unit.settled(2 * (bound + _BESIDE_START))
+        if now.active == "active":
+            noticed = self.incident.records[0].at
+            self._note(Step.SERVING, text=f"{time.time() - noticed:.0f} s after it was noticed")
+        else:
+            self._note(Step.STAYS_DOWN, Why.NOT_STARTED, _why(now))
+
+
+def _why(now: UnitNow) -> str:
+    return now.status or f"systemd says {now.result or now.active or 'nothing'}"

@@ -1,0 +1,39 @@
+"""What a step says to people."""
+
+from __future__ import annotations
+
+from .model import Record, Step, Why
+
+__all__ = ["sentence"]
+
+_STEPS = {
+    Step.NOTICED: "noticed",
+    Step.EVIDENCE: "evidence is kept",
+    Step.STOPPING: "the engine is being stopped",
+    Step.STOPPED: "the engine is stopped",
+    Step.STARTING: "the box is being proven, and the engine started",
+    Step.SERVING: "it serves and is accepted again",
+    Step.MOVED_AGAIN: "it moved again by itself; nothing was stopped",
+    Step.REPORTED: "reported; nothing was stopped",
+    Step.DRAINED: "drained: /ready says no, and the engine is left for you to look at",
+    Step.STAYS_DOWN: "it stays down",
+    Step.INTERRUPTED: "interrupted",
+}
+_WHYS = {
+    Why.NONE: "",
+    Why.NO_ROOM: "there is no room on the disk",
+    Why.POLICY: "as watch.on_stall of the specification says",
+    Why.NO_POLICY: "there is no specification that allows more",
+    Why.PLAY_RUNS: "a play holds this box, or died while it did (/var/lib/tunecheck/provision.lock)",
+    Why.TOO_MANY: "it was restarted as often today as watch.restarts_per_day allows",
+    Why.CANNOT_STOP: "it cannot be stopped; look at its processes, and reboot the box",
+    Why.NOT_STARTED: "the new start was refused or failed",
+    Why.STOPPED_BY_HAND: "somebody stopped or started it",
+    Why.BOOTED: "by a boot",
+    Why.INTERRUPTED: "it was interrupted",
+}
+
+
+def sentence(record: Record) -> str:
+    """The step, why, and what was seen."""
+    return ": ".join(part for part in (_STEPS[record.step], _WHYS[record.why], record.text) if part)

@@ -1,0 +1,39 @@
+"""The processes of a unit, by its control group: names and states, of as many as a look may cost."""
+
+from __future__ import annotations
+
+from ..errors import ProbeError
+from ..host import Host
+from .model import Process
+
+__all__ = ["of_group"]
+
+_CGROUPS = "/sys/fs/cgroup"
+_MOST_GROUPS, _MOST_PROCESSES = 200, 2000
+
+
+def of_group(host: Host, group: str) -> tuple[Process, ...]:
+    """Those of the group, as systemd names it, and of the groups below it: a container has its own."""
+    if not group.startswith("/") or ".." in group.split("/") or group == "/":
+        return ()
+    folders, pids = [f"{_CGROUPS}{group}"], list[int]()
+    for folder in folders:
+        try:
+            pids += [int(pid) for pid in host.read_bytes(f"{folder}/cgroup.procs").split()]
+            names = host.list(folder)
+        except (ProbeError, ValueError):
+            continue
+        below = [f"{folder}/{name}" for name in names if name.endswith((".scope", ".service", ".slice"))
+                 or name.startswith(("libpod-", "container", "crun-", "docker-"))]
+        folders += below[:_MOST_GROUPS - len(folders)]
+    found = [process for pid in pids[:_MOST_PROCESSES] if (process := _process(host, pid)) is not None]
+    return tuple(found)
+
+
+def _process(host: Host, pid: int) -> Process | None:
+    try:
+        stat = host.read_bytes(f"/proc/{pid}/stat").decode("utf-8", "replace")
+    except ProbeError:
+        return None
+    head, found, rest = stat.rpartition(") ")
+    return Process(pid, head.partition("(")[2], rest[:1]) if found else None

@@ -1,0 +1,163 @@
+"""A served engine that gives no token any more, on a machine with real systemd, real podman and a real engine: seen by
+the watch, kept as evidence, stopped, proven, started and accepted again, by what the specification allows."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.roles.inference.machine import GOOD, KEY, UNIT, Machine, machine
+
+from tunecheck.spec import build
+
+WATCH, RECOVER = "tunecheck-watch.service", "tunecheck-recover.service"
+INCIDENTS = "var/lib/tunecheck/incidents"
+#: This machine's Python may lie in somebody's home.
+_HOME = "[Service]\nProtectHome=no\n"
+#: The watch as the role installs it, with limits of seconds.
+_SOON = _HOME + """
+ExecStart=
+ExecStart=/opt/tunecheck/bin/tunecheck watch --unit {unit} --url http://127.0.0.1:30000 --api-key-file {key} \
+--listen 127.0.0.1:9638 --act --interval 0.5s --stall 4s --spin 3s --silent 3s
+"""
+
+
+@pytest.fixture(scope="module")
+def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    with machine(tmp_path_factory.mktemp("recover")) as found:
+        for unit, text in ((WATCH, _SOON.format(unit=UNIT, key=KEY)), (RECOVER, _HOME)):
+            folder = found.root / f"etc/systemd/system/{unit}.d"
+            folder.mkdir(parents=True)
+            (folder / "soon.conf").write_text(text)
+        done = found.hand_over(found.recipe("lab-good", GOOD))
+        assert done.returncode == 0, done.stdout + done.stderr
+        yield found
+
+
+@pytest.fixture
+def serving(box: Machine) -> Iterator[Machine]:
+    """Serves and is watched, and no incident is on record."""
+    policy(box, "restart")
+    box.run("systemctl", "stop", UNIT, RECOVER)
+    box.run("sh", "-c", f"rm -rf /{INCIDENTS} /run/tunecheck/stall.json /run/tunecheck/drained.json")
+    box.run("systemctl", "reset-failed", UNIT, RECOVER)
+    assert box.run("systemctl", "start", UNIT).returncode == 0, box.status()
+    assert until(lambda: ready(box) == ("200", "ready: idle")), (ready(box), box.say("systemctl", "status", WATCH))
+    yield box
+    signal_engine(box, "CONT")
+
+
+def policy(box: Machine, on_stall: str, restarts: int = 3) -> None:
+    spec = build("box", {"profile": "lab", "watch": {"on_stall": on_stall, "restarts_per_day": restarts}})
+    (box.root / "etc/tunecheck/spec.json").write_text(spec.to_json())
+
+
+def until(holds: Any, seconds: float = 90) -> bool:
+    end = time.monotonic() + seconds
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.2)
+    return bool(holds())
+
+
+def ready(box: Machine) -> tuple[str, str]:
+    done = box.run("curl", "-s", "-m", "3", "-w", "\n%{http_code}", "http://127.0.0.1:9638/ready")
+    body, _, status = done.stdout.rpartition("\n")
+    return status, body.strip()
+
+
+def steps(box: Machine) -> list[tuple[str, str]]:
+    """Steps of the journal, with why."""
+    path = box.root / INCIDENTS / "journal.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [(found["step"], found["why"]) for found in map(json.loads, lines)]
+
+
+def signal_engine(box: Machine, name: str) -> None:
+    box.run("podman", "kill", f"--signal={name}", "tunecheck-inference")
+
+
+def test_a_frozen_engine_serves_again_by_itself(serving: Machine) -> None:
+    before, run = serving.preflights(), serving.show("InvocationID")
+    signal_engine(serving, "STOP")
+    begun = time.monotonic()
+    assert until(lambda: ready(serving)[0] == "503", 20), serving.say("systemctl", "status", WATCH, RECOVER)
+    noticed = time.monotonic() - begun
+    assert until(lambda: ("serving", "") in steps(serving)), (steps(serving), serving.say("journalctl", "-u", RECOVER))
+    assert [step for step, _ in steps(serving)] == ["noticed", "evidence", "stopping", "stopped", "starting", "serving"]
+    assert serving.show("InvocationID") != run and serving.preflights() - before == 1
+    assert serving.post((serving.root / KEY[1:]).read_text().strip()) == 200
+    assert until(lambda: ready(serving) == ("200", "ready: idle")) and noticed < 15
+    assert serving.show("Result", RECOVER) == "success"
+    evidence_is_whole(serving)
+
+
+def evidence_is_whole(serving: Machine) -> None:
+    """It names the stopped process, and holds no key."""
+    folder, = [each for each in (serving.root / INCIDENTS).iterdir() if each.is_dir()]
+    threads = json.loads((folder / "processes.json").read_text())
+    assert any(each["state"] == "T" and "llama" in each["name"] for each in threads), threads
+    told = json.loads((folder / "stall.json").read_text())
+    seen = [each["state"] for each in told["timeline"]]
+    assert told["watch"]["state"] == "stalled" and seen[0] == "idle" and seen[-1] == "stalled", seen
+    assert "InvocationID" in (folder / "unit.txt").read_text()
+    key = (serving.root / KEY[1:]).read_text().strip()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    for path in folder.iterdir():
+        assert key not in path.read_text() and path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(("on_stall", "ended", "answer"), [
+    ("report", ("reported", "policy"), "ready: idle"), ("drain", ("drained", "policy"), "not ready: drained")])
+def test_what_the_specification_does_not_allow_is_not_done(serving: Machine, on_stall: str, ended: tuple[str, str],
+                                                           answer: str) -> None:
+    policy(serving, on_stall)
+    run = serving.show("InvocationID")
+    signal_engine(serving, "STOP")
+    assert until(lambda: ended in steps(serving)), steps(serving)
+    signal_engine(serving, "CONT")
+    assert serving.show("InvocationID") == run
+    assert until(lambda: ready(serving)[1] == answer), ready(serving)
+    assert "tunecheck-recover.service failed" in serving.say("journalctl", "-t", "tunecheck")
+    # A new run of the unit may be asked again.
+    assert serving.run("systemctl", "restart", UNIT).returncode == 0
+    assert until(lambda: ready(serving) == ("200", "ready: idle")), ready(serving)
+
+
+def test_after_so_many_restarts_it_stays_down(serving: Machine) -> None:
+    policy(serving, "restart", 1)
+    signal_engine(serving, "STOP")
+    assert until(lambda: ("serving", "") in steps(serving)), steps(serving)
+    assert until(lambda: ready(serving)[0] == "200")
+    signal_engine(serving, "STOP")
+    assert until(lambda: ("stays-down", "too-many") in steps(serving)), steps(serving)
+    assert serving.show("ActiveState") in ("inactive", "failed") and ready(serving)[0] != "200"
+    assert "as often today as watch.restarts_per_day allows" in serving.say("systemctl", "status", RECOVER)
+    listed = serving.say("/opt/tunecheck/bin/tunecheck", "recover", "--list").splitlines()
+    assert len(listed) == 2 and "serves and is accepted again" in listed[0] and "stays down" in listed[1], listed
+
+
+def test_a_box_that_is_not_proven_after_the_stall_stays_down(serving: Machine) -> None:
+    serving.verdict("p2p-integrity: data differ between 0000:01:00.0 and 0000:02:00.0")
+    try:
+        signal_engine(serving, "STOP")
+        assert until(lambda: ("stays-down", "not-started") in steps(serving)), steps(serving)
+        assert serving.show("ActiveState") == "failed"
+        assert "p2p-integrity: data differ" in serving.say("systemctl", "status", "--full", RECOVER)
+        assert until(lambda: ready(serving)[1].startswith("not ready: ")), ready(serving)
+    finally:
+        serving.verdict("")
+
+
+@pytest.mark.parametrize("during", ["stopping", "starting"])
+def test_killed_in_the_middle_it_takes_up_and_starts_nothing_twice(serving: Machine, during: str) -> None:
+    before = serving.preflights()
+    signal_engine(serving, "STOP")
+    assert until(lambda: any(step == during for step, _ in steps(serving))), steps(serving)
+    serving.run("systemctl", "kill", "--signal=KILL", RECOVER)
+    assert until(lambda: ("serving", "") in steps(serving), 120), (steps(serving),
+                                                                  serving.say("journalctl", "-u", RECOVER))
+    assert serving.preflights() - before == 1
+    assert len([step for step, _ in steps(serving) if step == "serving"]) == 1

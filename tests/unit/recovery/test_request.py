@@ -1,0 +1,68 @@
+"""What the watch leaves for the recovery, and what somebody else may have left there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tunecheck.recovery import request
+from tunecheck.recovery.request import Drained, Request
+from tunecheck.recovery.unit import seconds_of
+
+GOOD = Request("20261124T000000Z-0a1b", "boot", "x.service", "http://127.0.0.1:30000", {"": 12.0},
+               {"reasons": [{"code": "tokens-frozen"}]}, ({"at": 1.0},))
+
+
+def test_it_is_read_as_it_was_left(tmp_path: Path) -> None:
+    path = str(tmp_path / "new/stall.json")
+    assert request.read(path) is None
+    request.leave(GOOD, path)
+    assert request.read(path) == GOOD and GOOD.codes == ("tokens-frozen",)
+
+
+@pytest.mark.parametrize("change", [
+    {"schema": "other"}, {"incident": "../../etc"}, {"incident": ""}, {"incident": "a/b"}, {"incident": None},
+    {"incident": "x" * 61}, {"moved": []}, {"moved": {"": "many"}}, {"document": []}, {"timeline": {}}, {"unit": 1},
+    {"url": None}, {"boot_id": []}])
+def test_what_the_watch_did_not_write_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    path = tmp_path / "stall.json"
+    request.leave(GOOD, str(path))
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(ValueError, match=r"document|incident"):
+        request.read(str(path))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 9000, "\xff"])
+def test_a_damaged_one_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "stall.json"
+    path.write_text(text, "latin-1")
+    path.chmod(0o600)
+    with pytest.raises(ValueError, match=r"."):
+        request.read(str(path))
+
+
+def test_one_that_others_may_write_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "stall.json"
+    request.leave(GOOD, str(path))
+    path.chmod(0o622)
+    with pytest.raises(OSError, match="others than its owner may write"):
+        request.read(str(path))
+
+
+def test_a_mark_of_drained_that_cannot_be_understood_drains_whatever_runs(tmp_path: Path) -> None:
+    path = tmp_path / "drained.json"
+    assert request.drained(str(path)) is None
+    request.write_drained(Drained("a", "run"), str(path))
+    assert request.drained(str(path)) == Drained("a", "run")
+    for damaged in ("", "{}", "[1]", "{"):
+        path.write_text(damaged)
+        assert request.drained(str(path)) == Drained("", "")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [
+    ("15min", 900.0), ("1h 30min", 5400.0), ("500ms", 0.5), ("1min 30.5s", 90.5), ("32min", 1920.0),
+    ("infinity", None), ("", None), ("x", None), ("5", None), ("min", None)])
+def test_systemds_time_spans(text: str, seconds: float | None) -> None:
+    assert seconds_of(text) == seconds
