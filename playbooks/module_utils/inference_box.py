@@ -27,8 +27,8 @@ _PREVIOUS = {RECIPE: _ETC + "/recipe.previous.json", _SERVICE: _ETC + "/inferenc
 _STATE = "/var/lib/tunecheck/inference.json"
 #: Of this boot: a trial boot starts the unit only once this is there (the unit's conditions).
 _HANDED_OVER = "/run/tunecheck/handed-over"
-_OTHERS = ("tunecheck-preflight.service", "tunecheck-alarm@.service", "tunecheck-watch.service",
-           "tunecheck-recover.service")
+_RECOVER = "tunecheck-recover.service"
+_OTHERS = ("tunecheck-preflight.service", "tunecheck-alarm@.service", "tunecheck-watch.service", _RECOVER)
 _PROPERTIES = ("LoadState", "ActiveState", "SubState", "UnitFileState", "StatusText", "Result", "NRestarts")
 _NAME = "tunecheck-inference"
 #: What systemd itself says of the unit: that it failed, but not why.
@@ -195,7 +195,8 @@ class Service:
 
     def stop(self):
         if self.booted:
-            code, _out, err = self._ctl("stop", UNIT)
+            # A recovery that is under way would start it again.
+            code, _out, err = self._ctl("stop", UNIT, _RECOVER)
             if code not in (0, 5):      # 5: no such unit yet
                 raise ValueError("systemctl stop %s failed: %s" % (UNIT, err.strip()[-300:]))
 

@@ -97,7 +97,7 @@ def test_a_closed_gate_is_a_failed_start_that_names_the_check(serving: Machine) 
     # Asked anew at every start: the one, and the one retry. What the limit refuses runs the preflight still.
     assert serving.say("journalctl", "-u", UNIT).count("tunecheck gate: closed") - closed == 2
     assert serving.preflights() - before in (2, 3)
-    assert "tunecheck-inference.service failed and stays down" in serving.say("journalctl", "-t", "tunecheck")
+    assert "tunecheck-inference.service failed, and a person is needed" in serving.say("journalctl", "-t", "tunecheck")
 
 
 def test_no_start_goes_without_its_preflight_however_many_there_are(serving: Machine) -> None:

@@ -154,7 +154,11 @@ class _Way:
         return bool(now) and all(name in now and now[name] != moved for name, moved in asked.moved.items())
 
     def _stop(self) -> None:
-        why = self.incident.last.why
+        why, now = self.incident.last.why, self.unit.now()
+        if now.known and not now.down and now.invocation != self.incident.records[0].invocation:
+            # Taken up after a while, in which a play or a person has started it anew.
+            self._note(Step.MOVED_AGAIN, Why.STOPPED_BY_HAND, "the unit was started again meanwhile")
+            return
         if not self.unit.stop(_GRACE, _STOP_MOST):
             self._note(Step.STAYS_DOWN, Why.CANNOT_STOP, "a process does not end: it may hang in the driver")
             return
@@ -170,14 +174,18 @@ class _Way:
             self._note(Step.STOPPED)
 
     def _begin(self) -> None:
-        stopped = self.incident.last
         pause = _PAUSES[min(self._restarts(), len(_PAUSES) - 1)]
-        while (left := stopped.at + pause - time.time()) > 0:
+        # By the wall clock, since it counts over a SIGKILL; but a clock that jumped back makes it no longer.
+        until = time.monotonic() + min(pause, max(0.0, self.incident.last.at + pause - time.time()))
+        while (left := until - time.monotonic()) > 0:
             self.box.told(f"incident {self.incident.id}: starts again in {left:.0f} s")
             self.unit.wait(min(left, 5.0))
             now = self.unit.now()
             if now.known and not now.down:
                 break       # somebody started it meanwhile
+        if self.box.play_runs():
+            self._note(Step.STAYS_DOWN, Why.PLAY_RUNS)
+            return
         now = self.unit.now()
         self._note(Step.STARTING, invocation=now.invocation)
         self._begun = True
