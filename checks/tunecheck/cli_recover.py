@@ -27,7 +27,7 @@ _PLAY = "/var/lib/tunecheck/provision.lock"
 @click.option("--list", "show", is_flag=True, help="Only list the incidents of this box, oldest first.")
 @click.option("--api-key-file", metavar="FILE", help="A file that holds the engine's API key.")
 def recover(show: bool, api_key_file: str | None) -> None:
-    """Do about a stall that the watch saw what watch.on_stall allows.
+    """Bring back a served model that stalled, as far as watch.on_stall allows.
 
     Run by tunecheck-recover.service. Exit code 0: it serves (again), or there is nothing to do; 1: a person has to look
     at it. Without a stall of the watch it does nothing."""

@@ -6,32 +6,26 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from tests.roles.inference.machine import GOOD, KEY, UNIT, Machine, machine
-
-from tunecheck.spec import build
-
-WATCH, RECOVER = "tunecheck-watch.service", "tunecheck-recover.service"
-INCIDENTS = "var/lib/tunecheck/incidents"
-#: This machine's Python may lie in somebody's home.
-_HOME = "[Service]\nProtectHome=no\n"
-#: The watch as the role installs it, with limits of seconds.
-_SOON = _HOME + """
-ExecStart=
-ExecStart=/opt/tunecheck/bin/tunecheck watch --unit {unit} --url http://127.0.0.1:30000 --api-key-file {key} \
---listen 127.0.0.1:9638 --act --interval 0.5s --stall 4s --spin 3s --silent 3s
-"""
+from tests.roles.inference.watched import (
+    INCIDENTS,
+    RECOVER,
+    WATCH,
+    policy,
+    ready,
+    signal_engine,
+    soon,
+    steps,
+    until,
+)
 
 
 @pytest.fixture(scope="module")
 def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     with machine(tmp_path_factory.mktemp("recover")) as found:
-        for unit, text in ((WATCH, _SOON.format(unit=UNIT, key=KEY)), (RECOVER, _HOME)):
-            folder = found.root / f"etc/systemd/system/{unit}.d"
-            folder.mkdir(parents=True)
-            (folder / "soon.conf").write_text(text)
+        soon(found)
         done = found.hand_over(found.recipe("lab-good", GOOD))
         assert done.returncode == 0, done.stdout + done.stderr
         yield found
@@ -48,35 +42,6 @@ def serving(box: Machine) -> Iterator[Machine]:
     assert until(lambda: ready(box) == ("200", "ready: idle")), (ready(box), box.say("systemctl", "status", WATCH))
     yield box
     signal_engine(box, "CONT")
-
-
-def policy(box: Machine, on_stall: str, restarts: int = 3) -> None:
-    spec = build("box", {"profile": "lab", "watch": {"on_stall": on_stall, "restarts_per_day": restarts}})
-    (box.root / "etc/tunecheck/spec.json").write_text(spec.to_json())
-
-
-def until(holds: Any, seconds: float = 90) -> bool:
-    end = time.monotonic() + seconds
-    while not holds() and time.monotonic() < end:
-        time.sleep(0.2)
-    return bool(holds())
-
-
-def ready(box: Machine) -> tuple[str, str]:
-    done = box.run("curl", "-s", "-m", "3", "-w", "\n%{http_code}", "http://127.0.0.1:9638/ready")
-    body, _, status = done.stdout.rpartition("\n")
-    return status, body.strip()
-
-
-def steps(box: Machine) -> list[tuple[str, str]]:
-    """Steps of the journal, with why."""
-    path = box.root / INCIDENTS / "journal.jsonl"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [(found["step"], found["why"]) for found in map(json.loads, lines)]
-
-
-def signal_engine(box: Machine, name: str) -> None:
-    box.run("podman", "kill", f"--signal={name}", "tunecheck-inference")
 
 
 def test_a_frozen_engine_serves_again_by_itself(serving: Machine) -> None:
