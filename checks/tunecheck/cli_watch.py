@@ -71,7 +71,7 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     times = {name: seconds(f"--{name}", text) for name, text in (
         ("interval", interval), ("stall", stall), ("spin", spin), ("silent", silent))}
     if not 0.2 <= times["interval"] <= 60:
-        raise UsageError(f"--interval {interval}: expected 200 ms to 60 s, as in --interval 1s")
+        raise UsageError(f"--interval {interval}: expected 0.2s to 60s, as in --interval 1s")
     for name in ("stall", "spin", "silent"):
         if times[name] < 2 * times["interval"]:
             raise UsageError(f"--{name} {times[name]:g}s: is less than two looks; expected at least "

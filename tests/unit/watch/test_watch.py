@@ -126,7 +126,7 @@ def test_systemd_is_told_that_it_is_ready_and_alive(tmp_path: Path) -> None:
     (["--url", "http://127.0.0.1:30000/metrics"], "expected scheme, address and port alone"),
     (["--url", "http://me:secret@127.0.0.1"], "expected scheme, address and port alone"),
     (["--url", "http://127.0.0.1:99999"], "expected an address as a number"),
-    (["--interval", "0"], "expected 200 ms to 60 s"), (["--interval", "soon"], "interval"),
+    (["--interval", "0"], "expected 0.2s to 60s"), (["--interval", "soon"], "interval"),
     (["--stall", "1s"], "less than two looks"), (["--unit", "a b"], "is no name of a unit"),
     (["--api-key-file", "/nowhere"], "cannot be read"),
     (["--url", "https://127.0.0.1", "--ca", "/nowhere"], "cannot be read")])
