@@ -48,13 +48,13 @@ def test_a_frozen_engine_serves_again_by_itself(serving: Machine) -> None:
     before, run = serving.preflights(), serving.show("InvocationID")
     signal_engine(serving, "STOP")
     begun = time.monotonic()
-    assert until(lambda: ready(serving)[0] == "503", 20), serving.say("systemctl", "status", WATCH, RECOVER)
+    assert until(lambda: ready(serving)[0] == "503", 60), serving.say("systemctl", "status", WATCH, RECOVER)
     noticed = time.monotonic() - begun
     assert until(lambda: ("serving", "") in steps(serving)), (steps(serving), serving.say("journalctl", "-u", RECOVER))
     assert [step for step, _ in steps(serving)] == ["noticed", "evidence", "stopping", "stopped", "starting", "serving"]
     assert serving.show("InvocationID") != run and serving.preflights() - before == 1
     assert serving.post((serving.root / KEY[1:]).read_text().strip()) == 200
-    assert until(lambda: ready(serving) == ("200", "ready: idle")) and noticed < 15
+    assert until(lambda: ready(serving) == ("200", "ready: idle")) and noticed < 60
     assert serving.show("Result", RECOVER) == "success"
     evidence_is_whole(serving)
 
@@ -122,7 +122,7 @@ def test_killed_in_the_middle_it_takes_up_and_starts_nothing_twice(serving: Mach
     signal_engine(serving, "STOP")
     assert until(lambda: any(step == during for step, _ in steps(serving))), steps(serving)
     serving.run("systemctl", "kill", "--signal=KILL", RECOVER)
-    assert until(lambda: ("serving", "") in steps(serving), 120), (steps(serving),
+    assert until(lambda: ("serving", "") in steps(serving)), (steps(serving),
                                                                   serving.say("journalctl", "-u", RECOVER))
     assert serving.preflights() - before == 1
     assert len([step for step, _ in steps(serving) if step == "serving"]) == 1

@@ -193,9 +193,10 @@ class _Way:
             self.unit.start()
 
     def _wait(self) -> None:
-        """The invocation in the journal is the one before the start: another one, or a job, tells that it was begun."""
+        """The invocation in the journal is the one before the start: another one, or a job, tells that it was begun.
+        None at all tells nothing: `systemctl reset-failed` makes systemd forget it (seen with 252)."""
         before, now = self.incident.last, self.unit.now()
-        if not self._begun and now.down and now.invocation == before.invocation:
+        if not self._begun and now.down and now.invocation in ("", before.invocation):
             self.unit.start()
         bound = _NO_BOUND if now.start_seconds is None else now.start_seconds
         now = self.unit.settled(2 * (bound + _BESIDE_START))

@@ -37,7 +37,7 @@ def policy(box: Machine, on_stall: str, restarts: int = 3) -> None:
     (box.root / "etc/tunecheck/spec.json").write_text(spec.to_json())
 
 
-def until(holds: Callable[[], object], seconds: float = 90) -> bool:
+def until(holds: Callable[[], object], seconds: float = 300) -> bool:
     end = time.monotonic() + seconds
     while not holds() and time.monotonic() < end:
         time.sleep(0.2)
