@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from tests.unit.cli.carried import Fleet
 
-from tunecheck.fleet.store import open_store
+from tunecheck_fleet.store import open_store
 
 #: What is changed by hand on gpu3: fact -> before, after. The held package has a check that judges it.
 FACTS = {"kernel.cmdline.iommu": ("pt", None), "module.parameter.nvidia-uvm.uvm_disable_hmm": ("1", "0"),
@@ -54,7 +54,7 @@ def drifted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 def test_an_audit_names_host_fact_before_after_and_since(drifted: Fleet) -> None:
     code, out, _ = drifted.run("drift", "--host", "gpu3", "--json")
     document = json.loads(out)
-    assert code == 0 and document["schema"] == "tunecheck/fleet/1" and document["audit"]["id"] == 2
+    assert code == 0 and document["schema"] == "tunecheck_fleet/1" and document["audit"]["id"] == 2
     causes = {cause["fact"]: cause for cause in document["causes"]}
     assert causes.keys() == {"driver-held", *FACTS} - {"held.nvidia-driver-580"}
     for fact, cause in causes.items():
@@ -180,7 +180,7 @@ def test_boxes_that_say_nothing_are_never_clean(fleet: Fleet) -> None:
 DEAF = """
 import sys, time
 from pathlib import Path
-from tunecheck.fleet import folder
+from tunecheck_fleet import folder
 read = folder._content
 def content(file):
     if file.name == "gpu5.json":
