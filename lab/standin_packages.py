@@ -18,7 +18,8 @@ from lab.errors import LabError
 
 _HERE = standin_gpus.STANDINS
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
-#: Packages of one driver version: what tunecheck.parsers.packages.driver_packages has for NVIDIA's debian13 (a test compares).
+#: Packages of one driver version: what tunecheck.parsers.packages.driver_packages has for NVIDIA's debian13 (a test
+#: compares).
 DRIVER = (
     "nvidia-kernel-open-dkms", "nvidia-kernel-support", "firmware-nvidia-gsp", "nvidia-modprobe",
     "nvidia-persistenced", "nvidia-smi", "libnvidia-ml1", "libcuda1", "libnvidia-cfg1", "libnvidia-nvvm4",

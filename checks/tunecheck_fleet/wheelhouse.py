@@ -104,7 +104,7 @@ def _pack(work: Path, archive: Path) -> None:
 
 
 def main(argv: list[str]) -> int:
-    """``python -m tunecheck_fleet.wheelhouse OUT PYTHON MACHINE``: what the role preflight calls on the control node."""
+    """``python -m tunecheck_fleet.wheelhouse OUT PYTHON MACHINE``: what the role preflight calls."""
     try:
         archive, digest = build(Path(argv[0]), argv[1], argv[2])
     except UsageError as error:

@@ -1,7 +1,8 @@
 """Collect what the checks declare into checks/tunecheck/rules/index.py: python -m lab.generators.check_index
 
-A check is a file of checks/tunecheck/rules/ with a CHECK in it. The index holds them all in the order of a report, so
-that a verb knows its checks without importing every file. tests/unit/rules/test_declared.py compares the two.
+A check is a file with a CHECK in it, in the folder of its family below checks/tunecheck/rules/. The index
+holds them all in the order of a report, so that a verb knows its checks without importing every file.
+tests/unit/rules/test_declared.py compares the two.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ __all__ = ["INDEX", "declared", "text"]
 INDEX = Path(rules.__path__[0]) / "index.py"
 _WIDTH = 120
 _VERBS = {getattr(check, name): name for name in check.__all__ if name.isupper()}
-_HEAD = '''"""Every check in the order of a report, made by `python -m lab.generators.check_index`: change the check's own file."""
+_HEAD = '''\
+"""Every check in the order of a report. Made by `python -m lab.generators.check_index` of the checks' own files."""
 
 from __future__ import annotations
 
@@ -42,12 +44,14 @@ def declared() -> list[Check]:
     """What every file declares. UsageError where two want one place, or a file's name is not its check's."""
     found: dict[tuple[int, int], Check] = {}
     order = list(Heading)
-    for module in pkgutil.iter_modules(rules.__path__):
-        one = getattr(import_module(f"{rules.__name__}.{module.name}"), "CHECK", None)
+    below = f"{rules.__name__}."
+    for module in pkgutil.walk_packages(rules.__path__, below):
+        name, one = module.name.removeprefix(below), getattr(import_module(module.name), "CHECK", None)
         if one is None:
             continue
-        if one.module != module.name:
-            raise UsageError(f"rules/{module.name}.py declares {one.id}; expected in rules/{one.module}.py")
+        if one.module != name:
+            there, wanted = (each.replace(".", "/") for each in (name, one.module))
+            raise UsageError(f"rules/{there}.py declares {one.id}; expected in rules/{wanted}.py")
         place = (order.index(one.heading), one.place)
         if place in found:
             raise UsageError(f"{one.id} and {found[place].id} have one place: {one.heading.name}, {one.place}; change "

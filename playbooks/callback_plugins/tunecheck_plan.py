@@ -19,7 +19,7 @@ description: [Prints a few lines for each host at the end of a play.]
 requirements: [enabled in ansible.cfg]
 """
 
-_CONNECTING = os.path.join(os.path.dirname(__file__), "..", "..", "checks", "tunecheck", "connecting.py")
+_CONNECTING = os.path.join(os.path.dirname(__file__), "..", "..", "checks", "tunecheck_fleet", "connecting.py")
 #: Words of what keeps Ansible itself from working; anything else is a task's own failure, which says its remedy.
 _KEPT_OUT = re.compile(r"sudo|become|password|privilege|permission denied|interpreter|python.*not found|no space left",
                        re.IGNORECASE)

@@ -28,7 +28,6 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
     through SystemExit with the verdict's code."""
     import datetime
 
-    from ..cli.allreduce import seconds
     from ..gate import measured
     from ..host.live import LiveHost
     from ..model.finding import HUNG
@@ -39,16 +38,19 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
     from ..rules.context import Case
     from ..spec.frozen import Spec
     from ..trials.progress import Shown
+    from ..util.durations import seconds
     from ..util.live_line import LiveLine
-    from .evaluate import look, passing, say
+    from .gate_pass import passing
+    from .read_host import look
     from .run_trial import check_folder, say_all_gpus
+    from .write_reports import emit_report
 
     if source is not None or since is not None or record is not None:
         raise UsageError("--full, --quick and --pass are for this machine: they go with neither --from nor --since nor "
                          "--record")
     wanted = {name.removesuffix("_to"): place for name, place in outputs.items()}
     check_outputs(wanted, None)
-    soaked = seconds(soak)
+    soaked = seconds("--soak", soak)
     leave = passing(pass_file, full=kind == "full")
     path = measured.path_beside(pass_file) if pass_file else None
     given = evidence is not None
@@ -86,7 +88,7 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
 
         text = render("preflight", case, findings, style_for(sys.stdout), verbose)
     code = run.document["exit_code"]
-    say(text, lambda: [*([note] if note else []), *write_outputs(wanted, run), *leave(findings, code, frozen)],
+    emit_report(text, lambda: [*([note] if note else []), *write_outputs(wanted, run), *leave(findings, code, frozen)],
         alone is not None)
     raise SystemExit(code)
 

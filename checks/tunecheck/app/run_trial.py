@@ -1,36 +1,21 @@
-"""What p2p, allreduce and trial share: their options, and the way from a trial to a report."""
+"""The use case of p2p, allreduce and trial: look at the machine, measure, judge, report."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ..errors import GpusInUseError, TrialError, UsageError
-from .evaluate import REPORTS
 
 if TYPE_CHECKING:
     from ..facts.pci.topology import Topology
     from ..trials.session import Trial
 
-__all__ = ["check_folder", "check_library", "numbers", "say_all_gpus", "trial", "trial_options"]
-
-
-def trial_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options that p2p and allreduce share."""
-    for option in (
-        click.option("--after-reset", is_flag=True, help="The GPUs that a trial wedged were reset: run again."),
-        click.option("--force", is_flag=True, help="Run although processes use the GPUs."),
-        click.option("--evidence", metavar="DIR", default=".", help="Where a stall leaves its bundle; default: here."),
-        click.option("--gpus", metavar="LIST", help="Only these, by the report's numbers: 0,1,4."),
-        *REPORTS,
-    ):
-        command = option(command)
-    return command
+__all__ = ["check_folder", "check_library", "numbers", "say_all_gpus", "trial"]
 
 
 def numbers(text: str | None) -> list[int]:
@@ -92,7 +77,8 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
     from ..host.live import LiveHost
     from ..report.exporters import Run, check_outputs, rendered, to_standard_output, write_outputs
     from ..util.live_line import LiveLine
-    from .evaluate import look, say
+    from .read_host import look
+    from .write_reports import emit_report
 
     wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
     check_outputs(wanted, None)
@@ -127,5 +113,5 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
         from ..report.terminal import render, style_for
 
         text = render(verb, case, findings, style_for(sys.stdout), verbose)
-    say(text, lambda: write_outputs(wanted, run), alone is not None)
+    emit_report(text, lambda: write_outputs(wanted, run), alone is not None)
     raise SystemExit(run.document["exit_code"])

@@ -1,13 +1,8 @@
-"""JSON Schemas of the documents. `python -m tunecheck.app.schemas DIRECTORY` writes them (docs/schema)."""
+"""JSON Schemas of the documents that a GPU host writes. tunecheck_fleet/schemas.py writes them into docs/schema."""
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
 from typing import Any
-
-from tunecheck_fleet.outputs.schema import SCHEMAS as FLEET
 
 from ..facts import pins
 from ..facts.codec import used
@@ -36,7 +31,7 @@ from ..rules.index import CHECKS
 from ..serving.schema import SCHEMAS as SERVING
 from ..watch.schema import SCHEMAS as WATCH
 
-__all__ = ["MEASURED", "SCHEMAS", "write"]
+__all__ = ["MEASURED", "SCHEMAS"]
 
 _MAYBE_INT: dict[str, Any] = {"type": ["integer", "null"]}
 _MAYBE_BOOL: dict[str, Any] = {"type": ["boolean", "null"]}
@@ -135,16 +130,6 @@ SCHEMAS = {
     "pins-1.json": _PINS,
     **RECIPES,
     **SERVING,
-    **FLEET,
     **WATCH,
 }
 
-
-def write(directory: Path) -> None:
-    """Write every schema file into ``directory``."""
-    for name, schema in SCHEMAS.items():
-        (directory / name).write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))

@@ -101,7 +101,8 @@ def _measure(base: str | None, model: str, api: str, api_key_file: str | None, r
              ways: Ways, loads: Loads, wanted: Mapping[str, str | None]) -> None:
     """Ask the server, judge, report; leaves through SystemExit with the verdict's code."""
     from ..serving.plan import plan_for
-    from ..serving.reach import address, seconds
+    from ..serving.reach import address
+    from ..util.durations import seconds
 
     if wanted["golden"] is not None and (wanted["golden"] == "-" or profile != "full"):
         raise UsageError("--golden: expected a file, and --profile full")
@@ -152,7 +153,7 @@ def _report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str
     """``wanted``: json, junit, html and golden to their places. Leaves through SystemExit with the verdict's code."""
     import datetime
 
-    from ..app.evaluate import say
+    from ..app.write_reports import emit_report
     from ..host.notify import tell
     from ..report.document import to_text
     from ..report.exporters import Run, rendered, to_standard_output
@@ -186,7 +187,7 @@ def _report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str
         ready = [(kind, places[kind], texts[kind]()) for kind in texts if kind in places]
         return [*_write(ready), *(_golden(data, facts, places["golden"]) if "golden" in places else ())]
 
-    say(text, write, alone is not None)
+    emit_report(text, write, alone is not None)
     worst = "fail" if data["exit_code"] == 1 else "unknown"
     bad = next((each.message for each in findings if each.outcome == worst), "")
     tell(f"not accepted: {bad}" if data["exit_code"] else "accepted, serving")
@@ -224,7 +225,7 @@ def _on_this_box(base: str) -> bool:
 
 
 def _facts(recipe: Recipe | None) -> dict[str, Any]:
-    from ..app.evaluate import look
+    from ..app.read_host import look
     from ..serving.golden import provenance
 
     frozen, snapshot = look("preflight", None, None)
@@ -270,7 +271,7 @@ def _loaded(plan: Plan, loads: Loads) -> Plan:
     from dataclasses import replace
 
     from ..serving.plan import load_for
-    from ..serving.reach import seconds
+    from ..util.durations import seconds
 
     if loads.sustain is None:
         if loads.rate or loads.slo or loads.words:

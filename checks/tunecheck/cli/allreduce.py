@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import Any
 
 import click
 
-from ..app.run_trial import check_library, trial, trial_options
-from ..errors import UsageError
+from ..app.run_trial import check_library, trial
+from ..util.durations import seconds
+from .shared_options import trial_options
 
-__all__ = ["allreduce", "seconds"]
-
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
-
-
-def seconds(text: str) -> float:
-    """``90``, ``60s``, ``10m`` as seconds."""
-    found = re.fullmatch(r"(\d{1,6})([smh]?)", text)
-    if not found:
-        raise UsageError(f"--soak {text}: expected a time, as in --soak 60s, 10m or 0")
-    return float(found.group(1)) * _UNITS[found.group(2)]
+__all__ = ["allreduce"]
 
 
 @click.command()
@@ -34,6 +24,6 @@ def allreduce(soak: str, nccl_path: str | None, **given: Any) -> None:
     One process per GPU, our own kernel and NCCL. Exit code 4: one hung; the GPUs were examined afterwards."""
     from ..trials.allreduce import allreduce as measure
 
-    soaked = seconds(soak)
+    soaked = seconds("--soak", soak)
     check_library(nccl_path)
     trial("allreduce", partial(measure, soak_seconds=soaked, nccl_path=nccl_path), **given)

@@ -2,75 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import re
 import sys
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from ..errors import UsageError
+from ..util.durations import seconds
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..model.finding import Finding
-    from ..spec.frozen import Frozen
-
-__all__ = ["forget_pass", "gate", "leave_pass", "seconds"]
-
-_UNITS = {"s": 1, "m": 60, "h": 3600}
-
-
-def seconds(text: str, option: str) -> float:
-    """``90s``, ``15m``, ``2h``."""
-    found = re.fullmatch(r"([0-9]{1,6})([smh])", text)
-    if found is None:
-        raise UsageError(f"{option} {text}: expected a number with s, m or h, as in {option} 15m")
-    return int(found[1]) * _UNITS[found[2]]
-
-
-def leave_pass(path: str, findings: Sequence[Finding], exit_code: int, frozen: Frozen | None, full: bool) -> str:
-    """Write the pass of this preflight; the note for the report."""
-    from .. import __version__
-    from ..gate import passed
-    from ..gate.state import state
-    from ..host.live import LiveHost
-
-    door = LiveHost()
-    try:
-        found = passed.from_findings(findings, exit_code, frozen.digest if frozen else "", state(door), full,
-                                     __version__)
-    finally:
-        door.close()
-    passed.write(path, found)
-    if exit_code == 0 and frozen is None:
-        return f"{path}: the gate stays closed, no specification says how this box has to be"
-    return f"pass: {path}" if exit_code == 0 else f"{path}: the gate stays closed"
-
-
-def forget_pass(path: str) -> None:
-    """An older pass does not outlive the start of a new preflight, however that ends. Refuses a place where no pass
-    could be left afterwards."""
-    import stat
-
-    from ..gate import passed
-    from ..util.whole_file import check_writable, removed
-
-    passed.make_own_folder(path)
-    check_writable(path)
-    try:
-        if not stat.S_ISREG(os.lstat(path).st_mode):    # a device node, a FIFO, a link: not ours to take away
-            raise UsageError(f"{path}: is no regular file, so it cannot hold a pass; give a file, or leave FILE out "
-                             f"for {passed.PATH}")
-        Path(path).unlink()
-        removed.append(path)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be replaced ({error.strerror}); run preflight --pass as root") from None
+__all__ = ["gate"]
 
 
 @click.command()
@@ -98,7 +38,7 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
     from ..spec.frozen import Spec
     from ..util.whole_file import emit, fitted
 
-    limit = seconds(max_age, "--max-age")
+    limit = seconds("--max-age", max_age)
     recipe, digest = load_recipe(recipe_file) if recipe_file else (None, "")
     door = LiveHost()
     try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["EXAMPLES", "GROUPS", "MEANT", "meant"]
+from collections.abc import Collection
+
+__all__ = ["EXAMPLES", "GROUPS", "MEANT", "examples", "groups", "meant"]
 
 #: (heading, verbs). Every verb is in one group; a test keeps it so.
 GROUPS = (
@@ -55,6 +57,17 @@ MEANT = {
     "send": ("push",), "receive": ("ingest",), "server": ("ingest",), "complete": ("completion",),
     "completions": ("completion",), "version": ("--version",), "help": ("--help",), "hosts": ("fleet",),
 }
+
+
+def groups(offered: Collection[str]) -> list[tuple[str, list[str]]]:
+    """The groups with the verbs that are installed here: a GPU host has none of the control node's."""
+    found = [(heading, [verb for verb in verbs if verb in offered]) for heading, verbs in GROUPS]
+    return [(heading, verbs) for heading, verbs in found if verbs]
+
+
+def examples(offered: Collection[str]) -> list[tuple[str, str]]:
+    """The calls of these verbs."""
+    return [(call, does) for call, does in EXAMPLES if call.removeprefix("sudo ").split()[1] in offered]
 
 
 def meant(word: str, verbs: list[str]) -> list[str]:

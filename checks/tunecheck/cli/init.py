@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import UsageError
+from .fleet_verbs import fleet_part
 
 if TYPE_CHECKING:
     from ..app.draft import Draft, Login
@@ -54,7 +55,7 @@ def init(target: str | None, source: str | None, name: str | None, output: str |
 
 
 def _looked(source: str | None) -> Snapshot:
-    from ..app.evaluate import look
+    from ..app.read_host import look
 
     return look("preflight", None, source)[1]
 
@@ -77,24 +78,23 @@ def _asked(login: Login) -> bytes:
     """The box's snapshot. UsageError with the next step where it gives none."""
     import json
 
-    from tunecheck_fleet.collect import Options, collect
-    from tunecheck_fleet.connecting import next_step
-    from tunecheck_fleet.model import Answer
-
-    answers: list[Answer] = []
+    collect = fleet_part("collect", "init HOST")
+    answers: list[Any] = []
     variables = {"ansible_host": login.address, **({"ansible_user": login.user} if login.user else {}),
                  **({"ansible_port": login.port} if login.port else {})}
     with tempfile.TemporaryDirectory(prefix="tunecheck-init-") as folder:
         hosts = Path(folder, "hosts.yml")
         hosts.write_text(json.dumps({"all": {"hosts": {"box": variables}}}), encoding="utf-8")
-        collected = collect(str(hosts), None, Options(source="live"), answers.append, (("box", "all"),))
+        collected = collect.collect(str(hosts), None, collect.Options(source="live"), answers.append, (("box", "all"),))
     if collected.interrupted:
         raise KeyboardInterrupt
     (answer,) = answers
     if not answer.content:
-        step = next_step(f"{answer.reason} {answer.status}", login.address or "", login.user)
+        said, connecting = f"{answer.reason} {answer.status}", fleet_part("connecting", "init HOST")
+        step = connecting.next_step(said, login.address or "", login.user)
         raise UsageError(f"{login.address}: {answer.reason or answer.status}; {step}")
-    return answer.content
+    content: bytes = answer.content
+    return content
 
 
 def _free(folder: Path) -> None:

@@ -12,9 +12,11 @@ from typing import Any
 import click
 
 from .. import __version__
-from ..app.evaluate import HISTORY, check, options
+from ..app.evaluate import check
 from ..errors import SpecError, TunecheckError, UsageError
 from . import completed
+from .fleet_verbs import FLEET_VERBS, fleet_installed, fleet_verb
+from .shared_options import HISTORY, options
 
 __all__ = ["main", "terminate"]
 
@@ -76,29 +78,31 @@ def _to_nowhere(descriptor: int) -> None:
 class _Verbs(click.Group):
     """Loads these verbs, each from its own file, only when they are asked for: start-up time."""
 
-    later = ("accept", "acknowledge", "allreduce", "approve", "audit", "blame", "completion", "drift", "export",
-             "fleet", "gate", "history", "ingest", "init", "man", "p2p", "pins", "push", "recipe", "record", "recover",
-             "snapshot", "spec", "trial", "waive", "watch")
+    later = ("accept", "allreduce", "completion", "gate", "init", "man", "p2p", "pins", "push", "recipe", "record",
+             "recover", "snapshot", "spec", "trial", "watch")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), *self.later])
+        return sorted([*super().list_commands(ctx), *self.later, *(FLEET_VERBS if fleet_installed() else ())])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in FLEET_VERBS:
+            return fleet_verb(cmd_name)
         if cmd_name not in self.later:
             return super().get_command(ctx, cmd_name)
-        found: click.Command = getattr(import_module(f".cli_{cmd_name}", __package__), cmd_name)
+        found: click.Command = getattr(import_module(f".{cmd_name}", __package__), cmd_name)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """In groups, each with its whole first line, and calls to copy."""
-        from .help_groups import EXAMPLES, GROUPS
+        from .help_groups import examples, groups
 
-        for heading, verbs in GROUPS:
+        offered = self.list_commands(ctx)
+        for heading, verbs in groups(offered):
             with formatter.section(heading):
                 found = [(verb, self.get_command(ctx, verb)) for verb in verbs]
                 formatter.write_dl([(verb, command.get_short_help_str(200)) for verb, command in found if command])
         with formatter.section("Examples"):
-            formatter.write_dl(EXAMPLES, col_max=40)
+            formatter.write_dl(examples(offered), col_max=40)
 
     def resolve_command(self, ctx: click.Context,
                         args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:

@@ -19,17 +19,18 @@ def man() -> None:
 
 def page() -> str:
     """The page of section 1 as roff: every verb with every option, the examples, the exit codes."""
-    from .help_groups import EXAMPLES, GROUPS
+    from .help_groups import examples, groups
     from .main import cli
 
     context = click.Context(cli, info_name="tunecheck")
+    offered = cli.list_commands(context)
     intro = (cli.help or "").split("\n\n")
     parts = [f'.TH TUNECHECK 1 "" "tunecheck {__version__}" "User Commands"', ".SH NAME",
              r"tunecheck \- prove that a GPU inference host is what its specification says",
              ".SH SYNOPSIS", ".B tunecheck", r"\fIVERB\fR [\fIOPTION\fR]...", ".SH DESCRIPTION", _text(intro[0])]
-    parts += [".SH EXAMPLES", *(line for call, does in EXAMPLES
+    parts += [".SH EXAMPLES", *(line for call, does in examples(offered)
                                       for line in (".TP", rf"\fB{_text(call)}\fR", _text(does)))]
-    for heading, verbs in GROUPS:
+    for heading, verbs in groups(offered):
         parts.append(f".SH {_text(heading).upper()}")
         for verb in verbs:
             command = cli.get_command(context, verb)

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from ..app.run_trial import trial, trial_options
+from ..app.run_trial import trial
+from .shared_options import trial_options
 
 __all__ = ["p2p"]
 

@@ -26,7 +26,7 @@ def pins(spec_file: str | None, source: str | None, other: str | None, json_to: 
 
     With --diff the exit code is 0 where both are the same, 1 where something differs, and 3 where nothing does but
     something is unknown."""
-    from ..app.evaluate import look
+    from ..app.read_host import look
     from ..errors import UsageError
     from ..facts import pins as facts
     from ..util.whole_file import check_writable, emit, write_file

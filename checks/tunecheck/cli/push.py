@@ -36,7 +36,7 @@ def push(url: str | None, token_file: str | None, ca: str | None, cert: str | No
     to = None
     if url is not None:
         from ..push.push import target
-        from ..serving.reach import seconds
+        from ..util.durations import seconds
 
         to = target(url, token_file, ca, cert, key, seconds("--deadline", deadline))
     from ..push.spool import Spool
@@ -77,7 +77,7 @@ def _snapshot(place: str, source: str | None, nonce: str) -> tuple[bytes, bool]:
             return Path(source).read_bytes()
 
         return apart(source, checked), True
-    from ..app.evaluate import look
+    from ..app.read_host import look
     from ..facts.snapshot_file import Stored, packed
 
     check_writable(place)

@@ -119,7 +119,7 @@ def _asked(found: Loaded, engine: str) -> list[Verdict]:
 
 
 def _box(source: str | None) -> Box:
-    from ..app.evaluate import look
+    from ..app.read_host import look
     from ..recipes.box import box_of
 
     return box_of(look("preflight", None, source)[1])

@@ -16,7 +16,7 @@ def snapshot(spec_file: str | None, json_to: str, source: str | None) -> None:
     """Write every fact as JSON, unjudged. --from takes it again.
 
     It names the host; a snapshot --from a recording without names does not."""
-    from ..app.evaluate import look
+    from ..app.read_host import look
     from ..util.whole_file import PRIVATE, check_writable, emit, write_file
 
     if json_to != "-":

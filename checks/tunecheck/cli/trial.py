@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..app.run_trial import trial as run_trial
-from ..app.run_trial import trial_options
-from .allreduce import seconds
+from ..util.durations import seconds
+from .shared_options import trial_options
 
 if TYPE_CHECKING:
     from ..model.measurement import Measured
@@ -35,7 +35,7 @@ def trial(image: str, runtime: str | None, which: str, soak: str, nccl_path: str
     from ..trials.containers.container_trial import in_container
     from ..trials.containers.runtimes import find_image, find_runtime
 
-    measure = _measure(which, seconds(soak), nccl_path)
+    measure = _measure(which, seconds("--soak", soak), nccl_path)
     door = LiveHost()
     try:
         by = find_runtime(door, runtime)

@@ -59,7 +59,8 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     from ..host.live import LiveHost
     from ..host.notify import alive, ready
     from ..host.nvml_samples import NvmlSampler
-    from ..serving.reach import key, seconds
+    from ..serving.reach import key
+    from ..util.durations import seconds
     from ..util.whole_file import check_writable
     from ..watch import tell
     from ..watch.loop import Clock

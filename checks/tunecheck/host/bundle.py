@@ -204,8 +204,9 @@ def _answers(found: dict[str, bytes]) -> Answers:
                 raise ValueError(f"{name[5:125]!r} is there twice")
         elif name != "manifest.json":
             raise ValueError(f"unknown member {name[:120]!r}")
-    return Answers(reads, bundle_schema.lists(document), bundle_schema.texts(document, "realpaths"), bundle_schema.reasons(document),
-                   runs, bundle_schema.table(nvml, "nvml"), verb if isinstance(verb, str) else "")
+    return Answers(reads, bundle_schema.lists(document), bundle_schema.texts(document, "realpaths"),
+                   bundle_schema.reasons(document), runs, bundle_schema.table(nvml, "nvml"),
+                   verb if isinstance(verb, str) else "")
 
 
 def _runs(document: dict[str, Any], found: dict[str, bytes]) -> dict[tuple[str, ...], Completed | Reason]:

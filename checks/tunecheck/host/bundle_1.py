@@ -48,8 +48,9 @@ def unpack_plain(document: Any) -> Answers:
     extra = set(document) - {"schema", "reads", "lists", "realpaths", "errors", "absences", "runs", "nvml"}
     if extra:
         raise ValueError(f"unknown part {min(extra)[:60]!r}")
-    return Answers(bundle_schema.contents(document), bundle_schema.lists(document), bundle_schema.texts(document, "realpaths"),
-                   bundle_schema.reasons(document), _runs(document), bundle_schema.table(document, "nvml"))
+    return Answers(bundle_schema.contents(document), bundle_schema.lists(document),
+                   bundle_schema.texts(document, "realpaths"), bundle_schema.reasons(document), _runs(document),
+                   bundle_schema.table(document, "nvml"))
 
 
 def _runs(document: dict[str, Any]) -> dict[tuple[str, ...], Completed | Reason]:

@@ -12,7 +12,7 @@ from .terms import term
 
 __all__ = ["page", "summary"]
 
-_HERE = Path(__file__).resolve().parent
+_HERE = Path(__file__).resolve().parents[1]
 _FOLDERS = (_HERE / "docs", _HERE.parents[1] / "docs" / "checks")
 
 

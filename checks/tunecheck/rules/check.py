@@ -1,7 +1,7 @@
 """What a check declares about itself, in its own file: ``CHECK = Check(...)``.
 
-`python -m lab.generators.check_index` collects the declarations into index.py, so that no verb has to import every check to know
-which ones it runs. A test compares the two.
+`python -m lab.generators.check_index` collects the declarations into index.py, so that no verb has to import every
+check to know which ones it runs. A test compares the two.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class Check:
 
     @property
     def module(self) -> str:
-        """The name of its file in this folder."""
-        return self.id.replace("-", "_")
+        """Where it is, below this folder: its family's folder, and its own file."""
+        return f"{self.family.value[0]}.{self.id.replace('-', '_')}"
 
     def judge(self, case: Case) -> Iterable[Finding]:
         """Its findings. The file is imported here: `tunecheck topo` does not pay for the others."""

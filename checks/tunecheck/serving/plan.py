@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from ..errors import UsageError
 from ..recipes.frozen import Canary, Recipe
+from ..util.durations import seconds as duration
 from .load import LoadPlan
 from .prompts import CANARIES
-from .reach import seconds as duration
 
 __all__ = ["LADDER", "Plan", "load_for", "numbers", "plan_for"]
 

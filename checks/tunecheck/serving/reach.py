@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import UsageError
+from ..util.durations import seconds
 
-__all__ = ["KEY", "address", "fields", "headers", "key", "limits", "own_machine", "seconds"]
+__all__ = ["KEY", "address", "fields", "headers", "key", "limits", "own_machine"]
 
 KEY = "TUNECHECK_API_KEY"
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 #: What the measurement stands on, and no option may change.
 _OURS = ("messages", "prompt", "model", "stream", "stream_options", "max_tokens", "temperature", "logprobs",
 "ignore_eos",
@@ -108,11 +108,3 @@ def key(path: str | None) -> str:
     if not re.fullmatch(r"[\x21-\x7e]*", found):
         raise UsageError("the API key holds blanks or other characters that no header may hold; expected one word")
     return found
-
-
-def seconds(option: str, text: str) -> float:
-    """``90``, ``60s``, ``20m`` as seconds."""
-    found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)([smh]?)", text)
-    if not found:
-        raise UsageError(f"{option} {text}: expected a time, as in 90s or 20m")
-    return float(found[1]) * _UNITS[found[2]]

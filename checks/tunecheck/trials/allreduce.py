@@ -82,7 +82,8 @@ def _quick(host: Host, ordinals: Sequence[int], soak_seconds: float, nccl_path: 
 def _peer_copies(host: Host, ordinals: Sequence[int], supervisor: Supervisor | None) -> Measured | None:
     """A verified copy between each two neighbours, before anything that waits for another GPU. None: all is well."""
     watched = supervisor or Supervisor(evidence=Evidence(host))
-    outcome = watched.run([Job("tunecheck.trials.workers.probe:run", {"ordinals": list(ordinals)}, worker_environment())], 60.0)
+    probe = Job("tunecheck.trials.workers.probe:run", {"ordinals": list(ordinals)}, worker_environment())
+    outcome = watched.run([probe], 60.0)
     if outcome.stall is not None:
         return Measured(hangs=(hang_of("peer copy", outcome, host, ordinals),))
     wrong = [str(result["gpu"]) for result in outcome.results[0] if result.get("usable") is False]

@@ -92,8 +92,8 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
 
 def _source(inventory: str | None, limit: str | None, folder: str | None, check_diff: bool, gone: tuple[str, ...], *,
             asking: Any, max_age: str | None, timeout: str, forks: int | None, ssh_kex: Any) -> Source:
-    from tunecheck.cli.gate import seconds
     from tunecheck.errors import UsageError
+    from tunecheck.util.durations import seconds
 
     from .. import time_options
     from ..folder import MAX_AGE_S, Folder
@@ -116,7 +116,7 @@ def _source(inventory: str | None, limit: str | None, folder: str | None, check_
     from ..collect import Options
 
     return Source(inventory, limit, None, Options(
-        forks=forks, deadline=seconds(timeout, "--timeout"), source=asking, max_age=3600.0 if age is None else age,
+        forks=forks, deadline=seconds("--timeout", timeout), source=asking, max_age=3600.0 if age is None else age,
         ssh_kex=ssh_kex))
 
 

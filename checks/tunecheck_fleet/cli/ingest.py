@@ -50,7 +50,7 @@ def ingest(ctx: click.Context, state: str | None, bind: str, cert: str | None, k
     except ImportError:
         raise UsageError("tunecheck ingest needs starlette and uvicorn; in the checkout of tunecheck run: pip install "
                          "'.[ingest]'") from None
-    from tunecheck.serving.reach import seconds
+    from tunecheck.util.durations import seconds
 
     from ..hooks import hook_of, outputs
     from ..ingest.limits import Limits

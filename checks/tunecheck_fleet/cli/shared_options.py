@@ -84,7 +84,7 @@ def finish(report: FleetReport, wanted: dict[str, str | None], verbose: bool, fa
            max_missing: str, then: Callable[[], list[str]] = list) -> NoReturn:
     """Show the report, write its outputs, and leave with its exit code. ``then``: what else is to be done once they
     are written; its notes stand behind the others."""
-    from tunecheck.app.evaluate import say
+    from tunecheck.app.write_reports import emit_report
     from tunecheck.report.exporters import to_standard_output
     from tunecheck.report.terminal import style_for
 
@@ -99,7 +99,7 @@ def finish(report: FleetReport, wanted: dict[str, str | None], verbose: bool, fa
         from ..outputs.terminal import terminal
 
         text = terminal(report, style_for(sys.stdout), verbose)
-    say(text, lambda: [*write_outputs(wanted, report), *then()], alone is not None)
+    emit_report(text, lambda: [*write_outputs(wanted, report), *then()], alone is not None)
     raise SystemExit(code)
 
 

@@ -19,9 +19,12 @@ __all__ = ["LOADER", "MOST_SHIPPED", "collector", "with_snapshot"]
 
 #: A recording is larger than the snapshot in it: it holds whole logs. In bytes.
 MOST_SHIPPED = 32 << 20
-_PACKAGE = Path(__file__).parents[2]
-_PARTS = ("__init__.py", "absence.py", "errors.py", "facts/*.py", "fleet/__init__.py", "tunecheck_fleet/collect/shipped.py",
-          "formats/*.py", "host/*.py", "spec/__init__.py", "spec/boards.py", "spec/frozen.py", "tied.py")
+#: The folder that holds both packages.
+_SOURCES = Path(__file__).parents[2]
+_PARTS = ("tunecheck/__init__.py", "tunecheck/errors.py", "tunecheck/facts/**/*.py", "tunecheck/host/**/*.py",
+          "tunecheck/model/*.py", "tunecheck/parsers/**/*.py", "tunecheck/spec/__init__.py", "tunecheck/spec/boards.py",
+          "tunecheck/spec/frozen.py", "tunecheck/util/*.py", "tunecheck_fleet/__init__.py",
+          "tunecheck_fleet/collect/shipped.py")
 #: Runs on the box as `python3 -I -c`. One line, without a single quote: it stands between two in the command.
 LOADER = (
     "import importlib.abc,importlib.util,io,sys,zipfile;"
@@ -56,8 +59,8 @@ def collector() -> bytes:
         archive.writestr("loader.py", _FINDER)
         archive.writestr("tunecheck_fleet/collect/__init__.py", "")     # its own needs Ansible
         for pattern in _PARTS:
-            for path in sorted(_PACKAGE.glob(pattern)):
-                archive.writestr(f"tunecheck/{path.relative_to(_PACKAGE)}", path.read_bytes())
+            for path in sorted(_SOURCES.glob(pattern)):
+                archive.writestr(str(path.relative_to(_SOURCES)), path.read_bytes())
         nvml = importlib.util.find_spec("pynvml")
         if nvml is not None and nvml.origin is not None and nvml.origin.endswith("pynvml.py"):
             archive.writestr("pynvml.py", Path(nvml.origin).read_bytes())

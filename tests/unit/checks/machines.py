@@ -32,7 +32,7 @@ ANCESTORS = {"cascaded": 20, "direct": 30, "numa": 50, "flat": 30}
 
 
 def healthy_gpu() -> dict[str, Any]:
-    """An idle RTX PRO 6000 Workstation as NVML tells it (values as published by owners; keys: parsers/nvidia/nvml_keys.py)."""
+    """An idle RTX PRO 6000 Workstation as NVML tells it (values as published by owners; keys: nvml_keys.py)."""
     return {
         "name": "NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "uuid": "GPU-11111111-2222-3333-4444-555555555555",
         "vbios": "98.02.52.00.02", "ids": "10de:2bb1", "memory_total_mib": 97887, "memory_used_mib": 0,

@@ -213,8 +213,9 @@ def test_help_and_version() -> None:
 
 def test_start_up_imports_nothing_heavy(failing: str) -> None:
     code = ("import sys; from tunecheck.cli.main import main\ntry: main()\nexcept SystemExit: pass\n"
-            "heavy = {'tunecheck.parsers.kernel.kernel_log', 'tunecheck.parsers.nvidia.xid_catalog', 'tunecheck.rules.errors.xid',\n"
-            "'pydantic', 'rich', 'jinja2', 'psutil', 'pynvml', 'yaml', 'subprocess', 'asyncio'}\n"
+            "heavy = {'tunecheck.parsers.kernel.kernel_log', 'tunecheck.parsers.nvidia.xid_catalog',\n"
+            "'tunecheck.rules.errors.xid', 'pydantic', 'rich', 'jinja2', 'psutil', 'pynvml', 'yaml',\n"
+            "'subprocess', 'asyncio'}\n"
             "print(sorted(heavy & set(sys.modules)), file=sys.stderr)")
     done = subprocess.run([sys.executable, "-c", code, "topo", "--json", "--from", failing], env=_ENV, timeout=60,
                           capture_output=True, text=True, check=False)

@@ -1,4 +1,5 @@
-"""facts/pci/peer_paths.py: what each pair's way can carry, the slowest link, and None with a reason where it cannot be told."""
+"""facts/pci/peer_paths.py: what each pair's way can carry, the slowest link, and None with a reason where it
+cannot be told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""parsers/pci/pcie_cap.py and the arithmetic: registers from bytes, and nothing guessed from bytes that mean nothing."""
+"""parsers/pci/pcie_cap.py and the arithmetic: registers from bytes, and nothing guessed from bytes that mean
+nothing."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_the_hand_over_asks_this_machine(tmp_path: Path) -> None:
     (tmp_path / "podman").chmod(0o755)
     recipe = dataclasses.replace(RECIPE, requires=Requires(1, ("99.9",)))
     (tmp_path / "recipe.json").write_text(to_json(recipe))
-    argv = [sys.executable, "-m", "tunecheck.gate", str(tmp_path / "recipe.json"), str(tmp_path), "podman"]
+    argv = [sys.executable, "-m", "tunecheck.app.recipe_on_box", str(tmp_path / "recipe.json"), str(tmp_path), "podman"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False,
                           env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr

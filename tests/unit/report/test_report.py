@@ -12,7 +12,6 @@ from tests.unit.facts.trees import PCI, Machine, cascaded, config, direct, flat,
 from tests.unit.report.boxes import shown
 from tests.unit.report.closed import closed
 
-from tunecheck.app.schemas import SCHEMAS, write
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
 from tunecheck.report.document import document, to_text
@@ -22,6 +21,7 @@ from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.rules.index import CHECKS
 from tunecheck.util.whole_file import check_writable, write_file
+from tunecheck_fleet.schemas import SCHEMAS, write
 
 _DOCS = Path(__file__).resolve().parents[3] / "docs"
 
@@ -63,7 +63,7 @@ def test_the_committed_schemas_are_the_generated_ones(tmp_path: Path) -> None:
     assert {path.name for path in (_DOCS / "schema").glob("*-1.json")} >= set(SCHEMAS)
     for name in SCHEMAS:
         assert (tmp_path / name).read_text() == (_DOCS / "schema" / name).read_text(), (
-            "run: python -m tunecheck.app.schemas docs/schema")
+            "run: python -m tunecheck_fleet.schemas docs/schema")
 
 
 def test_every_check_has_a_page_and_every_page_a_check() -> None:

@@ -172,7 +172,8 @@ HELLO = "case $1 in run) ;; *) exit 0;; esac; echo '{\"hello\": \"3.12.1\"}';"
 
 def test_nonsense_from_inside_is_no_outcome(path: Path) -> None:
     box = started(path, HELLO + "echo '{\"outcome\": {\"stall\": 7}}'; exec /bin/cat >/dev/null")
-    trial = container_trial.in_container(lambda host, *_, supervisor: supervisor.run([Job("x:y")], 5), box.runtime, box.image)
+    trial = container_trial.in_container(lambda host, *_, supervisor: supervisor.run([Job("x:y")], 5), box.runtime,
+                                       box.image)
     box.close()
     with pytest.raises(TrialError, match="makes no sense"):
         trial(Told(), [0, 1], ())  # type: ignore[arg-type]

@@ -1,7 +1,8 @@
 """What NVML says about the GPUs: one document, read in a child with a deadline, or made from `nvidia-smi -q`.
 
 The document (schema in host/base.py: Host.nvml) holds plain values; which keys there are, and their units, is in
-parsers/nvidia/nvml_keys.py. A value that NVML refused has the name of its error instead (NOT_SUPPORTED, GPU_IS_LOST)."""
+parsers/nvidia/nvml_keys.py. A value that NVML refused has the name of its error instead (NOT_SUPPORTED,
+GPU_IS_LOST)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Environment variables of whatever uses the GPUs: files that services get theirs from, and running processes.
 
-grep reads them and prints only names of parsers/nvidia/nccl_env.py: environments are full of tokens, which must reach neither
-memory nor a recording."""
+grep reads them and prints only names of parsers/nvidia/nccl_env.py: environments are full of tokens, which must
+reach neither memory nor a recording."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def has_no_link(device: LspciDevice) -> bool:
 
 def config(device: LspciDevice) -> bytes | str:
     """The configuration space as far as it is known, or why nothing of it is. Where its capabilities are shown, a part
-    that is not is marked as not given (formats.pci.NotGiven); ``gaps`` tells why."""
+    that is not is marked as not given (parsers.pci.pci.NotGiven); ``gaps`` tells why."""
     if device.gone:
         return b"\xff" * 4096
     if len(device.raw) >= 4096 or (len(device.raw) >= 256 and device.acs is None and not device.listed):

@@ -22,10 +22,10 @@ _REGION = regex(r"Region 1: Memory at \S")
 
 
 def _of(parser: str, name: str) -> Callable[[str], object]:
-    """The sign that a parser of formats/ goes by; start-up time: it is loaded where one of its words is in a text."""
+    """The sign that a parser of parsers/ goes by; start-up time: it is loaded where one of its words is in a text."""
 
     def found(head: str) -> object:
-        sign: re.Pattern[str] = getattr(import_module(f"..formats.{parser}", __package__), name)
+        sign: re.Pattern[str] = getattr(import_module(f"...parsers.{parser}", __package__), name)
         return sign.search(head)
 
     return found
@@ -33,21 +33,21 @@ def _of(parser: str, name: str) -> Callable[[str], object]:
 
 #: kind -> (words without which nothing of it is there, what finds its sign)
 _SIGNS: tuple[tuple[str, tuple[str, ...], Callable[[str], object]], ...] = (
-    ("nvidia-smi", ("NVIDIA-SMI ",), _of("smi_table", "TABLE")),
+    ("nvidia-smi", ("NVIDIA-SMI ",), _of("nvidia.smi_table", "TABLE")),
     ("nvidia-smi -L", ("(UUID: ",), lambda head: _LISTED.search(head)),
     (_FAILURE, ("NVIDIA-SMI ", "NVML", "device handle", "No devices", "s lost", "not found"),
      lambda head: _FAILED.search(head)),
     ("lspci -v", ("Region 1: Memory",), lambda head: _REGION.search(head)),
-    ("lspci -t", ("]-+-", "]--"), _of("lspci_tree", "START")),
-    ("NCCL log", (" NCCL ",), _of("nccl_log", "LINE")),
-    ("nccl-tests", ("# nThread", "# nccl-tests", " Pid "), _of("nccl_tests", "START")),
-    ("p2pBandwidthLatencyTest", ("P2P",), _of("bench_grids", "LATENCY_TEST")),
-    ("nvbandwidth", ("nvbandwidth", "_memcpy_"), _of("bench_grids", "BANDWIDTH")),
-    ("engine log", ("ll_reduce", "llreduce", "nccl==", "SymmMem", "engine (v"), _of("engine_log", "MARK")),
-    ("lsmod", ("Used by", "nvidia", "nouveau"), _of("small_outputs", "LSMOD")),
-    ("modinfo", ("filename:",), _of("small_outputs", "MODINFO")),
-    ("nvcc --version", ("Cuda comp",), _of("small_outputs", "NVCC")),
-    ("ls /dev/nvidia*", ("nvidia",), _of("small_outputs", "DEVICE")),
+    ("lspci -t", ("]-+-", "]--"), _of("pci.lspci_tree", "START")),
+    ("NCCL log", (" NCCL ",), _of("nvidia.nccl_log", "LINE")),
+    ("nccl-tests", ("# nThread", "# nccl-tests", " Pid "), _of("nvidia.nccl_tests", "START")),
+    ("p2pBandwidthLatencyTest", ("P2P",), _of("nvidia.bench_grids", "LATENCY_TEST")),
+    ("nvbandwidth", ("nvbandwidth", "_memcpy_"), _of("nvidia.bench_grids", "BANDWIDTH")),
+    ("engine log", ("ll_reduce", "llreduce", "nccl==", "SymmMem", "engine (v"), _of("containers.engine_log", "MARK")),
+    ("lsmod", ("Used by", "nvidia", "nouveau"), _of("nvidia.small_outputs", "LSMOD")),
+    ("modinfo", ("filename:",), _of("nvidia.small_outputs", "MODINFO")),
+    ("nvcc --version", ("Cuda comp",), _of("nvidia.small_outputs", "NVCC")),
+    ("ls /dev/nvidia*", ("nvidia",), _of("nvidia.small_outputs", "DEVICE")),
 )
 
 

@@ -1,7 +1,7 @@
 """Environment variables as grep prints them out of unit files, environment files and /proc/<pid>/environ.
 
-Only names with the prefixes of parsers/nvidia/nccl_env.py are asked for and only the matching part is printed: the same files
-hold tokens and keys, which must not even reach a recording. A comment prints as its mark alone."""
+Only names with the prefixes of parsers/nvidia/nccl_env.py are asked for and only the matching part is printed: the same
+files hold tokens and keys, which must not even reach a recording. A comment prints as its mark alone."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def rejected_values(name: str, value: str) -> Iterable[str]:
 def unparsed(word: str, release: Tuple[int, int] = (0, 0)) -> str:
     """Why no mainline kernel, or not that of ``release``, takes one word of a running command line; "" where it may.
 
-    ``word`` is as of formats.cmdline.words(): one option of ``pci=``, every other parameter whole. Only parameters of
+    ``word`` is as of cmdline.words(): one option of ``pci=``, every other parameter whole. Only parameters of
     the tables are judged, and lone words that are near to them: most of a command line is not the kernel's."""
     if word in INEFFECTIVE:
         return f"{INEFFECTIVE[word]}; {_ACS}"

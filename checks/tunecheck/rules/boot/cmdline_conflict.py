@@ -1,6 +1,7 @@
 """cmdline-conflict: nothing else on the command line takes back what was declared.
 
-Which of two words the kernel obeys is in parsers/kernel/param_conflicts.py: not of every parameter it is the last one."""
+Which of two words the kernel obeys is in parsers/kernel/param_conflicts.py: it is not of every
+parameter the last one."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["aer_owners", "at", "events", "name", "nothing", "only_cut", "partial", "partial_code", "unread", "whole"]
 
-#: By what formats.osc says; in every other case the firmware has them.
+#: By what parsers/pci/osc.py says; in every other case the firmware has them.
 _OWNER = {"kernel": "kernel", "disabled": "nobody", "unsupported": "nobody", "not asked": "nobody"}
 
 

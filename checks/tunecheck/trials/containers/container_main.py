@@ -84,7 +84,7 @@ def main(token: str) -> None:
     if sys.version_info < OLDEST:
         print(json.dumps({"refused": _VERSION}))
         return
-    root = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))  # noqa: PTH120, PTH118
+    root = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))  # noqa: PTH120, PTH118
     # Not this folder, whose `cuda` would hide another one. The image's own PYTHONPATH stays: NCCL may be found by it.
     sys.path[0] = root
     os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])

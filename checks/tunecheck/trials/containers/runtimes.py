@@ -51,14 +51,14 @@ class Runtime:
     devices: tuple[str, ...]
 
     def start(self, image: Image, name: str, token: str) -> list[str]:
-        """The command that runs inside.py in a container, in the foreground, its descriptors ours.
+        """The command that runs container_main.py in a container, in the foreground, its descriptors ours.
 
         No network: NCCL finds its ranks over the loopback. Its own /dev/shm, of a size that NCCL's buffers fit in: the
         engine's 64 MiB would be the next error. Not --read-only: crun remounts before it runs the hooks with which CDI
         passes the driver's libraries, and these then fail (crun issue 1924). Nothing of the host is writable in it, and
         what it writes goes with it."""
-        package = Path(__file__).resolve().parents[1]
-        parts = ("__init__.py", "errors.py", "tied.py", "trials")
+        package = Path(__file__).resolve().parents[2]
+        parts = ("__init__.py", "errors.py", "trials", "util")
         return [
             self.path, "run", "--rm", "--interactive", "--pull=never", f"--name={name}", "--label=io.tunecheck.trial=1",
             "--log-driver=none", "--network=none", "--ipc=private", "--shm-size=1g", *CONFINEMENT,

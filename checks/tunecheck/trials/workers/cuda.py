@@ -240,4 +240,4 @@ class Cuda:
 
 def ptx() -> bytes:
     """The package's kernels as PTX text."""
-    return (Path(__file__).parent / "kernels" / "tunecheck.ptx").read_bytes() + b"\0"
+    return (Path(__file__).parents[1] / "kernels" / "tunecheck.ptx").read_bytes() + b"\0"

@@ -1,4 +1,5 @@
-"""One worker: `python -m tunecheck.trials.workers.worker`. It does one job on one or more GPUs and writes what it found.
+"""One worker: `python -m tunecheck.trials.workers.worker`. It does one job on one or more GPUs and writes what it
+found.
 
 Descriptor 0 gives the job as one JSON line: {"job": "module:function", "worker": number, "beat": descriptor, ...};
 results go to descriptor 1, one JSON object per line. It dies with its parent (PR_SET_PDEATHSIG), wherever it is.

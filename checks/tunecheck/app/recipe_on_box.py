@@ -1,4 +1,4 @@
-"""Is all of a recipe on this box? `python -m tunecheck.gate RECIPE MODELS ENGINE`, for the role inference.
+"""Is all of a recipe on this box? `python -m tunecheck.app.recipe_on_box RECIPE MODELS ENGINE`, for the role inference.
 
 Asked before a served model is stopped for a new one: what the gate asks too, without the pass; and whether the recipe
 was made for these boards, which needs the driver and so is not asked at a start."""
@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import sys
 
-from ..app.evaluate import look
 from ..errors import TunecheckError
+from ..gate.image import image_id
+from ..gate.judge import Offer, of_box, of_recipe
+from ..gate.model_files import problems
+from ..gate.state import state
 from ..host.live import LiveHost
 from ..recipes.box import box_of
 from ..recipes.stored import load_recipe
-from .image import image_id
-from .judge import Offer, of_box, of_recipe
-from .model_files import problems
-from .state import state
+from .read_host import look
 
 
 def main(recipe_file: str, models: str, engine: str) -> int:

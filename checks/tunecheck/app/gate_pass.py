@@ -1,0 +1,64 @@
+"""The pass that `tunecheck preflight --pass` leaves for the gate."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import UsageError
+
+if TYPE_CHECKING:
+    from ..model.finding import Finding
+    from ..spec.frozen import Frozen
+
+__all__ = ["forget_pass", "leave_pass", "passing"]
+
+
+def passing(pass_file: str | None, full: bool) -> Callable[[Sequence[Finding], int, Frozen | None], list[str]]:
+    """Takes away an older pass before anything is looked at; what is returned leaves the new one."""
+    if pass_file is None:
+        return lambda *_: []
+    forget_pass(pass_file)
+    return lambda findings, code, frozen: [leave_pass(pass_file, findings, code, frozen, full)]
+
+
+def leave_pass(path: str, findings: Sequence[Finding], exit_code: int, frozen: Frozen | None, full: bool) -> str:
+    """Write the pass of this preflight; the note for the report."""
+    from .. import __version__
+    from ..gate import passed
+    from ..gate.state import state
+    from ..host.live import LiveHost
+
+    door = LiveHost()
+    try:
+        found = passed.from_findings(findings, exit_code, frozen.digest if frozen else "", state(door), full,
+                                     __version__)
+    finally:
+        door.close()
+    passed.write(path, found)
+    if exit_code == 0 and frozen is None:
+        return f"{path}: the gate stays closed, no specification says how this box has to be"
+    return f"pass: {path}" if exit_code == 0 else f"{path}: the gate stays closed"
+
+
+def forget_pass(path: str) -> None:
+    """An older pass does not outlive the start of a new preflight, however that ends. Refuses a place where no pass
+    could be left afterwards."""
+    from ..gate import passed
+    from ..util.whole_file import check_writable, removed
+
+    passed.make_own_folder(path)
+    check_writable(path)
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):    # a device node, a FIFO, a link: not ours to take away
+            raise UsageError(f"{path}: is no regular file, so it cannot hold a pass; give a file, or leave FILE out "
+                             f"for {passed.PATH}")
+        Path(path).unlink()
+        removed.append(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be replaced ({error.strerror}); run preflight --pass as root") from None
