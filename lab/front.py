@@ -189,7 +189,7 @@ def test(arguments: list[str]) -> int:
 def lint() -> int:
     """Run every linter; the exit code tells whether all passed."""
     setup(lab=False)
-    linters = (["ruff", "check"], ["mypy"], ["ansible-lint", "--offline"])
+    linters = (["ruff", "check"], ["mypy"], ["lint-imports", "--no-cache"], ["ansible-lint", "--offline"])
     return max(_run(*argv) for argv in linters)
 
 

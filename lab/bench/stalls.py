@@ -72,7 +72,7 @@ class _Watched(Supervisor):
 
 def gpus() -> int:
     """How many accelerators tunecheck sees here."""
-    from tunecheck.app.evaluate import look
+    from tunecheck.app.read_host import look
 
     try:
         return len(look("allreduce", None, None)[1].topology.devices)
@@ -82,7 +82,7 @@ def gpus() -> int:
 
 @contextmanager
 def _session() -> Iterator[Session]:
-    from tunecheck.app.evaluate import look
+    from tunecheck.app.read_host import look
     from tunecheck.host.live import LiveHost
     from tunecheck.trials.session import run
 

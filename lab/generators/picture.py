@@ -19,7 +19,7 @@ _CODE = re.compile(r"\x1b\[([\d;]*)m")
 
 def report() -> str:
     """The report, coloured as on a terminal."""
-    from tunecheck.app.evaluate import look
+    from tunecheck.app.read_host import look
     from tunecheck.report.terminal import Style, render
     from tunecheck.rules import judge
     from tunecheck.rules.context import Case

@@ -279,7 +279,7 @@ def _defect(error: Exception) -> None:
 
 def _complain(problem: str) -> None:
     if sys.stderr.isatty():
-        from ..util.whole_file import fitted
+        from ..report.terminal import fitted
 
         problem = fitted(f"tunecheck: {problem}", sys.stderr).removeprefix("tunecheck: ")
     click.echo(f"tunecheck: {problem}", err=True)

@@ -63,7 +63,8 @@ def recover(show: bool, api_key_file: str | None) -> None:
 
 
 def _recovered(host: LiveHost, secret: str) -> Record | None:
-    from ..recovery import act, request
+    from ..recovery import act
+    from ..watch import request
 
     box = _box(host, secret)
     try:
@@ -82,9 +83,9 @@ def _recovered(host: LiveHost, secret: str) -> Record | None:
 
 def _box(host: LiveHost, secret: str) -> Box:
     from ..errors import SpecError
+    from ..facts.file_text import text
     from ..facts.spec_file import read_spec
     from ..host.notify import alive
-    from ..model.fact import text
     from ..recovery.act import Box
     from ..recovery.journal import Journal
 

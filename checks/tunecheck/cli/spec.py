@@ -30,7 +30,7 @@ def _refusing(command: Callable[P, None]) -> Callable[P, None]:
         try:
             command(*args, **kwargs)
         except TunecheckError as error:
-            from tunecheck.util.whole_file import fitted
+            from ..report.terminal import fitted
 
             click.echo(fitted(str(error), sys.stderr), err=True)
             sys.exit(error.exit_code)

@@ -123,7 +123,7 @@ class _Beside:
     """What follows a look beside telling it: what /ready answers, and who is asked to mend a stall."""
 
     def __init__(self, host: Host, unit: str, url: str, door: Door | None, teller: Teller) -> None:
-        from ..model.fact import text
+        from ..facts.file_text import text
         from ..watch.ask import Asker
         from ..watch.timeline import Timeline
 
@@ -134,8 +134,8 @@ class _Beside:
 
     def look(self, seen: Seen, act: bool) -> None:
         """``act``: hand a stall on."""
-        from ..recovery.request import drained
         from ..watch import tell
+        from ..watch.request import drained
 
         now, at = time.monotonic(), time.time()
         self._timeline.add(seen, at)

@@ -10,8 +10,9 @@ import hmac
 
 from ..host import Host, Unreadable
 from ..host.prefetch import CPU
-from ..model.fact import Absence, Fact, absent, absent_as, known, parsed, text
+from ..model.fact import Absence, Fact, absent, absent_as, known, parsed
 from ..util.at_first_use import dataclass
+from .file_text import text
 
 __all__ = ["Identity", "app_specific", "identity_of"]
 

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from ..host import Host
-from ..model.fact import Absence, Fact, absent, parsed, text
+from ..model.fact import Absence, Fact, absent, parsed
 from ..spec.frozen import Accelerators
 from ..util.at_first_use import dataclass
 from . import codec
+from .file_text import text
 
 __all__ = ["ABSENT", "PATH", "SCHEMA", "Key", "MeasuredPass", "measurable", "measured_pass"]
 

@@ -7,8 +7,9 @@ import re
 from dataclasses import field
 
 from ..host import Host
-from ..model.fact import Fact, parsed, text
+from ..model.fact import Fact, parsed
 from ..util.at_first_use import dataclass
+from .file_text import text
 
 __all__ = ["PATH", "Receipt", "Run", "receipt"]
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ..facts.file_text import text
 from ..host import Host, Unreadable
-from ..model.fact import Absence, Fact, absent, known, parsed, text
+from ..model.fact import Absence, Fact, absent, known, parsed
 
 __all__ = ["State", "differences", "state"]
 

@@ -58,12 +58,10 @@ def _masked(path: str, data: bytes) -> bytes:
 
 def _recipe(text: str) -> str:
     """A served recipe whose engine's words are masked as a command line: there each is a text of its own."""
-    from ..facts.runtime.serving import arguments
-
     try:
         document = json.loads(text)
         words = document["recipe"]["serve"]["args"]
-        masked = list(arguments(words))
+        masked = list(secrets.masked_words(words))
         if masked == words:
             return text
         document["recipe"]["serve"]["args"] = masked

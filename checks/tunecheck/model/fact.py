@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from ..host import Host, Unreadable
 from ..util.at_first_use import dataclass
 from .absence import Absence, Reason
 
-__all__ = ["Absence", "Fact", "Reason", "absent", "absent_as", "known", "not_understood", "parsed", "text"]
+__all__ = ["Absence", "Fact", "Reason", "absent", "absent_as", "known", "not_understood", "parsed"]
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -68,14 +67,6 @@ def absent_as(fact: Fact[Any]) -> Fact[T]:
 def not_understood(source: str, what: object) -> Fact[T]:
     """Absent: there is something, and it is not what it should be. ``what``: an error or a text."""
     return Fact(None, source, Reason(Absence.NOT_UNDERSTOOD, f"not understood: {what}"))
-
-
-def text(host: Host, path: str) -> Fact[str]:
-    """A file as text without surrounding white space; undecodable bytes are replaced."""
-    try:
-        return Fact(host.read_bytes(path).decode("utf-8", "replace").strip(), path)
-    except Unreadable as error:
-        return Fact(None, path, error.reason)
 
 
 def parsed(fact: Fact[U], parse: Callable[[U], T]) -> Fact[T]:

@@ -12,10 +12,11 @@ from ..host import Host
 from ..host.http_page import fetch
 from ..spec.frozen import Watch
 from ..watch.progress import engine_of_page
-from . import evidence, request
+from ..watch.request import Drained, Request
+from ..watch import request
+from . import evidence
 from .journal import Journal
 from .model import DONE, Incident, Record, Step, Why, incidents
-from .request import Drained, Request
 from .unit import Served, UnitNow
 
 __all__ = ["Box", "recover", "restarts_since"]

@@ -18,7 +18,7 @@ from ..host.http_page import fetch
 from ..parsers.text import secrets
 from ..util import safe_files
 from ..watch.processes import of_group
-from .request import Request
+from ..watch.request import Request
 from .unit import UnitNow
 
 __all__ = ["FOLDER", "gather"]

@@ -18,7 +18,7 @@ from .grouping import Fold, folded, worst_first
 from .paths import path_lines
 from .tree import matrix_lines, tree_lines
 
-__all__ = ["Style", "clipped", "counted", "cut_text", "earlier", "fix_lines", "head", "is_missing", "marked",
+__all__ = ["Style", "clipped", "counted", "cut_text", "earlier", "fitted", "fix_lines", "head", "is_missing", "marked",
            "not_given", "plain", "render", "safe", "says", "shown", "style_for", "summary", "whole_tables", "wrap",
            "wrapped"]
 
@@ -51,6 +51,11 @@ def style_for(stream: TextIO) -> Style:
     unicode = (stream.encoding or "").lower().replace("-", "") == "utf8"
     wide = shutil.get_terminal_size().columns if terminal or os.environ.get("COLUMNS", "").isdigit() else 0
     return Style(wide, colour, unicode)
+
+
+def fitted(message: str, stream: TextIO) -> str:
+    """Sentences for a person: wrapped where ``stream`` is a terminal, one line each where it is none."""
+    return "\n".join(wrapped(line, stream) for line in message.split("\n")) if stream.isatty() else message
 
 
 def wrapped(line: str, stream: TextIO) -> str:

@@ -6,13 +6,12 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import TextIO
 
 from ..errors import UsageError
 from .at_first_use import regex
 from .safe_files import UnsafeFileError, folder_of, replace, write_special
 
-__all__ = ["PRIVATE", "check_writable", "emit", "fitted", "removed", "write_file", "written"]
+__all__ = ["PRIVATE", "check_writable", "emit", "removed", "write_file", "written"]
 
 #: Mode of what names people and machines: a raw recording, a snapshot.
 PRIVATE = 0o600
@@ -93,15 +92,6 @@ def emit(content: str | bytes) -> None:
 def _discard() -> None:
     # Python flushes once more at exit, and would complain there, with a code of its own.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def fitted(message: str, stream: TextIO) -> str:
-    """Sentences for a person: wrapped where ``stream`` is a terminal, one line each where it is none."""
-    if not stream.isatty():
-        return message
-    from ..report.terminal import wrapped
-
-    return "\n".join(wrapped(line, stream) for line in message.split("\n"))
 
 
 def _special(target: Path) -> bool:

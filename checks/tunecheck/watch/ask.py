@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import ProbeError
 from ..host import Host
-from ..recovery import request
+from . import request
 from .model import Seen, State
 from .timeline import Timeline
 

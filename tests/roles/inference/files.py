@@ -28,7 +28,7 @@ if sys.argv[1:2] != ["preflight"]:
     from tunecheck.__main__ import main
     main()
     raise SystemExit
-from tunecheck.cli.gate import forget_pass, leave_pass
+from tunecheck.app.gate_pass import forget_pass, leave_pass
 from tunecheck.gate.passed import PATH
 from tunecheck.model.finding import Finding
 from tunecheck.spec.frozen import load_frozen

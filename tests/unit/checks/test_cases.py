@@ -1,4 +1,4 @@
-"""What a check says of a machine: every case is one small file under ``cases/``, named <check>-<what>.yml.
+"""What a check says of a machine: every case is one small file, cases/<family>/<check>-<what>.yml.
 
 machine:   switch (two GPUs behind one switch; the default), cascaded, direct, numa (two sockets), flat (a VM);
            pairs (eight GPUs behind four switches of two sockets), quads (behind two switches of one socket), strays
@@ -47,7 +47,7 @@ from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.rules.index import CHECKS
 
-CASES = sorted((Path(__file__).parent / "cases").glob("*.yml"))
+CASES = sorted((Path(__file__).parent / "cases").glob("*/*.yml"))
 KEYS = {"machine", "log", "files", "config", "lists", "realpaths", "runs", "nvml", "pairs", "running", "driver",
         "nvidia", "spec", "before", "measured", "posts", "verb", "find"}
 

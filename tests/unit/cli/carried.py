@@ -15,7 +15,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from tunecheck.app.evaluate import look
+from tunecheck.app.read_host import look
 from tunecheck.cli.main import cli
 from tunecheck.errors import TunecheckError
 from tunecheck.facts.identity import Identity

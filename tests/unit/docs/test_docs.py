@@ -25,10 +25,10 @@ SECTIONS = ["## How it behaves", "## Variables", "## Known limits", "## Troubles
 
 
 def test_every_check_has_its_three_files() -> None:
-    cases = {path.stem for path in (ROOT / "tests/unit/checks/cases").glob("*.yml")}
+    cases = {path.stem for path in (ROOT / "tests/unit/checks/cases").glob("*/*.yml")}
     assert len([check for check in CHECKS if any(stem.startswith(f"{check.id}-") for stem in cases)]) > 90
     for check in CHECKS:
-        assert (ROOT / f"checks/tunecheck/rules/{check.module}.py").exists(), check.id
+        assert (ROOT / f"checks/tunecheck/rules/{check.module.replace('.', '/')}.py").exists(), check.id
         assert (ROOT / f"docs/checks/{check.id}.md").exists(), check.id
 
 
@@ -38,7 +38,7 @@ def test_the_recipe_for_a_check_works(tmp_path: Path) -> None:
     code = re.search(r"```python\n(.*?)```", recipe, re.DOTALL)
     assert code and "CHECK = Check(" in code[1]
     shutil.copytree(ROOT / "checks", tmp_path / "checks", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "checks/tunecheck/rules/clock_source_name.py").write_text(code[1])
+    (tmp_path / "checks/tunecheck/rules/cpu/clock_source_name.py").write_text(code[1])
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path / 'checks'}{os.pathsep}{ROOT}"}
 
     def run(*argv: str) -> str:

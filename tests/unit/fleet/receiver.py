@@ -128,7 +128,7 @@ def tokens(state: Path, hosts: list[str]) -> dict[str, str]:
 
 @cache
 def _document() -> dict[str, Any]:
-    from tunecheck.app.evaluate import look
+    from tunecheck.app.read_host import look
     from tunecheck.facts.snapshot_file import Stored, packed
 
     frozen, found = look("preflight", None, str(ROOT / "tests/fixtures/h200-2gpu-vm.tar.zst"))

@@ -145,7 +145,7 @@ def test_the_tags_that_our_checks_name_are_those_of_our_play() -> None:
     assert "pcie_acs : *" in tagged["acs"] and "gpu_settings : *" in tagged["gpu"]
     others = {tag: names for tag, names in tagged.items() if tag != "preflight"}
     assert not [name for names in others.values() for name in names if name.startswith("preflight : ")]
-    named = {tag for file in (ROOT / "checks/tunecheck/rules").glob("*.py")
+    named = {tag for file in (ROOT / "checks/tunecheck/rules").rglob("*.py")
              for tag in re.findall(r"""case\.play\("([a-z]+)\"""", file.read_text())}
     assert len(named) > 4 and not named - set(tagged), "a remedy names a tag that no task has"
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tunecheck.cli.gate import forget_pass
+from tunecheck.app.gate_pass import forget_pass
 from tunecheck.cli.main import cli
 from tunecheck.errors import UsageError
 from tunecheck.facts.measured_pass import MeasuredPass

@@ -24,7 +24,7 @@ from tunecheck.parsers.nvidia.xid_catalog import CATALOG, RECOVERY
 _REPO = Path(__file__).resolve().parents[3]
 _SAMPLES = Path(os.environ.get("TUNECHECK_SAMPLES", _REPO.parent / "shared/samples"))
 _CASES = Path(__file__).parents[1] / "checks/cases"
-_LOGS = [yaml.safe_load(path.read_text()).get("log") for path in _CASES.glob("*.yml")]
+_LOGS = [yaml.safe_load(path.read_text()).get("log") for path in _CASES.glob("*/*.yml")]
 _SEEDS = sorted(log for log in _LOGS if isinstance(log, str))
 
 

@@ -12,7 +12,7 @@ from dataclasses import field
 
 import pytest
 
-from tunecheck import facts, host, parsers, report, rules
+from tunecheck import facts, host, model, parsers, report, rules
 from tunecheck.util import at_first_use
 from tunecheck.util.at_first_use import dataclass, regex
 
@@ -169,8 +169,8 @@ def test_a_pattern_answers_as_the_compiled_one():
 def test_every_pattern_and_dataclass_of_tunecheck_can_be_made():
     """Nothing tells at start-up any more that one cannot."""
     found = 0
-    for folder in (parsers, facts, host, rules, report):
-        for each in pkgutil.iter_modules(folder.__path__, f"{folder.__name__}."):
+    for folder in (model, parsers, facts, host, rules, report):
+        for each in pkgutil.walk_packages(folder.__path__, f"{folder.__name__}."):
             for thing in vars(importlib.import_module(each.name)).values():
                 if isinstance(thing, type) and dataclasses.is_dataclass(thing):
                     found += bool(dataclasses.fields(thing))

@@ -20,8 +20,8 @@ from tunecheck.recovery import act, unit
 from tunecheck.recovery.act import Box, recover
 from tunecheck.recovery.journal import Journal
 from tunecheck.recovery.model import Record, Step, Why
-from tunecheck.recovery.request import Request, drained
 from tunecheck.spec.frozen import Watch
+from tunecheck.watch.request import Request, drained
 
 UNIT = "tunecheck-inference.service"
 

@@ -15,7 +15,7 @@ from tests.unit.facts.big import big_spec, eight_gpus
 from tests.unit.facts.trees import PCI, Machine
 from tests.unit.report.boxes import spec, switches
 
-from tunecheck.app.evaluate import look
+from tunecheck.app.read_host import look
 from tunecheck.errors import TunecheckError
 from tunecheck.facts.snapshot import gather
 from tunecheck.model.finding import Finding

@@ -31,7 +31,7 @@ from tunecheck.report.exporters import Run
 from tunecheck.report.html import html as page
 from tunecheck.report.terminal import Style, render
 from tunecheck.rules.context import Case
-from tunecheck.rules.index import CHECKS
+from tunecheck.rules.index import BY_ID, CHECKS
 from tunecheck.spec.frozen import Frozen
 from tunecheck_fleet.judge.rows import Row, causes
 from tunecheck_fleet.outputs.html import html as fleet_page
@@ -55,7 +55,7 @@ GIVES = re.compile(r"\b(?:run|play|hold|smi|install|release|boot_fix|clear_now|t
 
 def _gives_commands(path: Path) -> bool:
     """Whether the check's own file makes commands."""
-    source = RULES_OF / f"{check_of(path).replace('-', '_')}.py"
+    source = RULES_OF / f"{BY_ID[check_of(path)].module.replace('.', '/')}.py"
     return source.exists() and GIVES.search(source.read_text(encoding="utf-8")) is not None
 
 
@@ -187,7 +187,7 @@ def test_a_fleet_names_its_own_hosts_in_a_play_not_what_boxes_call_themselves() 
 
 def test_no_rule_hides_a_command_in_its_words() -> None:
     """"run: " stands before a Command, never before text."""
-    hidden = [f"{path.name}:{node.lineno}" for path in sorted(RULES_OF.glob("*.py")) for node in ast.walk(
+    hidden = [f"{path.name}:{node.lineno}" for path in sorted(RULES_OF.rglob("*.py")) for node in ast.walk(
         ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Constant) and isinstance(node.value, str)
         and re.search(r"\brun: [^\s`]", node.value)]
     assert not hidden
@@ -195,7 +195,7 @@ def test_no_rule_hides_a_command_in_its_words() -> None:
 
 def test_what_is_typed_is_written_in_the_rule() -> None:
     """typed("..."): back-ticks make a command, so no value of a host may be put into the sentence before."""
-    calls = [(path.name, node) for path in sorted(RULES_OF.glob("*.py")) for node in ast.walk(
+    calls = [(path.name, node) for path in sorted(RULES_OF.rglob("*.py")) for node in ast.walk(
         ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call) and node.args
         and getattr(node.func, "attr", getattr(node.func, "id", "")) == "typed"]
     put_in = [(name, node.lineno) for name, node in calls for part in ast.walk(node.args[0])
@@ -286,9 +286,9 @@ def test_a_remedy_says_where_it_is_done_and_whether_the_box_boots_again() -> Non
 
 def test_the_first_words_of_a_command_are_written_in_the_rule() -> None:
     """run("..."): a line that holds what a host says would be split at its spaces."""
-    calls = [(path.name, node) for path in sorted(RULES_OF.glob("*.py")) for node in ast.walk(
+    calls = [(path.name, node) for path in sorted(RULES_OF.rglob("*.py")) for node in ast.walk(
         ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name) and node.func.id == "run" and path.name not in ("command.py",)]
+        and isinstance(node.func, ast.Name) and node.func.id == "run"]
     ours = {("from_nvml.py", "smi"), ("from_driver.py", "hold")}
     loose = [(name, node.lineno) for name, node in calls if not isinstance(node.args[0], ast.Constant)
              and name not in {file for file, _ in ours}]

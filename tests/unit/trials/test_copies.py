@@ -164,7 +164,7 @@ def test_the_parents_side(machine: Machines, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_fakes_have_every_function_that_the_trials_call(libraries: Path) -> None:
-    text = "".join(path.read_text() for path in Path(p2p.__file__).parent.glob("*.py"))
+    text = "".join(path.read_text() for path in Path(p2p.__file__).parent.rglob("*.py"))
     for library, names in (("libcuda.so.1", r'"(cu[A-Z]\w+)"'), ("libnccl.so.2", r'"(nccl[A-Z]\w+)"')):
         called = set(re.findall(names, text))
         fake = ctypes.CDLL(str(libraries / library))

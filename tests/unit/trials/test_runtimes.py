@@ -200,17 +200,25 @@ def test_an_old_python_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert "refused" in json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("name", ["__init__.py", "errors.py", "trials/__init__.py", *(
-    f"trials/{name}.py" for name in ("inside", "supervisor", "beat", "worker", "wire", "cuda", "copies", "peers",
-                                     "reduce", "soak", "meeting", "nccl", "probe", "ras"))])
+INSIDE = (
+    "errors", "util.tied", *(f"trials.{name}" for name in (
+        "supervisor", "children", "heartbeat", "ras", "containers.container_main", "containers.ipc")), *(
+    f"trials.workers.{name}" for name in (
+        "alone", "copies", "cuda", "nccl", "peers", "probe", "reduce", "rendezvous", "soak", "worker")))
+FOLDERS = ("__init__", "util.__init__", "trials.__init__", "trials.containers.__init__", "trials.workers.__init__")
+
+
+@pytest.mark.parametrize("name", [*FOLDERS, *INSIDE])
 def test_what_runs_inside_is_for_its_oldest_python(name: str) -> None:
     """And needs nothing that is not mounted there."""
     import ast
 
-    text = (Path(container_main.__file__).parents[1] / name).read_text()
+    package = name.split(".")[:-1]
+    text = (Path(container_main.__file__).parents[2] / f"{name.replace('.', '/')}.py").read_text()
     for node in ast.walk(ast.parse(text, feature_version=container_main.OLDEST)):
-        if isinstance(node, ast.ImportFrom) and node.level == 2:
-            assert node.module in (None, "errors")
+        if isinstance(node, ast.ImportFrom) and node.level:
+            needed = ".".join([*package[:len(package) + 1 - node.level], *([node.module] if node.module else [])])
+            assert needed in INSIDE or f"{needed}.{node.names[0].name}".strip(".") in (*INSIDE, "__version__"), needed
         elif isinstance(node, ast.Import):
             assert all(alias.name.partition(".")[0] in sys.stdlib_module_names for alias in node.names)
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 
 from ...host import Host, Unreadable
-from ...model.fact import Absence, Fact, absent, absent_as, known, parsed, text
+from ...model.fact import Absence, Fact, absent, absent_as, known, parsed
 from ...parsers.kernel import bls, grub
 from ...parsers.kernel.cmdline import tokenize
 from ...parsers.text.bounds import release_of
 from ...util.at_first_use import dataclass, regex
+from ..file_text import text
 
 __all__ = ["Boot", "boot"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from ...host import Host, Unreadable
-from ...model.fact import Absence, Fact, absent, known, parsed, text
+from ...model.fact import Absence, Fact, absent, known, parsed
 from ...parsers.kernel.cpulist import parse
 from ...util.at_first_use import dataclass
+from ..file_text import text
 
 __all__ = ["Policy", "policies"]
 

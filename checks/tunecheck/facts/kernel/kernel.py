@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from ...host import Host, Unreadable
 from ...host.base import doubt
 from ...host.prefetch import DMESG
-from ...model.fact import Absence, Fact, absent, known, parsed, text
+from ...model.fact import Absence, Fact, absent, known, parsed
 from ...parsers.kernel.cmdline import tokenize
 from ...parsers.text.bounds import host_name, release_of
 from ...util.at_first_use import dataclass, regex
+from ..file_text import text
 
 if TYPE_CHECKING:
     from ...parsers.kernel.boot_log import BootLog

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable
 
 from ...host import Host, Unreadable
-from ...model.fact import Absence, Fact, absent, absent_as, known, parsed, text
+from ...model.fact import Absence, Fact, absent, absent_as, known, parsed
 from ...parsers.kernel.modprobe import NVIDIA_PARAMS, normalise_module, nvidia_shows, parse_options
 from ...util.at_first_use import dataclass, regex
+from ..file_text import text
 
 __all__ = ["LOADED", "Module", "modules", "registry_dwords"]
 

@@ -6,9 +6,10 @@ import re
 
 from ...host import Host, Unreadable
 from ...host.prefetch import MANAGER
-from ...model.fact import Absence, Fact, absent, absent_as, known, not_understood, parsed, text
+from ...model.fact import Absence, Fact, absent, absent_as, known, not_understood, parsed
 from ...parsers.kernel.cpulist import parse
 from ...util.at_first_use import dataclass
+from ..file_text import text
 
 __all__ = ["UNLIMITED", "Node", "Platform", "Swap", "platform"]
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from ...host import Host, Unreadable
 from ...host.prefetch import PS
-from ...model.fact import Absence, Fact, absent, known, parsed, text
+from ...model.fact import Absence, Fact, absent, known, parsed
 from ...parsers.kernel import tasks as formats
 from ...parsers.kernel.tasks import Task
 from ...util.at_first_use import dataclass
+from ..file_text import text
 
 __all__ = ["Processes", "Stuck", "processes"]
 

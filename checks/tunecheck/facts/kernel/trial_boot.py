@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ...host import Host
-from ...model.fact import Absence, Fact, absent, known, parsed, text
+from ...model.fact import Absence, Fact, absent, known, parsed
 from ...parsers.kernel import cmdline, trial
 from ...parsers.kernel.trial import Ended
+from ..file_text import text
 
 __all__ = ["NOT_LOOKED", "trial_ended"]
 

@@ -7,7 +7,8 @@ beside them: it is the hypervisor's word, which QEMU can leave out (-cpu host,-h
 from __future__ import annotations
 
 from ...host import Host
-from ...model.fact import Absence, Fact, absent, known, text
+from ...model.fact import Absence, Fact, absent, known
+from ..file_text import text
 
 __all__ = ["guest_of"]
 

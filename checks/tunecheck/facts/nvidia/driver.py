@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from ...host import Host
-from ...model.fact import Fact, parsed, text
+from ...model.fact import Fact, parsed
 from ...util.at_first_use import dataclass, regex
+from ..file_text import text
 
 __all__ = ["Driver", "driver"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 from ...host import Host
-from ...model.fact import Absence, Fact, absent, parsed, text
+from ...model.fact import Absence, Fact, absent, parsed
 from ...parsers.pci.pci import BDF
 from ...util.at_first_use import dataclass
+from ..file_text import text
 
 __all__ = ["PATH", "Locks", "gpu_locks"]
 

@@ -6,11 +6,12 @@ from functools import cached_property
 
 from ...host import Host, Unreadable
 from ...host.prefetch import DPKG, DPKG_BOX
-from ...model.fact import Absence, Fact, absent, absent_as, known, not_understood, parsed, text
+from ...model.fact import Absence, Fact, absent, absent_as, known, not_understood, parsed
 from ...parsers.packages import packages as formats
 from ...parsers.packages.packages import Package
 from ...parsers.text.bounds import MOST_GLOBS, few
 from ...util.at_first_use import dataclass
+from ..file_text import text
 
 __all__ = ["ENGINES", "TOOLKIT", "Packages", "packages"]
 

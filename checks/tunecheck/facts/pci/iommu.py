@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from ...host import Host, Unreadable
-from ...model.fact import Absence, Fact, absent, known, not_understood, text
+from ...model.fact import Absence, Fact, absent, known, not_understood
+from ..file_text import text
 from .pci import DEVICES, Device
 
 __all__ = ["modes"]

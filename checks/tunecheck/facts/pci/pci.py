@@ -7,12 +7,13 @@ import re
 from collections.abc import Collection
 
 from ...host import Host, Unreadable
-from ...model.fact import Fact, absent, known, not_understood, parsed, text
+from ...model.fact import Fact, absent, known, not_understood, parsed
 from ...parsers.pci.pci import BDF, Acs, acs, bdf_key, config_gone
 from ...parsers.pci.pcie_cap import Express, express
 from ...parsers.pci.topology import Chain, chain
 from ...parsers.text.bounds import MOST_GPUS, MOST_PCI, NAMES, few
 from ...util.at_first_use import dataclass, regex
+from ..file_text import text
 from .pcie import from_config, read_config
 
 __all__ = ["DEVICES", "Device", "Link", "accelerators", "addresses", "bdf_key", "device", "display_name", "driver",

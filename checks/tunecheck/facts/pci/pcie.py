@@ -7,11 +7,12 @@ from typing import TypeVar
 
 from ...host import Host, Unreadable
 from ...host.base import doubt
-from ...model.fact import Fact, absent, absent_as, known, parsed, text
+from ...model.fact import Fact, absent, absent_as, known, parsed
 from ...parsers.pci.aer_counters import FILES, parse_counters
 from ...parsers.pci.aer_status import latched
 from ...parsers.pci.pci import ConfigUnreadable, NotGiven
 from ...util.at_first_use import dataclass
+from ..file_text import text
 
 __all__ = ["Config", "Counters", "counters", "from_config", "read_config"]
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from ...host import Host
 from ...host.base import doubt
-from ...model.fact import Absence, Fact, absent, absent_as, known, text
+from ...model.fact import Absence, Fact, absent, absent_as, known
 from ...parsers.pci.topology import relate, within
 from ...util.at_first_use import dataclass
+from ..file_text import text
 from . import pci
 
 if TYPE_CHECKING:

@@ -5,11 +5,12 @@ Files, and one df: no engine is asked, since its socket would start it and its s
 from __future__ import annotations
 
 from ...host import Host, Unreadable
-from ...model.fact import Absence, Fact, absent, absent_as, known, parsed, text
+from ...model.fact import Absence, Fact, absent, absent_as, known, parsed
 from ...parsers.containers import cdi, engine_config
 from ...parsers.containers.engine_config import Docker, Podman
 from ...spec.frozen import Runtime as Wanted
 from ...util.at_first_use import dataclass
+from ..file_text import text
 from ..nvidia.services import Service, active, service
 from ..units import enabled
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
 from ...host import Host
-from ...model.fact import Fact, parsed, text
+from ...model.fact import Fact, parsed
 from ...util.at_first_use import dataclass
+from ..file_text import text
 
 __all__ = ["PATH", "Serving", "serving"]
 
@@ -70,7 +70,7 @@ def _made(recipe: Any, digest: Any) -> Serving:
         port=_number(serve.get("port")), max_context=_number(recipe.get("max_context")),
         parallel={name: size for name in ("tp", "pp", "dp", "ep")
                   if (size := _number(parallel.get(name))) is not None},
-        args=arguments(serve.get("args", ())), env=_variables(recipe.get("env", {})))
+        args=_arguments(serve.get("args", ())), env=_variables(recipe.get("env", {})))
 
 
 def _word(value: object) -> str | None:
@@ -87,13 +87,11 @@ def _number(value: object) -> int | None:
     return value if type(value) is int and 0 <= value < 1 << 53 else None
 
 
-def arguments(words: Sequence[object]) -> tuple[str, ...]:
-    """Command-line words with secrets masked: what stands behind ``--api-key`` is another word than that."""
+def _arguments(words: Any) -> tuple[str, ...]:
     # Compiling its patterns takes 8 ms; a box that serves nothing does not pay for them.
     from ...parsers.text import secrets
 
-    texts = [word[:1000].replace("\0", "?") for word in words[:_MOST] if isinstance(word, str)]
-    return tuple(secrets.mask("\0".join(texts)).split("\0")) if texts else ()
+    return secrets.masked_words(words, _MOST)
 
 
 def _variables(env: Any) -> dict[str, str]:

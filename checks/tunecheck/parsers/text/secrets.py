@@ -6,10 +6,12 @@ Applied to everything that a recording keeps, whether its names are replaced (re
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Tuple
 
 from ...util.at_first_use import regex
 
-__all__ = ["MASK", "arguments", "environ", "mask"]
+__all__ = ["MASK", "arguments", "environ", "mask", "masked_words"]
 
 MASK = "masked"
 
@@ -57,3 +59,9 @@ def environ(data: bytes) -> bytes:
             value = MASK if any(_RANDOM.fullmatch(part) for part in re.split(r"[:,/]", value)) else value
             kept.append(f"{name}={value}".encode("utf-8", "surrogateescape"))
     return b"".join(entry + b"\0" for entry in kept)
+
+
+def masked_words(words: Sequence[object], most: int = 256) -> Tuple[str, ...]:
+    """A command line's words with secrets masked: what stands behind ``--api-key`` is another word than that."""
+    texts = [word[:1000].replace("\0", "?") for word in words[:most] if isinstance(word, str)]
+    return tuple(mask("\0".join(texts)).split("\0")) if texts else ()

@@ -1,4 +1,5 @@
-"""Compatibility rules: each a file of its name, with its reason, its source, and whether a recipe may override it."""
+"""Compatibility rules: each a file of its name in the folder of its subject, with its reason, its source, and whether a
+recipe may override it."""
 
 from __future__ import annotations
 
@@ -11,16 +12,20 @@ from .rule import Rule, Unknown, Verdict
 __all__ = ["RULES", "judge"]
 
 _NAMES = (
-    "b12x-format", "quantization-flag", "quantization-redundant", "graphs-one-gpu", "marlin-speculation",
-    "expert-parallel-pcie", "eager-mode", "tensorrt-sm120", "cutlass-auto", "marlin-forced", "sglang-058-nan",
-    "flashinfer-sampler", "image-python", "gpu-capability", "gpu-count", "gpu-memory", "gpu-topology",
-    "parallel-product", "p2p-host", "oneshot-segments", "sglang-compressed-nan", "not-pinned", "golden-counted",
-    "undoes-preflight", "oneshot-version", "ttft-context", "figure-advisory", "draft", "driver-minimum",
-    "speculation-args", "secret-stated", "option-known", "option-nowhere", "option-value", "weights-memory",
+    "numerics/b12x-format", "numerics/quantization-flag", "numerics/quantization-redundant", "hardware/graphs-one-gpu",
+    "numerics/marlin-speculation", "hardware/expert-parallel-pcie", "wording/eager-mode", "numerics/tensorrt-sm120",
+    "numerics/cutlass-auto", "numerics/marlin-forced", "numerics/sglang-058-nan", "numerics/flashinfer-sampler",
+    "wording/image-python", "hardware/gpu-capability", "hardware/gpu-count", "hardware/gpu-memory",
+    "hardware/gpu-topology", "hardware/parallel-product", "hardware/p2p-host", "hardware/oneshot-segments",
+    "numerics/sglang-compressed-nan", "wording/not-pinned", "wording/golden-counted", "wording/undoes-preflight",
+    "hardware/oneshot-version", "wording/ttft-context", "wording/figure-advisory", "wording/draft",
+    "hardware/driver-minimum", "numerics/speculation-args", "wording/secret-stated", "wording/option-known",
+    "wording/option-nowhere", "wording/option-value", "hardware/weights-memory",
 )
 #: By id, in the order in which they speak.
 RULES: dict[str, Rule] = {
-    name: import_module(f".{name.replace('-', '_')}", __package__).RULE for name in _NAMES
+    name.partition("/")[2]: import_module(f".{name.replace('/', '.').replace('-', '_')}", __package__).RULE
+    for name in _NAMES
 }
 
 
