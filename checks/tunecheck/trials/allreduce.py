@@ -11,7 +11,7 @@ from ..errors import TrialError
 from ..host import Host
 from ..model.measurement import Hang, Measured, Measurement, measurement
 from .evidence import Evidence
-from .p2p import Flows, hang_of, worker_environment
+from .p2p import Flows, hang_of, too_slow, worker_environment
 from .supervisor import Job, Outcome, Supervisor
 
 __all__ = ["ARMS", "allreduce", "subsets", "together"]
@@ -115,6 +115,8 @@ def _once(host: Host, ordinals: Sequence[int], arm: str, parameters: Mapping[str
 
 def _failures(outcome: Outcome, arm: str, ranks: int) -> dict[str, str]:
     """Of one rank: who said why he failed, before who waited in vain for him, before who was ended because of that."""
+    if outcome.out_of_time:
+        return {f"allreduce {ranks} ranks {arm}": too_slow(outcome)}
     said = [(worker, result) for worker, results in enumerate(outcome.results) for result in results
             if "error" in result]
     said.sort(key=lambda each: each[1].get("kind") == TrialError.__name__)

@@ -48,6 +48,8 @@ def examine(host: Host, ordinals: Sequence[int], abandoned: Mapping[int, str],
 def _why(probe: Outcome) -> str:
     if probe.stall is not None:
         return f"it hung in {probe.stall.phase}"
+    if probe.out_of_time:
+        return f"its check was not finished within {probe.seconds:.0f} s"
     errors = [result["error"] for result in probe.results[0] if "error" in result]
     wrong = [result["gpu"] for result in probe.results[0] if result.get("usable") is False]
     return errors[0] if errors else f"wrong data on {', '.join(wrong)}" if wrong else f"exit code {probe.codes[0]}"

@@ -11,7 +11,7 @@ from .evidence import Evidence
 from .gpu_recovery import examine
 from .supervisor import Job, Outcome, Supervisor
 
-__all__ = ["Flows", "failures_of", "hang_of", "p2p", "worker_environment"]
+__all__ = ["Flows", "failures_of", "hang_of", "p2p", "too_slow", "worker_environment"]
 
 #: Sets of transfers (from, to) that run at once.
 Flows = Sequence[Sequence[tuple[int, int]]]
@@ -93,9 +93,17 @@ def failures_of(trial: str, outcome: Outcome) -> dict[str, str]:
     error = next((result for result in outcome.results[0] if "error" in result), None)
     if error is not None:
         return {trial: str(error["error"])}
+    if outcome.out_of_time:
+        return {trial: too_slow(outcome)}
     if outcome.stall is None and outcome.codes != (0,):
         return {trial: f"the worker ended with {outcome.codes[0]}: {outcome.errors[0][-300:] or 'no message'}"}
     return {}
+
+
+def too_slow(outcome: Outcome) -> str:
+    """Why a trial was ended at its time limit: nobody hung, so nobody is to blame."""
+    return (f"not finished within {outcome.seconds:.0f} s although every worker got on: this machine is too slow or "
+            "too busy; end what else runs on it, and run it again")
 
 
 def hang_of(trial: str, outcome: Outcome, host: Host, ordinals: Sequence[int], arm: str = "p2p") -> Hang:

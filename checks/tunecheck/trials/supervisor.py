@@ -61,10 +61,15 @@ class Stall:
         return tuple(suspect.worker for suspect in self.suspects if suspect.role == role)
 
 
+class OutOfTime:
+    """The time limit of the whole run passed while every worker got on."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a run ended. ``results`` by worker; ``codes`` are exit codes, None for one that was left behind (then its
-    pid is in ``abandoned`` with where it hangs); ``seconds`` is wall time."""
+    pid is in ``abandoned`` with where it hangs); ``seconds`` is wall time. ``out_of_time``: it was ended at its time
+    limit although every worker got on, which is a slow machine and no stall."""
 
     results: tuple[tuple[dict[str, Any], ...], ...]
     codes: tuple[int | None, ...]
@@ -72,6 +77,7 @@ class Outcome:
     abandoned: Mapping[int, str]
     errors: tuple[str, ...]
     seconds: float
+    out_of_time: bool = False
 
     @property
     def complete(self) -> bool:
@@ -103,7 +109,7 @@ class Supervisor:
         board = Board(len(jobs))
         workers: list[Worker] = []
         abandoned: dict[int, str] = {}
-        stall: Stall | None = None
+        stall: Stall | OutOfTime | None = None
         try:
             for number, job in enumerate(jobs):
                 workers.append(Worker(number, job, board))
@@ -118,10 +124,12 @@ class Supervisor:
         errors = tuple(worker.said() for worker in workers)
         for worker in workers:
             worker.close()
-        return Outcome(tuple(tuple(worker.results) for worker in workers), codes, stall, abandoned, errors,
-                       time.monotonic() - began)
+        late = isinstance(stall, OutOfTime)
+        return Outcome(tuple(tuple(worker.results) for worker in workers), codes,
+                       None if isinstance(stall, OutOfTime) else stall, abandoned, errors, time.monotonic() - began,
+                       late)
 
-    def _watch(self, workers: Sequence[Worker], board: Board, until: float) -> Stall | None:
+    def _watch(self, workers: Sequence[Worker], board: Board, until: float) -> Stall | OutOfTime | None:
         """Until all have ended, or one does not get on. A worker that failed ends the run of the others as well."""
         shown = time.monotonic()
         first_failure: float | None = None
@@ -145,8 +153,12 @@ class Supervisor:
             if stuck or late_failure or now >= until:
                 suspects = _suspects(workers, board)
                 # With too few processors even 1.5 s may pass without any of them; who gets on now has no stall.
-                if late_failure or now >= until or any(self._stuck(board.state(worker.number)) for worker in stuck):
-                    return self._stall(suspects, now >= until)
+                if late_failure or any(self._stuck(board.state(worker.number)) for worker in stuck):
+                    return self._stall(suspects)
+                if now >= until:
+                    # Nobody to blame: they beat, and each was within the limit of what it did.
+                    blamed = any(suspect.role == "culprit" for suspect in suspects)
+                    return self._stall(suspects, "time limit") if blamed else OutOfTime()
             if self.progress is not None and now - shown >= _PROGRESS_SECONDS:
                 self.progress([worker.job for worker in workers], [board.state(worker.number) for worker in workers])
                 shown = now
@@ -155,8 +167,8 @@ class Supervisor:
     def _stuck(self, state: State) -> bool:
         return state.progress_age is not None and state.progress_age > self._limits[state.phase]
 
-    def _stall(self, suspects: tuple[Suspect, ...], late: bool) -> Stall:
-        if not late:        # else they may all get on, and one is behind at this moment only
+    def _stall(self, suspects: tuple[Suspect, ...], phase: str = "") -> Stall:
+        if not phase:       # else they may all get on, and one is behind at this moment only
             suspects = _behind(suspects)
         waiting = [suspect for suspect in suspects if suspect.process_state != "gone"]
         slowest = max(waiting or suspects, key=lambda suspect: suspect.state.progress_age or 0.0)
@@ -166,7 +178,7 @@ class Supervisor:
                 evidence = self.evidence(suspects, self._evidence_seconds)
             except Exception as error:      # evidence that cannot be had is no reason to lose the stall
                 evidence = {"error": f"{type(error).__name__}: {error}"}
-        return Stall("time limit" if late else slowest.state.phase, slowest.state.progress_age or 0.0, suspects,
+        return Stall(phase or slowest.state.phase, slowest.state.progress_age or 0.0, suspects,
                      evidence)
 
 

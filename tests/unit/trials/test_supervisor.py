@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -12,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.checks.machines import build
 
+from tunecheck.facts.snapshot import gather
+from tunecheck.model.measurement import Measured
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
+from tunecheck.trials.containers.ipc import outcome_of, plain
+from tunecheck.trials.p2p import failures_of
 from tunecheck.trials.supervisor import Job, Outcome, Supervisor, Suspect, process_state
 
 REPO = Path(__file__).resolve().parents[3]
@@ -105,9 +113,22 @@ def test_much_output_blocks_nobody() -> None:
     assert outcome.complete and len(outcome.results[0]) == 2000 and outcome.errors[0].endswith("noise")
 
 
-def test_the_time_for_everything_is_bounded() -> None:
+def test_who_gets_on_until_the_time_is_up_is_slow_and_does_not_hang() -> None:
+    """A demo on a busy machine without KVM was told that its all-reduce hung and that P2P is to blame."""
     outcome = run(job(count=10_000), seconds=1.0, limits={"soak": 30})
-    assert outcome.stall is not None and outcome.stall.phase == "time limit"
+    assert outcome.stall is None and outcome.out_of_time and not outcome.complete
+    assert outcome_of(json.loads(json.dumps(plain(outcome)))) == outcome, "also out of a container"
+    (reason,) = failures_of("p2p", outcome).values()
+    assert "although every worker got on: this machine is too slow or too busy" in reason
+    findings = [finding for finding in judge(Case(gather(build({}), None, True), measured=Measured(failures={
+        "p2p": reason})), "p2p") if finding.id == "trial-hang"]
+    assert [finding.outcome for finding in findings] == ["unknown"], "never a pass, and no wedge"
+
+
+def test_who_is_stopped_when_the_time_is_up_is_to_blame() -> None:
+    outcome = run(job(at=2, then="stop"), job(count=10_000), seconds=1.5, limits={"soak": 30})
+    assert outcome.stall is not None and outcome.stall.phase == "time limit" and not outcome.out_of_time
+    assert outcome.stall.role("culprit") == (0,)
 
 
 def test_a_worker_that_never_starts() -> None:

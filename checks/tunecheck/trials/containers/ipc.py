@@ -31,4 +31,5 @@ def outcome_of(found: Mapping[str, Any]) -> Outcome:
                    stall and Stall(str(stall["phase"]), float(stall["after"]),
                                    tuple(suspect_of(each) for each in stall["suspects"]), dict(stall["evidence"])),
                    {int(pid): str(text) for pid, text in found["abandoned"].items()},
-                   tuple(str(text) for text in found["errors"]), float(found["seconds"]))
+                   tuple(str(text) for text in found["errors"]), float(found["seconds"]),
+                   found.get("out_of_time") is True)
