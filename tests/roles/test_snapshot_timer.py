@@ -88,11 +88,3 @@ def test_the_units_are_units(tmp_path: Path, every: str) -> None:
     argv = ["systemd-analyze", "verify", "--man=no", str(service), str(units / "tunecheck-snapshot.timer")]
     shown = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert shown.returncode == 0 and "tunecheck-" not in shown.stderr, shown.stderr
-
-
-def test_the_rollback_knows_every_file() -> None:
-    rollback = (ROOT / "playbooks/rollback.yml").read_text()
-    paths = re.findall(r"path: (/etc/systemd/\S+?)[,\s]", (ROLE / "tasks/main.yml").read_text())
-    assert len(set(paths)) == 3 and all(path in rollback for path in paths)
-    # The folder of the rest goes as a whole.
-    assert "/etc/tunecheck, /usr/local/lib/tunecheck" in rollback

@@ -9,7 +9,9 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -143,13 +145,37 @@ def test_troubleshooting_headings_are_real_messages(role: str) -> None:
     assert [heading for heading in headings if not any(_says(text, heading) for text in messages)] == []
 
 
-def test_the_boot_unit_and_rollback_know_the_same_files() -> None:
-    rollback = (ROOT / "playbooks/rollback.yml").read_text()
-    for role in ("pcie_acs", "cpu_governor", "gpu_settings", "kernel_cmdline"):
-        tasks = (ROOT / "roles" / role / "tasks/main.yml").read_text()
-        for path in re.findall(r"path: (/\S+)", tasks):
-            covered = path in rollback or any(path.startswith(folder + "/") for folder in ("/usr/local/lib/tunecheck",))
-            assert covered, f"rollback.yml leaves {path}"
+#: Folders that the end of the rollback removes as a whole.
+WHOLE = ("/etc/tunecheck", "/usr/local/lib/tunecheck", "/opt/tunecheck", "/var/lib/tunecheck")
+
+
+def _box_files(tasks: Any) -> Iterator[str]:
+    """The paths that a list of tasks hands to box_files, as written: lists of the role's variables by their names."""
+    for task in tasks or ():
+        yield from _box_files(task.get("block"))
+        files = task.get("box_files", {}).get("files", [])
+        yield from re.findall(r"\w+__\w+", files) if isinstance(files, str) else (each["path"] for each in files)
+
+
+@pytest.mark.parametrize("role", [role for role in ROLES if role not in ("box_spec", "boot_trial")])
+def test_a_role_removes_what_it_writes(role: str) -> None:
+    """And the rollback asks each of them."""
+    folder = ROOT / "roles" / role
+    variables = yaml.safe_load((folder / "vars/main.yml").read_text()) if (folder / "vars/main.yml").exists() else {}
+
+    def paths(names: Iterable[str]) -> set[str]:
+        found = set()
+        for name in names:
+            value = variables.get(name, name)
+            if isinstance(value, str) and value.startswith("{{"):       # the other list, each with state: absent
+                value = variables[re.findall(r"\w+__\w+", value)[0]]
+            found |= {value} if isinstance(value, str) else {each["path"] for each in value}
+        return {path for path in found if path.startswith("/") and not path.startswith(WHOLE)}
+
+    written, removed = (paths(_box_files(yaml.safe_load((folder / f"tasks/{name}.yml").read_text())))
+                        for name in ("main", "remove"))
+    assert written <= removed, f"tasks/remove.yml of {role} leaves {written - removed}"
+    assert f"{{name: {role}, tasks_from: remove}}" in (ROOT / "playbooks/rollback.yml").read_text()
 
 
 def test_every_check_is_registered_once() -> None:
