@@ -29,7 +29,7 @@ _terminated: list[int] = []
 
 class _Output(io.TextIOWrapper):
     """Standard output that says in one sentence that it cannot be written. Not every verb writes through
-    report.output.emit, --help least of all. A reader that went away (`| true`) changes nothing about the verdict."""
+    util.whole_file.emit, --help least of all. A reader that went away (`| true`) changes nothing about the verdict."""
 
     def write(self, text: str) -> int:
         try:
@@ -286,7 +286,7 @@ def _complain(problem: str) -> None:
 
 
 def _left_behind() -> str:
-    output = sys.modules.get(f"{__package__}.report.output")
+    output = sys.modules.get("tunecheck.util.whole_file")
     written, gone = (output.written, output.removed) if output else ((), ())
     parts = [f"already written: {', '.join(written)}"] if written else []
     if gone:

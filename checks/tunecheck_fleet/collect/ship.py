@@ -21,8 +21,10 @@ __all__ = ["LOADER", "MOST_SHIPPED", "collector", "with_snapshot"]
 MOST_SHIPPED = 32 << 20
 #: The folder that holds both packages.
 _SOURCES = Path(__file__).parents[2]
-_PARTS = ("tunecheck/__init__.py", "tunecheck/errors.py", "tunecheck/facts/**/*.py", "tunecheck/host/**/*.py",
-          "tunecheck/model/*.py", "tunecheck/parsers/**/*.py", "tunecheck/spec/__init__.py", "tunecheck/spec/boards.py",
+_PARTS = ("tunecheck/__init__.py", "tunecheck/errors.py", "tunecheck/facts/*.py", "tunecheck/facts/kernel/*.py",
+          "tunecheck/facts/nvidia/*.py", "tunecheck/facts/pci/*.py", "tunecheck/facts/runtime/*.py",
+          "tunecheck/host/*.py", "tunecheck/model/__init__.py", "tunecheck/model/absence.py", "tunecheck/model/fact.py",
+          "tunecheck/parsers/**/*.py", "tunecheck/spec/__init__.py", "tunecheck/spec/boards.py",
           "tunecheck/spec/frozen.py", "tunecheck/util/*.py", "tunecheck_fleet/__init__.py",
           "tunecheck_fleet/collect/shipped.py")
 #: Runs on the box as `python3 -I -c`. One line, without a single quote: it stands between two in the command.

@@ -37,7 +37,7 @@ def write_outputs(wanted: Mapping[str, str | None], report: FleetReport) -> list
     """Write every document that goes to a file (kind -> place, "-" and None are not written), once all of them are
     ready; returns a note about each. What names hosts and their faults is readable for its owner alone; node_exporter
     runs as a user of its own and must be able to read its file. The places are those that
-    report.outputs.check_outputs() let pass."""
+    exporters.check_outputs() let pass."""
     places = [(kind, place) for kind in KINDS if (place := wanted.get(kind)) is not None and place != "-"]
     ready = [(kind, place, rendered(kind, report).encode("utf-8", "replace")) for kind, place in places]
     for kind, place, content in ready:

@@ -1,4 +1,4 @@
-"""The JSON document of an audit: tunecheck_fleet/1. Its JSON Schema is in schema.py; a test holds the two together."""
+"""The JSON document of an audit: tunecheck/fleet/1. Its JSON Schema is in schema.py; a test holds the two together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def document(report: FleetReport) -> dict[str, Any]:
     """The whole report as plain data. Times are seconds since 1970 by the control node's clock. ``counts`` of a cause
     says whether it is drift: not resolved, not waived, not standing, not merely what our own roles did."""
     return {
-        "schema": "tunecheck_fleet/1", "tunecheck": __version__, "audit": audit_of(report.audit),
+        "schema": "tunecheck/fleet/1", "tunecheck": __version__, "audit": audit_of(report.audit),
         "previous": audit_of(report.previous) if report.previous else None, "baseline": report.baseline,
         "fact": report.fact,
         "summary": {

@@ -66,7 +66,7 @@ _SUMMARY = object_(
 _SPLIT = object_(group=TEXT, fact=TEXT, note=TEXT,
                  shares=listed(object_(value=_VALUE, hosts=COUNT, names=listed(TEXT))))
 _FLEET = _document(
-    "tunecheck audit, drift and fleet --json", schema={"const": "tunecheck_fleet/1"}, tunecheck=TEXT, audit=_AUDIT,
+    "tunecheck audit, drift and fleet --json", schema={"const": "tunecheck/fleet/1"}, tunecheck=TEXT, audit=_AUDIT,
     previous=maybe(_AUDIT), baseline=TEXT, fact=TEXT, summary=_SUMMARY, causes=listed(_CAUSE), entries=listed(_ENTRY),
     splits=listed(_SPLIT), hosts=listed(_HOST),
     timeline=listed(object_(audit=COUNT, at=_TIME, changes=COUNT, answered=COUNT)),

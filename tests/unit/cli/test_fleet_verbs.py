@@ -54,7 +54,7 @@ def drifted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 def test_an_audit_names_host_fact_before_after_and_since(drifted: Fleet) -> None:
     code, out, _ = drifted.run("drift", "--host", "gpu3", "--json")
     document = json.loads(out)
-    assert code == 0 and document["schema"] == "tunecheck_fleet/1" and document["audit"]["id"] == 2
+    assert code == 0 and document["schema"] == "tunecheck/fleet/1" and document["audit"]["id"] == 2
     causes = {cause["fact"]: cause for cause in document["causes"]}
     assert causes.keys() == {"driver-held", *FACTS} - {"held.nvidia-driver-580"}
     for fact, cause in causes.items():

@@ -285,7 +285,7 @@ def test_the_usual_folder_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(("argv", "says"), [
-    (["gate", "--max-age", "15"], "expected a number with s, m or h"),
+    (["gate", "--max-age", "15x"], "--max-age 15x: expected a time, as in 90s, 20m or 2h"),
     (["preflight", "--pass", "--from", "x.tar.zst"], "--pass are for this machine"),
     (["gate", "--recipe", "/none"], "cannot be read"),
 ])

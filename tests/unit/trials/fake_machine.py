@@ -39,7 +39,7 @@ class Machine:
 
     def run(self, job: str, workers: int = 1, limits: Mapping[str, float] = LIMITS, **parameters: Any) -> Outcome:
         given = {"ordinals": list(range(self.gpus)), "folder": str(self.folder), **parameters}
-        jobs = [Job(f"tunecheck.trials.{job}:run", given, self.environment)] * workers
+        jobs = [Job(f"tunecheck.trials.workers.{job}:run", given, self.environment)] * workers
         return Supervisor(limits).run(jobs, 60)
 
     def copies(self, **parameters: Any) -> Outcome:

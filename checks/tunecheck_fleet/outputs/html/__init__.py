@@ -16,6 +16,7 @@ import jinja2
 
 from tunecheck import __version__
 from tunecheck.model.command import Command, pieces
+from tunecheck.report import html as report_html
 from tunecheck.report.html.shell import policy
 from tunecheck.report.terminal import safe
 
@@ -30,7 +31,7 @@ from .timeline import timeline
 __all__ = ["html"]
 
 _HERE = Path(__file__).resolve().parent
-_BASE = _HERE.parents[2] / "report" / "html"
+_BASE = Path(report_html.__path__[0])
 #: Bounds of the page. Characters: of one text, and of all findings together.
 _CAUSES, _FAMILIES, _PROBLEMS, _UNKNOWN, _LONGEST, _BUDGET = 500, 40, 100, 100, 400, 4_000_000
 #: Causes that stand above the fold; the others are behind one click, or the filter.
