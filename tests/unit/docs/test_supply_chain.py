@@ -8,10 +8,12 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from tunecheck import __version__
 from tunecheck_fleet import wheelhouse
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -83,6 +85,33 @@ def test_the_wheel_is_the_same_when_it_is_built_again(tmp_path: Path) -> None:
         (wheel,) = (tmp_path / name).glob("*.whl")
         sums.append((wheel.name, hashlib.sha256(wheel.read_bytes()).hexdigest()))
     assert sums[0] == sums[1]
+
+
+def _wheel(folder: Path, out: Path) -> list[zipfile.ZipInfo]:
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)], cwd=folder, check=True,
+                   capture_output=True, timeout=120)
+    (wheel,) = out.glob("*.whl")
+    return zipfile.ZipFile(wheel).infolist()
+
+
+def test_a_gpu_host_gets_what_the_page_says_and_no_more(tmp_path: Path) -> None:
+    section = PAGE[PAGE.index("## What a GPU host gets"):PAGE.index("## The wheel is reproducible")]
+    cells = " ".join(re.findall(r"^\| ([a-z].*?) \|", section, re.MULTILINE))
+    named = set(re.findall(r"[a-z][a-z0-9-]+", cells)) - {"library", "with"}
+    assert named == set(_pins(LOCKS["box"]))
+    ours = _wheel(ROOT, tmp_path / "box")
+    most = float(re.findall(r"a wheel of less than ([0-9.]+) MB", section)[0])
+    assert next((tmp_path / "box").glob("*.whl")).stat().st_size < most * 1e6
+    assert {each.filename.split("/")[0] for each in ours} == {"tunecheck", f"tunecheck-{__version__}.dist-info"}
+
+
+def test_the_fleets_wheel_holds_its_package_whole(tmp_path: Path) -> None:
+    folder = ROOT / "checks/tunecheck_fleet"
+    built = {each.filename for each in _wheel(folder, tmp_path) if not each.filename.startswith("tunecheck_fleet-")}
+    assert built == {f"tunecheck_fleet/{path.relative_to(folder)}" for path in folder.rglob("*") if path.is_file()
+                     and "__pycache__" not in path.parts and path.name != "pyproject.toml"}
+    stated = (folder / "pyproject.toml").read_text()
+    assert stated.count(f"=={__version__}") == 4 and f'version = "{__version__}"' in stated
 
 
 def _commands(after: str) -> str:
