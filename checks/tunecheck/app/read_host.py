@@ -50,7 +50,7 @@ def facts_of(verb: str, spec_file: str | None, source: str | None, note: Callabl
     if source is not None and is_snapshot(source):
         from ..facts.snapshot_file import load
         from ..facts.spec_file import read_spec
-        from ..host.recording import RecordedHost
+        from ..host.answers import RecordedHost
 
         stored = load(source)
         frozen = stored.judged_with(read_spec(RecordedHost({}), spec_file, required and stored.frozen is None))

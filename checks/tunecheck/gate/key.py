@@ -9,7 +9,6 @@ from ..facts.file_text import text
 from ..facts.measured_pass import Key
 from ..facts.pci.iommu import modes
 from ..facts.pci.pci import Device
-from ..facts.pci.pcie_link import wires
 from ..facts.pci.topology import Topology, topology
 from ..host import Host, Unreadable
 from ..model.fact import Absence, Fact, absent, absent_as, known
@@ -53,8 +52,8 @@ def _links(tree: Topology) -> Fact[tuple[str, ...]]:
     lost = _lost(tree)
     if lost is not None:
         return lost
-    return known(tuple(sorted({f"{wire.name} {wire.text}" for device in tree.devices for wire in wires(tree, device)})),
-                 "/sys/bus/pci/devices")
+    return known(tuple(sorted({f"{wire.name} {wire.text}" for device in tree.devices
+                               for wire in tree.links_above(device)})), "/sys/bus/pci/devices")
 
 
 def _acs(tree: Topology) -> Fact[tuple[str, ...]]:

@@ -11,9 +11,9 @@ from ..errors import ProbeError
 from ..host import Host
 from ..host.http_page import fetch
 from ..spec.frozen import Watch
+from ..watch import request
 from ..watch.progress import engine_of_page
 from ..watch.request import Drained, Request
-from ..watch import request
 from . import evidence
 from .journal import Journal
 from .model import DONE, Incident, Record, Step, Why, incidents

@@ -12,8 +12,8 @@ from typing import Any
 from .. import __version__
 from ..facts.measured_pass import MeasuredPass
 from ..facts.pci.pci import Device, Link
-from ..facts.pci.peer_paths import PairPath, paths
 from ..facts.pci.topology import Pair, Topology
+from ..facts.peer_paths import PairPath, paths
 from ..model.command import Command
 from ..model.finding import HUNG, Finding, Remedy, exit_code, worst
 from ..rules.context import Case

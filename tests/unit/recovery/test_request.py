@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tunecheck.watch import request
 from tunecheck.recovery.unit import seconds_of
+from tunecheck.watch import request
 from tunecheck.watch.request import Drained, Request
 
 GOOD = Request("20261124T000000Z-0a1b", "boot", "x.service", "http://127.0.0.1:30000", {"": 12.0},

@@ -15,7 +15,7 @@ from ...model.finding import AS_ROOT, Finding, Remedy
 from ...parsers.pci.pci import REDIRECT_MASK, Acs
 from ..check import EVERY, Check, Family, Heading, Needs
 from ..context import Case
-from .acs_remedies import GUEST_PORTS, boot_fix, clear_now
+from ..remedies.acs_remedies import GUEST_PORTS, boot_fix, clear_now
 
 CHECK = Check(
     "acs-redirect", "no port between two accelerators redirects their traffic",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...model.command import run
 from ...model.finding import Finding, Remedy
 from ..context import Case
-from ..pcie.table_told import gpus_told
+from ..nvidia.posted_gpus import gpus_told
 
 __all__ = ["judge"]
 

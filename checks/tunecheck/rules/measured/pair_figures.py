@@ -8,7 +8,7 @@ from itertools import permutations
 from math import isfinite
 from statistics import median
 
-from ...facts.pci.peer_paths import PairPath, paths
+from ...facts.peer_paths import PairPath, paths
 from ...model.finding import Finding
 from ...model.measurement import REFUSED, Measured, Measurement
 from ..context import Case

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ...facts.pci.peer_paths import PairPath, paths
+from ...facts.peer_paths import PairPath, paths
 from ...model.finding import Finding, Remedy
 from ...parsers.nvidia.bench_grids import Bench
 from ...parsers.nvidia.nccl_tests import NcclTest

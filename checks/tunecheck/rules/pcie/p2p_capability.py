@@ -8,7 +8,7 @@ from ...model.fact import Absence
 from ...model.finding import Finding
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..context import Case
-from ..driver import from_driver
+from ..nvidia import from_driver
 from .p2p_letters import DECLARE, UNDECLARED, explained, needs_patch, outcome_of
 from .table_told import letters
 

@@ -14,7 +14,7 @@ from ...parsers.pci.topology import RELATIONS, within
 from ..context import Case
 from .p2p_letters import LETTER_WORDS, explained, outcome_of
 
-__all__ = ["COSTS", "absent_table", "by_word", "gpus_told", "letters", "relations", "undeclared"]
+__all__ = ["COSTS", "absent_table", "by_word", "letters", "relations", "undeclared"]
 
 #: What each relation means for peer traffic, and what it costs. Figures: two boards at Gen5 x16, one way, and a load of
 #: 128 B from a peer (local-inference-lab/rtx6kpro hardware/, 2026-05-17); NCCL's choice: src/graph/paths.cc of NCCL.
@@ -57,24 +57,6 @@ def by_word(table: Table) -> dict[str, list[tuple[int, int]]]:
     order = (*RELATIONS, "")
     return dict(sorted(found.items(), key=lambda item: (-1, item[0]) if item[0].startswith("NV") else
                        (order.index(item[0]), "")))
-
-
-def gpus_told(case: Case) -> str:
-    """``nvidia-smi topo -m has 8 GPUs``, "" where no text counts them."""
-    posted = case.snapshot.posted
-    if posted.table.value is not None:
-        more = " or more (the text is cut)" if posted.table.value.cut else ""
-        return f"{posted.table.value.source} has {_gpus(len(posted.table.value.labels))}{more}"
-    if posted.names:
-        return f"nvidia-smi -L has {_gpus(len(posted.names))}"
-    for letter, table in posted.letters.items():
-        count = len({a for a, _ in table})
-        return f"nvidia-smi topo -p2p {letter if letter != '?' else ''}".strip() + f" has {_gpus(count or 1)}"
-    return ""
-
-
-def _gpus(count: int) -> str:
-    return f"{count} GPU{'' if count == 1 else 's'}"
 
 
 def relations(case: Case, check: str) -> Iterator[Finding]:

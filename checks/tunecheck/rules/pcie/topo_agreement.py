@@ -15,7 +15,7 @@ from ...model.fact import Absence, Fact
 from ...model.finding import Finding, Remedy
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..context import Case
-from ..driver import from_driver
+from ..nvidia import from_driver
 
 CHECK = Check(
     "topo-agreement", "PCI tree, NVML and nvidia-smi tell the same relations",
