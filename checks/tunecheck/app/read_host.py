@@ -125,7 +125,7 @@ def _open(source: str | None, note: Callable[[str], None]) -> Host:
 
     door, said = open_source(source)
     if said:
-        from ..report.terminal import wrapped
+        from ..report.style import wrapped
 
         note(wrapped(f"tunecheck: {said}", sys.stderr))
     return door

@@ -215,7 +215,7 @@ def explain(name: tuple[str, ...], markdown: bool) -> None:
     text = page(asked)
     if not markdown and text.startswith("#"):
         from ..report.page import rendered
-        from ..report.terminal import style_for
+        from ..report.style import style_for
 
         text = rendered(text, style_for(sys.stdout), summary(asked))
     click.echo(text, nl=False)
@@ -279,7 +279,7 @@ def _defect(error: Exception) -> None:
 
 def _complain(problem: str) -> None:
     if sys.stderr.isatty():
-        from ..report.terminal import fitted
+        from ..report.style import fitted
 
         problem = fitted(f"tunecheck: {problem}", sys.stderr).removeprefix("tunecheck: ")
     click.echo(f"tunecheck: {problem}", err=True)

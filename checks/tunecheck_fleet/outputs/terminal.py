@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tunecheck.report.terminal import Style, safe
+from tunecheck.report.style import Style, safe
 
 from ..entries import Entry, entries, happened
 from ..verdict import Cause, FleetReport, HostRow, Split, Wave

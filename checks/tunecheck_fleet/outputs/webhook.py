@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from tunecheck import __version__
 from tunecheck.errors import ProbeError, UsageError
-from tunecheck.report.terminal import safe
+from tunecheck.report.style import safe
 
 from ..entries import Entry, entries
 from ..verdict import FleetReport
