@@ -12,6 +12,7 @@ from ..facts.pci.pci import Device
 from ..facts.pci.topology import Topology, topology
 from ..host import Host, Unreadable
 from ..model.fact import Absence, Fact, absent, absent_as, known
+from ..util.text import some
 from .state import State
 
 __all__ = ["differences", "key", "library"]
@@ -132,5 +133,4 @@ def _less(some: Sequence[str], others: Collection[str]) -> list[str]:
 
 
 def _listed(items: Sequence[str]) -> str:
-    more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-    return ", ".join(items[:_SHOWN]) + more if items else "nothing"
+    return some(items, _SHOWN) if items else "nothing"

@@ -9,6 +9,7 @@ from ..model.absence import Absence
 from ..model.finding import Finding, worst
 from ..rules.context import Case
 from ..util.at_first_use import regex
+from ..util.text import some
 from .grouping import Fold
 from .paths import path_lines
 from .style import Style, shown, with_fix
@@ -96,8 +97,7 @@ def says(fold: Fold, count: int = 1) -> str:
 def skips(skipped: list[Finding]) -> str:
     # A wall of names tells nobody anything: -v has a line for each.
     named = counted(skipped).split(", ")
-    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    return f"not judged (-v says why): {', '.join(named[:_NAMED])}{more}"
+    return f"not judged (-v says why): {some(named, _NAMED)}"
 
 
 def counted(findings: Sequence[Finding]) -> str:

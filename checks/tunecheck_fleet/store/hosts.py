@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from sqlalchemy import Connection, Row, or_, select
 
 from tunecheck.errors import UsageError
 from tunecheck.model.command import Command
+from tunecheck.util.suggestions import did_you_mean, nearest
 
 from ..model import Problem
 from . import audits
@@ -91,8 +91,8 @@ def find(store: OpenHistory, connection: Connection, name: str) -> Row[Any]:
     if renamed is not None:
         raise UsageError(f"there is no host {name!r} any more: it is called {renamed!r} now")
     names = connection.execute(select(host.c.name)).scalars().all()
-    near = difflib.get_close_matches(name, names, 3)
-    raise UsageError(f"there is no host {name!r} in this history" + (f"; did you mean {', '.join(near)}?" if near else
+    near = nearest(name, names, 3)
+    raise UsageError(f"there is no host {name!r} in this history" + (f"; {did_you_mean(near, ', ')}" if near else
                      f"; it knows {len(names)} hosts, `tunecheck fleet` lists them"))
 
 

@@ -12,6 +12,7 @@ from ...model.finding import Finding, Remedy
 from ...parsers.nvidia.bench_grids import Bench
 from ...parsers.nvidia.nccl_tests import NcclTest
 from ...spec.boards import Board, board
+from ...util.text import some
 from ..context import Case
 from .pair_expected import blame, expected, remedy
 
@@ -183,4 +184,4 @@ def _range(figures: Mapping[_Pair, float]) -> str:
 
 def _pairs(pairs: list[_Pair]) -> str:
     shown = list(dict.fromkeys(f"GPU{min(pair)}-GPU{max(pair)}" for pair in pairs))
-    return ", ".join(shown[:4]) + (f" and {len(shown) - 4} more" if len(shown) > 4 else "")
+    return some(shown, 4)

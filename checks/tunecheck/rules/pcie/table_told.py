@@ -11,6 +11,7 @@ from ...facts.posted import Table
 from ...model.fact import Absence
 from ...model.finding import Finding, Place, Remedy
 from ...parsers.pci.topology import RELATIONS, within
+from ...util.text import some
 from ..context import Case
 from .p2p_letters import LETTER_WORDS, explained, outcome_of
 
@@ -45,8 +46,7 @@ def absent_table(case: Case) -> bool:
 
 def _names(pairs: list[tuple[int, int]]) -> str:
     """``GPU0-GPU1, GPU0-GPU2 and 3 more``."""
-    more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
-    return ", ".join(f"GPU{a}-GPU{b}" for a, b in pairs[:_SHOWN]) + more
+    return some([f"GPU{a}-GPU{b}" for a, b in pairs], _SHOWN)
 
 
 def by_word(table: Table) -> dict[str, list[tuple[int, int]]]:
@@ -146,8 +146,7 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
             found.setdefault(word, []).append(pair)
         for word, pairs in found.items():
             kind = LETTER_WORDS[letter]
-            shown = ", ".join(f"GPU{a}->GPU{b}" for a, b in pairs[:4]) + (
-                f" and {len(pairs) - 4} more" if len(pairs) > 4 else "")
+            shown = some([f"GPU{a}->GPU{b}" for a, b in pairs], 4)
             meaning, fix = explained(case, word, patchable)
             if letter not in "rw?":
                 # Atomics, NVLink and the property "p" are no condition of plain peer access.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...facts.posted import Channel, Nccl
 from ...model.finding import Finding, Remedy
+from ...util.text import some
 from ..context import Case
 
 __all__ = ["judge"]
@@ -59,7 +60,7 @@ def _judge(case: Case, log: Nccl) -> Iterator[Finding]:
 
 def _named(channels: list[Channel]) -> str:
     pairs = list(dict.fromkeys(f"{each.a}->{each.b}" for each in channels))
-    return f"rank {', '.join(pairs[:_SHOWN])}" + (f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else "")
+    return f"rank {some(pairs, _SHOWN)}"
 
 
 def _fix(log: Nccl) -> Remedy:
