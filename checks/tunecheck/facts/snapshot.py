@@ -12,6 +12,7 @@ from ..model.fact import Absence, Fact, absent
 from ..parsers.kernel.trial import Ended
 from ..spec.frozen import Spec
 from ..util.at_first_use import dataclass
+from .file_text import ACS_UNIT, enabled
 from .kernel.boot import Boot, boot
 from .kernel.cpu import Policy, policies
 from .kernel.kernel import Kernel, identity, kernel
@@ -32,7 +33,6 @@ from .pci.topo_text import TopoText, topo_text
 from .pci.topology import Topology, topology
 from .posted import NOTHING, Posted
 from .receipt import Receipt, receipt
-from .units import ACS_UNIT, enabled
 
 if TYPE_CHECKING:
     from .identity import Identity

@@ -11,7 +11,7 @@ from tunecheck.errors import UsageError
 from tunecheck.facts.registry.definition import Entry
 from tunecheck.util.suggestions import did_you_mean, nearest
 
-from ..check_diff_model import Claim
+from ..model import Claim
 
 if TYPE_CHECKING:
     from ..store import Store

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tunecheck.util.text import some
 
-from ..check_diff_model import Claim
+from ..model import Claim
 from .rows import Row
 from .view import View
 

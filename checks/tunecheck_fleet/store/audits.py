@@ -18,8 +18,7 @@ from tunecheck.errors import UsageError
 from ..model import AuditHead
 from .claims import settle
 from .open_history import Open
-from .rows import canonical
-from .sanitize import plain
+from .sanitize import canonical, plain
 from .schema import audit, host, snap, turn, value
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from sqlalchemy import Row, delete, insert, or_, select, update
 
 from tunecheck.errors import UsageError
 
-from .rows import Waiver, canonical
-from .sanitize import plain
+from .rows import Waiver
+from .sanitize import canonical, plain
 from .schema import waiver
 
 if TYPE_CHECKING:

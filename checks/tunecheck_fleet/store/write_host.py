@@ -15,8 +15,8 @@ from . import audits, findings, spans
 from .audit_queries import ANSWERED
 from .compiled_statements import Hot
 from .identify import Box, identify
-from .rows import Stored, canonical
-from .sanitize import plain
+from .rows import Stored
+from .sanitize import canonical, plain
 from .schema import audit, host, newest, snap
 from .spans import Said
 
