@@ -22,13 +22,12 @@ from typing import Any
 
 from tunecheck.errors import UsageError
 
-from .check_diff_model import Claim
 from .check_diff_tasks import Done, claim, roles_by_tag
 from .collect import processes
 from .collect.inventory import absolute
 from .collect.programs import environment
 from .collect.protocol import one_line
-from .model import Problem
+from .model import Claim, Problem
 from .verdict import FleetReport
 
 __all__ = ["PLAYBOOK", "ask", "targets"]

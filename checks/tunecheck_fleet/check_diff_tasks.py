@@ -11,8 +11,8 @@ from pathlib import Path
 from tunecheck.errors import UsageError
 from tunecheck.spec.programs import beside
 
-from .check_diff_model import Claim
 from .collect.protocol import one_line
+from .model import Claim
 
 __all__ = ["Done", "claim", "roles_by_tag"]
 

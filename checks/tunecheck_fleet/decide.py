@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from tunecheck.errors import UsageError
+from tunecheck.util.suggestions import did_you_mean, nearest
 
 from .entries import Entry, entries
 from .outputs.text import kind
@@ -44,8 +44,7 @@ def _found(report: FleetReport, name: str) -> Entry:
     over = next((cause for cause in report.causes if cause.id == name), None)
     if over is not None:
         raise UsageError(f"{name}: is {kind(over)} in audit #{report.audit.id}; nothing is to be said of it")
-    near = difflib.get_close_matches(name, there, 3)
-    meant = f"did you mean {' or '.join(near)}?" if near else "`tunecheck fleet` shows them with their ids"
+    meant = did_you_mean(nearest(name, there, 3)) or "`tunecheck fleet` shows them with their ids"
     raise UsageError(f"audit #{report.audit.id} has no open finding {name[:40]!r}; {meant}")
 
 

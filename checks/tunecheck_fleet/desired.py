@@ -9,6 +9,7 @@ from typing import Any
 
 from tunecheck.errors import SpecError
 from tunecheck.spec.frozen import Frozen
+from tunecheck.util.text import and_more
 
 __all__ = ["declared"]
 
@@ -35,7 +36,7 @@ def declared(variables: Mapping[str, Mapping[str, Any]]) -> dict[str, Frozen]:
         except SpecError as error:
             problems += [f"{host}: {problem}" for problem in error.problems]
     if problems:
-        left = len(problems) - _SHOWN
-        raise SpecError([*problems[:_SHOWN], *([f"and {left} more"] if left > 0 else []),
+        more = and_more(len(problems) - _SHOWN, "")
+        raise SpecError([*problems[:_SHOWN], *([more] if more else []),
                          "nobody was asked; mend the inventory, or judge every box by its own spec: --desired box"])
     return found

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot_file import MAX_BYTES
+from tunecheck.util.text import some
 
 from .model import Answer, Status
 from .snapshot_age import misfit
@@ -193,4 +194,4 @@ def _ignored(root: Path, read: set[Path]) -> Iterator[str]:
 
 def _listed(names: Iterable[str]) -> str:
     names = list(names)
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return some(names, _NAMED)

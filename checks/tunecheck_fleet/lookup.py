@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import getpass
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tunecheck.errors import UsageError
+from tunecheck.util.suggestions import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from .store import Store
@@ -25,9 +25,9 @@ def near(name: str, known: Iterable[str]) -> str:
     low = name.lower().replace("_", "-")
     same = [each for each in names if each.lower().replace("_", "-") == low]
     holding = [each for each in names if low in each.lower().replace("_", "-")] if len(low) > 2 else []
-    found = same or holding[:3] or difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    found = same or holding[:3] or nearest(name, names, 3)
     if found:
-        return f"did you mean {' or '.join(found)}?"
+        return did_you_mean(found)
     if not names:
         return "none is known"
     return f"known are {', '.join(names[:_LISTED])}{' ...' if len(names) > _LISTED else ''}"

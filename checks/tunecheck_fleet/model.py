@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tunecheck.model.command import Command
 
-__all__ = ["Answer", "AuditHead", "Change", "Problem", "Seen", "Status"]
+__all__ = ["Answer", "AuditHead", "Change", "Claim", "Problem", "Seen", "Status"]
 
 #: ok: every collector answered. partial: some facts are unknown. unreachable, refused (authentication), timeout,
 #: missing (no tunecheck there), garbled (what came is no snapshot): the box said nothing, which closes no span.
@@ -105,3 +105,18 @@ class AuditHead:
     trigger: Literal["pull", "push"] = "pull"
     note: str = ""
     rebaselined: bool = False
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a role's dry run says about one failing check of one host.
+
+    ``verdict``: "same", the roles would change nothing; "change", they would; "failed", "timeout" and "silent" (every
+    task was skipped, as commands are in check mode) say nothing. ``tasks``: those that said so, "role : task".
+    """
+
+    host: str
+    check: str
+    verdict: Literal["same", "change", "failed", "timeout", "silent"]
+    tasks: tuple[str, ...] = ()
+    reason: str = ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tunecheck.errors import UsageError
+from tunecheck.util.suggestions import did_you_mean, nearest
 
 from .model import Answer, AuditHead, Seen
 from .overlap import Beside
@@ -177,9 +177,9 @@ def _with_absent(store: Store, source: Source, gone: Collection[str]) -> tuple[S
             raise UsageError(f"--gone {host}: {source.folder.path} was not audited yet, so that no host of it is "
                              "known; leave --gone out")
         if host not in before:
-            near = ", ".join(difflib.get_close_matches(host, set(before) - set(source.folder.files), 3))
+            near = nearest(host, set(before) - set(source.folder.files), 3)
             raise UsageError(f"--gone {host}: the last audit of {source.folder.path} (#{last.id}) has no such host; "
-                             + (f"did you mean {near}?" if near else "where it is gone already, leave --gone out"))
+                             + (did_you_mean(near, ", ") or "where it is gone already, leave --gone out"))
     if last is None:
         return source, (f"first audit of {source.scope}: who is missing there cannot be told; the last one of a folder "
                         f"was #{carried[-1].id}, {carried[-1].scope}",) if carried else ()

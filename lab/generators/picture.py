@@ -20,7 +20,8 @@ _CODE = re.compile(r"\x1b\[([\d;]*)m")
 def report() -> str:
     """The report, coloured as on a terminal."""
     from tunecheck.app.read_host import look
-    from tunecheck.report.terminal import Style, render
+    from tunecheck.report.style import Style
+    from tunecheck.report.terminal import render
     from tunecheck.rules import judge
     from tunecheck.rules.context import Case
 

@@ -37,8 +37,7 @@ from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck_fleet.ingest.body import unpacked
 from tunecheck_fleet.ingest.inbox import _checked
-from tunecheck_fleet.ingest.limits import Limits
-from tunecheck_fleet.ingest.refusal import Refusal
+from tunecheck_fleet.ingest.limits import Limits, Refusal
 from tunecheck_fleet.ingest.tokens import _TOKEN
 from tunecheck_fleet.model import Answer
 from tunecheck_fleet.read import seen

@@ -28,7 +28,7 @@ import zstandard
 
 from tunecheck.host import Completed
 from tunecheck.host.absence_of_text import reason_of_text
-from tunecheck.host.recording import Answers
+from tunecheck.host.answers import Answers
 
 _SEED = Answers(
     reads={"/proc/cmdline": b"ro\n", "/odd/../x": b"odd"}, lists={"/sys": ["a"]}, realpaths={"/a": "/b"},

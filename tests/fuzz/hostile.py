@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tunecheck.host.answers import Answers
 from tunecheck.host.bundle import pack
-from tunecheck.host.recording import Answers, load_recording
+from tunecheck.host.recording import load_recording
 
 __all__ = ["BUNDLES", "RECORDING", "answers", "many_packages"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tunecheck.report.exporters import Run
+from tunecheck.report.document import Run
 from tunecheck.report.html import html
 
 _FLAGS = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",

@@ -18,7 +18,7 @@ from tunecheck.model.absence import Absence
 from tunecheck.model.command import run as command
 from tunecheck.model.finding import AS_ROOT, Finding, Place, Remedy
 from tunecheck.report.check_pages import summary
-from tunecheck.report.exporters import Run
+from tunecheck.report.document import Run
 
 Show = Callable[..., Watched]
 

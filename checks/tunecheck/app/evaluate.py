@@ -62,8 +62,8 @@ def _judged(verb: str, frozen: Frozen | None, snapshot: Snapshot, trial: bool, v
             alone: str | None, history: bool) -> _Verdict:
     import datetime
 
-    from ..report.document import document
-    from ..report.exporters import Run, ready, rendered
+    from ..report.document import Run, document
+    from ..report.exporters import ready, rendered
     from ..rules import judge
     from ..rules.context import Case
 
@@ -74,7 +74,8 @@ def _judged(verb: str, frozen: Frozen | None, snapshot: Snapshot, trial: bool, v
         if alone:
             text = rendered(alone, run)
         else:
-            from ..report.terminal import render, style_for
+            from ..report.style import style_for
+            from ..report.terminal import render
 
             text = render(verb, case, findings, style_for(sys.stdout), verbose, is_import(source), history)
         return {"text": text, "files": ready(wanted, run), "code": run.document["exit_code"]}

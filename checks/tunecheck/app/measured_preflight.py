@@ -31,8 +31,8 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
     from ..gate import measured
     from ..host.live import LiveHost
     from ..model.finding import HUNG
-    from ..report.document import document
-    from ..report.exporters import Run, check_outputs, rendered, to_standard_output, write_outputs
+    from ..report.document import Run, document
+    from ..report.exporters import check_outputs, rendered, to_standard_output, write_outputs
     from ..report.measured_document import measured_document
     from ..rules import judge
     from ..rules.context import Case
@@ -84,7 +84,8 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
     if alone:
         text = rendered(alone, run)
     else:
-        from ..report.terminal import render, style_for
+        from ..report.style import style_for
+        from ..report.terminal import render
 
         text = render("preflight", case, findings, style_for(sys.stdout), verbose)
     code = run.document["exit_code"]

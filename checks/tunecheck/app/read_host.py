@@ -50,7 +50,7 @@ def facts_of(verb: str, spec_file: str | None, source: str | None, note: Callabl
     if source is not None and is_snapshot(source):
         from ..facts.snapshot_file import load
         from ..facts.spec_file import read_spec
-        from ..host.recording import RecordedHost
+        from ..host.answers import RecordedHost
 
         stored = load(source)
         frozen = stored.judged_with(read_spec(RecordedHost({}), spec_file, required and stored.frozen is None))
@@ -125,7 +125,7 @@ def _open(source: str | None, note: Callable[[str], None]) -> Host:
 
     door, said = open_source(source)
     if said:
-        from ..report.terminal import wrapped
+        from ..report.style import wrapped
 
         note(wrapped(f"tunecheck: {said}", sys.stderr))
     return door

@@ -75,7 +75,8 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
     import datetime
 
     from ..host.live import LiveHost
-    from ..report.exporters import Run, check_outputs, rendered, to_standard_output, write_outputs
+    from ..report.document import Run
+    from ..report.exporters import check_outputs, rendered, to_standard_output, write_outputs
     from ..util.live_line import LiveLine
     from .read_host import look
     from .write_reports import emit_report
@@ -110,7 +111,8 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
     if alone:
         text = rendered(alone, run)
     else:
-        from ..report.terminal import render, style_for
+        from ..report.style import style_for
+        from ..report.terminal import render
 
         text = render(verb, case, findings, style_for(sys.stdout), verbose)
     emit_report(text, lambda: write_outputs(wanted, run), alone is not None)

@@ -155,9 +155,9 @@ def _report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str
 
     from ..app.write_reports import emit_report
     from ..host.notify import tell
-    from ..report.document import to_text
-    from ..report.exporters import Run, rendered, to_standard_output
-    from ..report.terminal import style_for
+    from ..report.document import Run, to_text
+    from ..report.exporters import rendered, to_standard_output
+    from ..report.style import style_for
     from ..serving.document import document
     from ..serving.terminal import render
     from ..serving.verdict import Want, judge

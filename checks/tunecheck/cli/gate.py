@@ -35,7 +35,7 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
     from ..host.live import LiveHost
     from ..host.notify import tell
     from ..recipes.stored import load_recipe
-    from ..report.terminal import fitted
+    from ..report.style import fitted
     from ..spec.frozen import Spec
     from ..util.whole_file import emit
 

@@ -72,13 +72,13 @@ def examples(offered: Collection[str]) -> list[tuple[str, str]]:
 
 def meant(word: str, verbs: list[str]) -> list[str]:
     """What to type in place of ``word``: by meaning, then by spelling."""
-    import difflib
+    from ..util.suggestions import nearest
 
     word = word.lower()
     if word in MEANT:
         return list(MEANT[word])
-    near = difflib.get_close_matches(word, verbs, n=3, cutoff=0.6)
+    near = nearest(word, verbs, 3)
     if near:
         return near
-    like = difflib.get_close_matches(word, list(MEANT), n=1, cutoff=0.8)
+    like = nearest(word, MEANT, alike=0.8)
     return list(MEANT[like[0]]) if like else []

@@ -107,10 +107,11 @@ class _Verbs(click.Group):
     def resolve_command(self, ctx: click.Context,
                         args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            from ..util.suggestions import did_you_mean
             from .help_groups import meant
 
             near = meant(args[0], self.list_commands(ctx))
-            hint = f"did you mean {' or '.join(near)}?" if near else "`tunecheck --help` lists them"
+            hint = did_you_mean(near) or "`tunecheck --help` lists them"
             raise UsageError(f"No such command {args[0][:60]!r}; {hint}")
         return super().resolve_command(ctx, args)
 
@@ -215,7 +216,7 @@ def explain(name: tuple[str, ...], markdown: bool) -> None:
     text = page(asked)
     if not markdown and text.startswith("#"):
         from ..report.page import rendered
-        from ..report.terminal import style_for
+        from ..report.style import style_for
 
         text = rendered(text, style_for(sys.stdout), summary(asked))
     click.echo(text, nl=False)
@@ -279,7 +280,7 @@ def _defect(error: Exception) -> None:
 
 def _complain(problem: str) -> None:
     if sys.stderr.isatty():
-        from ..report.terminal import fitted
+        from ..report.style import fitted
 
         problem = fitted(f"tunecheck: {problem}", sys.stderr).removeprefix("tunecheck: ")
     click.echo(f"tunecheck: {problem}", err=True)

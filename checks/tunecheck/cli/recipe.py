@@ -32,7 +32,7 @@ def show_all() -> None:
     """List the recipes that ship with tunecheck."""
     from ..recipes.load import load, names
     from ..recipes.table import table
-    from ..report.terminal import style_for
+    from ..report.style import style_for
 
     every = [load(name).frozen for name in names()]     # before the first line is out: what is missing here says so
     click.echo(table(every, style_for(sys.stdout).width))
@@ -126,7 +126,7 @@ def _box(source: str | None) -> Box:
 
 
 def _say(found: Loaded, verdicts: Sequence[Verdict]) -> None:
-    from ..report.terminal import wrapped
+    from ..report.style import wrapped
 
     worst = next((word for word in _ORDER if any(each.outcome == word for each in verdicts)), "ok")
     click.echo(f"{found.source.id}: {worst}")

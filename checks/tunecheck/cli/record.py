@@ -14,7 +14,8 @@ import click
 from ..model.absence import Absence, Reason
 
 if TYPE_CHECKING:
-    from ..host.recording import Answers, RecordingHost
+    from ..host.answers import Answers
+    from ..host.recording import RecordingHost
     from ..spec.frozen import Frozen
 
 __all__ = ["record"]

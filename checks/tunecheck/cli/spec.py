@@ -30,7 +30,7 @@ def _refusing(command: Callable[P, None]) -> Callable[P, None]:
         try:
             command(*args, **kwargs)
         except TunecheckError as error:
-            from ..report.terminal import fitted
+            from ..report.style import fitted
 
             click.echo(fitted(str(error), sys.stderr), err=True)
             sys.exit(error.exit_code)
@@ -52,7 +52,7 @@ def spec() -> None:
 @_refusing
 def show(inventory: str, host: str | None, as_json: bool, sources: bool) -> None:
     """Print the frozen spec, one line per value. Warns of variables that have no effect."""
-    from tunecheck.report.terminal import wrapped
+    from tunecheck.report.style import wrapped
     from tunecheck.spec.inventory import hosts_in, listed_of
     from tunecheck.spec.orphans import warnings_of
 
@@ -111,7 +111,7 @@ def _freeze_all(hosts: dict[str, dict[str, Any]]) -> list[Frozen]:
 
 
 def _lines(frozen: Frozen, sources: bool) -> str:
-    from tunecheck.report.terminal import style_for, wrap
+    from tunecheck.report.style import style_for, wrap
     from tunecheck.spec.merge import leaves
 
     width = style_for(sys.stdout).width

@@ -82,7 +82,7 @@ def _read(text: str, current: str) -> Past:
     # `tunecheck topo` and most reports do without.
     from ..parsers.kernel.log_boots import boots
     from ..parsers.kernel.log_forms import plain
-    from ..parsers.kernel.log_lines import LEFT_OUT, without_middle
+    from ..parsers.text.log_lines import LEFT_OUT, without_middle
 
     log = without_middle(plain(text))
     found: list[PastBoot] = []

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from ..host import Host
-from ..host.base import posts
 from ..model.fact import Absence, Fact, absent
 from ..util.at_first_use import dataclass
 
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from ..parsers.nvidia.small_outputs import DeviceNodes, Loaded
     from ..parsers.nvidia.smi_failure import Failure
 
-__all__ = ["NOTHING", "Channel", "Nccl", "Posted", "Table", "posted"]
+__all__ = ["NOTHING", "Channel", "Nccl", "Posted", "Table"]
 
 
 
@@ -91,12 +89,3 @@ class Posted:
 
 
 NOTHING = Posted()
-
-
-def posted(host: Host) -> Posted:
-    """Read every post of the import; NOTHING on any other host."""
-    if posts(host, "") is None:
-        return NOTHING
-    from .posted_texts import read  # a machine itself does not pay for these parsers
-
-    return read(host)

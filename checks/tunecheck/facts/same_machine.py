@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..util.at_first_use import regex
+from ..util.text import some
 from .snapshot import Snapshot
 
 __all__ = ["STANDS_FOR", "other_machine"]
@@ -31,7 +32,7 @@ def _boards(snapshot: Snapshot) -> set[str]:
 
 
 def _shown(boards: set[str]) -> str:
-    return ", ".join(sorted(boards)[:3]) + (f" and {len(boards) - 3} more" if len(boards) > 3 else "")
+    return some(sorted(boards), 3)
 
 
 def _uuids(snapshot: Snapshot) -> set[str]:

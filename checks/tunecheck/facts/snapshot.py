@@ -7,10 +7,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..host import Host, prefetch
+from ..host.base import posts
 from ..model.fact import Absence, Fact, absent
 from ..parsers.kernel.trial import Ended
 from ..spec.frozen import Spec
 from ..util.at_first_use import dataclass
+from .file_text import ACS_UNIT, enabled
 from .kernel.boot import Boot, boot
 from .kernel.cpu import Policy, policies
 from .kernel.kernel import Kernel, identity, kernel
@@ -29,9 +31,8 @@ from .pci.neighbours import Neighbour, neighbours
 from .pci.pcie import Counters, counters
 from .pci.topo_text import TopoText, topo_text
 from .pci.topology import Topology, topology
-from .posted import NOTHING, Posted, posted
+from .posted import NOTHING, Posted
 from .receipt import Receipt, receipt
-from .units import ACS_UNIT, enabled
 
 if TYPE_CHECKING:
     from .identity import Identity
@@ -129,8 +130,17 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
         guest=guest_of(host, later.identity.value.hypervisor if later and later.identity.value else None,
                        later.kernel.log.value.boot.hypervisor if later and later.kernel.log.value else ""),
         past=past(host, boot_id.value or "") if with_past else NOT_ASKED,
-        posted=posted(host),
+        posted=_posted(host),
     )
+
+
+def _posted(host: Host) -> Posted:
+    """Every post of an import; NOTHING on any other host."""
+    if posts(host, "") is None:
+        return NOTHING
+    from .posted_texts import read  # a machine itself does not pay for these parsers
+
+    return read(host)
 
 
 def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact[Nvml]]) -> HostFacts:

@@ -9,10 +9,10 @@ from ..facts.file_text import text
 from ..facts.measured_pass import Key
 from ..facts.pci.iommu import modes
 from ..facts.pci.pci import Device
-from ..facts.pci.pcie_link import wires
 from ..facts.pci.topology import Topology, topology
 from ..host import Host, Unreadable
 from ..model.fact import Absence, Fact, absent, absent_as, known
+from ..util.text import some
 from .state import State
 
 __all__ = ["differences", "key", "library"]
@@ -53,8 +53,8 @@ def _links(tree: Topology) -> Fact[tuple[str, ...]]:
     lost = _lost(tree)
     if lost is not None:
         return lost
-    return known(tuple(sorted({f"{wire.name} {wire.text}" for device in tree.devices for wire in wires(tree, device)})),
-                 "/sys/bus/pci/devices")
+    return known(tuple(sorted({f"{wire.name} {wire.text}" for device in tree.devices
+                               for wire in tree.links_above(device)})), "/sys/bus/pci/devices")
 
 
 def _acs(tree: Topology) -> Fact[tuple[str, ...]]:
@@ -133,5 +133,4 @@ def _less(some: Sequence[str], others: Collection[str]) -> list[str]:
 
 
 def _listed(items: Sequence[str]) -> str:
-    more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-    return ", ".join(items[:_SHOWN]) + more if items else "nothing"
+    return some(items, _SHOWN) if items else "nothing"

@@ -12,6 +12,7 @@ from pathlib import Path
 from ..errors import UsageError
 from ..facts.typed_file import read_typed, typed_text
 from ..model.finding import Finding
+from ..util.text import and_more
 from ..util.whole_file import write_file
 from .state import State
 
@@ -48,7 +49,8 @@ def from_findings(findings: Sequence[Finding], exit_code: int, spec_digest: str,
 
 def shortened(reasons: Sequence[str], most: int) -> list[str]:
     """The first ``most``, and how many more there are."""
-    return [*reasons[:most], *([f"and {len(reasons) - most} more"] if len(reasons) > most else [])]
+    more = and_more(len(reasons) - most, "")
+    return [*reasons[:most], *([more] if more else [])]
 
 
 def again(path: str) -> str:

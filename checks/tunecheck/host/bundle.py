@@ -25,12 +25,11 @@ from typing import Any
 from .. import __version__
 from ..errors import UsageError
 from ..model.absence import Reason
-from ..parsers.kernel import log_lines
-from ..parsers.text import ustar
+from ..parsers.text import log_lines, ustar
 from . import bundle_schema
 from .absence_of_text import stored_reason
+from .answers import Answers
 from .base import Completed
-from .recording import Answers
 
 __all__ = ["MAGIC", "load", "pack"]
 

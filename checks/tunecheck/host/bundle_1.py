@@ -12,8 +12,8 @@ from ..model.absence import Reason
 from ..parsers.text.bounds import json_of
 from . import bundle_schema
 from .absence_of_text import stored_reason
+from .answers import Answers
 from .base import Completed
-from .recording import Answers
 
 __all__ = ["unpack", "unpack_plain"]
 

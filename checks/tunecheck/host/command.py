@@ -99,7 +99,7 @@ def _collect(process: subprocess.Popen[bytes], output: dict[int, bytearray], unt
 def _leave_out_middle(output: bytearray) -> None:
     """A runaway log: what it began with and what came last count, and that something is missing."""
     if len(output) > MAX_BYTES:
-        from ..parsers.kernel.log_lines import HEAD, LEFT_OUT
+        from ..parsers.text.log_lines import HEAD, LEFT_OUT
 
         output[HEAD:len(output) - MAX_BYTES + HEAD] = f"\n{LEFT_OUT}\n".encode()
 

@@ -15,8 +15,8 @@ from ..parsers.pci.pci import without_serial_number
 from ..parsers.text import secrets
 from ..parsers.text.redact import Redactor, serials_in
 from ..util.at_first_use import regex
+from .answers import Answers
 from .base import Completed
-from .recording import Answers
 
 __all__ = ["redacted", "without_secrets"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
 
@@ -11,7 +11,7 @@ from .command import Command, pieces, typed
 from .fact import Absence
 
 __all__ = ["AS_ROOT", "HUNG", "LOG_INCOMPLETE", "NO_PORT", "ON_ITS_HOST", "OR_PLAY", "OUTCOMES", "Finding", "Place",
-           "Remedy", "exit_code", "some", "worst"]
+           "Remedy", "exit_code", "worst"]
 
 #: Exit code of a trial that hung.
 HUNG = 4
@@ -125,11 +125,6 @@ class Finding:
         if self.outcome in ("fail", "warn", "unknown") and self.remedy:
             parts.append(self.remedy.text)
         return "; ".join(parts)
-
-
-def some(names: Sequence[str], most: int = 6) -> str:
-    """The first ones, and how many more there are: a list never just ends."""
-    return ", ".join([*names[:most], *([f"and {len(names) - most} more"] if len(names) > most else [])])
 
 
 def worst(findings: Iterable[Finding]) -> str:

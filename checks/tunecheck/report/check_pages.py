@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from pathlib import Path
 
 from ..errors import UsageError
 from ..rules.index import BY_ID, CHECKS
+from ..util.suggestions import did_you_mean, nearest
 from .terms import term
 
 __all__ = ["page", "summary"]
@@ -21,7 +21,7 @@ def _near(check: str, ids: list[str]) -> list[str]:
     if check in ids:
         return [check]
     holding = sorted((name for name in ids if check in name), key=lambda name: not name.startswith(check))
-    return holding[:3] if len(check) > 2 and holding else difflib.get_close_matches(check, ids, n=3, cutoff=0.75)
+    return holding[:3] if len(check) > 2 and holding else nearest(check, ids, 3, 0.75)
 
 
 def _naming(word: str) -> list[str]:
@@ -48,7 +48,7 @@ def page(check: str) -> str:
             return found
         near = _near(check.lower().replace("_", "-"), ids)
         naming = _naming(" ".join(check.split())) if not near else []
-        hint = f"did you mean {' or '.join(near)}?" if near else \
+        hint = did_you_mean(near) if near else \
             f"these pages say it: {', '.join(naming[:5])}" if naming else "`tunecheck checks` lists them"
         raise UsageError(f"no check or word is called {check!r}; {hint}")
     for folder in _FOLDERS:

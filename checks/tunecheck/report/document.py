@@ -5,6 +5,7 @@ Their JSON Schemas are in schema.py; a test holds the two together.
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -12,14 +13,26 @@ from typing import Any
 from .. import __version__
 from ..facts.measured_pass import MeasuredPass
 from ..facts.pci.pci import Device, Link
-from ..facts.pci.peer_paths import PairPath, paths
 from ..facts.pci.topology import Pair, Topology
+from ..facts.peer_paths import PairPath, paths
 from ..model.command import Command
 from ..model.finding import HUNG, Finding, Remedy, exit_code, worst
 from ..rules.context import Case
+from ..util.at_first_use import dataclass
 from .measured_document import measured_document
 
-__all__ = ["commands", "document", "to_text"]
+__all__ = ["Run", "commands", "document", "to_text"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run found: the document of `--json`, the findings behind it, when they were judged (UTC), and
+    ``source``, where they come from ("" for the machine itself)."""
+
+    document: dict[str, Any]
+    findings: list[Finding]
+    when: datetime.datetime
+    source: str = ""
 
 
 def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:

@@ -3,31 +3,20 @@ them to standard output."""
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from ..model.finding import Finding
-from ..util.at_first_use import dataclass
 from ..util.whole_file import check_writable, write_file
 
-__all__ = ["KINDS", "Run", "check_outputs", "ready", "rendered", "to_standard_output", "write_outputs", "write_ready"]
+if TYPE_CHECKING:
+    from .document import Run
+
+__all__ = ["KINDS", "check_outputs", "ready", "rendered", "to_standard_output", "write_outputs", "write_ready"]
 
 #: Option -> what the note about the written file calls it.
 KINDS = {"json": "JSON", "junit": "JUnit", "prometheus": "Prometheus", "html": "HTML"}
-
-
-@dataclass(frozen=True)
-class Run:
-    """What one run found: the document of `--json`, the findings behind it, when they were judged (UTC), and
-    ``source``, where they come from ("" for the machine itself)."""
-
-    document: dict[str, Any]
-    findings: list[Finding]
-    when: datetime.datetime
-    source: str = ""
 
 
 def check_outputs(wanted: Mapping[str, str | None], record: str | None = None) -> None:

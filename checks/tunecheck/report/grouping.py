@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from ..model.finding import OUTCOMES, Finding
 from ..util.at_first_use import dataclass, regex
+from ..util.text import some
 
 __all__ = ["Fold", "folded", "worst_first"]
 
@@ -122,5 +123,4 @@ def _word(subjects: list[str]) -> str | None:
 
 
 def _names(subjects: list[str]) -> str:
-    more = [f"and {len(subjects) - _NAMED} more"] if len(subjects) > _NAMED else []
-    return ", ".join([*subjects[:_NAMED], *more])
+    return some(subjects, _NAMED, ", ")

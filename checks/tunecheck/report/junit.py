@@ -14,7 +14,7 @@ from ..model.finding import Finding
 from ..util.at_first_use import regex
 
 if TYPE_CHECKING:
-    from .exporters import Run
+    from .document import Run
 
 __all__ = ["junit", "legal"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from .terminal import Style, safe, wrap
+from .style import Style, safe, wrap
 
 __all__ = ["TITLES", "blocks", "inline", "rendered"]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ..facts.pci.peer_paths import PairPath, paths
+from ..facts.peer_paths import PairPath, paths
 from ..facts.snapshot import Snapshot
+from ..util.text import some
 
 __all__ = ["path_lines", "short_path_lines"]
 
@@ -62,8 +63,7 @@ def _short(group: list[PairPath]) -> str:
 
 def _names(group: list[PairPath]) -> str:
     labels = [path.pair.label for path in group]
-    more = f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN + 1 else ""
-    return ", ".join(labels[:_SHOWN] if more else labels) + more
+    return some(labels, _SHOWN if len(labels) > _SHOWN + 1 else len(labels))
 
 
 def _line(group: list[PairPath]) -> str:

@@ -8,6 +8,7 @@ from ..facts.posted import Channel
 from ..facts.snapshot import Snapshot
 from ..rules.pcie.p2p_letters import LETTER_WORDS, letter_meaning
 from ..rules.pcie.table_told import COSTS
+from ..util.text import and_more
 from .tree import square
 
 __all__ = ["legend", "meanings", "posted_lines"]
@@ -56,8 +57,8 @@ def _ways(channels: Iterable[Channel]) -> list[str]:
     for channel in channels:
         groups.setdefault(f"{channel.way}{channel.how}", []).append(
             f"{channel.a}->{channel.b}")
-    return [f"via {way}: {', '.join(dict.fromkeys(pairs[:16]))}" + (f" and {len(pairs) - 16} more" if len(pairs) > 16
-            else "") for way, pairs in groups.items()]
+    return [f"via {way}: {', '.join(dict.fromkeys(pairs[:16]))}" + and_more(len(pairs) - 16)
+            for way, pairs in groups.items()]
 
 
 def legend(words: Iterable[str]) -> list[str]:

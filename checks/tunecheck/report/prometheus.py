@@ -19,7 +19,7 @@ from .grouping import worst_first
 from .measured_document import measured_of
 
 if TYPE_CHECKING:
-    from .exporters import Run
+    from .document import Run
 
 __all__ = ["METRICS", "exposition", "prometheus"]
 

@@ -17,19 +17,8 @@ from ..rules.errors.from_log import only_cut
 from ..util.at_first_use import dataclass
 from .grouping import Fold, folded, worst_first
 from .short_tables import short_tables
-from .terminal import (
-    Style,
-    counted,
-    earlier,
-    fix_lines,
-    is_missing,
-    marked,
-    not_given,
-    says,
-    summary,
-    whole_tables,
-    wrap,
-)
+from .style import Style, fix_lines, marked, wrap
+from .text_parts import counted, earlier, is_missing, not_given, says, summary, whole_tables
 
 __all__ = ["LINES", "screen"]
 

@@ -11,7 +11,8 @@ from .measured import allreduce_lines, p2p_ranges
 from .paths import short_path_lines
 from .posted import posted_lines
 from .short_tree import short_tree_lines
-from .terminal import Style, clipped, head, safe, wrap
+from .style import Style, clipped, safe, wrap
+from .text_parts import head
 from .tree import square
 
 __all__ = ["short_tables"]

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..model.finding import Finding
-from ..report.terminal import Style, plain
+from ..report.style import Style
+from ..report.terminal import plain
 from .measured import Measured
 
 __all__ = ["render"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import subprocess
@@ -11,6 +10,7 @@ from typing import Any
 
 from tunecheck.errors import UsageError
 
+from ..util.suggestions import did_you_mean, nearest
 from .programs import beside
 
 __all__ = ["hosts_in", "hosts_of", "listed_of", "listing", "variables_of"]
@@ -41,10 +41,9 @@ def hosts_in(listed: dict[str, Any], inventory: str, only: str | None = None) ->
     if only is None:
         return dict(sorted(hosts.items()))
     if only not in hosts:
-        near = difflib.get_close_matches(only, hosts, n=1)
-        guess = f"did you mean {near[0]}? " if near else ""
+        guess = did_you_mean(nearest(only, hosts))
         names = ", ".join(sorted(hosts)[:20])
-        raise UsageError(f"inventory {inventory} has no host {only!r}; {guess}its hosts: {names}")
+        raise UsageError(f"inventory {inventory} has no host {only!r}; {guess}{' ' * bool(guess)}its hosts: {names}")
     return {only: hosts[only]}
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 
 from tunecheck.parsers.nvidia import registry_dwords
 from tunecheck.parsers.nvidia.nvidia_params import GONE, LAST, PARAMETERS, UVM, Parameter, c_number
 from tunecheck.spec.frozen import Spec
+
+from ..util.suggestions import did_you_mean, nearest
 
 __all__ = ["problems"]
 
@@ -46,10 +47,10 @@ def _of_nvidia(name: str, value: str, branch: int) -> Iterator[str]:
 
 def _unknown(name: str, own: str, branch: int) -> Iterator[str]:
     known = {each.lower(): each for each in PARAMETERS}
-    near = difflib.get_close_matches(own.lower(), sorted(known), 1, 0.8)
+    near = nearest(own.lower(), known, alike=0.8)
     if near:
-        yield (f"nvidia.ko has no parameter {name}, and the kernel would pass it over; did you mean "
-               f"NVreg_{known[near[0]]}?")
+        yield (f"nvidia.ko has no parameter {name}, and the kernel would pass it over; "
+               f"{did_you_mean([f'NVreg_{known[each]}' for each in near])}")
     elif registry_dwords.nearest(own, 0.9):
         yield (f"{name} is no parameter of nvidia.ko but a registry key; write NVreg_RegistryDwords: "
                f'"{registry_dwords.nearest(own, 0.9)}=..."')
@@ -97,9 +98,9 @@ def _of_uvm(name: str, value: str, branch: int) -> Iterator[str]:
         if name == "uvm_disable_hmm" and value not in ("0", "1", "y", "Y", "n", "N"):
             yield f"got {value!r}; expected 0 or 1: with anything else the kernel refuses to load nvidia-uvm.ko"
         return
-    near = difflib.get_close_matches(name.lower(), sorted(UVM), 1, 0.8)
+    near = nearest(name.lower(), UVM, alike=0.8)
     if near:
-        yield f"nvidia-uvm.ko has no parameter {name}, and the kernel would pass it over; did you mean {near[0]}?"
+        yield f"nvidia-uvm.ko has no parameter {name}, and the kernel would pass it over; {did_you_mean(near)}"
     elif branch <= LAST:
         yield (f"nvidia-uvm.ko has no parameter {name} (open kernel modules 515 to {LAST}), and the kernel would pass "
                "it over; modinfo -F parm nvidia-uvm lists those of the installed driver")

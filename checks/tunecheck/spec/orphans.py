@@ -3,9 +3,10 @@ the login user that its neighbours have. Ansible says nothing about any of them.
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Any
+
+from ..util.suggestions import nearest
 
 __all__ = ["warnings_of"]
 
@@ -31,7 +32,7 @@ def _orphans(folder: Path, kind: str, names: list[str]) -> list[str]:
     for path in _entries(folder):
         name = _name(path)
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1) or (names if len(names) == 1 else [])
+            near = nearest(name, names) or (names if len(names) == 1 else [])
             there = folder / f"{near[0]}{path.suffix}" if near else None
             move = f"; if it is meant for {near[0]}: mv {path} {there}" if there and not there.exists() else ""
             found.append(f"{path}: no {kind} of this inventory is called {name}, so its variables have no effect{move}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Mapping
@@ -15,6 +14,8 @@ from tunecheck.parsers.pci.topology import RELATIONS, within
 from tunecheck.spec import cross_field, kernel_params, nvidia_modules
 from tunecheck.spec.frozen import Spec, declared_tokens
 from tunecheck.spec.merge import module_name
+
+from ..util.suggestions import did_you_mean, nearest
 
 __all__ = ["contradictions", "of_model", "of_tokens", "of_values"]
 
@@ -143,9 +144,8 @@ def _unknown(name: str, location: list[Any]) -> str:
     for part in location[:-1]:
         here = getattr(here, str(part))
     known = sorted({*vars(here), *(["profile"] if len(location) == 1 else [])})
-    near = difflib.get_close_matches(name, known, n=1)
-    guess = f"did you mean {near[0]}? " if near else ""
-    return f"unknown key; {guess}Known keys here: {', '.join(known)}"
+    guess = did_you_mean(nearest(name, known))
+    return f"unknown key; {guess}{' ' * bool(guess)}Known keys here: {', '.join(known)}"
 
 
 def of_tokens(cmdline: object) -> list[tuple[str, str]]:

@@ -1,1 +1,2 @@
-"""Small mechanisms, each once: whole files, safe reads, processes that end together, late patterns."""
+"""Small mechanisms, each once: whole files, safe reads, processes that end together, late patterns, suggestions,
+lists in a sentence."""

@@ -172,6 +172,6 @@ def _specs(desired: str, variables: Mapping[str, Mapping[str, Any]]) -> dict[str
 
 
 def _tell(line: str) -> None:
-    from tunecheck.report.terminal import fitted
+    from tunecheck.report.style import fitted
 
     click.echo(fitted(f"tunecheck: {line}", sys.stderr), err=True)

@@ -86,7 +86,7 @@ def finish(report: FleetReport, wanted: dict[str, str | None], verbose: bool, fa
     are written; its notes stand behind the others."""
     from tunecheck.app.write_reports import emit_report
     from tunecheck.report.exporters import to_standard_output
-    from tunecheck.report.terminal import style_for
+    from tunecheck.report.style import style_for
 
     from ..judge.exits import exit_code
     from ..outputs import rendered, write_outputs
@@ -120,7 +120,7 @@ def history(title: str, rows: list[Any], json_to: str | None, verb: str, empty: 
         write_file(json_to, text.encode(), 0o600, "list")
         click.echo(f"JSON: {json_to}", err=True)
         return
-    from tunecheck.report.terminal import style_for
+    from tunecheck.report.style import style_for
 
     emit(list_text(title, rows, style_for(sys.stdout), empty=empty))
 
@@ -172,7 +172,7 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
 
 
 def _decision(said: Decision) -> str:
-    from tunecheck.report.terminal import safe
+    from tunecheck.report.style import safe
 
     from ..outputs.text import clock
 

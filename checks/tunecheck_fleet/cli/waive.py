@@ -100,7 +100,7 @@ def _say(found: list[Waiver], as_json: bool, before: str) -> None:
 
 
 def _line(waiver: Waiver) -> str:
-    from tunecheck.report.terminal import safe
+    from tunecheck.report.style import safe
 
     from ..outputs.text import FOR_GOOD
 

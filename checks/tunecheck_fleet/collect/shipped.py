@@ -23,7 +23,7 @@ def main() -> None:
     from tunecheck.host.recording import RecordingHost
     from tunecheck.host.redact import without_secrets
     from tunecheck.model.absence import Reason
-    from tunecheck.parsers.kernel.log_lines import without_middle
+    from tunecheck.parsers.text.log_lines import without_middle
 
     door = RecordingHost(LiveHost())
     try:

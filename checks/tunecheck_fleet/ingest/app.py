@@ -21,8 +21,7 @@ from tunecheck.errors import UsageError
 
 from .body import arrived, unpacked
 from .inbox import CHECKERS, Inbox
-from .limits import Limits, Pace
-from .refusal import Refusal
+from .limits import Limits, Pace, Refusal
 from .tokens import Tokens
 
 __all__ = ["KNOWN", "LOG", "PEER", "make_app"]

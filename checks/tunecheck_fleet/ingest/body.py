@@ -6,8 +6,7 @@ import asyncio
 import zlib
 from collections.abc import AsyncIterator
 
-from .limits import Limits
-from .refusal import Refusal
+from .limits import Limits, Refusal
 
 __all__ = ["arrived", "unpacked"]
 

@@ -29,8 +29,7 @@ from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot_file import unpack
 from tunecheck.host.foreign import Bounds, Confined, DefectError, ExceededError
 
-from .limits import Limits
-from .refusal import Refusal
+from .limits import Limits, Refusal
 
 __all__ = ["CHECKERS", "Inbox", "Waiting"]
 

@@ -1,4 +1,4 @@
-"""What one host may cost the receiver."""
+"""What one host may cost the receiver, and the answer where a push is not taken."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Limits", "Pace"]
+__all__ = ["Limits", "Pace", "Refusal"]
 
 
 @dataclass(frozen=True)
@@ -79,3 +79,14 @@ class Pace:
             return (1.0 - left) * self._every
         self._left[host] = left - 1.0, now
         return 0.0
+
+
+class Refusal(Exception):  # noqa: N818 - an answer to somebody else, not an error of ours
+    """Why a push is not taken: a status and a sentence, nothing of the server's insides.
+
+    ``status`` as in HTTP; ``after``: the seconds of Retry-After, where trying again helps; ``costly``: to look at it
+    took more than any snapshot may."""
+
+    def __init__(self, status: int, sentence: str, after: float | None = None, costly: bool = False) -> None:
+        self.status, self.sentence, self.after, self.costly = status, sentence, after, costly
+        super().__init__(sentence)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from tunecheck.model.command import run
 from tunecheck.model.finding import Remedy
+from tunecheck.util.text import some
 
 from ..lookup import KEY
 from ..verdict import Since
@@ -123,4 +124,4 @@ def _together(own: Mapping[str, Since]) -> dict[str, Since]:
 
 
 def _names(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return some(names, 5)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from tunecheck.util.text import some
+
 from .view import View
 from .volatile import Restless
 
@@ -57,4 +59,4 @@ def _hosts(count: int) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return some(names, _NAMED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.registry.definition import Entry
+from tunecheck.util.suggestions import did_you_mean, nearest
 
-from ..check_diff_model import Claim
+from ..model import Claim
 
 if TYPE_CHECKING:
     from ..store import Store
@@ -70,8 +70,8 @@ class JudgeOptions:
         """UsageError where the baseline is not there; to be found out before an audit of ``hosts`` is recorded, or what
         changed until then would be told in no report. ``taken_up``: an audit that was cut off and goes on."""
         if self.host is not None and self.host not in hosts:
-            near = difflib.get_close_matches(self.host, hosts, 3)
-            meant = f"; did you mean {', '.join(near)}?" if near else ""
+            near = nearest(self.host, hosts, 3)
+            meant = f"; {did_you_mean(near, ', ')}" if near else ""
             raise UsageError(f"--baseline {self.baseline[:80]}: that host is not one of the {len(hosts)} that are asked"
                              f"{meant}; nothing was asked or recorded")
         if self.number is None:

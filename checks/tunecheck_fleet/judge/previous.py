@@ -8,10 +8,10 @@ from typing import Literal
 
 from ..verdict import Since
 from .authority import judged
-from .majority import Vote
 from .moves import Net
 from .rows import Row
 from .view import Move, View, canon
+from .votes import Vote
 
 __all__ = ["previous"]
 

@@ -11,7 +11,7 @@ from ..uncollected import uncollected
 from ..verdict import Cause, FleetReport, HostRow
 from .desired import desired
 from .identity import identity, replaced
-from .majority import Vote, majority, splits, votes
+from .majority import majority, splits
 from .moves import net, rollouts
 from .notes import notes
 from .options import JudgeOptions
@@ -21,6 +21,7 @@ from .roles import roles
 from .rows import Row, causes
 from .view import View
 from .volatile import restless
+from .votes import Vote, votes
 from .waivers import waive
 
 if TYPE_CHECKING:

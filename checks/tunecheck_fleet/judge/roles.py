@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..check_diff_model import Claim
+from tunecheck.util.text import some
+
+from ..model import Claim
 from .rows import Row
 from .view import View
 
@@ -20,7 +22,7 @@ def roles(view: View, claims: Iterable[Claim]) -> list[Row]:
             continue
         failing = [problem for problem in host.problems if problem.check == claim.check and problem.outcome == "fail"]
         if failing:
-            tasks = ", ".join(claim.tasks[:3]) + (f" and {len(claim.tasks) - 3} more" if len(claim.tasks) > 3 else "")
+            tasks = some(claim.tasks, 3)
             rows.append(Row(
                 "role", "high", claim.check, host.group, host.host, expected="a role that would change it",
                 fix="none", state="known", subject=failing[0].subject, outcome="fail", same=tasks,

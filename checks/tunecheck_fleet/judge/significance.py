@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .view import canon
 
 if TYPE_CHECKING:
-    from .majority import Vote
+    from .votes import Vote
 
 __all__ = ["by_chance", "usual"]
 

@@ -10,7 +10,7 @@ from tunecheck.facts.registry.definition import Fix, Kind, Severity
 
 from ..model import AuditHead, Problem, Status
 from ..store.rows import Claim, Volatile, Waiver
-from ..store.rows import canonical as canon
+from ..store.sanitize import canonical as canon
 from ..verdict import Decision, Since
 
 __all__ = ["Claim", "Event", "Gone", "Host", "Kept", "Meta", "Move", "Odd", "Tally", "View", "Waiver", "canon"]

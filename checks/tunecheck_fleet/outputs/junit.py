@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 from tunecheck import __version__
 from tunecheck.report.junit import legal
+from tunecheck.util.text import and_more
 
 from ..verdict import Cause, FleetReport, HostRow, Split
 from .text import change, coverage, fold, groups, interval, kind, lasts, measured, natural, shown_apart
@@ -99,7 +100,7 @@ def _fact(suite: ElementTree.Element, group: str, fact: str, causes: list[Cause]
     if counted:
         hosts = len({host for cause in counted for host in cause.hosts})
         message = f"{fact}: {change(counted[0])} on {hosts} host{'s' * (hosts != 1)}; {counted[0].expected}"
-        more = f"; and {len(counted) - 1} more" if len(counted) > 1 else ""
+        more = and_more(len(counted) - 1, "; ")
         result = ElementTree.SubElement(case, "failure", {"message": legal(message + more),
                                                           "type": counted[0].authority})
         result.text = legal("\n\n".join(_told(cause) for cause in counted))

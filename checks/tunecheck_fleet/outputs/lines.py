@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tunecheck.report.terminal import Style, safe, wrap
+from tunecheck.report.style import Style, safe, wrap
 
 __all__ = ["INDENT", "cut", "entry", "marked", "short"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from tunecheck import __version__
-from tunecheck.report.terminal import Style
+from tunecheck.report.style import Style
 
 from ..model import Change
 from ..store.rows import Volatile, Waiver

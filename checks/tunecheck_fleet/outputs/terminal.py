@@ -7,7 +7,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tunecheck.report.terminal import Style, safe
+from tunecheck.report.style import Style, safe
+from tunecheck.util.text import and_more
 
 from ..entries import Entry, entries, happened
 from ..verdict import Cause, FleetReport, HostRow, Split, Wave
@@ -83,7 +84,7 @@ def _page(report: FleetReport, told: Sequence[Entry], style: Style, verbose: boo
             lines += [""] if style.width and not (tight and part == before) else []
             lines += [line for each in (section if verbose else section[:most]) for line in each]
             left = 0 if verbose else len(section) - most
-            lines += entry("", [f"{' ' * INDENT}and {left} more (-v shows all)"], style) if left > 0 else []
+            lines += entry("", [f"{' ' * INDENT}{and_more(left, '')} (-v shows all)"], style) if left > 0 else []
             before = part
     # In a pipe a line is a cause, or what is said of the whole.
     lines += entry("NEXT", [step], style) if style.width and (step := _next(told, report)) else []

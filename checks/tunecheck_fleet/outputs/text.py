@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from tunecheck.facts.registry import entry_of
+from tunecheck.util.text import and_more
 
 from ..verdict import Cause, FleetReport, HostRow, Since, Waived
 
@@ -236,7 +237,7 @@ def fold(names: Iterable[str], longest: int = 0) -> str:
         size += len(parts[taken]) + 2
         taken += 1
     rest = sum(counts[taken:])
-    return ", ".join(parts[:taken]) + (f", and {rest} more" if rest else "")
+    return ", ".join(parts[:taken]) + and_more(rest, ", ")
 
 
 def _runs(names: Iterable[str]) -> list[list[str]]:

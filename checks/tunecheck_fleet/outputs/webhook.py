@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 
 from tunecheck import __version__
 from tunecheck.errors import ProbeError, UsageError
-from tunecheck.report.terminal import safe
+from tunecheck.report.style import safe
+from tunecheck.util.text import and_more
 
 from ..entries import Entry, entries
 from ..verdict import FleetReport
@@ -222,7 +223,7 @@ def _digest(report: FleetReport, new: list[Entry], resolved: list[Entry], link: 
     room = _LINES - 1 - bool(link)
     if len(lines) > room:
         left = len(lines) - room + 1
-        lines = [*lines[:room - 1], f"and {left} more"]
+        lines = [*lines[:room - 1], and_more(left, "")]
     # The end of a long path tells it from others; the verdict has to fit into the line behind it.
     scope = report.audit.scope
     where = scope if len(scope) <= _SCOPE else f"...{scope[3 - _SCOPE:]}"

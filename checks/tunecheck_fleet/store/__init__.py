@@ -24,8 +24,8 @@ from .rows import (
     TimelineRow,
     Volatile,
     Waiver,
-    canonical,
 )
+from .sanitize import canonical
 
 if TYPE_CHECKING:
     from .store import Store

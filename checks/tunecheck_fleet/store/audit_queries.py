@@ -11,7 +11,7 @@ from ..verdict import Since
 from .schema import audit, host, snap, span
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .open_history import OpenHistory
 
 __all__ = ["ANSWERED", "SNAP_END", "between", "during", "since", "there", "times"]
 
@@ -21,7 +21,7 @@ SNAP_END = func.coalesce(snap.c.to_audit, host.c.last_audit)
 _MOST = 2**31 - 1
 
 
-def times(store: Store, connection: Connection) -> dict[int, float]:
+def times(store: OpenHistory, connection: Connection) -> dict[int, float]:
     """Audit -> when it began."""
     last = next(reversed(store.times), 0)
     for number, started in connection.execute(select(audit.c.id, audit.c.started).where(audit.c.id > last)

@@ -6,7 +6,6 @@ import json
 import os
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,14 +17,14 @@ from tunecheck.errors import UsageError
 
 from ..model import AuditHead
 from .claims import settle
-from .rows import canonical
-from .sanitize import plain
+from .open_history import Open
+from .sanitize import canonical, plain
 from .schema import audit, host, snap, turn, value
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .open_history import OpenHistory
 
-__all__ = ["Open", "beat", "begin", "beside", "finish", "head", "let_go", "listed", "open_audit", "pending", "previous",
+__all__ = ["beat", "begin", "beside", "finish", "head", "let_go", "listed", "open_audit", "pending", "previous",
            "resume", "running"]
 
 #: A holder on another machine cannot be looked up; after this long without a host it counts as gone.
@@ -34,18 +33,7 @@ SILENT_S = 900.0
 BEAT_S = 30.0
 
 
-@dataclass
-class Open:
-    """An audit that this process writes to. ``asked``: the names."""
-
-    id: int
-    catalogue: int
-    asked: frozenset[str]
-    trigger: str
-    beat: float
-
-
-def begin(store: Store, scope: str, asked: Sequence[tuple[str, str]], trigger: Literal["pull", "push"],
+def begin(store: OpenHistory, scope: str, asked: Sequence[tuple[str, str]], trigger: Literal["pull", "push"],
           note: str) -> AuditHead:
     now = store.clock()
     names = sorted({(plain(name, 255), plain(group, 255)) for name, group in asked})
@@ -62,7 +50,7 @@ def begin(store: Store, scope: str, asked: Sequence[tuple[str, str]], trigger: L
     return AuditHead(number, now, row["scope"], len(names), __version__, row["catalogue"], None, trigger, row["note"])
 
 
-def resume(store: Store, scope: str, younger_than_s: float) -> AuditHead | None:
+def resume(store: OpenHistory, scope: str, younger_than_s: float) -> AuditHead | None:
     now = store.clock()
     with store.turn, store.db.write() as connection:
         row = connection.execute(
@@ -83,7 +71,7 @@ def resume(store: Store, scope: str, younger_than_s: float) -> AuditHead | None:
         return _head(row)
 
 
-def finish(store: Store, audit_id: int) -> None:
+def finish(store: OpenHistory, audit_id: int) -> None:
     with store.turn, store.db.write() as connection:
         connection.execute(update(audit).where(audit.c.id == audit_id, audit.c.finished.is_(None)),
                            {"finished": store.clock()})
@@ -92,7 +80,7 @@ def finish(store: Store, audit_id: int) -> None:
         store.open.pop(audit_id, None)
 
 
-def let_go(store: Store) -> None:
+def let_go(store: OpenHistory) -> None:
     """Give every turn of ours back, the audits stay unfinished."""
     if store.open:
         with store.turn, store.db.write() as connection:
@@ -100,7 +88,7 @@ def let_go(store: Store) -> None:
             store.open.clear()
 
 
-def pending(store: Store, audit_id: int) -> list[tuple[str, str]]:
+def pending(store: OpenHistory, audit_id: int) -> list[tuple[str, str]]:
     with store.db.read() as connection:
         asked = connection.execute(select(value.c.json).join(audit, audit.c.asked_id == value.c.id)
                                    .where(audit.c.id == audit_id)).scalar()
@@ -117,7 +105,7 @@ def _put(connection: Connection, audit_id: int) -> set[str]:
                                   .where(snap.c.from_audit <= audit_id, audit_id <= ended)).scalars())
 
 
-def running(store: Store, audit_id: int) -> float | None:
+def running(store: OpenHistory, audit_id: int) -> float | None:
     """Since when a process that is there writes to this audit; None where none does."""
     with store.db.read() as connection:
         trigger = connection.execute(select(audit.c.trigger).where(audit.c.id == audit_id)).scalar()
@@ -125,7 +113,7 @@ def running(store: Store, audit_id: int) -> float | None:
     return float(found.since) if found is not None and found.audit_id == audit_id else None
 
 
-def open_audit(store: Store, connection: Connection, audit_id: int) -> Open:
+def open_audit(store: OpenHistory, connection: Connection, audit_id: int) -> Open:
     """The audit, for who writes to it. UsageError where there is none or it is finished."""
     if (found := store.open.get(audit_id)) is not None:
         return found
@@ -140,7 +128,7 @@ def open_audit(store: Store, connection: Connection, audit_id: int) -> Open:
 _BEAT = update(turn).where(turn.c.name == bindparam("trigger")).values(beat=bindparam("now"))
 
 
-def beat(store: Store, connection: Connection, opened: Open) -> None:
+def beat(store: OpenHistory, connection: Connection, opened: Open) -> None:
     """Now and then: we are still there."""
     now = store.clock()
     if abs(now - opened.beat) >= BEAT_S:
@@ -148,13 +136,13 @@ def beat(store: Store, connection: Connection, opened: Open) -> None:
         opened.beat = now
 
 
-def listed(store: Store, last: int | None) -> list[AuditHead]:
+def listed(store: OpenHistory, last: int | None) -> list[AuditHead]:
     with store.db.read() as connection:
         wanted = select(audit).where(audit.c.pruned.is_(False)).order_by(audit.c.id.desc())
         return [_head(row) for row in connection.execute(wanted.limit(last) if last is not None else wanted)][::-1]
 
 
-def head(store: Store, audit_id: int | None) -> AuditHead:
+def head(store: OpenHistory, audit_id: int | None) -> AuditHead:
     with store.db.read() as connection:
         wanted = select(audit).order_by(audit.c.finished.is_(None), audit.c.id.desc()).limit(1)
         chosen = audit.c.pruned.is_(False) if audit_id is None else audit.c.id == audit_id
@@ -166,7 +154,7 @@ def head(store: Store, audit_id: int | None) -> AuditHead:
     raise _nothing(audit_id)
 
 
-def previous(store: Store, audit_id: int) -> AuditHead | None:
+def previous(store: OpenHistory, audit_id: int) -> AuditHead | None:
     with store.db.read() as connection:
         scope = connection.execute(select(audit.c.scope).where(audit.c.id == audit_id)).scalar()
         row = connection.execute(
@@ -175,7 +163,7 @@ def previous(store: Store, audit_id: int) -> AuditHead | None:
     return None if row is None else _head(row)
 
 
-def beside(store: Store, audit_id: int) -> dict[int, int | None]:
+def beside(store: OpenHistory, audit_id: int) -> dict[int, int | None]:
     """The newest finished audit of every other limit of the same inventory, with the audit before it of that scope:
     what they heard of hosts that ``audit_id``, the newest one, did not ask still stands. Empty where it is not the
     newest."""
@@ -213,7 +201,7 @@ def _opened(connection: Connection, row: Row[Any], now: float) -> Open:
 
 # -- whose turn it is -------------------------------------------------------------------------------------------------
 
-def _take(store: Store, connection: Connection, trigger: str, now: float) -> None:
+def _take(store: OpenHistory, connection: Connection, trigger: str, now: float) -> None:
     holder = _holder(connection, trigger, now)
     if holder is not None:
         since = datetime.fromtimestamp(holder.since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -231,7 +219,7 @@ def _holder(connection: Connection, trigger: str, now: float) -> Row[Any] | None
     return row if _ticks(row.pid) == row.ticks else None
 
 
-def _hold(store: Store, connection: Connection, trigger: str, audit_id: int, now: float) -> None:
+def _hold(store: OpenHistory, connection: Connection, trigger: str, audit_id: int, now: float) -> None:
     connection.execute(delete(turn).where(turn.c.name == trigger))
     connection.execute(insert(turn), {"name": trigger, "audit_id": audit_id, "node": _node(), "pid": os.getpid(),
                                       "ticks": _ticks(os.getpid()), "since": now, "beat": now})

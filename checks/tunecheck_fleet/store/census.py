@@ -21,7 +21,7 @@ from .schema import host, snap, span
 from .spans import families
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .open_history import OpenHistory
 
 __all__ = ["census", "classes", "flaps", "outliers", "survey"]
 
@@ -84,7 +84,7 @@ class Fleet:
         return (row[0], ABSENT, *row[2:]) if row[1] == self.null else row
 
 
-def _members(store: Store, connection: Connection, number: int,
+def _members(store: OpenHistory, connection: Connection, number: int,
              also: Collection[int] = ()) -> tuple[dict[int, tuple[str, Cohort]], dict[int, frozenset[int]]]:
     """Every host that answered, with its name and its cohort; and what those that answered in part do not know."""
     rows = connection.execute(
@@ -117,13 +117,13 @@ def _members(store: Store, connection: Connection, number: int,
     return members, unknown
 
 
-def classes(store: Store, audit_id: int | None) -> dict[str, str]:
+def classes(store: OpenHistory, audit_id: int | None) -> dict[str, str]:
     number = audits.head(store, audit_id).id
     with store.db.read() as connection:
         return {name: hardware for name, (_, hardware) in _members(store, connection, number)[0].values()}
 
 
-def _fleet(store: Store, connection: Connection, number: int, also: Collection[int] = ()) -> Fleet:
+def _fleet(store: OpenHistory, connection: Connection, number: int, also: Collection[int] = ()) -> Fleet:
     members, unknown = _members(store, connection, number, also)
     names = store.interned.facts(connection)
     newest = connection.execute(select(func.max(span.c.from_audit))).scalar() or 0
@@ -187,7 +187,7 @@ def _absences(fleet: Fleet) -> None:
     fleet.values[ABSENT] = None
 
 
-def survey(store: Store, share: float, at_least: int, audit_id: int,
+def survey(store: OpenHistory, share: float, at_least: int, audit_id: int,
            also: Collection[int]) -> tuple[list[CensusRow], list[Outlier], dict[str, str]]:
     with uncollected(), store.db.read() as connection:
         fleet = _fleet(store, connection, audit_id, also)
@@ -195,7 +195,7 @@ def survey(store: Store, share: float, at_least: int, audit_id: int,
                 {name: hardware for name, (_, hardware) in fleet.members.values()})
 
 
-def census(store: Store, audit_id: int | None) -> list[CensusRow]:
+def census(store: OpenHistory, audit_id: int | None) -> list[CensusRow]:
     number = audits.head(store, audit_id).id
     with uncollected(), store.db.read() as connection:
         return _census(_fleet(store, connection, number))
@@ -208,7 +208,7 @@ def _census(fleet: Fleet) -> list[CensusRow]:
     return found
 
 
-def outliers(store: Store, share: float, at_least: int, audit_id: int | None) -> list[Outlier]:
+def outliers(store: OpenHistory, share: float, at_least: int, audit_id: int | None) -> list[Outlier]:
     number = audits.head(store, audit_id).id
     with uncollected(), store.db.read() as connection:
         return _outliers(_fleet(store, connection, number), times(store, connection), share, at_least)
@@ -265,7 +265,7 @@ def _read_again(fleet: Fleet, chosen: Mapping[tuple[Cohort, int], int]
     return found
 
 
-def flaps(store: Store, days: float, audit_id: int | None = None) -> list[Flap]:
+def flaps(store: OpenHistory, days: float, audit_id: int | None = None) -> list[Flap]:
     with store.db.read() as connection:
         when = times(store, connection)
         last = max(when, default=0) if audit_id is None else audit_id

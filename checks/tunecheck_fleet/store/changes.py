@@ -16,12 +16,12 @@ from .rows import ChangeRow, DiffRow, TimelineRow
 from .schema import host, snap, span
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .open_history import OpenHistory
 
 __all__ = ["changes", "diff", "timeline"]
 
 
-def changes(store: Store, after_audit: int | None, upto_audit: int | None) -> list[ChangeRow]:
+def changes(store: OpenHistory, after_audit: int | None, upto_audit: int | None) -> list[ChangeRow]:
     with store.db.read() as connection:
         when = times(store, connection)
         rows = connection.execute(
@@ -43,7 +43,7 @@ _MOVED = Hot(select(span.c.host_id, span.c.fact_id, span.c.before_id, span.c.val
 _ANEW = Hot(select(span.c.host_id, span.c.fact_id).where(*_WINDOW, span.c.baseline == true()))
 
 
-def diff(store: Store, audit_a: int, audit_b: int) -> list[DiffRow]:
+def diff(store: OpenHistory, audit_a: int, audit_b: int) -> list[DiffRow]:
     if audit_a > audit_b:
         return [DiffRow(row.host, row.fact, row.b, row.a) for row in diff(store, audit_b, audit_a)]
     with uncollected(), store.db.read() as connection:
@@ -65,7 +65,7 @@ def diff(store: Store, audit_a: int, audit_b: int) -> list[DiffRow]:
     return found
 
 
-def timeline(store: Store, last: int | None) -> list[TimelineRow]:
+def timeline(store: OpenHistory, last: int | None) -> list[TimelineRow]:
     heads = audits.listed(store, last)
     if not heads:
         return []

@@ -18,7 +18,7 @@ from .rows import Claim
 from .schema import audit, host, identity, snap
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .open_history import OpenHistory
 
 __all__ = ["claims", "hand_over", "kinds", "last_heard", "note", "settle"]
 
@@ -59,7 +59,7 @@ def settle(connection: Connection, audit_id: int) -> None:
             note(connection, audit_id, host_id, kind, other)
 
 
-def claims(store: Store, number: int) -> list[Claim]:
+def claims(store: OpenHistory, number: int) -> list[Claim]:
     mine, owners = ((or_(each.c.retired_audit.is_(None), each.c.retired_audit > number)) for each in (host, _FIRST))
     with store.db.read() as connection:
         when = times(store, connection)

@@ -18,12 +18,12 @@ from .sanitize import plain
 from .schema import decided, decision, host, told
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .open_history import OpenHistory
 
 __all__ = ["decide", "decisions", "end", "last_told", "listed", "tell"]
 
 
-def decide(store: Store, kind: Literal["approve", "acknowledge"], audit_id: int, finding: str, title: str,
+def decide(store: OpenHistory, kind: Literal["approve", "acknowledge"], audit_id: int, finding: str, title: str,
            about: Iterable[tuple[str, str]], *, author: str, owner: str, link: str, note: str) -> Decision:
     """``about``: (host, fact or check)."""
     if not author.strip():
@@ -42,7 +42,7 @@ def decide(store: Store, kind: Literal["approve", "acknowledge"], audit_id: int,
         return _decision(made)
 
 
-def end(store: Store, number: int) -> Decision:
+def end(store: OpenHistory, number: int) -> Decision:
     """It holds no longer: what it covered is open again."""
     with store.turn, store.db.write() as connection:
         row = connection.execute(update(decision).where(
@@ -53,14 +53,14 @@ def end(store: Store, number: int) -> Decision:
     return _decision(row)
 
 
-def listed(store: Store) -> list[Decision]:
+def listed(store: OpenHistory) -> list[Decision]:
     """All of them, the oldest first, also those that were ended."""
     with store.db.read() as connection:
         return [_decision(row) for row in connection.execute(
             select(decision).where(decision.c.finding != "").order_by(decision.c.id))]
 
 
-def decisions(store: Store, audit_id: int) -> list[Decided]:
+def decisions(store: OpenHistory, audit_id: int) -> list[Decided]:
     """What held at that audit or was said of it: of each host and name the newest of a kind."""
     with store.db.read() as connection:
         rows = connection.execute(
@@ -78,13 +78,13 @@ def _decision(row: Row[Any]) -> Decision:
                     row.author, row.owner, row.link, row.note, row.created, row.ended)
 
 
-def last_told(store: Store, place: str) -> int | None:
+def last_told(store: OpenHistory, place: str) -> int | None:
     """The newest audit that the place was told of."""
     with store.db.read() as connection:
         return connection.execute(select(told.c.audit_id).where(told.c.place == place)).scalar()
 
 
-def tell(store: Store, place: str, audit_id: int) -> None:
+def tell(store: OpenHistory, place: str, audit_id: int) -> None:
     """It was told of that audit; that it was of a later one stays."""
     with store.turn, store.db.write() as connection:
         last = connection.execute(select(told.c.audit_id).where(told.c.place == place)).scalar()

@@ -19,7 +19,7 @@ from .schema import finding, finding_span, host, journal
 from .spans import Past
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .open_history import OpenHistory
 
 __all__ = ["receipts", "resolved", "since", "write"]
 
@@ -44,7 +44,7 @@ _PROBLEM = select(
     host.c.name, finding.c.check, finding.c.subject)
 
 
-def write(store: Store, connection: Connection, row: Box, audit_id: int, problems: Sequence[Problem],
+def write(store: OpenHistory, connection: Connection, row: Box, audit_id: int, problems: Sequence[Problem],
           unknown_checks: Sequence[str]) -> None:
     """A check that could not be judged ends no finding: it may well still fail. Where there was none, that nothing is
     known has a since and an end of its own."""
@@ -94,13 +94,13 @@ def receipts(connection: Connection, host_id: int, audit_id: int, changes: Seque
                                       "seen": audit_id})
 
 
-def since(store: Store, audit_id: int | None) -> list[ProblemSince]:
+def since(store: OpenHistory, audit_id: int | None) -> list[ProblemSince]:
     number = audits.head(store, audit_id).id
     return _listed(store, _PROBLEM.where(finding_span.c.from_audit <= number, or_(
         finding_span.c.until_audit.is_(None), finding_span.c.until_audit > number)))
 
 
-def resolved(store: Store, after_audit: int | None, upto_audit: int | None) -> list[ProblemSince]:
+def resolved(store: OpenHistory, after_audit: int | None, upto_audit: int | None) -> list[ProblemSince]:
     """A finding that only went from fail to warn has a span that begins where the other ends: it is not resolved."""
     next_one = finding_span.alias()
     goes_on = select(next_one.c.host_id).where(
@@ -110,7 +110,7 @@ def resolved(store: Store, after_audit: int | None, upto_audit: int | None) -> l
     return _listed(store, _PROBLEM.where(*ended, ~goes_on))
 
 
-def _listed(store: Store, wanted: Select[Any]) -> list[ProblemSince]:
+def _listed(store: OpenHistory, wanted: Select[Any]) -> list[ProblemSince]:
     with store.db.read() as connection:
         when = audit_queries.times(store, connection)
         rows = connection.execute(wanted).all()

@@ -16,12 +16,12 @@ from .rows import Span
 from .schema import audit, fact, host, journal, span, value
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .open_history import OpenHistory
 
 __all__ = ["at", "board", "current", "held", "receipt", "runs", "spans", "words"]
 
 
-def current(store: Store, name: str) -> dict[str, tuple[Any, Since]]:
+def current(store: OpenHistory, name: str) -> dict[str, tuple[Any, Since]]:
     with store.db.read() as connection:
         row = find(store, connection, name)
         when = times(store, connection)
@@ -31,7 +31,7 @@ def current(store: Store, name: str) -> dict[str, tuple[Any, Since]]:
     return {named[number]: (told[held], since(when, seen, after)) for number, held, seen, after in rows}
 
 
-def at(store: Store, name: str, audit_id: int) -> dict[str, Any]:
+def at(store: OpenHistory, name: str, audit_id: int) -> dict[str, Any]:
     with store.db.read() as connection:
         row = find(store, connection, name)
         rows = connection.execute(select(span.c.fact_id, span.c.value_id)
@@ -40,7 +40,7 @@ def at(store: Store, name: str, audit_id: int) -> dict[str, Any]:
     return {named[number]: told[held] for number, held in rows if told[held] is not None}
 
 
-def held(store: Store, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, tuple[Any, Since]]]:
+def held(store: OpenHistory, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, tuple[Any, Since]]]:
     with store.db.read() as connection:
         # Of several hosts that had one name, the one that ``find`` takes: the last here.
         hosts = dict(iter(connection.execute(select(host.c.name, host.c.id).order_by(
@@ -59,7 +59,7 @@ def held(store: Store, facts: Iterable[str], audit_id: int) -> dict[str, dict[st
     return found
 
 
-def spans(store: Store, name: str, fact_name: str | None, from_time: float | None) -> list[Span]:
+def spans(store: OpenHistory, name: str, fact_name: str | None, from_time: float | None) -> list[Span]:
     wanted = select(span.c.fact_id, span.c.value_id, span.c.from_audit, span.c.after_audit, span.c.until_audit,
                     span.c.before_id, span.c.baseline).order_by(span.c.from_audit, span.c.fact_id)
     if fact_name is not None:
@@ -81,7 +81,7 @@ def spans(store: Store, name: str, fact_name: str | None, from_time: float | Non
             for fact_id, value_id, begun, after, until, before_id, baseline in rows]
 
 
-def board(store: Store, serial: str) -> list[Span]:
+def board(store: OpenHistory, serial: str) -> list[Span]:
     """Where a GPU was, by its serial number or UUID, the oldest first: ``host`` and from when to when."""
     with store.db.read() as connection:
         when = times(store, connection)
@@ -108,7 +108,8 @@ def board(store: Store, serial: str) -> list[Span]:
     return sorted(found, key=lambda span: (span.since.seen, span.host))
 
 
-def words(store: Store, connection: Connection, rows: Sequence[Any]) -> tuple[dict[int, str], dict[int | None, Any]]:
+def words(store: OpenHistory, connection: Connection,
+          rows: Sequence[Any]) -> tuple[dict[int, str], dict[int | None, Any]]:
     """Names and values of rows that begin with fact and value."""
     named = store.interned.names
     if any(row[0] not in named for row in rows):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from sqlalchemy import Connection, Row, or_, select
 
 from tunecheck.errors import UsageError
 from tunecheck.model.command import Command
+from tunecheck.util.suggestions import did_you_mean, nearest
 
 from ..model import Problem
 from . import audits
@@ -21,13 +21,13 @@ from .rows import HostState, IdentityEvent, Span
 from .schema import host, identity, newest, snap
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .open_history import OpenHistory
 
 __all__ = ["find", "hosts", "identity_events", "known_hosts", "newest_document",
            "presence"]
 
 
-def hosts(store: Store, audit_id: int | None, also: Collection[int] = ()) -> list[HostState]:
+def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = ()) -> list[HostState]:
     number = audits.head(store, audit_id).id
     with store.db.read() as connection:
         when = times(store, connection)
@@ -74,13 +74,13 @@ def _problem(stored: dict[str, Any]) -> Problem:
     return Problem(**{**stored, "tags": tuple(stored["tags"]), "commands": commands})
 
 
-def known_hosts(store: Store) -> list[str]:
+def known_hosts(store: OpenHistory) -> list[str]:
     with store.db.read() as connection:
         return list(connection.execute(select(host.c.name).where(host.c.retired_audit.is_(None))
                                        .order_by(host.c.name)).scalars())
 
 
-def find(store: Store, connection: Connection, name: str) -> Row[Any]:
+def find(store: OpenHistory, connection: Connection, name: str) -> Row[Any]:
     """The host of that name, or the last one that had it. UsageError with the nearest names."""
     row = connection.execute(select(host).where(host.c.name == name)
                              .order_by(host.c.retired_audit.is_not(None), host.c.last_audit.desc()).limit(1)).first()
@@ -91,12 +91,12 @@ def find(store: Store, connection: Connection, name: str) -> Row[Any]:
     if renamed is not None:
         raise UsageError(f"there is no host {name!r} any more: it is called {renamed!r} now")
     names = connection.execute(select(host.c.name)).scalars().all()
-    near = difflib.get_close_matches(name, names, 3)
-    raise UsageError(f"there is no host {name!r} in this history" + (f"; did you mean {', '.join(near)}?" if near else
+    near = nearest(name, names, 3)
+    raise UsageError(f"there is no host {name!r} in this history" + (f"; {did_you_mean(near, ', ')}" if near else
                      f"; it knows {len(names)} hosts, `tunecheck fleet` lists them"))
 
 
-def newest_document(store: Store, name: str) -> bytes:
+def newest_document(store: OpenHistory, name: str) -> bytes:
     with store.db.read() as connection:
         row = find(store, connection, name)
         content = connection.execute(select(newest.c.document).where(newest.c.host_id == row.id)).scalar()
@@ -105,7 +105,7 @@ def newest_document(store: Store, name: str) -> bytes:
     return zstandard.decompress(content)
 
 
-def identity_events(store: Store, audit_id: int | None, upto: int | None = None) -> list[IdentityEvent]:
+def identity_events(store: OpenHistory, audit_id: int | None, upto: int | None = None) -> list[IdentityEvent]:
     """Of one audit, or of all up to one."""
     wanted = (select(host.c.id, host.c.name, host.c.key, identity.c.kind, identity.c.other, identity.c.audit_id)
               .join(host, host.c.id == identity.c.host_id).order_by(identity.c.audit_id, host.c.name))
@@ -130,7 +130,7 @@ def _replaced(connection: Connection, when: dict[int, float], audit_id: int, nam
                          since(when, audit_id, last_heard(connection, [before.id], audit_id)))
 
 
-def presence(store: Store, name: str) -> list[Span]:
+def presence(store: OpenHistory, name: str) -> list[Span]:
     """Since when the host answered in which way, what it was called, and which machine it is: spans of facts of their
     own."""
     with store.db.read() as connection:

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
-from .audits import Open
 from .claims import hand_over, kinds, note
 from .compiled_statements import Hot
+from .open_history import Open
 from .schema import host
 
 __all__ = ["Box", "identify"]

@@ -16,7 +16,7 @@ from .audit_queries import SNAP_END
 from .schema import audit, fact, host, snap, span, value
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .open_history import OpenHistory
 
 __all__ = ["export"]
 
@@ -38,7 +38,7 @@ def _tables() -> dict[str, Select[Any]]:
     }
 
 
-def export(store: Store, folder: Path) -> list[Path]:
+def export(store: OpenHistory, folder: Path) -> list[Path]:
     try:
         import pyarrow  # type: ignore[import-untyped]
         import pyarrow.parquet  # type: ignore[import-untyped]
@@ -52,7 +52,7 @@ def export(store: Store, folder: Path) -> list[Path]:
         raise UsageError(f"{folder}: cannot be written ({error.strerror or error}); choose another folder") from None
 
 
-def _write(store: Store, pyarrow: Any, target: Path, wanted: Select[Any]) -> Path:
+def _write(store: OpenHistory, pyarrow: Any, target: Path, wanted: Select[Any]) -> Path:
     """A table at a time and a batch at a time: a large history needs no large memory. Whole or untouched."""
     schema = pyarrow.schema([(column.name, _type(pyarrow, column.type.python_type))
                              for column in wanted.selected_columns])

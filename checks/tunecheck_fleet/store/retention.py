@@ -12,12 +12,12 @@ from .rows import Pruned
 from .schema import audit, decision, finding_span, host, identity, journal, newest, snap, span, turn, value
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .open_history import OpenHistory
 
 __all__ = ["prune"]
 
 
-def prune(store: Store, older_than: float) -> Pruned:
+def prune(store: OpenHistory, older_than: float) -> Pruned:
     with store.turn:
         with store.db.write() as connection:
             first = connection.execute(select(func.min(audit.c.id)).where(audit.c.started >= older_than,
@@ -67,7 +67,7 @@ def _values(connection: Connection) -> int:
         select(used.c[0]).where(used.c[0].is_not(None))), value.c.json != "null")).rowcount
 
 
-def _shrink(store: Store) -> None:
+def _shrink(store: OpenHistory) -> None:
     """Give the space back to the disk; not worth an error (it needs the file's size once more for a moment)."""
     try:
         with store.db.saying(), store.db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

@@ -6,10 +6,8 @@ an audit's number, every time is the control node's, in seconds since 1970.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from json.encoder import encode_basestring_ascii
 from typing import Any, Literal, NamedTuple
 
 from ..model import Change, Problem, Status
@@ -32,22 +30,7 @@ __all__ = [
     "TimelineRow",
     "Volatile",
     "Waiver",
-    "canonical",
 ]
-
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
-_WORDS = {None: "null", True: "true", False: "false"}
-
-
-def canonical(value: Any) -> str:
-    """Equal values give equal text, in ASCII. ValueError, TypeError or RecursionError for what is no JSON."""
-    kind = type(value)      # most facts need no encoder, which is half of what reading a host costs
-    if kind is str:
-        return encode_basestring_ascii(value)
-    if kind is int:
-        return repr(value)
-    return _WORDS[value] if value is None or kind is bool else _ENCODER.encode(value)
-
 
 @dataclass(frozen=True)
 class Stored:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, or_, select, update
@@ -13,12 +14,10 @@ from .compiled_statements import Hot
 from .schema import audit, snap, span
 
 if TYPE_CHECKING:
-    from .audits import Open
     from .identify import Box
-    from .store import Store
-    from .write_host import Said
+    from .open_history import Open, OpenHistory
 
-__all__ = ["Past", "covered", "families", "write"]
+__all__ = ["Past", "Said", "covered", "families", "write"]
 
 _OPEN = Hot(select(span.c.fact_id, span.c.value_id, span.c.from_audit).where(
     span.c.host_id == bindparam("number"), span.c.until_audit.is_(None)))
@@ -32,6 +31,20 @@ _STATUS = dict(zip(ANSWERED, ANSWERED, strict=True))
 _CATALOGUE = Hot(select(audit.c.catalogue).where(audit.c.id == bindparam("number")))
 
 What = Literal["first", "unchanged", "changed", "baseline"]
+
+
+@dataclass(frozen=True)
+class Said:
+    """An answer in the store's own words: ``known`` name -> canonical JSON ("null" left out), ``absent`` names told to
+    be absent, ``unknown`` name or family -> reason, ``told`` known and absent names of a family that is unknown.
+    ``whole``: everything known could be kept."""
+
+    known: dict[str, str]
+    absent: frozenset[str]
+    unknown: dict[str, str]
+    told: tuple[str, ...]
+    unknown_checks: tuple[str, ...]
+    whole: bool = True
 
 
 class Heard(NamedTuple):
@@ -48,7 +61,7 @@ class Heard(NamedTuple):
 class Past:
     """What the host's earlier answers could tell, newest first; read as far as it is needed."""
 
-    def __init__(self, store: Store, connection: Connection, row: Box) -> None:
+    def __init__(self, store: OpenHistory, connection: Connection, row: Box) -> None:
         self._store, self._connection, self._row = store, connection, row
         self._read: list[Heard] = []
         self._more = self._rows()
@@ -88,7 +101,7 @@ def families(unknown: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in unknown if name.endswith("."))
 
 
-def write(store: Store, connection: Connection, row: Box, opened: Open, tunecheck: str,
+def write(store: OpenHistory, connection: Connection, row: Box, opened: Open, tunecheck: str,
           said: Said) -> tuple[What, int, bool]:
     """What it was, how many facts changed, and whether values were taken over from another catalogue."""
     interned = store.interned
@@ -111,7 +124,7 @@ def write(store: Store, connection: Connection, row: Box, opened: Open, tunechec
     return _step(store, connection, row, opened, tunecheck, steps, current)
 
 
-def _step(store: Store, connection: Connection, row: Box, opened: Open, tunecheck: str,
+def _step(store: OpenHistory, connection: Connection, row: Box, opened: Open, tunecheck: str,
           steps: list[tuple[str, int, str]], current: dict[int, tuple[int, int]]) -> tuple[What, int, bool]:
     past = Past(store, connection, row)
     ends, begins = [], []

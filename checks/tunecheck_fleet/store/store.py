@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
-
-import zstandard
 
 from ..model import AuditHead, Seen
 from ..verdict import Decision, Since
@@ -18,7 +14,6 @@ from . import (
     census,
     changes,
     claims,
-    database,
     decisions,
     findings,
     history,
@@ -32,7 +27,7 @@ from . import (
 from . import (
     write_host as put,
 )
-from .interned import Interned
+from .open_history import OpenHistory
 from .rows import (
     CensusRow,
     ChangeRow,
@@ -55,20 +50,9 @@ from .rows import (
 __all__ = ["Store"]
 
 
-class Store:
+class Store(OpenHistory):
     """The fleet's history. Every method raises UsageError with a sentence where the database cannot be used. Safe to
     use from several threads; writes take turns, also between processes."""
-
-    def __init__(self, url: str | None, *, clock: Callable[[], float] = time.time, catalogue: int | None = None,
-                 create: bool = True) -> None:
-        self.db = database.Database(url, create=create)
-        self.clock = clock
-        self._catalogue = catalogue
-        self.interned = Interned()
-        self.turn = threading.RLock()
-        self.pack = zstandard.ZstdCompressor(level=1).compress      # used in our turn alone
-        self.open: dict[int, audits.Open] = {}
-        self.times: dict[int, float] = {}
 
     def __enter__(self) -> Store:
         return self
@@ -81,24 +65,6 @@ class Store:
         """Gives the lock back where an audit was not finished, so that it can be resumed."""
         audits.let_go(self)
         self.db.close()
-
-    @property
-    def where(self) -> str:
-        """Where the history is, without a password: for messages."""
-        return self.db.where
-
-    @property
-    def catalogue(self) -> int:
-        """The registry's version, unless told."""
-        if self._catalogue is not None:
-            return self._catalogue
-        from tunecheck.facts import registry
-
-        return registry.CATALOGUE
-
-    @catalogue.setter
-    def catalogue(self, number: int) -> None:
-        self._catalogue = number
 
     # -- writing ------------------------------------------------------------------------------------------------------
 

@@ -15,12 +15,12 @@ from .rows import ChangeRow
 from .schema import decided, decision, fact, host, span
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .open_history import OpenHistory
 
 __all__ = ["unapproved"]
 
 
-def unapproved(store: Store, audit_id: int,
+def unapproved(store: OpenHistory, audit_id: int,
                but: Collection[str] = ()) -> tuple[list[ChangeRow], set[tuple[str, str]]]:
     """Those that are so at ``audit_id``: of several changes since the baseline it is one, from the baseline's value to
     the one there is, since the last of them. Not of the facts ``but``, which never rest. And the (host, fact) that

@@ -15,7 +15,7 @@ from .rows import Volatile
 from .schema import span
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .open_history import OpenHistory
 
 __all__ = ["volatility"]
 
@@ -49,7 +49,7 @@ class Moves:
                    for values in self.changed.values() for total in (values.total(),))
 
 
-def volatility(store: Store, last: int, audit_id: int | None) -> list[Volatile]:
+def volatility(store: OpenHistory, last: int, audit_id: int | None) -> list[Volatile]:
     heads = [head for head in audits.listed(store, None if audit_id else last)
              if audit_id is None or head.id <= audit_id][-last:]
     if len(heads) < 2:

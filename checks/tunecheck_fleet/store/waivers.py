@@ -11,17 +11,17 @@ from sqlalchemy import Row, delete, insert, or_, select, update
 
 from tunecheck.errors import UsageError
 
-from .rows import Waiver, canonical
-from .sanitize import plain
+from .rows import Waiver
+from .sanitize import canonical, plain
 from .schema import waiver
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .open_history import OpenHistory
 
 __all__ = ["listed", "matched", "unwaive", "waive"]
 
 
-def listed(store: Store, expired: bool) -> list[Waiver]:
+def listed(store: OpenHistory, expired: bool) -> list[Waiver]:
     wanted = select(waiver).order_by(waiver.c.id)
     if not expired:
         wanted = wanted.where(or_(waiver.c.until.is_(None), waiver.c.until > store.clock()))
@@ -29,7 +29,7 @@ def listed(store: Store, expired: bool) -> list[Waiver]:
         return [_waiver(row) for row in connection.execute(wanted)]
 
 
-def waive(store: Store, fact: str, *, reason: str, author: str, until: float | None, host: str | None,
+def waive(store: OpenHistory, fact: str, *, reason: str, author: str, until: float | None, host: str | None,
           group: str | None, value: str | None, kind: Literal["waive", "accept"]) -> Waiver:
     for what, text in (("fact", fact), ("reason", reason), ("author", author)):
         if not text.strip():
@@ -53,7 +53,7 @@ def waive(store: Store, fact: str, *, reason: str, author: str, until: float | N
         return _waiver(connection.execute(insert(waiver).returning(waiver), row).one())
 
 
-def unwaive(store: Store, waiver_id: int) -> Waiver:
+def unwaive(store: OpenHistory, waiver_id: int) -> Waiver:
     with store.turn, store.db.write() as connection:
         row = connection.execute(delete(waiver).where(waiver.c.id == waiver_id).returning(waiver)).first()
     if row is None:
@@ -61,7 +61,7 @@ def unwaive(store: Store, waiver_id: int) -> Waiver:
     return _waiver(row)
 
 
-def matched(store: Store, waiver_ids: Iterable[int], audit_id: int) -> None:
+def matched(store: OpenHistory, waiver_ids: Iterable[int], audit_id: int) -> None:
     numbers = list(waiver_ids)
     if numbers:
         with store.turn, store.db.write() as connection:

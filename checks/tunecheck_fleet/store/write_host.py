@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,13 @@ from . import audits, findings, spans
 from .audit_queries import ANSWERED
 from .compiled_statements import Hot
 from .identify import Box, identify
-from .rows import Stored, canonical
-from .sanitize import plain
+from .rows import Stored
+from .sanitize import canonical, plain
 from .schema import audit, host, newest, snap
+from .spans import Said
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .open_history import OpenHistory
 
 __all__ = ["put"]
 
@@ -41,21 +42,7 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"))
 _REBASELINED = update(audit).where(audit.c.id == bindparam("number")).values(rebaselined=True)
 
 
-@dataclass(frozen=True)
-class Said:
-    """An answer in the store's own words: ``known`` name -> canonical JSON ("null" left out), ``absent`` names told to
-    be absent, ``unknown`` name or family -> reason, ``told`` known and absent names of a family that is unknown.
-    ``whole``: everything known could be kept."""
-
-    known: dict[str, str]
-    absent: frozenset[str]
-    unknown: dict[str, str]
-    told: tuple[str, ...]
-    unknown_checks: tuple[str, ...]
-    whole: bool = True
-
-
-def put(store: Store, audit_id: int, seen: Seen) -> Stored:
+def put(store: OpenHistory, audit_id: int, seen: Seen) -> Stored:
     with store.turn:
         try:
             with store.db.write() as connection:
@@ -65,7 +52,7 @@ def put(store: Store, audit_id: int, seen: Seen) -> Stored:
             raise
 
 
-def _put(store: Store, connection: Connection, audit_id: int, seen: Seen) -> Stored:
+def _put(store: OpenHistory, connection: Connection, audit_id: int, seen: Seen) -> Stored:
     opened = audits.open_audit(store, connection, audit_id)
     name, group = plain(seen.host, 255), plain(seen.group, 255)
     answered = seen.status in ANSWERED
@@ -167,7 +154,7 @@ def _snap(connection: Connection, row: Box, audit_id: int, group: str, seen: See
         "about": about, "digest": state})
 
 
-def _newest(store: Store, connection: Connection, row: Box, audit_id: int, seen: Seen) -> None:
+def _newest(store: OpenHistory, connection: Connection, row: Box, audit_id: int, seen: Seen) -> None:
     problems = [asdict(problem) for problem in seen.problems[:PROBLEMS]] if seen.problems else []
     values = {"volatile": _text(seen.volatile), "problems": canonical(problems), "outcomes": _text(seen.outcomes),
               "document": store.pack(seen.document),

@@ -11,10 +11,10 @@ from tests.unit.facts.trees import PCI, Machine
 from tunecheck.facts.runtime import service_env
 from tunecheck.host import Completed
 from tunecheck.host.absence_of_text import reason_of_text
+from tunecheck.host.answers import RecordedHost
 from tunecheck.host.imported.posts import Post
 from tunecheck.host.nvml_absence import nvml_reason
 from tunecheck.host.prefetch import DPKG, PS
-from tunecheck.host.recording import RecordedHost
 from tunecheck.model.absence import Reason
 from tunecheck.parsers.containers.environment import IN_UNIT
 from tunecheck.spec.frozen import Accelerators, Frozen, Spec

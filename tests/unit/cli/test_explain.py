@@ -11,7 +11,7 @@ from tunecheck.cli.main import cli
 from tunecheck.parsers.nvidia.xid_catalog import CATALOG
 from tunecheck.report.check_pages import page
 from tunecheck.report.page import rendered
-from tunecheck.report.terminal import Style
+from tunecheck.report.style import Style
 from tunecheck.report.terms import NAMES, term
 from tunecheck.rules.index import CHECKS
 

@@ -20,8 +20,8 @@ from tunecheck.cli.main import cli
 from tunecheck.errors import TunecheckError
 from tunecheck.host import Unreadable, live
 from tunecheck.host.absence_of_text import reason_of_text
+from tunecheck.host.answers import RecordedHost
 from tunecheck.host.bundle import load
-from tunecheck.host.recording import RecordedHost
 from tunecheck.model.absence import Absence
 from tunecheck.spec.frozen import Frozen
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from tunecheck.cli.main import cli
 from tunecheck.host import live
 from tunecheck.host.absence_of_text import reason_of_text
+from tunecheck.host.answers import RecordedHost
 from tunecheck.host.bundle import load
-from tunecheck.host.recording import RecordedHost
 from tunecheck.spec.frozen import Accelerators, Frozen, Spec
 
 BUNDLE = Path(__file__).resolve().parents[2] / "fixtures" / "h200-2gpu-vm.tar.zst"

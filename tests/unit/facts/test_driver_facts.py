@@ -20,8 +20,9 @@ from tunecheck.facts.runtime import service_env
 from tunecheck.facts.snapshot import gather
 from tunecheck.host import Completed, Unreadable
 from tunecheck.host.absence_of_text import reason_of_text
+from tunecheck.host.answers import RecordedHost
 from tunecheck.host.live import LiveHost
-from tunecheck.host.recording import RecordedHost, RecordingHost
+from tunecheck.host.recording import RecordingHost
 from tunecheck.model.absence import Absence
 from tunecheck.model.fact import absent, known
 from tunecheck.rules import judge

@@ -1,4 +1,4 @@
-"""facts/pci/peer_paths.py: what each pair's way can carry, the slowest link, and None with a reason where it
+"""facts/peer_paths.py: what each pair's way can carry, the slowest link, and None with a reason where it
 cannot be told."""
 
 from __future__ import annotations
@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 from tests.unit.facts.trees import GPU, PCI, Machine, cascaded, config, direct, flat, switch, two_bridges
 
-from tunecheck.facts.pci.peer_paths import PairPath, paths
+from tunecheck.facts.peer_paths import PairPath, paths
 from tunecheck.facts.snapshot import Snapshot, gather
-from tunecheck.host.recording import RecordedHost
+from tunecheck.host.answers import RecordedHost
 from tunecheck.report.document import document
 from tunecheck.report.paths import path_lines
 from tunecheck.rules.context import Case

@@ -19,8 +19,7 @@ from tunecheck.push.spool import Spool
 from tunecheck_fleet.ingest.calm import Calm
 from tunecheck_fleet.ingest.door import _address
 from tunecheck_fleet.ingest.inbox import Inbox
-from tunecheck_fleet.ingest.limits import Limits, Pace
-from tunecheck_fleet.ingest.refusal import Refusal
+from tunecheck_fleet.ingest.limits import Limits, Pace, Refusal
 from tunecheck_fleet.ingest.tokens import Tokens
 from tunecheck_fleet.ingest.writer import Writer
 from tunecheck_fleet.store import open_store

@@ -11,7 +11,7 @@ from tests.unit.fleet.reports import play
 from tests.unit.fleet.rows import DAY, head, move, since, view
 
 from tunecheck.errors import UsageError
-from tunecheck.report.terminal import Style
+from tunecheck.report.style import Style
 from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, judge
 from tunecheck_fleet.judge.view import Claim, Event, Gone, Host, Kept, Meta, Tally, View

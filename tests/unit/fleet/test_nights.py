@@ -11,7 +11,7 @@ import pytest
 from tests.unit.fleet.nights import NIGHT, Fleet, Score, audited, evidence, random_fleet
 
 from tunecheck.errors import UsageError
-from tunecheck.report.terminal import Style
+from tunecheck.report.style import Style
 from tunecheck_fleet.decide import decide
 from tunecheck_fleet.entries import entries
 from tunecheck_fleet.judge import JudgeOptions, report

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.fleet import reports
 from tests.unit.fleet.reports import DAY, WHEN, cause, example, fleet, head, hostile, play, report, row, since
 
-from tunecheck.report.terminal import Style
+from tunecheck.report.style import Style
 from tunecheck_fleet.model import Change
 from tunecheck_fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_text
 from tunecheck_fleet.outputs.terminal import terminal

@@ -14,11 +14,10 @@ import pytest
 
 from tunecheck.errors import UsageError
 from tunecheck_fleet import check_diff
-from tunecheck_fleet.check_diff_model import Claim
 from tunecheck_fleet.check_diff_tasks import roles_by_tag
 from tunecheck_fleet.judge.roles import roles
 from tunecheck_fleet.judge.view import Host, View
-from tunecheck_fleet.model import AuditHead, Problem
+from tunecheck_fleet.model import AuditHead, Claim, Problem
 from tunecheck_fleet.verdict import Cause, FleetReport, HostRow
 
 ROOT = Path(__file__).parents[3]

@@ -24,9 +24,10 @@ from tunecheck.facts.snapshot import gather
 from tunecheck.host import Completed
 from tunecheck.host import bundle as module
 from tunecheck.host.absence_of_text import reason_of_text
+from tunecheck.host.answers import Answers
 from tunecheck.host.bundle import load, pack, unpack
-from tunecheck.host.recording import Answers, RecordingHost
-from tunecheck.parsers.kernel import log_lines
+from tunecheck.host.recording import RecordingHost
+from tunecheck.parsers.text import log_lines
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 

@@ -11,8 +11,9 @@ from tests.unit.facts import trees
 from tunecheck.facts.same_machine import other_machine
 from tunecheck.facts.snapshot import gather
 from tunecheck.host import Unreadable
+from tunecheck.host.answers import Answers
 from tunecheck.host.bundle import pack
-from tunecheck.host.recording import Answers, load_recording
+from tunecheck.host.recording import load_recording
 from tunecheck.model.fact import known
 
 

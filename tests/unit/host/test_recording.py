@@ -13,8 +13,9 @@ import pytest
 from tunecheck.errors import UsageError
 from tunecheck.host import Completed, Host, Unreadable
 from tunecheck.host import bundle_1 as module
+from tunecheck.host.answers import RecordedHost
 from tunecheck.host.live import LiveHost
-from tunecheck.host.recording import RecordedHost, RecordingHost, load_recording
+from tunecheck.host.recording import RecordingHost, load_recording
 
 
 def _ask_everything(host: Host, folder: Path) -> list[object]:

@@ -15,8 +15,9 @@ from tunecheck.facts.snapshot import gather
 from tunecheck.facts.snapshot_file import same_boot
 from tunecheck.facts.spec_file import read_spec
 from tunecheck.host import Completed, Unreadable
+from tunecheck.host.answers import Answers
 from tunecheck.host.bundle import unpack
-from tunecheck.host.recording import Answers, RecordingHost
+from tunecheck.host.recording import RecordingHost
 from tunecheck.host.redact import redacted
 from tunecheck.parsers.pci.pci import acs, without_serial_number
 from tunecheck.parsers.text import secrets

@@ -27,8 +27,8 @@ from pathlib import Path
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import Snapshot, gather
 from tunecheck.host import Completed
+from tunecheck.host.answers import Answers
 from tunecheck.host.imported.machine import load_import
-from tunecheck.host.recording import Answers
 from tunecheck.model.finding import Finding
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case

@@ -13,10 +13,11 @@ from tests.unit.imports.samples import FIXTURES, lab, samples
 from tests.unit.imports.test_fuzz import damaged
 from tests.unit.imports.test_import import folder, found
 
-from tunecheck.facts.pci.peer_paths import paths
 from tunecheck.facts.pci.topology import Topology, topology
+from tunecheck.facts.peer_paths import paths
 from tunecheck.host.imported.machine import ImportedHost, load_import
-from tunecheck.host.imported.sysfs import Texts, synthesise
+from tunecheck.host.imported.sysfs import synthesise
+from tunecheck.host.imported.texts import Texts
 from tunecheck.parsers.pci.lspci_express import express_bytes
 from tunecheck.parsers.pci.pcie_cap import ASPM, PORTS, express
 

@@ -21,7 +21,8 @@ from tunecheck.host.imported import files
 from tunecheck.host.imported.machine import ImportedHost, load_import
 from tunecheck.model.finding import Finding
 from tunecheck.parsers.text.pasted import clean
-from tunecheck.report.terminal import Style, render
+from tunecheck.report.style import Style
+from tunecheck.report.terminal import render
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Accelerators

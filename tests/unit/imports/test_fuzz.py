@@ -24,7 +24,8 @@ from tunecheck.host import Unreadable
 from tunecheck.host.imported.cpu import from_lscpu, from_numactl
 from tunecheck.host.imported.kinds import recognise, shown
 from tunecheck.host.imported.machine import ImportedHost, load_import
-from tunecheck.host.imported.sysfs import Texts, synthesise
+from tunecheck.host.imported.sysfs import synthesise
+from tunecheck.host.imported.texts import Texts
 from tunecheck.host.nvml_reader import DAMAGED, _Answers
 from tunecheck.parsers.kernel import boot_log, cpulist
 from tunecheck.parsers.kernel.kernel_params import unparsed

@@ -10,7 +10,8 @@ from tests.unit.imports.samples import FIXTURES, lab
 from tunecheck.facts.pci import pci
 from tunecheck.facts.pci.topology import topology
 from tunecheck.host.imported.machine import ImportedHost
-from tunecheck.host.imported.sysfs import Texts, synthesise
+from tunecheck.host.imported.sysfs import synthesise
+from tunecheck.host.imported.texts import Texts
 from tunecheck.parsers.pci.pci import acs
 
 LAYOUTS = ("switch1", "numa2", "phb", "acs-iommu")

@@ -14,7 +14,7 @@ from tunecheck.host.imported.kinds import recognise
 from tunecheck.parsers.kernel.kernel_log import KernelEvents, parse
 from tunecheck.parsers.kernel.log_boots import boots, dated
 from tunecheck.parsers.kernel.log_forms import plain
-from tunecheck.parsers.kernel.log_lines import LEFT_OUT
+from tunecheck.parsers.text.log_lines import LEFT_OUT
 
 _BOOT = "6f" * 16
 _SAID = ("Linux version 6.12.1 (builder@box) (gcc 14.2.0) #1 SMP", "Command line: root=/dev/sda1 ro",

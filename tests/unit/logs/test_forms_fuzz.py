@@ -13,7 +13,7 @@ from tests.unit.logs.test_forms import FORMS
 from tunecheck.facts.past import _read
 from tunecheck.host.imported.kinds import recognise
 from tunecheck.host.imported.log import add
-from tunecheck.host.imported.sysfs import Texts
+from tunecheck.host.imported.texts import Texts
 from tunecheck.parsers.kernel.kernel_log import KernelEvents, parse
 from tunecheck.parsers.kernel.log_boots import boots, dated
 from tunecheck.parsers.kernel.log_forms import is_log, plain

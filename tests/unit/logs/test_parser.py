@@ -15,11 +15,11 @@ import yaml
 
 from tunecheck.facts.kernel.kernel import kernel, rejected
 from tunecheck.host import Completed
+from tunecheck.host.answers import RecordedHost
 from tunecheck.host.live import LiveHost
-from tunecheck.host.recording import RecordedHost
 from tunecheck.parsers.kernel.kernel_log import KernelEvents, parse
-from tunecheck.parsers.kernel.log_lines import LEFT_OUT, MAX_CHARS, line
 from tunecheck.parsers.nvidia.xid_catalog import CATALOG, RECOVERY
+from tunecheck.parsers.text.log_lines import LEFT_OUT, MAX_CHARS, line
 
 _REPO = Path(__file__).resolve().parents[3]
 _SAMPLES = Path(os.environ.get("TUNECHECK_SAMPLES", _REPO.parent / "shared/samples"))

@@ -17,8 +17,8 @@ from tunecheck.cli.main import cli
 from tunecheck.errors import ProbeError, UsageError
 from tunecheck.host import Completed, Unreadable
 from tunecheck.host.absence_of_text import reason_of_text
+from tunecheck.host.answers import RecordedHost
 from tunecheck.host.live import LiveHost
-from tunecheck.host.recording import RecordedHost
 from tunecheck.model.absence import Reason
 from tunecheck.recipes import folder
 from tunecheck.recipes import hub as of_hub

@@ -15,8 +15,7 @@ from tunecheck.facts.typed_file import typed_text
 from tunecheck.model.fact import known
 from tunecheck.model.finding import Finding
 from tunecheck.model.measurement import Measured
-from tunecheck.report.document import document
-from tunecheck.report.exporters import Run
+from tunecheck.report.document import Run, document
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Accelerators, Frozen

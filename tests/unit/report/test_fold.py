@@ -10,7 +10,8 @@ from tests.unit.report.boxes import judged, shown, spec, switches
 from tunecheck.model.absence import Absence
 from tunecheck.model.finding import OUTCOMES, Finding, Remedy
 from tunecheck.report.grouping import folded, worst_first
-from tunecheck.report.terminal import Style, render
+from tunecheck.report.style import Style
+from tunecheck.report.terminal import render
 
 
 def _finding(subject: str, text: str, outcome: str = "pass", check: str = "link-width",

@@ -15,7 +15,7 @@ from tunecheck.report.html import html
 from tunecheck.report.html.explained import Explained, explained
 from tunecheck.report.html.shell import ways
 from tunecheck.report.page import inline, rendered
-from tunecheck.report.terminal import Style
+from tunecheck.report.style import Style
 from tunecheck.rules.index import CHECKS
 
 _IDS = [check.id for check in CHECKS]

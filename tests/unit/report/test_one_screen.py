@@ -16,7 +16,8 @@ from tunecheck.facts.snapshot import gather
 from tunecheck.model.absence import Absence
 from tunecheck.model.finding import AS_ROOT, OUTCOMES, Finding, Remedy
 from tunecheck.report import screen
-from tunecheck.report.terminal import Style, render
+from tunecheck.report.style import Style
+from tunecheck.report.terminal import render
 from tunecheck.rules.context import Case
 
 HEALTHY = Finding("smt", "smt", "pass", "effective", "SMT is on")

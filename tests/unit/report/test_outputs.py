@@ -24,7 +24,8 @@ from tests.unit.report.boxes import WHEN, hostile, judged, spec, switches, trial
 
 from tunecheck.errors import UsageError
 from tunecheck.model.finding import Finding, Remedy
-from tunecheck.report.exporters import Run, check_outputs, write_outputs
+from tunecheck.report.document import Run
+from tunecheck.report.exporters import check_outputs, write_outputs
 from tunecheck.report.html import html
 from tunecheck.report.junit import junit
 from tunecheck.report.prometheus import METRICS, prometheus

@@ -16,7 +16,8 @@ from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
 from tunecheck.report.document import document, to_text
 from tunecheck.report.grouping import worst_first
-from tunecheck.report.terminal import Style, render, style_for, wrapped
+from tunecheck.report.style import Style, style_for, wrapped
+from tunecheck.report.terminal import render
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.rules.index import CHECKS

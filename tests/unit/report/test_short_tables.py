@@ -12,7 +12,8 @@ from tunecheck.facts.snapshot import Snapshot, gather
 from tunecheck.report.paths import short_path_lines
 from tunecheck.report.short_tables import short_square
 from tunecheck.report.short_tree import numbers_text, short_tree_lines
-from tunecheck.report.terminal import Style, render
+from tunecheck.report.style import Style
+from tunecheck.report.terminal import render
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 

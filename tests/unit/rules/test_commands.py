@@ -26,10 +26,10 @@ import tunecheck.rules
 from tunecheck.facts.snapshot import Snapshot, gather
 from tunecheck.model.command import Command, host, limited, pieces, run
 from tunecheck.model.finding import Finding, Place, Remedy
-from tunecheck.report.document import document
-from tunecheck.report.exporters import Run
+from tunecheck.report.document import Run, document
 from tunecheck.report.html import html as page
-from tunecheck.report.terminal import Style, render
+from tunecheck.report.style import Style
+from tunecheck.report.terminal import render
 from tunecheck.rules.context import Case
 from tunecheck.rules.index import BY_ID, CHECKS
 from tunecheck.spec.frozen import Frozen

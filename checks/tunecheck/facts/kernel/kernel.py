@@ -109,7 +109,7 @@ def _log_from(host: Host, argv: tuple[str, ...]) -> Fact[KernelLog]:
     # Not for `tunecheck topo`, which reads no log: its start-up must not pay for the patterns.
     from ...parsers.kernel import boot_log
     from ...parsers.kernel.kernel_log import parse
-    from ...parsers.kernel.log_lines import without_middle
+    from ...parsers.text.log_lines import without_middle
 
     log = without_middle(done.stdout)
     events = parse(log, doubt(host, argv[0]))

@@ -6,15 +6,16 @@ upstream port of a switch). Between a switch's upstream and downstream ports the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...model.fact import Fact
 from ...parsers.pci.pcie_cap import generation
 from ...parsers.pci.pcie_rate import payload_rate
 from ...parsers.pci.switch_chips import EMULATED
 from ...util.at_first_use import dataclass
 from .pci import Device
-from .topology import Topology
 
-__all__ = ["Wire", "above", "hops", "uplinks", "wire", "wires"]
+__all__ = ["Wire", "above", "hops", "wire"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,28 +73,14 @@ def _gen(speed: Fact[str]) -> int | None:
     return generation(speed.value) if speed.value else None
 
 
-def hops(topology: Topology, device: Device) -> list[Device]:
-    """Every device from the root port down to ``device``, as far as they are known."""
-    return [topology.bridges[bdf] for bdf in device.path[:-1] if bdf in topology.bridges] + [device]
+def hops(bridges: Mapping[str, Device], device: Device) -> list[Device]:
+    """Every device from the root port down to ``device``, as far as they are known. ``bridges``: as in Topology."""
+    return [bridges[bdf] for bdf in device.path[:-1] if bdf in bridges] + [device]
 
 
-def wires(topology: Topology, device: Device) -> list[Wire]:
-    """The links from the root port down to an accelerator, looked up."""
-    return topology.wires[device.bdf] if device.bdf in topology.wires else above(topology, device)
-
-
-def above(topology: Topology, device: Device) -> list[Wire]:
+def above(bridges: Mapping[str, Device], device: Device) -> list[Wire]:
     """The links from the root port down to ``device``. Counted from below: the device and the port above it, then the
     switch's upstream port and the port above that."""
-    chain = hops(topology, device)
+    chain = hops(bridges, device)
     found = [wire(chain[at - 1] if at else None, chain[at]) for at in range(len(chain) - 1, -1, -2)]
     return found[::-1]
-
-
-def uplinks(topology: Topology) -> list[tuple[Wire, list[int]]]:
-    """The links above switches, nearest to the root first, each with the accelerators (indices) below it."""
-    found: dict[str, tuple[Wire, list[int]]] = {}
-    for index, device in enumerate(topology.devices):
-        for each in wires(topology, device)[:-1]:
-            found.setdefault(each.name, (each, []))[1].append(index)
-    return sorted(found.values(), key=lambda item: len(item[0].lower.path))

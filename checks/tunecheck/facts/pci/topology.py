@@ -102,7 +102,23 @@ class Topology:
         """The links from the root port down to each accelerator, by its address."""
         from .pcie_link import above
 
-        return {device.bdf: above(self, device) for device in self.devices}
+        return {device.bdf: above(self.bridges, device) for device in self.devices}
+
+    def links_above(self, device: pci.Device) -> list[Wire]:
+        """The links from the root port down to an accelerator, looked up."""
+        if device.bdf in self.wires:
+            return self.wires[device.bdf]
+        from .pcie_link import above
+
+        return above(self.bridges, device)
+
+    def uplinks(self) -> list[tuple[Wire, list[int]]]:
+        """The links above switches, nearest to the root first, each with the accelerators (indices) below it."""
+        found: dict[str, tuple[Wire, list[int]]] = {}
+        for index, device in enumerate(self.devices):
+            for each in self.links_above(device)[:-1]:
+                found.setdefault(each.name, (each, []))[1].append(index)
+        return sorted(found.values(), key=lambda item: len(item[0].lower.path))
 
 
 def topology(host: Host, wanted: tuple[str, ...]) -> Topology:

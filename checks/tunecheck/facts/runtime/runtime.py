@@ -10,9 +10,8 @@ from ...parsers.containers import cdi, engine_config
 from ...parsers.containers.engine_config import Docker, Podman
 from ...spec.frozen import Runtime as Wanted
 from ...util.at_first_use import dataclass
-from ..file_text import text
+from ..file_text import enabled, text
 from ..nvidia.services import Service, active, service
-from ..units import enabled
 
 __all__ = ["CDI_REFRESH", "INFERENCE_UNIT", "OLDEST_CDI", "CdiSpec", "Runtime", "Storage", "runtime"]
 

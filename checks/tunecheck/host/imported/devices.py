@@ -12,7 +12,7 @@ from ...parsers.text.bounds import MOST_PCI
 from .pci import FULL, BusTree, config, gaps, has_no_link, merge
 
 if TYPE_CHECKING:
-    from .sysfs import Texts
+    from .texts import Texts
 
 __all__ = ["gathered", "paths"]
 

@@ -16,8 +16,8 @@ from functools import cache
 
 from ...errors import UsageError
 from ...model.absence import Reason
-from ...parsers.kernel.log_lines import LEFT_OUT
 from ...parsers.nvidia import bug_report
+from ...parsers.text.log_lines import LEFT_OUT
 from ...parsers.text.pasted import clean
 from ...util.at_first_use import dataclass, regex
 from . import packed as imported_packed

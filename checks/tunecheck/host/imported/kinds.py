@@ -102,7 +102,7 @@ def _other_log(head: str) -> bool:
 
 def _is_log(head: str) -> bool:
     from ...parsers.kernel.log_forms import plain  # start-up time
-    from ...parsers.kernel.log_lines import line
+    from ...parsers.text.log_lines import line
 
     if "\x1b[" in head:
         head = plain(head)

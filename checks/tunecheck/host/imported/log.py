@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from ...parsers.kernel.log_boots import boots
 from ...parsers.kernel.log_forms import CRASH, plain
-from ...parsers.kernel.log_lines import lines
+from ...parsers.text.log_lines import lines
 from ...util.at_first_use import regex
 from ..prefetch import PAST
 
 if TYPE_CHECKING:
-    from .sysfs import Texts
+    from .texts import Texts
 
 __all__ = ["add", "doubt", "history"]
 

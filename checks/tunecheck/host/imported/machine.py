@@ -15,7 +15,8 @@ from ...parsers.nvidia.topo_matrix import TABLE
 from ..base import Completed, Unreadable
 from . import files as imported_files
 from . import kinds, posts
-from .sysfs import Texts, synthesise
+from .sysfs import synthesise
+from .texts import Texts
 
 __all__ = ["ImportedHost", "load_import"]
 
@@ -191,6 +192,13 @@ def _kept(texts: Texts, piece: imported_files.Piece) -> list[str]:
     return [kind for kind in found if kind != "lspci -v"]
 
 
+def _log(texts: Texts, text: str, title: str) -> None:
+    """Keep a kernel log: its last boot as this one's, the others as history."""
+    from .log import add  # start-up time: it takes many patterns
+
+    add(texts, text, title)
+
+
 def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
     """Keep what one text says. Returns its kind, None where it is of no use."""
     if piece.absent is not None and piece.path is not None:
@@ -208,7 +216,7 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
         # A file that the report names is that file, whatever it holds; logs of /var/log may be of other boots.
         texts.file(piece.path, piece.text)
         if piece.path.startswith("/var/log/") and kinds.recognise(piece.text) == "kernel log":
-            texts.log(piece.text, piece.path)
+            _log(texts, piece.text, piece.path)
         return piece.path if piece.path.startswith("/proc/") else None
     shown = kinds.shown(piece.title, piece.text)
     if shown is not None:
@@ -222,7 +230,8 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
     if kind == "topo":
         return _tables(texts, piece)
     if kind == "kernel log":
-        return texts.log(piece.text, piece.title or piece.origin)
+        _log(texts, piece.text, piece.title or piece.origin)
+        return kind
     if kind == "lspci":
         texts.only_list = kinds.is_list(piece.text) and (texts.only_list or not texts.lspci)
         texts.lspci.append(piece.text)

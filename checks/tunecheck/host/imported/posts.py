@@ -1,5 +1,5 @@
 """Outputs of tools that no file of a machine holds: benchmarks, NCCL's and engines' logs, short lists. They are kept as
-they are, by kind; facts/posted.py reads them."""
+they are, by kind; facts/posted_texts.py reads them."""
 
 from __future__ import annotations
 

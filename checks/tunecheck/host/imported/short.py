@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from ...model.absence import Absence, Reason
 from .posts import Post
+from .texts import Texts
 
 __all__ = ["from_short"]
 
 _MODULES = ("nvidia", "nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nouveau", "nvidia_peermem")
 
 
-class _Texts(Protocol):
-    lists: dict[str, list[str]]
-    errors: dict[str, Reason]
-    runs: dict[tuple[str, ...], str]
-    reads: dict[str, bytes]
-
-    def file(self, path: str, content: str) -> None: ...
-
-
-def from_short(posts: Mapping[str, Sequence[Post]], texts: _Texts) -> None:
+def from_short(posts: Mapping[str, Sequence[Post]], texts: Texts) -> None:
     """Fill in the paths that follow."""
     if posts.keys().isdisjoint(("nvidia-smi", "lsmod", "modinfo")):
         return

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Iterator, Optional, Tuple
 
 from ...util.at_first_use import dataclass, regex
-from .log_lines import begins
+from ..text.log_lines import begins
 
 __all__ = ["BootLog", "parse"]
 

@@ -15,7 +15,7 @@ from ..nvidia.driver_failures import Failure, Failures
 from ..pci.aer import PcieError, PcieErrors
 from ..pci.osc import Bridge
 from ..pci.pci_space import Assignments, Unassigned
-from .log_lines import Line, begins, bounded, lines, span
+from ..text.log_lines import Line, begins, bounded, lines, span
 
 __all__ = ["Fallen", "HungTask", "KernelEvents", "SXid", "Xid", "parse"]
 

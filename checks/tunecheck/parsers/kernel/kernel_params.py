@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import FrozenSet, Iterable, Mapping, Sequence, Tuple
 
 from ...util.at_first_use import regex
+from ...util.suggestions import nearest
 
 __all__ = ["INEFFECTIVE", "MULTI_VALUE", "PCI_WORDS", "VALUES", "hint", "name_of", "rejected_values", "release_of",
            "unparsed"]
@@ -164,21 +165,15 @@ def _pci(word: str, release: Tuple[int, int]) -> str:
         return f"pci={key} takes no value"
     if name_of(key) in VALUES:
         return f"{key} is a parameter of its own: write {word}"
-    near = _near(key, [known.rstrip("=") for known in PCI_WORDS], 0.8)
+    near = nearest(key[:64], [known.rstrip("=") for known in PCI_WORDS], alike=0.8)
     advice = _WHY_NOT.get(("pci", word)) or (f"did you mean pci={near[0]}?" if near else "")
     return "no mainline kernel parses it" + (f"; {advice}" if advice else "")
-
-
-def _near(word: str, known: Iterable[str], cutoff: float) -> Sequence[str]:
-    import difflib  # start-up time: most command lines never need it
-
-    return difflib.get_close_matches(word[:64], sorted(known), 1, cutoff)
 
 
 @lru_cache(maxsize=1024)
 def _meant(key: str) -> Sequence[str]:
     """Looked for once: a fleet's boxes have the same words, and every one is compared with a thousand parameters."""
-    return _near(key, _REAL, 0.87)
+    return nearest(key[:64], _REAL, alike=0.87)
 
 
 def _stranger(name: str, key: str, equals: str, value: str) -> str:

@@ -9,7 +9,7 @@ import re
 from typing import Iterator, List, Tuple
 
 from ...util.at_first_use import dataclass, regex
-from .log_lines import begins, span
+from ..text.log_lines import begins, span
 
 __all__ = ["HEADING", "BootLines", "boots", "dated"]
 

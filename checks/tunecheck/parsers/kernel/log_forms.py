@@ -14,7 +14,7 @@ import time
 from typing import Any, Dict, Iterator, Optional
 
 from ...util.at_first_use import regex
-from .log_lines import LEFT_OUT, without_middle
+from ..text.log_lines import LEFT_OUT, without_middle
 
 __all__ = ["CRASH", "is_log", "plain"]
 

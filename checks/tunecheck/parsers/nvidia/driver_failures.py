@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from typing import Dict, Optional, Tuple
 
 from ...util.at_first_use import dataclass, regex
-from ..kernel.log_lines import Line
+from ..text.log_lines import Line
 
 __all__ = ["KINDS", "Failure", "Failures"]
 

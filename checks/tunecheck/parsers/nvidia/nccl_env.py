@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Iterator, Mapping, Optional
 
 from ...util.at_first_use import dataclass
+from ...util.suggestions import nearest
 
 __all__ = ["PREFIXES", "Problem", "problems"]
 
@@ -97,8 +98,6 @@ def _unknown(name: str) -> Optional[Problem]:
         return None
     near = _SWAPPED.get(short)
     if near is None:
-        from difflib import get_close_matches  # only for a name that is wrong
-
-        near = next(iter(get_close_matches(short, sorted(NCCL_NAMES), 1, 0.8)), None)
+        near = next(iter(nearest(short, NCCL_NAMES, alike=0.8)), None)
     return Problem(name, "warn", f"NCCL 2.30 reads no {name}",
                    f"did you mean NCCL_{near}?" if near else "take it out, or check its spelling")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from ...util.suggestions import nearest as similar
 from .nvidia_params import GONE, PARAMETERS, TABLE, c_number
 
 __all__ = ["Problem", "nearest", "problems", "problems_per_device", "words"]
@@ -108,10 +109,8 @@ def _remark(name: str, value: str) -> Optional[Tuple[str, str]]:
 
 def nearest(name: str, cutoff: float = 0.8) -> Optional[str]:
     """The key or table entry that ``name`` may have been meant to be."""
-    from difflib import get_close_matches  # only for a word that is wrong
-
     known = {each.lower(): each for each in (*_KEYS, *TABLE)}
-    found = get_close_matches(name.lower(), sorted(known), 1, cutoff)
+    found = similar(name.lower(), known, alike=cutoff)
     return known[found[0]] if found else None
 
 

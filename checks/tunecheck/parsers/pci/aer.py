@@ -9,7 +9,7 @@ import re
 from dataclasses import field, replace
 
 from ...util.at_first_use import dataclass, regex
-from ..kernel.log_lines import Line
+from ..text.log_lines import Line
 from .osc import Negotiations
 
 __all__ = ["PcieError", "PcieErrors"]

@@ -12,7 +12,7 @@ from dataclasses import field
 from typing import Dict, Tuple
 
 from ...util.at_first_use import dataclass, regex
-from ..kernel.log_lines import Line
+from ..text.log_lines import Line
 
 __all__ = ["Assignments", "Unassigned"]
 

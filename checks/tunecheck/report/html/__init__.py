@@ -17,7 +17,7 @@ from .shell import render
 from .tree import Node, grow
 
 if TYPE_CHECKING:
-    from ..exporters import Run
+    from ..document import Run
 
 __all__ = ["html"]
 

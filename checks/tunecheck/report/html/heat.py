@@ -7,6 +7,7 @@ from typing import Any
 
 from ...model.measurement import Measured, Measurement
 from ...util.at_first_use import dataclass
+from ...util.text import and_more
 from .quantities import KINDS, OTHERS, Kind, legend, level, short
 
 __all__ = ["Cell", "Heat", "Quantity", "heat"]
@@ -105,7 +106,7 @@ class _View:
         rows = tuple(tuple(None if a == b else self._cell(kind, (a, b), weakest) for b in gpus) for a in gpus)
         arrow = "-" if kind.trial == "both ways" else "\u2192"
         named = f"GPU{weakest[0][0]}{arrow}GPU{weakest[0][1]}" if weakest else ""
-        more = f" and {len(weakest) - 1} more" if len(weakest) > 1 else ""
+        more = and_more(len(weakest) - 1)
         return Quantity(kind.id, kind.title, kind.unit, kind.says, legend(kind), rows,
                         f"{named} {worst:.{kind.digits}f} {kind.unit}{more}" if named else "")
 

@@ -14,7 +14,7 @@ from ...parsers.pci.pci import Acs, covered_by_acs_option
 from ..check import Check, Family, Heading, Needs
 from ..context import Case
 from ..evidence_guard import NO_PORT_TEXT
-from .acs_remedies import GUEST_PORTS, boot_fix
+from ..remedies.acs_remedies import GUEST_PORTS, boot_fix
 
 CHECK = Check(
     "acs-persistence", "the redirect bits stay clear after resets and reboots",

@@ -13,9 +13,10 @@ from ...facts.pci.topology import Pair
 from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding, Remedy
 from ...parsers.pci.pci import REDIRECT_MASK, Acs
+from ...util.text import some
 from ..check import EVERY, Check, Family, Heading, Needs
 from ..context import Case
-from .acs_remedies import GUEST_PORTS, boot_fix, clear_now
+from ..remedies.acs_remedies import GUEST_PORTS, boot_fix, clear_now
 
 CHECK = Check(
     "acs-redirect", "no port between two accelerators redirects their traffic",
@@ -90,8 +91,7 @@ def _for_guests(port: Device, path: str, found: Acs, observed: str, evidence: tu
 
 
 def _labels(pairs: list[Pair]) -> str:
-    named = [pair.label for pair in pairs[:4]]
-    return ", ".join([*named, *([f"and {len(pairs) - 4} more"] if len(pairs) > 4 else [])])
+    return some([pair.label for pair in pairs], 4, ", ")
 
 
 def _remedy(case: Case) -> Remedy:

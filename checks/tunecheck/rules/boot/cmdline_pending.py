@@ -11,7 +11,7 @@ from ...parsers.kernel.kernel_params import VALUES, name_of
 from ...spec.frozen import declared_tokens
 from ..check import Check, Family, Heading
 from ..context import Case
-from . import boot_remedies
+from ..remedies import boot_remedies
 
 CHECK = Check(
     "cmdline-pending", "the next boot has the tuning words that run now",

@@ -12,7 +12,7 @@ from ...spec.frozen import declared_tokens
 from ..check import Check, Family, Heading
 from ..context import Case
 from ..errors import from_log
-from . import boot_remedies
+from ..remedies import boot_remedies
 
 CHECK = Check(
     "cmdline-rejected", "the kernel took every declared parameter",

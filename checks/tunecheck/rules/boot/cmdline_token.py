@@ -12,7 +12,7 @@ from ...parsers.kernel.cmdline import missing, words
 from ...spec.frozen import declared_tokens
 from ..check import Check, Family, Heading
 from ..context import Case
-from . import boot_remedies
+from ..remedies import boot_remedies
 from .cmdline_rejected import rejection
 
 CHECK = Check(

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding, Place, Remedy
-from ..acs.acs_remedies import boot_fix
 from ..check import Check, Family, Heading
 from ..context import Case
+from ..remedies.acs_remedies import boot_fix
 
 CHECK = Check(
     "kernel-lockdown", "the kernel lets ACS be written, or nothing depends on it",

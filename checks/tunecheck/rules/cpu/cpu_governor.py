@@ -8,6 +8,7 @@ from ...facts.kernel.cpu import Policy
 from ...model.fact import Fact
 from ...model.finding import Finding, Remedy
 from ...parsers.kernel.cpulist import show
+from ...util.text import and_more, some
 from ..check import Check, Family, Heading
 from ..context import Case
 
@@ -79,8 +80,8 @@ def _judge(case: Case, subject: str, policies: tuple[Policy, ...], pick: Callabl
     unread = [pick(policy) for policy in policies if pick(policy).value is None]
     wrong = {value: names for value, names in values.items() if value != wanted}
     observed = ", ".join(f"{value} on {len(names)}" for value, names in values.items())
-    evidence = (f"{pick(policies[0]).source} and {len(policies) - 1} more" if len(policies) > 1
-                else pick(policies[0]).source, f"driver {policies[0].driver.value or 'unknown'}")
+    evidence = (f"{pick(policies[0]).source}{and_more(len(policies) - 1)}",
+                f"driver {policies[0].driver.value or 'unknown'}")
     if not wrong:
         return Finding(_ID, subject, "pass", "effective", f"{subject} is {wanted} on all {len(policies)} policies",
                        observed, wanted, evidence)
@@ -88,6 +89,6 @@ def _judge(case: Case, subject: str, policies: tuple[Policy, ...], pick: Callabl
     if not read_wrong:
         return Finding(_ID, subject, "unknown", "effective", f"{subject} cannot be read: {unread[0].why()}", observed,
                        wanted, evidence, absence=unread[0].absence)
-    shown = ", ".join(read_wrong[:3]) + (f" and {len(read_wrong) - 3} more" if len(read_wrong) > 3 else "")
+    shown = some(read_wrong, 3)
     return Finding(_ID, subject, "fail", "effective", f"{subject} is not {wanted} on {shown} ({observed})", observed,
                    wanted, evidence, case.play("governor", by_hand=Remedy.typed(_SET[subject], wanted=wanted)))

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from ...model.command import cpus, run
 from ...model.finding import Finding, Place, Remedy
 from ...parsers.kernel.cpulist import show
-from ..acs.acs_remedies import boot_fix
-from ..boot import boot_remedies
 from ..check import Check, Family, Heading
 from ..context import Case
 from ..errors import from_log
-from ..iommu.iommu_remedies import switched_off
+from ..remedies import boot_remedies
+from ..remedies.acs_remedies import boot_fix
+from ..remedies.iommu_remedies import switched_off
 
 CHECK = Check(
     "cpu-lost", "every thread of the machine came up", Heading.SYSTEM, 30, Family.CPU,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model.finding import Finding
-from ..boot import boot_remedies
 from ..check import Check, Family, Heading
 from ..context import Case
+from ..remedies import boot_remedies
 
 CHECK = Check(
     "init-on-alloc", "memory is zeroed, or not, as declared",

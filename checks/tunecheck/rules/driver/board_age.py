@@ -8,8 +8,8 @@ from ...facts.nvidia.nvml import Gpu, Nvml
 from ...model.fact import Absence, absent, known
 from ...spec.architectures import before
 from ..context import Case
-from ..gpu.from_nvml import ids_of
-from . import from_driver
+from ..nvidia import from_driver
+from ..nvidia.from_nvml import ids_of
 
 __all__ = ["no_open_modules", "no_resizable_bar", "with_lspci_bar1"]
 

@@ -9,7 +9,7 @@ from ...model.fact import Absence
 from ...model.finding import Finding, Remedy
 from ..check import DRIVER, Check, Family, Heading
 from ..context import Case
-from . import from_driver
+from ..nvidia import from_driver
 
 CHECK = Check(
     "dkms-build", "DKMS can build the module for the next kernel",

@@ -8,7 +8,7 @@ from ...facts.pci.pci import Device
 from ...model.finding import Finding
 from ..check import DRIVER, Check, Family, Heading, Needs
 from ..context import Case
-from . import wanted_driver
+from ..nvidia import wanted_driver
 
 CHECK = Check(
     "driver-bound", "every GPU of NVIDIA's has a driver", Heading.DRIVER, 90, Family.DRIVER, DRIVER,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...model.finding import Finding, Remedy
 from ..check import DRIVER, Check, Family, Heading
 from ..context import Case
-from . import from_driver
+from ..nvidia import from_driver
 
 CHECK = Check(
     "driver-coherence", "kernel module, libraries and packages are of one version",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...model.finding import Finding
 from ..check import DRIVER, Check, Family, Heading
 from ..context import Case
-from . import from_driver
+from ..nvidia import from_driver
 
 CHECK = Check(
     "driver-held", "no upgrade moves a part of the driver on its own",

@@ -8,7 +8,7 @@ from ...model.fact import Absence
 from ...model.finding import Finding, Remedy
 from ..check import DRIVER, Check, Family, Heading
 from ..context import Case
-from . import from_driver
+from ..nvidia import from_driver
 
 CHECK = Check(
     "driver-pending", "the next boot finds a module and firmware of that version",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...model.finding import AS_ROOT, Finding, Remedy
 from ..check import DRIVER, Check, Family, Heading
 from ..context import Case
-from . import from_driver
+from ..nvidia import from_driver
 
 CHECK = Check(
     "driver-stuck", "no task hangs in the driver", Heading.DRIVER, 190, Family.DRIVER, DRIVER, happening=True,

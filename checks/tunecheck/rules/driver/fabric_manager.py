@@ -10,7 +10,7 @@ from ...model.fact import Absence
 from ...model.finding import Finding, Remedy
 from ..check import DRIVER, Check, Family, Heading
 from ..context import Case
-from . import from_driver
+from ..nvidia import from_driver
 
 CHECK = Check(
     "fabric-manager", "Fabric Manager runs where it is needed, and only there",

@@ -8,7 +8,7 @@ from ...model.command import run
 from ...model.finding import Finding, Remedy
 from ..check import DRIVER, Check, Family, Heading
 from ..context import Case
-from . import from_driver
+from ..nvidia import from_driver
 
 CHECK = Check(
     "fabric-state", "every GPU on an NVSwitch has joined the fabric",

@@ -9,7 +9,7 @@ from ...facts.nvidia.nvml import Gpu
 from ...model.finding import Finding
 from ..check import DRIVER, Check, Family, Heading
 from ..context import Case
-from ..gpu.from_nvml import Verdict, each, word
+from ..nvidia.from_nvml import Verdict, each, word
 
 CHECK = Check(
     "hmm-addressing", "HMM is off where the spec switches it off",

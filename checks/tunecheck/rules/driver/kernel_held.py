@@ -9,7 +9,7 @@ from ...model.finding import Finding
 from ...util.at_first_use import regex
 from ..check import DRIVER, Check, Family, Heading
 from ..context import Case
-from . import from_driver
+from ..nvidia import from_driver
 
 CHECK = Check(
     "kernel-held", "the kernel waits for precompiled driver modules",

@@ -9,7 +9,7 @@ from ...model.finding import Finding, Remedy
 from ...parsers.kernel.modprobe import normalise_module, same_value
 from ..check import DRIVER, Check, Family, Heading
 from ..context import Case
-from . import from_driver, wanted_driver
+from ..nvidia import from_driver, wanted_driver
 
 CHECK = Check(
     "module-parameter", "declared module parameters are live",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding, Remedy
 from ..context import Case
-from . import wanted_driver
+from ..nvidia import wanted_driver
 
 __all__ = ["LOST", "MISMATCH", "STUCK", "unanswered"]
 

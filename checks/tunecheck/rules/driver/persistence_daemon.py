@@ -9,7 +9,7 @@ from ...model.command import run
 from ...model.finding import Finding, Remedy
 from ..check import DRIVER, Check, Family, Heading
 from ..context import Case
-from . import from_driver
+from ..nvidia import from_driver
 
 CHECK = Check(
     "persistence-daemon", "the driver keeps its state while nobody uses a GPU",

@@ -9,7 +9,7 @@ from ...model.finding import Finding, Remedy
 from ...parsers.nvidia.registry_dwords import Problem, problems, words
 from ..check import DRIVER, Check, Family, Heading
 from ..context import Case
-from . import from_driver
+from ..nvidia import from_driver
 
 CHECK = Check(
     "registry-dwords", "every word of RegistryDwords does what it seems to",

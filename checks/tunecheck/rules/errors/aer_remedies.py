@@ -9,6 +9,7 @@ from ...parsers.kernel.param_conflicts import conflicts, split
 from ...parsers.pci.osc import Bridge
 from ...spec.frozen import declared_tokens
 from ...util.at_first_use import dataclass
+from ...util.text import some
 from ..context import Case
 
 __all__ = ["Loss", "losses"]
@@ -48,8 +49,8 @@ def losses(case: Case, bridges: Mapping[str, Bridge]) -> list[Loss]:
             continue
         words, text = _why(outcome, [bridges[name] for name in names], running)
         named.update(words)
-        some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        found[outcome] = _loss(case, text.format(f"{len(names)} of {len(bridges)} host bridges ({some})"), words)
+        shown = some(names, 3)
+        found[outcome] = _loss(case, text.format(f"{len(names)} of {len(bridges)} host bridges ({shown})"), words)
     # Words that the log does not explain: it lost its start, or it is not this boot's.
     bare: list[str] = [word for word in ("pci=noaer", "pcie_ports=compat") if word in running and word not in named]
     if bare and not found:

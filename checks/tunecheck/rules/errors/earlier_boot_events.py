@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ...facts.past import Past, PastBoot
+from ...util.text import and_more
 
 __all__ = ["boots", "counted", "from_to"]
 
@@ -30,4 +31,4 @@ def counted(found: Past) -> str:
         what = f"{_WORDS.get(event.kind, event.kind)}{f' {event.code}' if event.code else ''}"
         counts[f"{what}{f' at {event.device}' if event.device else ''}"] += event.count
     named = [what + (f" {count} times" if count > 1 else "") for what, count in counts.most_common(6)]
-    return ", ".join(named) + (f", and {len(counts) - 6} more" if len(counts) > 6 else "")
+    return ", ".join(named) + and_more(len(counts) - 6, ", ")

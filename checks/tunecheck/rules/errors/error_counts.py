@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...facts.snapshot import Snapshot
-from ...model.finding import some
 from ...util.at_first_use import dataclass
+from ...util.text import some
 from ..context import Case
 from . import from_log
 
@@ -64,7 +64,7 @@ def latched(case: Case) -> tuple[str, str, str] | None:
     limits = "a state and no count: whoever handles an error clears it; counts need a recording (tunecheck record)"
     dark = next((fact for fact in facts if fact is not None and fact.value is None), None)
     if held:
-        return "warn", f"errors latched at a hop: {some(held)}{replays} ({limits})", ", ".join(held)
+        return "warn", f"errors latched at a hop: {some(held, 6, ', ')}{replays} ({limits})", ", ".join(held)
     if dark is not None:
         return "unknown", f"no error counter can be read, and not every hop shows what it has latched: {dark.why()}", ""
     hidden = next((device.chain for device in case.snapshot.topology.devices if not device.chain.known), None)

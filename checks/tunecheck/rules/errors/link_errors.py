@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...model.finding import Finding, Place, Remedy, some
+from ...model.finding import Finding, Place, Remedy
+from ...util.text import some
 from ..check import Check, Family, Heading, Needs
 from ..context import Case
 from .error_counts import errors, latched, uncounted
@@ -21,7 +22,7 @@ _AGAIN = "counts since boot: for how fast they grow give an earlier recording of
 
 def judge(case: Case) -> Iterator[Finding]:
     found = errors(case)
-    hard, soft, held, code = some(found.hard), some(found.soft), "", ""
+    hard, soft, held, code = some(found.hard, 6, ", "), some(found.soft, 6, ", "), "", ""
     if not case.snapshot.topology.devices:
         outcome, text = "skip", "no accelerator found"
     elif found.hard:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ...model.finding import Finding, Place, Remedy
 from ..check import EVERY, Check, Family, Heading
 from ..context import Case
-from ..driver import wanted_driver
-from ..pcie.table_told import gpus_told
+from ..nvidia import wanted_driver
+from ..nvidia.posted_gpus import gpus_told
 
 CHECK = Check(
     "accelerator-count", "as many accelerators as declared, each answering",

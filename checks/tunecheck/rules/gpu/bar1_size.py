@@ -9,7 +9,7 @@ from ...model.finding import Finding, Place
 from ..check import Check, Family, Heading, Needs
 from ..context import Case
 from ..driver.board_age import no_resizable_bar, with_lspci_bar1
-from .from_nvml import Verdict, board_of, each, maybe, number
+from ..nvidia.from_nvml import Verdict, board_of, each, maybe, number
 
 CHECK = Check(
     "bar1-size", "every GPU shows all of its memory on the bus (Resizable BAR)",

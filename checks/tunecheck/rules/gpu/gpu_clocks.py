@@ -9,7 +9,7 @@ from ...model.command import run
 from ...model.finding import Finding
 from ..check import DRIVER, Check, Family, Heading, Needs
 from ..context import Case
-from .from_nvml import Unread, Verdict, each, number, smi
+from ..nvidia.from_nvml import Unread, Verdict, each, number, smi
 
 CHECK = Check(
     "gpu-clocks", "the declared clocks were locked in this boot and hold",

@@ -8,7 +8,7 @@ from ...facts.nvidia.nvml import Gpu
 from ...model.finding import Finding
 from ..check import Check, Family, Heading, Needs
 from ..context import Case
-from .from_nvml import Verdict, each, smi, word
+from ..nvidia.from_nvml import Verdict, each, smi, word
 
 CHECK = Check(
     "gpu-compute-mode", "every process may use every GPU", Heading.GPUS, 120, Family.GPU, needs=(Needs.GPUS,),

@@ -9,7 +9,7 @@ from ...model.fact import Absence
 from ...model.finding import Finding, Place
 from ..check import Check, Family, Heading, Needs
 from ..context import Case
-from .from_nvml import Unread, Verdict, each, maybe, smi, word
+from ..nvidia.from_nvml import Unread, Verdict, each, maybe, smi, word
 
 CHECK = Check(
     "gpu-ecc", "ECC is on, and no memory error was uncorrectable",

@@ -9,7 +9,7 @@ from ...model.command import typed
 from ...model.finding import Finding
 from ..check import Check, Family, Heading, Needs
 from ..context import Case
-from .from_nvml import Unread, Verdict, board_of, each, number, smi
+from ..nvidia.from_nvml import Unread, Verdict, board_of, each, number, smi
 
 CHECK = Check(
     "gpu-ghost", "no GPU is busy without a process", Heading.GPUS, 40, Family.GPU, needs=(Needs.GPUS,), happening=True,

@@ -9,7 +9,7 @@ from ...model.fact import Absence
 from ...model.finding import Finding
 from ..check import Check, Family, Heading, Needs
 from ..context import Case
-from .from_nvml import Unread, Verdict, each, smi, word
+from ..nvidia.from_nvml import Unread, Verdict, each, smi, word
 
 CHECK = Check(
     "gpu-mig", "no GPU is cut into MIG instances", Heading.GPUS, 110, Family.GPU, needs=(Needs.GPUS,),

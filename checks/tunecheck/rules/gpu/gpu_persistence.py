@@ -9,7 +9,7 @@ from ...model.command import run
 from ...model.finding import Finding
 from ..check import DRIVER, Check, Family, Heading, Needs
 from ..context import Case
-from .from_nvml import Verdict, each, smi, word
+from ..nvidia.from_nvml import Verdict, each, smi, word
 
 CHECK = Check(
     "gpu-persistence", "the driver keeps idle GPUs initialised",

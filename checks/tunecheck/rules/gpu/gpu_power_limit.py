@@ -9,7 +9,7 @@ from ...model.finding import Finding
 from ...spec.boards import Board
 from ..check import Check, Family, Heading, Needs
 from ..context import Case
-from .from_nvml import Unread, Verdict, board_of, each, maybe, number, smi
+from ..nvidia.from_nvml import Unread, Verdict, board_of, each, maybe, number, smi
 
 CHECK = Check(
     "gpu-power-limit", "the power limit is the declared one, or the default",

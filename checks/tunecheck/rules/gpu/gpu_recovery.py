@@ -9,7 +9,7 @@ from ...model.command import Command, typed
 from ...model.finding import Finding, Place
 from ..check import Check, Family, Heading, Needs
 from ..context import Case
-from .from_nvml import Verdict, each, number, smi
+from ..nvidia.from_nvml import Verdict, each, number, smi
 
 CHECK = Check(
     "gpu-recovery", "the driver asks for no reset, reboot or drain of a GPU",

@@ -8,7 +8,7 @@ from ...facts.nvidia.nvml import Gpu
 from ...model.finding import Finding, Place
 from ..check import Check, Family, Heading, Needs
 from ..context import Case
-from .from_nvml import Verdict, each, number
+from ..nvidia.from_nvml import Verdict, each, number
 
 CHECK = Check(
     "gpu-throttle", "no GPU is slowed down by heat or power supply",

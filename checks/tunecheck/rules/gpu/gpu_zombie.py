@@ -10,7 +10,7 @@ from ...model.fact import Fact
 from ...model.finding import Finding, Remedy
 from ..check import Check, Family, Heading, Needs
 from ..context import Case
-from ..driver import from_driver
+from ..nvidia import from_driver
 
 CHECK = Check(
     "gpu-zombie", "no dead process still holds a GPU", Heading.DRIVER, 200, Family.GPU, needs=(Needs.GPUS,),

@@ -8,9 +8,9 @@ from ...facts.nvidia.nvml import cut_off
 from ...model.finding import Finding
 from ..check import EVERY, Check, Family, Heading, Needs
 from ..context import Case
-from ..driver import wanted_driver
 from ..driver.nvml_remedies import LOST, STUCK, unanswered
 from ..driver.smi_refused import refused
+from ..nvidia import wanted_driver
 
 CHECK = Check(
     "nvml-answers", "the driver's library answers for every GPU",

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model.finding import Finding, Place, Remedy
-from ..boot import boot_remedies
 from ..check import Check, Family, Heading, Needs
 from ..context import Case
+from ..remedies import boot_remedies
 
 CHECK = Check(
     "iommu-mode", "the accelerators' IOMMU groups are in the declared mode",

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from ...model.finding import NO_PORT, Finding
 from ..acs.acs_persistence import uncovered
-from ..acs.acs_remedies import GUEST_PORTS, boot_fix
 from ..check import Check, Family, Heading, Needs
 from ..context import Case
 from ..evidence_guard import NO_PORT_TEXT
-from .iommu_remedies import iommu_table, switched_off
+from ..remedies.acs_remedies import GUEST_PORTS, boot_fix
+from ..remedies.iommu_remedies import iommu_table, switched_off
 
 CHECK = Check(
     "iommu-trap", "no word on the command line switches the IOMMU off and ACS on",

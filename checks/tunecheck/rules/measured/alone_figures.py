@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.pci.pcie_link import hops, wires
+from ...facts.pci.pcie_link import hops
 from ...model.finding import Finding, Remedy
 from ...model.measurement import Measurement
 from ...parsers.pci.switch_chips import EMULATED
@@ -73,7 +73,7 @@ def carries(case: Case, number: int) -> tuple[float | None, str]:
     device = topology.devices[number]
     if device.chain.value is None:
         return None, f"its place in the tree is not known: {device.chain.why()}"
-    chain, links = hops(topology, device), wires(topology, device)
+    chain, links = hops(topology.bridges, device), topology.links_above(device)
     if any(hop.ids in EMULATED for hop in chain):
         return None, "a virtual machine hides the real links"
     sizes = [hop.express.value.payload if hop.express.value else None for hop in chain]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model.finding import Finding, Remedy
+from ...util.text import some
 from ..check import P2P, Check, Family, Heading
 from ..context import Case
 from ..pcie.p2p_letters import DECLARE, UNDECLARED, explained, needs_patch, outcome_of
@@ -30,8 +31,7 @@ def judge(case: Case) -> Iterator[Finding]:
         more, remedy = (UNDECLARED, DECLARE) if outcome == "warn" else ("", None)
         yield unmeasured(case, _ID) or Finding(_ID, "pairs", outcome, "behaviour", _ALL + more, remedy=remedy)
         return
-    named = ", ".join(f"GPU{a}->GPU{b}" for a, b in refused[:6])
-    named += f" and {len(refused) - 6} more" if len(refused) > 6 else ""
+    named = some([f"GPU{a}->GPU{b}" for a, b in refused], 6)
     if all(len({devices[number].ids for number in pair if number < len(devices)}) > 1 for pair in refused):
         outcome, why, fix = "warn", "boards of different kinds", _MIXED
     elif not patchable:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model.finding import Finding
-from ..acs.acs_remedies import boot_fix
 from ..check import P2P, Check, Family, Heading
 from ..context import Case
+from ..remedies.acs_remedies import boot_fix
 from .pair_expected import remedy
 from .pair_figures import DIRECT, ENGINE, by_pair, class_of, figure, listed, several, unmeasured
 

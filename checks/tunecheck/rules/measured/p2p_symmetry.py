@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.pci.peer_paths import PairPath
+from ...facts.peer_paths import PairPath
 from ...model.finding import Finding
 from ...model.measurement import Measurement
 from ..check import P2P, Check, Family, Heading

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...facts.pci.peer_paths import PairPath
+from ...facts.peer_paths import PairPath
 from ...model.finding import Remedy
 from ...spec.boards import board
 from ...util.at_first_use import dataclass

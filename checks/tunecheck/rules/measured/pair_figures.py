@@ -8,9 +8,10 @@ from itertools import permutations
 from math import isfinite
 from statistics import median
 
-from ...facts.pci.peer_paths import PairPath, paths
+from ...facts.peer_paths import PairPath, paths
 from ...model.finding import Finding
 from ...model.measurement import REFUSED, Measured, Measurement
+from ...util.text import some
 from ..context import Case
 
 __all__ = ["DIRECT", "ENGINE", "by_pair", "class_of", "figure", "label", "listed", "measured", "middle", "one_way",
@@ -63,8 +64,7 @@ def _reasons(case: Case, found: Measured) -> Iterator[str]:
     seen = {(each.a, each.b) for each in found.find("one way", ENGINE)}
     missing = [pair for pair in permutations(chosen(case), 2) if pair not in seen]
     if missing:
-        named = ", ".join(f"GPU{a}->GPU{b}" for a, b in missing[:4])
-        yield f"not measured: {named}" + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
+        yield f"not measured: {some([f'GPU{a}->GPU{b}' for a, b in missing], 4)}"
 
 
 def by_pair(case: Case, trial: str, what: str) -> list[tuple[Measurement, PairPath | None]]:
@@ -110,8 +110,7 @@ def several(figures: Sequence[Measurement], unit: str, digits: int = 1, most: bo
 def listed(figures: Sequence[Measurement], both: bool = False) -> str:
     """Each by its name, the worst first: "GPU0->GPU1 27.0, GPU1->GPU0 28.1 and 4 more"."""
     ordered = sorted(figures, key=lambda each: each.value)
-    names = ", ".join(f"{label(each, both)} {each.value:.1f}" for each in ordered[:_NAMED])
-    return names + (f" and {len(ordered) - _NAMED} more" if len(ordered) > _NAMED else "")
+    return some([f"{label(each, both)} {each.value:.1f}" for each in ordered], _NAMED)
 
 
 def middle(figures: Sequence[Measurement]) -> float:

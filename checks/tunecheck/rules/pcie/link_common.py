@@ -25,7 +25,7 @@ def each(case: Case, check: str, judge: Callable[[str, list[Device]], Finding], 
     if not case.snapshot.topology.devices:
         yield from link_told(case, check) or [no_accelerator(check)]
     for index, device in enumerate(case.snapshot.topology.devices):
-        subject, chain = f"GPU{index} {device.bdf}", hops(case.snapshot.topology, device)
+        subject, chain = f"GPU{index} {device.bdf}", hops(case.snapshot.topology.bridges, device)
         if device.link.width.missing or (device.express.known and device.express.value is None):
             yield Finding(check, subject, "skip", "effective", f"{subject} has no PCI Express link of its own")
         else:

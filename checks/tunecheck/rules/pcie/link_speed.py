@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...facts.pci.pci import Device
-from ...facts.pci.pcie_link import wires
 from ...model.finding import Finding, Place, Remedy
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..context import Case
@@ -25,7 +24,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _judge(case: Case, subject: str, device: Device) -> Finding:
-    links, board, load = wires(case.snapshot.topology, device), board_gen(device), busy(case, device.bdf)
+    links, board, load = case.snapshot.topology.links_above(device), board_gen(device), busy(case, device.bdf)
     blind = [wire.name for wire in links if not (wire.gen and wire.top_gen)]
     slow = [wire for wire in links if (wire.gen or 0) < (wire.top_gen or 0)]
     less = [f"{wire.name} reaches Gen{wire.top_gen} at most" for wire in links if (wire.top_gen or 9) < (board or 0)]

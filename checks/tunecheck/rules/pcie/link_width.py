@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...facts.pci.pci import Device
-from ...facts.pci.pcie_link import Wire, wires
+from ...facts.pci.pcie_link import Wire
 from ...model.finding import Finding, Place, Remedy
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..context import Case
@@ -48,7 +48,7 @@ def _declared(subject: str, hops: list[Device], wanted: int) -> Finding:
 def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
     """Without a declaration: a link that has fewer lanes than both its ends is damaged; one that has fewer than the
     board because a port has no more is how the box is built."""
-    links = wires(case.snapshot.topology, hops[-1])
+    links = case.snapshot.topology.links_above(hops[-1])
     board = hops[-1].link.max_width.value
     evidence = tuple(hop.link.width.source for hop in hops)
     lost = [f"{wire.name} x{wire.width} of x{wire.max_width}" for wire in links if _lost(wire)]

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from ...model.fact import Absence
 from ...model.finding import Finding
+from ...util.text import some
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..context import Case
-from ..driver import from_driver
+from ..nvidia import from_driver
 from .p2p_letters import DECLARE, UNDECLARED, explained, needs_patch, outcome_of
 from .table_told import letters
 
@@ -39,7 +40,7 @@ def judge(case: Case) -> Iterator[Finding]:
         key = (fact.value or fact.reason or "", needs_patch(topology, a, b))
         groups.setdefault(key, []).append(f"{label.get(a, a)}->{label.get(b, b)} {way}")
     for (word, patchable), pairs in groups.items():
-        shown = ", ".join(pairs[:4]) + (f", and {len(pairs) - 4} more" if len(pairs) > 4 else "")
+        shown = some(pairs, 4, ", ")
         outcome, (meaning, fix) = outcome_of(case, word, patchable), explained(case, word, patchable)
         text = f"{shown}: {word} ({meaning})" if meaning else f"{shown}: the driver does not say ({word})"
         if word == "OK":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.pci.pcie_link import uplinks
 from ...model.finding import Finding, Remedy
 from ...parsers.pci.switch_chips import chip, collapses
 from ..check import TOPO, Check, Family, Heading, Needs
@@ -21,7 +20,7 @@ _FIX = Remedy.typed("measure it: several boards of this switch writing at once t
 
 def judge(case: Case) -> Iterator[Finding]:
     topology = case.snapshot.topology
-    above = uplinks(topology)
+    above = topology.uplinks()
     if not above:
         yield Finding(_ID, "switches", "skip", "effective", "no PCIe switch above an accelerator")
     roots = {device.path[0] for device in topology.devices}

@@ -11,10 +11,11 @@ from ...facts.posted import Table
 from ...model.fact import Absence
 from ...model.finding import Finding, Place, Remedy
 from ...parsers.pci.topology import RELATIONS, within
+from ...util.text import some
 from ..context import Case
 from .p2p_letters import LETTER_WORDS, explained, outcome_of
 
-__all__ = ["COSTS", "absent_table", "by_word", "gpus_told", "letters", "relations", "undeclared"]
+__all__ = ["COSTS", "absent_table", "by_word", "letters", "relations", "undeclared"]
 
 #: What each relation means for peer traffic, and what it costs. Figures: two boards at Gen5 x16, one way, and a load of
 #: 128 B from a peer (local-inference-lab/rtx6kpro hardware/, 2026-05-17); NCCL's choice: src/graph/paths.cc of NCCL.
@@ -45,8 +46,7 @@ def absent_table(case: Case) -> bool:
 
 def _names(pairs: list[tuple[int, int]]) -> str:
     """``GPU0-GPU1, GPU0-GPU2 and 3 more``."""
-    more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
-    return ", ".join(f"GPU{a}-GPU{b}" for a, b in pairs[:_SHOWN]) + more
+    return some([f"GPU{a}-GPU{b}" for a, b in pairs], _SHOWN)
 
 
 def by_word(table: Table) -> dict[str, list[tuple[int, int]]]:
@@ -57,24 +57,6 @@ def by_word(table: Table) -> dict[str, list[tuple[int, int]]]:
     order = (*RELATIONS, "")
     return dict(sorted(found.items(), key=lambda item: (-1, item[0]) if item[0].startswith("NV") else
                        (order.index(item[0]), "")))
-
-
-def gpus_told(case: Case) -> str:
-    """``nvidia-smi topo -m has 8 GPUs``, "" where no text counts them."""
-    posted = case.snapshot.posted
-    if posted.table.value is not None:
-        more = " or more (the text is cut)" if posted.table.value.cut else ""
-        return f"{posted.table.value.source} has {_gpus(len(posted.table.value.labels))}{more}"
-    if posted.names:
-        return f"nvidia-smi -L has {_gpus(len(posted.names))}"
-    for letter, table in posted.letters.items():
-        count = len({a for a, _ in table})
-        return f"nvidia-smi topo -p2p {letter if letter != '?' else ''}".strip() + f" has {_gpus(count or 1)}"
-    return ""
-
-
-def _gpus(count: int) -> str:
-    return f"{count} GPU{'' if count == 1 else 's'}"
 
 
 def relations(case: Case, check: str) -> Iterator[Finding]:
@@ -164,8 +146,7 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
             found.setdefault(word, []).append(pair)
         for word, pairs in found.items():
             kind = LETTER_WORDS[letter]
-            shown = ", ".join(f"GPU{a}->GPU{b}" for a, b in pairs[:4]) + (
-                f" and {len(pairs) - 4} more" if len(pairs) > 4 else "")
+            shown = some([f"GPU{a}->GPU{b}" for a, b in pairs], 4)
             meaning, fix = explained(case, word, patchable)
             if letter not in "rw?":
                 # Atomics, NVLink and the property "p" are no condition of plain peer access.

@@ -13,9 +13,10 @@ from ...facts.pci.topo_text import TopoText
 from ...facts.pci.topology import Pair
 from ...model.fact import Absence, Fact
 from ...model.finding import Finding, Remedy
+from ...util.text import some
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..context import Case
-from ..driver import from_driver
+from ..nvidia import from_driver
 
 CHECK = Check(
     "topo-agreement", "PCI tree, NVML and nvidia-smi tell the same relations",
@@ -98,7 +99,7 @@ def _finding(apart: list[tuple[str, dict[str, str]]], compared: int, silent: int
     if apart:
         lines = [f"{label} is " + " and ".join(f"{word} {where}" for where, word in words.items())
                  for label, words in apart]
-        shown = ", ".join(lines[:4]) + (f", and {len(lines) - 4} more" if len(lines) > 4 else "")
+        shown = some(lines, 4, ", ")
         return Finding(_ID, "pairs", "fail", "effective", f"{who} disagree about {len(lines)} of {compared} pairs: "
                        f"{shown}{rest}", "; ".join(lines), expected, evidence, _LOOK)
     if compared and doubt:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from ...facts.pci.peer_paths import paths
 from ...facts.pci.topology import Pair
+from ...facts.peer_paths import paths
 from ...model.finding import Finding, Place, Remedy
 from ...parsers.pci.topology import RELATIONS, within
 from ...spec.boards import board

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.pci.pcie_link import uplinks, wires
 from ...model.finding import Finding, Place, Remedy
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..context import Case
@@ -20,14 +19,14 @@ _FIX = Remedy("give the switch a slot or cable as wide and fast as a board's, an
 
 def judge(case: Case) -> Iterator[Finding]:
     topology = case.snapshot.topology
-    above = uplinks(topology)
+    above = topology.uplinks()
     if not above:
         yield Finding(_ID, "uplinks", "skip", "effective", "no PCIe switch above an accelerator")
     for wire, gpus in above:
         registers = [end.express.value for end in wire.ends]
         sizes = [found.payload or 0 if found else 0 for found in registers]
         rate, evidence = wire.rate(min(sizes)) if all(sizes) else None, (wire.lower.link.width.source,)
-        own = [wires(topology, topology.devices[gpu])[-1].rate(min(sizes)) or 0 for gpu in gpus] if rate else [0]
+        own = [topology.links_above(topology.devices[gpu])[-1].rate(min(sizes)) or 0 for gpu in gpus] if rate else [0]
         if rate is None:
             yield Finding(_ID, wire.name, "unknown", "effective", f"speed, width or MPS of {wire.name} is not known ("
                           f"{next((end.express.why() for end in wire.ends if not end.express.known), '?')})",

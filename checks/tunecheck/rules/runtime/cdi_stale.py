@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding
+from ...util.text import some
 from ..check import RUNTIME, Check, Family, Heading
 from ..context import Case
-from ..driver import from_driver
+from ..nvidia import from_driver
 from . import from_runtime
 
 CHECK = Check(
@@ -34,9 +35,8 @@ def judge(case: Case) -> Iterator[Finding]:
                           f"{', '.join(others)}, the loaded module is {loaded.value}", others[0], loaded.value,
                           (spec.file, loaded.source), again)
         elif spec.missing:
-            more = f" and {len(spec.missing) - 3} more" if len(spec.missing) > 3 else ""
             yield Finding(_ID, spec.file, outcome, "generated", f"{spec.file} names files that are not there: "
-                          f"{', '.join(spec.missing[:3])}{more}", "not present", "present", (spec.file,), again)
+                          f"{some(spec.missing, 3)}", "not present", "present", (spec.file,), again)
         elif spec.unread or (spec.drivers and not loaded.known and not loaded.missing):
             yield Finding(_ID, spec.file, "unknown", "generated", f"whether {spec.file} fits cannot be told: "
                           + (spec.unread or loaded.why()), "", "", (spec.file,), AS_ROOT,

@@ -11,7 +11,7 @@ from ...model.command import file, run
 from ...model.fact import Absence, Fact, absent_as, known
 from ...model.finding import Finding, Remedy
 from ..context import Case
-from ..driver import from_driver
+from ..nvidia import from_driver
 
 __all__ = ["declared", "defined_twice", "engine", "engines_unlisted", "gpu_specs", "made_again", "no_specs",
            "no_toolkit", "numbers", "perhaps_unwanted", "read", "unlisted"]

@@ -8,7 +8,7 @@ from ...model.finding import AS_ROOT, Finding, Remedy
 from ...parsers.nvidia.nccl_env import problems
 from ..check import RUNTIME, Check, Family, Heading
 from ..context import Case
-from ..driver import from_driver
+from ..nvidia import from_driver
 
 CHECK = Check(
     "nccl-environment", "no variable of a service is ignored or known to harm",

@@ -8,7 +8,7 @@ from ...model.command import run
 from ...model.finding import Finding, Remedy
 from ..check import RUNTIME, Check, Family, Heading
 from ..context import Case
-from ..driver import from_driver
+from ..nvidia import from_driver
 from . import from_runtime
 
 CHECK = Check(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...model.finding import Finding
 from ..check import RUNTIME, Check, Family, Heading
 from ..context import Case
-from ..driver import from_driver
+from ..nvidia import from_driver
 from . import from_runtime
 
 CHECK = Check(

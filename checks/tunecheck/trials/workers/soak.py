@@ -6,7 +6,7 @@ import struct
 import time
 from array import array
 
-from .reduce import HALF_OF, Rank
+from .rank import HALF_OF, Rank
 
 __all__ = ["soak"]
 

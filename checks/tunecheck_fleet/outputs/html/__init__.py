@@ -18,7 +18,7 @@ from tunecheck import __version__
 from tunecheck.model.command import Command, pieces
 from tunecheck.report import html as report_html
 from tunecheck.report.html.shell import policy
-from tunecheck.report.terminal import safe
+from tunecheck.report.style import safe
 
 from ...entries import entries, happened
 from ...model import Problem

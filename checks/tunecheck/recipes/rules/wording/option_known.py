@@ -3,9 +3,9 @@ word, value and variable of it."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
+from ....util.suggestions import nearest
 from ...box import Box
 from ...frozen import Recipe
 from ...options import Table, meant, refused
@@ -44,7 +44,7 @@ def unknown_words(recipe: Recipe, table: Table, name: str) -> str | None:
 
 def _some(choices: Sequence[str], value: str) -> str:
     """All of a few; of many those that look like it."""
-    near = difflib.get_close_matches(value, choices, 4) if len(choices) > _MANY else []
+    near = nearest(value, choices, 4) if len(choices) > _MANY else []
     return ", ".join(near) if near else ", ".join(choices[:_MANY])
 
 

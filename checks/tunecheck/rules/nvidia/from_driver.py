@@ -11,6 +11,7 @@ from ...model.command import packages, release, run
 from ...model.fact import Absence, Fact, known, not_understood
 from ...model.finding import AS_ROOT, Finding, Remedy
 from ...spec.boards import board
+from ...util.text import some
 from ..context import Case
 from . import wanted_driver
 
@@ -96,8 +97,7 @@ def parts(case: Case) -> Iterator[tuple[str, str, Fact[str]]]:
     for package in case.host.packages.driver:
         versions.setdefault(package.driver or "", []).append(package.name)
     for version, names in versions.items():
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        yield f"package {', '.join(names[:3])}{more}", "warn", known(version, case.host.packages.installed.source)
+        yield f"package {some(names, 3)}", "warn", known(version, case.host.packages.installed.source)
 
 
 def fabric(case: Case) -> dict[str, str]:

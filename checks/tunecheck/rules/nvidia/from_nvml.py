@@ -13,8 +13,8 @@ from ...model.finding import Finding, Place, Remedy
 from ...spec.boards import Board, board
 from ...util.at_first_use import dataclass
 from ..context import Case
-from ..driver.from_driver import without
 from ..evidence_guard import no_tree
+from .from_driver import without
 
 __all__ = ["Unread", "Verdict", "board_of", "each", "ids_of", "maybe", "number", "smi", "value", "word"]
 

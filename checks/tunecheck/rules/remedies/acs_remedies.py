@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...model.command import Command, addresses, run, typed
 from ...model.finding import Place, Remedy
-from ..boot import boot_remedies
 from ..context import Case
-from ..iommu.iommu_remedies import switched_off
+from . import boot_remedies
+from .iommu_remedies import switched_off
 
 __all__ = ["GUEST_PORTS", "boot_fix", "clear_now"]
 

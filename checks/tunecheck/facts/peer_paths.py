@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...parsers.pci.switch_chips import EMULATED
-from ...util.at_first_use import dataclass
-from ..snapshot import Snapshot
-from .pci import Device
-from .pcie_link import Wire, wires
-from .topology import Pair
+from ..parsers.pci.switch_chips import EMULATED
+from ..util.at_first_use import dataclass
+from .pci.pci import Device
+from .pci.pcie_link import Wire
+from .pci.topology import Pair
+from .snapshot import Snapshot
 
 __all__ = ["PairPath", "paths"]
 
@@ -50,7 +50,7 @@ class PairPath:
 def paths(snapshot: Snapshot) -> tuple[PairPath, ...]:
     """One for each of topology.pairs, in their order."""
     topology = snapshot.topology
-    above = {device.bdf: wires(topology, device) for device in topology.devices}
+    above = {device.bdf: topology.links_above(device) for device in topology.devices}
     return tuple(_path(snapshot, pair, above) for pair in topology.pairs)
 
 

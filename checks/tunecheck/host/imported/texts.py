@@ -1,0 +1,94 @@
+"""What the texts of an import hold as it is: the first text of a kind counts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import field
+
+from ...model.absence import Reason
+from ...parsers.nvidia.topo_matrix import Matrix, parse_matrix
+from ...util.at_first_use import dataclass, regex
+from .posts import Post
+
+__all__ = ["Texts"]
+
+#: `nvidia-smi topo -p2p r`, `smi_topo_p2p-rw.txt`
+_P2P = regex(r"p2p[ _-]{0,3}([rwnap]{1,2})(?![a-z0-9])", re.IGNORECASE)
+_TITLE = 400
+_VALUE = regex(r"^(/(?:sys|proc/sys)/(?:[\w.-]+/)+[\w.-]+):(.*)$", re.MULTILINE)
+
+
+@dataclass
+class Texts:
+    """``reads``, ``lists``, ``realpaths`` and ``errors`` as in RecordedHost; ``runs`` maps commands to their output.
+    The first text of a kind counts, of kernel logs the most complete one. ``cut_at`` is the device in which an lspci
+    text ends, "" for a complete one; ``lost_at`` the one beside a device whose first line cannot be read. ``past``: the
+    lines of earlier boots, each with where they are from; ``taken``: when a bug report or nvidia-smi was made;
+    ``only_list``: lspci came without details, and such a list does not show its end; ``guest``: the hypervisor that a
+    text names; ``missing``: why a device must be there that no text shows; ``doubts``: as in base.doubt."""
+
+    reads: dict[str, bytes] = field(default_factory=dict)
+    lists: dict[str, list[str]] = field(default_factory=dict)
+    realpaths: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, Reason] = field(default_factory=dict)
+    runs: dict[tuple[str, ...], str] = field(default_factory=dict)
+    lspci: list[str] = field(default_factory=list)
+    smi: list[str] = field(default_factory=list)
+    posts: dict[str, list[Post]] = field(default_factory=dict)
+    tables: list[Matrix] = field(default_factory=list)
+    cmdlines: list[str] = field(default_factory=list)
+    past: list[tuple[str, str]] = field(default_factory=list)
+    reported: bool = False
+    taken: str = ""
+    doubts: dict[str, str] = field(default_factory=dict)
+    cut_at: str = ""
+    lost_at: str = ""
+    missing: str = ""
+    only_list: bool = False
+    guest: str = ""
+    lscpu: list[str] = field(default_factory=list)
+
+    def file(self, path: str, content: str) -> None:
+        self.reads.setdefault(path, content.encode())
+        if path == "/proc/cmdline":
+            self.cmdlines.append(content)
+
+    def longer(self, path: str, content: str) -> None:
+        """Keep a list of which another text may hold only the beginning."""
+        if len(content) > len(self.reads.get(path, b"")) or path not in self.reads:
+            self.reads[path] = content.encode()
+
+    def topo(self, text: str, command: tuple[str, ...], name: str) -> str:
+        """Keep a table of GPUs. Which status a table of `topo -p2p` shows, it does not say itself: the command above
+        it does, or else ``name``, the file's (topo-p2p-r.txt). One that nobody names is not used."""
+        try:
+            matrix = parse_matrix(text)
+        except ValueError:
+            self.runs.setdefault(command, text)     # the fact says what is wrong with it
+            return "nvidia-smi topo"
+        if matrix.kind == "topo -m":
+            if not self.tables:
+                self.runs[command] = text
+            self.tables.append(matrix)
+        else:
+            named = _P2P.search(text[:_TITLE]) or _P2P.search(name[-_TITLE:])
+            for letter in named.group(1).lower() if named else "":
+                self.runs.setdefault((*command[:2], "-p2p", letter), text)
+            if named is None:
+                self.runs.setdefault((*command[:2], "-p2p", "?"), text)
+                return ("nvidia-smi topo -p2p (its letter is not in the text: taken for reads or writes; put the "
+                        "command above it)")
+        return f"nvidia-smi {matrix.kind}"
+
+    def values(self, text: str) -> None:
+        """Output of `grep . FILES`."""
+        for path, value in _VALUE.findall(text):
+            self.file(path, value)
+            policy = re.match(r"(/sys/devices/system/cpu/cpufreq)/(policy\d+)/", path)
+            if policy:
+                names = self.lists.setdefault(policy.group(1), [])
+                if policy.group(2) not in names:
+                    names.append(policy.group(2))
+            module = re.match(r"/sys/module/\w+(?=/parameters/)", path)
+            if module:
+                self.lists.setdefault(module.group(), [])

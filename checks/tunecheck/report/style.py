@@ -1,0 +1,116 @@
+"""How text stands on a terminal or in a pipe: wrapped to its width, colour only where it is one, nothing that controls
+it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import textwrap
+from typing import TextIO
+
+from ..util.at_first_use import dataclass, regex
+
+__all__ = ["Style", "clipped", "fitted", "fix_lines", "marked", "safe", "shown", "style_for", "with_fix", "wrap",
+           "wrapped"]
+
+_COLOURS = {"fail": "31;1", "unknown": "35", "warn": "33", "pass": "32", "skip": "2"}
+_INDENT = 8
+_GOES_ON = " ..."
+_BRANCH = regex("((?:│  |[|]  |   )*)(├─ |└─ |[|]- |`- )")
+_UNPRINTABLE = regex(r"[^\x20-\x7e\u00a0-\u2027\u2030-\u2065\u2070-\ud7ff]")
+
+
+@dataclass(frozen=True)
+class Style:
+    """``width`` 0: do not wrap."""
+
+    width: int = 0
+    colour: bool = False
+    unicode: bool = False
+
+
+def style_for(stream: TextIO) -> Style:
+    """What ``stream`` can show. A pipe gets one line per finding, so that grep and Ansible see it whole."""
+    terminal = stream.isatty()
+    colour = terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    unicode = (stream.encoding or "").lower().replace("-", "") == "utf8"
+    wide = shutil.get_terminal_size().columns if terminal or os.environ.get("COLUMNS", "").isdigit() else 0
+    return Style(wide, colour, unicode)
+
+
+def fitted(message: str, stream: TextIO) -> str:
+    """Sentences for a person: wrapped where ``stream`` is a terminal, one line each where it is none."""
+    return "\n".join(wrapped(line, stream) for line in message.split("\n")) if stream.isatty() else message
+
+
+def wrapped(line: str, stream: TextIO) -> str:
+    """A message for a terminal, or as it is where ``stream`` is none."""
+    return "\n".join(wrap(line, _columns(stream))) if stream.isatty() else line
+
+
+def _columns(stream: TextIO) -> int:
+    """Of this stream: standard output may be another terminal, or none."""
+    if os.environ.get("COLUMNS", "").isdigit():
+        return shutil.get_terminal_size().columns
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+def wrap(line: str, width: int, hang: int = 2) -> list[str]:
+    """The line in parts of at most ``width`` columns (0: as it is), what follows ``hang`` further to the right."""
+    if not width or len(line) <= width:
+        return [line]
+    branch = _BRANCH.match(line)
+    if branch:      # the tree goes on beside what did not fit
+        indent = branch.group(1) + ("   " if branch.group(2)[0] in "└`" else branch.group(2)[0] + "  ") + " " * hang
+        indent = indent.replace("├", "│")
+    else:
+        indent = " " * (len(line) - len(line.lstrip()) + hang)
+    wide = max(width, 20)
+    return textwrap.wrap(line, wide, subsequent_indent=indent[:wide // 2], break_on_hyphens=False,
+                         drop_whitespace=True) or [""]
+
+
+def safe(text: str) -> str:
+    """Show control characters instead of sending them: what a host says about itself may be hostile."""
+    return _UNPRINTABLE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+
+def clipped(lines: list[str], most: int, width: int) -> list[str]:
+    """The first ``most`` lines (0: all); where there are more, " ..." says so."""
+    if not most or len(lines) <= most:
+        return lines
+    last, room = lines[most - 1], width - len(_GOES_ON)
+    if len(last) > room:
+        start = last[:room + 1].rpartition(" ")[0]
+        last = start if start.strip() else last[:room]
+    return [*lines[:most - 1], last + _GOES_ON]
+
+
+def shown(lines: list[str], style: Style) -> list[str]:
+    """As they can be sent to a terminal of this width."""
+    return [part for line in lines for part in wrap(safe(line), style.width)]
+
+
+def marked(outcome: str, text: str, style: Style, most: int = 0) -> list[str]:
+    """``text`` behind the word for its outcome, in at most so many lines (0: any number); " ..." where it goes on."""
+    mark = outcome.upper()
+    lines = wrap(safe(f"{mark:<{_INDENT}}{text}"), style.width, hang=_INDENT if style.width > 40 else 2)
+    lines = clipped(lines, most, style.width)
+    if style.colour:
+        lines[0] = lines[0].replace(mark, f"\x1b[{_COLOURS[outcome]}m{mark}\x1b[0m", 1)
+    return lines
+
+
+def fix_lines(text: str, style: Style) -> list[str]:
+    """Below what it is for."""
+    return wrap(safe(" " * (_INDENT if style.width > 40 else 2) + text), style.width)
+
+
+def with_fix(outcome: str, text: str, remedy: str, style: Style) -> list[str]:
+    """A problem and how to put it right."""
+    if not style.width:
+        return marked(outcome, f"{text}; fix: {remedy}" if remedy else text, style)
+    return [*marked(outcome, text, style), *(fix_lines(f"fix: {remedy}", style) if remedy else [])]

@@ -1,0 +1,164 @@
+"""The parts that every report for people is made of: heading, tables, what a finding says, counts and verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ..model.absence import Absence
+from ..model.finding import Finding, worst
+from ..rules.context import Case
+from ..util.at_first_use import regex
+from ..util.text import some
+from .grouping import Fold
+from .paths import path_lines
+from .style import Style, shown, with_fix
+from .tree import matrix_lines, tree_lines
+
+__all__ = ["counted", "counts_text", "cut_text", "earlier", "head", "is_missing", "not_given", "said_lines", "says",
+           "skips", "summary", "whole_tables"]
+
+_COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
+#: So many names of checks stand in one line.
+_NAMED = 10
+_ADD = regex(r"; add: ([^;]{1,120})")
+#: How many commands are named of those that would tell more.
+_ADDED = 3
+
+
+def head(verb: str, case: Case) -> list[str]:
+    """What was judged, and against what."""
+    snapshot, frozen = case.snapshot, case.frozen
+    against = f"spec {frozen.host} ({frozen.profile}, {frozen.digest[:19]})" if frozen else "no spec"
+    trial = ", trial boot" if case.trial else ""
+    image = case.measured.notes.get("image") if case.measured else None
+    inside = f", inside {image}" if image else ""
+    return [f"tunecheck {verb}: {snapshot.hostname.value or 'unknown host'}, {against}{trial}{inside}"]
+
+
+def whole_tables(verb: str, case: Case, style: Style) -> list[str]:
+    """The heading, and every table in full."""
+    lines = [*head(verb, case), ""]
+    if case.measured is not None:
+        lines += _measured(case, style.width)
+    if verb in ("topo", "preflight"):
+        told = _posted(case, style.width)
+        if case.snapshot.topology.accelerators.known or not case.snapshot.posted.anything:
+            lines += [*tree_lines(case.snapshot.topology, style.unicode), ""]
+        matrix = matrix_lines(case.snapshot.topology, style.width)
+        lines += [*matrix, ""] if matrix else []
+        lines += told
+        predicted = path_lines(case.snapshot)
+        lines += [*predicted, ""] if predicted else []
+    return shown(lines, style)
+
+
+def earlier(case: Case, style: Style) -> list[str]:
+    """What was before this boot."""
+    from .history import history_lines
+
+    return shown([*history_lines(case.snapshot.past), ""], style)
+
+
+def _measured(case: Case, width: int) -> list[str]:
+    """The tables of what was measured."""
+    from .measured import allreduce_lines, p2p_lines
+
+    assert case.measured is not None
+    found, topology = case.measured, case.snapshot.topology
+    tables = [p2p_lines(found, topology, width) if found.find("one way") or found.find("control") else [],
+              allreduce_lines(found, width) if found.find("allreduce") or found.find("soak") else []]
+    return [line for table in tables if table for line in (*table, "")]
+
+
+def _posted(case: Case, width: int) -> list[str]:
+    if not case.snapshot.posted.anything:
+        return []
+    from .posted import posted_lines  # start-up time
+
+    return posted_lines(case.snapshot, width)
+
+
+def said_lines(fold: Fold, style: Style) -> list[str]:
+    """What is so and what was expected; the remedy behind it, on a terminal on a line of its own to copy from."""
+    finding = fold.first
+    remedy = finding.remedy.text if finding.remedy and finding.outcome in ("fail", "warn", "unknown") else ""
+    return with_fix(finding.outcome, says(fold), remedy, style)
+
+
+def says(fold: Fold, count: int = 1) -> str:
+    """``id: text; expected ...``; behind the id the ``count`` of findings where it is not 1."""
+    finding = fold.first
+    many = f" ({count})" if count > 1 else ""
+    expected = f"; expected {finding.expected}" if finding.outcome in ("fail", "warn") and finding.expected else ""
+    return f"{finding.id}{many}: {fold.text}{expected}"
+
+
+def skips(skipped: list[Finding]) -> str:
+    # A wall of names tells nobody anything: -v has a line for each.
+    named = counted(skipped).split(", ")
+    return f"not judged (-v says why): {some(named, _NAMED)}"
+
+
+def counted(findings: Sequence[Finding]) -> str:
+    """"link-speed (8), smt": each check once, with how often it said so."""
+    counts = Counter(finding.id for finding in findings)
+    return ", ".join(f"{check} ({count})" if count > 1 else check for check, count in counts.items())
+
+
+def is_missing(finding: Finding) -> bool:
+    """Whether it is unknown only because the text for it was not given."""
+    return finding.outcome == "unknown" and finding.absence is Absence.NOT_IN_IMPORT
+
+
+def cut_text(findings: list[Finding]) -> str:
+    """What found nothing in a kernel log that is not whole."""
+    where = findings[0].text.rpartition(" in what is here")[2]
+    return f"nothing found by {counted(findings)} in what is here{where}"
+
+
+def not_given(findings: list[Finding]) -> tuple[str, str]:
+    """What an import leaves open because the text for it was not given, and what to add."""
+    return (f"{len(findings)} could not be judged from these texts (-v says why): {counted(findings)}",
+            _to_add(findings))
+
+
+def _to_add(findings: list[Finding]) -> str:
+    """The one command that tells most first, two more behind it; the rest is in a recording."""
+    asked = Counter(_command(found.group(1)) for finding in findings if (found := _ADD.search(finding.text)))
+    ranked = [command for command, _ in asked.most_common()]
+    whole = "all of it is in a recording: sudo tunecheck record"
+    if not ranked:
+        return whole
+    first = f"add the output of: {ranked[0]} (tells {asked[ranked[0]]} of them)"
+    more = f"; then: {', '.join(ranked[1:_ADDED])}" if len(ranked) > 1 else ""
+    return f"{first}{more}; {whole}"
+
+
+def _command(text: str) -> str:
+    """One command for what several spellings of it tell."""
+    text = text.strip().rstrip(")")
+    return "sudo lspci -nnvvv" if text.startswith("sudo lspci -") and "x" not in text else text
+
+
+def summary(case: Case, findings: list[Finding]) -> str:
+    """The verdict and how many findings have which outcome."""
+    return counts_text(findings) + _why_nothing(case, findings)
+
+
+def counts_text(findings: list[Finding]) -> str:
+    counts = {outcome: sum(finding.outcome == outcome for finding in findings) for outcome in _COUNTED}
+    named = [f"{count} {word}" for outcome, word in _COUNTED.items() if (count := counts[outcome])]
+    return f"{worst(findings).upper()}: {', '.join(named) or 'nothing judged'}"
+
+
+def _why_nothing(case: Case, findings: list[Finding]) -> str:
+    """A report that judged nothing looks like a good one: a box whose GPUs are gone must not be green unnoticed."""
+    if any(finding.id == "accelerator-count" for finding in findings):
+        return ""       # which says it
+    judged = any(finding.outcome != "skip" for finding in findings)
+    text = "" if judged else "; nothing was judged (-v says why)"
+    found = case.snapshot.topology.accelerators
+    if found.value is None:
+        return "" if judged else f"; nothing was judged: the PCI devices cannot be listed: {found.why()}"
+    return text if found.value or case.snapshot.topology.unlisted else f"; no accelerator found{text}"

@@ -1,0 +1,21 @@
+"""Lists in a sentence: the first names, and how many more there are. A list never just ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["and_more", "some"]
+
+
+def some(names: Sequence[str], most: int, before: str = " ") -> str:
+    """The first ``most`` names: "a, b and 3 more". ``before`` stands before "and": ", " gives "a, b, and 3 more"."""
+    return ", ".join(names[:most]) + and_more(len(names) - most, before)
+
+
+def and_more(left: int, before: str = " ") -> str:
+    """What is left out: " and 3 more", "" where nothing is.
+
+    For a list that is no sentence ``before`` is "", or "; " behind a whole sentence. What is left out is counted by
+    the caller: names may stand for several things each.
+    """
+    return f"{before}and {left} more" if left > 0 else ""
