@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ..absence import Absence
 from ..errors import ProbeError
 from ..host import Host
 from ..recovery import request
@@ -19,6 +20,8 @@ RECOVER = "tunecheck-recover.service"
 #: In seconds: how soon a request that systemd did not take is made again.
 _AGAIN = 30.0
 _COMMAND = 5.0
+#: So long a stall waits for the first answer of NCCL's RAS. With the usual limits it is there long before.
+_FOR_RAS = 8.0
 
 
 class Asker:
@@ -40,6 +43,8 @@ class Asker:
         now = time.monotonic()
         if self._asked or (self._tried is not None and now - self._tried < _AGAIN):
             return
+        if seen.ras_absence is Absence.NOT_READ and now - seen.since < _FOR_RAS:
+            return
         self._tried = now
         self._id = self._id or f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(2).hex()}"
         parts = seen.engine.parts
@@ -47,7 +52,7 @@ class Asker:
         moved = {part.name: part.moved for part in [each for each in parts if each.asked] or parts}
         try:
             request.leave(request.Request(self._id, self._boot_id, self._unit, self._url, moved, document,
-                                          timeline.rows()), self._path)
+                                          timeline.rows(), seen.ras.text if seen.ras else ""), self._path)
             done = self._host.run(("systemctl", "start", "--no-block", RECOVER), _COMMAND)
         except (OSError, ProbeError) as error:
             self._complain(f"the stall could not be handed to {RECOVER}: {error}")
