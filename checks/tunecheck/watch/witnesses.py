@@ -34,6 +34,7 @@ class Witnesses:
         self._gone: dict[int, float | None] = {}        # what the counters said when it was missed first
         self._invocation = ""
         self._noted: float | None = None
+        self._listed: frozenset[int] = frozenset()
         self._question: RasQuestion | None = None
         self._asked: float | None = None
         self._ras: Ras | None = None
@@ -45,9 +46,10 @@ class Witnesses:
         now, invocation = time.monotonic(), unit.invocation if unit is not None else ""
         if invocation != self._invocation:
             self._known, self._gone, self._invocation, self._noted = {}, {}, invocation, None
-        if self._noted is not None and now - self._noted < _NOTE_EVERY:
+        listed = frozenset(pid for gpu in gpus for pid in gpu.pids)
+        if self._noted is not None and now - self._noted < _NOTE_EVERY and listed == self._listed:
             return
-        self._noted = now
+        self._noted, self._listed = now, listed
         on: dict[int, list[str]] = {}
         for gpu in gpus:
             for pid in gpu.pids:
