@@ -129,8 +129,9 @@ def _trial(box: Box, watching: Watching, fault: str, rank: int) -> dict[str, Any
     place = next(iter(_INCIDENTS.glob("*/nccl-ras.txt")), None)
     text = place.read_text() if place else ""
     kept = json.loads((place.parent / "stall.json").read_text()) if place else {}
+    seen = kept.get("watch", {})
     return {**found, "blamed": None if told is None else told["pid"] == pid and told["rank"] in (None, rank),
-            "culprit": told, "claims": kept.get("watch", {}).get("claims"),
+            "culprit": told, "claims": seen.get("claims"), "sms": seen.get("busy_sms_percent"),
             "codes": first.get("codes"), "last_looks": kept.get("timeline", [])[-6:],
             "steps": {each["step"]: round(each["at"] - first["at"], 1) for each in steps},
             "ras": "NCCL version" in text, "ras_text": text, "proven": proof["verdict"], "proof": proof["seconds"]}
@@ -156,8 +157,8 @@ def _pairs(box: Box, count: int) -> dict[str, Any]:
         pair = {}
         for watched in ((False, True), (True, False))[turn % 2]:
             watching = Watching("--interval", "1s") if watched else None
-            time.sleep(2.0)
-            pair[watched] = _rate(box, 4.0)
+            time.sleep(1.0)
+            pair[watched] = _rate(box, 3.0)
             if watching is not None:
                 watching.end()
         rates.append((round(pair[False], 1), round(pair[True], 1)))
@@ -236,10 +237,10 @@ def main() -> int:
                 for fault in given.faults.split(","):
                     if time.monotonic() - begun > given.seconds:
                         break
-                    time.sleep(3.5)         # the watch learns whose GPUs they are
+                    time.sleep(2.0)         # the watch learns whose GPUs they are
                     found.append(_trial(box, watching, fault, (trial + 1) % len(box.ranks()["pids"])))
                     print(json.dumps({name: found[-1][name] for name in (
-                        "fault", "rank", "noticed", "served", "blamed", "steps", "proof", "ras")}), flush=True)
+                        "fault", "rank", "noticed", "served", "blamed", "steps", "proof", "ras", "sms")}), flush=True)
                     if given.json:
                         Path(given.json).write_text(json.dumps({"throughput": pairs, "trials": found}, indent=1))
                     if found[-1]["served"] is None:

@@ -6,22 +6,19 @@ src/ras/client_support.cc; seen with 2.28.9). Nothing else is sent than the gree
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import ctypes
 import ipaddress
 import os
 import select
-import signal
 import socket
 import time
 from pathlib import Path
 
 from ..absence import Absence
 from ..formats.at_first_use import dataclass
-from ..tied import fork, tie
 from .base import Host, Unreadable
-from .child import Child, let_go_of_everything_but
+from .question import MOST, Question
 
 __all__ = ["RasAnswer", "RasQuestion", "where"]
 
@@ -31,7 +28,6 @@ _LEG = 2
 DEADLINE = 12.0
 _GREETING, _GREET = b"CLIENT PROTOCOL 2\n", 0.5
 _DOORS, _ROUNDS = 16, 4
-_MOST = 1 << 20
 _PORT = 28028
 _CLONE_NEWNET = 0x40000000
 _OK, _NO_ANSWER, _REFUSED, _NO_PERMISSION, _NO_PROCESS = b"=", b"t", b"r", b"p", b"n"
@@ -79,81 +75,30 @@ def where(host: Host, pid: int) -> tuple[str, int]:
     return str(found), int(port)
 
 
-class RasQuestion:
-    """One question, under way. ``answer`` never blocks; ``wait`` does until the deadline at most. OSError where no
-    process can be started."""
+class RasQuestion(Question):
+    """One question, under way: to the process ``pid`` where it lives, as ``where`` says."""
 
     def __init__(self, pid: int, address: str, port: int, deadline: float = DEADLINE) -> None:
-        self._until = time.monotonic() + deadline
-        self._pipe, theirs = os.pipe()
-        parent = os.getpid() if _thread.get_native_id() == os.getpid() else 0
-        try:
-            child = fork()
-        except OSError:
-            os.close(self._pipe)
-            os.close(theirs)
-            raise
-        if child == 0:
-            _child(theirs, parent, pid, address, port, self._until)     # never returns
-        os.close(theirs)
-        os.set_blocking(self._pipe, False)
-        self._child, self._told, self._name = Child(child), bytearray(), f"NCCL RAS at {address}:{port}"
-        self._done = False
-
-    @property
-    def over(self) -> bool:
-        """Whether the answer is here, or none will come."""
-        while not self._done:
-            try:
-                part = os.read(self._pipe, 1 << 16)
-            except BlockingIOError:
-                # The child keeps the deadline itself; one that hangs in the kernel does not.
-                self._done = time.monotonic() > self._until + 1.0
-                break
-            self._told += part
-            self._done = not part or len(self._told) > _MOST + 2
-        return self._done
+        self._name = f"NCCL RAS at {address}:{port}"
+        super().__init__(lambda pipe, until: _work(pipe, until, pid, address, port), deadline)
 
     def answer(self) -> RasAnswer:
-        """What came. Call it once ``over``; Unreadable where there is none."""
-        kind, text = bytes(self._told[:1]), bytes(self._told[1:_MOST + 1]).decode("utf-8", "replace")
-        self.close()
+        """What came, once it is over. Unreadable where nothing did."""
+        told = self.told()
+        kind, text = told[:1], told[1:MOST + 1].decode("utf-8", "replace")
         if kind == _OK and text.endswith("\0"):
             return RasAnswer(text[:-1], True)
         if kind == _OK and text:
             return RasAnswer(text, False)
         raise Unreadable(self._name, _WHY.get(kind, _WHY[_NO_ANSWER]))
 
-    def wait(self) -> RasAnswer:
-        """As answer, once it is over."""
-        while not self.over:
-            select.select([self._pipe], [], [], 0.2)
-        return self.answer()
 
-    def close(self) -> None:
-        """Let go of it; a child that cannot be killed is left behind."""
-        self._done = True
-        if self._pipe >= 0:
-            os.close(self._pipe)
-            self._pipe = -1
-        self._child.kill()
-
-
-def _child(pipe: int, parent: int, pid: int, address: str, port: int, until: float) -> None:
-    """Ask, tell, leave by os._exit."""
-    try:
-        os.setsid()
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-        if parent:
-            tie(parent)
-        let_go_of_everything_but(pipe)
-        kind = _enter(pid) or _ask(pipe, address, port, until)
-        if kind == _REFUSED and address == "127.0.0.1":
-            kind = _ask(pipe, "::1", port, until)       # what "localhost" may be, which is NCCL's default
-        if kind:
-            os.write(pipe, kind)
-    finally:
-        os._exit(0)
+def _work(pipe: int, until: float, pid: int, address: str, port: int) -> None:
+    kind = _enter(pid) or _ask(pipe, address, port, until)
+    if kind == _REFUSED and address == "127.0.0.1":
+        kind = _ask(pipe, "::1", port, until)       # what "localhost" may be, which is NCCL's default
+    if kind:
+        os.write(pipe, kind)
 
 
 def _enter(pid: int) -> bytes:
@@ -191,7 +136,7 @@ def _ask(pipe: int, address: str, port: int, until: float) -> bytes:
         door.sendall(b"VERBOSE STATUS\n")
         os.write(pipe, _OK + rest)
         size = 0
-        while size < _MOST and (left := until - time.monotonic()) > 0:
+        while size < MOST and (left := until - time.monotonic()) > 0:
             door.settimeout(left)
             try:
                 part = door.recv(1 << 16)
@@ -200,7 +145,7 @@ def _ask(pipe: int, address: str, port: int, until: float) -> bytes:
             if not part:
                 os.write(pipe, b"\0")
                 return b""
-            part = part[:_MOST - size].replace(b"\0", b"?")
+            part = part[:MOST - size].replace(b"\0", b"?")
             size += len(part)
             while part:
                 part = part[os.write(pipe, part):]

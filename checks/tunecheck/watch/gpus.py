@@ -13,6 +13,8 @@ _IDLE_SHARE, _WORK_SHARE = 0.35, 0.45
 #: KiB that an NVLink carries from one look to the next where it works: a decode step moves megabytes (own runs on
 #: 2 x H200), a collective that nobody ends moves nothing at all.
 _LINK_MOVES = 64
+#: % of the SMs of a GPU. NCCL takes 64 channels at most, one SM each, and mostly far fewer; vLLM's own all-reduce 36.
+_NO_SM, _FEW_SMS, _ALL_SMS = 0.0, 55.0, 90.0
 #: In seconds: power follows the load within 1.5 s, and a sample may be a second old.
 _SURE = 3.0
 #: nvmlClocksEventReasons: hardware slowdown, its thermal part, its power brake, and the driver's own thermal slowdown,
@@ -52,10 +54,19 @@ class Watched:
         odd = self._odd_one(look)
         self._odd, self._odd_at = odd, self._odd_at if odd == self._odd else look.at
 
-    def odd(self, at: float) -> tuple[tuple[str, Kind], ...]:
+    def odd(self, look: Look) -> tuple[tuple[str, Kind], ...]:
         """The one GPU of the engine that does not wait while all others only do, and what it does; () where there is
         none, or more than one, or it is too early to tell."""
-        return self._odd if at - self._odd_at >= _SURE else ()
+        if not self._odd:
+            return self._by_sms(look)
+        return self._odd if look.at - self._odd_at >= _SURE else ()
+
+    def _by_sms(self, look: Look) -> tuple[tuple[str, Kind], ...]:
+        """All seem to wait, and a kernel on all SMs of one of them is no collective: those take a few."""
+        told, ours = dict(look.sms), [each.bdf for each in look.gpus or () if each.bdf in self._ours]
+        full = [bdf for bdf in ours if told.get(bdf, 0.0) >= _ALL_SMS]
+        few = [bdf for bdf in ours if _NO_SM < told.get(bdf, 0.0) <= _FEW_SMS]
+        return ((full[0], Kind.COMPUTES),) if len(full) == 1 and few and len(few) == len(ours) - 1 else ()
 
     def _odd_one(self, look: Look) -> tuple[tuple[str, Kind], ...]:
         ours = [each for each in look.gpus or () if each.bdf in self._ours]

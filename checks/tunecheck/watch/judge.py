@@ -64,11 +64,12 @@ class Judge:
         if any(each.code is Code.GPU_GONE for each in beside) and state is not State.STOPPED:
             state = State.LOST
         since = self._last.since if self._last and self._last.state is state else look.at
-        told = blame.claims(look.ras, look.processes, self._gpus.odd(look.at), look.gpus or ()) \
+        told = blame.claims(look.ras, look.processes, self._gpus.odd(look), look.gpus or ()) \
             if state is State.STALLED else ()
         beside += [Reason(Code.WITNESSES_DISAGREE)] if blame.disagree(told) else []
         seen = Seen(state, since, tuple(dict.fromkeys([*reasons, *beside])), self._culprit(state, told), frozen,
-                    look.engine, look.gpus, look.unit.invocation if look.unit else "", told, look.ras, look.ras_absence)
+                    look.engine, look.gpus, look.unit.invocation if look.unit else "", told, look.ras, look.ras_absence,
+                    look.sms)
         self._before, self._last = look, seen
         return seen
 

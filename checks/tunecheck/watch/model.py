@@ -163,7 +163,8 @@ class UnitState:
 class Look:
     """One look. ``at`` is monotonic, ``took`` the seconds it lasted until then, ``gpus`` None where NVML did not
     answer. ``events``: what happened since the last look. ``standing``: what is so now beside engine and GPUs.
-    ``processes``, ``ras``: asked only when a stall is near; ``ras_absence``: why there is no answer of NCCL's RAS."""
+    ``processes``, ``ras``: asked only when a stall is near; ``ras_absence``: why there is no answer of NCCL's RAS.
+    ``sms``: by address, how many of a GPU's SMs are occupied, in %."""
 
     at: float
     engine: Engine
@@ -175,6 +176,7 @@ class Look:
     took: float = 0.0
     ras: Ras | None = None
     ras_absence: Absence | None = None
+    sms: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -247,3 +249,4 @@ class Seen:
     claims: tuple[Claim, ...] = ()
     ras: Ras | None = None
     ras_absence: Absence | None = None
+    sms: tuple[tuple[str, float], ...] = ()

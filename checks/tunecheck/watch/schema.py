@@ -39,5 +39,6 @@ SCHEMAS = {"watch-1.json": {
             error=MAYBE_TEXT)),
         nccl_ras=maybe(object_(version=MAYBE_TEXT, unequal=MAYBE_COUNT,
                                absence=open_enum((each.value for each in Absence), None))),
+        busy_sms_percent=mapped(NUMBER),
         engine=object_(running=MAYBE_COUNT, waiting=MAYBE_COUNT, generated_tokens=MAYBE_NUMBER,
                        absence=open_enum((each.value for each in Absence), None)))}}

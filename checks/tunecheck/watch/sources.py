@@ -78,11 +78,12 @@ class Sources:
         self._witnesses.note(self._unit, gpus or (), engine.moved)
         found = self._witnesses.processes(self._unit) if processes else ()
         ras, absence = self._witnesses.ras(found) if processes else (None, None)
+        sms = self._witnesses.sms() if processes and gpus else ()
         if not processes:
             self._witnesses.forget()
         slow = [each for each in (*self._narrow.values(), *self._disk.values()) if each is not None]
         at = time.monotonic()
-        return Look(at, engine, gpus, self._unit, events, (*standing, *slow), found, at - began, ras, absence)
+        return Look(at, engine, gpus, self._unit, events, (*standing, *slow), found, at - began, ras, absence, sms)
 
     def close(self) -> None:
         """Let go of who is being asked."""

@@ -96,6 +96,7 @@ def document(seen: Seen, at: float, started: float, unit: str, url: str) -> dict
         "nccl_ras": None if seen.ras is None and seen.ras_absence is None else {
             "version": seen.ras.version if seen.ras else None, "unequal": seen.ras.unequal if seen.ras else None,
             "absence": seen.ras_absence.value if seen.ras_absence else None},
+        "busy_sms_percent": dict(seen.sms),
         "engine": {"running": seen.engine.running, "waiting": seen.engine.waiting,
                    "generated_tokens": seen.engine.generated,
                    "absence": seen.engine.absence.value if seen.engine.absence else None},

@@ -13,6 +13,7 @@ from ..absence import Absence
 from ..errors import ProbeError
 from ..formats.nccl_ras import Ras, parse
 from ..host import Host, Unreadable
+from ..host.gpm import SmQuestion
 from ..host.nccl_ras import RasQuestion, where
 from ..host.nvml_samples import GpuSample
 from .model import Process, UnitState
@@ -39,6 +40,9 @@ class Witnesses:
         self._asked: float | None = None
         self._ras: Ras | None = None
         self._absence: Absence | None = None
+        self._on_sms: SmQuestion | None = None
+        self._sms: tuple[tuple[str, float], ...] = ()
+        self._sms_asked: float | None = None
 
     def note(self, unit: UnitState | None, gpus: Sequence[GpuSample], moved: float | None) -> None:
         """Who computes. One that is gone is forgotten when the engine has moved without it. ``moved``: what the
@@ -116,8 +120,24 @@ class Witnesses:
         self._ras, self._absence = (found, None if found.whole else Absence.INCOMPLETE) if found.understood else \
             (None, Absence.NOT_UNDERSTOOD)
 
+    def sms(self) -> tuple[tuple[str, float], ...]:
+        """How many SMs of each GPU were occupied when that was asked last. Never waits."""
+        now = time.monotonic()
+        if self._on_sms is not None and self._on_sms.over:
+            question, self._on_sms, self._sms = self._on_sms, None, ()
+            with contextlib.suppress(Unreadable):
+                self._sms = tuple(sorted(question.answer().items()))
+        if self._on_sms is None and (self._sms_asked is None or now - self._sms_asked >= _ASK_EVERY):
+            self._sms_asked = now
+            with contextlib.suppress(OSError):
+                self._on_sms = SmQuestion()
+        return self._sms
+
     def forget(self) -> None:
         """No stall is near any more."""
+        if self._on_sms is not None:
+            self._on_sms.close()
+        self._on_sms, self._sms, self._sms_asked = None, (), None
         if self._question is not None:
             self._question.close()
         self._question, self._asked, self._ras, self._absence = None, None, None, None
@@ -134,7 +154,7 @@ def ask(host: Host, group: str) -> str:
     except OSError as error:
         raise Unreadable("NCCL RAS", Absence.FAILED.because(error.strerror or "failed")) from None
     try:
-        return question.wait().text
+        return question.answer().text
     finally:
         with contextlib.suppress(OSError):
             question.close()

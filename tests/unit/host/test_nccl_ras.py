@@ -76,7 +76,7 @@ def job(*hows: str, before: tuple[str, ...] = ()) -> Iterator[tuple[int, list[su
 
 
 def _asked(port: int, pid: int = 0, deadline: float = 12.0) -> RasAnswer:
-    return RasQuestion(pid or os.getpid(), "127.0.0.1", port, deadline).wait()
+    return RasQuestion(pid or os.getpid(), "127.0.0.1", port, deadline).answer()
 
 
 def test_the_whole_answer() -> None:

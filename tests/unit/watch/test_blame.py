@@ -50,6 +50,16 @@ def test_a_gpu_that_does_something_else_than_wait() -> None:
         assert (seen.culprit.pid, seen.culprit.kinds) == (502, (kind,))
 
 
+def test_a_kernel_on_all_sms_is_no_collective() -> None:
+    """Utilisation, memory and power of both look like waiting (own runs on 2 x H100: 154 W and 137 W)."""
+    first, second = (each.bdf for each in BOTH_SPIN)
+    seen = _stall(BOTH_SPIN, processes=RANKS, sms=((first, 3.0), (second, 100.0)))
+    assert seen.culprit is not None and (seen.culprit.pid, seen.culprit.kinds) == (502, (Kind.COMPUTES,))
+    for sms in (((first, 100.0), (second, 100.0)), ((first, 3.0), (second, 0.8)), ((second, 100.0),), (),
+                ((first, 70.0), (second, 100.0)), ((first, 0.0), (second, 100.0))):
+        assert _stall(BOTH_SPIN, processes=RANKS, sms=sms).culprit is None, sms
+
+
 def test_nobody_is_blamed_without_evidence() -> None:
     assert _stall(BOTH_SPIN, processes=RANKS, ras=parse(answer())).culprit is None
     assert _stall(BOTH_SPIN, processes=RANKS).culprit is None

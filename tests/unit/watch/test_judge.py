@@ -49,7 +49,7 @@ class Night:
             self.at, self.moved = self.at + 1, self.moved + step
             engine = more.get("engine") or Engine(running, 0, self.moved, self.moved)
             look = Look(self.at, engine, gpus, self.unit, **{key: more[key] for key in (
-                "events", "standing", "processes", "ras") if key in more})
+                "events", "standing", "processes", "ras", "sms") if key in more})
             self.all.append(self.judge.judge(look))
         return self.all[-1]
 
