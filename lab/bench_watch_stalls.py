@@ -39,6 +39,8 @@ _PORT, _SPIN = 30117, 3.0
 _WATCH = ("--interval", "0.5s", "--spin", "3s", "--stall", "12s", "--silent", "6s", "--json")
 _INCIDENTS = Path("/var/lib/tunecheck/incidents")
 _INSIDE = "TP_STANDIN"
+#: Student's t for 95 %, by the degrees of freedom.
+_STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 19: 2.093}
 _FAULTS: dict[str, tuple[int, int]] = {"stop": (signal.SIGSTOP, 0), "kill": (signal.SIGKILL, 0), "skip": (0, SKIP),
                                        "kernel": (0, GRID), "thread": (0, THREAD)}
 
@@ -164,8 +166,7 @@ def _pairs(box: Box, count: int) -> dict[str, Any]:
         rates.append((round(pair[False], 1), round(pair[True], 1)))
         lost.append(100 * (pair[False] - pair[True]) / pair[False])
     mean, spread = statistics.mean(lost), statistics.stdev(lost) / math.sqrt(count)
-    # Student's t for 95 %, by the degrees of freedom.
-    wide = {2: 4.303, 4: 2.776, 9: 2.262}.get(count - 1, 2.262 if count > 9 else 4.303) * spread
+    wide = _STUDENT[count - 1] * spread
     return {"pairs": rates, "lost_percent": round(mean, 3), "interval": [round(mean - wide, 3), round(mean + wide, 3)]}
 
 
@@ -218,7 +219,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--faults", default="stop,skip,kernel,thread,kill")
-    parser.add_argument("--pairs", type=int, default=0)
+    parser.add_argument("--pairs", type=int, default=0, choices=[0, *(each + 1 for each in _STUDENT)])
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no trial after so long")
     parser.add_argument("--json")
     given = parser.parse_args()

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..absence import Absence
 from ..errors import ProbeError
 from ..host import Host
 from ..recovery import request
@@ -20,8 +19,8 @@ RECOVER = "tunecheck-recover.service"
 #: In seconds: how soon a request that systemd did not take is made again.
 _AGAIN = 30.0
 _COMMAND = 5.0
-#: So long a stall waits for the first answer of NCCL's RAS. With the usual limits it is there long before.
-_FOR_RAS = 8.0
+#: So long a stall waits for the first answers of NCCL's RAS and of NVML. With the usual limits they are there before.
+_FOR_WITNESSES = 8.0
 
 
 class Asker:
@@ -43,7 +42,7 @@ class Asker:
         now = time.monotonic()
         if self._asked or (self._tried is not None and now - self._tried < _AGAIN):
             return
-        if seen.ras_absence is Absence.NOT_READ and now - seen.since < _FOR_RAS:
+        if seen.asking and now - seen.since < _FOR_WITNESSES:
             return
         self._tried = now
         self._id = self._id or f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(2).hex()}"

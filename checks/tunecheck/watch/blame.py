@@ -42,7 +42,7 @@ def claims(ras: Ras | None, processes: Sequence[Process], odd: Iterable[tuple[st
 
 
 def _of_ras(ras: Ras) -> list[Claim]:
-    told = [Claim(Witness.RAS, kind, engine_pid=each.pid)
+    told = [Claim(Witness.RAS, kind, engine_pid=each.pid, index=each.gpus[0] if len(each.gpus) == 1 else None)
             for kind, peers in ((Kind.SILENT, ras.silent), (Kind.DEAD, ras.dead)) for each in peers]
     told += [_rank(each, Kind.SILENT) for each in ras.missing]
     told += [replace(_rank(each.rank, Kind.BEHIND), collective=each.collective, launched=each.launched,
@@ -55,7 +55,8 @@ def _of_ras(ras: Ras) -> list[Claim]:
 
 
 def _rank(rank: RasRank, kind: Kind) -> Claim:
-    return Claim(Witness.RAS, kind, engine_pid=rank.pid or 0, rank=rank.number, communicator=rank.communicator)
+    return Claim(Witness.RAS, kind, engine_pid=rank.pid or 0, rank=rank.number, communicator=rank.communicator,
+                 index=rank.gpu)
 
 
 class _Known:
@@ -63,12 +64,19 @@ class _Known:
 
     def __init__(self, processes: Sequence[Process], gpus: Sequence[GpuSample]) -> None:
         self._processes, self._uuids = processes, {each.bdf: each.uuid for each in gpus}
+        # Who lives with this machine's ids sees its GPUs too; of who is gone nothing else is left.
+        inner = [each for each in processes if each.engine_pid]
+        self._together = bool(inner) and all(each.engine_pid == each.pid for each in inner)
+        self._places: dict[int | None, str] = {
+            number: each.bdf for number, each in enumerate(gpus) if ":" in each.bdf}
 
     def completed(self, claim: Claim) -> Claim:
         if not claim.pid and claim.engine_pid:
             same = [each for each in self._processes if each.engine_pid == claim.engine_pid]
             if len(same) == 1:
                 claim = replace(claim, pid=same[0].pid, name=same[0].name)
+            elif not same and self._together:
+                claim = replace(claim, pid=claim.engine_pid, gpu=self._places.get(claim.index, ""))
         process = next((each for each in self._processes if claim.pid and each.pid == claim.pid), None)
         if process is not None:
             claim = replace(claim, engine_pid=claim.engine_pid or process.engine_pid,

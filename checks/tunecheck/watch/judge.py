@@ -69,7 +69,7 @@ class Judge:
         beside += [Reason(Code.WITNESSES_DISAGREE)] if blame.disagree(told) else []
         seen = Seen(state, since, tuple(dict.fromkeys([*reasons, *beside])), self._culprit(state, told), frozen,
                     look.engine, look.gpus, look.unit.invocation if look.unit else "", told, look.ras, look.ras_absence,
-                    look.sms)
+                    look.sms, look.asking)
         self._before, self._last = look, seen
         return seen
 

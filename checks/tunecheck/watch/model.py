@@ -164,7 +164,7 @@ class Look:
     """One look. ``at`` is monotonic, ``took`` the seconds it lasted until then, ``gpus`` None where NVML did not
     answer. ``events``: what happened since the last look. ``standing``: what is so now beside engine and GPUs.
     ``processes``, ``ras``: asked only when a stall is near; ``ras_absence``: why there is no answer of NCCL's RAS.
-    ``sms``: by address, how many of a GPU's SMs are occupied, in %."""
+    ``sms``: by address, how many of a GPU's SMs are occupied, in %. ``asking``: one of the two has not answered yet."""
 
     at: float
     engine: Engine
@@ -177,6 +177,7 @@ class Look:
     ras: Ras | None = None
     ras_absence: Absence | None = None
     sms: tuple[tuple[str, float], ...] = ()
+    asking: bool = False
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,8 @@ class Limits:
 class Claim:
     """What one witness says. ``pid``: on this machine, 0 where it is not known; ``engine_pid``: where the process lives
     itself. ``rank`` in the ``communicator`` (its hash). ``gpu``: address. ``launched`` operations of the
-    ``collective``, where others have launched ``others``. ``error``: NCCL's, or the kernel's function."""
+    ``collective``, where others have launched ``others``. ``error``: NCCL's, or the kernel's function. ``index``:
+    NVML's of the GPU, as the engine sees it."""
 
     witness: Witness
     kind: Kind
@@ -213,6 +215,7 @@ class Claim:
     launched: int | None = None
     others: int | None = None
     error: str = ""
+    index: int | None = None
 
 
 @dataclass(frozen=True)
@@ -250,3 +253,4 @@ class Seen:
     ras: Ras | None = None
     ras_absence: Absence | None = None
     sms: tuple[tuple[str, float], ...] = ()
+    asking: bool = False

@@ -79,11 +79,13 @@ class Sources:
         found = self._witnesses.processes(self._unit) if processes else ()
         ras, absence = self._witnesses.ras(found) if processes else (None, None)
         sms = self._witnesses.sms() if processes and gpus else ()
+        asking = processes and self._witnesses.asking
         if not processes:
             self._witnesses.forget()
         slow = [each for each in (*self._narrow.values(), *self._disk.values()) if each is not None]
         at = time.monotonic()
-        return Look(at, engine, gpus, self._unit, events, (*standing, *slow), found, at - began, ras, absence, sms)
+        return Look(at, engine, gpus, self._unit, events, (*standing, *slow), found, at - began, ras, absence, sms,
+                    asking)
 
     def close(self) -> None:
         """Let go of who is being asked."""

@@ -33,6 +33,7 @@ class Witnesses:
         self._host = host
         self._known: dict[int, Process] = {}
         self._gone: dict[int, float | None] = {}        # what the counters said when it was missed first
+        self._since: dict[int, float] = {}              # when it was seen first
         self._invocation = ""
         self._noted: float | None = None
         self._listed: frozenset[int] = frozenset()
@@ -49,7 +50,10 @@ class Witnesses:
         counters sum up to, None where they say nothing."""
         now, invocation = time.monotonic(), unit.invocation if unit is not None else ""
         if invocation != self._invocation:
-            self._known, self._gone, self._invocation, self._noted = {}, {}, invocation, None
+            # What systemd says is read more seldom: who was seen just now may be of this run.
+            self._known = {pid: each for pid, each in self._known.items() if now - self._since[pid] < _NOTE_EVERY}
+            self._gone = {pid: then for pid, then in self._gone.items() if pid in self._known}
+            self._invocation, self._noted = invocation, None
         listed = frozenset(pid for gpu in gpus for pid in gpu.pids)
         if self._noted is not None and now - self._noted < _NOTE_EVERY and listed == self._listed:
             return
@@ -71,6 +75,7 @@ class Witnesses:
             del self._gone[pid]
             self._known.pop(pid, None)
         self._known.update(found)
+        self._since = {pid: self._since.get(pid, now) for pid in self._known}
 
     def _named(self, pid: int, gpus: tuple[str, ...]) -> Process | None:
         found = process(self._host, pid)
@@ -132,6 +137,11 @@ class Witnesses:
             with contextlib.suppress(OSError):
                 self._on_sms = SmQuestion()
         return self._sms
+
+    @property
+    def asking(self) -> bool:
+        """Whether a first answer is still on its way."""
+        return self._absence is Absence.NOT_READ or (self._on_sms is not None and not self._sms)
 
     def forget(self) -> None:
         """No stall is near any more."""

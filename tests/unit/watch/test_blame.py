@@ -96,6 +96,16 @@ def test_a_rank_that_ended_and_what_its_peer_says_of_it() -> None:
     assert Code.WITNESSES_DISAGREE not in _codes(seen)
 
 
+def test_a_rank_that_ended_before_anybody_noted_it() -> None:
+    """NCCL's ids are this machine's where the ranks that are left have the same in both places; else they are not."""
+    left = (replace(RANKS[0], engine_pid=501),)
+    seen = _stall(SPINS, processes=left, ras=parse(STOPPED))
+    assert seen.culprit is not None
+    assert (seen.culprit.pid, seen.culprit.gpu, seen.culprit.rank) == (1216, "0000:04:00.0", 1)
+    seen = _stall(BOTH_SPIN, processes=RANKS[:1], ras=parse(STOPPED))
+    assert seen.culprit is not None and (seen.culprit.pid, seen.culprit.gpu) == (0, "")
+
+
 def test_an_id_that_two_containers_have_is_nobodys() -> None:
     twice = (*RANKS, Process(601, "VLLM::Worker_TP0", "S", 1317, ("0000:08:00.0",)))
     seen = _stall(processes=twice, ras=parse(OUT_OF_STEP))

@@ -72,13 +72,16 @@ def test_who_computes_is_noted_and_is_missed(host: LiveHost, ranks: list[subproc
     assert [each.pid for each in found.processes(None)] == [ranks[0].pid], "the engine moved without it"
 
 
-def test_a_new_run_of_the_unit_has_no_dead_of_the_last_one(host: LiveHost,
-                                                           ranks: list[subprocess.Popen[bytes]]) -> None:
+def test_a_new_run_of_the_unit_has_no_dead_of_the_last_one(host: LiveHost, ranks: list[subprocess.Popen[bytes]],
+                                                           monkeypatch: pytest.MonkeyPatch) -> None:
     found = Witnesses(host)
     group = Path(f"/proc/{ranks[0].pid}/cgroup").read_text().splitlines()[0].split(":", 2)[2]
     found.note(UnitState("active", cgroup=group, invocation="a"), _on(*ranks), 7.0)
     assert len([each for each in found.processes(None) if each.gpus]) == 2
     found.note(UnitState("active", cgroup=group, invocation="b"), (), 7.0)
+    assert len([each for each in found.processes(None) if each.gpus]) == 2, "they may be of the new run"
+    monkeypatch.setattr(witnesses, "_NOTE_EVERY", 0.0)
+    found.note(UnitState("active", cgroup=group, invocation="c"), (), 7.0)
     assert found.processes(None) == ()
 
 
