@@ -10,7 +10,7 @@ import os
 import time
 from typing import Any
 
-from ..absence import Absence
+from ..model.absence import Absence
 from .base import Unreadable
 from .question import Question
 

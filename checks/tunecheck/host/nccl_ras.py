@@ -15,8 +15,8 @@ import socket
 import time
 from pathlib import Path
 
-from ..absence import Absence
-from ..formats.at_first_use import dataclass
+from ..model.absence import Absence
+from ..util.at_first_use import dataclass
 from .base import Host, Unreadable
 from .question import MOST, Question
 

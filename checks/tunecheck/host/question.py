@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Callable
 
-from ..tied import fork, tie
+from ..util.tied import fork, tie
 from .child import Child, let_go_of_everything_but
 
 __all__ = ["MOST", "Question"]

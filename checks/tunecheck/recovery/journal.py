@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .. import safe_files
+from ..util import safe_files
 from ..watch.culprits import document, of_document
 from .model import Record, Step, Why
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import safe_files
+from ..util import safe_files
 from ..watch.culprits import of_document
 from ..watch.model import Culprit
 

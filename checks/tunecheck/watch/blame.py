@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ..formats.nccl_ras import Rank as RasRank
-from ..formats.nccl_ras import Ras
 from ..host.nvml_samples import GpuSample
+from ..parsers.nvidia.nccl_ras import Rank as RasRank
+from ..parsers.nvidia.nccl_ras import Ras
 from .model import Claim, Culprit, Kind, Process, Witness
 
 __all__ = ["claims", "culprit", "disagree"]

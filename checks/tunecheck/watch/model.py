@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from ..absence import Absence
-from ..formats.nccl_ras import Ras
 from ..host.nvml_samples import GpuSample
+from ..model.absence import Absence
+from ..parsers.nvidia.nccl_ras import Ras
 
 __all__ = ["BAD", "Claim", "Code", "Culprit", "Engine", "Kind", "Limits", "Look", "Part", "Process", "Reason", "Seen",
            "State", "UnitState", "Witness"]

@@ -9,13 +9,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..absence import Absence
 from ..errors import ProbeError
-from ..formats.nccl_ras import Ras, parse
 from ..host import Host, Unreadable
 from ..host.gpm import SmQuestion
 from ..host.nccl_ras import RasQuestion, where
 from ..host.nvml_samples import GpuSample
+from ..model.absence import Absence
+from ..parsers.nvidia.nccl_ras import Ras, parse
 from .model import Process, UnitState
 from .processes import in_group, of_group, process
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from tunecheck.absence import Absence
 from tunecheck.host import Unreadable
 from tunecheck.host.nccl_ras import RasAnswer, RasQuestion, where
+from tunecheck.model.absence import Absence
 
 #: A process of a job: all of them listen at one port. Argument 2: what it does with a question.
 SERVER = """

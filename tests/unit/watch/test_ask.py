@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.formats.test_nccl_ras import STOPPED
+from tests.unit.parsers.test_nccl_ras import STOPPED
 
-from tunecheck.absence import Absence
-from tunecheck.formats.nccl_ras import parse
 from tunecheck.host import Unreadable
 from tunecheck.host.base import Completed
 from tunecheck.host.gpm import SmQuestion
+from tunecheck.model.absence import Absence
+from tunecheck.parsers.nvidia.nccl_ras import parse
 from tunecheck.recovery import request
 from tunecheck.watch import ask
 from tunecheck.watch.ask import Asker

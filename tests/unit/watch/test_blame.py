@@ -6,10 +6,10 @@ import itertools
 import random
 from dataclasses import replace
 
-from tests.unit.formats.test_nccl_ras import OUT_OF_STEP, STOPPED, answer
+from tests.unit.parsers.test_nccl_ras import OUT_OF_STEP, STOPPED, answer
 from tests.unit.watch.test_judge import BOTH_SPIN, DECODES, LIMITS, SPINS, Night, _codes
 
-from tunecheck.formats.nccl_ras import parse
+from tunecheck.parsers.nvidia.nccl_ras import parse
 from tunecheck.watch import blame, culprits
 from tunecheck.watch.model import Claim, Code, Culprit, Kind, Process, Seen, State, Witness
 from tunecheck.watch.tell import document, line

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from tests.unit.host.test_nccl_ras import job
 
-from tunecheck.absence import Absence
 from tunecheck.host import Unreadable
 from tunecheck.host.live import LiveHost
 from tunecheck.host.nvml_samples import GpuSample
+from tunecheck.model.absence import Absence
 from tunecheck.watch import witnesses
 from tunecheck.watch.model import Process, UnitState
 from tunecheck.watch.witnesses import Witnesses, ask
