@@ -92,7 +92,7 @@ class Parser:
                 for name in held.namelist():
                     if name.endswith((".py", ".json")):
                         held.extract(name, place)
-        root = str(Path(__file__).resolve().parents[1])
+        root = str(Path(__file__).resolve().parents[2])
         code = _CHILD.format(root=root, wheel=str(place), engine=self.engine, parser=_PARSER[self.engine])
         self._child = subprocess.Popen([sys.executable, "-W", "ignore", "-c", code], stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, text=True, cwd=folder,

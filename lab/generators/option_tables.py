@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).resolve().parents[1] / "checks/tunecheck/recipes/options"
+FOLDER = Path(__file__).resolve().parents[2] / "checks/tunecheck/recipes/options"
 #: Where each engine declares its options, and the classes whose fields are options.
 _SOURCES = {"vllm": r"vllm/(engine/arg_utils|entrypoints/.*|config/.*|utils/argparse.*|"
                     r"model_executor/layers/quantization/__init__)\.py",

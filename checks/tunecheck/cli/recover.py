@@ -52,7 +52,7 @@ def recover(show: bool, api_key_file: str | None) -> None:
         if ended is None:
             click.echo("tunecheck recover: the watch has told no stall; nothing was done")
             return
-        said = f"incident {ended.incident}: {_sentence(ended)}"
+        said = f"incident {ended.incident}: {_sentence(ended)}{_held_up(ended.incident)}"
         _tell(said)
         click.echo(f"tunecheck recover: {said}")
         if ended.step not in (Step.SERVING, Step.MOVED_AGAIN):
@@ -150,7 +150,23 @@ def _list() -> None:
 def _line(incident: Incident) -> str:
     first, last = incident.records[0], incident.last
     when = datetime.fromtimestamp(first.at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-    return f"{when}  {incident.id}  {first.unit}  {', '.join(first.codes) or 'no reason told'}: {_sentence(last)}"
+    return f"{when}  {incident.id}  {first.unit}  {', '.join(first.codes) or 'no reason told'}: " \
+           f"{_sentence(last)}{_blamed(incident)}"
+
+
+def _held_up(name: str) -> str:
+    from ..recovery.journal import Journal
+    from ..recovery.model import incidents
+
+    return next((_blamed(each) for each in incidents(Journal().read()) if each.id == name), "")
+
+
+def _blamed(incident: Incident) -> str:
+    """Who held the others up, where anybody is blamed."""
+    from ..watch.culprits import named
+
+    culprit = next((each.culprit for each in incident.records if each.culprit is not None), None)
+    return f"; {named(culprit)}" if culprit is not None else ""
 
 
 def _sentence(record: Record) -> str:

@@ -92,10 +92,10 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
         messages = KernelMessages()
     output = os.fstat(1)
     teller = Teller(as_json, prometheus_to, target.unit, where)
+    sources = Sources(host, target, sampler, messages)
     beside = _Beside(host, target.unit, where, door, teller) if act or door is not None else None
     try:
-        for number, seen in enumerate(looks(Sources(host, target, sampler, messages), limits, alive,
-                                            door or Clock())):
+        for number, seen in enumerate(looks(sources, limits, alive, door or Clock())):
             if number == 0:
                 ready()
             if once:
@@ -110,6 +110,7 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
             if _nobody_reads(output):
                 return
     finally:
+        sources.close()
         if sampler is not None:
             sampler.close()
         if messages is not None:

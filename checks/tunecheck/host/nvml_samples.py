@@ -1,6 +1,6 @@
 """What the GPUs do from second to second, sampled in a child that may hang or crash in the driver.
 
-The child opens NVML once and writes a line of JSON a sample, so a sample costs the calls alone: five calls a GPU, a few
+The child opens NVML once and writes a line of JSON a sample, so a sample costs the calls alone: six calls a GPU, a few
 milliseconds (own runs on 2 x H200: reading ten times a second cost an engine less than noise, 0.4 %). It makes no CUDA
 context. nvmlDeviceGetPcieThroughput waits 20 ms a call and is not asked for."""
 
@@ -29,14 +29,19 @@ _AGAIN, _LONGEST = 2.0, 300.0
 _LOST = {15: "GPU_IS_LOST", 16: "RESET_REQUIRED"}
 #: A process that hangs in the driver cannot be killed, and keeps its memory: so many at once.
 _MOST_STUCK = 2
-_FIELDS = ("gpu", "memory", "power_mw", "limit_mw", "throttle", "temperature")
+_FIELDS = ("gpu", "memory", "power_mw", "limit_mw", "throttle", "temperature", "link_kib")
+#: NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX and _RX (nvml.h), in KiB, and the scope that means all links together.
+_LINK_FIELDS, _ALL_LINKS = (138, 139), 0xFFFFFFFF
+#: Samples from one list of the processes on a GPU to the next, and how many processes of a GPU are told.
+_PIDS_EVERY, _MOST_PIDS = 5, 64
 
 
 @dataclass(frozen=True)
 class GpuSample:
     """One GPU now: utilisation of the SMs and of the memory in %, power and its limit in mW, the bits of
-    nvmlClocksEventReasons, temperature in C; None where the driver does not say. ``error``: NVML's, where the GPU gives
-    no answer at all ("GPU_IS_LOST")."""
+    nvmlClocksEventReasons, temperature in C, what its NVLinks have carried in KiB; None where the driver does not say.
+    ``pids``: processes that compute on it, by the ids of this machine; a few samples old. ``error``: NVML's, where the
+    GPU gives no answer at all ("GPU_IS_LOST")."""
 
     bdf: str
     gpu: int | None = None
@@ -46,6 +51,9 @@ class GpuSample:
     throttle: int | None = None
     temperature: int | None = None
     error: str = ""
+    link_kib: int | None = None
+    uuid: str = ""
+    pids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -150,7 +158,8 @@ class NvmlSampler:
 
 def _gpu(told: dict[str, Any]) -> GpuSample:
     values = {name: int(told[name]) for name in _FIELDS if told.get(name) is not None}
-    return GpuSample(str(told["bdf"]), **values, error=str(told.get("error", "")))
+    return GpuSample(str(told["bdf"]), **values, error=str(told.get("error", "")), uuid=str(told.get("uuid", ""))[:64],
+                     pids=tuple(int(pid) for pid in told.get("pids", ())[:_MOST_PIDS]))
 
 
 def _sample(pipe: int, parent: int, interval: float) -> None:
@@ -192,9 +201,32 @@ def _ask(nvml: Any, say: Any, interval: float) -> None:
             handles[f"{place.domain:04x}:{place.bus:02x}:{place.device:02x}.0"] = handle
         except nvml.NVMLError as error:     # a lost GPU gives no handle, and without one no address
             gone.append({"bdf": f"GPU{index}", "error": _LOST.get(error.value, str(error)[:200])})
+    fixed: dict[str, dict[str, Any]] = {bdf: {} for bdf in handles}
+    turn = 0
     while True:
-        say({"gpus": [*(_one(nvml, bdf, handle) for bdf, handle in handles.items()), *gone]})
+        if turn % _PIDS_EVERY == 0:
+            for bdf, handle in handles.items():
+                fixed[bdf] = _named(nvml, handle)
+        say({"gpus": [*({**_one(nvml, bdf, handle), **fixed[bdf]} for bdf, handle in handles.items()), *gone]})
+        turn += 1
         time.sleep(interval)
+
+
+def _named(nvml: Any, handle: Any) -> dict[str, Any]:
+    """What changes seldom."""
+    found: dict[str, Any] = {}
+    with contextlib.suppress(Exception):
+        found["uuid"] = nvml.nvmlDeviceGetUUID(handle)
+    with contextlib.suppress(Exception):
+        found["pids"] = [each.pid for each in nvml.nvmlDeviceGetComputeRunningProcesses(handle)][:_MOST_PIDS]
+    return found
+
+
+def _link(nvml: Any, handle: Any) -> int:
+    told = nvml.nvmlDeviceGetFieldValues(handle, [(field, _ALL_LINKS) for field in _LINK_FIELDS])
+    if any(each.nvmlReturn for each in told):
+        raise ValueError("no NVLinks")
+    return sum(int(each.value.ullVal) for each in told)
 
 
 def _one(nvml: Any, bdf: str, handle: Any) -> dict[str, Any]:
@@ -209,6 +241,7 @@ def _one(nvml: Any, bdf: str, handle: Any) -> dict[str, Any]:
             (("power_mw",), lambda: (nvml.nvmlDeviceGetPowerUsage(handle),)),
             (("limit_mw",), lambda: (nvml.nvmlDeviceGetPowerManagementLimit(handle),)),
             (("throttle",), lambda: (nvml.nvmlDeviceGetCurrentClocksEventReasons(handle),)),
+            (("link_kib",), lambda: (_link(nvml, handle),)),
             (("temperature",), lambda: (nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),))):
         try:
             found.update(zip(names, call(), strict=True))

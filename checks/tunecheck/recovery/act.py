@@ -72,7 +72,7 @@ def recover(box: Box, asked: Request | None) -> Record | None:
         return None
     unit = Served(box.host, asked.unit).now()
     first = Record(asked.incident, time.time(), box.boot_id, Step.NOTICED, Why.NONE, asked.unit, unit.invocation,
-                   asked.codes)
+                   asked.codes, culprit=asked.culprit)
     box.journal.append(first)
     return _Way(box, Incident((first,)), asked, found).go()
 

@@ -19,6 +19,7 @@ from ..parsers.text import secrets
 from ..util import safe_files
 from ..watch.processes import of_group
 from ..watch.request import Request
+from ..watch.witnesses import ask
 from .unit import UnitNow
 
 __all__ = ["FOLDER", "gather"]
@@ -63,7 +64,8 @@ def gather(host: Host, request: Request, unit: UnitNow, key: str, alive: Callabl
 def _texts(host: Host, request: Request, unit: UnitNow, key: str,
            alive: Callable[[], None]) -> list[tuple[str, str]]:
     """What passes first is read first: stacks and samples, then what stays."""
-    found = [("processes.json", json.dumps(_threads(host, unit.cgroup), indent=1)),
+    found = [("nccl-ras.txt", request.ras or _ras(host, unit.cgroup)),
+             ("processes.json", json.dumps(_threads(host, unit.cgroup), indent=1)),
              ("metrics.txt", _page(request.url, key))]
     loaded = True
     try:
@@ -92,6 +94,13 @@ def _said(host: Host, argv: tuple[str, ...], seconds: float) -> str:
 def _page(url: str, key: str) -> str:
     try:
         return fetch(f"{url}/metrics", 3.0, key or None).text
+    except ProbeError as error:
+        return f"{error}\n"
+
+
+def _ras(host: Host, group: str) -> str:
+    try:
+        return ask(host, group)
     except ProbeError as error:
         return f"{error}\n"
 

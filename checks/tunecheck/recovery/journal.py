@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..util import safe_files
+from ..watch.culprits import document, of_document
 from .model import Record, Step, Why
 
 __all__ = ["FALLBACK", "PATH", "SCHEMA", "Journal"]
@@ -88,7 +89,8 @@ def _sync(folder: Path) -> None:
 def _document(record: Record) -> dict[str, Any]:
     return {"schema": SCHEMA, "incident": record.incident, "at": round(record.at, 3), "boot_id": record.boot_id,
             "step": record.step.value, "why": record.why.value, "unit": record.unit, "invocation": record.invocation,
-            "codes": list(record.codes), "text": record.text[:_TEXT]}
+            "codes": list(record.codes), "text": record.text[:_TEXT],
+            **({"culprit": document(record.culprit)} if record.culprit else {})}
 
 
 def _parsed(line: bytes) -> Record | None:
@@ -102,6 +104,6 @@ def _parsed(line: bytes) -> Record | None:
             return None
         incident, boot_id, unit, invocation, text = words
         return Record(incident, float(said["at"]), boot_id, Step(said["step"]), Why(said["why"]), unit, invocation,
-                      codes, text)
+                      codes, text, of_document(said.get("culprit")))
     except (ValueError, TypeError, LookupError, RecursionError):
         return None

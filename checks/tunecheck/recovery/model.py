@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ..watch.model import Culprit
+
 __all__ = ["DONE", "Incident", "Record", "Step", "Why", "incidents"]
 
 
@@ -48,7 +50,8 @@ class Why(StrEnum):
 @dataclass(frozen=True)
 class Record:
     """A line of the journal. ``at``: seconds since 1970. ``invocation``: systemd's id of the unit's run, as it was
-    before the step. ``codes``: the reasons of the stall. ``text``: for people."""
+    before the step. ``codes``: the reasons of the stall. ``text``: for people. ``culprit``: who held the others up, in
+    the first record of an incident."""
 
     incident: str
     at: float
@@ -59,6 +62,7 @@ class Record:
     invocation: str = ""
     codes: tuple[str, ...] = ()
     text: str = ""
+    culprit: Culprit | None = None
 
 
 @dataclass(frozen=True)

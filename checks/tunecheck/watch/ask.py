@@ -19,6 +19,8 @@ RECOVER = "tunecheck-recover.service"
 #: In seconds: how soon a request that systemd did not take is made again.
 _AGAIN = 30.0
 _COMMAND = 5.0
+#: So long a stall waits for the first answers of NCCL's RAS and of NVML. With the usual limits they are there before.
+_FOR_WITNESSES = 8.0
 
 
 class Asker:
@@ -40,6 +42,8 @@ class Asker:
         now = time.monotonic()
         if self._asked or (self._tried is not None and now - self._tried < _AGAIN):
             return
+        if seen.asking and now - seen.since < _FOR_WITNESSES:
+            return
         self._tried = now
         self._id = self._id or f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(2).hex()}"
         parts = seen.engine.parts
@@ -47,7 +51,7 @@ class Asker:
         moved = {part.name: part.moved for part in [each for each in parts if each.asked] or parts}
         try:
             request.leave(request.Request(self._id, self._boot_id, self._unit, self._url, moved, document,
-                                          timeline.rows()), self._path)
+                                          timeline.rows(), seen.ras.text if seen.ras else ""), self._path)
             done = self._host.run(("systemctl", "start", "--no-block", RECOVER), _COMMAND)
         except (OSError, ProbeError) as error:
             self._complain(f"the stall could not be handed to {RECOVER}: {error}")

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from ..host.nvml_samples import GpuSample
-from .model import Code, Look, Reason
+from .model import Code, Kind, Look, Reason
 
 __all__ = ["Watched"]
 
 _FULL, _EMPTY = 95, 1           # % of utilisation: an SM that spins, a memory that nobody reads
 _WORKS = 5                      # % of memory utilisation that only work makes
 _IDLE_SHARE, _WORK_SHARE = 0.35, 0.45
+#: KiB that an NVLink carries from one look to the next where it works: a decode step moves megabytes (own runs on
+#: 2 x H200), a collective that nobody ends moves nothing at all.
+_LINK_MOVES = 64
+#: % of the SMs of a GPU. NCCL takes 64 channels at most, one SM each, and mostly far fewer; vLLM's own all-reduce 36.
+_NO_SM, _FEW_SMS, _ALL_SMS = 0.0, 55.0, 90.0
+#: In seconds: power follows the load within 1.5 s, and a sample may be a second old.
+_SURE = 3.0
 #: nvmlClocksEventReasons: hardware slowdown, its thermal part, its power brake, and the driver's own thermal slowdown,
 #: which a board in hot air shows first. A power cap (0x4) is how boards work.
 _BRAKES = 0x8 | 0x20 | 0x40 | 0x80
@@ -24,10 +31,15 @@ class Watched:
         self._listed: set[str] = set()
         self._spin_at: float | None = None
         self._brake_at: float | None = None
+        self._carried: dict[str, int] = {}
+        self._moving: set[str] = set()
+        self._odd: tuple[tuple[str, Kind], ...] = ()
+        self._odd_at = 0.0
 
     def forget_clocks(self) -> None:
         """Nothing was seen for a while."""
         self._spin_at = self._brake_at = None
+        self._odd = ()
 
     def learn(self, look: Look) -> None:
         """The engine made progress in this look."""
@@ -35,9 +47,47 @@ class Watched:
 
     def clock(self, look: Look) -> None:
         """Take note of how long they spin: some only wait, and none works."""
+        self._links(look)
         ours = self._of_ours(look)
-        spins = any(map(_spins, ours)) and not any(map(_works, ours))
+        spins = any(map(self._spins, ours)) and not any(map(_works, ours))
         self._spin_at = (self._spin_at if self._spin_at is not None else look.at) if spins else None
+        odd = self._odd_one(look)
+        self._odd, self._odd_at = odd, self._odd_at if odd == self._odd else look.at
+
+    def odd(self, look: Look) -> tuple[tuple[str, Kind], ...]:
+        """The one GPU of the engine that does not wait while all others only do, and what it does; () where there is
+        none, or more than one, or it is too early to tell."""
+        if not self._odd:
+            return self._by_sms(look)
+        return self._odd if look.at - self._odd_at >= _SURE else ()
+
+    def _by_sms(self, look: Look) -> tuple[tuple[str, Kind], ...]:
+        """All seem to wait, and a kernel on all SMs of one of them is no collective: those take a few."""
+        told, ours = dict(look.sms), [each.bdf for each in look.gpus or () if each.bdf in self._ours]
+        full = [bdf for bdf in ours if told.get(bdf, 0.0) >= _ALL_SMS]
+        few = [bdf for bdf in ours if _NO_SM < told.get(bdf, 0.0) <= _FEW_SMS]
+        return ((full[0], Kind.COMPUTES),) if len(full) == 1 and few and len(few) == len(ours) - 1 else ()
+
+    def _odd_one(self, look: Look) -> tuple[tuple[str, Kind], ...]:
+        ours = [each for each in look.gpus or () if each.bdf in self._ours]
+        others = [each for each in ours if not self._spins(each)]
+        if len(others) != 1 or len(ours) < 2 or _percent(others[0].gpu) is None or _percent(others[0].memory) is None:
+            return ()
+        idle = (others[0].gpu or 0) <= _EMPTY and (others[0].memory or 0) <= _EMPTY
+        return ((others[0].bdf, Kind.IDLE if idle else Kind.COMPUTES),)
+
+    def _links(self, look: Look) -> None:
+        """Whose links have carried something since the last look. A sample that is the same as the last is none."""
+        for each in look.gpus or ():
+            if each.link_kib is not None:
+                before = self._carried.get(each.bdf, each.link_kib)
+                self._carried[each.bdf] = each.link_kib
+                self._moving.discard(each.bdf)
+                if abs(each.link_kib - before) > _LINK_MOVES:
+                    self._moving.add(each.bdf)
+
+    def _spins(self, gpu: GpuSample) -> bool:
+        return _spins(gpu) and gpu.bdf not in self._moving
 
     def spun(self, at: float) -> float:
         """For how many seconds."""
@@ -45,13 +95,13 @@ class Watched:
 
     def spinning(self, look: Look) -> list[Reason]:
         """Which of them."""
-        return [Reason(Code.GPUS_SPINNING, each.bdf) for each in self._of_ours(look) if _spins(each)]
+        return [Reason(Code.GPUS_SPINNING, each.bdf) for each in self._of_ours(look) if self._spins(each)]
 
     def work(self, look: Look) -> bool:
         """Whether they are in a long step: some work, and none only waits. Beside one that waits the work is
         another's, or that of a stage before it."""
         ours = self._of_ours(look)
-        return any(map(_works, ours)) and not any(map(_spins, ours))
+        return any(map(_works, ours)) and not any(map(self._spins, ours))
 
     def judge(self, look: Look, brake_seconds: float) -> list[Reason]:
         """What is wrong with any GPU of the box. One that NVML no longer lists is gone."""

@@ -7,9 +7,9 @@ time that is allowed without progress."""
 
 from __future__ import annotations
 
-from . import gpus
+from . import blame, gpus
 from .events import Events
-from .model import Code, Culprit, Limits, Look, Part, Process, Reason, Seen, State, UnitState
+from .model import Claim, Code, Culprit, Limits, Look, Part, Reason, Seen, State, UnitState
 
 __all__ = ["Judge"]
 
@@ -19,6 +19,8 @@ _PATIENCE = 5
 #: deadlines, and no longer.
 _LATE, _PAUSE, _LONGEST_LOOK = 10, 5.0, 30.0
 _BRAKE_SECONDS = 10.0
+#: In seconds: the driver's utilisation and power follow a collective that hangs so much later than the counters.
+_LAG = 5.0
 
 
 class Judge:
@@ -62,8 +64,12 @@ class Judge:
         if any(each.code is Code.GPU_GONE for each in beside) and state is not State.STOPPED:
             state = State.LOST
         since = self._last.since if self._last and self._last.state is state else look.at
-        seen = Seen(state, since, tuple(dict.fromkeys([*reasons, *beside])), self._culprit(state, look.processes),
-                    frozen, look.engine, look.gpus, look.unit.invocation if look.unit else "")
+        told = blame.claims(look.ras, look.processes, self._gpus.odd(look), look.gpus or ()) \
+            if state is State.STALLED else ()
+        beside += [Reason(Code.WITNESSES_DISAGREE)] if blame.disagree(told) else []
+        seen = Seen(state, since, tuple(dict.fromkeys([*reasons, *beside])), self._culprit(state, told), frozen,
+                    look.engine, look.gpus, look.unit.invocation if look.unit else "", told, look.ras, look.ras_absence,
+                    look.sms, look.asking)
         self._before, self._last = look, seen
         return seen
 
@@ -154,7 +160,7 @@ class Judge:
 
     def _running(self, look: Look, frozen: float, beside: list[Reason]) -> tuple[State, list[Reason]]:
         limits, told = self.limits, Reason(Code.TOKENS_FROZEN, numbers=(("seconds", round(frozen, 1)),))
-        spins = frozen >= limits.spin and self._gpus.spun(look.at) >= limits.spin
+        spins = frozen >= limits.spin and self._gpus.spun(look.at) >= max(limits.spin / 2, limits.spin - _LAG)
         if not spins and frozen < limits.stall:
             return State.SERVING, beside
         if _traced(look):
@@ -167,19 +173,12 @@ class Judge:
                 for name, seconds in self._vain.items() if name and seconds >= min(limits.stall, frozen)]
         return State.STALLED, [*(late or [told]), *(self._gpus.spinning(look) if spins else []), *beside]
 
-    def _culprit(self, state: State, processes: tuple[Process, ...]) -> Culprit | None:
-        """Stopped by a signal before stuck in the kernel: the others wait for it. The first that was found stays as
-        long as the stall does: state D comes and goes."""
+    def _culprit(self, state: State, told: tuple[Claim, ...]) -> Culprit | None:
+        """For as long as the stall lasts."""
         if state is not State.STALLED:
             return None
         before = self._last.culprit if self._last and self._last.state is State.STALLED else None
-        for letter in "TD":
-            if before is not None and before.letter == letter:
-                return before
-            for each in processes:
-                if each.state == letter:
-                    return Culprit(each.pid, each.name, letter)
-        return before
+        return blame.culprit(told, before)
 
 
 def _traced(look: Look) -> bool:

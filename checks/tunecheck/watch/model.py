@@ -7,9 +7,10 @@ from enum import StrEnum
 
 from ..host.nvml_samples import GpuSample
 from ..model.absence import Absence
+from ..parsers.nvidia.nccl_ras import Ras
 
-__all__ = ["BAD", "Code", "Culprit", "Engine", "Limits", "Look", "Part", "Process", "Reason", "Seen", "State",
-           "UnitState"]
+__all__ = ["BAD", "Claim", "Code", "Culprit", "Engine", "Kind", "Limits", "Look", "Part", "Process", "Reason", "Seen",
+           "State", "UnitState", "Witness"]
 
 
 class State(StrEnum):
@@ -65,6 +66,29 @@ class Code(StrEnum):
     KMSG_UNREADABLE = "kmsg-unreadable"
     DISK_LOW = "disk-low"
     WATCH_PAUSED = "watch-paused"
+    WITNESSES_DISAGREE = "witnesses-disagree"
+
+
+class Witness(StrEnum):
+    """Who says that somebody holds the others up."""
+
+    RAS = "nccl-ras"
+    PROCESS = "process"
+    GPU = "gpu"
+
+
+class Kind(StrEnum):
+    """What is said of him."""
+
+    STOPPED = "stopped"         # process: by a signal
+    ENDED = "ended"             # process: gone, or a zombie
+    HANGS = "hangs"             # process: in the kernel
+    SILENT = "silent"           # RAS: it gives no answer
+    DEAD = "dead"               # RAS: NCCL has given it up
+    FAILED = "failed"           # RAS: NCCL reports an error of it
+    BEHIND = "behind"           # RAS: it has launched fewer operations than the others
+    IDLE = "idle"               # GPU: does nothing, while the others only wait
+    COMPUTES = "computes"       # GPU: does something else than wait, while the others only wait
 
 
 @dataclass(frozen=True)
@@ -108,11 +132,16 @@ class Engine:
 
 @dataclass(frozen=True)
 class Process:
-    """A process of the unit. ``state`` is the letter of proc(5): R, S, D, Z, T (stopped), t (traced)."""
+    """A process of the engine. ``state`` is the letter of proc(5): R, S, D, Z, T (stopped), t (traced), X (gone).
+    ``engine_pid``: its id where it lives itself, as in a container; 0 where that is not known. ``gpus``: addresses of
+    those it computes on. ``waits_in``: the kernel's function, where it says one."""
 
     pid: int
     name: str
     state: str
+    engine_pid: int = 0
+    gpus: tuple[str, ...] = ()
+    waits_in: str = ""
 
 
 @dataclass(frozen=True)
@@ -134,7 +163,8 @@ class UnitState:
 class Look:
     """One look. ``at`` is monotonic, ``took`` the seconds it lasted until then, ``gpus`` None where NVML did not
     answer. ``events``: what happened since the last look. ``standing``: what is so now beside engine and GPUs.
-    ``processes``: asked only when a stall is near."""
+    ``processes``, ``ras``: asked only when a stall is near; ``ras_absence``: why there is no answer of NCCL's RAS.
+    ``sms``: by address, how many of a GPU's SMs are occupied, in %. ``asking``: one of the two has not answered yet."""
 
     at: float
     engine: Engine
@@ -144,6 +174,10 @@ class Look:
     standing: tuple[Reason, ...] = ()
     processes: tuple[Process, ...] = ()
     took: float = 0.0
+    ras: Ras | None = None
+    ras_absence: Absence | None = None
+    sms: tuple[tuple[str, float], ...] = ()
+    asking: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,18 +196,50 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """What one witness says. ``pid``: on this machine, 0 where it is not known; ``engine_pid``: where the process lives
+    itself. ``rank`` in the ``communicator`` (its hash). ``gpu``: address. ``launched`` operations of the
+    ``collective``, where others have launched ``others``. ``error``: NCCL's, or the kernel's function. ``index``:
+    NVML's of the GPU, as the engine sees it."""
+
+    witness: Witness
+    kind: Kind
+    pid: int = 0
+    name: str = ""
+    engine_pid: int = 0
+    rank: int | None = None
+    gpu: str = ""
+    uuid: str = ""
+    communicator: str = ""
+    collective: str = ""
+    launched: int | None = None
+    others: int | None = None
+    error: str = ""
+    index: int | None = None
+
+
+@dataclass(frozen=True)
 class Culprit:
-    """The process that holds the others up. ``letter``: T was stopped by a signal, D hangs in the kernel."""
+    """Who holds the others up. ``letter``: the state of its process, where that is why: T was stopped by a signal, D
+    hangs in the kernel, Z and X ended. ``kinds``: what its witnesses say; a pid of 0 and a rank of None are not
+    known."""
 
     pid: int
     name: str
-    letter: str
+    letter: str = ""
+    rank: int | None = None
+    gpu: str = ""
+    uuid: str = ""
+    collective: str = ""
+    witnesses: tuple[Witness, ...] = ()
+    kinds: tuple[Kind, ...] = ()
 
 
 @dataclass(frozen=True)
 class Seen:
     """The verdict of one look. ``since`` is the monotonic time at which the state began, ``frozen`` the seconds without
-    progress while requests run, ``invocation`` systemd's id of the unit's run."""
+    progress while requests run, ``invocation`` systemd's id of the unit's run. ``claims``: what witnesses say of who
+    holds the others up; told of a stall alone."""
 
     state: State
     since: float
@@ -183,3 +249,8 @@ class Seen:
     engine: Engine = field(default_factory=Engine)
     gpus: tuple[GpuSample, ...] | None = None
     invocation: str = ""
+    claims: tuple[Claim, ...] = ()
+    ras: Ras | None = None
+    ras_absence: Absence | None = None
+    sms: tuple[tuple[str, float], ...] = ()
+    asking: bool = False

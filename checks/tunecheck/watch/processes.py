@@ -6,7 +6,7 @@ from ..errors import ProbeError
 from ..host import Host
 from .model import Process
 
-__all__ = ["of_group"]
+__all__ = ["in_group", "of_group", "process"]
 
 _CGROUPS = "/sys/fs/cgroup"
 _MOST_GROUPS, _MOST_PROCESSES = 200, 2000
@@ -26,11 +26,22 @@ def of_group(host: Host, group: str) -> tuple[Process, ...]:
         below = [f"{folder}/{name}" for name in names if name.endswith((".scope", ".service", ".slice"))
                  or name.startswith(("libpod-", "container", "crun-", "docker-"))]
         folders += below[:_MOST_GROUPS - len(folders)]
-    found = [process for pid in pids[:_MOST_PROCESSES] if (process := _process(host, pid)) is not None]
+    found = [each for pid in pids[:_MOST_PROCESSES] if (each := process(host, pid)) is not None]
     return tuple(found)
 
 
-def _process(host: Host, pid: int) -> Process | None:
+def in_group(host: Host, pid: int, group: str) -> bool:
+    """Whether a process is in the group or below it. Not where that cannot be read."""
+    try:
+        lines = host.read_bytes(f"/proc/{pid}/cgroup").decode("utf-8", "replace").splitlines()
+    except ProbeError:
+        return False
+    places = [line.split(":", 2)[2] for line in lines if line.count(":") >= 2]
+    return bool(group) and any(place == group or place.startswith(f"{group.rstrip('/')}/") for place in places)
+
+
+def process(host: Host, pid: int) -> Process | None:
+    """None where there is none."""
     try:
         stat = host.read_bytes(f"/proc/{pid}/stat").decode("utf-8", "replace")
     except ProbeError:

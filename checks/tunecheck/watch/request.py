@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..util import safe_files
+from ..watch.culprits import of_document
+from ..watch.model import Culprit
 
 __all__ = ["DRAINED", "PATH", "SCHEMA", "Drained", "Request", "drained", "leave", "read", "write_drained"]
 
@@ -21,7 +23,8 @@ _MOST = 4 << 20
 @dataclass(frozen=True)
 class Request:
     """``incident``: its id. ``url``: of the engine. ``moved``: for each replica what its counters summed up to.
-    ``document``: tunecheck/watch/1 of the look. ``timeline``: earlier looks, oldest first (timeline.py)."""
+    ``document``: tunecheck/watch/1 of the look. ``timeline``: earlier looks, oldest first (timeline.py). ``ras``: what
+    NCCL's RAS said, "" for nothing."""
 
     incident: str
     boot_id: str
@@ -30,6 +33,12 @@ class Request:
     moved: dict[str, float] = field(default_factory=dict)
     document: dict[str, Any] = field(default_factory=dict)
     timeline: tuple[dict[str, Any], ...] = ()
+    ras: str = ""
+
+    @property
+    def culprit(self) -> Culprit | None:
+        """As the watch blamed him."""
+        return of_document(self.document.get("culprit"))
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -52,7 +61,7 @@ def leave(request: Request, path: str = PATH) -> None:
     Path(path).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     text = json.dumps({"schema": SCHEMA, "incident": request.incident, "boot_id": request.boot_id,
                        "unit": request.unit, "url": request.url, "moved": request.moved,
-                       "document": request.document, "timeline": list(request.timeline)})
+                       "document": request.document, "timeline": list(request.timeline), "ras": request.ras})
     safe_files.replace(path, text.encode() + b"\n", 0o600)
 
 
@@ -75,7 +84,7 @@ def read(path: str = PATH) -> Request | None:
     if not incident.replace("-", "").isalnum() or not incident.isascii() or len(incident) > 60:
         raise ValueError("names its incident with other than letters, digits and dashes")
     return Request(incident, boot_id, unit, url, {name: float(each) for name, each in moved.items()}, document,
-                   tuple(each for each in timeline if isinstance(each, dict)))
+                   tuple(each for each in timeline if isinstance(each, dict)), str(said.get("ras") or ""))
 
 
 def write_drained(found: Drained, path: str = DRAINED) -> None:

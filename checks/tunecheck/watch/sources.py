@@ -15,8 +15,8 @@ from ..model.absence import Absence
 from ..util.at_first_use import dataclass
 from . import kernel
 from .model import Code, Engine, Look, Reason, UnitState
-from .processes import of_group
 from .progress import engine_of_page
+from .witnesses import Witnesses
 
 __all__ = ["Sources", "Target"]
 
@@ -57,9 +57,10 @@ class Sources:
         #: What was seen last stays so where it cannot be read again.
         self._narrow: dict[str, Reason | None] = {}
         self._disk: dict[str, Reason | None] = {}
+        self._witnesses = Witnesses(host)
 
     def look(self, processes: bool) -> Look:
-        """``processes``: whether those of the unit are worth reading now."""
+        """``processes``: whether those of the engine, and NCCL's RAS, are worth asking now."""
         began = time.monotonic()
         engine = self._engine()
         standing: list[Reason] = []
@@ -74,10 +75,21 @@ class Sources:
         if self._due("disk", _DISK_EVERY):
             for path in self._target.paths:
                 self._full(path)
-        found = of_group(self._host, self._unit.cgroup) if processes and self._unit else ()
+        self._witnesses.note(self._unit, gpus or (), engine.moved)
+        found = self._witnesses.processes(self._unit) if processes else ()
+        ras, absence = self._witnesses.ras(found) if processes else (None, None)
+        sms = self._witnesses.sms() if processes and gpus else ()
+        asking = processes and self._witnesses.asking
+        if not processes:
+            self._witnesses.forget()
         slow = [each for each in (*self._narrow.values(), *self._disk.values()) if each is not None]
         at = time.monotonic()
-        return Look(at, engine, gpus, self._unit, events, (*standing, *slow), found, at - began)
+        return Look(at, engine, gpus, self._unit, events, (*standing, *slow), found, at - began, ras, absence, sms,
+                    asking)
+
+    def close(self) -> None:
+        """Let go of who is being asked."""
+        self._witnesses.forget()
 
     def _due(self, name: str, every: float) -> bool:
         now = time.monotonic()

@@ -7,7 +7,9 @@ from typing import Any
 
 from .. import __version__
 from ..report.prometheus import exposition
-from .model import BAD, Code, Culprit, Reason, Seen, State
+from . import culprits
+from .culprits import plain
+from .model import BAD, Claim, Code, Reason, Seen, State
 
 __all__ = ["MEANING", "METRICS", "SCHEMA", "document", "exit_code", "line", "metrics"]
 
@@ -47,8 +49,8 @@ MEANING: dict[Code, str] = {
     Code.KMSG_UNREADABLE: "the kernel's messages cannot be read: run as root",
     Code.DISK_LOW: "{free_bytes:.3g} bytes are free there",
     Code.WATCH_PAUSED: "the watch itself did not run for a while",
+    Code.WITNESSES_DISAGREE: "NCCL, processes and GPUs point to different culprits",
 }
-_LETTERS = {"T": "was stopped by a signal", "D": "hangs in the kernel"}
 METRICS = {
     "tunecheck_watch_state": "The state of what is served: 1 for the one that holds, 0 for the others.",
     "tunecheck_watch_reason": "A reason that holds now; always 1.",
@@ -60,22 +62,21 @@ METRICS = {
 
 def _says(reason: Reason) -> str:
     text = MEANING[reason.code].format(**dict(reason.numbers))
-    return f"{_plain(reason.subject)}: {text}" if reason.subject else text
+    return f"{plain(reason.subject)}: {text}" if reason.subject else text
 
 
-def _names(culprit: Culprit) -> str:
-    return f"process {culprit.pid} ({_plain(culprit.name)}) {_LETTERS[culprit.letter]}"
-
-
-def _plain(name: str) -> str:
-    """A process may call itself anything."""
-    return "".join(char if char.isprintable() else "?" for char in name)
+def _claim(claim: Claim) -> dict[str, Any]:
+    return {"witness": claim.witness.value, "kind": claim.kind.value, "pid": claim.pid or None,
+            "name": plain(claim.name), "engine_pid": claim.engine_pid or None, "rank": claim.rank,
+            "gpu": claim.gpu or None, "uuid": claim.uuid or None, "communicator": claim.communicator or None,
+            "collective": claim.collective or None, "launched": claim.launched, "others_launched": claim.others,
+            "error": plain(claim.error) or None}
 
 
 def line(seen: Seen, at: float) -> str:
     """One line for a journal; ``at`` is the time in seconds since 1970."""
     told = [_says(each) for each in seen.reasons]
-    told += [f"the others wait: {_names(seen.culprit)}"] if seen.culprit else []
+    told += [f"the others wait: {culprits.named(seen.culprit)}"] if seen.culprit else []
     running = f"{seen.engine.running} running" if seen.engine.running is not None else ""
     when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     state = f"{seen.state.value} ({running})" if running else seen.state.value
@@ -90,9 +91,12 @@ def document(seen: Seen, at: float, started: float, unit: str, url: str) -> dict
         "exit_code": exit_code(seen.state),
         "reasons": [{"code": each.code.value, "subject": each.subject, "numbers": dict(each.numbers),
                      "message": _says(each)} for each in seen.reasons],
-        "culprit": None if seen.culprit is None else {
-            "pid": seen.culprit.pid, "name": seen.culprit.name, "process_state": seen.culprit.letter,
-            "message": _names(seen.culprit)},
+        "culprit": None if seen.culprit is None else culprits.document(seen.culprit),
+        "claims": [_claim(each) for each in seen.claims],
+        "nccl_ras": None if seen.ras is None and seen.ras_absence is None else {
+            "version": seen.ras.version if seen.ras else None, "unequal": seen.ras.unequal if seen.ras else None,
+            "absence": seen.ras_absence.value if seen.ras_absence else None},
+        "busy_sms_percent": dict(seen.sms),
         "engine": {"running": seen.engine.running, "waiting": seen.engine.waiting,
                    "generated_tokens": seen.engine.generated,
                    "absence": seen.engine.absence.value if seen.engine.absence else None},

@@ -63,6 +63,7 @@ class Teller:
 def _changed(before: Seen | None, now: Seen) -> bool:
     """Another state or other codes; numbers alone move with every look."""
     def told(seen: Seen) -> object:
-        return seen.state, seen.culprit, {(each.code, each.subject) for each in seen.reasons}
+        blamed = seen.culprit and (seen.culprit.pid, seen.culprit.gpu, seen.culprit.rank, seen.culprit.letter)
+        return seen.state, blamed, {(each.code, each.subject) for each in seen.reasons}
 
     return before is None or told(before) != told(now)

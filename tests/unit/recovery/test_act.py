@@ -7,7 +7,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from tunecheck.recovery.act import Box, recover
 from tunecheck.recovery.journal import Journal
 from tunecheck.recovery.model import Record, Step, Why
 from tunecheck.spec.frozen import Watch
+from tunecheck.watch import culprits
+from tunecheck.watch.model import Culprit, Kind, Witness
 from tunecheck.watch.request import Request, drained
 
 UNIT = "tunecheck-inference.service"
@@ -134,7 +136,18 @@ def test_a_stall_is_stopped_proven_anew_and_started(tmp_path: Path) -> None:
     assert host.asked == ["stop", "void", "reset-failed", "start"]
     kept = (tmp_path / "a/log.txt").read_text()
     assert "journalctl said this" in kept and "0123456789" not in kept
+    assert "no process of the engine is known" in (tmp_path / "a/nccl-ras.txt").read_text()
     assert recover(found, asked()) is None, "the same request once more"
+
+
+def test_who_held_the_others_up_is_in_the_journal_and_what_nccl_said_is_evidence(tmp_path: Path) -> None:
+    blamed = Culprit(77, "VLLM::Worker_TP1", "T", 1, "0000:04:00.0", kinds=(Kind.STOPPED,),
+                     witnesses=(Witness.PROCESS,))
+    found = box(Box1(), tmp_path)
+    told = replace(asked(), ras="what NCCL said", document={"reasons": [], "culprit": culprits.document(blamed)})
+    recover(found, told)
+    assert found.journal.read()[0].culprit == blamed
+    assert (tmp_path / "a/nccl-ras.txt").read_text() == "what NCCL said"
 
 
 def test_an_engine_that_moves_again_is_left_alone(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tunecheck.recovery.journal import Journal
 from tunecheck.recovery.model import DONE, Record, Step, Why, incidents
 from tunecheck.recovery.words import sentence
+from tunecheck.watch.model import Culprit, Kind, Witness
 
 
 def record(step: Step, at: float = 1.0, incident: str = "a", why: Why = Why.NONE, text: str = "") -> Record:
@@ -26,6 +28,18 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
         journal.append(each)
     assert journal.read() == written
     assert Path(places(tmp_path)[0]).stat().st_mode & 0o777 == 0o600
+
+
+def test_the_first_record_says_who_held_the_others_up(tmp_path: Path) -> None:
+    journal = Journal(places(tmp_path))
+    blamed = Culprit(77, "VLLM::Worker_TP1", "T", 1, "0000:04:00.0", "GPU-1", "AllReduce",
+                     (Witness.PROCESS, Witness.RAS), (Kind.STOPPED, Kind.SILENT))
+    journal.append(replace(record(Step.NOTICED), culprit=blamed))
+    assert journal.read()[0].culprit == blamed
+    path = Path(places(tmp_path)[0])
+    for told in ('"rank": 1', '"kinds": ["stopped", "silent"]'):
+        path.write_text(path.read_text().replace(told, told.split(":")[0] + ': "of a later release"'))
+    assert [each.culprit for each in journal.read()] == [None], "the record itself counts all the same"
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))

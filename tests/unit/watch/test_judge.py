@@ -11,7 +11,20 @@ import pytest
 from tunecheck.host.nvml_samples import GpuSample
 from tunecheck.model.absence import Absence
 from tunecheck.watch.judge import Judge
-from tunecheck.watch.model import Code, Culprit, Engine, Limits, Look, Process, Reason, Seen, State, UnitState
+from tunecheck.watch.model import (
+    Code,
+    Culprit,
+    Engine,
+    Kind,
+    Limits,
+    Look,
+    Process,
+    Reason,
+    Seen,
+    State,
+    UnitState,
+    Witness,
+)
 
 LIMITS = Limits()
 ACTIVE = UnitState("active", 0, "/system.slice/x.service", 1)
@@ -36,7 +49,7 @@ class Night:
             self.at, self.moved = self.at + 1, self.moved + step
             engine = more.get("engine") or Engine(running, 0, self.moved, self.moved)
             look = Look(self.at, engine, gpus, self.unit, **{key: more[key] for key in (
-                "events", "standing", "processes") if key in more})
+                "events", "standing", "processes", "ras", "sms") if key in more})
             self.all.append(self.judge.judge(look))
         return self.all[-1]
 
@@ -172,7 +185,8 @@ def test_a_debugger_is_no_alarm_and_a_stopped_process_is_the_culprit() -> None:
     assert set(night.states) == {State.SERVING} and Code.TRACED in _codes(seen)
     seen = night.go(1, step=0, gpus=SPINS, processes=(Process(6, "VLLM::Worker_TP0", "D"),
                                                       Process(7, "VLLM::Worker_TP1", "T")))
-    assert seen.state is State.STALLED and seen.culprit == Culprit(7, "VLLM::Worker_TP1", "T")
+    assert seen.state is State.STALLED and seen.culprit == Culprit(
+        7, "VLLM::Worker_TP1", "T", witnesses=(Witness.PROCESS,), kinds=(Kind.STOPPED,))
 
 
 def test_processes_are_asked_for_only_when_a_stall_is_near() -> None:

@@ -1,0 +1,201 @@
+"""NCCL's RAS, asked from outside: in a child that enters the engine's network namespace and may hang.
+
+Every process of a job listens at the same port (SO_REUSEPORT), one that is stopped too: the kernel gives a connection
+to any of them. So several are opened, and the first that answers a greeting is asked (NCCL 2.24 to 2.29,
+src/ras/client_support.cc; seen with 2.28.9). Nothing else is sent than the greeting, a time limit and the question."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import ipaddress
+import os
+import select
+import socket
+import time
+from pathlib import Path
+
+from ..model.absence import Absence
+from ..util.at_first_use import dataclass
+from .base import Host, Unreadable
+from .question import MOST, Question
+
+__all__ = ["RasAnswer", "RasQuestion", "where"]
+
+#: In seconds. RAS itself waits so long for a process that does not answer, twice; it rounds up by as much again.
+_LEG = 2
+#: For everything: a greeting, two rounds among the processes.
+DEADLINE = 12.0
+_GREETING, _GREET = b"CLIENT PROTOCOL 2\n", 0.5
+_DOORS, _ROUNDS = 16, 4
+_PORT = 28028
+_CLONE_NEWNET = 0x40000000
+_OK, _NO_ANSWER, _REFUSED, _NO_PERMISSION, _NO_PROCESS = b"=", b"t", b"r", b"p", b"n"
+_WHY = {
+    _NO_ANSWER: Absence.TIMED_OUT.because("no process of the engine answers there"),
+    _REFUSED: Absence.NOT_PRESENT.because("nobody listens there: no NCCL of 2.24 or later, or NCCL_RAS_ENABLE=0"),
+    _NO_PERMISSION: Absence.NO_PERMISSION.because("only root may enter the engine's network namespace"),
+    _NO_PROCESS: Absence.NOT_PRESENT.because("the process has ended"),
+}
+
+
+@dataclass(frozen=True)
+class RasAnswer:
+    """``text`` as it came. ``whole``: its sender closed the connection; else the deadline cut it off."""
+
+    text: str
+    whole: bool
+
+
+def where(host: Host, pid: int) -> tuple[str, int]:
+    """Address and port by NCCL_RAS_ADDR in the environment of the process; NCCL's default where it has none or cannot
+    be read. Unreadable with NOT_ASKED where RAS is switched off or its address is a name that somebody would have to
+    look up."""
+    name = f"/proc/{pid}/environ"
+    try:
+        variables = dict(entry.partition(b"=")[::2] for entry in host.read_bytes(name).split(b"\0"))
+    except Unreadable:
+        variables = {}
+    if variables.get(b"NCCL_RAS_ENABLE", b"1").strip() == b"0":
+        raise Unreadable("NCCL RAS", Absence.NOT_ASKED.because("NCCL_RAS_ENABLE=0 in the engine's environment"))
+    told = variables.get(b"NCCL_RAS_ADDR", b"").decode("utf-8", "replace").strip()
+    if not told:
+        return "127.0.0.1", _PORT
+    address, _, port = told.rpartition(":")
+    address = "127.0.0.1" if address.lower() == "localhost" else address.strip("[]")
+    try:
+        found = ipaddress.ip_address(address)
+        if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+            raise ValueError(port)
+    except ValueError:
+        raise Unreadable("NCCL RAS", Absence.NOT_ASKED.because(
+            "NCCL_RAS_ADDR of the engine is no address as a number with a port")) from None
+    if found.is_unspecified:
+        return ("::1" if found.version == 6 else "127.0.0.1"), int(port)
+    return str(found), int(port)
+
+
+class RasQuestion(Question):
+    """One question, under way: to the process ``pid`` where it lives, as ``where`` says."""
+
+    def __init__(self, pid: int, address: str, port: int, deadline: float = DEADLINE) -> None:
+        self._name = f"NCCL RAS at {address}:{port}"
+        super().__init__(lambda pipe, until: _work(pipe, until, pid, address, port), deadline)
+
+    def answer(self) -> RasAnswer:
+        """What came, once it is over. Unreadable where nothing did."""
+        told = self.told()
+        kind, text = told[:1], told[1:MOST + 1].decode("utf-8", "replace")
+        if kind == _OK and text.endswith("\0"):
+            return RasAnswer(text[:-1], True)
+        if kind == _OK and text:
+            return RasAnswer(text, False)
+        raise Unreadable(self._name, _WHY.get(kind, _WHY[_NO_ANSWER]))
+
+
+def _work(pipe: int, until: float, pid: int, address: str, port: int) -> None:
+    kind = _enter(pid) or _ask(pipe, address, port, until)
+    if kind == _REFUSED and address == "127.0.0.1":
+        kind = _ask(pipe, "::1", port, until)       # what "localhost" may be, which is NCCL's default
+    if kind:
+        os.write(pipe, kind)
+
+
+def _enter(pid: int) -> bytes:
+    """The network namespace of the process; b"" where that is done or it is ours."""
+    try:
+        place = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        mine = Path("/proc/self/ns/net").stat()
+    except PermissionError:
+        return _NO_PERMISSION
+    except OSError:
+        return _NO_PROCESS
+    theirs = os.fstat(place)
+    if (theirs.st_dev, theirs.st_ino) == (mine.st_dev, mine.st_ino):
+        return b""
+    return b"" if ctypes.CDLL(None, use_errno=True).setns(place, _CLONE_NEWNET) == 0 else _NO_PERMISSION
+
+
+def _ask(pipe: int, address: str, port: int, until: float) -> bytes:
+    """The kind of failure; b"" where there was an answer, which is written as it comes and ended by a NUL."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    heard = False
+    for _ in range(_ROUNDS):
+        door, some = _greeted(family, (address, port), until)
+        heard = heard or some
+        if door is not None:
+            break
+        if not some or time.monotonic() >= until:
+            return _NO_ANSWER if heard else _REFUSED
+    else:
+        return _NO_ANSWER
+    with door:
+        rest = _line(door, b"TIMEOUT %d\n" % _LEG, until)
+        if rest is None:
+            return _NO_ANSWER
+        door.sendall(b"VERBOSE STATUS\n")
+        os.write(pipe, _OK + rest)
+        size = 0
+        while size < MOST and (left := until - time.monotonic()) > 0:
+            door.settimeout(left)
+            try:
+                part = door.recv(1 << 16)
+            except OSError:
+                return b""
+            if not part:
+                os.write(pipe, b"\0")
+                return b""
+            part = part[:MOST - size].replace(b"\0", b"?")
+            size += len(part)
+            while part:
+                part = part[os.write(pipe, part):]
+    return b""
+
+
+def _line(door: socket.socket, words: bytes, until: float) -> bytes | None:
+    """Say it and read the one line that answers it. What came behind the line; None where none came."""
+    found = b""
+    try:
+        door.sendall(words)
+        while b"\n" not in found and len(found) < 4096:
+            door.settimeout(max(0.01, min(1.0, until - time.monotonic())))
+            part = door.recv(4096)
+            if not part:
+                return None
+            found += part
+    except OSError:
+        return None
+    return found.partition(b"\n")[2]
+
+
+def _greeted(family: int, place: tuple[str, int], until: float) -> tuple[socket.socket | None, bool]:
+    """A connection at whose other end somebody lives, and whether anybody listens there at all."""
+    doors, listens, poller = {}, False, select.poll()
+    for _ in range(_DOORS):
+        door = socket.socket(family, socket.SOCK_STREAM)
+        door.settimeout(max(0.01, min(1.0, until - time.monotonic())))
+        with contextlib.suppress(OSError):
+            door.connect(place)
+            listens = True
+            door.sendall(_GREETING)
+            poller.register(door, select.POLLIN)
+            doors[door.fileno()] = door
+            continue
+        door.close()
+        break
+    kept, end = None, min(until, time.monotonic() + _GREET)
+    while doors and kept is None and (left := end - time.monotonic()) > 0:
+        for number, _ in poller.poll(left * 1000):
+            door = doors.pop(number)
+            poller.unregister(number)
+            try:
+                greeting = door.recv(4096)
+            except OSError:
+                greeting = b""
+            if kept is None and greeting.startswith(b"SERVER PROTOCOL"):
+                kept = door
+            else:
+                door.close()
+    for door in doors.values():
+        door.close()
+    return kept, listens
