@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -99,7 +99,7 @@ class Check:
     judges: tuple[str, ...] = ()
     happening: bool = False
 
-    @property
+    @cached_property
     def module(self) -> str:
         """The name of its file in this folder."""
         return self.id.replace("-", "_")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import cached_property
 
 from ..facts.fact import Absence
 from ..facts.snapshot import HostFacts, Snapshot
@@ -142,7 +143,7 @@ class Case:
     before: Snapshot | None = None
     measured: Measured | None = None
 
-    @property
+    @cached_property
     def spec(self) -> Spec:
         """The desired state; all neutral where there is no spec."""
         return self.frozen.spec if self.frozen else Spec()
@@ -154,7 +155,7 @@ class Case:
             raise RuntimeError("a rule of `tunecheck topo` asked for facts that this verb does not gather")
         return self.snapshot.host
 
-    @property
+    @cached_property
     def guest(self) -> bool:
         """Whether this is known to be a virtual machine: its firmware, slots and ACS are its host's. One whose
         accelerators are emulated, too (the lab's stand-ins), has no other ports than its own."""

@@ -8,7 +8,7 @@ from ..facts.fact import Absence
 from . import from_driver
 from .check import TOPO, Check, Family, Heading, Needs
 from .finding import Case, Finding
-from .p2p_words import DECLARE, UNDECLARED, explained, needs_patch, outcome_of
+from .p2p_words import DECLARE, UNDECLARED, explained, outcome_of, patch_only
 from .table_told import letters
 
 CHECK = Check(
@@ -34,8 +34,9 @@ def judge(case: Case) -> Iterator[Finding]:
                           absence=None if skip else said.absence)
         return
     groups: dict[tuple[str, bool], list[str]] = {}
+    refused = patch_only(topology)
     for (a, b, way), fact in said.value.items():
-        key = (fact.value or fact.reason or "", needs_patch(topology, a, b))
+        key = (fact.value or fact.reason or "", a in refused or b in refused)
         groups.setdefault(key, []).append(f"{label.get(a, a)}->{label.get(b, b)} {way}")
     for (word, patchable), pairs in groups.items():
         shown = ", ".join(pairs[:4]) + (f", and {len(pairs) - 4} more" if len(pairs) > 4 else "")
