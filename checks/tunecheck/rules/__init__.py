@@ -10,7 +10,7 @@ from .finding import HUNG, ON_ITS_HOST, Case, Finding, Place, Remedy, exit_code,
 from .index import CHECKS
 from .limits import limited
 
-__all__ = ["CHECKS", "HUNG", "Case", "Check", "Finding", "Remedy", "exit_code", "judge", "worst"]
+__all__ = ["CHECKS", "HUNG", "Case", "Check", "Finding", "Remedy", "exit_code", "get_ready", "judge", "worst"]
 
 
 def judge(case: Case, verb: str) -> list[Finding]:
@@ -20,6 +20,12 @@ def judge(case: Case, verb: str) -> list[Finding]:
     for check in _chosen(verb, both, case.trial, case.snapshot.posted.anything):
         found += limited(case, check.judge(case))
     return [_for_guest(case, finding) if finding.remedy else finding for finding in found]
+
+
+def get_ready(verb: str) -> None:
+    """Import the checks of a verb: while a host's slow answers are on their way there is time for it."""
+    for check in _chosen(verb, False, False, False):
+        check.load()
 
 
 @cache

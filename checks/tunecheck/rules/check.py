@@ -108,6 +108,10 @@ class Check:
         """Its findings. The file is imported here: `tunecheck topo` does not pay for the others."""
         return _function(self.module)(case)
 
+    def load(self) -> None:
+        """Import its file now."""
+        _function(self.module)
+
 
 @cache
 def _function(module: str) -> Callable[[Case], Iterable[Finding]]:
