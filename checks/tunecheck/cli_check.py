@@ -70,7 +70,7 @@ def check(verb: str, spec_file: str | None, source: str | None, record: str | No
     check_outputs(wanted, record)
     recording = _recorder(source) if record is not None else None
     alone = to_standard_output(wanted)
-    seen = _look(verb, spec_file, None, _note, recording, trial, history) if source is None else None
+    seen = _look(verb, spec_file, None, _note, recording, trial, history, judges=True) if source is None else None
 
     def judged(note: Callable[[str], None]) -> _Verdict:
         frozen, snapshot = seen or _look(verb, spec_file, source, note, None, trial, history)
@@ -132,12 +132,13 @@ def passing(pass_file: str | None, full: bool) -> Callable[[Sequence[Finding], i
 
 
 def look(verb: str, spec_file: str | None, source: str | None, recorder: RecordingHost | None = None,
-         required: bool = False, history: bool = False) -> tuple[Frozen | None, Snapshot]:
+         required: bool = False, history: bool = False, judges: bool = False) -> tuple[Frozen | None, Snapshot]:
     """The spec and the facts: of this machine (through ``recorder``, where there is one), a recording, an import or a
     snapshot, which are read in a child with limits. ``required``: refuse to go on without a spec.
-    ``history``: read what happened before this boot, too; what was given as a file is read in any case."""
+    ``history``: read what happened before this boot, too; what was given as a file is read in any case.
+    ``judges``: the caller goes on to judge and report."""
     if source is None:
-        return _look(verb, spec_file, None, _note, recorder, required, history)
+        return _look(verb, spec_file, None, _note, recorder, required, history, judges)
     from .cli_foreign import apart
     from .facts.stored import Stored, packed, unpack
 
@@ -151,7 +152,7 @@ def look(verb: str, spec_file: str | None, source: str | None, recorder: Recordi
 
 def _look(verb: str, spec_file: str | None, source: str | None, note: Callable[[str], None],
           recorder: RecordingHost | None = None, required: bool = False,
-          history: bool = False) -> tuple[Frozen | None, Snapshot]:
+          history: bool = False, judges: bool = False) -> tuple[Frozen | None, Snapshot]:
     if source is not None and _is_snapshot(source):
         from .facts.spec_file import read_spec
         from .facts.stored import load
@@ -168,7 +169,7 @@ def _look(verb: str, spec_file: str | None, source: str | None, note: Callable[[
         from .facts.snapshot import gather
         from .facts.spec_file import PATH, read_spec
 
-        if source is None:
+        if judges:
             _meanwhile(verb)
         frozen = read_spec(door, spec_file, required)
         if recorder is not None and spec_file is not None and frozen is not None:

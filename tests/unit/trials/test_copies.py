@@ -79,7 +79,8 @@ def test_figures_follow_the_machine(machine: Machines) -> None:
     assert figures(outcome, kind="control") == {8}
     assert figures(outcome, kind="latency", way="pointer chase", a=3, b=1) == {900}
     assert figures(outcome, kind="both ways", a=2, b=3) == {50}
-    assert figures(outcome, kind="both ways", a=0, b=2) == {80}, "each at its own rate"
+    uneven = machine(4, cuda="link=2,0,30").copies()
+    assert figures(uneven, kind="both ways", a=0, b=2) == {80} and figures(uneven, kind="both ways", a=0, b=1) == {100}
 
 
 def test_flows_that_collapse(machine: Machines) -> None:
