@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tunecheck.absence import Absence
 from tunecheck.host import Completed, Host, Unreadable
+from tunecheck.model.absence import Absence
 from tunecheck.trials.evidence import Evidence
 from tunecheck.trials.ras import COMMAND as RAS
 from tunecheck.trials.supervisor import Job, Outcome, Supervisor, Suspect, process_state
