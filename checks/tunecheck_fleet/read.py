@@ -9,13 +9,14 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any, cast
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.registry import Flat, entry_of, flatten, hardware, key
 from tunecheck.facts.snapshot_file import Stored, unpack
 from tunecheck.model.absence import Absence, Reason
-from tunecheck.model.command import limited
+from tunecheck.model.command import Command, limited
 from tunecheck.model.finding import Finding, Remedy
 from tunecheck.parsers.text import secrets
 from tunecheck.rules import judge
@@ -35,6 +36,7 @@ _NO_FAILURE = (Absence.OLDER, Absence.NOT_RECORDED, Absence.NOT_IN_IMPORT, Absen
 _OWN = ("judged by the spec that the box itself sent, which proves nothing: the receiver holds none for it; declare "
         "box_spec for it in an inventory, and start tunecheck ingest with -i INVENTORY")
 _WHOLE_LOG = "kernel-log-complete"
+_NO_REMEDY = Remedy("")
 _BAD = ("fail", "warn", "unknown")
 _LINE, _MANY = 2000, 500
 #: The snapshot of eight GPUs behind 40 ports is 270 KB. What is larger than _LARGE is looked at twice.
@@ -81,7 +83,8 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
         why = _OWN
     worst = outcomes(findings)
     bad = [finding for finding in _once(findings) if finding.outcome in _BAD]
-    problems = tuple(_problem(finding, hidden, answer.host) for finding in bad[:_MANY])
+    told = cache(lambda remedy: _told(remedy, answer.host))     # all ports of a box have the same one
+    problems = tuple(_problem(finding, hidden, told(finding.remedy or _NO_REMEDY)) for finding in bad[:_MANY])
     if why:
         problems = (Problem("spec-present", answer.host, "unknown", why), *problems)
         worst = {**worst, "spec": "unknown"}
@@ -146,13 +149,18 @@ def _once(findings: list[Finding]) -> list[Finding]:
             for finding in findings if not only_cut(finding)]
 
 
-def _problem(finding: Finding, hidden: bool, host: str) -> Problem:
+def _told(remedy: Remedy, host: str) -> tuple[Remedy, str, tuple[Command, ...]]:
+    """The remedy, its text and its commands, for who has the inventory."""
+    remedy = remedy.by_play
+    # The control node knows the box by the inventory's name, whatever the box calls itself.
+    return remedy, *limited(remedy.text, remedy.commands, (host,))
+
+
+def _problem(finding: Finding, hidden: bool, told: tuple[Remedy, str, tuple[Command, ...]]) -> Problem:
     def text(value: str) -> str:
         return _line(secrets.mask(value) if hidden else value)
 
-    remedy = (finding.remedy or Remedy("")).by_play
-    # The control node knows the box by the inventory's name, whatever the box calls itself.
-    said, commands = limited(remedy.text, remedy.commands, (host,))
+    remedy, said, commands = told
     return Problem(finding.id, text(finding.subject)[:200], cast(Any, finding.outcome), text(finding.text),
                    text(finding.expected), text(said), remedy.ansible_tags, remedy.needs_reboot, commands)
 
@@ -176,7 +184,10 @@ def _seconds(text: str) -> float | None:
 
 def _line(text: str, most: int = _LINE) -> str:
     """One line of printable characters."""
-    text = re.sub(r"\s+", " ", text[:most])
+    text = text[:most]
+    if text.isprintable() and "  " not in text:     # a space is the only printable white space
+        return text
+    text = re.sub(r"\s+", " ", text)
     return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)
 
 

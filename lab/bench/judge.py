@@ -1,27 +1,32 @@
 """What does judging elsewhere cost? Makes its own inputs: an eight-GPU box with 40 bridges and 128 CPUs.
 
-    .venv/bin/python -m lab.bench.judge [--count 10000] [--profile]
+    .venv/bin/python -m lab.bench.judge [--count 10000] [--profile | --against CHECKS]
 
 Decodes and judges that many different snapshots in one process, and runs `tunecheck topo --from` a bundle of the box.
-Exit code 1 when a goal is missed. --profile shows where the time of 200 snapshots goes.
+Exit code 1 when a goal is missed. --profile shows where the time of 200 snapshots goes. --against: CPU time of each
+stage of an audit beside that of other code (the folder with its `tunecheck`), in turns, over the same snapshots: of
+each the least of all turns, since other work on the machine only ever adds, and their mean.
 """
 
 from __future__ import annotations
 
 import argparse
 import cProfile
+import json
 import os
 import pstats
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 
 from tests.unit.facts.big import big_spec, eight_gpus
+from tests.unit.fleet.snapshots import snapshot_of
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.facts.snapshot_file import Stored, packed
@@ -99,6 +104,70 @@ def profile(count: int = 200) -> None:
     pstats.Stats(profiler).sort_stats("tottime").print_stats(30)
 
 
+_STAGES = """
+import gc, json, struct, sys, time
+from tunecheck.facts.registry import flatten
+from tunecheck.facts.snapshot_file import unpack
+from tunecheck_fleet.model import Answer
+from tunecheck_fleet.read import seen
+from tunecheck.rules import judge
+from tunecheck.model.finding import Case
+
+data, contents = open(sys.argv[1], "rb").read(), []
+while data:
+    length = struct.unpack_from("!I", data)[0]
+    contents, data = [*contents, data[4:4 + length]], data[4 + length:]
+gc.disable()
+least = {}
+for turn in range(4):       # the first one imports, and fills what is kept for a process
+    for number, content in enumerate(contents):
+        times = [time.process_time()]
+        stored = unpack(content)
+        times.append(time.process_time())
+        judge(Case(stored.snapshot, stored.frozen), "preflight")
+        times.append(time.process_time())
+        flatten(stored)
+        times.append(time.process_time())
+        assert seen(Answer("box", "boxes", "ok", content)).status in ("ok", "partial")
+        times.append(time.process_time())
+        for name, one, other in zip(("unpack", "rules", "flatten", "whole"), times, times[1:]):
+            each = least.setdefault(name, [9.0] * len(contents))
+            each[number] = min(each[number], other - one)
+        del stored
+    gc.collect()
+print(json.dumps(least))
+"""
+
+
+def stages(path: Path, checks: Path) -> dict[str, list[float]]:
+    """Least CPU seconds of each stage of each snapshot, by the code in ``checks``."""
+    done = subprocess.run([sys.executable, "-c", _STAGES, str(path)], env={**os.environ, "PYTHONPATH": str(checks)},
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    found: dict[str, list[float]] = json.loads(done.stdout)
+    return found
+
+
+def against(other: Path, turns: int) -> None:
+    """Print each stage of both sides."""
+    import tunecheck
+
+    sides = {"theirs": other, "ours": Path(tunecheck.__file__).parents[1]}
+    sets = {"8 GPUs": list(snapshots(16)), "2 GPUs": [snapshot_of(f"box{number}") for number in range(16)]}
+    print(f"{'':<18}" + "".join(f"{side:>10}" for side in sides) + "     ratio")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, contents in sets.items():
+            path = Path(folder) / "contents"
+            path.write_bytes(b"".join(struct.pack("!I", len(content)) + content for content in contents))
+            least: dict[str, dict[str, list[float]]] = {side: {} for side in sides}
+            for _, (side, checks) in product(range(turns), sides.items()):
+                for stage, seconds in stages(path, checks).items():
+                    least[side][stage] = list(map(min, least[side].get(stage, seconds), seconds))
+            for stage in least["ours"]:
+                pair = [statistics.mean(least[side][stage]) * 1e3 for side in sides]
+                print(f"{name}, {stage:<9} " + "".join(f"{each:7.2f} ms" for each in pair)
+                      + f"{pair[1] / pair[0]:9.2f} x")
+
+
 def _say(text: str, good: bool) -> bool:
     print(f"{text}: {'reached' if good else 'MISSED'}")
     return good
@@ -110,9 +179,13 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=11)
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--against", type=Path, metavar="CHECKS")
     args = parser.parse_args()
     if args.profile:
         profile()
+        return 0
+    if args.against:
+        against(args.against, args.runs)
         return 0
     wall, rss, size = topo(args.runs)
     good = _say(f"topo --from a bundle of {size >> 10} KiB: median {wall:.2f} s wall (of {args.runs} runs), "

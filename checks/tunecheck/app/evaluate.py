@@ -28,7 +28,8 @@ def check(verb: str, spec_file: str | None, source: str | None, record: str | No
     check_outputs(wanted, record)
     recording = recorder(source) if record is not None else None
     alone = to_standard_output(wanted)
-    seen = facts_of(verb, spec_file, None, note_on_stderr, recording, trial, history) if source is None else None
+    seen = facts_of(
+        verb, spec_file, None, note_on_stderr, recording, trial, history, judges=True) if source is None else None
 
     def judged(note: Callable[[str], None]) -> _Verdict:
         frozen, snapshot = seen or facts_of(verb, spec_file, source, note, None, trial, history)

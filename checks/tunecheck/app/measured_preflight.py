@@ -57,7 +57,7 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
     if evidence is None:
         evidence = measured.make_evidence() if path == measured.PATH else "."
     check_folder(evidence, given)
-    frozen, snapshot = look("preflight", spec_file, None)
+    frozen, snapshot = look("preflight", spec_file, None, judges=True)
     spec = frozen.spec if frozen else Spec()
     findings = judge(Case(snapshot, frozen), "preflight")
     alone, line, door = to_standard_output(wanted), LiveLine(), LiveHost()

@@ -27,12 +27,13 @@ _WITH_PAST = ("host", "preflight")
 
 
 def look(verb: str, spec_file: str | None, source: str | None, recorder: RecordingHost | None = None,
-         required: bool = False, history: bool = False) -> tuple[Frozen | None, Snapshot]:
+         required: bool = False, history: bool = False, judges: bool = False) -> tuple[Frozen | None, Snapshot]:
     """The spec and the facts: of this machine (through ``recorder``, where there is one), a recording, an import or a
     snapshot, which are read in a child with limits. ``required``: refuse to go on without a spec.
-    ``history``: read what happened before this boot, too; what was given as a file is read in any case."""
+    ``history``: read what happened before this boot, too; what was given as a file is read in any case.
+    ``judges``: the caller goes on to judge and report."""
     if source is None:
-        return facts_of(verb, spec_file, None, note_on_stderr, recorder, required, history)
+        return facts_of(verb, spec_file, None, note_on_stderr, recorder, required, history, judges)
     from ..facts.snapshot_file import Stored, packed, unpack
     from .confined import apart
 
@@ -46,7 +47,7 @@ def look(verb: str, spec_file: str | None, source: str | None, recorder: Recordi
 
 def facts_of(verb: str, spec_file: str | None, source: str | None, note: Callable[[str], None],
           recorder: RecordingHost | None = None, required: bool = False,
-          history: bool = False) -> tuple[Frozen | None, Snapshot]:
+          history: bool = False, judges: bool = False) -> tuple[Frozen | None, Snapshot]:
     if source is not None and is_snapshot(source):
         from ..facts.snapshot_file import load
         from ..facts.spec_file import read_spec
@@ -63,6 +64,8 @@ def facts_of(verb: str, spec_file: str | None, source: str | None, note: Callabl
         from ..facts.snapshot import gather
         from ..facts.spec_file import PATH, read_spec
 
+        if judges:
+            _meanwhile(verb)
         frozen = read_spec(door, spec_file, required)
         if recorder is not None and spec_file is not None and frozen is not None:
             recorder.keep(PATH, frozen.to_json().encode())
@@ -70,6 +73,14 @@ def facts_of(verb: str, spec_file: str | None, source: str | None, note: Callabl
                               history or (is_import(source) and verb in _WITH_PAST))
     finally:
         door.close()
+
+
+def _meanwhile(verb: str) -> None:
+    """NVML and nvidia-smi take 0.1 to 0.2 s: what judges and shows is imported in that time, not behind it."""
+    from ..report import document, terminal  # noqa: F401
+    from ..rules import get_ready
+
+    get_ready(verb)
 
 
 def is_import(path: str | None) -> bool:

@@ -86,7 +86,7 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
     chosen = numbers(gpus)
     check_folder(evidence)
     say_all_gpus("; choose with --gpus")
-    frozen, snapshot = look(verb, spec_file, None)
+    frozen, snapshot = look(verb, spec_file, None, judges=True)
     if not chosen:
         _refuse_none(snapshot.topology)
     from ..report.document import document

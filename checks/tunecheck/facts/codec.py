@@ -36,13 +36,14 @@ _MISSING = dataclasses.MISSING
 @dataclasses.dataclass(frozen=True)
 class _Shape:
     """How one type is written and read. ``raw``: what json gives is the value itself, once it is ``raw``;
-    ``optional``: or None."""
+    ``optional``: or None. ``inner``: how what is not None is read, where None is itself."""
 
     encode: _Change
     decode: _Change
     schema: dict[str, Any]
     raw: type | None = None
     optional: bool = False
+    inner: _Change | None = None
 
 
 def encode(kind: Any, value: Any) -> Any:
@@ -153,7 +154,8 @@ def _union(arguments: tuple[Any, ...]) -> _Shape:
         if inner.raw is not None and into is _same:
             return _optional(inner.raw, {"anyOf": [inner.schema, {"type": "null"}]})
         return _Shape(lambda value: None if value is None else into(value),
-                      lambda data: None if data is None else out(data), {"anyOf": [inner.schema, {"type": "null"}]})
+                      lambda data: None if data is None else out(data), {"anyOf": [inner.schema, {"type": "null"}]},
+                      inner=out)
     if not all(argument in _PLAIN for argument in rest):
         raise TypeError(f"a fact cannot be one of {arguments}: only plain values may differ in type")
     kinds = {*rest, *([types.NoneType] if optional else [])}
@@ -227,9 +229,13 @@ def _many(item: _Shape, make: Any, ordered: bool) -> _Shape:
 
 
 def _fixed(items: list[_Shape]) -> _Shape:
+    raws = tuple(None if item.optional else item.raw for item in items)
+
     def decoded(data: Any) -> Any:
         if type(data) is not list or len(data) != len(items):
             raise _wrong(data, f"a list of {len(items)}")
+        if tuple(map(type, data)) == raws:
+            return tuple(data)
         return tuple([item.decode(part) for item, part in zip(items, data, strict=True)])
 
     return _Shape(lambda value: [item.encode(part) for item, part in zip(items, value, strict=True)], decoded,
@@ -241,8 +247,17 @@ def _mapping(key: _Shape, item: _Shape) -> _Shape:
     into, out, raw = item.encode, item.decode, None if item.optional else item.raw
     if key.raw is not str or key.optional:
         pairs = _fixed([key, item])
-        return _Shape(lambda value: [pairs.encode(pair) for pair in value.items()],
-                      lambda data: dict([pairs.decode(pair) for pair in _listed(data)]),
+        read_key = key.decode
+
+        def read(data: Any) -> dict[Any, Any]:
+            result = {}
+            for pair in _listed(data):
+                if type(pair) is not list or len(pair) != 2:
+                    raise _wrong(pair, "a list of 2")
+                result[read_key(pair[0])] = out(pair[1])
+            return result
+
+        return _Shape(lambda value: [pairs.encode(pair) for pair in value.items()], read,
                       {"type": "array", "items": pairs.schema})
 
     def decoded(data: Any) -> Any:
@@ -294,12 +309,12 @@ def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> _Shape:
         if types_of[item.name] == Reason | None:        # {"reason": text, "absence": code}
             names["reason_of"] = stored_reason
             into.append(f"if value.{item.name} is not None: result['absence'] = value.{item.name}.absence.value")
-            out += [f"if x{index} is not None:", "  code = data.get('absence')", "  if code is not None: left -= 1",
+            out += [f"if x{index} is not None:", "  code = data.get('absence')", "  if code is not None: more -= 1",
                     f"  x{index} = reason_of(x{index}, code)"]
     source = "def encode(value):\n result = {}\n " + "\n ".join(into) + "\n return result\n"
     source += ("def decode(data):\n try:\n  if type(data) is not dict: raise wrong(data, 'an object')\n"
-               "  left = len(data)\n  " + "\n  ".join(out)
-               + "\n  if left: raise ValueError('it has fields that this version does not know')\n"
+               f"  more = len(data) - {len(fields)}\n  " + "\n  ".join(out)
+               + "\n  if more: raise ValueError('it has fields that this version does not know')\n"
                " except ValueError as error: raise ValueError(at + str(error)[:400]) from None\n")
     arranged = ", ".join(f"{item.name!r}: x{index}" for index, item in enumerate(fields))
     if hasattr(made, "__post_init__") or "__slots__" in vars(made):
@@ -325,11 +340,14 @@ def _reading(index: int, item: dataclasses.Field[Any], form: _Shape, default: An
         lost = f"x{index} = absent(n{index})"
     else:
         lost = f"raise ValueError('it lacks {item.name}')"
-    lines = [f"x{index} = data.get({item.name!r}, data)",
-             f"if x{index} is data: {lost}", "else:", "  left -= 1"]
+    lines = [f"if {item.name!r} not in data:", "  more += 1", f"  {lost}", "else:",
+             f"  x{index} = data[{item.name!r}]"]
     if form.raw is not None:
         unless = f"x{index} is not None and " if form.optional else ""
         lines.append(f"  if {unless}type(x{index}) is not r{index}: raise wrong(x{index}, r{index}.__name__)")
+    elif form.inner is not None:
+        names[f"i{index}"] = form.inner
+        lines.append(f"  if x{index} is not None: x{index} = i{index}(x{index})")
     elif form.decode is not _same:
         lines.append(f"  x{index} = d{index}(x{index})")
     return lines

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from ..util.at_first_use import dataclass, regex
@@ -70,7 +71,7 @@ class Command:
         """The words in capitals that a person has to replace first: such a line cannot be pasted as it is."""
         return tuple(word for word in _FILL_IN if any(word in part.split("/") for part in self.argv))
 
-    @property
+    @cached_property
     def shown(self) -> str:
         """One line for a shell."""
         return shlex.join(self.argv)
@@ -85,14 +86,26 @@ def typed(template: str, **values: str) -> tuple[str | Command, ...]:
     """Our own sentence with its commands in back-ticks, in parts: ``see `lspci -tv`: ...``. A command is split as a
     shell would. ``{name}`` stands for a value, which may be a stranger's: in the sentence it is text whatever it
     holds, in a command it is (a part of) one word."""
-    parts: list[str | Command] = []
-    for number, part in enumerate(template.split("`")):
-        if number % 2:
-            words = tuple(_filled(word, values) for word in shlex.split(part))
-            parts.append(Command(words, "control" if words[0].startswith("ansible-") else "box"))
-        elif part:
-            parts.append(_filled(part, values))
-    return tuple(parts)
+    if not values:
+        return _plain(template)
+    return tuple(_filled(part, values) if isinstance(part, str) else _command(
+        tuple(_filled(word, values) for word in part)) for part in _split(template))
+
+
+def _command(words: tuple[str, ...]) -> Command:
+    return Command(words, "control" if words[0].startswith("ansible-") else "box")
+
+
+@lru_cache(1024)        # the templates are our own: a few hundred
+def _plain(template: str) -> tuple[str | Command, ...]:
+    return tuple(part if isinstance(part, str) else _command(part) for part in _split(template))
+
+
+@lru_cache(1024)
+def _split(template: str) -> tuple[str | tuple[str, ...], ...]:
+    """A text for the words, a tuple for each command."""
+    parts = enumerate(template.split("`"))
+    return tuple(tuple(shlex.split(part)) if number % 2 else part for number, part in parts if number % 2 or part)
 
 
 def _filled(text: str, values: dict[str, str]) -> str:

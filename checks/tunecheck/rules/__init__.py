@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from ..model.finding import HUNG, ON_ITS_HOST, Finding, Place, Remedy, exit_code, worst
 from .check import TRIALS, Check
@@ -10,17 +11,30 @@ from .context import Case
 from .evidence_guard import limited
 from .index import CHECKS
 
-__all__ = ["CHECKS", "HUNG", "Case", "Check", "Finding", "Remedy", "exit_code", "judge", "worst"]
+__all__ = ["CHECKS", "HUNG", "Case", "Check", "Finding", "Remedy", "exit_code", "get_ready", "judge", "worst"]
 
 
 def judge(case: Case, verb: str) -> list[Finding]:
     """Every finding of a verb ("topo", "host", "preflight", ...), in the order of a report."""
     both = verb == "trial" or (verb == "preflight" and case.measured is not None)
-    verbs = {verb, *(TRIALS if both else ())}
-    posts = case.snapshot.posted.anything       # where there are none, the checks of them are not even imported
-    chosen = [check for check in CHECKS if verbs & set(check.verbs) and (check.in_trial or not case.trial)
-              and (posts or not check.of_posts)]
-    return [_for_guest(case, finding) for check in chosen for finding in limited(case, check.judge(case))]
+    found: list[Finding] = []
+    for check in _chosen(verb, both, case.trial, case.snapshot.posted.anything):
+        found += limited(case, check.judge(case))
+    return [_for_guest(case, finding) if finding.remedy else finding for finding in found]
+
+
+def get_ready(verb: str) -> None:
+    """Import the checks of a verb: while a host's slow answers are on their way there is time for it."""
+    for check in _chosen(verb, False, False, False):
+        check.load()
+
+
+@cache
+def _chosen(verb: str, measured: bool, trial: bool, posts: bool) -> tuple[Check, ...]:
+    """The checks of a verb. ``posts``: where there are none, the checks of them are not even imported."""
+    verbs = {verb, *(TRIALS if measured else ())}
+    return tuple(check for check in CHECKS if verbs & set(check.verbs) and (check.in_trial or not trial)
+                 and (posts or not check.of_posts))
 
 
 def _for_guest(case: Case, finding: Finding) -> Finding:

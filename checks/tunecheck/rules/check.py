@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -100,7 +100,7 @@ class Check:
     judges: tuple[str, ...] = ()
     happening: bool = False
 
-    @property
+    @cached_property
     def module(self) -> str:
         """Where it is, below this folder: its family's folder, and its own file."""
         return f"{self.family.value[0]}.{self.id.replace('-', '_')}"
@@ -108,6 +108,10 @@ class Check:
     def judge(self, case: Case) -> Iterable[Finding]:
         """Its findings. The file is imported here: `tunecheck topo` does not pay for the others."""
         return _function(self.module)(case)
+
+    def load(self) -> None:
+        """Import its file now."""
+        _function(self.module)
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 from ..facts.snapshot import HostFacts, Snapshot
 from ..model.command import host, run
@@ -26,7 +27,7 @@ class Case:
     before: Snapshot | None = None
     measured: Measured | None = None
 
-    @property
+    @cached_property
     def spec(self) -> Spec:
         """The desired state; all neutral where there is no spec."""
         return self.frozen.spec if self.frozen else Spec()
@@ -38,7 +39,7 @@ class Case:
             raise RuntimeError("a rule of `tunecheck topo` asked for facts that this verb does not gather")
         return self.snapshot.host
 
-    @property
+    @cached_property
     def guest(self) -> bool:
         """Whether this is known to be a virtual machine: its firmware, slots and ACS are its host's. One whose
         accelerators are emulated, too (the lab's stand-ins), has no other ports than its own."""

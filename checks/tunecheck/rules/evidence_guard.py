@@ -22,13 +22,15 @@ def limited(case: Case, findings: Iterable[Finding]) -> Iterator[Finding]:
     """The findings, with unknown in place of a skip or pass that the tree does not bear out."""
     topology = case.snapshot.topology
     for finding in findings:
-        needs = _needs(finding)
         if finding.outcome == "unknown" and finding.absence is Absence.ONLY_ON_HOST:
             # Nothing that could be added to the import would answer it: no question to whoever made it.
             yield replace(finding, outcome="skip", remedy=None)
             continue
-        good = finding.outcome in ("pass", "skip")
-        if good and (maybe := _could_change(case, finding)):
+        if topology.certain or finding.outcome not in ("pass", "skip"):
+            yield finding
+            continue
+        needs = _needs(finding)
+        if maybe := _could_change(case, finding):
             yield replace(finding, outcome="unknown", text=f"whether {maybe} is an accelerator is not known; of those "
                           f"that are known: {finding.text}")
             continue
@@ -36,12 +38,12 @@ def limited(case: Case, findings: Iterable[Finding]) -> Iterator[Finding]:
             yield replace(finding, outcome="unknown", text=f"{topology.doubt}; of what it shows: {finding.text}")
             continue
         blind = Needs.TREE in needs or finding.code == NO_PORT
-        if good and blind and topology.accelerators.value is None:
+        if blind and topology.accelerators.value is None:
             yield no_tree(case, finding.id, finding.subject, finding.layer)
-        elif good and topology.doubt and (Needs.WHOLE_TREE in needs or (
+        elif topology.doubt and (Needs.WHOLE_TREE in needs or (
                 finding.id == "acs-redirect" and finding.subject in _NONE_BETWEEN)):
             yield replace(finding, outcome="unknown", text=f"{topology.doubt}; of what it shows: {finding.text}")
-        elif good and Needs.WAY in needs and (hidden := _hidden(case)):
+        elif Needs.WAY in needs and (hidden := _hidden(case)):
             yield replace(finding, outcome="unknown", text=f"{hidden}; of what is known: {finding.text}")
         else:
             yield finding

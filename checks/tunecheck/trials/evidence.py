@@ -9,6 +9,7 @@ from typing import Any
 from ..facts.nvidia.nvml import nvml
 from ..host import Host, Unreadable
 from ..host.prefetch import PS
+from ..model.absence import Absence
 from ..parsers.kernel.tasks import looks_like_driver, parse_ps
 from . import counts
 from .ras import COMMAND as RAS
@@ -28,6 +29,26 @@ class Evidence:
     def __init__(self, host: Host, then: counts.Counts | None = None) -> None:
         self._host = host
         self._then = then or {}
+        self._expected: float | None = None
+
+    def expect(self) -> None:
+        """A stall may come: NCCL is asked now, since it waits for a rank that gives no answer. Called at the beginning
+        of each pause, so that its answer is of this one."""
+        if self._expected is not None:
+            self._ras(0.1)      # of an earlier pause, which passed
+        self._host.ahead(RAS)
+        self._expected = time.monotonic()
+
+    def _ras(self, seconds: float) -> str:
+        """What NCCL's RAS says within so many seconds of the question. With a rank that does not answer it waits for
+        its own timeout, and the operator for us."""
+        asked, self._expected = self._expected or time.monotonic(), None
+        try:
+            done = self._host.run(RAS, max(0.1, asked + seconds - time.monotonic()))
+        except Unreadable as error:
+            late = error.reason.absence is Absence.TIMED_OUT
+            return f"(no answer in {time.monotonic() - asked:.1f} s)" if late else f"({error.reason})"
+        return done.stdout or done.stderr
 
     def __call__(self, suspects: Sequence[Suspect], seconds: float) -> Mapping[str, Any]:
         """Threads of every worker with state, kernel function and stack; Python stacks; kernel log; NVML. Under
@@ -42,8 +63,7 @@ class Evidence:
             found["processes"][f"worker {suspect.worker}, pid {suspect.pid}"] = self._threads(suspect.pid, until)
         for suspect, argv in zip(alive, spies, strict=True):
             found["python"][f"worker {suspect.worker}"] = self._said(argv, until)
-        # With a rank that does not answer RAS waits for its own timeout, and the operator for us.
-        found["nccl ras"] = self._said(RAS, min(until, time.monotonic() + _RAS_SECONDS))
+        found["nccl ras"] = self._ras(_RAS_SECONDS)
         found["kernel log"] = self._said(("dmesg",), until)[-8000:]
         remarks = self._stuck(suspects, until)
         told = nvml(self._host, True, round(max(0.1, until - time.monotonic()), 1))

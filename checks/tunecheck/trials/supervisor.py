@@ -12,7 +12,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from .children import Job, Worker, kill, process_state
 from .heartbeat import PHASES, Board, State
@@ -25,6 +25,9 @@ _SILENT_SECONDS = 0.25
 #: What a silent worker gets to show that it only waited for a processor or a disk: then it soon beats.
 _SECOND_LOOK_SECONDS = 1.0
 _PROGRESS_SECONDS = 0.25
+#: So long before the limit of a phase evidence that takes its time is asked for: NCCL waits a second for a rank that
+#: gives no answer.
+_EARLY_SECONDS = 1.0
 #: What the others get to end by themselves after one failed and said why.
 _GRACE_SECONDS = 1.0
 
@@ -85,8 +88,13 @@ class Outcome:
         return self.stall is None and all(code == 0 for code in self.codes)
 
 
-#: Takes evidence of suspects within so many seconds.
-Take = Callable[[Sequence[Suspect], float], Mapping[str, Any]]
+class Take(Protocol):
+    """Takes evidence of suspects within so many seconds. ``expect``, where it has one, hears that a stall may come, and
+    may ask ahead for what changes nothing."""
+
+    def __call__(self, suspects: Sequence[Suspect], seconds: float, /) -> Mapping[str, Any]: ...
+
+
 #: Is shown what runs, and how far each worker has got.
 Progress = Callable[[Sequence[Job], Sequence[State]], None]
 
@@ -133,6 +141,7 @@ class Supervisor:
         """Until all have ended, or one does not get on. A worker that failed ends the run of the others as well."""
         shown = time.monotonic()
         first_failure: float | None = None
+        expected = False
         poller = select.poll()
         while True:
             alive = [worker for worker in workers if worker.process.poll() is None]
@@ -145,6 +154,10 @@ class Supervisor:
             first_failure = first_failure or (now if failed else None)
             states = {worker: board.state(worker.number) for worker in alive}
             stuck = [worker for worker in alive if self._stuck(states[worker])]
+            pause = any(self._pauses(state) for state in states.values())
+            if pause and not expected and (expect := getattr(self.evidence, "expect", None)) is not None:
+                expect()
+            expected = pause
             late_failure = first_failure is not None and now - first_failure > _GRACE_SECONDS
             # One that failed and said why is no stall of the others; one that was killed is, and nobody has to wait for
             # the limit of the phase to know that.
@@ -166,6 +179,11 @@ class Supervisor:
 
     def _stuck(self, state: State) -> bool:
         return state.progress_age is not None and state.progress_age > self._limits[state.phase]
+
+    def _pauses(self, state: State) -> bool:
+        """Whether a stall may come: it got on for a while, and does not now."""
+        limit = self._limits[state.phase]
+        return state.progress_age is not None and state.progress_age > max(limit - _EARLY_SECONDS, limit / 3)
 
     def _stall(self, suspects: tuple[Suspect, ...], phase: str = "") -> Stall:
         if not phase:       # else they may all get on, and one is behind at this moment only

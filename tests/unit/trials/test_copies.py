@@ -40,7 +40,7 @@ def test_a_healthy_machine(machine: Machines, count: int) -> None:
     for way in ("engine write", "engine read", "kernel write", "kernel read"):
         assert pairs(outcome, kind="one way", way=way) == ordered
     assert figures(outcome, kind="one way") == {50}
-    assert pairs(outcome, kind="latency", way="pointer chase") == ordered
+    assert sorted(pairs(outcome, kind="latency", way="pointer chase")) == ordered
     assert figures(outcome, kind="latency", way="pointer chase") == {700}
     for way in ("engine write", "kernel write"):
         assert pairs(outcome, kind="both ways", way=way) == half
@@ -79,6 +79,8 @@ def test_figures_follow_the_machine(machine: Machines) -> None:
     assert figures(outcome, kind="control") == {8}
     assert figures(outcome, kind="latency", way="pointer chase", a=3, b=1) == {900}
     assert figures(outcome, kind="both ways", a=2, b=3) == {50}
+    uneven = machine(4, cuda="link=2,0,30").copies()
+    assert figures(uneven, kind="both ways", a=0, b=2) == {80} and figures(uneven, kind="both ways", a=0, b=1) == {100}
 
 
 def test_flows_that_collapse(machine: Machines) -> None:

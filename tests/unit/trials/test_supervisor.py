@@ -16,11 +16,15 @@ import pytest
 from tests.unit.checks.machines import build
 
 from tunecheck.facts.snapshot import gather
+from tunecheck.host import Completed, Host, Unreadable
+from tunecheck.model.absence import Absence
 from tunecheck.model.measurement import Measured
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.trials.containers.ipc import outcome_of, plain
+from tunecheck.trials.evidence import Evidence
 from tunecheck.trials.p2p import failures_of
+from tunecheck.trials.ras import COMMAND as RAS
 from tunecheck.trials.supervisor import Job, Outcome, Supervisor, Suspect, process_state
 
 REPO = Path(__file__).resolve().parents[3]
@@ -85,6 +89,59 @@ def test_a_worker_that_was_only_late_is_no_stall() -> None:
     """Its beat stands still beyond the limit, but within the second look it gets on."""
     outcome = run(job(at=5, who=0, then="late"), limits={"soak": 0.4})
     assert outcome.complete
+
+
+class _Expects:
+    """Evidence that only counts who asks."""
+
+    def __init__(self) -> None:
+        self.expected = self.taken = 0
+
+    def expect(self) -> None:
+        self.expected += 1
+
+    def __call__(self, suspects: Sequence[Suspect], seconds: float) -> dict[str, Any]:
+        self.taken += 1
+        return {}
+
+
+def test_every_pause_is_told_once_before_it_is_a_stall() -> None:
+    told = _Expects()
+    assert run(job(count=2, pause=2.4), limits={"soak": 3.0}, evidence=told).complete
+    assert (told.expected, told.taken) == (2, 0), "and a pause that passes is no stall"
+    told = _Expects()
+    assert run(job(at=3, then="wait"), evidence=told).stall is not None
+    assert (told.expected, told.taken) == (1, 1)
+
+
+def test_what_nccl_says_is_of_this_pause() -> None:
+    host = _Ras()
+    evidence = Evidence(host)  # type: ignore[arg-type]
+    evidence.expect()
+    evidence.expect()       # the first pause passed
+    assert evidence([], 5.0)["nccl ras"] == "answer 2"
+    assert evidence([], 5.0)["nccl ras"] == "answer 3", "without a word before it is asked at the stall"
+
+
+class _Ras(Host):
+    """Answers RAS with the number of the question; has nothing else."""
+
+    def __init__(self) -> None:
+        self._asked, self._waits = 0, False
+
+    def ahead(self, *argvs: tuple[str, ...], nvml: bool = False) -> None:
+        if RAS in argvs and not self._waits:
+            self._asked, self._waits = self._asked + 1, True
+
+    def run(self, argv: tuple[str, ...], deadline: float = 20.0) -> Completed:
+        if argv != RAS:
+            raise Unreadable(argv[0], Absence.NOT_INSTALLED.because("not installed"))
+        self.ahead(RAS)
+        self._waits = False
+        return Completed(argv, 0, f"answer {self._asked}", "")
+
+    def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
+        raise Unreadable("NVML", Absence.NOT_PRESENT.because("not present"))
 
 
 def test_a_worker_that_ignores_every_polite_signal() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cached_property
 from typing import Any
 
 from ...host import Host, Unreadable
@@ -66,8 +67,12 @@ class Nvml:
     pair_errors: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
 
+    @cached_property
+    def _by_address(self) -> dict[str, Gpu]:
+        return {gpu.bdf: gpu for gpu in self.gpus}
+
     def gpu(self, bdf: str) -> Gpu | None:
-        return next((gpu for gpu in self.gpus if gpu.bdf == bdf), None)
+        return self._by_address.get(bdf)
 
     def error(self, who: str) -> Reason | None:
         """Why the document lacks a part: "gpu 1", or "gpus" for a list that was cut."""

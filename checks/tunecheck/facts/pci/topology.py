@@ -69,6 +69,18 @@ class Topology:
         return self.accelerators.value or ()
 
     @cached_property
+    def certain(self) -> bool:
+        """Whether all of it is known: every device is told from an accelerator, and the way above each of those."""
+        return (self.accelerators.value is not None and not self.doubt and not self.unidentified
+                and all(device.chain.value is not None for device in self.devices))
+
+    @cached_property
+    def of_nvidia(self) -> tuple[tuple[int, str], ...]:
+        """Number and address of the accelerators that are NVIDIA's."""
+        return tuple((index, device.bdf) for index, device in enumerate(self.devices)
+                     if device.ids.startswith("10de:"))
+
+    @cached_property
     def _crossings(self) -> dict[str, list[Pair]]:
         # Many checks ask for each port; eight GPUs have 28 pairs and up to 40 ports.
         found: dict[str, list[Pair]] = {}
@@ -93,9 +105,13 @@ class Topology:
                 group |= dict.fromkeys(joined, joined)
         return [numbers for first, numbers in group.items() if numbers[0] == first]
 
+    @cached_property
+    def _path_ports(self) -> tuple[str, ...]:
+        return tuple(port for port in self.bridges if port in self._crossings)
+
     def path_ports(self) -> list[str]:
         """Every port that some pair's peer traffic crosses, in address order."""
-        return [port for port in self.bridges if port in self._crossings]
+        return list(self._path_ports)
 
     @cached_property
     def wires(self) -> dict[str, list[Wire]]:

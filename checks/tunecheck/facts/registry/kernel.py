@@ -9,6 +9,7 @@ from typing import Any
 from ...model.fact import Absence, Fact, absent
 from ...parsers.kernel.cmdline import without_trial
 from ...parsers.text import secrets
+from ...util.at_first_use import regex
 from ..snapshot import HostFacts
 from ..snapshot_file import Stored
 from .definition import Entry
@@ -23,16 +24,15 @@ _OWN = frozenset({"BOOT_IMAGE", "root", "resume", "resume_offset", "rd.luks.uuid
 #: What is said several times, where the order means something: hugepagesz=1G hugepages=16 hugepagesz=2M ...
 _REPEATED = frozenset({"console", "earlycon", "hugepagesz", "hugepages"})
 #: What looks like a secret has one of these in it; the patterns themselves are slow.
-_SUSPECT = ("pass", "secret", "token", "cred", "key", "auth", "licen", "hf_", "sk-", "gho_", "ghp_", "ghr_", "ghs_",
-            "ghu_", "github", "nvapi", "akia", "xox", "glpat", "eyj", "://")
+_SUSPECT = regex("pass|secret|token|cred|key|auth|licen|hf_|sk-|gho_|ghp_|ghr_|ghs_|ghu_|github|nvapi|akia|xox|glpat"
+                 "|eyj|://")
 #: No kernel takes more (COMMAND_LINE_SIZE is 2048 on x86 and Arm, 4096 elsewhere); patterns are slow on more.
 _LONG, _MANY = 4096, 1024
 
 
 def suspect(text: str) -> bool:
     """Whether it is worth to look for a secret in it."""
-    lower = text.lower()
-    return any(each in lower for each in _SUSPECT)
+    return _SUSPECT.search(text.lower()) is not None
 
 
 def split(tokens: Iterable[str]) -> tuple[dict[str, Any], dict[str, str]]:

@@ -78,7 +78,7 @@ def counted(facts: Sequence[Fact[Any]], source: str = "") -> Fact[Any]:
     for fact in facts:
         if fact.reason is None:
             values.append(fact.value)
-        elif fact.absence is Absence.NOT_PRESENT:
+        elif fact.reason.absence is Absence.NOT_PRESENT:
             missing += 1
         else:
             dark = sum(not (each.known or each.missing) for each in facts)

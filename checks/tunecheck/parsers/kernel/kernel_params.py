@@ -100,6 +100,7 @@ _LONE = frozenset(word for word in PCI_WORDS if word not in (
 _BDF = regex(r"(?:[0-9a-f]{4,}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z", re.IGNORECASE)
 
 
+@lru_cache(maxsize=1024)       # at every word of every line
 def name_of(token: str) -> str:
     """The parameter's name as the kernel compares it: before ``=``, dash and underscore alike."""
     return token.partition("=")[0].replace("-", "_")
@@ -124,6 +125,7 @@ def rejected_values(name: str, value: str) -> Iterable[str]:
             yield word
 
 
+@lru_cache(maxsize=1024)
 def unparsed(word: str, release: Tuple[int, int] = (0, 0)) -> str:
     """Why no mainline kernel, or not that of ``release``, takes one word of a running command line; "" where it may.
 

@@ -99,16 +99,17 @@ class Conflict:
     why: str
 
 
-def split(token: str) -> List[str]:
+@lru_cache(1024)
+def split(token: str) -> Tuple[str, ...]:
     """The words of one token: ``iommu=off,pt`` -> ``iommu=off``, ``iommu=pt``. Names as the kernel compares them."""
     name, (_, equals, value) = name_of(token), token.partition("=")
     if not equals:
-        return [name]
+        return (name,)
     if name not in _LISTS:
-        return [f"{name}={value}"]
+        return (f"{name}={value}",)
     words = [f"{name}={part}" for part in value.split(",") if part]
     ends = next((at for at, word in enumerate(words, 1) if word.startswith("iommu=usedac")), None)
-    return words[:ends]
+    return tuple(words[:ends])
 
 
 def clash(one: str, other: str) -> str:

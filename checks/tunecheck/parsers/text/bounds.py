@@ -80,7 +80,7 @@ def json_of(content: Union[bytes, str], most: int, what: str = "it") -> Any:
         raise ValueError("%s is larger than %d MiB" % (what, most >> 20))
     text: Any = content
     for mark, limit in ((",", _COMMAS), ("[", _LISTS), ("{", _OBJECTS)):
-        if text.count(mark if isinstance(text, str) else mark.encode()) > limit:
+        if len(content) > limit and text.count(mark if isinstance(text, str) else mark.encode()) > limit:
             raise ValueError("%s holds more than %d values" % (what, limit))
     try:
         return json.loads(content)

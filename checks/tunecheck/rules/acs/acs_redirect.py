@@ -6,7 +6,8 @@ nothing. Only ReqRedir, CmpltRedir and EgressCtrl count; SrcValid and UpstreamFw
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 
 from ...facts.pci.pci import Device
 from ...facts.pci.topology import Pair
@@ -40,8 +41,9 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, _labels(list(topology.pairs)), "skip", "behaviour", GUEST_PORTS)
         return
     ports = topology.path_ports()
+    remedy = cache(lambda: _remedy(case))       # one for all ports of the box
     for port in ports:
-        yield _judge(case, topology.bridges[port], topology.crossing(port))
+        yield _judge(case, topology.bridges[port], topology.crossing(port), remedy)
     # A pair whose place in the tree is hidden has no ports to look at, which proves nothing about it.
     hidden = [pair for pair in topology.pairs if pair.relation.value is None and not pair.bridges]
     if hidden:
@@ -56,7 +58,7 @@ def judge(case: Case) -> Iterator[Finding]:
                       "common bridge: nothing can redirect", "no port", _EXPECTED)
 
 
-def _judge(case: Case, port: Device, pairs: list[Pair]) -> Finding:
+def _judge(case: Case, port: Device, pairs: list[Pair], remedy: Callable[[], Remedy]) -> Finding:
     path = f"the path {_labels(pairs)}"
     if not port.acs.known:
         root = port.acs.absence is Absence.NO_PERMISSION
@@ -73,7 +75,7 @@ def _judge(case: Case, port: Device, pairs: list[Pair]) -> Finding:
         return _for_guests(port, path, found, observed, evidence)
     if found.redirects:
         return Finding(_ID, port.bdf, "fail", "behaviour", f"{port.bdf} {observed} redirects peer traffic on {path}",
-                       observed, _EXPECTED, evidence, _remedy(case))
+                       observed, _EXPECTED, evidence, remedy())
     return Finding(_ID, port.bdf, "pass", "behaviour", f"{port.bdf} {observed} lets peer traffic pass on {path} "
                    f"({found.names(REDIRECT_MASK)}{_was(case, port.bdf, found)})", observed, _EXPECTED, evidence)
 

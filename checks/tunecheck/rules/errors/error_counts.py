@@ -93,7 +93,7 @@ def _counts(snapshot: Snapshot) -> tuple[dict[tuple[str, str, str], int], list[s
         for severity, fact in found.by_severity.items():
             if fact.value is None:
                 dark.append("" if fact.missing else fact.why())
-            else:
+            elif fact.value:
                 counts.update({(found.bdf, severity, name): count for name, count in fact.value.items()})
     for gpu in snapshot.nvml.value.gpus if snapshot.nvml.value else ():
         replays = gpu.number("replay_counter").value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from typing import Any
 
@@ -52,9 +52,9 @@ class _Group:
 
 def value(gpu: Gpu, key: str) -> Any:
     """What NVML says; Unread (skip) where the board has no such thing, (unknown) where NVML gave no answer."""
+    if key in gpu.values:
+        return gpu.values[key]
     fact = gpu.fact(key)
-    if fact.known:
-        return fact.value
     outcome = "skip" if fact.absence is Absence.NOT_SUPPORTED else "unknown"
     words = "has no such value" if outcome == "skip" else "gives no answer"
     raise Unread(outcome, f"{words} for {key} ({fact.reason})", f"NVML {key}", fact.absence)
@@ -70,10 +70,8 @@ def number(gpu: Gpu, key: str, most: int, least: int = 0) -> int:
 
 def maybe(gpu: Gpu, key: str, most: int) -> int | None:
     """The number, or None: for what a verdict can do without."""
-    try:
-        return number(gpu, key, most)
-    except Unread:
-        return None
+    found = gpu.values.get(key)
+    return found if type(found) is int and 0 <= found <= most else None
 
 
 def board_of(case: Case, gpu: Gpu) -> Board | None:
@@ -104,7 +102,7 @@ def smi(arguments: str, *then: str | Command) -> tuple[str | Command, ...]:
 def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdict]) -> Iterator[Finding]:
     """One finding for all the GPUs of which the same is so."""
     topology, found, driver = case.snapshot.topology, case.snapshot.nvml, case.host.driver.version
-    devices = [(index, device.bdf) for index, device in enumerate(topology.devices) if device.ids.startswith("10de:")]
+    devices: Sequence[tuple[int, str]] = topology.of_nvidia
     if topology.accelerators.value is None and found.value is not None:
         # Without the tree NVML's own list is the list: the addresses are in it.
         devices = [(gpu.index, gpu.bdf) for gpu in found.value.gpus]
@@ -123,10 +121,12 @@ def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdi
                       absence=found.absence)
     else:
         groups: dict[Verdict, _Group] = {}
+        last: Verdict | None = None
         for index, bdf in devices:
             gpu = found.value.gpu(bdf)
             for verdict in _verdicts(gpu, look):
-                group = groups.setdefault(verdict, _Group())
+                if verdict != last:         # to compare takes less time than a hash, and most boards are alike
+                    last, group = verdict, groups.setdefault(verdict, _Group())
                 group.gpus.append(str(index if gpu is None else gpu.index))
                 group.bdfs.append(f"GPU{index} {bdf}")
         for verdict, group in groups.items():

@@ -38,7 +38,7 @@ def _judge(subject: str, chain: list[Device], others: list[Device]) -> Finding:
     less = [f"{hop.bdf} ({size})" for hop, size in payload(others) if mine and size and size < mine]
     apart = [f"{hop.bdf} ({size})" for hop, size in sizes if size != mine]
     waste = cost(chain) if mine == 128 else ""
-    if own is None or mine is None or None in dict(sizes).values():
+    if own is None or mine is None or any(size is None for _, size in sizes):
         outcome, text = "unknown", "the MPS of a hop is a reserved code"
     elif less:
         outcome, text = "fail", f"sends packets of {mine} bytes, too large for {', '.join(less)}"

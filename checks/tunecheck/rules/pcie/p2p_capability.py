@@ -10,7 +10,7 @@ from ...util.text import some
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..context import Case
 from ..nvidia import from_driver
-from .p2p_letters import DECLARE, UNDECLARED, explained, needs_patch, outcome_of
+from .p2p_letters import DECLARE, UNDECLARED, explained, outcome_of, patch_only
 from .table_told import letters
 
 CHECK = Check(
@@ -36,8 +36,9 @@ def judge(case: Case) -> Iterator[Finding]:
                           absence=None if skip else said.absence)
         return
     groups: dict[tuple[str, bool], list[str]] = {}
+    refused = patch_only(topology)
     for (a, b, way), fact in said.value.items():
-        key = (fact.value or fact.reason or "", needs_patch(topology, a, b))
+        key = (fact.value or fact.reason or "", a in refused or b in refused)
         groups.setdefault(key, []).append(f"{label.get(a, a)}->{label.get(b, b)} {way}")
     for (word, patchable), pairs in groups.items():
         shown = some(pairs, 4, ", ")

@@ -17,7 +17,7 @@ from ...util.at_first_use import regex
 from ..context import Case
 
 __all__ = ["DECLARE", "LETTER_WORDS", "UNDECLARED", "declared", "explained", "letter_meaning", "needs_patch",
-           "outcome_of", "unused"]
+           "outcome_of", "patch_only", "unused"]
 
 #: Overrides the driver's list of chipsets; whether transfers work then only a measurement says.
 _FORCED = ('modules: {nvidia: {NVreg_RegistryDwords: "ForceP2P=0x211"}} in box_spec, then `sudo tunecheck p2p`: keep '
@@ -99,11 +99,17 @@ def declared(case: Case) -> bool:
 
 def needs_patch(topology: Topology, *bdfs: str) -> bool:
     """Whether NVIDIA's own driver refuses peer-to-peer on one of these boards: by their data, else by the name."""
+    return not patch_only(topology).isdisjoint(bdfs)
+
+
+def patch_only(topology: Topology) -> frozenset[str]:
+    """The addresses of those boards."""
+    found = []
     for device, name in zip(topology.devices, topology.names, strict=False):
         known = board(device.ids)
-        if device.bdf in bdfs and ((known.p2p == "patched driver only") if known and known.p2p else "GeForce" in name):
-            return True
-    return False
+        if (known.p2p == "patched driver only") if known and known.p2p else "GeForce" in name:
+            found.append(device.bdf)
+    return frozenset(found)
 
 
 def unused(case: Case, direct: bool) -> Remedy:

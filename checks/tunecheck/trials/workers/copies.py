@@ -7,6 +7,7 @@ Methods as in nvbandwidth, against which they were held (docs/benchmarks): see p
 from __future__ import annotations
 
 import struct
+from array import array
 from collections.abc import Callable
 from ctypes import c_uint, c_ulonglong
 from itertools import permutations
@@ -25,6 +26,8 @@ _QUICK_SIZES = (4, 65536 + 4, 16 << 20)
 #: From many SMs: their ways differ by 60 ns (2 x H200), and which SM a block gets is not ours to choose. Of eleven, one
 #: more or less on the longer way moved the mean by 0.7 %.
 _CHASE_BYTES, _CHASE_STRIDE, _CHASE_LOADS, _CHASE_BLOCKS = 2 << 20, 128, 3000, 44
+#: Of two directions at once, one that is faster by more than this might end before the other's timed copies do.
+_UNEVEN = 1.5
 _SPIN_CLOCKS = 1_000_000_000        # about half a second
 _GB = 1e6                           # bytes per millisecond -> GB/s
 
@@ -52,9 +55,9 @@ def run(context: Context) -> None:
     context.beat.phase("measure")
     for a, b in pairs:
         _one_way(context, peers, a, b, quick)
-        _latency(context, peers, a, b)
     for a, b in pairs:
         if a < b:
+            _latency(context, peers, a, b)
             _both_ways(context, peers, a, b, quick)
             _ping_pong(context, peers, a, b)
     if len(peers.gpus) > 2 and not quick:
@@ -144,51 +147,90 @@ def _both_ways(context: Context, peers: Peers, a: int, b: int, quick: bool) -> N
     for way, copy in ways[:1] if quick else ways:
         samples = []
         for _ in range(_QUICK_SAMPLES if quick else _SAMPLES):
-            total = 0.0
-            for timed, other in ((a, b), (b, a)):
-                x, y = peers.gpus[timed], peers.gpus[other]
-                y.device.use()
-                y.device.record(y.start)
-                for _ in range(copies * 3):
-                    copy(y, x, y)
-                x.device.use()
-                x.device.wait_for(y.start)
-                copy(x, y, x)
-                x.device.record(x.start)
-                for _ in range(copies):
-                    copy(x, y, x)
-                x.device.record(x.end)
-                x.device.sync()
-                y.device.sync()
-                total += peers.size * copies / peers.cuda.milliseconds(x.start, x.end) / _GB
-            samples.append(total)
+            rates = _at_once(peers, a, b, copy, copies)
+            if max(rates) > min(rates) * _UNEVEN:
+                rates = [_under_load(peers, x, y, copy, copies) for x, y in ((a, b), (b, a))]
+            samples.append(sum(rates))
         context.result(kind="both ways", a=a, b=b, way=way, samples=samples, copies=copies)
         context.beat.step()
 
 
-def _latency(context: Context, peers: Peers, reader: int, owner: int) -> None:
-    """A chain of dependent loads of ``reader`` through ``owner``'s memory, from several SMs: nanoseconds per load."""
-    here, there = peers.gpus[reader], peers.gpus[owner]
-    count, ahead = min(_CHASE_BYTES, peers.size) // 8, _CHASE_STRIDE // 8
-    base = there.landing
-    there.device.write(base, struct.pack(f"{count}Q", *[base + (i + ahead) % count * 8 for i in range(count)]))
-    device = here.device
-    device.use()
-    blocks = device.multiprocessors
+_Copy = Callable[[Gpu, Gpu, Gpu], None]
 
-    def chase(target: int) -> float:
-        device.launch("tc_chase", blocks, 1, c_ulonglong(base), c_uint(_CHASE_LOADS), c_uint(target),
-                      c_ulonglong(here.notes))
-        device.sync()
+
+def _at_once(peers: Peers, a: int, b: int, copy: _Copy, copies: int) -> list[float]:
+    """GB/s of both directions in one go: ``copies`` timed, one before them and more than as many behind. That is load
+    enough for one that is slower by less than _UNEVEN."""
+    x, y = peers.gpus[a], peers.gpus[b]
+    y.device.use()
+    y.device.record(y.start)        # neither begins before the other may
+    x.device.use()
+    x.device.wait_for(y.start)
+    for number in range(2 * copies + 2):
+        for here, there in ((x, y), (y, x)):
+            here.device.use()
+            if number in (1, copies + 1):
+                here.device.record(here.start if number == 1 else here.end)
+            copy(here, there, here)
+    for here in (x, y):
+        here.device.sync()
+    return [peers.size * copies / peers.cuda.milliseconds(here.start, here.end) / _GB for here in (x, y)]
+
+
+def _under_load(peers: Peers, timed: int, other: int, copy: _Copy, copies: int) -> float:
+    """GB/s of one direction, the other one loaded three times as long."""
+    x, y = peers.gpus[timed], peers.gpus[other]
+    y.device.use()
+    y.device.record(y.start)
+    for _ in range(copies * 3):
+        copy(y, x, y)
+    x.device.use()
+    x.device.wait_for(y.start)
+    copy(x, y, x)
+    x.device.record(x.start)
+    for _ in range(copies):
+        copy(x, y, x)
+    x.device.record(x.end)
+    x.device.sync()
+    y.device.sync()
+    return peers.size * copies / peers.cuda.milliseconds(x.start, x.end) / _GB
+
+
+def _latency(context: Context, peers: Peers, a: int, b: int) -> None:
+    """A chain of dependent loads through the other one's memory, from several SMs: nanoseconds per load. Both ways at
+    once: a load under way is no load for the other one's (830.1 and 830.2 ns; one by one 829.7 and 830.0, 2 x H100)."""
+    ways = ((a, b), (b, a))
+    for _, owner in ways:
+        _lay_chain(peers, peers.gpus[owner])
+
+    def chase(targets: tuple[int, ...]) -> list[float]:
+        for (reader, owner), target in zip(ways, targets, strict=True):
+            here = peers.gpus[reader]
+            here.device.use()
+            here.device.launch("tc_chase", here.device.multiprocessors, 1, c_ulonglong(peers.gpus[owner].landing),
+                               c_uint(_CHASE_LOADS), c_uint(target), c_ulonglong(here.notes))
+        for reader, _ in ways:
+            peers.gpus[reader].device.sync()
         context.beat.step()
-        nanoseconds: int = struct.unpack("Q", device.read(here.notes, 8))[0]
-        return nanoseconds / _CHASE_LOADS
+        return [struct.unpack("Q", peers.gpus[reader].device.read(peers.gpus[reader].notes, 8))[0] / _CHASE_LOADS
+                for reader, _ in ways]
 
-    targets = range(0, blocks, max(1, blocks // _CHASE_BLOCKS))
+    blocks = [peers.gpus[reader].device.multiprocessors for reader, _ in ways]
+    places = list(zip(*[range(0, most, max(1, most // _CHASE_BLOCKS)) for most in blocks], strict=False))
     # The first chase meets cold translations and an owner that was just written to: 1,087 to 1,130 ns where the others
     # take 830 (2 x H200), which made the mean of eleven 3 % too high.
-    chase(targets[0])
-    context.result(kind="latency", a=reader, b=owner, way="pointer chase", samples=[chase(each) for each in targets])
+    chase(places[0])
+    samples = [chase(each) for each in places]
+    for (reader, owner), found in zip(ways, zip(*samples, strict=True), strict=True):
+        context.result(kind="latency", a=reader, b=owner, way="pointer chase", samples=list(found))
+
+
+def _lay_chain(peers: Peers, owner: Gpu) -> None:
+    """Each word of ``owner``'s landing buffer holds the address of the one a stride further, the last ones those at its
+    beginning."""
+    base, count, ahead = owner.landing, min(_CHASE_BYTES, peers.size) // 8, _CHASE_STRIDE // 8
+    chain = array("Q", range(base + ahead * 8, base + count * 8, 8)) + array("Q", range(base, base + ahead * 8, 8))
+    owner.device.write(base, chain.tobytes())
 
 
 def _ping_pong(context: Context, peers: Peers, a: int, b: int) -> None:
