@@ -25,10 +25,11 @@ def warnings_of(inventory: str, listed: dict[str, Any]) -> list[str]:
     hosts = sorted({host for group in groups.values() for host in group.get("hosts", ())})
     # A group without a host is left out of the list; its parent names it still.
     named = {*groups, "all", "ungrouped", *(child for group in groups.values() for child in group.get("children", ()))}
-    files = [Path(inventory)] if Path(inventory).is_file() else sorted(each for each in root.iterdir() if each.is_file())
-    places = [*files, *_entries(root / "group_vars"), *_entries(root / "host_vars")]
+    files = [Path(inventory)] if Path(inventory).is_file() else [each for each in root.iterdir() if each.is_file()]
+    places = [*sorted(files), *_entries(root / "group_vars"), *_entries(root / "host_vars")]
     return [*_misnamed(places, listed), *_orphans(root / "host_vars", "host", hosts),
-            *_orphans(root / "group_vars", "group", sorted(named)), *_hidden(root, groups, hosts), *_without_user(listed, hosts)]
+            *_orphans(root / "group_vars", "group", sorted(named)),
+            *_hidden(root, groups, hosts), *_without_user(listed, hosts)]
 
 
 def _misnamed(places: list[Path], listed: dict[str, Any]) -> list[str]:

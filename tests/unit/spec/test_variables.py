@@ -23,7 +23,8 @@ KNOWN = [*PLAYS, *(f"{role}_{name}" for role, names in ROLES.items() for name in
          "box_spec_host"]
 STRANGERS = ["ntp_servers", "users", "docker_users", "node_exporter_version", "http_proxy", "nvidia_smi", "timezone",
              "count", "user", "version", "boot_order", "driver_branch", "models", "inferencing", "sshd_port",
-             "kernel_version", "gpu_operator", "ansible_usr", "ansible_host", "site", "location", "rack", "specs", "box", "spec_file"]
+             "kernel_version", "gpu_operator", "ansible_usr", "ansible_host", "site", "location", "rack", "specs",
+             "box", "spec_file"]
 
 
 def _options(role: Path) -> set[str]:
