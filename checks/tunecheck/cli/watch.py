@@ -65,7 +65,7 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     from ..watch import tell
     from ..watch.loop import Clock
     from ..watch.loop import watch as looks
-    from ..watch.model import Limits
+    from ..watch.model import Limits, State
     from ..watch.sources import Sources, Target
     from ..watch.teller import Teller
 
@@ -98,6 +98,8 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
                                             door or Clock())):
             if number == 0:
                 ready()
+            if number == 0 and seen.state is State.SERVING:
+                continue        # one look cannot tell whether a counter moves
             if once:
                 if number == 0 or (_undecided(seen) and number * times["interval"] < _ONCE):
                     continue
@@ -171,16 +173,17 @@ def _port(text: str) -> int:
 
 def _undecided(seen: Seen) -> bool:
     """Two looks may lie between two steps: whether the engine moves is not known yet."""
-    from ..watch.model import State
+    from ..watch.model import Code, State
 
-    return seen.state is State.SERVING and seen.frozen > 0
+    return (seen.state is State.SERVING and seen.frozen > 0) or any(
+        each.code is Code.NO_PROGRESS_YET for each in seen.reasons)
 
 
 def _decided(seen: Seen) -> Seen:
     """The verdict of one call: without a step in all of its looks nobody knows."""
     from ..watch.model import Code, Reason, State
 
-    if not _undecided(seen):
+    if not _undecided(seen) or seen.state is State.UNKNOWN:
         return seen
     told = Reason(Code.NO_PROGRESS_YET, numbers=(("seconds", round(seen.frozen, 1)),))
     return replace(seen, state=State.UNKNOWN, reasons=(told, *seen.reasons))
