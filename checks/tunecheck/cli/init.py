@@ -94,7 +94,7 @@ def _asked(login: Login) -> bytes:
     (answer,) = answers
     if not answer.content:
         said, connecting = f"{answer.reason} {answer.status}", fleet_part("connecting", "init HOST")
-        step = connecting.next_step(said, login.address or "", login.user)
+        step = connecting.next_step(said, login.address or "", login.user, typed=True)
         raise UsageError(f"{login.address}: {answer.reason or answer.status}; {step}")
     content: bytes = answer.content
     return content

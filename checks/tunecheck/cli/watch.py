@@ -91,6 +91,9 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     with contextlib.suppress(Unreadable):
         messages = KernelMessages()
     output = os.fstat(1)
+    if not once and os.isatty(2):
+        beside_it = f" and {target.unit}" if target.unit else ""
+        click.echo(f"watch: asks {where}/metrics{beside_it}; a line for each change, Ctrl-C ends it", err=True)
     teller = Teller(as_json, prometheus_to, target.unit, where)
     beside = _Beside(host, target.unit, where, door, teller) if act or door is not None else None
     try:
@@ -108,6 +111,8 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
             if beside is not None:
                 beside.look(seen, act)
             if once:
+                if seen.engine.absence is not None:
+                    click.echo(f"watch: asked {where}/metrics; another engine: --url, its unit: --unit", err=True)
                 raise SystemExit(tell.exit_code(seen.state))
             if _nobody_reads(output):
                 return
@@ -202,6 +207,9 @@ def _nobody_reads(first: os.stat_result) -> bool:
 
 def _address(url: str) -> str:
     """Scheme, host and port. The name of a host would have to be looked up, which nobody can bound."""
+    if "://" not in url:
+        raise UsageError(f"--url {url.rpartition('@')[2][:100]}: the scheme is missing; expected http:// or https:// "
+                         f"in front of it, as in --url {_URL}")
     parts = urllib.parse.urlsplit(url)
     try:
         port = parts.port

@@ -195,6 +195,9 @@ def test_variables_without_effect(tmp_path: Path, put: dict[str, str], says: lis
 ])
 def test_the_next_step(said: str, step: str) -> None:
     assert step in next_step(said, "192.0.2.1", "ops")
+    typed = next_step(said, "192.0.2.1", "ops", typed=True)     # no inventory is there yet
+    assert "ansible_host" not in typed and "ansible_user" not in typed and "ansible_port" not in typed
+    assert not re.search(r"add -[kK]", typed), "tunecheck init has no such option"
 
 
 @pytest.mark.parametrize("trouble", [OSError(28, "No space left on device"), KeyboardInterrupt()])

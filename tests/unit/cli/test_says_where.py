@@ -35,3 +35,16 @@ def test_a_push_to_nobody_says_so(tmp_path: Path) -> None:
     for more in ((), ("--from", str(place))):
         done = _run("push", "--snapshot", str(place), "--spool", str(tmp_path / "spool"), *more)
         assert done.returncode == 0 and str(place) in done.stderr and "nothing was sent" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("verb", ["history", "drift", "audit", "fleet"])
+def test_a_host_without_its_option_is_recognised(verb: str) -> None:
+    hosts = verb in ("history", "drift")
+    done = _run(verb, "box1")
+    assert done.returncode == 2 and ("did you mean --host box1?" in done.stderr) == hosts, done.stderr
+
+
+def test_a_watch_without_a_scheme_is_told_what_is_missing() -> None:
+    for url in ("localhost:30000", "127.0.0.1:30000"):
+        done = _run("watch", "--once", "--url", url)
+        assert done.returncode == 2 and "the scheme is missing; expected http://" in done.stderr
