@@ -256,8 +256,9 @@ def main() -> None:
         _complain(str(error))
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        error.message += _meant_by(error)
         error.show()
+        if meant := _meant_by(error):
+            click.echo(meant, err=True)
         sys.exit(error.exit_code)
     except Exception as error:
         _defect(error)
@@ -265,13 +266,13 @@ def main() -> None:
 
 
 def _meant_by(error: click.ClickException) -> str:
-    """A host that was typed as in `tunecheck history box1`: "; did you mean --host box1?"."""
+    """A host that was typed as in `tunecheck history box1`: "did you mean --host box1?"."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None or "unexpected extra argument" not in error.message:
         return ""
     hosts = any("--host" in each.opts for each in context.command.params)
     named = error.message.rpartition("(")[2].rstrip(")")
-    return f"; did you mean --host {named}?" if hosts and " " not in named else ""
+    return f"did you mean --host {named}?" if hosts and " " not in named else ""
 
 
 def terminate(_signal: int, _frame: object) -> None:
