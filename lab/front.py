@@ -231,7 +231,8 @@ def main() -> int:
         print(f"{args.verb}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print(f"{args.verb}: interrupted; nothing half-built or half-started is left", file=sys.stderr)
+        print(f"{args.verb}: interrupted; nothing half-built or half-started is left. What was done stays (.venv, "
+              f".lab): run make {args.verb} again, and it goes on; make clean removes it", file=sys.stderr)
         return 130
 
 

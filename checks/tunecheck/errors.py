@@ -8,7 +8,11 @@ TunecheckError
 
 from __future__ import annotations
 
-__all__ = ["GpusInUseError", "ImageUnfitError", "ProbeError", "SpecError", "TrialError", "TunecheckError", "UsageError"]
+__all__ = ["CONTROL_NODE", "GpusInUseError", "ImageUnfitError", "ProbeError", "SpecError", "TrialError",
+           "TunecheckError", "UsageError"]
+
+#: What to do where only the box's packages are installed, and a verb of the control node was asked for.
+CONTROL_NODE = "on the control node run: make setup, in the checkout of tunecheck, and use .venv/bin/tunecheck"
 
 
 class TunecheckError(Exception):

@@ -19,7 +19,7 @@ description: [Prints a few lines for each host at the end of a play.]
 requirements: [enabled in ansible.cfg]
 """
 
-_CONNECTING = os.path.join(os.path.dirname(__file__), "..", "..", "checks", "tunecheck_fleet", "connecting.py")
+_CHECKS = os.path.join(os.path.dirname(__file__), "..", "..", "checks")
 #: Words of what keeps Ansible itself from working; anything else is a task's own failure, which says its remedy.
 _KEPT_OUT = re.compile(r"sudo|become|password|privilege|permission denied|interpreter|python.*not found|no space left",
                        re.IGNORECASE)
@@ -31,15 +31,17 @@ _WATCHDOG = {
     "software": "no hardware watchdog, only softdog; only a hang that the kernel notices ends by itself (software)",
     "none": "no hardware watchdog; only a hang that the kernel notices ends by itself (none)",
 }
+#: The playbooks that make a box what its variables say.
+_DECLARED_FOR = ("site.yml", "provision.yml", "handoff.yml")
 _UNDO = "ansible-playbook playbooks/rollback.yml"
 
 
-def _next_step(said, host, user):
+def _part(path):
     # By its path: the control node's Ansible need not have the package.
-    spec = importlib.util.spec_from_file_location("tunecheck_connecting", _CONNECTING)
+    spec = importlib.util.spec_from_file_location(f"tunecheck_{path[-1]}", os.path.join(_CHECKS, *path) + ".py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.next_step(said, host, user)
+    return module
 
 
 class Box:
@@ -59,10 +61,24 @@ class CallbackModule(CallbackBase):
     def __init__(self):
         super().__init__()
         self._boxes, self._variables, self._frozen = {}, {}, False
+        self._looks = False
+
+    def v2_playbook_on_start(self, playbook):
+        self._looks = os.path.basename(playbook._file_name) in _DECLARED_FOR
 
     def v2_playbook_on_play_start(self, play):
         manager = play.get_variable_manager()
         self._variables = {"manager": manager, "play": play}
+        if self._looks:     # before the first task: what a role holds later is no variable of the inventory
+            self._looks = False
+            self._warn_of_slips(manager)
+
+    def _warn_of_slips(self, manager):
+        names = set()
+        for host in manager._inventory.get_hosts():
+            names.update(manager.get_vars(host=host, include_hostvars=False))
+        for name, meant in _part(("tunecheck", "spec", "variables")).without_effect(map(str, names)).items():
+            self._display.warning(f"{name} has no effect; {meant}")
 
     def v2_runner_on_ok(self, result):
         box, data, task = self._seen(result)
@@ -110,7 +126,8 @@ class CallbackModule(CallbackBase):
             variables = host.get_vars() if host else {}
             variables = self._variables["manager"].get_vars(host=host, include_hostvars=False) if host else variables
         user = variables.get("ansible_user") or context.CLIARGS.get("remote_user")
-        return _next_step(box.kept_out, str(variables.get("ansible_host") or name), user)
+        connecting = _part(("tunecheck_fleet", "connecting"))
+        return connecting.next_step(box.kept_out, str(variables.get("ansible_host") or name), user)
 
     def _plan(self, name, box):
         if box.kept_out:

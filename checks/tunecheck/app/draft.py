@@ -63,8 +63,10 @@ def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
     if not devices:
         why = topology.accelerators.why() if topology.accelerators.value is None else "no GPU is in the PCI tree"
         change["profile"] = f"{why}; which profile fits: roles/box_spec/README.md"
-        change["accelerators.count"] = f"{why}; how many cards must be there?"
-        return {"profile": "rtx-pro-6000-switch", "count": 1}
+        told = _told(snapshot)
+        if not told:
+            change["accelerators.count"] = f"{why}; how many cards must be there?"
+        return {"profile": None, "count": told or 1}
     ids = sorted({device.ids for device in devices})
     made: dict[str, Any] = {"profile": _profile(snapshot, ids), "count": len(devices)}
     if made["profile"] is None:
@@ -77,6 +79,12 @@ def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
     if _judges_relation(made["profile"]):
         made |= _relation(topology, made["profile"], change)
     return made
+
+
+def _told(snapshot: Snapshot) -> int:
+    """How many GPUs a whole table of nvidia-smi counts, which says nothing of which boards they are."""
+    table = snapshot.posted.table.value
+    return len(table.labels) if table is not None and not table.cut else 0
 
 
 def _profile(snapshot: Snapshot, ids: Sequence[str]) -> str | None:
@@ -139,7 +147,10 @@ def _found(snapshot: Snapshot) -> list[str]:
     """What else the box says, for a comment and for the operator."""
     host, topology = snapshot.host, snapshot.topology
     names = sorted(set(topology.names))
-    said = [f"GPUs: {len(topology.devices)}" + (f" ({', '.join(_plain(name) for name in names)})" if names else "")]
+    told = "" if topology.devices or not _told(snapshot) else (
+        f" in a PCI tree; nvidia-smi topo -m names {_told(snapshot)}, but not which boards: add sudo lspci -nnvvv")
+    said = [f"GPUs: {len(topology.devices)}{told}"
+            + (f" ({', '.join(_plain(name) for name in names)})" if names else "")]
     if host is None:
         return said
     kernel = host.kernel.release.value or ""

@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError
+from ..errors import CONTROL_NODE, UsageError
 
 if TYPE_CHECKING:
     import click
@@ -27,7 +27,7 @@ def fleet_part(module: str, wanted_by: str) -> Any:
     """A module of the fleet's package. UsageError where it is not installed."""
     if not fleet_installed():
         raise UsageError(f"tunecheck {wanted_by} runs on the control node, and its package {_PACKAGE} is not installed "
-                         "here; in a checkout of tunecheck run: make setup")
+                         f"here; {CONTROL_NODE}")
     return import_module(f"{_PACKAGE}.{module}")
 
 

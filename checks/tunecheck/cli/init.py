@@ -46,6 +46,9 @@ def init(target: str | None, source: str | None, name: str | None, output: str |
         login, snapshot = _over_ssh(target)
     else:
         snapshot = _looked(source)
+        if source is None and snapshot.topology.accelerators.value == ():
+            raise UsageError("this machine has no NVIDIA GPU, so nothing was written; for another box: tunecheck init "
+                             "USER@HOST, or --from with a recording of it")
     draft = drafted(snapshot, name)
     folder = Path(output or f"inventory/{draft.name}")
     _free(folder)
@@ -91,7 +94,7 @@ def _asked(login: Login) -> bytes:
     (answer,) = answers
     if not answer.content:
         said, connecting = f"{answer.reason} {answer.status}", fleet_part("connecting", "init HOST")
-        step = connecting.next_step(said, login.address or "", login.user)
+        step = connecting.next_step(said, login.address or "", login.user, typed=True)
         raise UsageError(f"{login.address}: {answer.reason or answer.status}; {step}")
     content: bytes = answer.content
     return content
@@ -123,6 +126,8 @@ def _said(draft: Draft, folder: Path, made: dict[str, str]) -> str:
               for number, line in enumerate(content.splitlines(), 1) if "# CHANGE" in line]
     todo = [f"{len(marked)} line{'s' if len(marked) > 1 else ''} to complete, marked CHANGE:", *marked] if marked else [
         "every line was read from the box: nothing is marked CHANGE"]
-    return "\n".join([f"{folder}: an inventory for {draft.name}, profile {draft.spec['profile']}",
+    profile = draft.spec["profile"]
+    said = f"profile {profile}" if profile else "without a profile yet"
+    return "\n".join([f"{folder}: an inventory for {draft.name}, {said}",
                       *(f"  {line}" for line in draft.found), *todo,
                       f"next: {'complete them, then: ' if marked else ''}tunecheck spec show -i {folder}"])

@@ -204,13 +204,18 @@ def checks() -> None:
 
 
 @cli.command()
-@click.argument("name", metavar="CHECK", nargs=-1, required=True, shell_complete=completed.checks)
+@click.argument("name", metavar="CHECK|WORD", nargs=-1, shell_complete=completed.checks)
 @click.option("--markdown", is_flag=True, help="The page as it is written.")
 def explain(name: tuple[str, ...], markdown: bool) -> None:
     """Print what a check or a word of the field means and how to fix it.
 
-    CHECK is a check's id, or a word: PIX, PHB, GNS, "Xid 79"."""
+    CHECK is a check's id; a WORD is PIX, PHB, GNS, "Xid 79"."""
     from ..report.check_pages import page, summary
+
+    if not name:
+        from ..report.terms import NAMES
+
+        raise UsageError(f"explain what? A check (`tunecheck checks` lists them), or a word: {', '.join(NAMES)}")
 
     asked = " ".join(name)
     text = page(asked)
@@ -253,10 +258,22 @@ def main() -> None:
         sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()
+        if meant := _meant_by(error):
+            click.echo(meant, err=True)
         sys.exit(error.exit_code)
     except Exception as error:
         _defect(error)
         sys.exit(_UNDETERMINED)
+
+
+def _meant_by(error: click.ClickException) -> str:
+    """A host that was typed as in `tunecheck history box1`: "did you mean --host box1?"."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None or "unexpected extra argument" not in error.message:
+        return ""
+    hosts = any("--host" in each.opts for each in context.command.params)
+    named = error.message.rpartition("(")[2].rstrip(")")
+    return f"did you mean --host {named}?" if hosts and " " not in named else ""
 
 
 def terminate(_signal: int, _frame: object) -> None:

@@ -44,6 +44,9 @@ def push(url: str | None, token_file: str | None, ca: str | None, cert: str | No
     kept = Spool(Path(spool))
     content, left = _snapshot(place, source, kept.nonce() if to is not None else "")
     if to is None:
+        if left:
+            here = f"{source}: a usable snapshot" if source is not None else f"snapshot: {place}"
+            _say(f"{here}; nothing was sent (to send it: --to URL)")
         raise SystemExit(0 if left else 1)
     from ..push.push import push as send
 

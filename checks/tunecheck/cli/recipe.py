@@ -126,12 +126,20 @@ def _box(source: str | None) -> Box:
 
 
 def _say(found: Loaded, verdicts: Sequence[Verdict]) -> None:
-    from ..report.style import wrapped
+    from ..report.style import style_for, wrap
 
+    width = style_for(sys.stdout).width if sys.stdout.isatty() else 0
     worst = next((word for word in _ORDER if any(each.outcome == word for each in verdicts)), "ok")
     click.echo(f"{found.source.id}: {worst}")
     for each in sorted(verdicts, key=lambda verdict: _ORDER.index(verdict.outcome)):
-        click.echo(wrapped(f"  {each.outcome:<10} {each.message}", sys.stdout))
+        if not width:       # in a pipe one line each
+            click.echo(f"  {each.outcome:<10} {each.message}")
+            continue
+        first, *more = each.lines
+        told = wrap(f"  {each.outcome:<10} {first}", width, hang=11)
+        for line in more:
+            told += wrap(f"{' ' * 13}{line}", width)
+        click.echo("\n".join(told))
 
 
 @recipe.command()

@@ -51,7 +51,7 @@ def spec() -> None:
 @click.option("--sources", is_flag=True, help="Below each value, where it comes from and when that was seen.")
 @_refusing
 def show(inventory: str, host: str | None, as_json: bool, sources: bool) -> None:
-    """Print the frozen spec, one line per value. Warns of variables that have no effect."""
+    """Print the frozen spec, one line per value. Warns of variables that have no effect, misspelt ones too."""
     from tunecheck.report.style import wrapped
     from tunecheck.spec.inventory import hosts_in, listed_of
     from tunecheck.spec.orphans import warnings_of

@@ -65,7 +65,7 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     from ..watch import tell
     from ..watch.loop import Clock
     from ..watch.loop import watch as looks
-    from ..watch.model import Limits
+    from ..watch.model import Limits, State
     from ..watch.sources import Sources, Target
     from ..watch.teller import Teller
 
@@ -91,6 +91,9 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     with contextlib.suppress(Unreadable):
         messages = KernelMessages()
     output = os.fstat(1)
+    if not once and os.isatty(2):
+        beside_it = f" and {target.unit}" if target.unit else ""
+        click.echo(f"watch: asks {where}/metrics{beside_it}; a line for each change, Ctrl-C ends it", err=True)
     teller = Teller(as_json, prometheus_to, target.unit, where)
     sources = Sources(host, target, sampler, messages)
     beside = _Beside(host, target.unit, where, door, teller) if act or door is not None else None
@@ -98,6 +101,8 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
         for number, seen in enumerate(looks(sources, limits, alive, door or Clock())):
             if number == 0:
                 ready()
+            if number == 0 and seen.state is State.SERVING:
+                continue        # one look cannot tell whether a counter moves
             if once:
                 if number == 0 or (_undecided(seen) and number * times["interval"] < _ONCE):
                     continue
@@ -106,6 +111,8 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
             if beside is not None:
                 beside.look(seen, act)
             if once:
+                if seen.engine.absence is not None:
+                    click.echo(f"watch: asked {where}/metrics; another engine: --url, its unit: --unit", err=True)
                 raise SystemExit(tell.exit_code(seen.state))
             if _nobody_reads(output):
                 return
@@ -172,16 +179,17 @@ def _port(text: str) -> int:
 
 def _undecided(seen: Seen) -> bool:
     """Two looks may lie between two steps: whether the engine moves is not known yet."""
-    from ..watch.model import State
+    from ..watch.model import Code, State
 
-    return seen.state is State.SERVING and seen.frozen > 0
+    return (seen.state is State.SERVING and seen.frozen > 0) or any(
+        each.code is Code.NO_PROGRESS_YET for each in seen.reasons)
 
 
 def _decided(seen: Seen) -> Seen:
     """The verdict of one call: without a step in all of its looks nobody knows."""
     from ..watch.model import Code, Reason, State
 
-    if not _undecided(seen):
+    if not _undecided(seen) or seen.state is State.UNKNOWN:
         return seen
     told = Reason(Code.NO_PROGRESS_YET, numbers=(("seconds", round(seen.frozen, 1)),))
     return replace(seen, state=State.UNKNOWN, reasons=(told, *seen.reasons))
@@ -200,6 +208,9 @@ def _nobody_reads(first: os.stat_result) -> bool:
 
 def _address(url: str) -> str:
     """Scheme, host and port. The name of a host would have to be looked up, which nobody can bound."""
+    if "://" not in url:
+        raise UsageError(f"--url {url.rpartition('@')[2][:100]}: the scheme is missing; expected http:// or https:// "
+                         f"in front of it, as in --url {_URL}")
     parts = urllib.parse.urlsplit(url)
     try:
         port = parts.port

@@ -10,8 +10,8 @@ from ..util.at_first_use import dataclass
 from .command import Command, pieces, typed
 from .fact import Absence
 
-__all__ = ["AS_ROOT", "HUNG", "LOG_INCOMPLETE", "NO_PORT", "ON_ITS_HOST", "OR_PLAY", "OUTCOMES", "Finding", "Place",
-           "Remedy", "exit_code", "worst"]
+__all__ = ["AS_ROOT", "DEVICES_INCOMPLETE", "HUNG", "LOG_INCOMPLETE", "NO_PORT", "ON_ITS_HOST", "OR_PLAY", "OUTCOMES",
+           "Finding", "Place", "Remedy", "exit_code", "worst"]
 
 #: Exit code of a trial that hung.
 HUNG = 4
@@ -21,9 +21,9 @@ ON_ITS_HOST = "this is a virtual machine; what has to be done is for the owner o
 OUTCOMES = ("fail", "unknown", "warn", "pass", "skip")
 
 
-#: Codes: no more is so than that the kernel log is not whole, which kernel-log-complete says once for all; and that no
-#: port lies between accelerators.
-LOG_INCOMPLETE, NO_PORT = "log-incomplete", "no-port"
+#: Codes: no more is so than that the kernel log is not whole, which kernel-log-complete says once for all; that the
+#: list of PCI devices is, or may be, only a part of it; and that no port lies between accelerators.
+LOG_INCOMPLETE, DEVICES_INCOMPLETE, NO_PORT = "log-incomplete", "devices-incomplete", "no-port"
 
 
 OR_PLAY = "; or "

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..errors import UsageError
 from ..rules.index import BY_ID, CHECKS
 from ..util.suggestions import did_you_mean, nearest
-from .terms import term
+from .terms import NAMES, numbered, term
 
 __all__ = ["page", "summary"]
 
@@ -46,10 +46,12 @@ def page(check: str) -> str:
     if check not in ids:
         if found := term(check, tuple(ids)) or _fact(check):
             return found
-        near = _near(check.lower().replace("_", "-"), ids)
+        near = [f'"{word}"' for word in numbered(check)] or _near(check.lower().replace("_", "-"), ids) or \
+            nearest(check.upper(), NAMES, 3, 0.65)
         naming = _naming(" ".join(check.split())) if not near else []
         hint = did_you_mean(near) if near else \
-            f"these pages say it: {', '.join(naming[:5])}" if naming else "`tunecheck checks` lists them"
+            f"these pages say it: {', '.join(naming[:5])}" if naming else \
+            "`tunecheck checks` lists them, and `tunecheck explain` alone the words"
         raise UsageError(f"no check or word is called {check!r}; {hint}")
     for folder in _FOLDERS:
         if (folder / f"{check}.md").is_file():

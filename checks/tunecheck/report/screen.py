@@ -14,6 +14,7 @@ from ..model.absence import Absence
 from ..model.finding import OUTCOMES, Finding, Remedy
 from ..rules.context import Case
 from ..rules.errors.from_log import only_cut
+from ..rules.part_of_devices import only_of_a_part
 from ..util.at_first_use import dataclass
 from .grouping import Fold, folded, worst_first
 from .short_tables import short_tables
@@ -30,6 +31,8 @@ _SMALL = 24
 _LIMITS = ((1, 2), (1, 3), (2, 3), (4, 4), (0, 0))
 #: Lines that a list of checks takes at least.
 _LIST = 2
+#: No page of one check has the fix that several share.
+_ONE_FIX, _AT_LENGTH = "one fix for these ", "too long for here, -v shows it"
 #: A wall of ids pushes what can be done off the screen.
 _LONGEST = 4
 #: Why a fact is not there, behind "not known, ".
@@ -67,7 +70,7 @@ class _Entry:
 def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imported: bool = False,
            history: bool = False) -> list[str]:
     """The lines of the report."""
-    sorts = _sorted(findings, imported)
+    sorts = _sorted(findings, imported, case.snapshot.topology.doubt)
     before = earlier(case, style) if history else []
     room = LINES * max(_COLUMNS, style.width) // style.width + len(before)      # what was asked for comes on top
     whole = whole_tables(verb, case, style)
@@ -87,15 +90,18 @@ def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imp
 @dataclass(frozen=True)
 class _Sorts:
     """``here``: to be said one by one. ``cut``: nothing but that the kernel log is not whole. ``missing``: not given to
-    an import. ``rootless``: only root could read it."""
+    an import. ``rootless``: only root could read it. ``part``: nothing but that the list of PCI devices is not whole,
+    of which ``doubt`` says why."""
 
     here: list[Finding]
     cut: list[Finding]
     missing: list[Finding]
     rootless: list[Finding]
+    part: list[Finding]
+    doubt: str
 
 
-def _sorted(findings: Iterable[Finding], imported: bool) -> _Sorts:
+def _sorted(findings: Iterable[Finding], imported: bool, doubt: str) -> _Sorts:
     left = list(findings)
 
     def taken(belongs: Callable[[Finding], bool]) -> list[Finding]:
@@ -109,7 +115,8 @@ def _sorted(findings: Iterable[Finding], imported: bool) -> _Sorts:
     missing = taken(lambda finding: imported and is_missing(finding))
     rootless = taken(_needs_root)
     cut = taken(only_cut)
-    return _Sorts(left, cut, missing, rootless)
+    part = taken(only_of_a_part)
+    return _Sorts(left, cut, missing, rootless, part, doubt)
 
 
 def _needs_root(finding: Finding) -> bool:
@@ -131,6 +138,8 @@ def _entries(verb: str, sorts: _Sorts, style: Style, by_cause: bool) -> list[_En
     if sorts.cut:
         entries.append(_listed(sorts.cut, f"nothing found by {_of_checks(sorts.cut)}, but the kernel log is not whole "
                                           "(kernel-log-complete)", "", "", style))
+    if sorts.part:
+        entries.insert(0, _of_a_part(sorts.part, sorts.doubt, style))
     entries.sort(key=lambda entry: OUTCOMES.index(entry.outcome))
     if sorts.missing:
         text, fix = not_given(sorts.missing)
@@ -139,6 +148,13 @@ def _entries(verb: str, sorts: _Sorts, style: Style, by_cause: bool) -> list[_En
         fix, text = f"sudo tunecheck {verb}", f"{_of_checks(sorts.rootless)} need root (-v says what for)"
         entries.append(_listed(sorts.rootless, text, fix, fix, style))
     return entries
+
+
+def _of_a_part(findings: list[Finding], doubt: str, style: Style) -> _Entry:
+    """One entry for one text that is not whole, whatever it leaves open."""
+    fix = findings[0].remedy.text if findings[0].remedy else ""
+    return _listed(findings, f"{_of_checks(findings)} not known: {doubt} (-v lists them)", fix,
+                   f"tunecheck explain {findings[0].id}", style)
 
 
 def _unread(findings: Iterable[Finding]) -> dict[Absence, list[Finding]]:
@@ -167,6 +183,7 @@ def _also(findings: Sequence[Finding]) -> str:
 def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
     first = rows[0].first
     findings = tuple(finding for row in rows for finding in row.findings)
+    checks = list(dict.fromkeys(row.first.id for row in rows))
     these = f"fix for these {len(rows)}" if len(rows) > 1 else "fix"
     label = "fix for the first (-v has the others)" if {finding.remedy for finding in findings} - {first.remedy} \
         else these
@@ -174,7 +191,7 @@ def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
     # The play is one line where the way by hand would not fit.
     play = first.remedy.play_text if first.remedy else ""
     briefly = f"{label}: {play}; by hand: tunecheck explain {first.id}" if play else \
-        f"{these}: tunecheck explain {first.id}"
+        f"{these}: tunecheck explain {first.id}" if len(checks) == 1 else f"{_ONE_FIX}{len(rows)}: {_AT_LENGTH}"
     ways = [[line for row in rows for line in marked(row.first.outcome, says(row, len(row.findings)), style, text)]
             for text, _ in _LIMITS]
     return _with_fixes(first.outcome, findings, ways, f"{label}: {fix}" if fix else "",
@@ -200,9 +217,10 @@ def _with_fixes(outcome: str, findings: tuple[Finding, ...], ways: Sequence[list
 
 def _fitted(entries: Sequence[_Entry], style: Style, room: int) -> list[str]:
     """The tersest way of all, without as many as it takes of what does not fail, unknown before warnings and the last
-    first, then without the fixes of the last that fail. Where there is room, the worst are said at greater length."""
+    first, then without the fixes of the last that fail. What is not known makes room for the fixes of what is wrong.
+    Where there is room, the worst are said at greater length."""
     left, out = list(entries), list[_Entry]()
-    said = {id(entry): entry.ways[0] for entry in entries}
+    said = {id(entry): entry.ways[0 if entry.outcome == "unknown" else 1] for entry in entries}
 
     def lines() -> list[str]:
         shown = [line for entry in left for line in said[id(entry)]]
@@ -213,6 +231,7 @@ def _fitted(entries: Sequence[_Entry], style: Style, room: int) -> list[str]:
             if len(lines()) > room:
                 left.remove(entry)
                 out.insert(0, entry)
+        said = {id(entry): entry.ways[0] for entry in entries}
     for entry in reversed(left):
         if len(lines()) > room:
             said[id(entry)] = entry.bare
@@ -250,7 +269,7 @@ def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: _Sorts, sty
     lines = marked("pass", f"{_findings(passed)} (-v lists them)", style) if passed else []
     lines += marked("skip", f"not judged: {_findings(skipped)} (-v says why)", style) if skipped else []
     lines += ["", *wrap(summary(case, list(findings)) + left_out, style.width)]
-    following = _next(verb, findings, sorts.rootless)
+    following = _next(verb, findings, sorts)
     return [*lines, *(wrap(following, style.width) if following else [])]
 
 
@@ -258,10 +277,13 @@ def _findings(findings: Sequence[Finding]) -> str:
     return f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
 
 
-def _next(verb: str, findings: Iterable[Finding], rootless: Sequence[Finding]) -> str:
-    """The one next step: root first, as what cannot be read cannot be judged; then the worst finding."""
-    if rootless:
+def _next(verb: str, findings: Iterable[Finding], sorts: _Sorts) -> str:
+    """The one next step: root first, as what cannot be read cannot be judged, and a whole text; then the worst
+    finding."""
+    if sorts.rootless:
         return f"next: sudo tunecheck {verb}"
+    if sorts.part:
+        return f"next: on the box: sudo lspci -nnvvv > lspci.txt; then: tunecheck {verb} --from lspci.txt"
     wrong = [finding for finding in worst_first(findings) if finding.outcome in ("fail", "warn")]
     if not wrong:
         return ""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from ..model.finding import Finding
 from ..rules.context import Case
 from ..rules.errors.from_log import only_cut
+from ..rules.part_of_devices import only_of_a_part
 from .grouping import Fold, folded, worst_first
 from .style import Style, marked, safe, with_fix, wrap
 from .text_parts import (
+    counted,
     counts_text,
     cut_text,
     earlier,
@@ -37,8 +39,14 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
     here = [finding for finding in findings if not (imported and is_missing(finding))]
     cut = [] if verbose else [finding for finding in here if only_cut(finding)]
     here = [finding for finding in here if finding not in cut] if len(cut) > 1 else here
+    part = [] if verbose else [finding for finding in here if only_of_a_part(finding)]
+    here = [finding for finding in here if finding not in part] if len(part) > 1 else here
     said = [Fold(finding.text, (finding,)) for finding in worst_first(here)] if verbose else folded(here)
+    told = len(part) < 2
     for fold in said:
+        if not told and fold.first.outcome != "fail":
+            text += _part(part, case.snapshot.topology.doubt, style)
+            told = True
         if len(cut) > 1 and fold.first.outcome not in ("fail", "unknown"):
             text += marked("unknown", cut_text(cut), style)
             cut = []
@@ -47,6 +55,7 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
             missing = []
         if verbose or fold.first.outcome != "skip":
             text += said_lines(fold, style)
+    text += [] if told else _part(part, case.snapshot.topology.doubt, style)
     text += marked("unknown", cut_text(cut), style) if len(cut) > 1 else []
     text += _not_given(missing, style, verbose) if missing else []
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
@@ -63,6 +72,13 @@ def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool 
         text += said_lines(Fold(finding.text, (finding,)), style) if finding not in skipped else []
     text += marked("skip", skips(skipped), style) if skipped else []
     return "\n".join([*text, "", *wrap(counts_text(findings), style.width)]) + "\n"
+
+
+def _part(findings: list[Finding], doubt: str, style: Style) -> list[str]:
+    """What a list of PCI devices that is not whole leaves open, with the one fix."""
+    fix = findings[0].remedy.text if findings[0].remedy else ""
+    return with_fix("unknown", f"{len(findings)} findings not known: {doubt} (-v lists them): {counted(findings)}", fix,
+                    style)
 
 
 def _not_given(findings: list[Finding], style: Style, verbose: bool) -> list[str]:

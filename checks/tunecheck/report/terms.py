@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["NAMES", "term"]
+__all__ = ["NAMES", "numbered", "term"]
 
 _XID = re.compile(r"(?:.{0,200}?nvrm:?\s*)?(?<![a-z])xid[\s:#-]*(?:\(PCI:[0-9a-f:.]{4,20}\):\s*|\()?(\d{1,4})\b.*",
                   re.IGNORECASE | re.DOTALL)
 _NVLINK = re.compile(r"NV(\d{1,2}|#)", re.IGNORECASE)
+#: NVIDIA's catalogue names the action for an Xid alone; the driver says in 154 what this one needs.
+_BESIDE = " Where an Xid 154 stands beside it in the kernel log, its action is the one to take."
 _LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS")
 #: Term -> (in words, what to do or to know, the check to read on).
 _TERMS = {
@@ -92,6 +94,20 @@ _TERMS = {
     "MPS": ("the largest payload of a PCIe packet", "", "link-payload"),
     "MRRS": ("the largest piece that a PCIe device asks for at once", "", "link-payload"),
     "CDI": ("Container Device Interface: the file that tells podman and docker what belongs to a GPU", "", "cdi-spec"),
+    "PASS": ("a verdict: the check looked, and the box is as it should be",
+             "What was seen stands behind it: -v shows the lines.", ""),
+    "PF FLR": ("a reset of a GPU through its PCIe function, the remedy that NVIDIA's driver names in an Xid 154",
+               "Stop what uses the GPU, then: sudo nvidia-smi --gpu-reset -i ADDRESS.", "gpu-recovery"),
+    "NVLINK": ("NVIDIA's own links between GPUs, beside PCIe", "nvidia-smi topo -m writes NV# for such a pair.",
+               "topo-relation"),
+    "NUMA": ("memory and PCIe slots are near to one CPU and far from another; a NUMA node is what is near",
+             "The driver and its process belong to the node of their GPU.", "numa-nodes"),
+    "HMM": ("lets a GPU use the host's pages as its own memory, by nvidia-uvm",
+            "Where it hurts, it is switched off: uvm_disable_hmm=1.", "module-parameter"),
+    "DKMS": ("builds kernel modules anew for each kernel", "Without its build a new kernel has no NVIDIA driver.",
+             "driver-pending"),
+    "TP": ("tensor parallel: one model's layers are cut over several GPUs, which talk to each other at every token",
+           "So these GPUs should be near to each other.", "topo-relation"),
     "UNKNOWN": ("a verdict: the evidence is missing, so the check says neither pass nor fail",
                 "The finding says what to add; often it is root: sudo tunecheck preflight.", ""),
     "SKIP": ("a verdict: the check does not apply to this box, or nothing asks for it", "-v shows the reason.", ""),
@@ -121,6 +137,13 @@ def term(name: str, ids: tuple[str, ...]) -> str | None:
     return None
 
 
+def numbered(name: str) -> list[str]:
+    """What a bare number may be the number of."""
+    from ..parsers.nvidia.xid_catalog import CATALOG
+
+    return [f"Xid {int(name)}"] if name.isascii() and name.isdigit() and int(name) in CATALOG else []
+
+
 def _page(name: str, words: str, more: str, check: str) -> str:
     read_on = f"\n\nRead on: `tunecheck explain {check}`" if check else ""
     return f"# {name}: {words}\n\n{more}".rstrip() + f"{read_on}\n"
@@ -140,5 +163,6 @@ def _xid(number: int) -> str:
     what = found.meaning if number in CATALOG else "not in the catalogue that tunecheck knows"
     weight = "The GPU cannot serve before that." if found.severity == "fail" else "The GPU itself can go on."
     action = found.action.replace("{gpu}", "GPU").replace("`", "")
+    more = (weight if number in CATALOG else "") + (_BESIDE if number != 154 else "")
     return (f"# Xid {number}: {what}\n\n## How to fix\n{action[:1].upper()}{action[1:]}. "
-            f"{weight if number in CATALOG else ''}\n\nSource: {found.source}.\n\nRead on: `tunecheck explain xid`\n")
+            f"{more}\n\nSource: {found.source}.\n\nRead on: `tunecheck explain xid`\n")

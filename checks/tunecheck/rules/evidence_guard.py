@@ -10,6 +10,7 @@ from ..model.finding import NO_PORT, Finding
 from .check import Needs
 from .context import Case
 from .index import BY_ID
+from .part_of_devices import shown_by_a_part
 
 __all__ = ["NO_PORT_TEXT", "limited", "no_tree"]
 
@@ -35,14 +36,14 @@ def limited(case: Case, findings: Iterable[Finding]) -> Iterator[Finding]:
                           f"that are known: {finding.text}")
             continue
         if finding.outcome == "skip" and topology.doubt and _none_here(case, finding):
-            yield replace(finding, outcome="unknown", text=f"{topology.doubt}; of what it shows: {finding.text}")
+            yield shown_by_a_part(finding, topology.doubt)
             continue
         blind = Needs.TREE in needs or finding.code == NO_PORT
         if blind and topology.accelerators.value is None:
             yield no_tree(case, finding.id, finding.subject, finding.layer)
         elif topology.doubt and (Needs.WHOLE_TREE in needs or (
                 finding.id == "acs-redirect" and finding.subject in _NONE_BETWEEN)):
-            yield replace(finding, outcome="unknown", text=f"{topology.doubt}; of what it shows: {finding.text}")
+            yield shown_by_a_part(finding, topology.doubt)
         elif Needs.WAY in needs and (hidden := _hidden(case)):
             yield replace(finding, outcome="unknown", text=f"{hidden}; of what is known: {finding.text}")
         else:

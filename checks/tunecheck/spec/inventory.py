@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import CONTROL_NODE, UsageError
 
 from ..util.suggestions import did_you_mean, nearest
 from .programs import beside
@@ -61,9 +61,7 @@ def listing(inventory: str, limit: str | None = None) -> dict[str, Any]:
     except subprocess.TimeoutExpired as error:
         raise UsageError(f"ansible-inventory gave no answer on {inventory} in {_DEADLINE} s") from error
     except OSError as error:
-        raise UsageError(f"{command} cannot be run ({error.strerror}); install the control environment for this user "
-                         f"(make setup in the checkout)"
-                         ) from None
+        raise UsageError(f"{command} cannot be run ({error.strerror}); {CONTROL_NODE}") from None
     if done.returncode != 0:
         told = done.stderr.decode(errors="replace").strip()
         if limit and "do not match any hosts" in told:

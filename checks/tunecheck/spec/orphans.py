@@ -1,12 +1,14 @@
-"""What an inventory declares to no effect: variables of no host or group, a box_spec that hides another, a host without
-the login user that its neighbours have. Ansible says nothing about any of them."""
+"""What an inventory declares to no effect: variables that nobody reads or of no host or group, a box_spec that hides
+another, a host without the login user that its neighbours have. Ansible says nothing about any of them."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 from ..util.suggestions import nearest
+from .variables import without_effect
 
 __all__ = ["warnings_of"]
 
@@ -17,14 +19,38 @@ def warnings_of(inventory: str, listed: dict[str, Any]) -> list[str]:
     """One sentence each, with the way out. ``listed``: what ``ansible-inventory --list`` said of ``inventory``."""
     root = Path(inventory)
     if "," in inventory or not root.exists():
-        return []
+        return _misnamed([], listed)
     root = root if root.is_dir() else root.parent
     groups = {name: group for name, group in listed.items() if name != "_meta"}
     hosts = sorted({host for group in groups.values() for host in group.get("hosts", ())})
     # A group without a host is left out of the list; its parent names it still.
     named = {*groups, "all", "ungrouped", *(child for group in groups.values() for child in group.get("children", ()))}
-    return [*_orphans(root / "host_vars", "host", hosts), *_orphans(root / "group_vars", "group", sorted(named)),
+    files = [Path(inventory)] if Path(inventory).is_file() else [each for each in root.iterdir() if each.is_file()]
+    places = [*sorted(files), *_entries(root / "group_vars"), *_entries(root / "host_vars")]
+    return [*_misnamed(places, listed), *_orphans(root / "host_vars", "host", hosts),
+            *_orphans(root / "group_vars", "group", sorted(named)),
             *_hidden(root, groups, hosts), *_without_user(listed, hosts)]
+
+
+def _misnamed(places: list[Path], listed: dict[str, Any]) -> list[str]:
+    """What no role reads and looks as if one did: as Ansible merged it, so of every way to declare a variable."""
+    declared = listed.get("_meta", {}).get("hostvars", {})
+    found = without_effect({name for variables in declared.values() for name in variables})
+    return [f"{_place(places, name) or ', '.join(host for host in sorted(declared) if name in declared[host])}: "
+            f"{name} has no effect; {meant}" for name, meant in found.items()]
+
+
+def _place(places: list[Path], name: str) -> Path | None:
+    """The file in which it stands; None where a script or a plugin said it."""
+    key = re.compile(rf"(?<![\w.-]){re.escape(name)}[\"']?\s*[:=]")
+    for file in (file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])):
+        try:
+            if file.is_file() and any(key.search(line.partition("#")[0]) for line in
+                                      file.read_text(encoding="utf-8").splitlines()):
+                return file
+        except (OSError, UnicodeDecodeError):
+            continue
+    return None
 
 
 def _orphans(folder: Path, kind: str, names: list[str]) -> list[str]:

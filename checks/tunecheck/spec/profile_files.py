@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tunecheck.errors import SpecError
+from tunecheck.errors import CONTROL_NODE, SpecError
 
 __all__ = ["Profile", "load", "names"]
 
@@ -36,8 +36,7 @@ def load(name: object) -> Profile:
         import yaml
     except ImportError as error:
         raise SpecError(
-            ["profiles are read on the control node: PyYAML is missing here; use the control environment (make setup "
-             "in the checkout)"]
+            [f"profiles are read on the control node: PyYAML is missing here; {CONTROL_NODE}"]
         ) from error
     data = yaml.safe_load((_FOLDER / f"{name}.yml").read_text(encoding="utf-8"))
     return Profile(name, data["values"], data["sources"])

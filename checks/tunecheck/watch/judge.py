@@ -31,7 +31,7 @@ class Judge:
         self._before: Look | None = None
         self._parts: dict[str, Part] = {}           # what each replica said last, however long ago
         self._vain: dict[str, float] = {}           # seconds in which it was asked, since it moved
-        self._answered = False
+        self._answered = self._steps = False        # ``_steps``: a counter was seen to move, or requests to end
         self._answered_at = self._loads_at = 0.0
         self._unit: UnitState | None = None         # as systemd last told it
         self._base: tuple[State, list[Reason]] = (State.UNKNOWN, [])
@@ -95,6 +95,7 @@ class Judge:
             moved = before is not None and any(name in self._parts and self._parts[name].moved != part.moved
                                                for name, part in now.items())
             self._parts = now
+            self._steps = self._steps or moved or not any(part.asked for part in engine.parts)
             if moved:
                 self._gpus.learn(look)
         self._gpus.clock(look)
@@ -162,6 +163,8 @@ class Judge:
         limits, told = self.limits, Reason(Code.TOKENS_FROZEN, numbers=(("seconds", round(frozen, 1)),))
         spins = frozen >= limits.spin and self._gpus.spun(look.at) >= max(limits.spin / 2, limits.spin - _LAG)
         if not spins and frozen < limits.stall:
+            if frozen and not self._steps:      # it may be a hang that is older than the watch
+                return State.UNKNOWN, [Reason(Code.NO_PROGRESS_YET, numbers=(("seconds", round(frozen, 1)),)), *beside]
             return State.SERVING, beside
         if _traced(look):
             return State.SERVING, [Reason(Code.TRACED), *beside]

@@ -44,11 +44,10 @@ def open_store(url: str | None = None, *, clock: Callable[[], float] = time.time
     try:
         from .store import Store
     except ModuleNotFoundError as error:
-        from tunecheck.errors import UsageError
+        from tunecheck.errors import CONTROL_NODE, UsageError
 
         raise UsageError(f"the fleet's history needs the Python package {error.name}, which is not installed; "
-                         "on the control node run: make setup, in the checkout of tunecheck, and use "
-                         ".venv/bin/tunecheck") from None
+                         f"{CONTROL_NODE}") from None
     return Store(url, clock=clock, catalogue=catalogue, create=create)
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, RootTransaction, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import CONTROL_NODE, UsageError
 
 from .compiled_statements import Hot
 from .db_errors import sentence
@@ -55,8 +55,7 @@ class Database:
             self.engine = _engine(parsed)
         except ModuleNotFoundError as error:
             raise UsageError(f"{self.where}: needs the Python package {error.name}, which is not installed; "
-                             "on the control node run: make setup, in the checkout of tunecheck, and use "
-                             ".venv/bin/tunecheck") from None
+                             f"{CONTROL_NODE}") from None
         try:
             with self.saying():
                 self._migrate(create)

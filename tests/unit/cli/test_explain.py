@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from tunecheck.cli.main import cli
+from tunecheck.model.finding import OUTCOMES
 from tunecheck.parsers.nvidia.xid_catalog import CATALOG
 from tunecheck.report.check_pages import page
 from tunecheck.report.page import rendered
@@ -90,3 +91,22 @@ def test_every_xid_of_the_catalogue_says_what_to_do() -> None:
     for number, entry in CATALOG.items():
         text = term(f"Xid {number}", IDS)
         assert text is not None and entry.meaning in text and "How to fix" in text and "<gpu>" not in text
+
+
+@pytest.mark.parametrize(("asked", "says"), [
+    (["79"], 'did you mean "Xid 79"?'), (["13"], 'did you mean "Xid 13"?'), (["gsn"], "or GNS?"),
+    (["0"], "`tunecheck explain` alone the words"), (["XYZ"], "`tunecheck checks` lists them"),
+    ([], "or a word: PIX, PXB"),
+])
+def test_what_is_no_name_gets_the_nearest_or_the_way_to_all(asked: list[str], says: str) -> None:
+    done = CliRunner().invoke(cli, ["explain", *asked])
+    assert says in str(done.exception)
+
+
+def test_every_verdict_and_every_word_has_a_page() -> None:
+    for word in (*NAMES, *OUTCOMES, "PF FLR"):
+        assert page("Xid 79" if word == "Xid N" else word.upper() if word in OUTCOMES else word)
+
+
+def test_an_xid_defers_to_the_action_that_the_driver_names() -> None:
+    assert "Where an Xid 154 stands beside it" in page("Xid 79") and "beside it" not in page("Xid 154")

@@ -15,6 +15,8 @@ from tests.unit.facts import big, trees
 
 from tunecheck.app.draft import Login, drafted, files
 from tunecheck.cli.main import cli
+from tunecheck.errors import SpecError
+from tunecheck.facts.posted import Table
 from tunecheck.facts.snapshot import Snapshot, gather
 from tunecheck.model.fact import known
 from tunecheck.rules import judge
@@ -49,8 +51,6 @@ BOXES: dict[str, tuple[Callable[[], Snapshot], str, dict[str, Any], list[str]]] 
     "a flat tree": (lambda: seen(trees.flat()), "rtx-pro-6000-direct", {"count": 2, "relation": None},
                     ["accelerators.relation"]),
     "a guest": (lambda: guest(trees.flat()), "passthrough-guest", {"count": 2}, []),
-    "no GPU": (lambda: seen(trees.Machine()), "rtx-pro-6000-switch", {"count": 1},
-               ["profile", "accelerators.count"]),
     "one card": (lambda: seen(trees.below_one_switch(1)), "rtx-pro-6000-direct", {"count": 1}, []),
     "eight": (lambda: seen(big.eight_gpus()), "rtx-pro-6000-switches", {"count": 8}, []),
 }
@@ -74,6 +74,36 @@ def test_a_draft_is_a_spec_that_its_box_meets(name: str) -> None:
         assert wrong == []
     marked = sum("# CHANGE" in line for line in "".join(made.values()).splitlines())
     assert marked == len(change)
+
+
+def _without(table: Table | None = None) -> Snapshot:
+    bare = seen(trees.Machine())
+    return replace(bare, posted=replace(bare.posted, table=known(table, "x"))) if table else bare
+
+
+@pytest.mark.parametrize(("table", "count", "change"), [
+    (None, 1, ["accelerators.count", "profile"]),
+    (Table(("", ""), {(0, 1): "PIX"}, "nvidia-smi topo -m"), 2, ["profile"]),
+    (Table(("", ""), {}, "nvidia-smi topo -m", cut=True), 1, ["accelerators.count", "profile"]),
+])
+def test_without_a_board_no_profile_is_guessed(table: Table | None, count: int, change: list[str]) -> None:
+    draft = drafted(_without(table))
+    assert (draft.spec["profile"], sorted(draft.change)) == (None, change)
+    assert draft.spec["accelerators"]["count"] == count
+    assert ("names 2, but not which boards" in draft.found[0]) == (count == 2)
+    group = yaml.safe_load(files(draft, Login("192.0.2.7"))["group_vars/inference.yml"])
+    with pytest.raises(SpecError, match="profile: is missing; choose the one that fits"):
+        build(draft.name, group["box_spec"], None)
+    assert build(draft.name, group["box_spec"] | {"profile": "lab"}, None).spec.accelerators.count == count
+
+
+def test_this_machine_without_a_gpu_gets_no_inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tunecheck.cli import init
+
+    monkeypatch.setattr(init, "_looked", lambda source: _without())
+    place = tmp_path / "inv"
+    done = CliRunner().invoke(cli, ["init", "-o", str(place)])
+    assert "has no NVIDIA GPU, so nothing was written" in str(done.exception) and not place.exists()
 
 
 @pytest.mark.parametrize(("login", "variables", "marked"), [
@@ -165,6 +195,9 @@ def test_variables_without_effect(tmp_path: Path, put: dict[str, str], says: lis
 ])
 def test_the_next_step(said: str, step: str) -> None:
     assert step in next_step(said, "192.0.2.1", "ops")
+    typed = next_step(said, "192.0.2.1", "ops", typed=True)     # no inventory is there yet
+    assert "ansible_host" not in typed and "ansible_user" not in typed and "ansible_port" not in typed
+    assert not re.search(r"add -[kK]", typed), "tunecheck init has no such option"
 
 
 @pytest.mark.parametrize("trouble", [OSError(28, "No space left on device"), KeyboardInterrupt()])

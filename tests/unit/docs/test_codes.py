@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tunecheck.model.absence import Absence
-from tunecheck.model.finding import LOG_INCOMPLETE, NO_PORT
+from tunecheck.model.finding import DEVICES_INCOMPLETE, LOG_INCOMPLETE, NO_PORT
 from tunecheck.parsers.kernel.trial import REASONS
 
 _PAGE = Path(__file__).resolve().parents[3] / "docs" / "codes.md"
@@ -17,5 +17,5 @@ def test_the_page_has_every_code() -> None:
     for heading in ("code", "absence"):
         del rows[heading]
     trials = {each.replace("_", "-") for each in REASONS}
-    assert set(rows) == {*(each.value for each in Absence), LOG_INCOMPLETE, NO_PORT, *trials}
+    assert set(rows) == {*(each.value for each in Absence), LOG_INCOMPLETE, DEVICES_INCOMPLETE, NO_PORT, *trials}
     assert all(len(text) > 10 for text in rows.values())

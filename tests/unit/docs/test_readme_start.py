@@ -43,3 +43,22 @@ def test_every_pasted_command_exists() -> None:
             assert {each for each in options if each.startswith("--")} <= known, line
     for lock in re.findall(r"requirements/\S+\.lock", README):
         assert (ROOT / lock).is_file()
+
+
+def test_next_steps_can_be_pasted_after_the_install() -> None:
+    """They begin with `tunecheck` or `sudo tunecheck`: the README says how both find it, and how to take that back."""
+    start = README[:README.index("\n## What is proven")]
+    link = re.search(r"sudo ln -s (\S+)/tunecheck (\S+)/`", start)
+    assert link is not None and f"{link[1]}/pip install" in start, "of the environment that was made"
+    # sudo's secure_path as Debian and Ubuntu ship it; Enterprise Linux has only the last four of these.
+    secure = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
+    assert link[2] in secure and "Enterprise Linux: `/usr/bin/`" in start
+    assert f"sudo rm {link[2]}/tunecheck" in start and "rm -r ~/tc" in start
+
+
+def test_a_verb_that_is_typed_before_the_six_steps_needs_no_path() -> None:
+    """What stands before the control node's environment is called by its path, or by what the link makes."""
+    start = README[:README.index("## A real box, in six steps")]
+    calls = re.findall(r"`((?:sudo )?\S*tunecheck [a-z]\S* [^`]*)`", start)
+    assert calls and all("~/tc/bin/tunecheck" in call for call in calls), calls
+    assert "`~/tc`" in README and "`.venv`" in README

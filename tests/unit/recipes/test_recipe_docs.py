@@ -114,6 +114,10 @@ def test_lint_wraps_on_a_terminal_alone() -> None:
         shown = reader.read(1 << 16).decode().splitlines()
     piped = subprocess.run(argv, env=env, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
     assert max(map(len, shown)) <= 60 < max(map(len, piped))
+    said = [line for line in piped if line.startswith("  ")]
+    assert said and all(re.fullmatch(r"  \w+ +[a-z0-9-]+: .+; .+ \[.+\].*", line) for line in said)
+    flat = " ".join(" ".join(shown).split())
+    assert flat.count(" why: ") == flat.count(" source: ") == len(said), "one line there, three here"
 
 
 def test_without_yaml_nothing_is_printed_before_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,8 +78,8 @@ def test_other_models_are_other_lines() -> None:
 
 def test_paths_are_counted_and_none_is_lost() -> None:
     assert short_path_lines(_snapshot(switches(8))) == [
-        "SYS (16 pairs): 6 ports, x16 Gen5: less than the 57.6 GB/s of its links, as it goes through the CPU",
-        "NODE (8 pairs): 6 ports, x16 Gen5: less than the 57.6 GB/s of its links, as it goes through the CPU",
+        "SYS (16 pairs): 6 ports, x16 Gen5: below 57.6 GB/s, as it goes through the CPU",
+        "NODE (8 pairs): 6 ports, x16 Gen5: below 57.6 GB/s, as it goes through the CPU",
         "PIX (4 pairs): 2 ports, x16 Gen5: 57.6 GB/s one way, 115.2 both ways"]
     found = short_path_lines(_snapshot(all_different()))
     assert found[-1] == "13 more pairs on 9 other kinds of path (-v shows them)" and len(found) == 5

@@ -80,6 +80,20 @@ def test_an_idle_night_does_not_count_for_the_first_request() -> None:
     assert night.states == [State.IDLE, State.SERVING]
 
 
+def test_a_hang_that_is_older_than_the_watch_is_never_called_serving() -> None:
+    """Two looks without a step tell nothing yet; 120 s of them are a stall; a step at any time is serving."""
+    night = Night()
+    night.go(1, step=0)
+    seen = night.go(60, step=0)
+    assert (seen.state, _codes(seen)) == (State.UNKNOWN, {Code.NO_PROGRESS_YET})
+    assert {each.state for each in night.all[1:]} == {State.UNKNOWN}
+    assert night.go(1).state is State.SERVING
+    assert night.go(60, step=0).state is State.SERVING, "it was seen to work: a long step, until the limit"
+    old = Night()
+    old.go(200, step=0, gpus=RESTS)
+    assert old.states[1:] == [State.UNKNOWN, State.STALLED]     # the first look is not told by itself
+
+
 @pytest.mark.parametrize("gpus", [SPINS, BOTH_SPIN], ids=["one rank stopped", "out of step"])
 def test_a_collective_that_nobody_ends_is_seen_within_its_limit(gpus: Any) -> None:
     night = Night()

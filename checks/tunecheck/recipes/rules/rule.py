@@ -64,6 +64,13 @@ class Verdict:
         return f"{self.rule.id}: {self.text}; {self.rule.reason} [{self.rule.source}]{end}"
 
 
+    @property
+    def lines(self) -> list[str]:
+        """The same for a terminal: what is so and what to do, why it matters, who says so."""
+        return [f"{self.rule.id}: {self.text}", f"why: {self.rule.reason}", f"source: {self.rule.source}",
+                *([f"overridden: {self.why}"] if self.why else [])]
+
+
 def has(recipe: Recipe, *options: str) -> bool:
     """Whether one of these stands in the engine's words, with or without a value."""
     return any(word.partition("=")[0] in options for word in recipe.serve.args)

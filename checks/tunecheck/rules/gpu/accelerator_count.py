@@ -9,6 +9,7 @@ from ..check import EVERY, Check, Family, Heading
 from ..context import Case
 from ..nvidia import wanted_driver
 from ..nvidia.posted_gpus import gpus_told
+from ..part_of_devices import shown_by_a_part
 
 CHECK = Check(
     "accelerator-count", "as many accelerators as declared, each answering",
@@ -47,8 +48,8 @@ def judge(case: Case) -> Iterator[Finding]:
     open_question = maybe and (not count if wanted is None else count <= wanted <= count + len(maybe))
     missing = [bdf for bdf in told if topology.listed is not None and bdf not in topology.listed]
     if topology.doubt:
-        yield Finding(_ID, "accelerators", "unknown", "effective", f"{topology.doubt}; {text}", str(count), expected,
-                      (f"{found.source}: {names}",))
+        yield shown_by_a_part(Finding(_ID, "accelerators", "unknown", "effective", text, str(count), expected,
+                                      (f"{found.source}: {names}",)), topology.doubt)
     elif not open_question and (not missing or not good):
         yield Finding(_ID, "accelerators", "pass" if good else "fail", "effective", text, str(count), expected,
                       (f"{found.source}: {names}",), None if good else _LOOK if case.frozen else _LOOK_WITHOUT)

@@ -17,6 +17,7 @@ from ...util.text import some
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..context import Case
 from ..nvidia import from_driver
+from ..part_of_devices import shown_by_a_part
 
 CHECK = Check(
     "topo-agreement", "PCI tree, NVML and nvidia-smi tell the same relations",
@@ -103,8 +104,8 @@ def _finding(apart: list[tuple[str, dict[str, str]]], compared: int, silent: int
         return Finding(_ID, "pairs", "fail", "effective", f"{who} disagree about {len(lines)} of {compared} pairs: "
                        f"{shown}{rest}", "; ".join(lines), expected, evidence, _LOOK)
     if compared and doubt:
-        return Finding(_ID, "pairs", "unknown", "effective", f"{who} agree about {compared} of {compared} pairs{rest}; "
-                       f"{doubt}", "the same", expected, evidence)
+        return shown_by_a_part(Finding(_ID, "pairs", "unknown", "effective", f"{who} agree about {compared} of "
+                                       f"{compared} pairs{rest}", "the same", expected, evidence), doubt)
     if compared:
         return Finding(_ID, "pairs", "pass", "effective", f"{who} agree about {compared} of {compared} pairs{rest}",
                        "the same", expected, evidence)

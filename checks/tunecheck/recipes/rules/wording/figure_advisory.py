@@ -10,7 +10,8 @@ from ..rule import Rule
 def says(recipe: Recipe, box: Box | None) -> str | None:
     figure = recipe.expected
     if figure.value is not None and figure.counted_by != "usage_wallclock":
-        return f"{figure.value:g} tok/s is counted by {figure.counted_by}; run: tunecheck accept --golden"
+        how = "in a way that is not known" if figure.counted_by == "unknown" else f"by {figure.counted_by}"
+        return f"{figure.value:g} tok/s is counted {how}; run: tunecheck accept --golden"
     return None
 
 

@@ -1,0 +1,91 @@
+"""The variables that the roles and plays read, and what a name that is none of them was meant to be.
+
+It imports nothing of this package: the callback plugin loads it by its path. A test holds the names against
+roles/*/meta/argument_specs.yml, the model of box_spec and playbooks/."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["PLAYS", "ROLES", "SPEC", "without_effect"]
+
+#: Role: what follows its name and an underscore; ``SPEC`` is the role box_spec's own.
+ROLES = {
+    "boot_trial": "confirm_seconds console_log reboot reboot_when_busy timeout_seconds",
+    "container_runtime": "engine key_file log_max_mib mirror mirror_fingerprint storage storage_free_gib toolkit "
+                         "toolkit_source user",
+    "cpu_governor": "epp governor",
+    "gpu_settings": "at_boot persistence python",
+    "inference": "api_key_file bind enabled engine image_archive image_free_gib lock models_dir pass_max_age recipe "
+                 "watch_listen",
+    "kernel_cmdline": "confirm_seconds panic_seconds tokens trial",
+    "kernel_modules": "options",
+    "nvidia_driver": "drain hold key_file mirror mirror_fingerprint modules source version",
+    "pcie_acs": "at_boot_unit mechanism pci_ids peer_redirect scope",
+    "preflight": "reports_dir soak wheelhouse_dir",
+    "snapshot_timer": "ca_file every push_url token_file",
+}
+#: Of the plays themselves.
+PLAYS = ("box_lock_steal", "provision_serial", "rollback_reboot")
+#: The keys of box_spec, and what stands below each.
+SPEC = {
+    "profile": "",
+    "accelerators": "pci_ids count relation groups link_width kernel_driver",
+    "iommu": "",
+    "acs": "peer_redirect mechanism scope at_boot_unit",
+    "kernel": "cmdline",
+    "modules": "",
+    "cpu": "governor epp smt",
+    "driver": "version source mirror mirror_fingerprint modules flavour hold drain",
+    "gpu": "power_limit_watts clocks_mhz persistence ecc mig",
+    "runtime": "engine toolkit toolkit_source user storage storage_free_gib log_max_mib",
+    "gate": "measured",
+    "watch": "on_stall restarts_per_day",
+    "boot": "trial panic_seconds timeout_seconds confirm_seconds reboot reboot_when_busy",
+}
+_BOX_SPEC = ("box_spec", "box_spec_host")
+#: What the plays hold at work; whoever declares one of these is overruled, and it is no slip of the pen.
+_HELD = ("box_spec_frozen", "box_spec_frozen_json", "box_info")
+_KNOWN = (*_BOX_SPEC, *PLAYS, *(f"{role}_{name}" for role, names in ROLES.items() for name in names.split()))
+
+
+def without_effect(names: Iterable[str]) -> dict[str, str]:
+    """Of ``names``, as an inventory declares them, those that look like one of ours and are none: name -> the way out.
+    Ansible's own and what is near to nothing here are left out."""
+    found = {name: _meant(name) for name in names
+             if name not in _KNOWN and name not in _HELD and not name.startswith("ansible_")}
+    return {name: meant for name, meant in sorted(found.items()) if meant}
+
+
+def _meant(name: str) -> str:
+    plain = name.lower().replace("-", "_")
+    if plain in SPEC:
+        return _below("box_spec", plain)
+    if plain.startswith("box_spec_") and (key := _key(plain.removeprefix("box_spec_"))):
+        return key
+    if "_" in plain and (key := _key(plain)):      # a bare `count` or `user` may be anybody's
+        return key
+    near = difflib.get_close_matches(plain, _KNOWN, n=1, cutoff=0.82)
+    if near:
+        return f"did you mean {near[0]}?"
+    if close := difflib.get_close_matches(plain, SPEC, n=1, cutoff=0.85):
+        return _below("box_spec", close[0])
+    role = next((role for role in ROLES if plain == role or plain.startswith(f"{role}_")), None)
+    if role is not None:
+        return f"the role {role} reads {', '.join(f'{role}_{each}' for each in ROLES[role].split())}"
+    return "did you mean a key of box_spec, or box_spec_host?" if plain.startswith("box_spec") else ""
+
+
+def _key(plain: str) -> str:
+    """The place in box_spec that ``boot_trial``, ``gpu_ecc`` or ``power_limit_watts`` names."""
+    for part, names in SPEC.items():
+        if plain == part:
+            return _below("box_spec", part)
+        if plain in (each for name in names.split() for each in (name, f"{part}_{name}")):
+            return _below(f"box_spec.{part}", plain if plain in names.split() else plain.removeprefix(f"{part}_"))
+    return ""
+
+
+def _below(place: str, key: str) -> str:
+    return f"did you mean {place}.{key}? Write {key}: indented below {place.rpartition('.')[2]}:"

@@ -1,0 +1,51 @@
+"""A text that is not whole is one entry of a report, with its fix and the next step, whatever it leaves open."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.unit.imports.samples import box
+from tests.unit.imports.test_import import folder
+
+from tunecheck.facts.snapshot import gather
+from tunecheck.host.imported.machine import load_import
+from tunecheck.report.terminal import Style, is_missing, render
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
+from tunecheck.rules.part_of_devices import only_of_a_part
+
+
+def _cuts() -> list[str]:
+    text = box("acs-iommu")
+    starts = [found.start() for found in re.finditer(r"(?m)^[0-9a-f]{2}:", text)]
+    middles = [at + 120 for at in starts[1::2]]
+    brief = "\n".join(line for line in text.splitlines() if re.match(r"[0-9a-f]{2}:", line))
+    return [*(text[:at] for at in middles), text[starts[3]:], brief, brief[:400]]
+
+
+@pytest.mark.parametrize("number", range(len(_cuts())))
+@pytest.mark.parametrize("verb", ["topo", "host", "preflight"])
+def test_it_is_said_once(tmp_path: Path, number: int, verb: str) -> None:
+    case = Case(gather(load_import(folder(tmp_path, _cuts()[number])), None, True))
+    doubt, findings = case.snapshot.topology.doubt, list(judge(case, verb))
+    assert doubt
+    # What lacks a text of its own, too, stands with those.
+    open_ones = [finding for finding in findings if only_of_a_part(finding) and not is_missing(finding)]
+    for width in (0, 80):
+        text = render(verb, case, findings, Style(width), imported=True)
+        flat = " ".join(text.split())
+        assert flat.count(" ".join(doubt.split())) <= 1 + sum(
+            doubt in finding.text for finding in findings if finding not in open_ones), text
+        if len(open_ones) > 1:
+            assert f"{len(open_ones)} " in flat and flat.count("give it again, whole: all that sudo lspci -nnvvv") == 1
+            if width:
+                assert "--from lspci.txt" in flat.partition("next: on the box: sudo lspci -nnvvv")[2]
+    whole = render(verb, case, findings, Style(0), verbose=True, imported=True)
+    assert all(f"{finding.id}: {doubt}" in whole for finding in open_ones)
+
+
+def test_the_cuts_leave_several_checks_open(tmp_path: Path) -> None:
+    case = Case(gather(load_import(folder(tmp_path, _cuts()[1])), None, True))
+    assert sum(map(only_of_a_part, judge(case, "preflight"))) > 5

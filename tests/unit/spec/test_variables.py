@@ -1,0 +1,137 @@
+"""Variables that no role reads and that look as if one did: every slip is said, with the name that was meant."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from tunecheck.spec import models
+from tunecheck.spec.inventory import listed_of
+from tunecheck.spec.orphans import warnings_of
+from tunecheck.spec.programs import beside
+from tunecheck.spec.variables import PLAYS, ROLES, SPEC, without_effect
+
+REPOSITORY = Path(__file__).parents[3]
+KNOWN = [*PLAYS, *(f"{role}_{name}" for role, names in ROLES.items() for name in names.split()), "box_spec",
+         "box_spec_host"]
+STRANGERS = ["ntp_servers", "users", "docker_users", "node_exporter_version", "http_proxy", "nvidia_smi", "timezone",
+             "count", "user", "version", "boot_order", "driver_branch", "models", "inferencing", "sshd_port",
+             "kernel_version", "gpu_operator", "ansible_usr", "ansible_host", "site", "location", "rack", "specs",
+             "box", "spec_file"]
+
+
+def _options(role: Path) -> set[str]:
+    return set(yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"])
+
+
+def test_the_names_are_the_ones_of_the_roles() -> None:
+    declared = {role.name: _options(role) for role in (REPOSITORY / "roles").iterdir()}
+    assert declared.pop("box_spec") == {"box_spec", "box_spec_host"}
+    assert declared == {role: {f"{role}_{name}" for name in names.split()} for role, names in ROLES.items()}
+    for role, names in declared.items():
+        assert set(yaml.safe_load((REPOSITORY / "roles" / role / "defaults/main.yml").read_text())) <= names
+
+
+def test_the_names_are_the_ones_of_the_plays() -> None:
+    text = "".join(path.read_text() for path in (REPOSITORY / "playbooks").glob("*.yml"))
+    asked = {name for name in re.findall(r"(?<![\w.])([a-z][a-z_]+) \| default\(", text) if "__" not in name}
+    roles = tuple(f"{role}_" for role in (*ROLES, "box_spec"))      # some are facts that a role holds
+    assert {name for name in asked if not name.startswith((*roles, "ansible_"))} == set(PLAYS)
+
+
+def test_the_keys_are_the_ones_of_the_model() -> None:
+    def below(kind: Any) -> list[str]:
+        return list(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else []
+
+    assert {name: field.split() for name, field in SPEC.items()} == {
+        name: below(field.annotation) for name, field in models.Spec.model_fields.items()}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_every_slip_of_every_name(name: str) -> None:
+    assert without_effect([name]) == {}
+    middle = len(name) // 2
+    slips = {name.capitalize(), name.upper(), name.replace("_", "-"), name + "s", name[:-1], name[0] + name[2:],
+             name[:middle] + name[middle + 1] + name[middle] + name[middle + 2:],
+             name[:middle] + name[middle] + name[middle:], name.replace("_", "", 1)} - set(KNOWN)
+    found = without_effect(slips)
+    assert found.keys() == slips
+    other = {slip: meant for slip, meant in found.items() if f"did you mean {name}?" not in meant}
+    # The one letter may make it as near to a neighbour: kernel_cmdline_trail, but then a name of ours is named.
+    assert len(other) <= 1, other
+
+
+@pytest.mark.parametrize("key", SPEC)
+def test_a_key_of_the_specification_that_stands_outside_of_it(key: str) -> None:
+    for name in (key, f"box_spec_{key}", key.upper()):
+        assert f"did you mean box_spec.{key}?" in without_effect([name])[name]
+    for name in SPEC[key].split():
+        said = without_effect([f"{key}_{name}"])
+        assert f"box_spec.{key}.{name}?" in said.get(f"{key}_{name}", "") or f"{key}_{name}" in KNOWN
+
+
+@pytest.mark.parametrize(("name", "meant"), [
+    ("box_specs", "did you mean box_spec?"), ("box_spce", "did you mean box_spec?"), ("boxspec", "box_spec?"),
+    ("Box_spec", "did you mean box_spec?"), ("inference_recepie", "inference_recipe?"), ("drivers", "box_spec.driver?"),
+    ("snapshot_timer_evry", "snapshot_timer_every?"), ("inference_watch_lisen", "inference_watch_listen?"),
+    ("power_limit_watts", "box_spec.gpu.power_limit_watts?"), ("inference", "role inference reads inference_api_key"),
+    ("inference_port", "the role inference reads"), ("boot_trial", "did you mean box_spec.boot.trial?"),
+])
+def test_the_name_that_was_meant(name: str, meant: str) -> None:
+    assert meant in without_effect([name])[name]
+
+
+def test_strangers_are_no_business_of_ours() -> None:
+    assert without_effect(STRANGERS) == {}
+
+
+@pytest.mark.parametrize(("file", "text"), [
+    ("group_vars/all.yml", "box_specs: {{}}\n"), ("group_vars/gpus/a.yml", "# box_specs: old\n'box_specs': 1\n"),
+    ("host_vars/box1.yml", '"box_specs": 1\n'), ("host_vars/box1", '{{"box_specs": 1}}'),
+    ("hosts.yml", "gpus: {{hosts: {{box1: {{box_specs: 1}}}}}}\n"), ("hosts.ini", "[gpus]\nbox1 box_specs=1\n"),
+    ("hosts.ini", "[gpus]\nbox1\n[gpus:vars]\nbox_specs = 1\n"),
+])
+def test_each_place_of_an_inventory(tmp_path: Path, file: str, text: str) -> None:
+    if not file.startswith("hosts"):
+        (tmp_path / "hosts.yml").write_text("gpus: {hosts: {box1: }}\n")
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text(text.replace("{{", "{").replace("}}", "}"))
+    wanted = [f"{tmp_path / file}: box_specs has no effect; did you mean box_spec?"]
+    assert warnings_of(str(tmp_path), listed_of(str(tmp_path))) == wanted
+    if file.startswith("hosts"):
+        assert warnings_of(str(tmp_path / file), listed_of(str(tmp_path / file))) == wanted
+
+
+def test_what_a_script_declares(tmp_path: Path) -> None:
+    listed = {"_meta": {"hostvars": {"b": {"box_specs": 1}, "a": {"box_specs": 1}}}, "all": {"hosts": ["a", "b"]}}
+    assert warnings_of("a,b", listed) == warnings_of(str(tmp_path), listed) == [
+        "a, b: box_specs has no effect; did you mean box_spec?"]
+
+
+@pytest.mark.parametrize("inventory", ["box1", "lab"])
+def test_the_inventories_that_come_with_it_have_none(inventory: str, tmp_path: Path) -> None:
+    where = REPOSITORY / "inventory" / inventory
+    if inventory == "box1":
+        assert warnings_of(str(where), listed_of(str(where))) == []
+    for file in where.rglob("*.yml"):
+        content = yaml.safe_load(file.read_text())
+        assert without_effect(content or {}) == {}
+
+
+def test_a_run_says_it_too(tmp_path: Path) -> None:
+    """Also of -e, which no file holds; before anything is asked of a box."""
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {box1: {ansible_connection: local, inference_recepie: x}}}\n")
+    done = subprocess.run(
+        [beside("ansible-playbook"), "site.yml", "-i", str(tmp_path), "--check", "-e", json.dumps({"box_spce": {}})],
+        cwd=REPOSITORY, capture_output=True, text=True, timeout=120, check=False)
+    said = " ".join((done.stdout + done.stderr).split())
+    for name, meant in (("inference_recepie", "inference_recipe"), ("box_spce", "box_spec")):
+        assert f"{name} has no effect; did you mean {meant}?" in said
+    assert "Nothing was written" in said
