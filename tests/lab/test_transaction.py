@@ -22,6 +22,9 @@ OLD = f"sha256sum /boot/vmlinuz-$(uname -r) {IMAGE} /boot/grub/grub.cfg /etc/mod
 ALL = ("sha256sum /boot/vmlinuz-* /boot/grub/grub.cfg /etc/modprobe.d/* /etc/default/grub.d/*; ls /boot /etc/grub.d; "
        f"unmkinitramfs {IMAGE} /tmp/unpacked && cd /tmp/unpacked && find . -type f | sort | xargs -d '\\n' sha256sum | "
        "grep -v '/var/cache/ldconfig/'; rm -r /tmp/unpacked")
+#: Making an initramfs took 4 min without KVM on a busy machine, and a play that stages one 14 min.
+SECONDS = 1800
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +58,10 @@ def test_a_good_trial_commits_the_initramfs_that_it_booted(lab: Box) -> None:
     with lab.popen(*TRIAL, playbook=PLAY, start_new_session=True) as play:
         try:
             until(lambda: "next_entry=tunecheck-trial" in lab.ssh("grub-editenv list") or play.poll() is not None,
-                  "the play never staged the trial")
+                  "the play never staged the trial", seconds=SECONDS)
             assert lab.ssh("cat /etc/modprobe.d/* | sha256sum") == before and digest(lab, IMAGE) == image
             own = digest(lab, OWN)
-            text, _ = play.communicate(timeout=900)
+            text, _ = play.communicate(timeout=SECONDS)
         except BaseException:
             end_tree(play.pid)
             raise
@@ -74,7 +77,7 @@ def test_a_good_trial_commits_the_initramfs_that_it_booted(lab: Box) -> None:
 
 
 def test_the_second_run_changes_nothing(lab: Box) -> None:
-    again = lab.playbook(*TRIAL, playbook=PLAY)
+    again = lab.playbook(*TRIAL, playbook=PLAY, timeout=SECONDS)
     assert again.rc == 0 and "changed=0 " in again.stdout and boots(lab) == 2, again
 
 
@@ -83,7 +86,7 @@ def test_a_parameter_that_breaks_the_initramfs_returns_by_itself(lab: Box) -> No
     touched, at no moment: its files have the same digests before, while the trial was staged, and after."""
     before, console = lab.ssh(OLD), len(lab.console())
     lab.set_spec(spec("none"))
-    run = lab.playbook(*TRIAL, playbook=PLAY)
+    run = lab.playbook(*TRIAL, playbook=PLAY, timeout=SECONDS)
     assert run.rc != 0 and "came back on its old boot entry" in " ".join(run.stdout.split()), run
     assert "virtio_blk.queue_depth=none" in run.stdout
     assert "`none' invalid for parameter `queue_depth'" in lab.console()[console:]
@@ -94,7 +97,7 @@ def test_a_parameter_that_breaks_the_initramfs_returns_by_itself(lab: Box) -> No
 
 
 def test_rollback_restores_every_boot_file(lab: Box) -> None:
-    run = lab.playbook(playbook="playbooks/rollback.yml")
+    run = lab.playbook(playbook="playbooks/rollback.yml", timeout=SECONDS)
     assert run.rc == 0, run
     assert lab.ssh(ALL, timeout=600) == lab.first  # type: ignore[attr-defined]
     assert lab.ssh(LIVE).strip() == "0"
