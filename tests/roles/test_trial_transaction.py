@@ -40,7 +40,7 @@ class Box:
         (self.modprobe_d / "other.conf").write_text("blacklist nouveau\n")
         self.running: list[str] = []
         self._write_cfg(self.boot / "grub/grub.cfg")
-        self.params = {"trial": True, "reason": "did_not_come_up"}
+        self.params: dict[str, Any] = {"trial": True, "reason": "did_not_come_up"}
 
     def write(self) -> None:
         """One more write: the process may be killed here."""
@@ -264,6 +264,25 @@ def test_after_a_power_cut_in_the_commit_the_next_run_ends_it(box: Box, at: int)
     killed(box, "committed", at)
     box.power_cycle()
     to_the_end(box)
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_a_rollback_takes_the_trial_away(box: Box, monkeypatch: pytest.MonkeyPatch, running: bool) -> None:
+    """While it is staged, and while it runs; what the module kernel_cmdline does with state: absent."""
+    module: Any = box.kernel_cmdline  # type: ignore[attr-defined]
+    before, options = box.what_boots(), box.options()
+    play(box, "staged")
+    if running:
+        box.power_cycle()
+    box.params = {"state": "absent", "tokens": [], "modules": {}, "confirm_seconds": 1200, "panic_seconds": 30}
+    said: dict[str, Any] = {}
+    box.exit_json = lambda **result: said.update(result)  # type: ignore[attr-defined]
+    monkeypatch.setattr(module, "AnsibleModule", lambda **_options: box)
+    monkeypatch.setattr(module, "detect", lambda _module: grub_debian.GrubDebian(box))
+    module.main()
+    assert said["changed"] and box.what_boots() == before and box.options() == options and not left_of_the_trial()
+    box.power_cycle()
+    assert cmdline.trial_id(box.running) is None
 
 
 def test_without_the_modules_a_run_does_not_commit_their_trial(box: Box) -> None:
