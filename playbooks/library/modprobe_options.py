@@ -43,7 +43,7 @@ from ansible.module_utils.bootloader import BootloaderError, detect
 from ansible.module_utils.box_io import BoxIOError, read_text
 from ansible.module_utils.module_options import known_parameters, live, stale_image
 from ansible.module_utils.trial_initrd import OWN, commit_options
-from ansible.module_utils.tunecheck.formats import bls, modprobe
+from ansible.module_utils.tunecheck.parsers.kernel import bls, modprobe
 
 UNCHANGED = "The old initramfs is still in place and boots. Mend the cause and run the play again."
 

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 
 from ansible.module_utils.box_io import read_text
-from ansible.module_utils.tunecheck.formats import modprobe
+from ansible.module_utils.tunecheck.parsers.kernel import modprobe
 
 __all__ = ["Options", "image_tools", "installed", "known_parameters", "live", "stale_image"]
 

@@ -12,7 +12,7 @@ import tempfile
 
 from ansible.module_utils import module_options
 from ansible.module_utils.box_io import BoxIOError, read_text, remove, rename_over, write_text
-from ansible.module_utils.tunecheck.formats import modprobe
+from ansible.module_utils.tunecheck.parsers.kernel import modprobe
 
 __all__ = ["OWN", "commit_options", "forget", "make", "promote", "usable"]
 

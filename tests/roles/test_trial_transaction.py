@@ -16,7 +16,7 @@ import pytest
 from ansible.module_utils import module_options, trial_guard, trial_hang, trial_initrd
 from ansible.module_utils.bootloader import grub_debian, proof
 from ansible.module_utils.box_io import read_text
-from ansible.module_utils.tunecheck.formats import cmdline, grub, modprobe, trial
+from ansible.module_utils.tunecheck.parsers.kernel import cmdline, grub, modprobe, trial
 
 RELEASE = os.uname().release
 MODULES = {"virtio_blk": {"queue_depth": 64}}

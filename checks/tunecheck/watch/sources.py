@@ -6,13 +6,13 @@ from __future__ import annotations
 import ssl
 import time
 
-from ..absence import Absence
 from ..errors import ProbeError
-from ..formats.at_first_use import dataclass
 from ..host import Host, Unreadable
 from ..host.http_page import fetch
 from ..host.kmsg import KernelMessages
 from ..host.nvml_samples import GpuSample, NvmlSampler
+from ..model.absence import Absence
+from ..util.at_first_use import dataclass
 from . import kernel
 from .model import Code, Engine, Look, Reason, UnitState
 from .processes import of_group
