@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lab import access, aer, image, layer, layouts, needs, paths, process, recipe
+from lab import access, aer, image, layer, layouts, needs, paths, process, recipe, uefi
 from lab.errors import LabError
 from lab.machine import Machine
 from lab.say import say
@@ -39,8 +39,8 @@ def _image(args: argparse.Namespace) -> Path:
 def _up(args: argparse.Namespace) -> None:
     base = _image(args)
     box = Machine(args.name)
-    say(f"lab box `{args.name}`: layout {args.layout}, iommu {args.iommu}, {needs.accelerator()}")
-    box.up(args.layout, args.iommu, base=base)
+    say(f"lab box `{args.name}`: layout {args.layout}, iommu {args.iommu}, {args.firmware}, {needs.accelerator()}")
+    box.up(args.layout, args.iommu, base=base, firmware=args.firmware)
     if args.no_wait:
         return
     try:
@@ -121,6 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--layout", choices=layouts.LAYOUTS, default="switch",
                     help="; ".join(f"{k}: {v.summary}" for k, v in layouts.LAYOUTS.items()))  # fmt: skip
     up.add_argument("--iommu", choices=layouts.IOMMUS, default="intel", help="emulated IOMMU (default: intel)")
+    up.add_argument("--firmware", choices=uefi.KINDS, default="bios", help="uefi: OVMF (default: bios)")
     up.add_argument("--image", **images)
     up.add_argument("--no-wait", action="store_true", help="return as soon as QEMU runs")
     up.set_defaults(run=_up)

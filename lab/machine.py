@@ -12,7 +12,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from lab import access, image, layouts, needs, paths, process, qemu, qmp
+from lab import access, image, layouts, needs, paths, process, qemu, qmp, uefi
 from lab.errors import LabError
 from lab.say import say
 
@@ -57,18 +57,19 @@ class Machine:
 
     def up(
         self, layout: str = "switch", iommu: str = "intel", tie: bool = False, base: Path | None = None,
-        watchdog: bool = False,
+        watchdog: bool = False, firmware: str = "bios",
     ) -> None:  # fmt: skip
         """Start the machine on a fresh overlay of the image `base` (default: the base image).
 
         With `tie` it ends with this process, however that ends; with `watchdog` it has a hardware watchdog that resets
-        it, Intel's 6300ESB."""
+        it, Intel's 6300ESB. ``firmware`` is one of `uefi.KINDS`; every machine starts with fresh UEFI variables."""
         if state := self.state():
             raise LabError(
                 f"lab box `{self.name}` is already running (pid {state.pid}, layout {state.layout}, iommu "
                 f"{state.iommu}); use it, or end it first: python3 -m lab down {self.name}"
             )
         needs.check(needs.RUN)
+        uefi.check(firmware)
         base = base or image.path()
         if not base.exists():
             raise LabError("there is no image yet; run: python3 -m lab build")
@@ -76,7 +77,8 @@ class Machine:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._rotate_consoles()
         try:
-            self._start(layout, iommu, tie, base, layouts.WATCHDOG if watchdog else [])
+            self._start(layout, iommu, tie, base, [*(layouts.WATCHDOG if watchdog else []),
+                                                   *uefi.arguments(firmware, self.folder)])
         except BaseException:
             self.down()
             raise

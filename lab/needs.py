@@ -19,12 +19,12 @@ BUILD = {**RUN, "mmdebstrap": "mmdebstrap", "sgdisk": "gdisk", "mke2fs": "e2fspr
 LAYER = {**BUILD, "debugfs": "e2fsprogs", "unshare": "util-linux"}
 # What some tests need and skip without: a compiler for a libnvidia-ml.so.1 that breaks in a chosen way, a real browser
 # for the HTML report, containers for the trials inside an image (runc: Debian 12's crun refuses mixed cgroup versions),
-# a signed apt repository, skopeo for what is pinned from a registry, sshd for boxes on loopback.
+# a signed apt repository, UEFI firmware, skopeo for what is pinned from a registry, sshd for boxes on loopback.
 REPOSITORY = {"apt-ftparchive": "apt-utils", "dpkg-deb": "dpkg", "gpg": "gpg"}
 TEST = {"cc": "gcc", "chromium": "chromium", "podman": "podman", "runc": "runc", "skopeo": "skopeo",
         "conmon": "conmon", "sshd": "openssh-server", "ip": "iproute2", "iptables": "iptables", "curl": "curl",
         **REPOSITORY}
-_HEADER = ("/usr/include/stdio.h", "libc6-dev")
+_FILES = (("/usr/include/stdio.h", "libc6-dev"), ("/usr/share/OVMF/OVMF_CODE_4M.fd", "ovmf"))
 KEYRING = ("/usr/share/keyrings/debian-archive-keyring.gpg", "debian-archive-keyring")
 _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
 
@@ -39,8 +39,8 @@ def missing_packages(programs: dict[str, str]) -> list[str]:
     found = {package for program, package in programs.items() if shutil.which(program, path=_PATH) is None}
     if "mmdebstrap" in programs and not Path(KEYRING[0]).exists():
         found.add(KEYRING[1])
-    if programs is TEST and not Path(_HEADER[0]).exists():
-        found.add(_HEADER[1])
+    if programs is TEST:
+        found |= {package for path, package in _FILES if not Path(path).exists()}
     return sorted(found)
 
 

@@ -40,7 +40,8 @@ def command(
     return [
         "qemu-system-x86_64", "-name", marker, "-accel", *accel, "-M", machine, "-m", str(memory), "-smp", str(CPUS),
         "-display", "none", "-nodefaults",
-        "-drive", f"{disk},if=none,id=d0,cache=unsafe,discard=unmap", "-device", "virtio-blk-pci,drive=d0,addr=02.0",
+        "-drive", f"{disk},if=none,id=d0,cache=unsafe,discard=unmap",
+        "-device", "virtio-blk-pci,drive=d0,addr=02.0,bootindex=1",
         # restrict: the guest reaches nothing, neither the internet nor this machine.
         "-netdev", "user,id=n0,restrict=on,hostfwd=tcp:127.0.0.1:0-:22",
         "-device", f"virtio-net-pci,netdev=n0,mac={recipe.MAC},addr=03.0,romfile=",

@@ -25,6 +25,13 @@ options:
     choices: [staged, noted, committed, given_up, held, absent]
     required: true
   tokens: {description: The parameters to own., type: list, elements: str, default: []}
+  modules:
+    description:
+      - C({module: {parameter: value}}), module parameters that a trial boot proves. They ride on the trial entry's
+        command line, and where the initramfs must hold them, the trial loads one of its own. The commit writes
+        modprobe.d and puts that initramfs in the place of the default entry's.
+    type: dict
+    default: {}
   trial: {description: Boot a change once before it becomes the default., type: bool, default: true}
   panic_seconds: {description: Reboot after a panic of the trial boot in this many seconds., type: int, default: 30}
   confirm_seconds:
@@ -50,6 +57,7 @@ phase:
 pending_reboot: {description: Whether only a reboot is missing., type: bool, returned: always}
 trial_id: {description: Id of the trial that is staged or running., type: str, returned: always}
 tokens: {description: The owned tokens, merged., type: list, returned: always}
+riders: {description: What only the trial's command line has of module parameters., type: list, returned: always}
 bootloader: {description: The boot loader driven., type: str, returned: always}
 watchdog:
   description: >-
@@ -65,13 +73,14 @@ left: {description: "What a commit leaves as it is until the next boot, as sente
 """
 
 import hashlib
+import os
 
-from ansible.module_utils import trial_guard, trial_hang
+from ansible.module_utils import module_options, trial_guard, trial_hang, trial_initrd
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.bootloader import BootloaderError, detect, proof
 from ansible.module_utils.box_io import BoxIOError, read_text
 from ansible.module_utils.receipt import now as clock
-from ansible.module_utils.tunecheck.parsers.kernel import cmdline
+from ansible.module_utils.tunecheck.parsers.kernel import bls, cmdline, modprobe
 from ansible.module_utils.tunecheck.parsers.kernel.param_conflicts import conflicts
 
 REFUSED = ("a trial boot is not possible here: %s. Put /boot on a plain ext4, xfs or FAT partition, or set "
@@ -88,7 +97,7 @@ ROOM_FOR_TRIAL = 320
 class Situation:
     """Everything the decision rests on, read from the box."""
 
-    def __init__(self, loader, tokens, confirm_seconds=1200, panic_seconds=30):
+    def __init__(self, loader, tokens, confirm_seconds=1200, panic_seconds=30, options=None):
         self.running = cmdline.tokenize(read_text("/proc/cmdline"))
         self.tokens = cmdline.merge(tokens)
         self.configured = loader.configured()
@@ -102,16 +111,28 @@ class Situation:
         # Somebody else sets it too: the default entry has it more often than our file explains.
         foreign = [word for word in stale
                    if cmdline.count(word, self.generated) > cmdline.count(word, self.configured)]
-        self.effective = not cmdline.missing(self.tokens, self.running) and stale == foreign
         self.retired = [word for word in stale if word not in foreign]
-        self.committed = (self.configured == self.tokens and not cmdline.missing(self.tokens, self.generated)
+        # Module parameters that modprobe.d or the initramfs lacks: they ride on the trial's command line.
+        self.options = options if options is not None and options.differs else None
+        self.riders = _riders(self.options)
+        ridden = cmdline.riders(self.running)
+        self.riding = self.options is not None and not cmdline.missing(self.riders, ridden)
+        self.own = trial_initrd.OWN if any(word.startswith(cmdline.INITRD_KEY + "=") for word in ridden) else ""
+        in_effect = not cmdline.missing(self.tokens, self.running) and stale == foreign
+        settles = (self.configured == self.tokens and not cmdline.missing(self.tokens, self.generated)
                           and not (set(loader.retired()) & set(cmdline.words(self.generated))))
+        # Options that no boot has to prove are written without one, beside words that are in place already.
+        self.only_options = bool(settles and self.options and not self.riding and not self.options.needs_boot())
+        self.committed = settles and not self.options
+        self.effective = in_effect and (not self.options or self.riding or not self.options.needs_boot())
         # Of a boot that has the words: whether it also ran the kernel and initrd that the default entry boots.
-        self.unproven = proof.unproven(loader.kernel(), loader.initrds(), loader.root()) \
-            if self.effective and not self.committed else ""
-        self.trial_id = hashlib.sha256(" ".join([*self.tokens, "-", *self.dropped]).encode()).hexdigest()[:12]
+        self.unproven = proof.unproven(loader.kernel(), loader.initrds(), loader.root(), None, None, self.own,
+                                       self.riding) if self.effective and not self.committed else ""
+        owed = " ".join([*self.tokens, "-", *self.dropped, *(["-", *self.riders] if self.riders else [])])
+        self.trial_id = hashlib.sha256(owed.encode()).hexdigest()[:12]
         line = [*cmdline.without_trial(self.generated), *self.tokens]
-        self.trial_tokens = trial_hang.tokens(line, self.trial_id, confirm_seconds, panic_seconds)
+        mark, *rest = trial_hang.tokens(line, self.trial_id, confirm_seconds, panic_seconds)
+        self.trial_tokens = [mark, *self.riders, *rest]
         # Behind BOOT_IMAGE= and initrd=, which the boot loader adds.
         ran = {word for word in cmdline.words(cmdline.without_trial(self.running))
                if not word.startswith(("BOOT_IMAGE=", "initrd="))}
@@ -121,10 +142,19 @@ class Situation:
                                 and not trial_guard.confirmed())
 
 
+def _riders(options):
+    """What stands between the trial's mark and its deadline: the module parameters, and whether it loads an initramfs
+    of its own."""
+    if options is None:
+        return []
+    own = [cmdline.INITRD_KEY + "=" + os.path.basename(trial_initrd.OWN)] if options.rebuild else []
+    return [*own, *options.tokens]
+
+
 def decide(now, trial):
     """The phase this box is in and the one step that leads on: (phase, step). Pure; step is None when settled."""
-    if now.committed:
-        step = "give_up" if now.staged else "confirm" if now.unconfirmed else None
+    if now.committed or now.only_options:
+        step = "options" if now.only_options else "confirm" if now.unconfirmed else "give_up" if now.staged else None
         return ("settled" if now.effective else "pending"), step
     if now.effective and not now.unproven:
         # Running already: either our trial boot, or somebody set the same words. No reboot is needed to prove it.
@@ -132,7 +162,9 @@ def decide(now, trial):
     if not trial:
         return "pending", "commit"
     # An entry that an earlier version staged has no deadline: it is staged again.
-    ready = now.staged is not None and now.staged.armed and not cmdline.missing(now.trial_tokens, now.staged.tokens)
+    ready = (now.staged is not None and now.staged.armed and not cmdline.missing(now.trial_tokens, now.staged.tokens)
+             and cmdline.riders(now.staged.tokens) == now.riders
+             and (not now.riders or not now.options.rebuild or trial_initrd.usable(_image(now.options))))
     return "staged", None if ready else "stage"
 
 
@@ -146,40 +178,83 @@ def contradictions(placed, tokens, harmless):
             for (token, where), found in told.items()]
 
 
+def against_modules(placed, options):
+    """Sentences on words of somebody's command line that set a parameter of ``options`` to another value: behind the
+    commit, off the trial's command line, theirs would win."""
+    found = [(each, modprobe.against(options.modules, each.token)) for each in placed if each.where] if options else []
+    return ["%s (%s) against %s of box_spec.modules: modprobe reads the command line behind modprobe.d"
+            % (each.token, each.where, word) for each, word in found if word]
+
+
+def _image(options):
+    """The initramfs that the default entry's kernel has."""
+    return module_options.image_tools(options.release)[0]
+
+
+def stage(module, loader, now):
+    """In this order: the initramfs, which nothing loads yet, the entry that loads it, and the order to boot that."""
+    initrd = None
+    if now.options and now.options.rebuild:
+        initrd = loader.own_initrd(_image(now.options), trial_initrd.OWN)
+        if initrd is None:
+            raise BootloaderError("the default boot entry does not load %s; expected that file, so that the trial can "
+                                  "load another beside it. Nothing was written." % _image(now.options))
+        trial_initrd.make(module, now.options.after, now.options.release)
+    loader.stage(now.configured, [*now.tokens, *now.trial_tokens], initrd)
+    if initrd is None:
+        trial_initrd.forget()
+
+
+def commit_options(module, now):
+    """The initramfs that this boot ran becomes the default entry's, and modprobe.d gets what it was made with."""
+    if now.own:
+        trial_initrd.promote(module, _image(now.options), now.options.release)
+    trial_initrd.commit_options(now.options.after)
+
+
 def run_staged(module, loader, now):
     phase, step = decide(now, module.params["trial"])
-    against = contradictions(loader.placed(now.tokens), now.tokens, harmless=step in ("stage", "commit"))
+    placed = loader.placed(now.tokens)
+    against = [*contradictions(placed, now.tokens, harmless=step in ("stage", "commit")),
+               *against_modules(placed, now.options)]
     if against:
         module.fail_json(msg=CONTRADICTED % ("; ".join(against), loader.after_an_edit))
     if phase == "staged":
         refusal = loader.trial_refusal()
         if refusal:
             module.fail_json(msg=REFUSED % refusal)
-    length = len(" ".join([*now.generated, *now.tokens])) + ROOM_FOR_TRIAL
+    length = len(" ".join([*now.generated, *now.tokens, *now.riders])) + ROOM_FOR_TRIAL
     if step in ("stage", "commit") and length >= cmdline.COMMAND_LINE_SIZE:
         module.fail_json(msg="the kernel command line would have %d characters and the kernel cuts it at %d; set "
                              "box_spec.acs.scope: all, or drop parameters. Nothing was written."
                              % (length, cmdline.COMMAND_LINE_SIZE))
     if step and not module.check_mode:
         if step == "stage":
-            loader.stage(now.configured, [*now.tokens, *now.trial_tokens])
+            stage(module, loader, now)
             trial_guard.forget()
             note(loader, now)
         elif step == "commit":
             loader.commit(now.tokens, now.retired)
-        elif step == "confirm":
-            confirm(now)
-        else:
+        elif step == "options":
+            trial_initrd.commit_options(now.options.after)
+        if now.staged and step in ("options", "confirm", "give_up"):
             loader.give_up()
+            trial_initrd.forget()
+        if step == "confirm":
+            confirm(now)
+        elif step == "give_up":
             proof.forget()
+    elif not module.check_mode and not now.staged and not now.own:
+        trial_initrd.forget()       # of a run that ended before its entry was written
     return phase, bool(step)
 
 
 def note(loader, now):
     """What the next boot takes. The sysctls of a trial boot are its own: what was noted before stays."""
     on_trial = now.running_trial and not trial_guard.confirmed()
+    own = trial_initrd.OWN if now.options and now.options.rebuild else ""
     proof.note(loader.kernel(), loader.initrds(), loader.root(), now.trial_id,
-               proof.kernel_before() if on_trial else trial_hang.live())
+               proof.kernel_before() if on_trial else trial_hang.live(), own)
 
 
 def confirm(now):
@@ -198,7 +273,8 @@ def run_committed(module, loader, now):
     if not now.effective:
         module.fail_json(
             msg="the running kernel lacks %s; expected a trial boot that has them before they become the default. "
-                "Run the play again to stage the trial." % " ".join(cmdline.missing(now.tokens, now.running)))
+                "Run the play again to stage the trial."
+                % " ".join(cmdline.missing([*now.tokens, *now.riders], now.running)))
     if now.unproven:
         module.fail_json(msg="%s. Nothing was committed." % now.unproven)
     if module.check_mode:
@@ -206,13 +282,18 @@ def run_committed(module, loader, now):
     # In this order: trial_guard says why. A box whose trial an earlier version staged has no guard to tell.
     if now.running_trial:
         trial_guard.hold()
+    if now.options:
+        commit_options(module, now)
     loader.commit(now.tokens, now.retired)
+    trial_initrd.forget()
     return "settled", True, confirm(now)
 
 
 def run_given_up(module, loader, now):
     """Take the trial away and keep how it ended, unless its guard has said so already."""
     trial_id = cmdline.trial_id(now.staged.tokens) if now.staged else now.running_trial
+    if not module.check_mode and not trial_id:
+        trial_initrd.forget()       # of a run that ended before its entry was written
     if module.check_mode or not trial_id:
         return now.staged is not None
     if trial_guard.recorded().trial_id != trial_id:
@@ -220,6 +301,7 @@ def run_given_up(module, loader, now):
                          read_text("/proc/sys/kernel/random/boot_id").strip(), clock())
     if now.staged:
         loader.give_up()
+    trial_initrd.forget()
     if not now.running_trial:
         proof.forget()
     return now.staged is not None
@@ -239,6 +321,7 @@ def main():
             "state": {"type": "str", "required": True,
                       "choices": ["staged", "noted", "committed", "given_up", "held", "absent"]},
             "tokens": {"type": "list", "elements": "str", "default": []},
+            "modules": {"type": "dict", "default": {}},
             "trial": {"type": "bool", "default": True},
             "panic_seconds": {"type": "int", "default": 30},
             "confirm_seconds": {"type": "int", "default": 1200},
@@ -249,8 +332,10 @@ def main():
     state, left = module.params["state"], []
     try:
         loader = detect(module)
+        modules = module.params["modules"]
+        options = module_options.Options(module, modules, bls.release(loader.kernel())) if modules else None
         now = Situation(loader, [] if state == "absent" else module.params["tokens"],
-                        module.params["confirm_seconds"], module.params["panic_seconds"])
+                        module.params["confirm_seconds"], module.params["panic_seconds"], options)
         before = loader.rendered(now.configured, loader.retired()) if now.configured else ""
         after = loader.rendered(now.tokens, now.retired) if now.tokens or now.retired else ""
         if state == "staged":
@@ -273,6 +358,7 @@ def main():
             phase = "settled" if now.effective else "pending"
             if changed and not module.check_mode:
                 loader.remove()
+                trial_initrd.forget()
                 # The guard goes with everything else; whoever removes decides when the box reboots.
                 left = confirm(now)
     except (BootloaderError, BoxIOError, OSError, ValueError) as error:
@@ -283,12 +369,15 @@ def main():
         pending_reboot=phase in ("staged", "pending"),
         trial_id=now.trial_id if phase == "staged" else (now.running_trial or ""),
         tokens=now.tokens,
+        riders=now.riders,
         bootloader=loader.name,
         watchdog=trial_hang.watchdog(),
         returns_in=returns_in(now.running),
         left=left,
-        diff={"before_header": loader.config_path, "after_header": loader.config_path,
-              "before": before, "after": after if changed else before},
+        diff=[{"before_header": loader.config_path, "after_header": loader.config_path,
+               "before": before, "after": after if changed else before},
+              *([{"before_header": modprobe.CONF, "after_header": modprobe.CONF, "before": now.options.before,
+                  "after": now.options.after}] if now.options and changed else [])],
     )
 
 

@@ -15,105 +15,67 @@ options:
   blacklist: {description: Modules that must not load by themselves., type: list, elements: str, default: []}
   file: {description: Which of our files., type: str, choices: [options, nouveau], default: options}
   state: {description: C(absent) removes the file., type: str, choices: [present, absent], default: present}
+  trial:
+    description:
+      - Whether parameters that a boot has to prove are left to a trial boot (module kernel_cmdline, I(modules)); then
+        nothing is written here.
+    type: bool
+    default: false
 attributes:
   check_mode: {support: full}
   diff_mode: {support: full}
 author: [tunecheck]
 """
 RETURN = r"""
+deferred: {description: Whether the parameters wait for a trial boot; nothing is written., type: bool, returned: always}
+note: {description: "Why no trial boot proves them, as a sentence.", type: str, returned: always}
 pending: {description: "Parameters whose live value differs, as sentences.", type: list, returned: always}
 pending_reboot: {description: Whether a reboot would make them live., type: bool, returned: always}
 initramfs_rebuilt: {description: Whether the initramfs was or would be rebuilt., type: bool, returned: always}
 not_loaded: {description: Managed modules that are not loaded now., type: list, returned: always}
 """
 
-import os
 import platform
-import shutil
-import tempfile
 
+from ansible.module_utils import module_options
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.box_io import BoxIOError, read_text, remove, write_text
-from ansible.module_utils.tunecheck.parsers.kernel import modprobe
+from ansible.module_utils.bootloader import BootloaderError, detect
+from ansible.module_utils.box_io import BoxIOError, read_text
+from ansible.module_utils.module_options import known_parameters, live, stale_image
+from ansible.module_utils.trial_initrd import OWN, commit_options
+from ansible.module_utils.tunecheck.parsers.kernel import bls, modprobe
 
 UNCHANGED = "The old initramfs is still in place and boots. Mend the cause and run the play again."
 
 
-def image_tools():
-    """(image, list command, rebuild command) for this distribution, or None where there is neither."""
-    kernel = platform.release()
-    if os.path.exists("/usr/sbin/update-initramfs"):
-        return "/boot/initrd.img-" + kernel, "lsinitramfs", ["/usr/sbin/update-initramfs", "-u", "-k", kernel]
-    if os.path.exists("/usr/bin/dracut"):
-        return "/boot/initramfs-%s.img" % kernel, "lsinitrd", ["/usr/bin/dracut", "--force", "--kver", kernel]
-    return None
-
-
-def modules_in(listing):
-    """Normalised names of the modules that an initramfs listing shows."""
-    names = (line.split()[-1].rsplit("/", 1)[-1] for line in listing.splitlines() if ".ko" in line)
-    return {modprobe.normalise_module(name.split(".ko", 1)[0]) for name in names}
-
-
-def image_text(module, image, conf):
-    """Our options file as it lies in the initramfs; None where it is not in there."""
-    folder = tempfile.mkdtemp(prefix="tunecheck-")
-    try:
-        if os.path.exists("/usr/bin/unmkinitramfs"):
-            module.run_command(["/usr/bin/unmkinitramfs", image, folder], check_rc=True)
-            for base, _dirs, files in os.walk(folder):
-                if base.endswith("/etc/modprobe.d") and os.path.basename(conf) in files:
-                    return read_text(os.path.join(base, os.path.basename(conf)))
-            return None
-        code, out, _err = module.run_command(["/usr/bin/lsinitrd", "-f", conf[1:], image])
-        return out if code == 0 and out else None
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def stale_image(module, wanted, text, conf):
-    """The rebuild command when the initramfs holds a managed module but other options for it; else None."""
-    tools = image_tools()
-    if tools is None or not os.path.exists(tools[0]):
-        return None
-    image, lister, rebuild = tools
-    _code, listing, _err = module.run_command([lister, image], check_rc=True)
-    inside = modules_in(listing) & {modprobe.normalise_module(name) for name in wanted}
-    inner = (image_text(module, image, conf) or "") if inside else ""
-    have, want = modprobe.parse_options(inner), modprobe.parse_options(text)
-    differs = any(have.get(name) != want.get(name) for name in inside)
-    return rebuild if differs or (modprobe.blacklisted(inner) ^ modprobe.blacklisted(text)) & inside else None
-
-
-def live(modules):
-    """(sentences about differing live values, modules not loaded). Reads sysfs, for nvidia.ko the driver's own list."""
-    pending, not_loaded = [], []
-    listing = read_text(modprobe.NVIDIA_PARAMS)
-    for name in sorted(modules):
-        base = "/sys/module/" + modprobe.normalise_module(name)
-        if not os.path.isdir(base):
-            not_loaded.append(name)
-            continue
-        for parameter, value in sorted(modules[name].items()):
-            path = "%s/parameters/%s" % (base, parameter)
-            have = modprobe.nvidia_shows(listing, parameter) if base.endswith("/nvidia") else None
-            if have is not None:
-                path = "%s: %s" % (modprobe.NVIDIA_PARAMS, parameter)
-            elif os.path.exists(path):
-                have = read_text(path).strip()
-            if have is not None and not modprobe.same_value(value, have):
-                pending.append("%s is %s; expected %s" % (path, have, value))
-    return pending, not_loaded
+def for_the_trial(module, modules):
+    """(whether these wait for a trial boot, why they are written at once although a trial is wanted). A trial proves
+    what is added or changed of a module that can be loaded. What is only taken away cannot ride on a command line."""
+    loader = detect(module)
+    options = module_options.Options(module, modules, bls.release(loader.kernel()))
+    if not (options.changed or (options.rebuild and not options.removed)):
+        return False, ""
+    if not options.rebuild and not options.installed(module):
+        return False, ""
+    refusal = loader.trial_refusal()
+    if not refusal and options.rebuild:
+        image = module_options.image_tools(options.release)[0]
+        if loader.own_initrd(image, OWN) is None:
+            refusal = "%s loads no initramfs %s beside which another could lie" % (loader.name, image)
+    if not refusal and any(char in token for token in options.tokens for char in "$`"):
+        refusal = "a value with $ or a back-tick cannot stand on the command line of a boot entry"
+    if refusal and options.needs_boot():
+        return False, ("module parameters are written at once, without a trial boot: %s. The old boot entry has them "
+                       "too" % refusal)
+    return not refusal, ""
 
 
 def refuse_unknown(module, modules):
     """Fail where an installed module does not know a parameter: the kernel would only log it."""
     for name in sorted(modules):
-        asked = (module.run_command(["/sbin/modinfo", "-F", "parm", file]) for file in modprobe.file_names(name))
-        out = next((out for code, out, _err in asked if code == 0), None)
-        if out is None:
+        known = known_parameters(module, name)
+        if known is None:
             continue    # not installed (yet): the driver role brings it
-        known = {line.split(":", 1)[0] for line in out.splitlines()}
         for parameter in sorted(modules[name]):
             if parameter not in known:
                 module.fail_json(msg="box_spec.modules.%s.%s: the module of kernel %s has no such parameter; it knows "
@@ -128,6 +90,7 @@ def main():
             "blacklist": {"type": "list", "elements": "str", "default": []},
             "file": {"type": "str", "choices": ["options", "nouveau"], "default": "options"},
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "trial": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
@@ -138,25 +101,27 @@ def main():
     before = read_text(conf)
     after = modprobe.render_blacklist(banned) if banned else modprobe.render_options(modules) if modules else ""
     managed = set(modprobe.parse_options(before)) | set(modules) | modprobe.blacklisted(before) | set(banned)
-    rebuild = None
+    rebuild, deferred, note = None, False, ""
     try:
-        if before != after and not module.check_mode:
-            if after:
-                write_text(conf, after)
-            else:
-                remove(conf)
-        if managed:
+        if module.params["trial"] and modules and conf == modprobe.CONF:
+            deferred, note = for_the_trial(module, modules)
+        if before != after and not module.check_mode and not deferred:
+            commit_options(after, conf)
+        if managed and not deferred:
             rebuild = stale_image(module, managed, after, conf)
         if rebuild and not module.check_mode:
             code, out, err = module.run_command(rebuild)
             if code != 0:
                 module.fail_json(msg="%s failed (exit %d): %s. %s" % (
                     " ".join(rebuild), code, (err or out).strip()[-400:], UNCHANGED))
-    except BoxIOError as error:
+    except (BootloaderError, BoxIOError, OSError, ValueError) as error:
         module.fail_json(msg=str(error))
     pending, not_loaded = live(modules)
+    pending, after = ([], before) if deferred else (pending, after)     # the trial waits for them, not a mere reboot
     module.exit_json(
         changed=before != after or rebuild is not None,
+        deferred=deferred,
+        note=note,
         pending=pending,
         pending_reboot=bool(pending),
         initramfs_rebuilt=rebuild is not None,

@@ -49,10 +49,11 @@ def write_text(path: str, text: str, mode: int = 0o644) -> None:
             os.unlink(temporary)
 
 
-def rename_over(made: str, path: str) -> None:
-    """Put the file ``made`` in the place of ``path``, with its owner and mode, in one step: fsync, rename, fsync."""
+def rename_over(made: str, path: str, like: str = "") -> None:
+    """Put the file ``made`` in the place of ``path``, with the owner and mode of that or of ``like``, in one step:
+    fsync, rename, fsync."""
     try:
-        old = os.stat(path)
+        old = os.stat(like or path)
         descriptor = os.open(made, os.O_RDONLY | os.O_NOFOLLOW)
         try:
             os.fchown(descriptor, old.st_uid, old.st_gid)

@@ -74,12 +74,13 @@ def _factory(stack: ExitStack, node: pytest.Item | pytest.Collector, tmp: Path) 
         spec_overrides: dict[str, Any] | None = None,
         base: Path | None = None,
         watchdog: bool = False,
+        firmware: str = "bios",
         **variables: Any,
     ) -> Box:
         number = next(_numbers)
         machine = Machine(f"t{os.getpid()}-{number}")
         # Tied: the VM ends with pytest even when pytest is killed.
-        machine.up(layout, iommu, tie=True, base=base, watchdog=watchdog)
+        machine.up(layout, iommu, tie=True, base=base, watchdog=watchdog, firmware=firmware)
         folder = tmp / f"box{number}"
         folder.mkdir()
         try:
@@ -110,7 +111,7 @@ def drivers_image(lab_image: Path) -> Path:
 
 @pytest.fixture
 def box(lab_image: Path, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeBox]:
-    """`box(layout=..., spec_overrides={...}, base=image, watchdog=True, **variables)` boots a fresh VM for one test."""
+    """`box(layout=..., spec_overrides={...}, base=image, firmware="uefi", **variables)` boots a VM for one test."""
     with ExitStack() as stack:
         yield _factory(stack, request.node, tmp_path)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..parsers.kernel.cmdline import CONFIRM_KEY, TRIAL_KEY
+from ..parsers.kernel.cmdline import CONFIRM_KEY, INITRD_KEY, TRIAL_KEY
 from ..parsers.kernel.kernel_params import INEFFECTIVE, MULTI_VALUE, PCI_WORDS, VALUES, hint, name_of, rejected_values
 from ..parsers.kernel.param_conflicts import clash, split
 
@@ -29,7 +29,7 @@ def problems(token: str) -> list[str]:
     if not _NAME.match(name):
         return [f"{token!r} does not begin with a parameter name; expected name or name=value"]
     key = name_of(token)
-    if key in (TRIAL_KEY, CONFIRM_KEY):
+    if key in (TRIAL_KEY, CONFIRM_KEY, INITRD_KEY):
         return [f"{key}= is reserved: the trial boot sets it; remove it"]
     if key == "pci":
         return _pci(value) if equals else ["pci needs a value, for example pci=realloc"]

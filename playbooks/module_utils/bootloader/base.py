@@ -7,6 +7,8 @@ import re
 
 from ansible.module_utils.box_io import read_text
 
+from . import proof
+
 __all__ = ["Bootloader", "BootloaderError", "Placed", "Staged", "foreign_of", "mount_problem", "places"]
 
 
@@ -74,6 +76,14 @@ class Bootloader:
         """The initrd files that the default entry loads, as it names them."""
         raise NotImplementedError
 
+    def own_initrd(self, image, own):
+        """For stage(): the default entry's name of the initramfs ``image``, and the name of ``own``, a file beside it.
+        None where it does not load ``image`` from there."""
+        names = [name for name in self.initrds() if proof.found(name, self.root()) == image]
+        if len(names) != 1 or os.path.dirname(image) != os.path.dirname(own):
+            return None
+        return names[0], os.path.join(os.path.dirname(names[0]), os.path.basename(own))
+
     def root(self):
         """Where the file system is mounted that the entry's paths count from; empty where only GRUB knows."""
         return ""
@@ -90,8 +100,9 @@ class Bootloader:
         """The text of ``config_path`` for these tokens, for --diff."""
         raise NotImplementedError
 
-    def stage(self, remove, add):
-        """Make a copy of the default entry without ``remove`` and with ``add``; the next boot takes it, once."""
+    def stage(self, remove, add, initrd=None):
+        """Make a copy of the default entry without ``remove`` and with ``add``; the next boot takes it, once. With
+        ``initrd``, (as the default entry names it, as the trial's does), it loads another initramfs."""
         raise NotImplementedError
 
     def commit(self, tokens, retired):

@@ -88,9 +88,9 @@ class GrubDebian(Bootloader):
     def rendered(self, tokens, retired):
         return grub.render_dropin(tokens, retired)
 
-    def stage(self, remove, add):
+    def stage(self, remove, add, initrd=None):
         try:
-            block = grub.trial_block(self._default(), remove, add)
+            block = grub.trial_block(self._default(), remove, add, initrd)
         except ValueError as error:
             raise BootloaderError(str(error)) from error
         write_text(grub.TRIAL_SCRIPT, grub.render_trial_script(block), 0o755)

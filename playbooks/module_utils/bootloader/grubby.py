@@ -68,7 +68,7 @@ class Grubby(OwnedLine):
         problem = mount_problem(os.path.dirname(real), read_text("/proc/self/mountinfo"), block_kind)
         return problem + ": it could not forget the trial entry" if problem else None
 
-    def stage(self, remove, add):
+    def stage(self, remove, add, initrd=None):
         identity = self._info().get("id", "")
         text = read_text(os.path.join(_ENTRIES, identity + ".conf"))
         if not text:
@@ -76,6 +76,10 @@ class Grubby(OwnedLine):
                                   "default kernel." % (_ENTRIES, identity))
         # From the file, not from grubby's args: those leave root= out, and GRUB expands the variables itself.
         line = " ".join(replaced(cmdline.tokenize(bls.options(text)), remove, add))
+        try:
+            text = _with_initrd(text, *initrd) if initrd else text
+        except ValueError as error:
+            raise BootloaderError(str(error)) from error
         entry = bls.retitle(bls.with_options(text, line), "tunecheck trial (booted once)")
         write_text(os.path.join(_ENTRIES, TRIAL_CONF), entry)
         self.run(["/usr/sbin/grub2-reboot", _TRIAL], "The default boot entry is unchanged")
@@ -100,3 +104,11 @@ class Grubby(OwnedLine):
         if grub.parse_grubenv(read_text(_ENV)).get("next_entry") == _TRIAL:
             self.run(["/usr/bin/grub2-editenv", _ENV, "unset", "next_entry"], "The trial is still staged")
         remove(os.path.join(_ENTRIES, TRIAL_CONF))
+
+
+def _with_initrd(text, old, new):
+    """grubby names the file as the running system does ("/boot/..."), the entry from the top of its partition."""
+    for name in bls.initrds(text):
+        if os.path.basename(name) == os.path.basename(old):
+            old, new = name, os.path.join(os.path.dirname(name), os.path.basename(new))
+    return bls.with_initrd(text, old, new)

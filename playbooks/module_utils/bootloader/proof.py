@@ -22,10 +22,11 @@ _CHUNK = 1 << 20
 _AGAIN = "run the play again: it stages a trial of what is there now"
 
 
-def unproven(kernel, initrds, root="", release=None, booted=None):
+def unproven(kernel, initrds, root="", release=None, booted=None, own="", promotes=False):
     """Why this boot does not prove the default entry, as a sentence; empty where it does. ``kernel``, ``initrds``: as
     the entry names them; ``root``: where the entry's file system is mounted, where that is known; ``release``,
-    ``booted``: of the running kernel, and when it began, in seconds since 1970."""
+    ``booted``: of the running kernel, and when it began, in seconds since 1970. ``own``: the initramfs of its own that
+    this boot ran; the commit puts it in the place of the default entry's (``promotes``), or has done so."""
     release = release or platform.release()
     booted = _booted() if booted is None else booted
     told = bls.release(kernel)
@@ -33,6 +34,7 @@ def unproven(kernel, initrds, root="", release=None, booted=None):
         return ("the default entry would boot kernel %s, and this boot proves %s; expected the same kernel; %s, or "
                 "remove the kernel that was installed meanwhile" % (told, release, _AGAIN))
     noted = _kept("files")
+    promoted = False
     for name in (kernel, *initrds):
         path = found(name, root)
         if not path:
@@ -42,16 +44,27 @@ def unproven(kernel, initrds, root="", release=None, booted=None):
         about = os.stat(path)
         if booted is not None and max(about.st_ctime, about.st_mtime) <= booted:
             continue
-        if noted.get(path) != _sum(path):
+        is_now = _sum(path)
+        if own and noted.get(own) == is_now:
+            promoted = True
+        elif noted.get(path) != is_now:
             return ("%s was written since this boot began, so no boot has proven it; expected the file that was "
                     "booted; %s" % (path, _AGAIN))
+    if not own or promoted:
+        return ""
+    if not promotes:
+        return ("this boot ran an initramfs of its own (%s), for module parameters that this run does not commit; "
+                "expected a run with them: leave --tags out, or add modules" % own)
+    if not os.path.isfile(own) or noted.get(own) != _sum(own):
+        return ("%s is not the initramfs that this boot ran; expected the file that was noted when it was staged; %s"
+                % (own, _AGAIN))
     return ""
 
 
-def note(kernel, initrds, root="", trial_id="", before=None):
-    """Keep what the trial will boot: when it is staged, and again right before the reboot. The sums of its files, its
-    id, this boot's id, and ``before``: the sysctls of this boot that a commit gives back."""
-    sums = {path: _sum(path) for path in (found(name, root) for name in (kernel, *initrds)) if path}
+def note(kernel, initrds, root="", trial_id="", before=None, own=""):
+    """Keep what the trial will boot: when it is staged, and again right before the reboot. The sums of its files,
+    ``own`` among them, its id, this boot's id, and ``before``: the sysctls of this boot that a commit gives back."""
+    sums = {path: _sum(path) for path in (own, *(found(name, root) for name in (kernel, *initrds))) if path}
     document = {"schema": trial.MEMORY_SCHEMA, "files": sums, "trial_id": trial_id, "kernel": before or {},
                 "boot_id": read_text("/proc/sys/kernel/random/boot_id").strip()}
     write_text(MEMORY, json.dumps(document, indent=2, sort_keys=True) + "\n")

@@ -88,7 +88,10 @@ class SystemdBoot(OwnedLine):
             return "EFI variables are not writable, so no one-shot entry can be set"
         return None
 
-    def stage(self, remove, add):
+    def own_initrd(self, image, own):
+        return None     # it loads copies that kernel-install made, on the partition with the entries
+
+    def stage(self, remove, add, initrd=None):
         text = read_text(self._default()["path"])
         line = " ".join(replaced(self.generated(), remove, add))
         write_text(self._trial_path(), bls.retitle(bls.with_options(text, line), "tunecheck trial (booted once)"))

@@ -10,7 +10,7 @@ from lab.cli import main
 from lab.errors import LabError, NoMeansError
 from lab.machine import Machine, Running
 
-from lab import access, image, needs, process, qemu
+from lab import access, image, needs, process, qemu, uefi
 
 
 @pytest.fixture(autouse=True)
@@ -146,3 +146,28 @@ def test_images_of_older_recipes_go_unless_a_disk_rests_on_one(state: Path) -> N
     (state / "lab" / "disk.qcow2").write_bytes(b"QFI\xfb\x00" + b"../images/aaaaaaaaaaaa/base.img" + b"\x00" * 99)
     image._prune()
     assert {p.name for p in (state / "images").iterdir()} == {image.path().parent.name, "aaaaaaaaaaaa"}
+
+
+def test_each_uefi_machine_has_variables_of_its_own(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, variables, folder = state / "code.fd", state / "vars.fd", state / "box"
+    folder.mkdir(parents=True)
+    code.write_bytes(b"code")
+    variables.write_bytes(b"fresh")
+    monkeypatch.setattr(uefi, "_CODE", code)
+    monkeypatch.setattr(uefi, "_VARIABLES", variables)
+    own = folder / uefi.OWN_VARIABLES
+    own.write_bytes(b"of the machine before")
+    uefi.check("uefi")
+    argv = uefi.arguments("uefi", folder)
+    assert own.read_bytes() == b"fresh" and variables.read_bytes() == b"fresh"
+    assert f"if=pflash,unit=0,format=raw,readonly=on,file={code}" in argv and uefi.OWN_VARIABLES in argv[-1]
+    assert uefi.arguments("bios", folder) == []
+
+
+def test_a_machine_without_the_firmware_is_told_what_to_install(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uefi, "_CODE", state / "none.fd")
+    uefi.check("bios")
+    with pytest.raises(NoMeansError, match="sudo apt-get install ovmf"):
+        uefi.check("uefi")
+    with pytest.raises(LabError, match="expected one of bios, uefi"):
+        uefi.check("coreboot")

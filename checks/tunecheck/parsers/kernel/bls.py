@@ -6,7 +6,7 @@ import re
 
 from ...util.at_first_use import regex
 
-__all__ = ["initrds", "kernel", "options", "release", "retitle", "with_options"]
+__all__ = ["initrds", "kernel", "options", "release", "retitle", "with_initrd", "with_options"]
 
 _LINUX = regex(r"^linux[ \t]+(\S+)", re.MULTILINE)
 _INITRD = regex(r"^initrd[ \t]+(.*)$", re.MULTILINE)
@@ -34,6 +34,14 @@ def kernel(text: str) -> str:
 def initrds(text: str) -> list[str]:
     """The files that an entry loads beside its kernel, in order; variables of GRUB left out."""
     return [word for row in _INITRD.findall(text) for word in row.split() if not word.startswith("$")]
+
+
+def with_initrd(text: str, old: str, new: str) -> str:
+    """The entry with the file ``new`` loaded in the place of ``old``. ValueError where it does not load that."""
+    if old not in initrds(text):
+        raise ValueError("the default entry does not load %s; expected a line 'initrd ...' with it" % old)
+    return "\n".join(" ".join(new if word == old else word for word in row.split()) if row.startswith("initrd") else row
+                     for row in text.splitlines()) + "\n"
 
 
 def release(path: str) -> str:

@@ -7,8 +7,8 @@ tokens add up. Ownership is therefore judged by *word*, never by comparing whole
 
 from __future__ import annotations
 
-__all__ = ["COMMAND_LINE_SIZE", "CONFIRM_KEY", "TRIAL_KEY", "confirm_token", "count", "merge", "missing",
-           "panic_token", "present", "tokenize", "trial_id", "trial_token", "without_trial", "words"]
+__all__ = ["COMMAND_LINE_SIZE", "CONFIRM_KEY", "INITRD_KEY", "TRIAL_KEY", "confirm_token", "count", "merge", "missing",
+           "panic_token", "present", "riders", "tokenize", "trial_id", "trial_token", "without_trial", "words"]
 
 #: x86 kernels cut the line here without a word (arch/x86/include/asm/setup.h).
 COMMAND_LINE_SIZE = 2048
@@ -18,6 +18,8 @@ COMMAND_LINE_SIZE = 2048
 TRIAL_KEY = "tunecheck.trial"
 #: After how many seconds a trial boot that nobody committed returns to the old entry (tunecheck-trial.service).
 CONFIRM_KEY = "tunecheck.confirm"
+#: Names the initramfs of its own that a trial entry loads; only where it has one.
+INITRD_KEY = "tunecheck.initrd"
 #: Parameters that a trial entry has behind its mark (playbooks/module_utils/trial_hang.py).
 _TRIAL_ONLY = frozenset({CONFIRM_KEY, "panic", "softlockup_panic", "hung_task_panic", "nmi_watchdog",
                          "systemd.crash_reboot", "systemd.watchdog_sec", "rd.shell", "rd.emergency"})
@@ -105,12 +107,22 @@ def confirm_token(seconds: int) -> str:
 
 
 def without_trial(tokens: list[str] | tuple[str, ...]) -> list[str]:
-    """``tokens`` without what only a trial boot has: its mark, and behind it the parameters that end a hang."""
+    """``tokens`` without what only a trial boot has: its mark, its riders(), and behind them what ends a hang."""
     marks = [at for at, token in enumerate(tokens) if token.startswith(TRIAL_KEY + "=")]
     if not marks:
         return list(tokens)
-    behind = tokens[marks[0] + 1:]
+    behind = tokens[marks[0] + 1 + len(riders(tokens)):]
     return [*tokens[:marks[0]], *(token for token in behind if token.partition("=")[0] not in _TRIAL_ONLY)]
+
+
+def riders(tokens: list[str] | tuple[str, ...]) -> list[str]:
+    """What rides on a trial's command line and is committed elsewhere, module parameters: it stands between the mark
+    and the deadline."""
+    names = [token.partition("=")[0] for token in tokens]
+    if TRIAL_KEY not in names or CONFIRM_KEY not in names[names.index(TRIAL_KEY):]:
+        return []
+    begin = names.index(TRIAL_KEY) + 1
+    return list(tokens[begin:names.index(CONFIRM_KEY, begin)])
 
 
 def panic_token(seconds: int) -> str:

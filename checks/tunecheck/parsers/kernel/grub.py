@@ -202,8 +202,10 @@ def default_entry(grub_cfg: str, saved_entry: str = "") -> Entry | None:
     return menu[0] if menu else None
 
 
-def trial_block(default: Entry, remove: list[str] | tuple[str, ...], add: list[str] | tuple[str, ...]) -> str:
-    """A copy of the default entry named TRIAL_ENTRY whose command line lacks ``remove`` and ends in ``add``."""
+def trial_block(default: Entry, remove: list[str] | tuple[str, ...], add: list[str] | tuple[str, ...],
+                initrd: tuple[str, str] | None = None) -> str:
+    """A copy of the default entry named TRIAL_ENTRY whose command line lacks ``remove`` and ends in ``add``; with
+    ``initrd``, (as the default entry names it, as the trial's does), that file is another one."""
     lines = default.block.splitlines()
     lines[0] = "menuentry 'tunecheck trial (booted once)' $menuentry_id_option '%s' {" % TRIAL_ENTRY
     for number, line in enumerate(lines):
@@ -215,7 +217,21 @@ def trial_block(default: Entry, remove: list[str] | tuple[str, ...], add: list[s
             break
     else:
         raise ValueError("GRUB's default entry %r starts no Linux kernel; expected a line 'linux ...'" % default.title)
+    if initrd is not None and not _other_initrd(lines, *initrd):
+        raise ValueError("GRUB's default entry %r does not load %s; expected a line 'initrd ...'"
+                         % (default.title, initrd[0]))
     return "\n".join(lines) + "\n"
+
+
+def _other_initrd(lines: list[str], old: str, new: str) -> bool:
+    """Load ``new`` where ``lines`` load ``old``; whether they do."""
+    for number, line in enumerate(lines):
+        if _INITRD.match(line):
+            command, *files = shlex.split(line)
+            if old in files:
+                lines[number] = "\t" + " ".join([command, *(quote(new if name == old else name) for name in files)])
+                return True
+    return False
 
 
 def _without(tokens: tuple[str, ...], remove: list[str] | tuple[str, ...]) -> list[str]:

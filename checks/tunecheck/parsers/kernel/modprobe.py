@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Iterable, Optional
+from typing import Iterable, Mapping, Optional
 
 from ...util.at_first_use import regex
 
-__all__ = ["CONF", "NOUVEAU_CONF", "NVIDIA_PARAMS", "blacklisted", "file_names", "normalise_module", "nvidia_shows",
-           "parse_options", "render_blacklist", "render_options", "same_value"]
+__all__ = ["CONF", "NOUVEAU_CONF", "NVIDIA_PARAMS", "against", "blacklisted", "file_names", "normalise_module",
+           "nvidia_shows", "parse_options", "render_blacklist", "render_options", "same_value", "tokens"]
 
 #: Sorts after what distributions and drivers install; a later value of the same parameter wins.
 CONF = "/etc/modprobe.d/zz-tunecheck.conf"
@@ -51,6 +51,24 @@ def render_options(modules: dict[str, dict[str, object]]) -> str:
         if values:
             lines.append("options %s %s" % (module, values))
     return "\n".join(lines) + "\n"
+
+
+def tokens(modules: Mapping[str, Mapping[str, object]]) -> list[str]:
+    """The same parameters as words of a kernel command line, in stable order. modprobe and udev read them there behind
+    modprobe.d (libkmod-config.c, kmod_config_parse_kcmdline()), the kernel those of what is built in."""
+    return ["%s.%s=%s" % (normalise_module(module), name, modules[module][name])
+            for module in sorted(modules) for name in sorted(modules[module])]
+
+
+def against(modules: Mapping[str, Mapping[str, object]], token: str) -> str:
+    """The word of ``modules`` that ``token``, of somebody's command line, sets to another value; empty where none. The
+    kernel takes ``-`` and ``_`` for the same."""
+    name, _, value = token.partition("=")
+    for word in tokens(modules):
+        ours, _, wanted = word.partition("=")
+        if normalise_module(ours) == normalise_module(name) and not same_value(wanted, value or "1"):
+            return word
+    return ""
 
 
 def render_blacklist(modules: Iterable[str]) -> str:
