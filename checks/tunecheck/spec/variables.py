@@ -19,8 +19,8 @@ ROLES = {
     "gpu_settings": "at_boot persistence python",
     "inference": "api_key_file bind enabled engine image_archive image_free_gib lock models_dir pass_max_age recipe "
                  "watch_listen",
-    "kernel_cmdline": "confirm_seconds panic_seconds tokens trial",
-    "kernel_modules": "options",
+    "kernel_cmdline": "confirm_seconds modules panic_seconds tokens trial",
+    "kernel_modules": "options trial",
     "nvidia_driver": "drain hold key_file mirror mirror_fingerprint modules source version",
     "pcie_acs": "at_boot_unit mechanism pci_ids peer_redirect scope",
     "preflight": "reports_dir soak wheelhouse_dir",
