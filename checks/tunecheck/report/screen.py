@@ -31,8 +31,6 @@ _SMALL = 24
 _LIMITS = ((1, 2), (1, 3), (2, 3), (4, 4), (0, 0))
 #: Lines that a list of checks takes at least.
 _LIST = 2
-#: No page of one check has the fix that several share.
-_ONE_FIX, _AT_LENGTH = "one fix for these ", "too long for here, -v shows it"
 #: A wall of ids pushes what can be done off the screen.
 _LONGEST = 4
 #: Why a fact is not there, behind "not known, ".
@@ -140,7 +138,9 @@ def _entries(verb: str, sorts: _Sorts, style: Style, by_cause: bool) -> list[_En
                                           "(kernel-log-complete)", "", "", style))
     if sorts.part:
         entries.insert(0, _of_a_part(sorts.part, sorts.doubt, style))
-    entries.sort(key=lambda entry: OUTCOMES.index(entry.outcome))
+    # One fix for several checks comes first, and whole: no page of one check has it.
+    entries.sort(key=lambda entry: (OUTCOMES.index(entry.outcome), -len({each.id for each in entry.findings}) if
+                                    entry.outcome in ("fail", "warn") else 0))
     if sorts.missing:
         text, fix = not_given(sorts.missing)
         entries.append(_listed(sorts.missing, text.partition(":")[0], fix, "on the box: sudo tunecheck record", style))
@@ -191,7 +191,7 @@ def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
     # The play is one line where the way by hand would not fit.
     play = first.remedy.play_text if first.remedy else ""
     briefly = f"{label}: {play}; by hand: tunecheck explain {first.id}" if play else \
-        f"{these}: tunecheck explain {first.id}" if len(checks) == 1 else f"{_ONE_FIX}{len(rows)}: {_AT_LENGTH}"
+        f"{these}: tunecheck explain {first.id}" if len(checks) == 1 else f"{label}: {fix}"
     ways = [[line for row in rows for line in marked(row.first.outcome, says(row, len(row.findings)), style, text)]
             for text, _ in _LIMITS]
     return _with_fixes(first.outcome, findings, ways, f"{label}: {fix}" if fix else "",
@@ -287,6 +287,11 @@ def _next(verb: str, findings: Iterable[Finding], sorts: _Sorts) -> str:
     wrong = [finding for finding in worst_first(findings) if finding.outcome in ("fail", "warn")]
     if not wrong:
         return ""
+    # As above in the report: of what is equally bad, the fix that mends most.
+    same = [finding for finding in wrong if finding.outcome == wrong[0].outcome]
+    mends = {finding.remedy: {each.id for each in same if each.remedy == finding.remedy} for finding in same
+             if finding.remedy}
+    first = max(same, key=lambda finding: len(mends.get(finding.remedy, ())) if finding.remedy else 0)
     fixed = sum(finding.remedy is not None and finding.remedy.needs_reboot for finding in wrong)
     reboot = f"; 1 reboot is needed for {fixed} of {len(wrong)} fails and warnings" if fixed else ""
-    return f"next: tunecheck explain {wrong[0].id}{reboot}"
+    return f"next: tunecheck explain {first.id}{reboot}"
