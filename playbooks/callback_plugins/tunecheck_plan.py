@@ -9,6 +9,7 @@ import re
 import textwrap
 
 from ansible import context
+from ansible.errors import AnsibleError
 from ansible.plugins.callback import CallbackBase
 
 DOCUMENTATION = r"""
@@ -71,7 +72,13 @@ class CallbackModule(CallbackBase):
         self._variables = {"manager": manager, "play": play}
         if self._looks:     # before the first task: what a role holds later is no variable of the inventory
             self._looks = False
-            self._warn_of_slips(manager)
+            try:
+                self._warn_of_slips(manager)
+            except AnsibleError:
+                # Ansible meets it again behind this, and then names neither file nor line.
+                given = " ".join(f"-i {each}" for each in context.CLIARGS.get("inventory") or ())
+                self._display.warning("the inventory's variables cannot be read; the file and the line: "
+                                      f"tunecheck spec show {given}".rstrip())
 
     def _warn_of_slips(self, manager):
         names = set()

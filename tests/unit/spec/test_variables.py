@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +137,19 @@ def test_a_run_says_it_too(tmp_path: Path) -> None:
     for name, meant in (("inference_recepie", "inference_recipe"), ("box_spce", "box_spec")):
         assert f"{name} has no effect; did you mean {meant}?" in said
     assert "Nothing was written" in said
+
+
+def test_a_slip_of_yaml_in_a_play_says_where_file_and_line_are_told(tmp_path: Path) -> None:
+    """Ansible's own words name neither, and a callback that fails looks like a defect of ours."""
+    inventory = tmp_path / "inventory"
+    shutil.copytree(REPOSITORY / "inventory/box1", inventory)
+    file = next((inventory / "group_vars").iterdir())
+    file.write_text(file.read_text() + "x:\n  a: 1\n b: 2\n")
+    done = subprocess.run([beside("ansible-playbook"), "site.yml", "-i", inventory, "--check"], cwd=REPOSITORY, capture_output=True, text=True,
+                          timeout=120, check=False)
+    said = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode and "Callback dispatch" not in said
+    assert f"the file and the line: tunecheck spec show -i {inventory}" in said
+    shown = subprocess.run([sys.executable, "-m", "tunecheck", "spec", "show", "-i", inventory], cwd=REPOSITORY,
+                           capture_output=True, text=True, timeout=120, check=False)
+    assert shown.returncode == 2 and f"{file}:" in shown.stderr
