@@ -145,8 +145,8 @@ def test_a_slip_of_yaml_in_a_play_says_where_file_and_line_are_told(tmp_path: Pa
     shutil.copytree(REPOSITORY / "inventory/box1", inventory)
     file = next((inventory / "group_vars").iterdir())
     file.write_text(file.read_text() + "x:\n  a: 1\n b: 2\n")
-    done = subprocess.run([beside("ansible-playbook"), "site.yml", "-i", inventory, "--check"], cwd=REPOSITORY, capture_output=True, text=True,
-                          timeout=120, check=False)
+    done = subprocess.run([beside("ansible-playbook"), "site.yml", "-i", str(inventory), "--check"], cwd=REPOSITORY,
+                          capture_output=True, text=True, timeout=120, check=False)
     said = " ".join((done.stdout + done.stderr).split())
     assert done.returncode and "Callback dispatch" not in said
     assert f"the file and the line: tunecheck spec show -i {inventory}" in said
