@@ -110,7 +110,7 @@ class _Verbs(click.Group):
             from ..util.suggestions import did_you_mean
             from .help_groups import meant
 
-            near = meant(args[0], self.list_commands(ctx))
+            near = meant(args[0], sorted({*self.list_commands(ctx), *FLEET_VERBS}))
             hint = did_you_mean(near) or "`tunecheck --help` lists them"
             raise UsageError(f"No such command {args[0][:60]!r}; {hint}")
         return super().resolve_command(ctx, args)

@@ -45,7 +45,7 @@ MAX_MEMBERS = 50_000
 #: What `zstd -19` uses at most. A frame may ask its reader for gigabytes.
 _MAX_WINDOW = 8 << 20
 _LEVEL = 9
-_EXPECTED = "expected a file made with tunecheck record"
+_EXPECTED = "expected a file made with tunecheck record, or the text of an output such as sudo lspci -nnvvv"
 
 
 def pack(answers: Answers, redacted: bool = False, created: float | None = None, root: bool | None = None,

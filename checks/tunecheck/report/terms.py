@@ -108,6 +108,18 @@ _TERMS = {
              "driver-pending"),
     "TP": ("tensor parallel: one model's layers are cut over several GPUs, which talk to each other at every token",
            "So these GPUs should be near to each other.", "topo-relation"),
+    "RAS": ("reliability, availability, serviceability; NCCL's RAS is the thread in each of its processes that says "
+            "which rank does not answer", "tunecheck watch asks it when an engine stalls: docs/watch.md.", ""),
+    "GPM": ("GPU performance monitoring: what NVML says of how busy a GPU's parts are, on Hopper and later", "", ""),
+    "SM": ("streaming multiprocessor: one of the many processors of a GPU", "", ""),
+    "DMA": ("direct memory access: a device reads and writes memory without the CPU", "", ""),
+    "TLP": ("Transaction Layer Packet: the packet in which PCIe carries reads and writes", "", "link-payload"),
+    "VBIOS": ("the firmware in a GPU board's flash", "", ""),
+    "BMC": ("baseboard management controller: the small computer that switches the server on and off and keeps its "
+            "event log", "It is reached by ipmitool, Redfish or its web page.", ""),
+    "APIC": ("interrupt controller of a CPU; beyond 255 threads the mode X2APIC is needed", "", "cpu-lost"),
+    "GSP RPC": ("a message between the driver and the GPU's own processor, the GSP",
+                "A timeout (Xid 119) means that the GSP does not answer.", "xid"),
     "UNKNOWN": ("a verdict: the evidence is missing, so the check says neither pass nor fail",
                 "The finding says what to add; often it is root: sudo tunecheck preflight.", ""),
     "SKIP": ("a verdict: the check does not apply to this box, or nothing asks for it", "-v shows the reason.", ""),
@@ -157,12 +169,16 @@ def _letter(word: str) -> str:
 
 
 def _xid(number: int) -> str:
-    from ..parsers.nvidia.xid_catalog import CATALOG, advice
+    from ..parsers.nvidia.xid_catalog import CATALOG, RECOVERY, advice
 
     found = advice(number, "")
     what = found.meaning if number in CATALOG else "not in the catalogue that tunecheck knows"
     weight = "The GPU cannot serve before that." if found.severity == "fail" else "The GPU itself can go on."
     action = found.action.replace("{gpu}", "GPU").replace("`", "")
+    if number == 154:
+        action = "; ".join(f"{code}: {each.action}" for code, each in RECOVERY.items()).replace("{gpu}", "GPU").replace(
+            "`", "")
+        action = f"do what its number says: {action}"
     more = (weight if number in CATALOG else "") + (_BESIDE if number != 154 else "")
     return (f"# Xid {number}: {what}\n\n## How to fix\n{action[:1].upper()}{action[1:]}. "
             f"{more}\n\nSource: {found.source}.\n\nRead on: `tunecheck explain xid`\n")

@@ -90,7 +90,7 @@ def test_bash_reads_its_script_and_all_are_installed(tmp_path: Path) -> None:
     assert done.exit_code == 0
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert files == {*_PLACES.values(), "man/man1/tunecheck.1"}
-    rollback = (ROOT / "playbooks/rollback.yml").read_text()
+    rollback = (ROOT / "roles/preflight/tasks/remove.yml").read_text()
     assert [name for name in files if f"{{path: /usr/local/share/{name}, state: absent}}" not in rollback] == []
     wrong = CliRunner().invoke(cli, ["completion", "--install", "/proc/x"])
     assert "cannot be written" in str(wrong.exception)
