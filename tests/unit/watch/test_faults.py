@@ -71,7 +71,7 @@ def test_03_one_look_at_a_unit_that_is_active_for_hours_and_silent_is_not_loadin
             [sys.executable, "-c", _ACTIVE, "watch", "--once", "--unit", "x", "--url",
              f"http://127.0.0.1:{door.getsockname()[1]}"], capture_output=True, text=True, timeout=60, check=False,
             env={**os.environ, "PYTHONPATH": str(ROOT / "checks")})
-    assert not done.stderr, done.stderr
+    assert done.stderr.startswith("watch: asked ") and done.stderr.count("\n") == 1, done.stderr
     assert done.returncode != 0, done.stdout
 
 
