@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import ssl
 
     from .host import Host
+    from .spec.frozen import Watch
     from .watch.ask import Asker
     from .watch.door import Door
     from .watch.model import Seen
@@ -42,6 +43,7 @@ _ONCE = 10.0
 @click.option("--stall", default="120s", metavar="TIME", help="So long may requests run in vain; default: 120s.")
 @click.option("--spin", default="30s", metavar="TIME", help="The same where the GPUs only wait; default: 30s.")
 @click.option("--silent", default="30s", metavar="TIME", help="So long may the metrics not answer; default: 30s.")
+@click.option("--accepted", metavar="FILE", help="What accept --keep left; with --unit /run/tunecheck/accepted.json.")
 @click.option("--once", is_flag=True, help="One verdict of a few looks, and its exit code.")
 @click.option("--json", "as_json", is_flag=True, help="A document for each verdict that is told, one line each.")
 @click.option("--prometheus", "prometheus_to", metavar="FILE", help="Keep metrics for node_exporter there.")
@@ -49,7 +51,8 @@ _ONCE = 10.0
 @click.option("--act", is_flag=True, help="Hand a stall to tunecheck-recover.service, which does what the "
               "specification's watch.on_stall allows.")
 def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interval: str, stall: str, spin: str,
-          silent: str, once: bool, as_json: bool, prometheus_to: str | None, listen: str | None, act: bool) -> None:
+          silent: str, accepted: str | None, once: bool, as_json: bool, prometheus_to: str | None, listen: str | None,
+          act: bool) -> None:
     """Watch a served model: tokens, GPUs, kernel messages, links. Reads only, without --act.
 
     A line for each change, until it is ended. With --once the exit code is 0 for serving and idle, 1 for degraded,
@@ -81,10 +84,17 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
         raise UsageError("--act is for a watch that goes on: give --unit with it, and leave --once out")
     if prometheus_to is not None:
         check_writable(prometheus_to)
-    limits = Limits(times["stall"], times["spin"], times["silent"], interval=times["interval"])
-    target = Target(where, _unit(unit), key(api_key_file), _trusted(ca) if where.startswith("https") else None)
-    door = _door(listen) if listen is not None else None
+    if accepted is not None:
+        from .serving.accepted import read
+
+        read(accepted)
     host = LiveHost()
+    policy = _policy(host)
+    limits = Limits(times["stall"], times["spin"], times["silent"], interval=times["interval"],
+                    floor=policy.token_floor)
+    target = Target(where, _unit(unit), key(api_key_file), _trusted(ca) if where.startswith("https") else None,
+                    accepted=_accepted(accepted, unit, policy), boot_id=_boot(host))
+    door = _door(listen) if listen is not None else None
     sampler = NvmlSampler(times["interval"]) if _has_driver(host) else None
     messages = None
     with contextlib.suppress(Unreadable):
@@ -122,14 +132,12 @@ class _Beside:
     """What follows a look beside telling it: what /ready answers, and who is asked to mend a stall."""
 
     def __init__(self, host: Host, unit: str, url: str, door: Door | None, teller: Teller) -> None:
-        from .facts.fact import text
         from .watch.ask import Asker
         from .watch.timeline import Timeline
 
         self._host, self._unit, self._url, self._door = host, unit, url, door
-        boot_id = text(host, "/proc/sys/kernel/random/boot_id").value or ""
         self._timeline = Timeline()
-        self._asker: Asker = Asker(host, unit, url, boot_id, teller.complain)
+        self._asker: Asker = Asker(host, unit, url, _boot(host), teller.complain)
 
     def look(self, seen: Seen, act: bool) -> None:
         """``act``: hand a stall on."""
@@ -145,6 +153,32 @@ class _Beside:
             self._door.tell(seen.state, out, tell.metrics(seen, at))
         if act:
             self._asker.look(seen, tell.document(seen, at, now - seen.since, self._unit, self._url), self._timeline)
+
+
+def _boot(host: Host) -> str:
+    from .facts.fact import text
+
+    return text(host, "/proc/sys/kernel/random/boot_id").value or ""
+
+
+def _policy(host: Host) -> Watch:
+    """The specification's section watch; its defaults where there is no specification on this box."""
+    from .errors import SpecError
+    from .facts.spec_file import read_spec
+    from .spec.frozen import Watch
+
+    try:
+        frozen = read_spec(host, None, False)
+    except SpecError as error:
+        click.echo(f"tunecheck watch: {error.problems[0]}; it watches with the defaults", err=True)
+        return Watch()
+    return frozen.spec.watch if frozen else Watch()
+
+
+def _accepted(given: str | None, unit: str, policy: Watch) -> str:
+    from .serving.accepted import PATH
+
+    return given or (PATH if unit and policy.token_floor else "")
 
 
 def _door(listen: str) -> Door:

@@ -112,6 +112,7 @@ class Gate:
 class Watch:
     on_stall: str = "report"
     restarts_per_day: int = 3
+    token_floor: float = 0.3
 
 
 @dataclass(frozen=True)

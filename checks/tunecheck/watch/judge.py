@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from . import gpus
 from .events import Events
+from .floor import Floor
 from .model import Code, Culprit, Limits, Look, Part, Process, Reason, Seen, State, UnitState
 
 __all__ = ["Judge"]
@@ -35,6 +36,7 @@ class Judge:
         self._base: tuple[State, list[Reason]] = (State.UNKNOWN, [])
         self._gpus = gpus.Watched()
         self._events = Events(limits.hold)
+        self._floor = Floor(limits.floor)
         self._last: Seen | None = None
 
     @property
@@ -52,7 +54,7 @@ class Judge:
         paused = self._clocks(look)
         frozen = max(self._vain.values(), default=0.0)
         self._base = state, reasons = self._state(look, frozen)
-        beside = [*self._events.judge(look, self._before), *look.standing,
+        beside = [*self._events.judge(look, self._before), *look.standing, *self._floor.judge(look, paused),
                   *self._gpus.judge(look, _BRAKE_SECONDS), *([Reason(Code.WATCH_PAUSED)] if paused else [])]
         if state is State.IDLE and self._gpus.spun(look.at) >= self.limits.stall:
             # Who hangs in the first step of a request may not have counted it yet; it may be another's job too.
@@ -188,4 +190,4 @@ def _traced(look: Look) -> bool:
 
 #: What is wrong with a box that still serves.
 _DEGRADES = (Code.XID, Code.SXID, Code.HUNG_TASK, Code.OOM_KILL, Code.AER_STORM, Code.LINK_NARROWER, Code.THROTTLED,
-             Code.DISK_LOW, Code.NVML_SILENT, Code.NVML_REFUSES, Code.GPU_TROUBLE)
+             Code.DISK_LOW, Code.NVML_SILENT, Code.NVML_REFUSES, Code.GPU_TROUBLE, Code.TOKENS_SLOW)

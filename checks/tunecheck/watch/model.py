@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from ..absence import Absence
 from ..host.nvml_samples import GpuSample
+from ..serving.accepted import Accepted
 
 __all__ = ["BAD", "Code", "Culprit", "Engine", "Limits", "Look", "Part", "Process", "Reason", "Seen", "State",
            "UnitState"]
@@ -65,6 +66,8 @@ class Code(StrEnum):
     KMSG_UNREADABLE = "kmsg-unreadable"
     DISK_LOW = "disk-low"
     WATCH_PAUSED = "watch-paused"
+    TOKENS_SLOW = "tokens-slow"
+    NOT_ACCEPTED = "not-accepted"
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Engine:
-    """The engine's own metrics, all replicas together and each. ``absence``: why there are none."""
+    """The engine's own metrics, all replicas together and each. ``absence``: why there are none. ``decoded``: tokens
+    that are counted as they come; ``steps``: of a batch, where tokens are counted at a request's end; ``prompted``:
+    prompt tokens."""
 
     running: int | None = None
     waiting: int | None = None
@@ -97,6 +102,9 @@ class Engine:
     absence: Absence | None = None
     code: Code | None = None
     replicas: tuple[Part, ...] = ()
+    decoded: float | None = None
+    steps: float | None = None
+    prompted: float | None = None
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -134,7 +142,7 @@ class UnitState:
 class Look:
     """One look. ``at`` is monotonic, ``took`` the seconds it lasted until then, ``gpus`` None where NVML did not
     answer. ``events``: what happened since the last look. ``standing``: what is so now beside engine and GPUs.
-    ``processes``: asked only when a stall is near."""
+    ``processes``: asked only when a stall is near. ``accepted``: what was measured of just this run of the engine."""
 
     at: float
     engine: Engine
@@ -144,6 +152,7 @@ class Look:
     standing: tuple[Reason, ...] = ()
     processes: tuple[Process, ...] = ()
     took: float = 0.0
+    accepted: Accepted | None = None
 
 
 @dataclass(frozen=True)
@@ -151,7 +160,8 @@ class Limits:
     """In seconds. ``stall``: so long may requests run without a token or a prompt step. A compiler that works for a new
     shape, and a prompt of 128 K tokens on one board, take up to a minute (policy of this project, 2026-11). ``spin``:
     the same where the GPUs only wait for each other. ``silent``: so long may the metrics give no answer. ``hold``: so
-    long an event of the past makes the box degraded. ``load``: so long may an engine take to its first answer."""
+    long an event of the past makes the box degraded. ``load``: so long may an engine take to its first answer.
+    ``floor``: share of the accepted speed below which it is slow; 0: none (floor.py)."""
 
     stall: float = 120.0
     spin: float = 30.0
@@ -159,6 +169,7 @@ class Limits:
     hold: float = 300.0
     load: float = 3600.0
     interval: float = 1.0
+    floor: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from ..host import Host, Unreadable
 from ..host.http_page import fetch
 from ..host.kmsg import KernelMessages
 from ..host.nvml_samples import GpuSample, NvmlSampler
+from ..serving import accepted
+from ..serving.accepted import Accepted
 from . import kernel
 from .model import Code, Engine, Look, Reason, UnitState
 from .processes import of_group
@@ -22,7 +24,7 @@ __all__ = ["Sources", "Target"]
 
 _PCI = "/sys/bus/pci/devices"
 #: In seconds: how often what changes slowly is read.
-_UNIT_EVERY, _LINKS_EVERY, _DISK_EVERY = 5.0, 30.0, 60.0
+_UNIT_EVERY, _LINKS_EVERY, _DISK_EVERY, _ACCEPTED_EVERY = 5.0, 30.0, 60.0, 10.0
 _PAGE, _COMMAND = 2.0, 3.0
 #: Below both a log or a cache fails soon.
 _FREE_SHARE, _FREE_BYTES = 0.05, 5 << 30
@@ -34,13 +36,16 @@ _STORM = 100
 @dataclass(frozen=True)
 class Target:
     """``url``: the engine, as http://127.0.0.1:30000. ``unit``: the systemd unit that serves, "" for none. ``paths``:
-    folders whose file system must not fill up."""
+    folders whose file system must not fill up. ``accepted``: where the acceptance left its figures, "": not judged by
+    them; ``boot_id``: of this boot."""
 
     url: str
     unit: str = ""
     key: str = ""
     context: ssl.SSLContext | None = None
     paths: tuple[str, ...] = ("/", "/var/lib")
+    accepted: str = ""
+    boot_id: str = ""
 
 
 class Sources:
@@ -57,6 +62,7 @@ class Sources:
         #: What was seen last stays so where it cannot be read again.
         self._narrow: dict[str, Reason | None] = {}
         self._disk: dict[str, Reason | None] = {}
+        self._accepted: Accepted | None = None
 
     def look(self, processes: bool) -> Look:
         """``processes``: whether those of the unit are worth reading now."""
@@ -74,10 +80,15 @@ class Sources:
         if self._due("disk", _DISK_EVERY):
             for path in self._target.paths:
                 self._full(path)
+        if self._target.accepted and self._due("accepted", _ACCEPTED_EVERY):
+            self._accepted = self._reference()
+        if self._target.accepted and self._accepted is None and engine.running is not None:
+            standing.append(Reason(Code.NOT_ACCEPTED))
         found = of_group(self._host, self._unit.cgroup) if processes and self._unit else ()
         slow = [each for each in (*self._narrow.values(), *self._disk.values()) if each is not None]
         at = time.monotonic()
-        return Look(at, engine, gpus, self._unit, events, (*standing, *slow), found, at - began)
+        return Look(at, engine, gpus, self._unit, events, (*standing, *slow), found, at - began,
+                    self._accepted)
 
     def _due(self, name: str, every: float) -> bool:
         now = time.monotonic()
@@ -92,6 +103,21 @@ class Sources:
         except Unreadable as error:
             return Engine(absence=error.absence)
         return engine_of_page(page.status, page.text)
+
+    def _reference(self) -> Accepted | None:
+        """What was accepted, where it is of what runs now: this run of the unit, this boot, these GPUs."""
+        try:
+            found = accepted.parsed(self._host.read_bytes(self._target.accepted))
+        except (ProbeError, ValueError):
+            return None
+        try:
+            gpus = accepted.addresses(self._host.list(accepted.GPUS))
+        except ProbeError:
+            gpus = ()
+        run = None if not self._target.unit else self._unit.invocation if self._unit else ""
+        if not found.holds(self._target.boot_id, run, gpus):
+            return None
+        return self._accepted if found == self._accepted else found
 
     def _gpus(self, standing: list[Reason]) -> tuple[GpuSample, ...] | None:
         if self._sampler is None:

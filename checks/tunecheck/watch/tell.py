@@ -47,6 +47,9 @@ MEANING: dict[Code, str] = {
     Code.KMSG_UNREADABLE: "the kernel's messages cannot be read: run as root",
     Code.DISK_LOW: "{free_bytes:.3g} bytes are free there",
     Code.WATCH_PAUSED: "the watch itself did not run for a while",
+    Code.TOKENS_SLOW: "{tok_s:.3g} tokens/s of {streams:.3g} requests at once: with its prompts this is {share:.0%} of "
+                      "what it was accepted with for one ({accepted:.3g} tokens/s); expected at least {floor:.0%}",
+    Code.NOT_ACCEPTED: "no acceptance of this run of the engine on these GPUs is known, so its speed is not judged",
 }
 _LETTERS = {"T": "was stopped by a signal", "D": "hangs in the kernel"}
 METRICS = {
