@@ -30,6 +30,8 @@ __all__ = ["watch"]
 
 _URL = "http://127.0.0.1:30000"
 _UNIT_SUFFIXES = (".service", ".scope")
+#: In seconds.
+_LEAST_CANARY = 5.0
 #: So long --once looks for a step of an engine that has requests.
 _ONCE = 10.0
 
@@ -44,6 +46,8 @@ _ONCE = 10.0
 @click.option("--spin", default="30s", metavar="TIME", help="The same where the GPUs only wait; default: 30s.")
 @click.option("--silent", default="30s", metavar="TIME", help="So long may the metrics not answer; default: 30s.")
 @click.option("--accepted", metavar="FILE", help="What accept --keep left; with --unit /run/tunecheck/accepted.json.")
+@click.option("--canary", metavar="TIME", help="Ask an idle engine a short question so often; 0: never; default: "
+              "watch.canary_every of the specification, where an acceptance is known.")
 @click.option("--once", is_flag=True, help="One verdict of a few looks, and its exit code.")
 @click.option("--json", "as_json", is_flag=True, help="A document for each verdict that is told, one line each.")
 @click.option("--prometheus", "prometheus_to", metavar="FILE", help="Keep metrics for node_exporter there.")
@@ -51,8 +55,8 @@ _ONCE = 10.0
 @click.option("--act", is_flag=True, help="Hand a stall to tunecheck-recover.service, which does what the "
               "specification's watch.on_stall allows.")
 def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interval: str, stall: str, spin: str,
-          silent: str, accepted: str | None, once: bool, as_json: bool, prometheus_to: str | None, listen: str | None,
-          act: bool) -> None:
+          silent: str, accepted: str | None, canary: str | None, once: bool, as_json: bool,
+          prometheus_to: str | None, listen: str | None, act: bool) -> None:
     """Watch a served model: tokens, GPUs, kernel messages, links. Reads only, without --act.
 
     A line for each change, until it is ended. With --once the exit code is 0 for serving and idle, 1 for degraded,
@@ -63,8 +67,10 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     from .host.nvml_samples import NvmlSampler
     from .notify import alive, ready
     from .report.output import check_writable
+    from .serving.accepted import PATH, read
     from .serving.reach import key, seconds
     from .watch import tell
+    from .watch.canary import Canary
     from .watch.loop import Clock
     from .watch.loop import watch as looks
     from .watch.model import Limits
@@ -85,15 +91,14 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     if prometheus_to is not None:
         check_writable(prometheus_to)
     if accepted is not None:
-        from .serving.accepted import read
-
         read(accepted)
     host = LiveHost()
     policy = _policy(host)
     limits = Limits(times["stall"], times["spin"], times["silent"], interval=times["interval"],
-                    floor=policy.token_floor)
+                    floor=policy.token_floor, canary=0.0 if once else _canary_every(canary, accepted or unit, policy))
     target = Target(where, _unit(unit), key(api_key_file), _trusted(ca) if where.startswith("https") else None,
-                    accepted=_accepted(accepted, unit, policy), boot_id=_boot(host))
+                    accepted=accepted or (PATH if unit and (policy.token_floor or limits.canary) else ""),
+                    boot_id=_boot(host))
     door = _door(listen) if listen is not None else None
     sampler = NvmlSampler(times["interval"]) if _has_driver(host) else None
     messages = None
@@ -101,9 +106,10 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
         messages = KernelMessages()
     output = os.fstat(1)
     teller = Teller(as_json, prometheus_to, target.unit, where)
+    asker = Canary(where, target.key, ca, min(60.0, limits.stall / 2)) if limits.canary else None
     beside = _Beside(host, target.unit, where, door, teller) if act or door is not None else None
     try:
-        for number, seen in enumerate(looks(Sources(host, target, sampler, messages), limits, alive,
+        for number, seen in enumerate(looks(Sources(host, target, sampler, messages, asker), limits, alive,
                                             door or Clock())):
             if number == 0:
                 ready()
@@ -123,6 +129,8 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
             sampler.close()
         if messages is not None:
             messages.close()
+        if asker is not None:
+            asker.close()
         if door is not None:
             door.close()
         host.close()
@@ -175,10 +183,16 @@ def _policy(host: Host) -> Watch:
     return frozen.spec.watch if frozen else Watch()
 
 
-def _accepted(given: str | None, unit: str, policy: Watch) -> str:
-    from .serving.accepted import PATH
+def _canary_every(given: str | None, accepted: str, policy: Watch) -> float:
+    """``accepted``: whether there may be an acceptance, whose question is asked then."""
+    from .serving.reach import seconds
 
-    return given or (PATH if unit and policy.token_floor else "")
+    if given is None:
+        return float(policy.canary_every) if accepted else 0.0
+    every = seconds("--canary", given)
+    if 0 < every < _LEAST_CANARY:
+        raise UsageError(f"--canary {given}: expected at least {_LEAST_CANARY:g}s, or 0 for never")
+    return every
 
 
 def _door(listen: str) -> Door:

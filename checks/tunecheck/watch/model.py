@@ -9,7 +9,7 @@ from ..absence import Absence
 from ..host.nvml_samples import GpuSample
 from ..serving.accepted import Accepted
 
-__all__ = ["BAD", "Code", "Culprit", "Engine", "Limits", "Look", "Part", "Process", "Reason", "Seen", "State",
+__all__ = ["BAD", "Answer", "Code", "Culprit", "Engine", "Limits", "Look", "Part", "Process", "Reason", "Seen", "State",
            "UnitState"]
 
 
@@ -68,6 +68,23 @@ class Code(StrEnum):
     WATCH_PAUSED = "watch-paused"
     TOKENS_SLOW = "tokens-slow"
     NOT_ACCEPTED = "not-accepted"
+    CANARY_SILENT = "canary-silent"
+    CANARY_WRONG = "canary-wrong"
+    CANARY_ALONE = "canary-alone"
+    CANARY_REFUSED = "canary-refused"
+    METRICS_LIE = "metrics-lie"
+
+
+class Answer(StrEnum):
+    """What a canary came to. ``late``: no answer in time; ``failed``: it broke off, or the engine is dead behind its
+    server; ``refused``: says nothing of the engine; ``key``: the key is refused."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    LATE = "late"
+    FAILED = "failed"
+    REFUSED = "refused"
+    KEY = "key"
 
 
 @dataclass(frozen=True)
@@ -142,7 +159,8 @@ class UnitState:
 class Look:
     """One look. ``at`` is monotonic, ``took`` the seconds it lasted until then, ``gpus`` None where NVML did not
     answer. ``events``: what happened since the last look. ``standing``: what is so now beside engine and GPUs.
-    ``processes``: asked only when a stall is near. ``accepted``: what was measured of just this run of the engine."""
+    ``processes``: asked only when a stall is near. ``accepted``: what was measured of just this run of the engine.
+    ``canary``: what a question came to, in the look in which that is known; ``asking``: one is under way."""
 
     at: float
     engine: Engine
@@ -153,6 +171,8 @@ class Look:
     processes: tuple[Process, ...] = ()
     took: float = 0.0
     accepted: Accepted | None = None
+    canary: Answer | None = None
+    asking: bool = False
 
 
 @dataclass(frozen=True)
@@ -161,7 +181,8 @@ class Limits:
     shape, and a prompt of 128 K tokens on one board, take up to a minute (policy of this project, 2026-11). ``spin``:
     the same where the GPUs only wait for each other. ``silent``: so long may the metrics give no answer. ``hold``: so
     long an event of the past makes the box degraded. ``load``: so long may an engine take to its first answer.
-    ``floor``: share of the accepted speed below which it is slow; 0: none (floor.py)."""
+    ``floor``: share of the accepted speed below which it is slow; 0: none (floor.py). ``canary``: from
+    one question to an idle engine to the next; 0: none (doubt.py)."""
 
     stall: float = 120.0
     spin: float = 30.0
@@ -170,6 +191,7 @@ class Limits:
     load: float = 3600.0
     interval: float = 1.0
     floor: float = 0.0
+    canary: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@ waited for without a bound: pages and commands have deadlines, NVML has a proces
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 import time
 
@@ -16,6 +17,7 @@ from ..host.nvml_samples import GpuSample, NvmlSampler
 from ..serving import accepted
 from ..serving.accepted import Accepted
 from . import kernel
+from .canary import Canary
 from .model import Code, Engine, Look, Reason, UnitState
 from .processes import of_group
 from .progress import engine_of_page
@@ -52,8 +54,8 @@ class Sources:
     """``look`` is called once an interval; what fails is told as a reason, never raised."""
 
     def __init__(self, host: Host, target: Target, sampler: NvmlSampler | None,
-                 messages: KernelMessages | None) -> None:
-        self._host, self._target = host, target
+                 messages: KernelMessages | None, canary: Canary | None = None) -> None:
+        self._host, self._target, self._canary = host, target, canary
         self._sampler, self._messages = sampler, messages
         self._unit: UnitState | None = None
         self._slow: dict[str, float] = {}
@@ -64,9 +66,11 @@ class Sources:
         self._disk: dict[str, Reason | None] = {}
         self._accepted: Accepted | None = None
 
-    def look(self, processes: bool) -> Look:
-        """``processes``: whether those of the unit are worth reading now."""
+    def look(self, processes: bool, ask: bool = False) -> Look:
+        """``processes``: whether those of the unit are worth reading now. ``ask``: whether to ask a canary, unless a
+        request runs by now."""
         began = time.monotonic()
+        answer = self._canary.heard() if self._canary is not None else None
         engine = self._engine()
         standing: list[Reason] = []
         gpus = self._gpus(standing)
@@ -86,9 +90,16 @@ class Sources:
             standing.append(Reason(Code.NOT_ACCEPTED))
         found = of_group(self._host, self._unit.cgroup) if processes and self._unit else ()
         slow = [each for each in (*self._narrow.values(), *self._disk.values()) if each is not None]
+        if ask and answer is None:
+            self._ask()
         at = time.monotonic()
         return Look(at, engine, gpus, self._unit, events, (*standing, *slow), found, at - began,
-                    self._accepted)
+                    self._accepted, answer, self._canary is not None and self._canary.asking)
+
+    def _ask(self) -> None:
+        if self._canary is not None and not self._canary.asking:
+            with contextlib.suppress(OSError):      # no process can be started: it is due again at the next look
+                self._canary.ask(self._accepted)
 
     def _due(self, name: str, every: float) -> bool:
         now = time.monotonic()
