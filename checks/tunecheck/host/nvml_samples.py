@@ -29,14 +29,17 @@ _AGAIN, _LONGEST = 2.0, 300.0
 _LOST = {15: "GPU_IS_LOST", 16: "RESET_REQUIRED"}
 #: A process that hangs in the driver cannot be killed, and keeps its memory: so many at once.
 _MOST_STUCK = 2
-_FIELDS = ("gpu", "memory", "power_mw", "limit_mw", "throttle", "temperature")
+_FIELDS = ("gpu", "memory", "power_mw", "limit_mw", "throttle", "temperature", "link_kib")
+#: nvmlDeviceGetFieldValues: all links of the device together.
+_ALL_LINKS = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
 class GpuSample:
     """One GPU now: utilisation of the SMs and of the memory in %, power and its limit in mW, the bits of
-    nvmlClocksEventReasons, temperature in C; None where the driver does not say. ``error``: NVML's, where the GPU gives
-    no answer at all ("GPU_IS_LOST")."""
+    nvmlClocksEventReasons, temperature in C, KiB that it sent and received over
+    NVLink (over PCIe where it has none) since some time; None where the driver does not say. ``error``: NVML's, where
+    the GPU gives no answer at all ("GPU_IS_LOST")."""
 
     bdf: str
     gpu: int | None = None
@@ -45,6 +48,7 @@ class GpuSample:
     limit_mw: int | None = None
     throttle: int | None = None
     temperature: int | None = None
+    link_kib: int | None = None
     error: str = ""
 
 
@@ -209,7 +213,8 @@ def _one(nvml: Any, bdf: str, handle: Any) -> dict[str, Any]:
             (("power_mw",), lambda: (nvml.nvmlDeviceGetPowerUsage(handle),)),
             (("limit_mw",), lambda: (nvml.nvmlDeviceGetPowerManagementLimit(handle),)),
             (("throttle",), lambda: (nvml.nvmlDeviceGetCurrentClocksEventReasons(handle),)),
-            (("temperature",), lambda: (nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),))):
+            (("temperature",), lambda: (nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),)),
+            (("link_kib",), lambda: (_links(nvml, handle),))):
         try:
             found.update(zip(names, call(), strict=True))
         except nvml.NVMLError as error:
@@ -218,3 +223,14 @@ def _one(nvml: Any, bdf: str, handle: Any) -> dict[str, Any]:
         except Exception:      # a function that this driver is too old for: the value is not told
             continue
     return found
+
+
+def _links(nvml: Any, handle: Any) -> int | None:
+    """Counters, so asking costs no 20 ms as nvmlDeviceGetPcieThroughput does."""
+    links = nvml.nvmlDeviceGetFieldValues(handle, [(nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, _ALL_LINKS),
+                                                   (nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, _ALL_LINKS)])
+    if all(each.nvmlReturn == 0 for each in links):
+        return sum(int(each.value.ullVal) for each in links)
+    pcie = nvml.nvmlDeviceGetFieldValues(handle, [nvml.NVML_FI_DEV_PCIE_COUNT_TX_BYTES,
+                                                  nvml.NVML_FI_DEV_PCIE_COUNT_RX_BYTES])
+    return sum(int(each.value.ullVal) for each in pcie) // 1024 if all(each.nvmlReturn == 0 for each in pcie) else None
