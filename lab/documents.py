@@ -34,13 +34,15 @@ from tests.unit.imports.deletion_bases import own, real
 from tunecheck.errors import TunecheckError
 from tunecheck.facts.registry.flatten import flatten
 from tunecheck.facts.snapshot import Snapshot, gather
-from tunecheck.facts.stored import Stored, packed
-from tunecheck.fleet.model import Answer
-from tunecheck.fleet.read import seen
-from tunecheck.host.imported import load_import
+from tunecheck.facts.snapshot_file import Stored, packed
+from tunecheck.host.imported.machine import load_import
+from tunecheck.model.finding import Finding, exit_code, worst
 from tunecheck.report.document import document
-from tunecheck.rules import Case, Finding, exit_code, judge, worst
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Frozen
+from tunecheck_fleet.model import Answer
+from tunecheck_fleet.read import seen
 
 #: What is for people: it may be worded anew.
 TEXTS = frozenset({"message", "text", "reason", "why", "note", "words"})
@@ -50,15 +52,15 @@ _VERBS = ("topo", "host", "preflight", "driver", "runtime")
 
 def reword() -> None:
     """From here on every reason and every finding's text is in other words."""
-    from tunecheck.facts import fact as facts
     from tunecheck.host import base
+    from tunecheck.model import fact as facts
 
     def other(text: str) -> str:
         mark = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:6]
         return text if _ANEW in text else f"<{mark}{_ANEW}{text.swapcase()[:60]}>"
 
     try:
-        from tunecheck import absence
+        from tunecheck.model import absence
     except ImportError:     # before there were codes
         plain = base.Unreadable.__init__
 

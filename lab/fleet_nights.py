@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.unit.fleet.nights import Fleet, audited, evidence, random_fleet
 
-from tunecheck.fleet.store.store import Store
+from tunecheck_fleet.store.store import Store
 
 
 def _run(name: str, fleet: Fleet) -> bool:

@@ -16,8 +16,9 @@ import sys
 import time
 from collections.abc import Callable
 
-from lab import engine, needs, paths, process, ptx
+from lab import engine, needs, paths, process
 from lab.errors import LabError, NoMeansError
+from lab.generators import ptx
 from lab.machine import Machine
 from lab.say import elapsed, say, started
 

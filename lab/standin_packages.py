@@ -2,7 +2,7 @@
 
 Real: the kernel modules (built by DKMS on the box), ELF libraries, units, maintainer scripts, dependencies.
 Not real: anything that would touch a GPU. Names and dependencies: NVIDIA's debian13 repository, read by
-``tunecheck.formats.driver_packages``; only ``KINDS`` below says what a package holds.
+``tunecheck.parsers.packages.driver_packages``; only ``KINDS`` below says what a package holds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lab.errors import LabError
 
 _HERE = standin_gpus.STANDINS
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
-#: Packages of one driver version: what tunecheck.formats.driver_packages has for NVIDIA's debian13 (a test compares).
+#: Packages of one driver version: what tunecheck.parsers.packages.driver_packages has for NVIDIA's debian13 (a test compares).
 DRIVER = (
     "nvidia-kernel-open-dkms", "nvidia-kernel-support", "firmware-nvidia-gsp", "nvidia-modprobe",
     "nvidia-persistenced", "nvidia-smi", "libnvidia-ml1", "libcuda1", "libnvidia-cfg1", "libnvidia-nvvm4",

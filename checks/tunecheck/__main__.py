@@ -28,8 +28,8 @@ def main() -> None:
     ended = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if ended:
         signal.signal(signal.SIGTERM, _leave)
-    from .cli import main as run
-    from .cli import terminate
+    from .cli.main import main as run
+    from .cli.main import terminate
 
     if ours:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -50,7 +50,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.bootloader import BootloaderError, detect
 from ansible.module_utils.box_io import BoxIOError, read_text
 from ansible.module_utils.gpu_users import SERVING_UNIT, gpu_users, serving
-from ansible.module_utils.tunecheck.formats import cmdline
+from ansible.module_utils.tunecheck.parsers.kernel import cmdline
 
 #: The checker needs 3.11; Enterprise Linux 9 and Ubuntu 22.04 carry newer ones beside an older python3.
 CANDIDATES = ["/usr/bin/python3"] + ["/usr/bin/python3.%d" % minor for minor in (14, 13, 12, 11)]

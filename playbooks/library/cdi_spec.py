@@ -39,7 +39,7 @@ from ansible.module_utils import bounded, engine_files
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.box_io import read_text, remove, write_text
 from ansible.module_utils.driver_box.kernels import module_version
-from ansible.module_utils.tunecheck.formats import cdi
+from ansible.module_utils.tunecheck.parsers.containers import cdi
 
 CTK = "/usr/bin/nvidia-ctk"
 KIND = "nvidia.com/gpu"

@@ -71,8 +71,8 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.bootloader import BootloaderError, detect, proof
 from ansible.module_utils.box_io import BoxIOError, read_text
 from ansible.module_utils.receipt import now as clock
-from ansible.module_utils.tunecheck.formats import cmdline
-from ansible.module_utils.tunecheck.formats.param_conflicts import conflicts
+from ansible.module_utils.tunecheck.parsers.kernel import cmdline
+from ansible.module_utils.tunecheck.parsers.kernel.param_conflicts import conflicts
 
 REFUSED = ("a trial boot is not possible here: %s. Put /boot on a plain ext4, xfs or FAT partition, or set "
            "box_spec.boot.trial: false knowingly (a bad command line then needs a console to undo). Nothing was "

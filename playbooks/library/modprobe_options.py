@@ -34,7 +34,7 @@ import tempfile
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.box_io import BoxIOError, read_text, remove, write_text
-from ansible.module_utils.tunecheck.formats import modprobe
+from ansible.module_utils.tunecheck.parsers.kernel import modprobe
 
 UNCHANGED = "The old initramfs is still in place and boots. Mend the cause and run the play again."
 

@@ -32,7 +32,7 @@ import re
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.box_io import read_text
-from ansible.module_utils.tunecheck.formats import pci, topology
+from ansible.module_utils.tunecheck.parsers.pci import pci, topology
 
 DEVICES = "/sys/bus/pci/devices"
 #: First kernel with each parameter (aaca43fda742 and 47c8846a49ba).

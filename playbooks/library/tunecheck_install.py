@@ -37,7 +37,7 @@ ROOT = "/opt/tunecheck"
 COMMAND = "/usr/local/sbin/tunecheck"
 SHARE = "/usr/local/share"
 #: Works without, only starts slower: nothing that a box runs loads them, and they are a third of all files.
-NOT_COMPILED = "/(pygments|markdown_it|tunecheck/fleet/(store|judge|outputs|ingest))/"
+NOT_COMPILED = "/(pygments|markdown_it|tunecheck_fleet/(store|judge|outputs|ingest))/"
 
 
 def link(target, path):

@@ -6,7 +6,7 @@ import os
 import stat
 import tempfile
 
-from ansible.module_utils.tunecheck import safe_files
+from ansible.module_utils.tunecheck.util import safe_files
 
 __all__ = ["BoxIOError", "read_text", "remove", "rename_over", "write_text"]
 

@@ -13,7 +13,7 @@ import os
 import re
 
 from ansible.module_utils import processes
-from ansible.module_utils.tunecheck import safe_files
+from ansible.module_utils.tunecheck.util import safe_files
 
 __all__ = ["UNIT", "Container", "active_units", "judge", "refusal", "reload", "running"]
 

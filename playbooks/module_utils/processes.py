@@ -10,7 +10,7 @@ import os
 import re
 import stat
 
-from ansible.module_utils.tunecheck import safe_files
+from ansible.module_utils.tunecheck.util import safe_files
 
 __all__ = ["cgroup", "delegated", "in_unit", "of_root", "program", "read"]
 

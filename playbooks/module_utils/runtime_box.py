@@ -19,9 +19,9 @@ from ansible.module_utils.driver_box.dnf import Dnf
 from ansible.module_utils.driver_box.keys import key_material, same_key
 from ansible.module_utils.driver_box.reads import os_release
 from ansible.module_utils.receipt import load, now, remember, save
-from ansible.module_utils.tunecheck.formats import package_pins
-from ansible.module_utils.tunecheck.formats.apt_output import objections
-from ansible.module_utils.tunecheck.formats.driver_set import Box, Exact, Plan, toolkit_names, toolkit_plan
+from ansible.module_utils.tunecheck.parsers.packages import package_pins
+from ansible.module_utils.tunecheck.parsers.packages.apt_output import objections
+from ansible.module_utils.tunecheck.parsers.packages.driver_set import Box, Exact, Plan, toolkit_names, toolkit_plan
 
 __all__ = ["absent", "needed", "present", "runtime_manager", "urls"]
 

@@ -18,7 +18,7 @@ import json
 import time
 
 from ansible.module_utils.box_io import read_text, remove, write_text
-from ansible.module_utils.tunecheck.formats import trial
+from ansible.module_utils.tunecheck.parsers.kernel import trial
 
 __all__ = ["HOLD_SECONDS", "STATE", "confirm", "confirmed", "ended", "forget", "hold", "note", "recorded",
            "seconds_left"]

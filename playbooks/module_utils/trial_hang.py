@@ -14,7 +14,7 @@ import os
 
 from ansible.module_utils import bounded
 from ansible.module_utils.box_io import read_text
-from ansible.module_utils.tunecheck.formats import cmdline
+from ansible.module_utils.tunecheck.parsers.kernel import cmdline
 
 __all__ = ["WATCHDOG_SECONDS", "live", "take_back", "tokens", "watchdog"]
 

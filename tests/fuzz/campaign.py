@@ -28,19 +28,20 @@ from tests.fuzz.hostile import BUNDLES, answers, many_packages
 
 from tunecheck.errors import TunecheckError
 from tunecheck.facts.snapshot import gather
-from tunecheck.facts.stored import Stored, packed
-from tunecheck.fleet.ingest.body import unpacked
-from tunecheck.fleet.ingest.inbox import _checked
-from tunecheck.fleet.ingest.limits import Limits
-from tunecheck.fleet.ingest.refusal import Refusal
-from tunecheck.fleet.ingest.tokens import _TOKEN
-from tunecheck.fleet.model import Answer
-from tunecheck.fleet.read import seen
+from tunecheck.facts.snapshot_file import Stored, packed
 from tunecheck.host.bundle import pack, unpack
 from tunecheck.host.foreign import Bounds, Confined, DefectError, ExceededError
-from tunecheck.host.imported import load_import
+from tunecheck.host.imported.machine import load_import
 from tunecheck.report.document import document as report
-from tunecheck.rules import Case, judge
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
+from tunecheck_fleet.ingest.body import unpacked
+from tunecheck_fleet.ingest.inbox import _checked
+from tunecheck_fleet.ingest.limits import Limits
+from tunecheck_fleet.ingest.refusal import Refusal
+from tunecheck_fleet.ingest.tokens import _TOKEN
+from tunecheck_fleet.model import Answer
+from tunecheck_fleet.read import seen
 
 _MOST_CPU, _MOST_RSS = 5.0, 300 << 20
 #: Executions between two reports of a child.

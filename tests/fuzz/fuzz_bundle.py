@@ -20,9 +20,9 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports():
-    import tunecheck.formats.ustar
     import tunecheck.host.bundle
-    import tunecheck.host.parts
+    import tunecheck.host.bundle_schema
+    import tunecheck.parsers.text.ustar
 
 import zstandard
 
@@ -54,7 +54,7 @@ def one(data: bytes) -> None:
     if kind == 1:
         rest = zstandard.compress(_repaired(rest))
     elif kind == 2:
-        rest = zstandard.compress(tunecheck.formats.ustar.pack(zip(_NAMES, rest.split(_MARK), strict=False)))
+        rest = zstandard.compress(tunecheck.parsers.text.ustar.pack(zip(_NAMES, rest.split(_MARK), strict=False)))
     try:
         found = tunecheck.host.bundle.unpack(rest)
     except ValueError:

@@ -19,20 +19,20 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tunecheck.formats.bench_grids import parse_grids
-from tunecheck.formats.engine_log import parse_engine
-from tunecheck.formats.lspci import parse_lspci
-from tunecheck.formats.lspci_machine import MACHINE, listing
-from tunecheck.formats.lspci_regions import bar1_sizes
-from tunecheck.formats.lspci_tree import parse_tree
-from tunecheck.formats.nccl_log import parse_nccl
-from tunecheck.formats.nccl_tests import parse_nccl_tests
-from tunecheck.formats.pasted import clean
-from tunecheck.formats.small_outputs import loaded, modinfo, nodes, nvcc
-from tunecheck.formats.smi_failure import failures
-from tunecheck.formats.smi_table import listed, parse_table
-from tunecheck.host.imported_guest import guest_told
-from tunecheck.host.imported_posts import kinds
+from tunecheck.host.imported.guest import guest_told
+from tunecheck.host.imported.posts import kinds
+from tunecheck.parsers.containers.engine_log import parse_engine
+from tunecheck.parsers.nvidia.bench_grids import parse_grids
+from tunecheck.parsers.nvidia.nccl_log import parse_nccl
+from tunecheck.parsers.nvidia.nccl_tests import parse_nccl_tests
+from tunecheck.parsers.nvidia.small_outputs import loaded, modinfo, nodes, nvcc
+from tunecheck.parsers.nvidia.smi_failure import failures
+from tunecheck.parsers.nvidia.smi_table import listed, parse_table
+from tunecheck.parsers.pci.lspci import parse_lspci
+from tunecheck.parsers.pci.lspci_machine import MACHINE, listing
+from tunecheck.parsers.pci.lspci_regions import bar1_sizes
+from tunecheck.parsers.pci.lspci_tree import parse_tree
+from tunecheck.parsers.text.pasted import clean
 
 PARSERS: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("smi_table", parse_table), ("smi_list", listed), ("smi_failure", failures), ("lspci_tree", parse_tree),

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_the_arguments_of_dnf() -> None:
     from ansible.module_utils.driver_box import dnf
-    from ansible.module_utils.tunecheck.formats.driver_set import Exact, Repository
+    from ansible.module_utils.tunecheck.parsers.packages.driver_set import Exact, Repository
 
     argv = dnf.install_argv([Exact("nvidia-driver-cuda", "3:595.71.05-1.el9")])
     assert argv[0] == "dnf" and argv[-1] == "nvidia-driver-cuda-3:595.71.05-1.el9" and "--assumeyes" in argv
@@ -28,7 +28,7 @@ def test_the_arguments_of_dnf() -> None:
 
 def test_the_one_transaction_of_apt() -> None:
     from ansible.module_utils.driver_box import apt
-    from ansible.module_utils.tunecheck.formats.driver_set import Exact
+    from ansible.module_utils.tunecheck.parsers.packages.driver_set import Exact
 
     argv = apt.install_argv([Exact("libcuda1", "595.71.05-1"), Exact("dkms", "")], ["nvidia-old"])
     assert argv[-3:] == ["libcuda1=595.71.05-1", "dkms", "nvidia-old-"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.bootloader import grub_debian, grubby, owned, systemd_boot
-from ansible.module_utils.tunecheck.formats import grub
+from ansible.module_utils.tunecheck.parsers.kernel import grub
 
 PT = ["iommu=pt", "pcie_aspm.policy=performance", "pcie_port_pm=off", "pci=noacs"]
 ENTRY = "menuentry 'Debian' $menuentry_id_option 'x' {{\n\tlinux /vmlinuz root=UUID=1 ro {}\n}}\n"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.bootloader import BootloaderError, grub_debian
-from ansible.module_utils.tunecheck.formats import grub
+from ansible.module_utils.tunecheck.parsers.kernel import grub
 
 
 class StandIn:

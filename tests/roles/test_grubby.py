@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.bootloader import grubby, owned
-from ansible.module_utils.tunecheck.formats import bls
+from ansible.module_utils.tunecheck.parsers.kernel import bls
 
 ENTRY = """\
 title Rocky Linux (5.14.0-570.el9.x86_64) 9.6

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from ansible.module_utils import trial_guard as told
 from ansible.module_utils import trial_hang
-from ansible.module_utils.tunecheck.formats import cmdline, trial
+from ansible.module_utils.tunecheck.parsers.kernel import cmdline, trial
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ROOT / "roles/kernel_cmdline/files"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tunecheck.report.exporters import Run
 from tunecheck.report.html import html
-from tunecheck.report.outputs import Run
 
 _FLAGS = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
           "--disable-gpu", "--disable-quic", "--no-sandbox"]

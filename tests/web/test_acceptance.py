@@ -14,10 +14,10 @@ import pytest
 from tests.web.test_page import Show, _overflow
 
 from tunecheck.recipes.frozen import Engine, Expected, Model, Recipe
-from tunecheck.report.html.acceptance import acceptance
 from tunecheck.serving.document import document, measured_of
 from tunecheck.serving.gaps import gaps_of
 from tunecheck.serving.measured import Measured, Run, Usage
+from tunecheck.serving.page.acceptance import acceptance
 from tunecheck.serving.verdict import Want, judge
 
 _EVIL = "</script><script>window.hit=1</script><img src=x onerror='window.hit=1'>\"'&\x1b[31m\u202e{{7*7}}"

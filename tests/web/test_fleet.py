@@ -10,7 +10,7 @@ import pytest
 from tests.unit.fleet.reports import HOSTILE, cause, example, fleet, hostile, report, row
 from tests.web.conftest import Watched
 
-from tunecheck.fleet.outputs.html import html
+from tunecheck_fleet.outputs.html import html
 
 Show = Callable[..., Watched]
 

@@ -9,7 +9,7 @@ from tests.unit.recovery.test_page import EVIL, page, record, rows
 from tests.web.test_page import Show, _overflow
 
 from tunecheck.recovery.model import Incident, Step, Why
-from tunecheck.report.html.incident import Evidence, incident
+from tunecheck.recovery.page.incident import Evidence, incident
 
 
 @pytest.mark.parametrize(("name", "width", "scheme"), [("desktop", 1200, "light"), ("phone", 420, "light"),

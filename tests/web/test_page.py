@@ -14,12 +14,11 @@ from tests.unit.facts.trees import Machine, cascaded, direct, flat, two_bridges
 from tests.unit.report.boxes import hostile, judged, spec, switches, wrong
 from tests.web.conftest import Watched
 
-from tunecheck.absence import Absence
-from tunecheck.docs_pages import summary
-from tunecheck.report.outputs import Run
-from tunecheck.rules import Finding
-from tunecheck.rules.command import run as command
-from tunecheck.rules.finding import AS_ROOT, Place, Remedy
+from tunecheck.model.absence import Absence
+from tunecheck.model.command import run as command
+from tunecheck.model.finding import AS_ROOT, Finding, Place, Remedy
+from tunecheck.report.check_pages import summary
+from tunecheck.report.exporters import Run
 
 Show = Callable[..., Watched]
 

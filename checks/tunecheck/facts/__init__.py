@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .fact import Fact
+from ..model.fact import Fact
 from .snapshot import Snapshot, gather
 
 __all__ = ["Fact", "Snapshot", "gather"]

@@ -20,10 +20,10 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from ..absence import Absence, Reason
-from ..formats.bounds import MOST_ITEMS
 from ..host.absence_of_text import stored_reason
-from .fact import Fact, absent
+from ..model.absence import Absence, Reason
+from ..model.fact import Fact, absent
+from ..parsers.text.bounds import MOST_ITEMS
 from .hints import hints
 
 __all__ = ["decode", "encode", "shape", "used"]

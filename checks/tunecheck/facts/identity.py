@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 
-from ..formats.at_first_use import dataclass
 from ..host import Host, Unreadable
-from ..host.early import CPU
-from .fact import Absence, Fact, absent, absent_as, known, parsed, text
+from ..host.prefetch import CPU
+from ..model.fact import Absence, Fact, absent, absent_as, known, parsed, text
+from ..util.at_first_use import dataclass
 
 __all__ = ["Identity", "app_specific", "identity_of"]
 
@@ -83,7 +83,7 @@ def _nothing(value: str) -> bool:
 
 
 def _stands_for(value: str) -> bool:
-    """What stands in a recording for such a number (formats/redact.py)."""
+    """What stands in a recording for such a number (parsers/text/redact.py)."""
     plain = value.lower().replace("-", "")
     return value.startswith("serial-") or (len(plain) == 32 and plain.startswith("0" * 20) and bool(plain.strip("0")))
 

@@ -9,11 +9,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
-from ..formats.at_first_use import dataclass
 from ..host import Host
+from ..model.fact import Absence, Fact, absent, parsed, text
 from ..spec.frozen import Accelerators
+from ..util.at_first_use import dataclass
 from . import codec
-from .fact import Absence, Fact, absent, parsed, text
 
 __all__ = ["ABSENT", "PATH", "SCHEMA", "Key", "MeasuredPass", "measurable", "measured_pass"]
 

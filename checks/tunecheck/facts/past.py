@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from ..formats.at_first_use import dataclass
 from ..host import Host, Unreadable
 from ..host.base import doubt
-from ..host.early import PAST
-from .fact import Absence, Fact, absent, known
+from ..host.prefetch import PAST
+from ..model.fact import Absence, Fact, absent, known
+from ..util.at_first_use import dataclass
 
 __all__ = ["NOT_ASKED", "Past", "PastBoot", "PastEvent", "past"]
 
@@ -80,9 +80,9 @@ def past(host: Host, boot_id: str) -> Fact[Past]:
 
 def _read(text: str, current: str) -> Past:
     # `tunecheck topo` and most reports do without.
-    from ..formats.log_boots import boots
-    from ..formats.log_forms import plain
-    from ..formats.log_lines import LEFT_OUT, without_middle
+    from ..parsers.kernel.log_boots import boots
+    from ..parsers.kernel.log_forms import plain
+    from ..parsers.kernel.log_lines import LEFT_OUT, without_middle
 
     log = without_middle(plain(text))
     found: list[PastBoot] = []
@@ -103,14 +103,14 @@ def _key(event: PastEvent) -> tuple[str, str, int, str, str]:
 
 
 def _boot(name: str, text: str) -> PastBoot:
-    from ..formats.log_boots import dated
+    from ..parsers.kernel.log_boots import dated
 
     number = sum(1 for line in text.splitlines() if line.strip())
     return PastBoot(name or "unknown boot", *dated(text.strip("\n")), number, ())
 
 
 def _events(text: str) -> list[PastEvent]:
-    from ..formats.kernel_log import parse
+    from ..parsers.kernel.kernel_log import parse
 
     log = parse(text)
     lost = {xid.gpu for xid in log.xids if xid.code == 79}

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 
-from .. import safe_files
 from ..errors import UsageError
-from ..formats.at_first_use import dataclass
 from ..spec.frozen import Frozen
+from ..util import safe_files
+from ..util.at_first_use import dataclass
 from .registry import ENTRIES, flatten_entries
 from .snapshot import Snapshot
-from .stored import Stored
+from .snapshot_file import Stored
 
 __all__ = ["SCHEMA", "Difference", "Pins", "compare", "load", "pins"]
 

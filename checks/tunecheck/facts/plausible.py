@@ -1,15 +1,15 @@
 """Whether a snapshot holds what a host can hold: so many GPUs, and names that are names. Whoever wrote the file wrote
-the facts; the readers of a live host keep to the same limits (formats/bounds.py)."""
+the facts; the readers of a live host keep to the same limits (parsers/text/bounds.py)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..formats.bounds import MOST_GLOBS, MOST_GPUS, MOST_PACKAGES, MOST_PATTERNS, MOST_PCI, few, name_of
+from ..parsers.text.bounds import MOST_GLOBS, MOST_GPUS, MOST_PACKAGES, MOST_PATTERNS, MOST_PCI, few, name_of
 
 if TYPE_CHECKING:
-    from .fact import Fact
-    from .packages import Packages
+    from ..model.fact import Fact
+    from .nvidia.packages import Packages
     from .snapshot import HostFacts, Snapshot
 
 __all__ = ["check"]

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from ..formats.at_first_use import dataclass
 from ..host import Host
 from ..host.base import posts
-from .fact import Absence, Fact, absent
+from ..model.fact import Absence, Fact, absent
+from ..util.at_first_use import dataclass
 
 if TYPE_CHECKING:
-    from ..formats.bench_grids import Bench
-    from ..formats.engine_log import EngineLog
-    from ..formats.nccl_tests import NcclTest
-    from ..formats.small_outputs import DeviceNodes, Loaded
-    from ..formats.smi_failure import Failure
+    from ..parsers.containers.engine_log import EngineLog
+    from ..parsers.nvidia.bench_grids import Bench
+    from ..parsers.nvidia.nccl_tests import NcclTest
+    from ..parsers.nvidia.small_outputs import DeviceNodes, Loaded
+    from ..parsers.nvidia.smi_failure import Failure
 
 __all__ = ["NOTHING", "Channel", "Nccl", "Posted", "Table", "posted"]
 

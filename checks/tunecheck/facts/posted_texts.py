@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..formats.topo_matrix import parse_matrix
 from ..host import Host, Unreadable
 from ..host.base import posts
-from ..host.early import TOPO
-from .fact import Absence, Fact, absent, known, not_understood
+from ..host.prefetch import TOPO
+from ..model.fact import Absence, Fact, absent, known, not_understood
+from ..parsers.nvidia.topo_matrix import parse_matrix
 from .posted import Channel, Nccl, Posted, Table
 
 if TYPE_CHECKING:
-    from ..formats.bench_grids import Bench
-    from ..formats.nccl_tests import NcclTest
+    from ..parsers.nvidia.bench_grids import Bench
+    from ..parsers.nvidia.nccl_tests import NcclTest
 
 __all__ = ["read"]
 
@@ -36,19 +36,19 @@ def read(host: Host) -> Posted:
 
 
 def _names(texts: tuple[str, ...], found: dict[str, Any]) -> None:
-    from ..formats.smi_table import listed
+    from ..parsers.nvidia.smi_table import listed
 
     found["names"] = next((names for text in texts if (names := listed(text))), ())
 
 
 def _failures(texts: tuple[str, ...], found: dict[str, Any]) -> None:
-    from ..formats.smi_failure import failures
+    from ..parsers.nvidia.smi_failure import failures
 
     found["failures"] = tuple(dict.fromkeys(each for text in texts for each in failures(text)))
 
 
 def _bar1(texts: tuple[str, ...], found: dict[str, Any]) -> None:
-    from ..formats.lspci_regions import bar1_sizes
+    from ..parsers.pci.lspci_regions import bar1_sizes
 
     found["bar1"] = {bdf: size for text in texts for bdf, size in bar1_sizes(text).items()}
 
@@ -62,31 +62,31 @@ def _benches(texts: tuple[str, ...], found: dict[str, Any]) -> None:
 
 
 def _engines(texts: tuple[str, ...], found: dict[str, Any]) -> None:
-    from ..formats.engine_log import parse_engine
+    from ..parsers.containers.engine_log import parse_engine
 
     found["engines"] = tuple(log for text in texts if (log := parse_engine(text)).decisions or log.nccl)
 
 
 def _modules(texts: tuple[str, ...], found: dict[str, Any]) -> None:
-    from ..formats.small_outputs import loaded
+    from ..parsers.nvidia.small_outputs import loaded
 
     found["modules"] = loaded(texts[0])
 
 
 def _module(texts: tuple[str, ...], found: dict[str, Any]) -> None:
-    from ..formats.small_outputs import modinfo
+    from ..parsers.nvidia.small_outputs import modinfo
 
     found["module"] = next((told for text in texts if (told := modinfo(text))), {})
 
 
 def _toolkit(texts: tuple[str, ...], found: dict[str, Any]) -> None:
-    from ..formats.small_outputs import nvcc
+    from ..parsers.nvidia.small_outputs import nvcc
 
     found["cuda"] = next((release[0] for text in texts if (release := nvcc(text)) is not None), "")
 
 
 def _device_nodes(texts: tuple[str, ...], found: dict[str, Any]) -> None:
-    from ..formats.small_outputs import nodes
+    from ..parsers.nvidia.small_outputs import nodes
 
     found["device_nodes"] = next((each for text in texts if (each := nodes(text)).nodes or each.none), None)
 
@@ -109,8 +109,8 @@ def _table(host: Host, drawings: tuple[str, ...]) -> Fact[Table]:
 
 def _drawn(drawings: tuple[str, ...]) -> Fact[Table]:
     """The relations that follow from `lspci -tv`; NUMA nodes are not in it, so host bridges are all that it tells."""
-    from ..formats.lspci_tree import parse_tree
-    from ..formats.topology import relate
+    from ..parsers.pci.lspci_tree import parse_tree
+    from ..parsers.pci.topology import relate
 
     source = "lspci -tv"
     try:
@@ -139,7 +139,7 @@ def _letters(host: Host, letter: str) -> Mapping[tuple[int, int], str] | None:
 
 def _nccl(texts: tuple[str, ...], found: dict[str, Any]) -> None:
     """Every rank may have written its own file: they are read as one log."""
-    from ..formats.nccl_log import parse_nccl
+    from ..parsers.nvidia.nccl_log import parse_nccl
 
     log = parse_nccl("\n".join(texts))
     if not log.version and not log.links and not log.ranks:
@@ -152,7 +152,7 @@ def _nccl(texts: tuple[str, ...], found: dict[str, Any]) -> None:
 
 
 def _test(text: str) -> NcclTest | None:
-    from ..formats.nccl_tests import parse_nccl_tests
+    from ..parsers.nvidia.nccl_tests import parse_nccl_tests
 
     try:
         return parse_nccl_tests(text)
@@ -161,7 +161,7 @@ def _test(text: str) -> NcclTest | None:
 
 
 def _bench(text: str) -> Bench | None:
-    from ..formats.bench_grids import parse_grids
+    from ..parsers.nvidia.bench_grids import parse_grids
 
     try:
         return parse_grids(text)

@@ -6,9 +6,9 @@ import json
 import re
 from dataclasses import field
 
-from ..formats.at_first_use import dataclass
 from ..host import Host
-from .fact import Fact, parsed, text
+from ..model.fact import Fact, parsed, text
+from ..util.at_first_use import dataclass
 
 __all__ = ["PATH", "Receipt", "Run", "receipt"]
 

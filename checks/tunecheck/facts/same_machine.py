@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..formats.at_first_use import regex
+from ..util.at_first_use import regex
 from .snapshot import Snapshot
 
 __all__ = ["STANDS_FOR", "other_machine"]
 
-#: What stands in a recording for a name or number that was taken out (formats/redact.py).
+#: What stands in a recording for a name or number that was taken out (parsers/text/redact.py).
 STANDS_FOR = regex(r"host-?\d*|(?:GPU-)?0{8}-0{4}-.*|(?:GPU-)?[0-9a-f]{4}0{4}-0000-4000-8000-.*")
 
 

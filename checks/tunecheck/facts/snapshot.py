@@ -6,44 +6,44 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..formats.at_first_use import dataclass
-from ..formats.trial import Ended
-from ..host import Host, early
+from ..host import Host, prefetch
+from ..model.fact import Absence, Fact, absent
+from ..parsers.kernel.trial import Ended
 from ..spec.frozen import Spec
-from .boot import Boot, boot
-from .cpu import Policy, policies
-from .driver import Driver, driver
-from .fact import Absence, Fact, absent
-from .gpu_locks import Locks, gpu_locks
-from .hgx import Hgx, hgx
-from .iommu import modes
-from .kernel import Kernel, identity, kernel
+from ..util.at_first_use import dataclass
+from .kernel.boot import Boot, boot
+from .kernel.cpu import Policy, policies
+from .kernel.kernel import Kernel, identity, kernel
+from .kernel.modules import Module, modules, registry_dwords
+from .kernel.trial_boot import NOT_LOOKED, trial_ended
+from .kernel.virtual import guest_of
 from .measured_pass import ABSENT, MeasuredPass, measured_pass
-from .modules import Module, modules, registry_dwords
-from .neighbours import Neighbour, neighbours
-from .nvml import Nvml, nvml
-from .p2p import P2p, p2p
+from .nvidia.driver import Driver, driver
+from .nvidia.gpu_locks import Locks, gpu_locks
+from .nvidia.hgx import Hgx, hgx
+from .nvidia.nvml import Nvml, nvml
+from .nvidia.p2p import P2p, p2p
 from .past import NOT_ASKED, Past, past
-from .pcie import Counters, counters
+from .pci.iommu import modes
+from .pci.neighbours import Neighbour, neighbours
+from .pci.pcie import Counters, counters
+from .pci.topo_text import TopoText, topo_text
+from .pci.topology import Topology, topology
 from .posted import NOTHING, Posted, posted
 from .receipt import Receipt, receipt
-from .topo_text import TopoText, topo_text
-from .topology import Topology, topology
-from .trial_boot import NOT_LOOKED, trial_ended
 from .units import ACS_UNIT, enabled
-from .virtual import guest_of
 
 if TYPE_CHECKING:
-    from .driver_parts import DriverParts
     from .identity import Identity
-    from .module_build import ModuleBuild, ModuleKeys
-    from .packages import Packages
-    from .platform import Platform
-    from .processes import Processes
-    from .runtime import Runtime
-    from .service_env import ServiceEnv
-    from .services import Service
-    from .serving import Serving
+    from .kernel.platform import Platform
+    from .kernel.processes import Processes
+    from .nvidia.driver_parts import DriverParts
+    from .nvidia.module_build import ModuleBuild, ModuleKeys
+    from .nvidia.packages import Packages
+    from .nvidia.services import Service
+    from .runtime.runtime import Runtime
+    from .runtime.service_env import ServiceEnv
+    from .runtime.serving import Serving
 
 __all__ = ["HostFacts", "Snapshot", "gather"]
 
@@ -110,7 +110,7 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
            with_past: bool = False) -> Snapshot:
     """Read the topology and NVML, with ``with_text`` also nvidia-smi's table, with ``with_host`` everything else, with
     ``with_past`` also the journal of earlier boots. Without a spec the accelerators are NVIDIA's."""
-    early.start(host, with_text, with_host)
+    prefetch.start(host, with_text, with_host)
     wanted = spec.accelerators.pci_ids if spec else ()
     found = topology(host, wanted)
     name, _, boot_id = identity(host)
@@ -135,16 +135,16 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
 
 def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact[Nvml]]) -> HostFacts:
     # `tunecheck topo` does not pay for these.
-    from .driver_parts import driver_parts
     from .identity import identity_of
-    from .module_build import module_build, module_keys
-    from .packages import packages
-    from .platform import platform
-    from .processes import processes
-    from .runtime import runtime
-    from .service_env import service_env
-    from .services import services
-    from .serving import serving
+    from .kernel.platform import platform
+    from .kernel.processes import processes
+    from .nvidia.driver_parts import driver_parts
+    from .nvidia.module_build import module_build, module_keys
+    from .nvidia.packages import packages
+    from .nvidia.services import services
+    from .runtime.runtime import runtime
+    from .runtime.service_env import service_env
+    from .runtime.serving import serving
 
     running = kernel(host)
     release = running.release.value or ""

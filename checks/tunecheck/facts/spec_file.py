@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..absence import Absence
 from ..errors import SpecError
-from ..formats.topology import RELATIONS
 from ..host import Host, Unreadable
+from ..model.absence import Absence
+from ..parsers.pci.topology import RELATIONS
 from ..spec.frozen import Frozen, Spec, load_frozen
 
 __all__ = ["PATH", "read_spec", "usable"]

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .. import safe_files
 from ..errors import UsageError
+from ..util import safe_files
 from . import codec
 
 __all__ = ["read_typed", "typed_text"]

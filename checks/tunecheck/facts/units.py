@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..host import Host, Unreadable
-from .fact import Absence, Fact, absent, known
+from ..model.fact import Absence, Fact, absent, known
 
 __all__ = ["ACS_UNIT", "enabled"]
 

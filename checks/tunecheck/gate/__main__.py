@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from ..cli_check import look
+from ..app.evaluate import look
 from ..errors import TunecheckError
 from ..host.live import LiveHost
 from ..recipes.box import box_of

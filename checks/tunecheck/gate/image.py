@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ..facts.fact import Absence, Fact, absent, known
 from ..host import Host, Unreadable
+from ..model.fact import Absence, Fact, absent, known
 
 __all__ = ["image_id"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..facts.fact import Fact
 from ..facts.measured_pass import Key, MeasuredPass
 from ..facts.spec_file import PATH
+from ..model.fact import Fact
 from ..recipes.box import Box
 from ..recipes.frozen import Recipe
 from . import key

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from ..facts.fact import Absence, Fact, absent, absent_as, known, text
-from ..facts.iommu import modes
 from ..facts.measured_pass import Key
-from ..facts.pci import Device
-from ..facts.topology import Topology, topology
-from ..facts.wires import wires
+from ..facts.pci.iommu import modes
+from ..facts.pci.pci import Device
+from ..facts.pci.pcie_link import wires
+from ..facts.pci.topology import Topology, topology
 from ..host import Host, Unreadable
+from ..model.fact import Absence, Fact, absent, absent_as, known, text
 from .state import State
 
 __all__ = ["differences", "key", "library"]

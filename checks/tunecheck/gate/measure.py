@@ -13,16 +13,19 @@ from ..errors import ImageUnfitError, TrialError, UsageError
 from ..facts.measured_pass import Key, MeasuredPass
 from ..facts.snapshot import Snapshot
 from ..host import Host
-from ..rules import HUNG, Case, Finding, exit_code, judge, measured_pass, worst
+from ..model.finding import HUNG, Finding, exit_code, worst
+from ..model.measurement import REFUSED, Measured
+from ..model.weakest import weakest
+from ..rules import judge
+from ..rules.context import Case
+from ..rules.measured import measured_pass
 from ..spec.frozen import Frozen, Spec
 from ..trials import session
-from ..trials.everything import QUICK_SOAK_SECONDS, everything
+from ..trials.containers.container_trial import in_container
+from ..trials.containers.runtimes import find_image, find_runtime
+from ..trials.full_trial import QUICK_SOAK_SECONDS, everything
 from ..trials.lock import Wedged
-from ..trials.measured import REFUSED, Measured
-from ..trials.outside import in_container
-from ..trials.runtimes import find_image, find_runtime
 from ..trials.supervisor import Progress
-from ..trials.weakest import weakest
 from . import measured, passed
 from .image import image_id
 from .judge import of_measured

@@ -16,12 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .. import safe_files
 from ..errors import UsageError
 from ..facts import codec
 from ..facts.measured_pass import PATH, SCHEMA, MeasuredPass
 from ..facts.typed_file import read_typed, typed_text
-from ..report.output import removed, write_file
+from ..util import safe_files
+from ..util.whole_file import removed, write_file
 from . import passed
 
 __all__ = ["EVIDENCE", "PATH", "best", "make_evidence", "path_beside", "read", "steady", "void", "write"]

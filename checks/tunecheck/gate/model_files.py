@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import safe_files
 from ..errors import UsageError
 from ..recipes.frozen import Model
-from ..report.output import write_file
+from ..util import safe_files
+from ..util.whole_file import write_file
 
 __all__ = ["Problem", "folder_of", "problems"]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from ..errors import UsageError
 from ..facts.typed_file import read_typed, typed_text
-from ..report.output import write_file
-from ..rules.finding import Finding
+from ..model.finding import Finding
+from ..util.whole_file import write_file
 from .state import State
 
 __all__ = ["PATH", "SCHEMA", "Pass", "again", "from_findings", "make_own_folder", "read", "shortened", "write"]

@@ -7,8 +7,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..facts.fact import Absence, Fact, absent, known, parsed, text
 from ..host import Host, Unreadable
+from ..model.fact import Absence, Fact, absent, known, parsed, text
 
 __all__ = ["State", "differences", "state"]
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from ..absence import Absence, Reason
+from ..model.absence import Absence, Reason
 
 __all__ = ["reason_of_text", "stored_reason", "stored_reasons"]
 

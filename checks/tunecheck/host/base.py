@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-from ..absence import Absence, Reason
 from ..errors import ProbeError
-from ..formats.at_first_use import dataclass
+from ..model.absence import Absence, Reason
+from ..util.at_first_use import dataclass
 
 __all__ = ["Completed", "Host", "Unreadable", "doubt", "posts"]
 

@@ -23,10 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..absence import Reason
 from ..errors import UsageError
-from ..formats import log_lines, ustar
-from . import parts
+from ..model.absence import Reason
+from ..parsers.kernel import log_lines
+from ..parsers.text import ustar
+from . import bundle_schema
 from .absence_of_text import stored_reason
 from .base import Completed
 from .recording import Answers
@@ -120,7 +121,7 @@ def load(path: str) -> Answers:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     try:
         return unpack(packed)
-    except parts.OtherVersionError as error:
+    except bundle_schema.OtherVersionError as error:
         raise UsageError(f"{path}: {error}") from None
     except ValueError as error:
         raise UsageError(f"{path}: not a usable recording: {error}; {_EXPECTED}") from None
@@ -176,10 +177,10 @@ def _bounded(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
 
 
 def _check_manifest(data: bytes) -> None:
-    manifest = parts.parse(data, "manifest.json")
+    manifest = bundle_schema.parse(data, "manifest.json")
     if not isinstance(manifest, dict):
         raise ValueError("manifest.json holds no table")
-    parts.check_schema(manifest, _VERSION)
+    bundle_schema.check_schema(manifest, _VERSION)
     kinds = {"tunecheck": str, "created": str, "redacted": bool, "root": (bool, type(None))}
     for key, kind in kinds.items():
         if not isinstance(manifest.get(key), kind):  # type: ignore[arg-type]
@@ -190,27 +191,27 @@ def _answers(found: dict[str, bytes]) -> Answers:
     for needed in ("manifest.json", "answers.json"):
         if needed not in found:
             raise ValueError(f"it holds no {needed}")
-    document = parts.parse(found.pop("answers.json"), "answers.json")
+    document = bundle_schema.parse(found.pop("answers.json"), "answers.json")
     if not isinstance(document, dict):
         raise ValueError("answers.json holds no table")
-    nvml = {"nvml": parts.parse(found.pop("nvml.json"), "nvml.json")} if "nvml.json" in found else {}
+    nvml = {"nvml": bundle_schema.parse(found.pop("nvml.json"), "nvml.json")} if "nvml.json" in found else {}
     runs = _runs(document, found)
-    reads = parts.contents(document)
-    verb = parts.parse(found["manifest.json"], "manifest.json").get("verb")
+    reads = bundle_schema.contents(document)
+    verb = bundle_schema.parse(found["manifest.json"], "manifest.json").get("verb")
     for name, data in found.items():
         if name.startswith("files/"):
             if reads.setdefault(name[5:], data) is not data:
                 raise ValueError(f"{name[5:125]!r} is there twice")
         elif name != "manifest.json":
             raise ValueError(f"unknown member {name[:120]!r}")
-    return Answers(reads, parts.lists(document), parts.texts(document, "realpaths"), parts.reasons(document),
-                   runs, parts.table(nvml, "nvml"), verb if isinstance(verb, str) else "")
+    return Answers(reads, bundle_schema.lists(document), bundle_schema.texts(document, "realpaths"), bundle_schema.reasons(document),
+                   runs, bundle_schema.table(nvml, "nvml"), verb if isinstance(verb, str) else "")
 
 
 def _runs(document: dict[str, Any], found: dict[str, bytes]) -> dict[tuple[str, ...], Completed | Reason]:
     """Takes the outputs out of ``found``."""
     result: dict[tuple[str, ...], Completed | Reason] = {}
-    for number, (argv, run) in enumerate(parts.commands(document)):
+    for number, (argv, run) in enumerate(bundle_schema.commands(document)):
         code, error = run.get("returncode"), run.get("error")
         texts = []
         for name in (run.get("stdout"), run.get("stderr")):

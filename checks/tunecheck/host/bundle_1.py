@@ -8,9 +8,9 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from ..absence import Reason
-from ..formats.bounds import json_of
-from . import parts
+from ..model.absence import Reason
+from ..parsers.text.bounds import json_of
+from . import bundle_schema
 from .absence_of_text import stored_reason
 from .base import Completed
 from .recording import Answers
@@ -44,17 +44,17 @@ def unpack_plain(document: Any) -> Answers:
     """The answers in the document itself. ValueError says what is wrong with it."""
     if not isinstance(document, dict):
         raise ValueError("it holds no table")
-    parts.check_schema(document, 1)
+    bundle_schema.check_schema(document, 1)
     extra = set(document) - {"schema", "reads", "lists", "realpaths", "errors", "absences", "runs", "nvml"}
     if extra:
         raise ValueError(f"unknown part {min(extra)[:60]!r}")
-    return Answers(parts.contents(document), parts.lists(document), parts.texts(document, "realpaths"),
-                   parts.reasons(document), _runs(document), parts.table(document, "nvml"))
+    return Answers(bundle_schema.contents(document), bundle_schema.lists(document), bundle_schema.texts(document, "realpaths"),
+                   bundle_schema.reasons(document), _runs(document), bundle_schema.table(document, "nvml"))
 
 
 def _runs(document: dict[str, Any]) -> dict[tuple[str, ...], Completed | Reason]:
     result: dict[tuple[str, ...], Completed | Reason] = {}
-    for number, (argv, run) in enumerate(parts.commands(document)):
+    for number, (argv, run) in enumerate(bundle_schema.commands(document)):
         code, stdout, stderr = run.get("returncode"), run.get("stdout"), run.get("stderr")
         if isinstance(run.get("error"), str):
             result[argv] = stored_reason(run["error"], run.get("absence"))

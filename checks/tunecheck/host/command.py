@@ -7,8 +7,8 @@ import signal
 import subprocess
 import time
 
-from ..absence import Absence
-from ..tied import start
+from ..model.absence import Absence
+from ..util.tied import start
 from .base import Completed, Unreadable
 from .reader import MAX_BYTES, reason_for
 
@@ -99,7 +99,7 @@ def _collect(process: subprocess.Popen[bytes], output: dict[int, bytearray], unt
 def _leave_out_middle(output: bytearray) -> None:
     """A runaway log: what it began with and what came last count, and that something is missing."""
     if len(output) > MAX_BYTES:
-        from ..formats.log_lines import HEAD, LEFT_OUT
+        from ..parsers.kernel.log_lines import HEAD, LEFT_OUT
 
         output[HEAD:len(output) - MAX_BYTES + HEAD] = f"\n{LEFT_OUT}\n".encode()
 

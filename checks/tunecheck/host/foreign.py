@@ -21,8 +21,8 @@ import time
 from collections.abc import Callable
 
 from ..errors import ProbeError
-from ..formats.at_first_use import dataclass
-from ..tied import fork
+from ..util.at_first_use import dataclass
+from ..util.tied import fork
 from .child import Child, let_go_of_everything_but
 
 __all__ = ["Bounds", "Confined", "DefectError", "ExceededError"]

@@ -11,8 +11,8 @@ import ssl
 import time
 from urllib.parse import urlsplit
 
-from ..absence import Absence
-from ..formats.at_first_use import dataclass
+from ..model.absence import Absence
+from ..util.at_first_use import dataclass
 from .base import Unreadable
 
 __all__ = ["Page", "fetch"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import errno
 import os
 
-from ..absence import Absence
-from ..formats.at_first_use import dataclass
+from ..model.absence import Absence
+from ..util.at_first_use import dataclass
 from .base import Unreadable
 
 __all__ = ["KernelMessages", "Messages"]

@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..absence import Absence
-from ..formats.pci import BDF
+from ..model.absence import Absence
+from ..parsers.pci.pci import BDF
 from .base import Completed, Unreadable
 from .reader import Reader
 

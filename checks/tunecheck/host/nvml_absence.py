@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ..absence import Absence, Reason
+from ..model.absence import Absence, Reason
 from .absence_of_text import reason_of_text
 
 __all__ = ["NOT_READ", "nvml_reason"]

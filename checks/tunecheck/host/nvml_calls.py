@@ -179,7 +179,7 @@ def _plain(function: str, *arguments: int) -> _Call:
     return call
 
 
-#: Keys of formats/nvml_keys.py, and the call that answers them together.
+#: Keys of parsers/nvidia/nvml_keys.py, and the call that answers them together.
 _GROUPS: tuple[tuple[tuple[str, ...], _Call], ...] = (
     (("name",), _plain("nvmlDeviceGetName")),
     (("uuid",), _plain("nvmlDeviceGetUUID")),

@@ -16,10 +16,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..absence import Absence
-from ..formats.nvml_keys import KEYS
-from ..formats.pci import bdf_key
-from ..tied import fork, tie
+from ..model.absence import Absence
+from ..parsers.nvidia.nvml_keys import KEYS
+from ..parsers.pci.pci import bdf_key
+from ..util.tied import fork, tie
 from .base import Unreadable
 from .child import Child, let_go_of_everything_but
 from .nvml_absence import NOT_READ, nvml_reason

@@ -14,9 +14,9 @@ import signal
 import time
 from typing import Any
 
-from ..absence import Absence
-from ..formats.at_first_use import dataclass
-from ..tied import fork, tie
+from ..model.absence import Absence
+from ..util.at_first_use import dataclass
+from ..util.tied import fork, tie
 from .base import Unreadable
 from .child import Child, let_go_of_everything_but
 

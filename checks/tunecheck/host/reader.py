@@ -14,9 +14,9 @@ import socket
 import struct
 import time
 
-from ..absence import Absence, Reason
 from ..errors import ProbeError
-from ..tied import fork, tie
+from ..model.absence import Absence, Reason
+from ..util.tied import fork, tie
 from .base import Unreadable
 from .child import Child, let_go_of_everything_but
 

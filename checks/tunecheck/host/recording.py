@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, TypeVar
 
-from ..absence import Absence, Reason
-from ..formats.at_first_use import dataclass
+from ..model.absence import Absence, Reason
+from ..util.at_first_use import dataclass
 from .base import Completed, Host, Unreadable
 
 __all__ = ["Answers", "RecordedHost", "RecordingHost", "load_recording"]

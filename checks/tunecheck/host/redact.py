@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..absence import Absence, Reason
 from ..errors import SpecError
-from ..formats import secrets
-from ..formats.at_first_use import regex
-from ..formats.pci import without_serial_number
-from ..formats.redact import Redactor, serials_in
+from ..model.absence import Absence, Reason
+from ..parsers.pci.pci import without_serial_number
+from ..parsers.text import secrets
+from ..parsers.text.redact import Redactor, serials_in
+from ..util.at_first_use import regex
 from .base import Completed
 from .recording import Answers
 
@@ -58,7 +58,7 @@ def _masked(path: str, data: bytes) -> bytes:
 
 def _recipe(text: str) -> str:
     """A served recipe whose engine's words are masked as a command line: there each is a text of its own."""
-    from ..facts.serving import arguments
+    from ..facts.runtime.serving import arguments
 
     try:
         document = json.loads(text)

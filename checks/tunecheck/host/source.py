@@ -21,7 +21,7 @@ def open_source(path: str) -> tuple[Host, str]:
         from .recording import load_recording
 
         return load_recording(path), ""
-    from .imported import load_import
+    from .imported.machine import load_import
 
     found = load_import(path)
     return found, found.summary()

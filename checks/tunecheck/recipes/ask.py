@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 
-from ..confinement import CONFINEMENT
 from ..host.base import Unreadable
 from ..host.live import LiveHost
+from ..model.confinement import CONFINEMENT
 from . import engines
 from .frozen import Recipe
 from .options import Table
-from .rules.option_known import unknown_words
 from .rules.rule import Rule, Unknown, Verdict
+from .rules.wording.option_known import unknown_words
 
 __all__ = ["RULE", "ask", "table_of_help"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from ..facts.fact import Absence, Fact, absent, absent_as, known
-from ..formats.topology import within
+from ..model.fact import Absence, Fact, absent, absent_as, known
+from ..parsers.pci.topology import within
 
 if TYPE_CHECKING:
     from ..facts.snapshot import Snapshot

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from ..confinement import CONFINEMENT
+from ..model.confinement import CONFINEMENT
 from . import engines
 from .frozen import Model, Recipe
 

@@ -1,4 +1,4 @@
-"""What each engine's command line takes, by version: tables that lab/option_tables.py generates from the engines' own
+"""What each engine's command line takes, by version: tables that lab/generators/option_tables.py generates from the engines' own
 wheels. Read on the control node, where recipes are judged."""
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ import json
 import re
 from typing import Any
 
-from ..absence import Absence
 from ..errors import ProbeError, UsageError
 from ..host import Host, Unreadable
+from ..model.absence import Absence
 from .lock import LockedImage
 
 __all__ = ["resolve"]

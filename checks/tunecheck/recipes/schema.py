@@ -1,4 +1,4 @@
-"""JSON Schemas of the frozen recipe and of a lock, made of their types, for report/schema.py."""
+"""JSON Schemas of the frozen recipe and of a lock, made of their types, for app/schemas.py."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .. import safe_files
 from ..errors import ProbeError
-from ..formats import secrets
 from ..host import Host
 from ..host.http_page import fetch
+from ..parsers.text import secrets
+from ..util import safe_files
 from ..watch.processes import of_group
 from .request import Request
 from .unit import UnitNow

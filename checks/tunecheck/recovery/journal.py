@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .. import safe_files
+from ..util import safe_files
 from .model import Record, Step, Why
 
 __all__ = ["FALLBACK", "PATH", "SCHEMA", "Journal"]

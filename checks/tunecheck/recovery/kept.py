@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .. import safe_files
-from ..report.html.incident import Evidence
+from ..util import safe_files
 from .evidence import FOLDER
+from .page.incident import Evidence
 
 __all__ = ["read"]
 

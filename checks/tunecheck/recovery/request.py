@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import safe_files
+from ..util import safe_files
 
 __all__ = ["DRAINED", "PATH", "SCHEMA", "Drained", "Request", "drained", "leave", "read", "write_drained"]
 

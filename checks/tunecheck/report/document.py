@@ -11,12 +11,12 @@ from typing import Any
 
 from .. import __version__
 from ..facts.measured_pass import MeasuredPass
-from ..facts.paths import PairPath, paths
-from ..facts.pci import Device, Link
-from ..facts.topology import Pair, Topology
-from ..rules import HUNG, Case, Finding, exit_code, worst
-from ..rules.command import Command
-from ..rules.finding import Remedy
+from ..facts.pci.pci import Device, Link
+from ..facts.pci.peer_paths import PairPath, paths
+from ..facts.pci.topology import Pair, Topology
+from ..model.command import Command
+from ..model.finding import HUNG, Finding, Remedy, exit_code, worst
+from ..rules.context import Case
 from .measured_document import measured_document
 
 __all__ = ["commands", "document", "to_text"]

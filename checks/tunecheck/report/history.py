@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..facts.fact import Fact
 from ..facts.past import Past, PastBoot, PastEvent
-from ..formats.driver_failures import KINDS
-from ..formats.xid_catalog import CATALOG
+from ..model.fact import Fact
+from ..parsers.nvidia.driver_failures import KINDS
+from ..parsers.nvidia.xid_catalog import CATALOG
 
 __all__ = ["history_document", "history_lines"]
 

@@ -10,11 +10,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from ..formats.at_first_use import regex
-from ..rules import Finding
+from ..model.finding import Finding
+from ..util.at_first_use import regex
 
 if TYPE_CHECKING:
-    from .outputs import Run
+    from .exporters import Run
 
 __all__ = ["junit", "legal"]
 

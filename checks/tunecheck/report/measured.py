@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..facts.topology import Topology
-from ..rules.reduce_figures import crossover, ranks_of, single, sized, tail
-from ..trials.measured import Measured, Measurement
+from ..facts.pci.topology import Topology
+from ..model.measurement import Measured, Measurement
+from ..rules.measured.reduce_figures import crossover, ranks_of, single, sized, tail
 
 __all__ = ["allreduce_lines", "p2p_lines", "p2p_ranges", "reduce_rows"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..trials.measured import Aftermath, Hang, Measured, Measurement
+from ..model.measurement import Aftermath, Hang, Measured, Measurement
 
 __all__ = ["measured_document", "measured_of"]
 

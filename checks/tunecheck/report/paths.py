@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..facts.paths import PairPath, paths
+from ..facts.pci.peer_paths import PairPath, paths
 from ..facts.snapshot import Snapshot
 
 __all__ = ["path_lines", "short_path_lines"]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ..facts.posted import Channel
 from ..facts.snapshot import Snapshot
-from ..rules.p2p_words import LETTER_WORDS, letter_meaning
-from ..rules.table_told import COSTS
+from ..rules.pcie.p2p_letters import LETTER_WORDS, letter_meaning
+from ..rules.pcie.table_told import COSTS
 from .tree import square
 
 __all__ = ["legend", "meanings", "posted_lines"]

@@ -11,15 +11,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..formats.at_first_use import regex
-from ..rules.finding import OUTCOMES
-from ..rules.reduce_figures import tail
-from ..trials.measured import Measured
-from .fold import worst_first
+from ..model.finding import OUTCOMES
+from ..model.measurement import Measured
+from ..rules.measured.reduce_figures import tail
+from ..util.at_first_use import regex
+from .grouping import worst_first
 from .measured_document import measured_of
 
 if TYPE_CHECKING:
-    from .outputs import Run
+    from .exporters import Run
 
 __all__ = ["METRICS", "exposition", "prometheus"]
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from ..absence import Absence
-from ..formats.at_first_use import dataclass
-from ..rules import Case, Finding, Remedy
-from ..rules.finding import OUTCOMES
-from ..rules.from_log import only_cut
-from .fold import Fold, folded, worst_first
+from ..model.absence import Absence
+from ..model.finding import OUTCOMES, Finding, Remedy
+from ..rules.context import Case
+from ..rules.errors.from_log import only_cut
+from ..util.at_first_use import dataclass
+from .grouping import Fold, folded, worst_first
 from .short_tables import short_tables
 from .terminal import (
     Style,

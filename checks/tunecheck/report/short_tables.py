@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..facts.topology import Topology
-from ..rules import Case
-from ..trials.measured import Measured
+from ..facts.pci.topology import Topology
+from ..model.measurement import Measured
+from ..rules.context import Case
 from .measured import allreduce_lines, p2p_ranges
 from .paths import short_path_lines
 from .posted import posted_lines

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..facts.pci import Device, bdf_key
-from ..facts.topology import Topology
+from ..facts.pci.pci import Device, bdf_key
+from ..facts.pci.topology import Topology
 from .tree import DRAWN, acs_text, grown, idle, link_text
 
 __all__ = ["numbers_text", "short_tree_lines"]

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TextIO
 
-from ..absence import Absence
-from ..formats.at_first_use import dataclass, regex
-from ..rules import Case, Finding, worst
-from ..rules.from_log import only_cut
-from .fold import Fold, folded, worst_first
+from ..model.absence import Absence
+from ..model.finding import Finding, worst
+from ..rules.context import Case
+from ..rules.errors.from_log import only_cut
+from ..util.at_first_use import dataclass, regex
+from .grouping import Fold, folded, worst_first
 from .paths import path_lines
 from .tree import matrix_lines, tree_lines
 

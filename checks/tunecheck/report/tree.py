@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..facts.pci import Device, bdf_key
-from ..facts.topology import Topology
-from ..formats.pcie_cap import generation
+from ..facts.pci.pci import Device, bdf_key
+from ..facts.pci.topology import Topology
+from ..parsers.pci.pcie_cap import generation
 
 __all__ = ["DRAWN", "acs_text", "grown", "idle", "link_text", "matrix_lines", "square", "tree_lines"]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..model.finding import HUNG, ON_ITS_HOST, Finding, Place, Remedy, exit_code, worst
 from .check import TRIALS, Check
-from .finding import HUNG, ON_ITS_HOST, Case, Finding, Place, Remedy, exit_code, worst
+from .context import Case
+from .evidence_guard import limited
 from .index import CHECKS
-from .limits import limited
 
 __all__ = ["CHECKS", "HUNG", "Case", "Check", "Finding", "Remedy", "exit_code", "judge", "worst"]
 

@@ -1,6 +1,6 @@
 """What a check declares about itself, in its own file: ``CHECK = Check(...)``.
 
-`python -m lab.check_index` collects the declarations into index.py, so that no verb has to import every check to know
+`python -m lab.generators.check_index` collects the declarations into index.py, so that no verb has to import every check to know
 which ones it runs. A test compares the two.
 """
 
@@ -12,10 +12,11 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ..formats.at_first_use import dataclass
+from ..util.at_first_use import dataclass
 
 if TYPE_CHECKING:
-    from .finding import Case, Finding
+    from ..model.finding import Finding
+    from .context import Case
 
 __all__ = ["ALL", "ALLREDUCE", "ALONE", "DRIVER", "EVERY", "HOST", "P2P", "RUNTIME", "TOPO", "TRIALS", "Check",
            "Family", "Heading", "Needs"]

@@ -1,4 +1,4 @@
-"""Every check in the order of a report, made by `python -m lab.check_index`: change the check's own file."""
+"""Every check in the order of a report, made by `python -m lab.generators.check_index`: change the check's own file."""
 
 from __future__ import annotations
 

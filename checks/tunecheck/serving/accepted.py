@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from .. import safe_files
 from ..errors import UsageError
-from ..formats.at_first_use import dataclass
+from ..util import safe_files
+from ..util.at_first_use import dataclass
 
 __all__ = ["GPUS", "PATH", "SCHEMA", "Accepted", "Question", "addresses", "parsed", "read", "write"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from .. import __version__
 from ..errors import UsageError
+from ..model.finding import Finding, exit_code, worst
 from ..recipes.frozen import Recipe
-from ..rules.finding import Finding, exit_code, worst
 from .figures import rates, spread
 from .gaps import merged
 from .measured import Measured, Run, Usage

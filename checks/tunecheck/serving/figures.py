@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
+from ..model.finding import Finding, Remedy
 from ..recipes.frozen import Expected
-from ..rules.finding import Finding, Remedy
 from .measured import USAGE, Measured
 
 __all__ = ["concurrency", "rates", "say", "speed", "spread", "ttft"]

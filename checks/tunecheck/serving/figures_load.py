@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..rules.finding import Finding
+from ..model.finding import Finding
 from .figures import say
 from .measured import Measured
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import zlib
 
-from .. import safe_files
 from ..errors import UsageError
+from ..util import safe_files
 from .document import SCHEMA, measured_of
 from .foreign import measured_of_foreign, measured_of_table, recognised
 from .measured import Measured

@@ -96,7 +96,7 @@ def key(path: str | None) -> str:
     """The key of the file or the environment, never of the command line, which anybody on the box can read."""
     found = os.environ.get(KEY, "")
     if path is not None:
-        from .. import safe_files
+        from ..util import safe_files
 
         try:
             found = safe_files.read(path, 4096).decode("ascii").strip()

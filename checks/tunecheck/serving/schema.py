@@ -1,9 +1,10 @@
-"""JSON Schemas of the acceptance document and of a golden candidate, for report/schema.py."""
+"""JSON Schemas of the acceptance document and of a golden candidate, for app/schemas.py."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..model.finding import OUTCOMES
 from ..report.schema_words import (
     COUNT,
     FLAG,
@@ -17,7 +18,6 @@ from ..report.schema_words import (
     maybe,
     object_,
 )
-from ..rules.finding import OUTCOMES
 from . import document, golden
 from .verdict import IDS
 

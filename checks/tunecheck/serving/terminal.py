@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..model.finding import Finding
 from ..report.terminal import Style, plain
-from ..rules.finding import Finding
 from .measured import Measured
 
 __all__ = ["render"]

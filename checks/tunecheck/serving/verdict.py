@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..model.finding import Finding
 from ..recipes.frozen import Expected, Recipe
-from ..rules.finding import Finding
 from .figures import concurrency, say, speed, ttft
 from .figures_load import load
 from .garbage import alike, logprob_reasons, mean, nonsense, reasons, repeated

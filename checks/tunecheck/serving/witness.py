@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ..rules.finding import Finding
+from ..model.finding import Finding
 from .figures import say
 from .measured import USAGE, Measured, Run
 

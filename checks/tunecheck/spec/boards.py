@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..formats.at_first_use import dataclass
+from ..util.at_first_use import dataclass
 
 __all__ = ["Board", "board"]
 

@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 
 from tunecheck.errors import SpecError
 
-from ..formats.at_first_use import dataclass
+from ..util.at_first_use import dataclass
 
 __all__ = [
     "SCHEMA", "Accelerators", "Acs", "Boot", "Cpu", "Driver", "Frozen", "Gate", "Gpu", "Groups", "Kernel", "Runtime",

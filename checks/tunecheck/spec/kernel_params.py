@@ -1,4 +1,4 @@
-"""What a spec may ask of the kernel command line; what the kernel parses is in formats/kernel_params.py.
+"""What a spec may ask of the kernel command line; what the kernel parses is in parsers/kernel/kernel_params.py.
 
 Standard library only: the box imports this.
 """
@@ -8,17 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..formats.cmdline import CONFIRM_KEY, TRIAL_KEY
-from ..formats.kernel_params import (
-    INEFFECTIVE,
-    MULTI_VALUE,
-    PCI_WORDS,
-    VALUES,
-    hint,
-    name_of,
-    rejected_values,
-)
-from ..formats.param_conflicts import clash, split
+from ..parsers.kernel.cmdline import CONFIRM_KEY, TRIAL_KEY
+from ..parsers.kernel.kernel_params import INEFFECTIVE, MULTI_VALUE, PCI_WORDS, VALUES, hint, name_of, rejected_values
+from ..parsers.kernel.param_conflicts import clash, split
 
 __all__ = ["INEFFECTIVE", "MULTI_VALUE", "PCI_WORDS", "VALUES", "conflicts", "name_of", "problems"]
 

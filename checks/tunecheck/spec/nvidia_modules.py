@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 
-from tunecheck.formats import registry_dwords
-from tunecheck.formats.nvidia_params import GONE, LAST, PARAMETERS, UVM, Parameter, c_number
+from tunecheck.parsers.nvidia import registry_dwords
+from tunecheck.parsers.nvidia.nvidia_params import GONE, LAST, PARAMETERS, UVM, Parameter, c_number
 from tunecheck.spec.frozen import Spec
 
 __all__ = ["problems"]

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from tunecheck.formats.topology import RELATIONS, within
-from tunecheck.spec import kernel_params, nvidia_modules, together
+from tunecheck.parsers.pci.topology import RELATIONS, within
+from tunecheck.spec import cross_field, kernel_params, nvidia_modules
 from tunecheck.spec.frozen import Spec, declared_tokens
 from tunecheck.spec.merge import module_name
 
@@ -178,7 +178,7 @@ def contradictions(spec: Spec) -> list[tuple[str, str]]:
             "would return to its old boot entry while the play still waits for it; raise it, or leave it out for "
             "timeout_seconds and 300 more"
         )))  # fmt: skip
-    return found + together.problems(spec) + list(nvidia_modules.problems(spec))
+    return found + cross_field.problems(spec) + list(nvidia_modules.problems(spec))
 
 
 def _groups(spec: Spec) -> list[tuple[str, str]]:

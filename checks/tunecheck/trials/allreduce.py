@@ -9,8 +9,8 @@ from typing import Any
 
 from ..errors import TrialError
 from ..host import Host
+from ..model.measurement import Hang, Measured, Measurement, measurement
 from .evidence import Evidence
-from .measured import Hang, Measured, Measurement, measurement
 from .p2p import Flows, hang_of, worker_environment
 from .supervisor import Job, Outcome, Supervisor
 
@@ -82,7 +82,7 @@ def _quick(host: Host, ordinals: Sequence[int], soak_seconds: float, nccl_path: 
 def _peer_copies(host: Host, ordinals: Sequence[int], supervisor: Supervisor | None) -> Measured | None:
     """A verified copy between each two neighbours, before anything that waits for another GPU. None: all is well."""
     watched = supervisor or Supervisor(evidence=Evidence(host))
-    outcome = watched.run([Job("tunecheck.trials.probe:run", {"ordinals": list(ordinals)}, worker_environment())], 60.0)
+    outcome = watched.run([Job("tunecheck.trials.workers.probe:run", {"ordinals": list(ordinals)}, worker_environment())], 60.0)
     if outcome.stall is not None:
         return Measured(hangs=(hang_of("peer copy", outcome, host, ordinals),))
     wrong = [str(result["gpu"]) for result in outcome.results[0] if result.get("usable") is False]
@@ -100,7 +100,7 @@ def _once(host: Host, ordinals: Sequence[int], arm: str, parameters: Mapping[str
         return Measured(failures={f"allreduce {ranks} ranks {arm}": f"no folder for the ranks to meet in "
                                   f"({error.strerror}); free some disk space, or name a folder in TMPDIR"})
     with meeting as folder:
-        job = Job("tunecheck.trials.reduce:run", {**parameters, "folder": folder},
+        job = Job("tunecheck.trials.workers.reduce:run", {**parameters, "folder": folder},
                   {**worker_environment(), **ARMS[arm]})
         watched = supervisor or Supervisor(evidence=Evidence(host))
         outcome = watched.run([job] * len(ordinals), _SECONDS + float(parameters["soak_seconds"]))

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from ..tied import start
-from .beat import Board
+from ..util.tied import start
+from .heartbeat import Board
 
 __all__ = ["Job", "Worker", "kill", "process_state"]
 
@@ -45,7 +45,7 @@ class Worker:
         self.stderr = _scratch()        # a pipe that nobody reads would block it
         self._rest = b""
         self.process = start(
-            [sys.executable, "-m", "tunecheck.trials.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, "-m", "tunecheck.trials.workers.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=self.stderr, pass_fds=(board.descriptor,),
             env={name: value for name, value in {**os.environ, **job.environment}.items() if value is not None})
         assert self.process.stdin is not None and self.process.stdout is not None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..facts.nvml import Nvml
+from ..facts.nvidia.nvml import Nvml
 from ..facts.snapshot import Snapshot
-from ..formats.aer_counters import FILES, parse_counters
-from ..formats.pci import bdf_key
 from ..host import Host, Unreadable
+from ..parsers.pci.aer_counters import FILES, parse_counters
+from ..parsers.pci.pci import bdf_key
 
 __all__ = ["Counts", "before", "moved", "now"]
 

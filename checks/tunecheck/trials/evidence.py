@@ -6,10 +6,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..facts.nvml import nvml
-from ..formats.tasks import looks_like_driver, parse_ps
+from ..facts.nvidia.nvml import nvml
 from ..host import Host, Unreadable
-from ..host.early import PS
+from ..host.prefetch import PS
+from ..parsers.kernel.tasks import looks_like_driver, parse_ps
 from . import counts
 from .ras import COMMAND as RAS
 from .supervisor import Suspect

@@ -12,8 +12,8 @@ import socket
 import struct
 from pathlib import Path
 
-from .. import safe_files
 from ..errors import TrialError
+from ..util import safe_files
 
 __all__ = ["Lock", "Wedged", "clear_wedged", "mark_wedged", "refuse_wedged"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..formats import cpulist
 from ..host import Host, Unreadable
+from ..model.measurement import Measured, Measurement, measurement
+from ..parsers.kernel import cpulist
 from .evidence import Evidence
-from .measured import Measured, Measurement, measurement
 from .p2p import Flows, failures_of, hang_of, worker_environment
 from .supervisor import Job, Supervisor
 
@@ -23,7 +23,7 @@ def alone(host: Host, ordinals: Sequence[int], collapse: Flows = (), *, supervis
           quick: bool = False) -> Measured:
     """Measure each of ``ordinals`` by itself: its memory, and copies from and to the host. ``quick``: at most 0.3 s for
     each, with fewer samples, smaller buffers, and not all of its memory. ``collapse`` is of pairs, and not used."""
-    job = Job("tunecheck.trials.alone:run", {"ordinals": list(ordinals), "quick": quick, "cpus": _near(host)},
+    job = Job("tunecheck.trials.workers.alone:run", {"ordinals": list(ordinals), "quick": quick, "cpus": _near(host)},
               worker_environment())
     watched = supervisor or Supervisor(evidence=Evidence(host))
     outcome = watched.run([job], _SECONDS_FIXED + _SECONDS_PER_GPU * len(ordinals))

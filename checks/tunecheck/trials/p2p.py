@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..host import Host
-from .aftermath import examine
+from ..model.measurement import Hang, Measured, Measurement, measurement
 from .evidence import Evidence
-from .measured import Hang, Measured, Measurement, measurement
+from .gpu_recovery import examine
 from .supervisor import Job, Outcome, Supervisor
 
 __all__ = ["Flows", "failures_of", "hang_of", "p2p", "worker_environment"]
@@ -36,7 +36,7 @@ def p2p(host: Host, ordinals: Sequence[int], collapse: Flows = (), *, supervisor
     """Measure every ordered pair of ``ordinals``. ``collapse`` are sets of flows for the posted-write probe; ``quick``
     as in copies.py."""
     count = len(ordinals)
-    job = Job("tunecheck.trials.copies:run", {"ordinals": list(ordinals), "quick": quick,
+    job = Job("tunecheck.trials.workers.copies:run", {"ordinals": list(ordinals), "quick": quick,
                                               "collapse": [list(map(list, flows)) for flows in collapse]},
               worker_environment())
     watched = supervisor or Supervisor(evidence=Evidence(host))

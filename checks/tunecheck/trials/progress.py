@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from ..report.line import LiveLine
-from .beat import State
+from ..util.live_line import LiveLine
 from .children import Job
+from .heartbeat import State
 
 __all__ = ["Shown"]
 

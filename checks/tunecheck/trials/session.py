@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Protocol
 
 from ..errors import GpusInUseError, TrialError, TunecheckError, UsageError
-from ..facts.nvml import Gpu, Nvml
+from ..facts.nvidia.nvml import Gpu, Nvml
 from ..facts.snapshot import Snapshot
 from ..host import Host, Unreadable
 from ..host.recording import RecordingHost
+from ..model.measurement import Measured, Measurement
 from .counts import before
 from .evidence import Evidence
 from .lock import Lock, clear_wedged, mark_wedged, refuse_wedged
-from .measured import Measured, Measurement
 from .p2p import Flows
 from .supervisor import Progress, Supervisor
 
@@ -145,7 +145,7 @@ def _name(host: Host, pid: int) -> str:
 
 def _kept(found: Measured, recorder: RecordingHost, folder: str) -> Measured:
     """Write what was read at the stall. A full disk costs the bundle, not the verdict."""
-    from ..report.output import write_file
+    from ..util.whole_file import write_file
 
     path = str(Path(folder) / time.strftime("tunecheck-stall-%Y%m%dT%H%M%SZ.tar.zst", time.gmtime()))
     try:

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .beat import PHASES, Board, State
 from .children import Job, Worker, kill, process_state
+from .heartbeat import PHASES, Board, State
 
 __all__ = ["Job", "Outcome", "Progress", "Stall", "Supervisor", "Suspect", "Take", "process_state"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..formats.kernel_log import parse
-from ..formats.xid_catalog import advice
+from ..parsers.kernel.kernel_log import parse
+from ..parsers.nvidia.xid_catalog import advice
 from .model import Code, Reason
 
 __all__ = ["reasons"]

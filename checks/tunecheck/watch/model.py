@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from ..absence import Absence
 from ..host.nvml_samples import GpuSample
+from ..model.absence import Absence
 from ..serving.accepted import Accepted
 
 __all__ = ["BAD", "Answer", "Code", "Culprit", "Engine", "Limits", "Look", "Part", "Process", "Reason", "Seen", "State",

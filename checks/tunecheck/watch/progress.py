@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 
-from ..absence import Absence
+from ..model.absence import Absence
 from .model import Code, Engine, Part
 
 __all__ = ["engine_of_page"]

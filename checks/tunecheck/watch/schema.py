@@ -1,8 +1,8 @@
-"""JSON Schema of tunecheck/watch/1, for report/schema.py."""
+"""JSON Schema of tunecheck/watch/1, for app/schemas.py."""
 
 from __future__ import annotations
 
-from ..absence import Absence
+from ..model.absence import Absence
 from ..report.schema_words import (
     COUNT,
     MAYBE_COUNT,

@@ -7,15 +7,15 @@ import contextlib
 import ssl
 import time
 
-from ..absence import Absence
 from ..errors import ProbeError
-from ..formats.at_first_use import dataclass
 from ..host import Host, Unreadable
 from ..host.http_page import fetch
 from ..host.kmsg import KernelMessages
 from ..host.nvml_samples import GpuSample, NvmlSampler
+from ..model.absence import Absence
 from ..serving import accepted
 from ..serving.accepted import Accepted
+from ..util.at_first_use import dataclass
 from . import kernel
 from .canary import Canary
 from .model import Code, Engine, Look, Reason, UnitState

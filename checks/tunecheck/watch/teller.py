@@ -10,8 +10,8 @@ from collections.abc import Callable
 import click
 
 from ..errors import UsageError
-from ..notify import tell as status
-from ..report.output import emit, write_file
+from ..host.notify import tell as status
+from ..util.whole_file import emit, write_file
 from .model import Seen
 from .tell import document, line, metrics
 

@@ -6,7 +6,7 @@ import glob
 import os
 
 from ansible.module_utils.box_io import read_text, remove, rename_over, write_text
-from ansible.module_utils.tunecheck.formats import cmdline, grub
+from ansible.module_utils.tunecheck.parsers.kernel import cmdline, grub
 
 from .base import Bootloader, BootloaderError, Placed, Staged, block_kind, foreign_of, mount_problem, places
 

@@ -6,7 +6,7 @@ import os
 import re
 
 from ansible.module_utils.box_io import read_text, remove, write_text
-from ansible.module_utils.tunecheck.formats import bls, cmdline, grub
+from ansible.module_utils.tunecheck.parsers.kernel import bls, cmdline, grub
 
 from .base import BootloaderError, Staged, block_kind, mount_problem
 from .owned import TRIAL_CONF, OwnedLine, replaced

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ansible.module_utils.box_io import read_text, remove, write_text
-from ansible.module_utils.tunecheck.formats import cmdline
+from ansible.module_utils.tunecheck.parsers.kernel import cmdline
 
 from .base import Bootloader, BootloaderError, Placed, foreign_of, places
 

@@ -13,7 +13,7 @@ import os
 import platform
 
 from ansible.module_utils.box_io import BoxIOError, read_text, remove, write_text
-from ansible.module_utils.tunecheck.formats import bls, trial
+from ansible.module_utils.tunecheck.parsers.kernel import bls, trial
 
 __all__ = ["MEMORY", "forget", "kernel_before", "note", "unproven"]
 

@@ -7,7 +7,7 @@ import json
 import os
 
 from ansible.module_utils.box_io import read_text, remove, write_text
-from ansible.module_utils.tunecheck.formats import bls, cmdline
+from ansible.module_utils.tunecheck.parsers.kernel import bls, cmdline
 
 from .base import BootloaderError, Staged
 from .owned import TRIAL_CONF, OwnedLine, replaced

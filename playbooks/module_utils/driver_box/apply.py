@@ -6,8 +6,8 @@ import os
 
 from ansible.module_utils.box_io import read_text, remove, write_text
 from ansible.module_utils.gpu_users import SERVING_UNIT, gpu_users, serving
-from ansible.module_utils.tunecheck.formats.apt_output import KERNEL
-from ansible.module_utils.tunecheck.formats.driver_set import INSTALLED_GLOBS
+from ansible.module_utils.tunecheck.parsers.packages.apt_output import KERNEL
+from ansible.module_utils.tunecheck.parsers.packages.driver_set import INSTALLED_GLOBS
 
 from .base import SYSTEM_PATH, DriverError, tail
 from .build import trial_build

@@ -6,7 +6,7 @@ import glob
 import os
 import shutil
 
-from ansible.module_utils.tunecheck.formats import apt_output, package_lists, package_pins
+from ansible.module_utils.tunecheck.parsers.packages import apt_output, package_lists, package_pins
 
 from .base import DriverError, Look, Manager, shown, tail
 

@@ -10,7 +10,7 @@ import os
 import re
 
 from ansible.module_utils.box_io import read_text
-from ansible.module_utils.tunecheck.formats import build_log
+from ansible.module_utils.tunecheck.parsers.kernel import build_log
 
 from .base import DriverError
 

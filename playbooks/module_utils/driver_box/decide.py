@@ -6,8 +6,8 @@ import os
 from dataclasses import replace
 
 from ansible.module_utils.box_io import read_text
-from ansible.module_utils.tunecheck.formats.apt_output import objections
-from ansible.module_utils.tunecheck.formats.driver_set import names, plan
+from ansible.module_utils.tunecheck.parsers.packages.apt_output import objections
+from ansible.module_utils.tunecheck.parsers.packages.driver_set import names, plan
 
 from .kernels import module_version
 from .keys import key_material, same_key

@@ -9,7 +9,7 @@ import glob
 import os
 
 from ansible.module_utils.box_io import read_text
-from ansible.module_utils.tunecheck.formats import dnf_output, package_lists, package_pins
+from ansible.module_utils.tunecheck.parsers.packages import dnf_output, package_lists, package_pins
 
 from .base import DriverError, Look, Manager, shown, tail
 

@@ -6,7 +6,7 @@ import os
 import platform
 
 from ansible.module_utils.bootloader import BootloaderError, detect
-from ansible.module_utils.tunecheck.formats import bls, modprobe
+from ansible.module_utils.tunecheck.parsers.kernel import bls, modprobe
 
 __all__ = ["loaded_version", "module_version", "next_kernel", "with_headers"]
 

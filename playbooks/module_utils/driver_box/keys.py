@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ansible.module_utils.tunecheck.formats import openpgp
+from ansible.module_utils.tunecheck.parsers.packages import openpgp
 from ansible.module_utils.urls import fetch_url
 
 __all__ = ["key_material", "same_key"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ansible.module_utils.box_io import read_text
-from ansible.module_utils.tunecheck.formats import modprobe
+from ansible.module_utils.tunecheck.parsers.kernel import modprobe
 
 from .kernels import loaded_version, module_version
 from .reads import nvidia_functions

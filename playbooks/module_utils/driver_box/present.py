@@ -6,7 +6,7 @@ import os
 
 from ansible.module_utils.box_io import read_text
 from ansible.module_utils.receipt import load, now, remember, save
-from ansible.module_utils.tunecheck.formats.driver_set import INSTALLED_GLOBS, Want
+from ansible.module_utils.tunecheck.parsers.packages.driver_set import INSTALLED_GLOBS, Want
 
 from . import apply, pending
 from .base import DriverError

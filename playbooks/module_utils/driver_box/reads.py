@@ -8,7 +8,7 @@ import platform
 
 from ansible.module_utils.box_io import read_text
 from ansible.module_utils.gpu_users import SERVING_UNIT, gpu_users, serving
-from ansible.module_utils.tunecheck.formats.driver_set import INSTALLED_GLOBS, Box
+from ansible.module_utils.tunecheck.parsers.packages.driver_set import INSTALLED_GLOBS, Box
 
 from .kernels import next_kernel, with_headers
 

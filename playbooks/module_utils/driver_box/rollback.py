@@ -8,8 +8,8 @@ import re
 from ansible.module_utils.box_io import read_text, remove
 from ansible.module_utils.gpu_users import SERVING_UNIT, gpu_users, serving
 from ansible.module_utils.receipt import load, save
-from ansible.module_utils.tunecheck.formats.apt_output import objections
-from ansible.module_utils.tunecheck.formats.driver_set import INSTALLED_GLOBS, Exact
+from ansible.module_utils.tunecheck.parsers.packages.apt_output import objections
+from ansible.module_utils.tunecheck.parsers.packages.driver_set import INSTALLED_GLOBS, Exact
 
 from . import pending
 from .apply import kernels_of

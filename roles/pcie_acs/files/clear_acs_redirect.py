@@ -11,7 +11,7 @@ import itertools
 import os
 import sys
 
-from tunecheck.formats import pci, topology
+from tunecheck.parsers.pci import pci, topology
 from tunecheck.spec.frozen import load_frozen
 
 DEVICES = "/sys/bus/pci/devices"

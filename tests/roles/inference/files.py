@@ -28,9 +28,9 @@ if sys.argv[1:2] != ["preflight"]:
     from tunecheck.__main__ import main
     main()
     raise SystemExit
-from tunecheck.cli_gate import forget_pass, leave_pass
+from tunecheck.cli.gate import forget_pass, leave_pass
 from tunecheck.gate.passed import PATH
-from tunecheck.rules.finding import Finding
+from tunecheck.model.finding import Finding
 from tunecheck.spec.frozen import load_frozen
 why = Path("/etc/verdict").read_text().strip()
 forget_pass(PATH)

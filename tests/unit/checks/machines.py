@@ -8,15 +8,15 @@ from typing import Any
 from tests.unit.facts import trees
 from tests.unit.facts.trees import PCI, Machine
 
-from tunecheck.absence import Reason
-from tunecheck.facts import service_env
-from tunecheck.formats.environment import IN_UNIT
+from tunecheck.facts.runtime import service_env
 from tunecheck.host import Completed
 from tunecheck.host.absence_of_text import reason_of_text
-from tunecheck.host.early import DPKG, PS
-from tunecheck.host.imported_posts import Post
+from tunecheck.host.imported.posts import Post
 from tunecheck.host.nvml_absence import nvml_reason
+from tunecheck.host.prefetch import DPKG, PS
 from tunecheck.host.recording import RecordedHost
+from tunecheck.model.absence import Reason
+from tunecheck.parsers.containers.environment import IN_UNIT
 from tunecheck.spec.frozen import Accelerators, Frozen, Spec
 
 UNITS = (*service_env._FILES, IN_UNIT, *service_env._PLACES)
@@ -32,7 +32,7 @@ ANCESTORS = {"cascaded": 20, "direct": 30, "numa": 50, "flat": 30}
 
 
 def healthy_gpu() -> dict[str, Any]:
-    """An idle RTX PRO 6000 Workstation as NVML tells it (values as published by owners; keys: formats/nvml_keys.py)."""
+    """An idle RTX PRO 6000 Workstation as NVML tells it (values as published by owners; keys: parsers/nvidia/nvml_keys.py)."""
     return {
         "name": "NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "uuid": "GPU-11111111-2222-3333-4444-555555555555",
         "vbios": "98.02.52.00.02", "ids": "10de:2bb1", "memory_total_mib": 97887, "memory_used_mib": 0,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
-from tunecheck.trials.measured import Aftermath, Hang, Measured, Measurement
+from tunecheck.model.measurement import Aftermath, Hang, Measured, Measurement
 
 __all__ = ["figures", "measured"]
 

@@ -12,7 +12,7 @@ realpaths: {path: resolved path}, with null and {reason: ...} as above
 runs:      {"command with arguments": {returncode: 0, stdout: text, stderr: text} or text or {reason: ...}}
 nvml:      {gpu index: {key: value}} on top of two healthy GPUs; a key's {error: NAME}; {reason: ...}: no NVML at all
 pairs:     {"0-1": {p2p_read: 1}}: of the NVML document, ordered
-posts:     {kind: text}: outputs of tools, as an import holds them (kinds: host/imported_posts.py)
+posts:     {kind: text}: outputs of tools, as an import holds them (kinds: host/imported/posts.py)
 running:   words on the running command line
 driver:    {}: a healthy NVIDIA driver 595.71.05 is loaded; packages, tasks, units: what dpkg-query, ps and the grep for
            environment variables print instead (as under runs)
@@ -43,7 +43,9 @@ from tests.unit.checks.machines import build, spec_of
 from tests.unit.checks.measurements import measured
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.rules import CHECKS, Case, judge
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
+from tunecheck.rules.index import CHECKS
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.yml"))
 KEYS = {"machine", "log", "files", "config", "lists", "realpaths", "runs", "nvml", "pairs", "running", "driver",

@@ -11,8 +11,9 @@ from tests.unit.checks.machines import build, spec_of
 from tests.unit.imports.test_fuzz import _RUNS
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.formats.nvml_keys import KEYS
-from tunecheck.rules import Case, judge
+from tunecheck.parsers.nvidia.nvml_keys import KEYS
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 
 #: The check and the value without which it has nothing to say.
 NEEDS = {"bar1-size": "bar1_total_mib", "gpu-recovery": "recovery_action", "gpu-ghost": "utilization_gpu",

@@ -12,7 +12,8 @@ from tests.unit.checks.measurements import measured
 from tests.unit.checks.test_cases import CASES, check_of
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.rules import ON_ITS_HOST, Case, judge
+from tunecheck.rules import ON_ITS_HOST, judge
+from tunecheck.rules.context import Case
 
 _DMI = {"/sys/class/dmi/id/sys_vendor": "QEMU\n"}
 #: What only the real machine has, and the ACS settings that decide there. A guest that declares ACS is on its own.

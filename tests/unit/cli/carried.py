@@ -15,16 +15,16 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from tunecheck.cli import cli
-from tunecheck.cli_check import look
+from tunecheck.app.evaluate import look
+from tunecheck.cli.main import cli
 from tunecheck.errors import TunecheckError
-from tunecheck.facts.fact import absent, known
 from tunecheck.facts.identity import Identity
-from tunecheck.facts.modules import Module
+from tunecheck.facts.kernel.modules import Module
 from tunecheck.facts.receipt import Receipt, Run
-from tunecheck.facts.stored import Stored, packed
-from tunecheck.formats.packages import Package
+from tunecheck.facts.snapshot_file import Stored, packed
 from tunecheck.host.absence_of_text import reason_of_text
+from tunecheck.model.fact import absent, known
+from tunecheck.parsers.packages.packages import Package
 from tunecheck.spec import build
 
 ROOT = Path(__file__).resolve().parents[3]

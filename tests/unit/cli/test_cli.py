@@ -15,8 +15,8 @@ from tests.unit.facts.trees import Machine, answering, bound, direct, flat, froz
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.recording import RecordingHost
-from tunecheck.rules import CHECKS
 from tunecheck.rules.check import Heading
+from tunecheck.rules.index import CHECKS
 from tunecheck.spec.frozen import Acs, Frozen
 
 _CHECKS = Path(__file__).resolve().parents[3] / "checks"
@@ -180,7 +180,7 @@ def test_ctrl_c_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
     dmesg.chmod(0o755)
     (tmp_path / "spec.json").write_text(frozen().to_json())
     code = ("import sys, tunecheck.host.command as command; command._ENVIRONMENT['PATH'] = sys.argv.pop(1); "
-            "import os; os.environ['PATH'] = command._ENVIRONMENT['PATH']; from tunecheck.cli import main; main()")
+            "import os; os.environ['PATH'] = command._ENVIRONMENT['PATH']; from tunecheck.cli.main import main; main()")
     command = [sys.executable, "-c", code, f"{tmp_path}/bin:/usr/bin:/bin", "host", "--spec",
                str(tmp_path / "spec.json"), "--json", str(tmp_path / "r.json")]
     process = subprocess.Popen(command, env=_ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -212,8 +212,8 @@ def test_help_and_version() -> None:
 
 
 def test_start_up_imports_nothing_heavy(failing: str) -> None:
-    code = ("import sys; from tunecheck.cli import main\ntry: main()\nexcept SystemExit: pass\n"
-            "heavy = {'tunecheck.formats.kernel_log', 'tunecheck.formats.xid_catalog', 'tunecheck.rules.xid',\n"
+    code = ("import sys; from tunecheck.cli.main import main\ntry: main()\nexcept SystemExit: pass\n"
+            "heavy = {'tunecheck.parsers.kernel.kernel_log', 'tunecheck.parsers.nvidia.xid_catalog', 'tunecheck.rules.errors.xid',\n"
             "'pydantic', 'rich', 'jinja2', 'psutil', 'pynvml', 'yaml', 'subprocess', 'asyncio'}\n"
             "print(sorted(heavy & set(sys.modules)), file=sys.stderr)")
     done = subprocess.run([sys.executable, "-c", code, "topo", "--json", "--from", failing], env=_ENV, timeout=60,

@@ -17,16 +17,16 @@ from click.testing import CliRunner
 from tests.unit.facts.trees import frozen, full, switch
 from tests.unit.report.boxes import wrong
 
-from tunecheck.cli import cli
+from tunecheck.cli.main import cli
 from tunecheck.errors import UsageError
 from tunecheck.facts.measured_pass import MeasuredPass
 from tunecheck.gate import measured, passed
 from tunecheck.gate.measure import key_now
 from tunecheck.gate.state import state
 from tunecheck.host import live
-from tunecheck.report import output
-from tunecheck.report.outputs import check_outputs, write_outputs
+from tunecheck.report.exporters import check_outputs, write_outputs
 from tunecheck.spec.frozen import Frozen, Spec
+from tunecheck.util import whole_file
 
 _ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3] / "checks"), "LC_ALL": "C.UTF-8"}
 
@@ -83,25 +83,25 @@ def test_a_full_disk_names_what_was_not_saved(machine: Path, monkeypatch: pytest
     def refuse(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tunecheck.report.output.os.fsync", refuse)
+    monkeypatch.setattr("tunecheck.util.whole_file.os.fsync", refuse)
     assert _fails(*args) == f"x: cannot be written (No space left on device); the {what} was not saved"
 
 
 def test_root_is_not_told_to_become_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output.os, "access", lambda *_: False)
-    monkeypatch.setattr(output.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(whole_file.os, "access", lambda *_: False)
+    monkeypatch.setattr(whole_file.os, "geteuid", lambda: 0)
     with pytest.raises(UsageError, match=r"no permission to write in .*; choose another place$"):
-        output.check_writable(f"{tmp_path}/x")
-    monkeypatch.setattr(output.os, "geteuid", lambda: 1000)
+        whole_file.check_writable(f"{tmp_path}/x")
+    monkeypatch.setattr(whole_file.os, "geteuid", lambda: 1000)
     with pytest.raises(UsageError, match=r"or run as root$"):
-        output.check_writable(f"{tmp_path}/x")
-    monkeypatch.setattr(output.os, "statvfs", lambda _: os.statvfs_result((0,) * 8 + (os.ST_RDONLY, 0)))
+        whole_file.check_writable(f"{tmp_path}/x")
+    monkeypatch.setattr(whole_file.os, "statvfs", lambda _: os.statvfs_result((0,) * 8 + (os.ST_RDONLY, 0)))
     with pytest.raises(UsageError, match=r"is on a read-only filesystem; choose another place$"):
-        output.check_writable(f"{tmp_path}/x")
+        whole_file.check_writable(f"{tmp_path}/x")
 
 
 def test_the_usual_name_of_a_recording_is_the_one_in_messages(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output.os, "access", lambda *_: False)
+    monkeypatch.setattr(whole_file.os, "access", lambda *_: False)
     assert _fails("record").partition(": ")[0].startswith("tunecheck-20")
 
 
@@ -122,7 +122,7 @@ def _interrupted(code: str, *args: str, cwd: Path) -> subprocess.CompletedProces
 
 def test_an_interrupt_between_two_files_names_the_first(tmp_path: Path) -> None:
     (tmp_path / "spec.json").write_text(frozen().to_json())
-    code = ("import tunecheck.report.output as output\nwrite = output.replace\n"
+    code = ("import tunecheck.util.whole_file as output\nwrite = output.replace\n"
             "def second(target, *more):\n    if target == 'r.html': raise KeyboardInterrupt\n"
             "    write(target, *more)\n"
             "output.replace = second\nfrom tunecheck.__main__ import main; main()")
@@ -141,7 +141,7 @@ def test_ctrl_c_while_the_command_is_still_loading(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_while_a_dataclass_is_made_ends_with_the_code_too(tmp_path: Path) -> None:
-    code = ("import tunecheck.cli as cli\n"
+    code = ("import tunecheck.cli.main as cli\n"
             "def topo(*_, **__): exec('raise KeyboardInterrupt')\ncli.check = topo\n"
             "from tunecheck.__main__ import main; main()")
     (tmp_path / "as_module.py").write_text(code)

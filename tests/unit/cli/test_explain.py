@@ -7,13 +7,13 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from tunecheck.cli import cli
-from tunecheck.docs_pages import page
-from tunecheck.formats.xid_catalog import CATALOG
+from tunecheck.cli.main import cli
+from tunecheck.parsers.nvidia.xid_catalog import CATALOG
+from tunecheck.report.check_pages import page
 from tunecheck.report.page import rendered
 from tunecheck.report.terminal import Style
-from tunecheck.rules import CHECKS
-from tunecheck.terms import NAMES, term
+from tunecheck.report.terms import NAMES, term
+from tunecheck.rules.index import CHECKS
 
 IDS = tuple(check.id for check in CHECKS)
 

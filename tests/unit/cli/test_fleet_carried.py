@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from tests.unit.cli.carried import Fleet, box
 
-from tunecheck.fleet.folder import Folder
-from tunecheck.fleet.store import open_store
+from tunecheck_fleet.folder import Folder
+from tunecheck_fleet.store import open_store
 
 
 def one_line(text: str) -> str:

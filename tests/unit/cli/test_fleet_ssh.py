@@ -15,8 +15,8 @@ from tests.unit.cli.carried import Fleet, box
 from tests.unit.fleet.boxes import SSHD, Boxes
 
 from tunecheck.errors import UsageError
-from tunecheck.fleet import collect
-from tunecheck.fleet.store import open_store
+from tunecheck_fleet import collect
+from tunecheck_fleet.store import open_store
 
 pytestmark = pytest.mark.skipif(SSHD is None, reason="no sshd on this machine")
 

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from tests.unit.cli.carried import Fleet
 
-from tunecheck.fleet.store import open_store
+from tunecheck_fleet.store import open_store
 
 #: What is changed by hand on gpu3: fact -> before, after. The held package has a check that judges it.
 FACTS = {"kernel.cmdline.iommu": ("pt", None), "module.parameter.nvidia-uvm.uvm_disable_hmm": ("1", "0"),
@@ -180,7 +180,7 @@ def test_boxes_that_say_nothing_are_never_clean(fleet: Fleet) -> None:
 DEAF = """
 import sys, time
 from pathlib import Path
-from tunecheck.fleet import folder
+from tunecheck_fleet import folder
 read = folder._content
 def content(file):
     if file.name == "gpu5.json":

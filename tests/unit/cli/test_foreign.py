@@ -12,16 +12,16 @@ import pytest
 from tests.fuzz.hostile import BUNDLES, RECORDING, answers, many_packages
 
 from tunecheck.errors import TunecheckError
-from tunecheck.facts.boot import boot
-from tunecheck.facts.packages import Packages
+from tunecheck.facts.kernel.boot import boot
+from tunecheck.facts.nvidia.packages import Packages
 from tunecheck.facts.snapshot import gather
-from tunecheck.facts.stored import Stored, packed, unpack
-from tunecheck.fleet.apart import Judge
-from tunecheck.fleet.model import Answer
-from tunecheck.formats.bounds import json_of, name_of
-from tunecheck.formats.packages import Package
+from tunecheck.facts.snapshot_file import Stored, packed, unpack
 from tunecheck.host.bundle import pack
+from tunecheck.parsers.packages.packages import Package
+from tunecheck.parsers.text.bounds import json_of, name_of
 from tunecheck.spec.frozen import load_frozen
+from tunecheck_fleet.apart import Judge
+from tunecheck_fleet.model import Answer
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def document() -> str:
 _MEASURED = """
 import json, resource, sys
 from click.testing import CliRunner
-from tunecheck.cli import cli
+from tunecheck.cli.main import cli
 from tunecheck.errors import TunecheckError
 result, error = (found := CliRunner().invoke(cli, sys.argv[1:])), found.exception
 cost = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -83,7 +83,7 @@ def test_twenty_thousand_packages_and_patterns(tmp_path: Path, document: str) ->
 
 def test_holds_are_looked_up_in_linear_time() -> None:
     """20,000 names against 20,000 patterns took hours; also where a caller passes the limits by."""
-    from tunecheck.facts.fact import known
+    from tunecheck.model.fact import known
 
     many = tuple(Package(f"nvidia-driver-{number}", "595.71.05-1", False) for number in range(20_000))
     found = Packages("dpkg", known(many, ""), (("nvidia-driver-1* libnvidia-*", "version 595*", 1001),), True,
@@ -140,9 +140,9 @@ def test_a_gpu_listed_twice_with_html(tmp_path: Path, document: str) -> None:
 
 
 def test_a_log_that_fails_without_a_word() -> None:
-    from tunecheck.facts.kernel import kernel
+    from tunecheck.facts.kernel.kernel import kernel
     from tunecheck.host import Completed
-    from tunecheck.host.early import DMESG
+    from tunecheck.host.prefetch import DMESG
 
     found = answers()
     found.runs[DMESG] = Completed(DMESG, 1, "", " \n")
@@ -164,7 +164,7 @@ def test_one_answer_of_a_fleet_spoils_its_own_row(document: str) -> None:
                 enumerate((good, bad, b"[" * 100_000, good))]
         assert [row.status for row in rows] == ["partial", "garbled", "garbled", "partial"] or [
             row.status for row in rows] == ["ok", "garbled", "garbled", "ok"]
-        from tunecheck.fleet.read import seen
+        from tunecheck_fleet.read import seen
 
         direct = seen(Answer("gpu0", "g", "ok", good), None, b"k" * 32)
         assert direct == rows[0]

@@ -12,11 +12,11 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
-from tunecheck.cli import cli
-from tunecheck.cli_completion import _PLACES, script
-from tunecheck.cli_man import page
-from tunecheck.help_groups import EXAMPLES, GROUPS, MEANT, meant
-from tunecheck.rules import CHECKS
+from tunecheck.cli.completion import _PLACES, script
+from tunecheck.cli.help_groups import EXAMPLES, GROUPS, MEANT, meant
+from tunecheck.cli.main import cli
+from tunecheck.cli.man import page
+from tunecheck.rules.index import CHECKS
 
 ROOT = Path(__file__).parents[3]
 CONTEXT = click.Context(cli, info_name="tunecheck")

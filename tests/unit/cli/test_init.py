@@ -13,14 +13,15 @@ import yaml
 from click.testing import CliRunner
 from tests.unit.facts import big, trees
 
-from tunecheck.cli import cli
-from tunecheck.connecting import next_step
-from tunecheck.draft import Login, drafted, files
-from tunecheck.facts.fact import known
+from tunecheck.app.draft import Login, drafted, files
+from tunecheck.cli.main import cli
 from tunecheck.facts.snapshot import Snapshot, gather
-from tunecheck.rules import Case, judge
+from tunecheck.model.fact import known
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 from tunecheck.spec import build
 from tunecheck.spec.orphans import warnings_of
+from tunecheck_fleet.connecting import next_step
 
 FIXTURE = Path(__file__).parents[2] / "fixtures/h200-2gpu-vm.tar.zst"
 
@@ -169,8 +170,9 @@ def test_the_next_step(said: str, step: str) -> None:
 @pytest.mark.parametrize("trouble", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_an_inventory_is_written_whole_or_not_at_all(
         trouble: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tunecheck import cli_init, safe_files
+    from tunecheck.cli import init
     from tunecheck.errors import UsageError
+    from tunecheck.util import safe_files
 
     plain, written = safe_files.replace, []
 
@@ -182,5 +184,5 @@ def test_an_inventory_is_written_whole_or_not_at_all(
 
     monkeypatch.setattr(safe_files, "replace", second_fails)
     with pytest.raises((UsageError, KeyboardInterrupt)):
-        cli_init._write(tmp_path / "box", {"hosts.yml": "a", "group_vars/inference.yml": "b"})
+        init._write(tmp_path / "box", {"hosts.yml": "a", "group_vars/inference.yml": "b"})
     assert written and list(tmp_path.iterdir()) == []

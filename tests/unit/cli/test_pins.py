@@ -15,13 +15,13 @@ from tests.unit.facts.trees import frozen, full, switch
 from tests.unit.report.closed import closed
 
 from tunecheck import __version__
-from tunecheck.cli import cli
+from tunecheck.app.schemas import SCHEMAS
+from tunecheck.cli.main import cli
 from tunecheck.facts.pins import Pins, compare, pins
 from tunecheck.facts.snapshot import Snapshot, gather
 from tunecheck.host.absence_of_text import reason_of_text
-from tunecheck.host.early import DPKG, DPKG_BOX
+from tunecheck.host.prefetch import DPKG, DPKG_BOX
 from tunecheck.host.recording import RecordingHost
-from tunecheck.report.schema import SCHEMAS
 
 BASE = {"tunecheck": "1", "kernel.running": "6.12.1", "package.podman": "5.4.2", "engine.docker": None}
 
@@ -157,7 +157,7 @@ def test_a_difference_is_no_lock_file() -> None:
 
 
 def test_one_reason_for_both_is_said_once() -> None:
-    from tunecheck.cli_pins import _lines
+    from tunecheck.cli.pins import _lines
     from tunecheck.facts.pins import Difference
 
     assert _lines([Difference("kernel.next", "unknown (no permission)", "unknown (no permission)", True)], "here",

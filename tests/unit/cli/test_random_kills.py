@@ -71,7 +71,7 @@ def test_a_reader_that_went_away_changes_no_exit_code(words: list[str]) -> None:
 
 def test_what_nobody_expected_is_no_finding() -> None:
     """Exit code 1 says that a check failed; a defect of the program determines nothing."""
-    program = ("import tunecheck.docs_pages as d, sys; from tunecheck.cli import main\n"
+    program = ("import tunecheck.report.check_pages as d, sys; from tunecheck.cli.main import main\n"
                "def page(_): return {}['x']\n"
                "d.page = page; sys.argv = ['tunecheck', 'explain', 'swap']; main()\n")
     done = subprocess.run([sys.executable, "-c", program], env=_ENV, capture_output=True, text=True, timeout=60,

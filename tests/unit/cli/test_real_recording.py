@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from tunecheck.cli import cli
+from tunecheck.cli.main import cli
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 RECORDING = FIXTURES / "h200-2gpu-vm.rec.json.gz"

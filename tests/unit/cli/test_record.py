@@ -16,13 +16,13 @@ from click.testing import CliRunner, Result
 from tests.unit.facts.trees import Machine, frozen, full, switch
 from tests.unit.host.bundles import MANIFEST, bundle
 
-from tunecheck.absence import Absence
-from tunecheck.cli import cli
+from tunecheck.cli.main import cli
 from tunecheck.errors import TunecheckError
 from tunecheck.host import Unreadable, live
 from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.bundle import load
 from tunecheck.host.recording import RecordedHost
+from tunecheck.model.absence import Absence
 from tunecheck.spec.frozen import Frozen
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "h200-2gpu-vm.rec.json.gz"

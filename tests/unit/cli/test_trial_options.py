@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from tests.unit.checks.measurements import measured
 from tests.unit.facts.trees import PCI, Machine, below_one_switch, full
 
-from tunecheck.cli import cli
+from tunecheck.cli.main import cli
 from tunecheck.errors import TrialError, UsageError
 from tunecheck.host import Host
-from tunecheck.trials.measured import Measured
+from tunecheck.model.measurement import Measured
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         asked.append({"chosen": list(chosen), "rest": rest})
         return measured({"notes": {"chosen": [0, 1]}}, 2)
 
-    monkeypatch.setattr("tunecheck.cli_check._open", lambda *_: full(below_one_switch(2)).host())
+    monkeypatch.setattr("tunecheck.app.evaluate._open", lambda *_: full(below_one_switch(2)).host())
     monkeypatch.setattr("tunecheck.trials.session.run", run)
     return asked
 
@@ -65,7 +65,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_trial(stand_in: li
 ])
 def test_options_are_refused_where_there_is_no_gpu_either(monkeypatch: pytest.MonkeyPatch, argv: list[str],
                                                           says: str) -> None:
-    monkeypatch.setattr("tunecheck.cli_check._open", lambda *_: Machine().host())
+    monkeypatch.setattr("tunecheck.app.evaluate._open", lambda *_: Machine().host())
     error = CliRunner().invoke(cli, argv).exception
     assert isinstance(error, UsageError) and says in str(error)
 
@@ -78,13 +78,13 @@ def test_a_library_by_name_is_the_loaders_to_find(stand_in: list[dict[str, Any]]
 @pytest.mark.parametrize("verb", ["p2p", "allreduce"])
 def test_without_a_gpu_nothing_was_measured(monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
     """Gone GPUs must not be green; what cannot be listed is not gone."""
-    monkeypatch.setattr("tunecheck.cli_check._open", lambda *_: Machine().host())
+    monkeypatch.setattr("tunecheck.app.evaluate._open", lambda *_: Machine().host())
     error = CliRunner().invoke(cli, [verb]).exception
     assert isinstance(error, TrialError) and error.exit_code == 3
     assert str(error).startswith("no accelerator found: nothing was measured")
     closed = Machine().gone("list", PCI, reason="no permission")
     del closed.lists[PCI]
-    monkeypatch.setattr("tunecheck.cli_check._open", lambda *_: closed.host())
+    monkeypatch.setattr("tunecheck.app.evaluate._open", lambda *_: closed.host())
     error = CliRunner().invoke(cli, [verb]).exception
     assert isinstance(error, TrialError) and "the PCI devices cannot be listed" in str(error)
 

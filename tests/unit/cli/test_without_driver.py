@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tunecheck.cli import cli
+from tunecheck.cli.main import cli
 from tunecheck.host import live
 from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.bundle import load

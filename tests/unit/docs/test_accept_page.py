@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tunecheck.cli_accept import accept
+from tunecheck.cli.accept import accept
 from tunecheck.serving import prompts
 from tunecheck.serving.plan import LADDER, plan_for
 from tunecheck.serving.verdict import IDS

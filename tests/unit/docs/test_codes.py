@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tunecheck.absence import Absence
-from tunecheck.formats.trial import REASONS
-from tunecheck.rules.finding import LOG_INCOMPLETE, NO_PORT
+from tunecheck.model.absence import Absence
+from tunecheck.model.finding import LOG_INCOMPLETE, NO_PORT
+from tunecheck.parsers.kernel.trial import REASONS
 
 _PAGE = Path(__file__).resolve().parents[3] / "docs" / "codes.md"
 

@@ -15,8 +15,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from tunecheck.cli import cli
-from tunecheck.rules import CHECKS
+from tunecheck.cli.main import cli
+from tunecheck.rules.index import CHECKS
 
 ROOT = Path(__file__).resolve().parents[3]
 README = (ROOT / "README.md").read_text()
@@ -47,7 +47,7 @@ def test_the_recipe_for_a_check_works(tmp_path: Path) -> None:
         assert done.returncode in (0, 1, 3), done.stderr
         return done.stdout
 
-    run("-m", "lab.check_index")
+    run("-m", "lab.generators.check_index")
     listed = [line.split()[0] for line in run("-m", "tunecheck", "checks").splitlines()]
     assert listed.index("clock-source-name") == listed.index("clocksource") + 1
     found = json.loads(run("-m", "tunecheck", "host", "--json"))["findings"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tunecheck.rules import CHECKS
+from tunecheck.rules.index import CHECKS
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / "docs" / "failures.md").read_text(encoding="utf-8")
@@ -37,4 +37,4 @@ def test_every_named_test_exists(name: str) -> None:
     if function:
         assert re.search(rf"^def {re.escape(function)}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)
     else:
-        assert path.startswith(("tests/unit/checks/cases/", "tests/unit/formats/driver_sets/"))
+        assert path.startswith(("tests/unit/checks/cases/", "tests/unit/parsers/driver_sets/"))

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from tests.unit.fleet.reports import example, fleet
 
-from tunecheck.fleet.outputs import KINDS, html
-from tunecheck.fleet.outputs.html import html as page_of
-from tunecheck.fleet.outputs.html.timeline import _MOST
-from tunecheck.fleet.outputs.schema import SCHEMAS
-from tunecheck.fleet.outputs.terminal import verdict
-from tunecheck.fleet.outputs.webhook import _RETRIED, SECRET, Hook
-from tunecheck.fleet.outputs.words import fold, kind
+from tunecheck_fleet.outputs import KINDS, html
+from tunecheck_fleet.outputs.html import html as page_of
+from tunecheck_fleet.outputs.html.timeline import _MOST
+from tunecheck_fleet.outputs.schema import SCHEMAS
+from tunecheck_fleet.outputs.terminal import verdict
+from tunecheck_fleet.outputs.text import fold, kind
+from tunecheck_fleet.outputs.webhook import _RETRIED, SECRET, Hook
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/fleet-outputs.md").read_text()

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 import pytest
 
-from tunecheck.cli import cli
-from tunecheck.cli_audit import audit
-from tunecheck.fleet.judge import FAIL_ON
+from tunecheck.cli.main import cli
+from tunecheck_fleet.cli.audit import audit
+from tunecheck_fleet.judge import FAIL_ON
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/fleet.md").read_text()

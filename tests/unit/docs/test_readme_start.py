@@ -7,9 +7,9 @@ import shlex
 from pathlib import Path
 
 import click
+from lab.generators import picture
 
-from lab import picture
-from tunecheck.cli import cli
+from tunecheck.cli.main import cli
 
 ROOT = Path(__file__).resolve().parents[3]
 README = (ROOT / "README.md").read_text()
@@ -17,7 +17,7 @@ README = (ROOT / "README.md").read_text()
 
 def test_the_picture_is_what_the_program_says() -> None:
     made = picture.svg(picture.report())
-    assert made == picture.PICTURE.read_text(), "make it again: python -m lab.picture"
+    assert made == picture.PICTURE.read_text(), "make it again: python -m lab.generators.picture"
     assert "](docs/report.svg)" in README and "redirects" in made and "fix:" in made and "#ff7b72" in made
 
 

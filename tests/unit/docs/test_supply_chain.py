@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tunecheck import wheelhouse
+from tunecheck_fleet import wheelhouse
 
 ROOT = Path(__file__).resolve().parents[3]
 LOCKS = {path.stem: path.read_text() for path in (ROOT / "requirements").glob("*.lock")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.facts.trees import Machine, full
 
-from tunecheck.facts.boot import boot
+from tunecheck.facts.kernel.boot import boot
 
 _INFO = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 

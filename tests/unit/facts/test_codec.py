@@ -16,14 +16,15 @@ from tests.unit.facts import trees
 from tests.unit.facts.big import big_spec, eight_gpus
 from tests.unit.facts.trees import Machine, frozen, full
 
-from tunecheck.absence import Absence
 from tunecheck.errors import UsageError
 from tunecheck.facts.codec import decode, definitions, encode, shape
-from tunecheck.facts.fact import Fact, absent, known
 from tunecheck.facts.snapshot import Snapshot, gather
-from tunecheck.facts.stored import Stored, load, packed, unpack
+from tunecheck.facts.snapshot_file import Stored, load, packed, unpack
 from tunecheck.host.recording import load_recording
-from tunecheck.rules import Case, judge
+from tunecheck.model.absence import Absence
+from tunecheck.model.fact import Fact, absent, known
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Frozen
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "h200-2gpu-vm.rec.json.gz"
@@ -128,7 +129,7 @@ def test_the_real_machine_too() -> None:
 @pytest.mark.parametrize("name", ["switch", "eight"])
 def test_a_snapshot_fits_its_schema(name: str) -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    from tunecheck.report.schema import SCHEMAS
+    from tunecheck.app.schemas import SCHEMAS
 
     machine = MACHINES[name]()
     spec = _spec(machine, name)

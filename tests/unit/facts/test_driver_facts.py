@@ -12,17 +12,20 @@ from typing import Any, cast
 import pytest
 from tests.unit.facts import trees
 
-from tunecheck.absence import Absence
-from tunecheck.facts import driver_parts, packages, processes, service_env
-from tunecheck.facts.driver import driver
-from tunecheck.facts.fact import absent, known
-from tunecheck.facts.nvml import Gpu, Nvml
+from tunecheck.facts.kernel import processes
+from tunecheck.facts.nvidia import driver_parts, packages
+from tunecheck.facts.nvidia.driver import driver
+from tunecheck.facts.nvidia.nvml import Gpu, Nvml
+from tunecheck.facts.runtime import service_env
 from tunecheck.facts.snapshot import gather
 from tunecheck.host import Completed, Unreadable
 from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.live import LiveHost
 from tunecheck.host.recording import RecordedHost, RecordingHost
-from tunecheck.rules import Case, judge
+from tunecheck.model.absence import Absence
+from tunecheck.model.fact import absent, known
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 
 UNIT = """[Service]
 Environment="NCCL_P2P_LEVEL=NODE" HF_TOKEN=hf_secret "CUDA_VISIBLE_DEVICES=0,1"

@@ -13,10 +13,10 @@ from tunecheck.facts.identity import app_specific, identity_of
 from tunecheck.facts.registry import flatten, hardware, key
 from tunecheck.facts.registry.hardware import Parts, parts
 from tunecheck.facts.snapshot import gather
-from tunecheck.facts.stored import Stored, packed, unpack
+from tunecheck.facts.snapshot_file import Stored, packed, unpack
 from tunecheck.host import Completed
 from tunecheck.host.bundle import load
-from tunecheck.host.early import CPU
+from tunecheck.host.prefetch import CPU
 from tunecheck.host.recording import RecordingHost
 
 DMI = "/sys/class/dmi/id"

@@ -1,16 +1,16 @@
-"""facts/paths.py: what each pair's way can carry, the slowest link, and None with a reason where it cannot be told."""
+"""facts/pci/peer_paths.py: what each pair's way can carry, the slowest link, and None with a reason where it cannot be told."""
 
 from __future__ import annotations
 
 import pytest
 from tests.unit.facts.trees import GPU, PCI, Machine, cascaded, config, direct, flat, switch, two_bridges
 
-from tunecheck.facts.paths import PairPath, paths
+from tunecheck.facts.pci.peer_paths import PairPath, paths
 from tunecheck.facts.snapshot import Snapshot, gather
 from tunecheck.host.recording import RecordedHost
 from tunecheck.report.document import document
 from tunecheck.report.paths import path_lines
-from tunecheck.rules import Case
+from tunecheck.rules.context import Case
 
 
 def snapshot(machine: Machine, nvml: dict[str, object] | None = None) -> Snapshot:

@@ -1,11 +1,11 @@
-"""formats/pci.py: the ACS register from raw configuration space, and what it refuses to guess."""
+"""parsers/pci/pci.py: the ACS register from raw configuration space, and what it refuses to guess."""
 
 from __future__ import annotations
 
 import pytest
 from tests.unit.facts.trees import config
 
-from tunecheck.formats.pci import Acs, ConfigUnreadable, acs, bdf_key, covered_by_acs_option
+from tunecheck.parsers.pci.pci import Acs, ConfigUnreadable, acs, bdf_key, covered_by_acs_option
 
 
 def test_reads_the_register_that_the_lab_machine_has() -> None:

@@ -1,4 +1,4 @@
-"""formats/pcie_cap.py and the arithmetic: registers from bytes, and nothing guessed from bytes that mean nothing."""
+"""parsers/pci/pcie_cap.py and the arithmetic: registers from bytes, and nothing guessed from bytes that mean nothing."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.facts.trees import config
 
-from tunecheck.formats.aer_counters import parse_counters
-from tunecheck.formats.pci import ConfigUnreadable, acs
-from tunecheck.formats.pcie_cap import express, generation
-from tunecheck.formats.pcie_rate import payload_rate
-from tunecheck.formats.switch_chips import chip, collapses
+from tunecheck.parsers.pci.aer_counters import parse_counters
+from tunecheck.parsers.pci.pci import ConfigUnreadable, acs
+from tunecheck.parsers.pci.pcie_cap import express, generation
+from tunecheck.parsers.pci.pcie_rate import payload_rate
+from tunecheck.parsers.pci.switch_chips import chip, collapses
 
 _RUNS = settings(max_examples=400, deadline=None, derandomize=True, database=None)
 

@@ -15,15 +15,15 @@ from tests.unit.facts import trees
 from tests.unit.facts.big import GPUS, big_spec, eight_gpus
 from tests.unit.facts.trees import GPU, Machine, frozen, full, switch
 
-from tunecheck.facts.fact import Fact
 from tunecheck.facts.registry import ENTRIES, Flat, entry_of, flatten
 from tunecheck.facts.registry.kernel import split
 from tunecheck.facts.registry.page import page
 from tunecheck.facts.snapshot import gather
-from tunecheck.facts.stored import Stored, packed, unpack
+from tunecheck.facts.snapshot_file import Stored, packed, unpack
 from tunecheck.host.absence_of_text import reason_of_text
-from tunecheck.host.early import DPKG
+from tunecheck.host.prefetch import DPKG
 from tunecheck.host.recording import load_recording
+from tunecheck.model.fact import Fact
 from tunecheck.spec.frozen import Frozen
 
 ROOT = Path(__file__).resolve().parents[3]

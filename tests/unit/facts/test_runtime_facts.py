@@ -10,12 +10,13 @@ import pytest
 from tests.unit.facts import trees
 from tests.unit.facts.trees import CDI, full, switch
 
-from tunecheck.absence import Absence, Reason
-from tunecheck.facts import module_build, packages, runtime
+from tunecheck.facts.nvidia import module_build, packages
+from tunecheck.facts.runtime import runtime
 from tunecheck.facts.snapshot import gather
 from tunecheck.host import Completed
 from tunecheck.host.live import LiveHost
 from tunecheck.host.recording import RecordingHost
+from tunecheck.model.absence import Absence, Reason
 from tunecheck.spec.frozen import Runtime, Spec
 
 

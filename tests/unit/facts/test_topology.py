@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.unit.facts.trees import GPU, PCI, Machine, cascaded, direct, flat, switch, two_bridges
 
-from tunecheck.facts.topology import topology
-from tunecheck.formats.topology import chain, path_bridges
+from tunecheck.facts.pci.topology import topology
+from tunecheck.parsers.pci.topology import chain, path_bridges
 
 
 @pytest.mark.parametrize(("machine", "word", "common", "ports"), [

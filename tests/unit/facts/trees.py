@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tunecheck.absence import Absence, Reason
-from tunecheck.facts import service_env
-from tunecheck.facts.packages import TOOLKIT
-from tunecheck.formats.environment import IN_UNIT
+from tunecheck.facts.nvidia.packages import TOOLKIT
+from tunecheck.facts.runtime import service_env
 from tunecheck.host import Completed
 from tunecheck.host.absence_of_text import reason_of_text
-from tunecheck.host.early import DPKG, DPKG_BOX, PS
+from tunecheck.host.prefetch import DPKG, DPKG_BOX, PS
 from tunecheck.host.recording import RecordedHost
+from tunecheck.model.absence import Absence, Reason
+from tunecheck.parsers.containers.environment import IN_UNIT
 from tunecheck.spec.frozen import Accelerators, Acs, Frozen, Spec
 
 PCI = "/sys/bus/pci/devices"

@@ -18,15 +18,15 @@ from tests.unit.facts.big import big_spec, eight_gpus
 from tests.unit.facts.trees import PCI, Machine, config, driver
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.facts.stored import Stored, packed
-from tunecheck.fleet.entries import entries
-from tunecheck.fleet.judge import report
-from tunecheck.fleet.model import Answer, Change, Seen
-from tunecheck.fleet.outputs.webhook import event
-from tunecheck.fleet.read import seen
-from tunecheck.fleet.store import Store
-from tunecheck.fleet.verdict import Cause, FleetReport
+from tunecheck.facts.snapshot_file import Stored, packed
 from tunecheck.host import Completed
+from tunecheck_fleet.entries import entries
+from tunecheck_fleet.judge import report
+from tunecheck_fleet.model import Answer, Change, Seen
+from tunecheck_fleet.outputs.webhook import event
+from tunecheck_fleet.read import seen
+from tunecheck_fleet.store import Store
+from tunecheck_fleet.verdict import Cause, FleetReport
 
 __all__ = ["NIGHT", "Fleet", "Planted", "Score", "audited", "evidence", "random_fleet"]
 

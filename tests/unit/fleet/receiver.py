@@ -19,16 +19,16 @@ from typing import Any
 import httpx
 import zstandard
 
-from tunecheck.fleet.ingest.tokens import Known, _digest, _write, add
+from tunecheck_fleet.ingest.tokens import Known, _digest, _write, add
 
 ROOT = Path(__file__).resolve().parents[3]
 #: What the process runs: the command's own path, with limits that a test can wait for.
 _SERVE = """
 import json, sys
 from pathlib import Path
-from tunecheck.fleet.ingest.limits import Limits
-from tunecheck.fleet.ingest.serve import Listen, serve
-from tunecheck.fleet.ingest.tokens import Tokens
+from tunecheck_fleet.ingest.limits import Limits
+from tunecheck_fleet.ingest.serve import Listen, serve
+from tunecheck_fleet.ingest.tokens import Tokens
 given = json.loads(sys.argv[1])
 state = Path(given["state"])
 serve(Listen(**given["listen"]), state, Tokens(state / "hosts.json"), given["store"], given["window"],
@@ -128,8 +128,8 @@ def tokens(state: Path, hosts: list[str]) -> dict[str, str]:
 
 @cache
 def _document() -> dict[str, Any]:
-    from tunecheck.cli_check import look
-    from tunecheck.facts.stored import Stored, packed
+    from tunecheck.app.evaluate import look
+    from tunecheck.facts.snapshot_file import Stored, packed
 
     frozen, found = look("preflight", None, str(ROOT / "tests/fixtures/h200-2gpu-vm.tar.zst"))
     return json.loads(packed(Stored(found, frozen)))  # type: ignore[no-any-return]

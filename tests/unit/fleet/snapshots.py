@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.facts.stored import Stored, packed
+from tunecheck.facts.snapshot_file import Stored, packed
 from tunecheck.host.recording import load_recording
 
 RECORDING = Path(__file__).resolve().parents[2] / "fixtures/h200-2gpu-vm.tar.zst"

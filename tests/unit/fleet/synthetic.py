@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tunecheck.absence import Absence
-from tunecheck.facts.fact import absent
-from tunecheck.facts.registry.entry import Entry, Kind
-from tunecheck.fleet.model import Seen
-from tunecheck.fleet.store import Store
-from tunecheck.fleet.verdict import FleetReport
+from tunecheck.facts.registry.definition import Entry, Kind
+from tunecheck.model.absence import Absence
+from tunecheck.model.fact import absent
+from tunecheck_fleet.model import Seen
+from tunecheck_fleet.store import Store
+from tunecheck_fleet.verdict import FleetReport
 
 __all__ = ["LEFT_IN", "SIZES", "SMALL", "Fleet", "Score", "audited", "fleet", "scored"]
 

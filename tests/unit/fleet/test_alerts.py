@@ -13,9 +13,9 @@ import pytest
 import yaml
 from tests.unit.fleet.reports import cause, report, row
 
-from tunecheck.fleet.outputs.prometheus import METRICS, prometheus
-from tunecheck.fleet.verdict import Wave
 from tunecheck.report.prometheus import METRICS as OF_BOXES
+from tunecheck_fleet.outputs.prometheus import METRICS, prometheus
+from tunecheck_fleet.verdict import Wave
 
 ALERTS = Path(__file__).resolve().parents[3] / "docs/alerts"
 RULES = [rule for group in yaml.safe_load((ALERTS / "tunecheck-rules.yml").read_text())["groups"]

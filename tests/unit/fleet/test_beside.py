@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from tunecheck.fleet.beside import Beside
+from tunecheck_fleet.overlap import Beside
 
 
 def test_items_are_done_in_order_and_the_end_waits():

@@ -20,12 +20,12 @@ from tests.unit.fleet.boxes import SSHD, Boxes
 from tests.unit.fleet.snapshots import snapshot_of
 
 from tunecheck.errors import UsageError
-from tunecheck.facts.stored import unpack
-from tunecheck.fleet.collect import Options, collect
-from tunecheck.fleet.collect.inventory import asked_hosts
-from tunecheck.fleet.collect.leftovers import sweep
-from tunecheck.fleet.collect.run import _Run
-from tunecheck.fleet.model import Answer
+from tunecheck.facts.snapshot_file import unpack
+from tunecheck_fleet.collect import Options, collect
+from tunecheck_fleet.collect.inventory import asked_hosts
+from tunecheck_fleet.collect.run import _Run
+from tunecheck_fleet.collect.run_dirs import sweep
+from tunecheck_fleet.model import Answer
 
 needs_sshd = pytest.mark.skipif(SSHD is None, reason="no sshd; apt-get install openssh-server")
 
@@ -280,7 +280,7 @@ def test_odd_events_never_raise(own_tmp: Path) -> None:
 
 PROGRAM = """
 import json, sys
-from tunecheck.fleet.collect import Options, collect
+from tunecheck_fleet.collect import Options, collect
 inventory, tool, limit = sys.argv[1:]
 done = collect(inventory, limit, Options(deadline=60.0, tools=(tool,), ship=False),
                lambda answer: print(answer.host, answer.status, flush=True))
@@ -319,11 +319,11 @@ def test_the_next_audit_ends_what_a_killed_one_left(boxes: Boxes, repo: Path, ow
 
 def test_transmit_worker_process(boxes: Boxes, repo: Path, tmp_path: Path) -> None:
     """The same play through ansible-runner's three halves, as on another machine."""
-    from tunecheck.fleet.collect.events import answer_of, event_of
+    from tunecheck_fleet.collect.events import answer_of, event_of
 
     runner = Path(sys.executable).with_name("ansible-runner")
     there = tmp_path / "there"
-    shutil.copytree(repo / "checks/tunecheck/fleet/collect", there / "project",
+    shutil.copytree(repo / "checks/tunecheck_fleet/collect", there / "project",
                     ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     (there / "inventory").mkdir()
     document = json.loads(boxes.inventory().read_text())

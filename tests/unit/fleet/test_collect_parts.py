@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 
 from tunecheck.errors import UsageError
-from tunecheck.facts.stored import unpack
-from tunecheck.fleet.collect import Options, collect
-from tunecheck.fleet.collect.events import Event, answer_of, event_of
-from tunecheck.fleet.collect.frame import one_line, unframed
-from tunecheck.fleet.collect.kex import Client, advice, client, offered
-from tunecheck.fleet.collect.progress import Progress
-from tunecheck.fleet.collect.project import lay_out
-from tunecheck.fleet.collect.ship import LOADER, collector, with_snapshot
-from tunecheck.fleet.model import Answer
+from tunecheck.facts.snapshot_file import unpack
+from tunecheck_fleet.collect import Options, collect
+from tunecheck_fleet.collect.events import Event, answer_of, event_of
+from tunecheck_fleet.collect.kex import Client, advice, client, offered
+from tunecheck_fleet.collect.progress import Progress
+from tunecheck_fleet.collect.project import lay_out
+from tunecheck_fleet.collect.protocol import one_line, unframed
+from tunecheck_fleet.collect.ship import LOADER, collector, with_snapshot
+from tunecheck_fleet.model import Answer
 
 
 def framed(content: bytes, end: bytes = b"\n#end  rc=0 \n", nonce: str = "abc") -> str:
@@ -147,7 +147,7 @@ def test_nothing_but_answers_goes_through_ansible_runner(tmp_path: Path, monkeyp
         told.append((data["event"], (data.get("event_data") or {}).get("duration")))
         return event_of(data)
 
-    monkeypatch.setattr("tunecheck.fleet.collect.run.event_of", spied)
+    monkeypatch.setattr("tunecheck_fleet.collect.run.event_of", spied)
     (tmp_path / "own").mkdir()
     (tmp_path / "own/tunecheck_answers.py").write_text("raise ValueError('an operator\'s own of that name')\n")
     monkeypatch.setenv("ANSIBLE_CALLBACK_PLUGINS", str(tmp_path / "own"))

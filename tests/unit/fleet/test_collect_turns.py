@@ -17,9 +17,9 @@ from ansible.plugins.loader import callback_loader
 from tests.unit.fleet.boxes import SSHD, Boxes
 from tests.unit.fleet.snapshots import snapshot_of
 
-from tunecheck.fleet.collect import Options, collect
-from tunecheck.fleet.collect.project import HERE
-from tunecheck.fleet.model import Answer
+from tunecheck_fleet.collect import Options, collect
+from tunecheck_fleet.collect.project import HERE
+from tunecheck_fleet.model import Answer
 
 SLOW = 'echo asked >> "$BOX/asked"; exec sleep 600'
 

@@ -21,11 +21,11 @@ import zstandard
 from click.testing import CliRunner
 from tests.unit.fleet.receiver import Receiver, make_pki, receiver, snapshot, token, tokens
 
-from tunecheck.cli_ingest import ingest
 from tunecheck.errors import UsageError
-from tunecheck.fleet.ingest.limits import Pace
-from tunecheck.fleet.ingest.serve import Listen, _check, _tls
-from tunecheck.fleet.ingest.tokens import Tokens, add, remove
+from tunecheck_fleet.cli.ingest import ingest
+from tunecheck_fleet.ingest.limits import Pace
+from tunecheck_fleet.ingest.serve import Listen, _check, _tls
+from tunecheck_fleet.ingest.tokens import Tokens, add, remove
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 

@@ -12,11 +12,11 @@ from tests.unit.fleet.hook_server import serving
 from tests.unit.fleet.receiver import receiver, snapshot, token
 
 from tunecheck.errors import UsageError
-from tunecheck.fleet.ingest.inbox import Inbox
-from tunecheck.fleet.ingest.limits import Limits
-from tunecheck.fleet.ingest.tokens import Tokens, remove
-from tunecheck.fleet.ingest.writer import SCOPE, Writer
-from tunecheck.fleet.store import open_store
+from tunecheck_fleet.ingest.inbox import Inbox
+from tunecheck_fleet.ingest.limits import Limits
+from tunecheck_fleet.ingest.tokens import Tokens, remove
+from tunecheck_fleet.ingest.writer import SCOPE, Writer
+from tunecheck_fleet.store import open_store
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_kill_in_the_middle_loses_nothing(tmp_path: Path, inbox: Inbox, writer
                                             monkeypatch: pytest.MonkeyPatch) -> None:
     for host in ("gpu1", "gpu2", "gpu3"):
         inbox.take(host, snapshot(60))
-    from tunecheck.fleet.store import Store
+    from tunecheck_fleet.store import Store
 
     real = Store.put
 
@@ -137,9 +137,9 @@ def test_the_process_writes_audits_by_itself(tmp_path: Path) -> None:
 
 def test_a_pull_of_the_same_host_meanwhile_wins(tmp_path: Path, inbox: Inbox, writer: Callable[..., Writer],
                                                 monkeypatch: pytest.MonkeyPatch) -> None:
-    from tunecheck.fleet.model import Answer
-    from tunecheck.fleet.read import seen
-    from tunecheck.fleet.store import Store
+    from tunecheck_fleet.model import Answer
+    from tunecheck_fleet.read import seen
+    from tunecheck_fleet.store import Store
 
     for host in ("gpu1", "gpu2", "gpu3"):
         inbox.take(host, snapshot(60))
@@ -164,8 +164,8 @@ def test_a_pull_of_the_same_host_meanwhile_wins(tmp_path: Path, inbox: Inbox, wr
 def test_a_pushed_audit_is_told_and_written_as_one_that_asked(
         tmp_path: Path, inbox: Inbox, writer: Callable[..., Writer]) -> None:
     """Metrics, page and webhook, after each audit; once. What cannot be written is logged, and the audit stays."""
-    from tunecheck.fleet.hooks import outputs
-    from tunecheck.fleet.outputs.webhook import Hook
+    from tunecheck_fleet.hooks import outputs
+    from tunecheck_fleet.outputs.webhook import Hook
 
     writer()
     with serving() as server:

@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 from tests.unit.fleet.receiver import make_pki, receiver, snapshot, token
 
-from tunecheck.fleet.ingest.calm import Calm
-from tunecheck.fleet.ingest.door import _address
-from tunecheck.fleet.ingest.inbox import Inbox
-from tunecheck.fleet.ingest.limits import Limits, Pace
-from tunecheck.fleet.ingest.refusal import Refusal
-from tunecheck.fleet.ingest.tokens import Tokens
-from tunecheck.fleet.ingest.writer import Writer
-from tunecheck.fleet.spool import Spool
-from tunecheck.fleet.store import open_store
+from tunecheck.push.spool import Spool
+from tunecheck_fleet.ingest.calm import Calm
+from tunecheck_fleet.ingest.door import _address
+from tunecheck_fleet.ingest.inbox import Inbox
+from tunecheck_fleet.ingest.limits import Limits, Pace
+from tunecheck_fleet.ingest.refusal import Refusal
+from tunecheck_fleet.ingest.tokens import Tokens
+from tunecheck_fleet.ingest.writer import Writer
+from tunecheck_fleet.store import open_store
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 
@@ -154,7 +154,7 @@ def test_a_nonce_says_what_is_newer_whatever_the_clock_says(tmp_path: Path) -> N
 
 def test_the_writer_ends_within_seconds_and_a_hanging_host_spoils_its_own_row(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tunecheck.fleet import read
+    from tunecheck_fleet import read
 
     token(tmp_path, "gpu1")
     inbox = Inbox(tmp_path, Limits())

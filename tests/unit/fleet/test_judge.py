@@ -11,15 +11,15 @@ from tests.unit.fleet.reports import play
 from tests.unit.fleet.rows import DAY, head, move, since, view
 
 from tunecheck.errors import UsageError
-from tunecheck.fleet.focus import focus
-from tunecheck.fleet.judge import JudgeOptions, judge
-from tunecheck.fleet.judge.view import Claim, Event, Gone, Host, Kept, Meta, Tally, View
-from tunecheck.fleet.model import Problem
-from tunecheck.fleet.outputs.terminal import terminal
-from tunecheck.fleet.outputs.words import compared
-from tunecheck.fleet.store.rows import Volatile, Waiver
-from tunecheck.fleet.verdict import Cause, FleetReport
 from tunecheck.report.terminal import Style
+from tunecheck_fleet.focus import focus
+from tunecheck_fleet.judge import JudgeOptions, judge
+from tunecheck_fleet.judge.view import Claim, Event, Gone, Host, Kept, Meta, Tally, View
+from tunecheck_fleet.model import Problem
+from tunecheck_fleet.outputs.terminal import terminal
+from tunecheck_fleet.outputs.text import compared
+from tunecheck_fleet.store.rows import Volatile, Waiver
+from tunecheck_fleet.verdict import Cause, FleetReport
 
 OPTIONS = JudgeOptions()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from tunecheck.facts.registry import ENTRIES, entry_of
-from tunecheck.fleet.judge.authority import HAPPENING, JUDGED, judged
-from tunecheck.rules import CHECKS
+from tunecheck.rules.index import CHECKS
+from tunecheck_fleet.judge.authority import HAPPENING, JUDGED, judged
 
 
 def test_every_check_and_every_fact_of_the_table_exists() -> None:

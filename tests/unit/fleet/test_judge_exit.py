@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunecheck.errors import UsageError
-from tunecheck.fleet.judge import allowed_missing, exit_code
-from tunecheck.fleet.model import AuditHead, Status
-from tunecheck.fleet.outputs.document import document
-from tunecheck.fleet.outputs.terminal import verdict
-from tunecheck.fleet.verdict import Cause, FleetReport, HostRow, Waived
+from tunecheck_fleet.judge import allowed_missing, exit_code
+from tunecheck_fleet.model import AuditHead, Status
+from tunecheck_fleet.outputs.document import document
+from tunecheck_fleet.outputs.terminal import verdict
+from tunecheck_fleet.verdict import Cause, FleetReport, HostRow, Waived
 
 
 def _report(*causes: Cause, states: tuple[Status, ...] = ("ok",) * 10) -> FleetReport:

@@ -13,11 +13,11 @@ from tests.unit.fleet.synthetic import LEFT_IN, SMALL, Fleet, audited, fleet, sc
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
-from tunecheck.facts.stored import Stored, packed
-from tunecheck.fleet.judge import JudgeOptions, report
-from tunecheck.fleet.model import Change, Problem, Seen
-from tunecheck.fleet.store import Store, open_store
+from tunecheck.facts.snapshot_file import Stored, packed
 from tunecheck.spec.frozen import Accelerators
+from tunecheck_fleet.judge import JudgeOptions, report
+from tunecheck_fleet.model import Change, Problem, Seen
+from tunecheck_fleet.store import Store, open_store
 
 
 @pytest.fixture(name="kept", scope="module")

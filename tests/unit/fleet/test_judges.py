@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from tests.unit.fleet.snapshots import snapshot_of
 
-from tunecheck.fleet.apart import Judge
-from tunecheck.fleet.beside import Beside
-from tunecheck.fleet.judges import Judges
-from tunecheck.fleet.model import Answer, Seen
+from tunecheck_fleet.apart import Judge
+from tunecheck_fleet.judges import Judges
+from tunecheck_fleet.model import Answer, Seen
+from tunecheck_fleet.overlap import Beside
 
 
 class _Slow:

@@ -11,15 +11,15 @@ import pytest
 from tests.unit.fleet.nights import NIGHT, Fleet, Score, audited, evidence, random_fleet
 
 from tunecheck.errors import UsageError
-from tunecheck.fleet.decide import decide
-from tunecheck.fleet.entries import entries
-from tunecheck.fleet.judge import JudgeOptions, report
-from tunecheck.fleet.outputs.terminal import terminal
-from tunecheck.fleet.outputs.webhook import event
-from tunecheck.fleet.outputs.words import kind
-from tunecheck.fleet.store.store import Store
-from tunecheck.fleet.verdict import FleetReport
 from tunecheck.report.terminal import Style
+from tunecheck_fleet.decide import decide
+from tunecheck_fleet.entries import entries
+from tunecheck_fleet.judge import JudgeOptions, report
+from tunecheck_fleet.outputs.terminal import terminal
+from tunecheck_fleet.outputs.text import kind
+from tunecheck_fleet.outputs.webhook import event
+from tunecheck_fleet.store.store import Store
+from tunecheck_fleet.verdict import FleetReport
 
 
 def _run(folder: Path, fleet: Fleet, each: Callable[[int, FleetReport], None] | None = None) -> tuple[Score, Store]:

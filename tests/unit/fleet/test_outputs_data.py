@@ -17,17 +17,17 @@ import pytest
 from tests.unit.fleet.reports import DAY, WHEN, cause, example, fleet, head, hostile, problem, report, row, since
 from tests.unit.report.closed import closed
 
-from tunecheck.fleet.model import Change
-from tunecheck.fleet.outputs import rendered, write_outputs
-from tunecheck.fleet.outputs.document import document
-from tunecheck.fleet.outputs.html import html
-from tunecheck.fleet.outputs.html.timeline import timeline
-from tunecheck.fleet.outputs.prometheus import METRICS, prometheus
-from tunecheck.fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_document
-from tunecheck.fleet.outputs.schema import SCHEMAS
-from tunecheck.fleet.outputs.webhook import event
-from tunecheck.fleet.store.rows import Volatile, Waiver
-from tunecheck.fleet.verdict import FleetReport
+from tunecheck_fleet.model import Change
+from tunecheck_fleet.outputs import rendered, write_outputs
+from tunecheck_fleet.outputs.document import document
+from tunecheck_fleet.outputs.html import html
+from tunecheck_fleet.outputs.html.timeline import timeline
+from tunecheck_fleet.outputs.prometheus import METRICS, prometheus
+from tunecheck_fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_document
+from tunecheck_fleet.outputs.schema import SCHEMAS
+from tunecheck_fleet.outputs.webhook import event
+from tunecheck_fleet.store.rows import Volatile, Waiver
+from tunecheck_fleet.verdict import FleetReport
 
 _ROOT = Path(__file__).resolve().parents[3]
 REPORTS = {"example": example(), "quiet": report(), "hostile": hostile(), "many": fleet(60, 5),

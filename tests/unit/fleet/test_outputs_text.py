@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.unit.fleet import reports
 from tests.unit.fleet.reports import DAY, WHEN, cause, example, fleet, head, hostile, play, report, row, since
 
-from tunecheck.fleet.model import Change
-from tunecheck.fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_text
-from tunecheck.fleet.outputs.terminal import terminal
-from tunecheck.fleet.outputs.words import ago, fold, gaps, interval, measured, shown, shown_apart
-from tunecheck.fleet.verdict import Since, Split, Wave
 from tunecheck.report.terminal import Style
+from tunecheck_fleet.model import Change
+from tunecheck_fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_text
+from tunecheck_fleet.outputs.terminal import terminal
+from tunecheck_fleet.outputs.text import ago, fold, gaps, interval, measured, shown, shown_apart
+from tunecheck_fleet.verdict import Since, Split, Wave
 
 NOW = WHEN + 2 * 3600
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -216,8 +216,8 @@ def test_values_that_differ_are_never_shown_alike(ends: list[str], start: str) -
 
 
 def test_facts_that_a_host_does_not_know_are_said_alike_everywhere() -> None:
-    from tunecheck.fleet.outputs.html import html
-    from tunecheck.fleet.outputs.junit import junit
+    from tunecheck_fleet.outputs.html import html
+    from tunecheck_fleet.outputs.junit import junit
 
     one = report(hosts=(row("gpu001", unknown={"gpu.vbios": "no permission"}), row("gpu002")))
     assert "2 hosts: 2 ok; 1 that is ok does not know some facts" in terminal(one, Style(False, 0), now=NOW)

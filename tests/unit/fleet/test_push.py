@@ -18,10 +18,10 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.unit.fleet.receiver import Receiver, make_pki, receiver, snapshot, token
 
-from tunecheck.cli_push import push as verb
+from tunecheck.cli.push import push as verb
 from tunecheck.errors import UsageError
-from tunecheck.fleet.push import Sent, push, target
-from tunecheck.fleet.spool import Spool
+from tunecheck.push.push import Sent, push, target
+from tunecheck.push.spool import Spool
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 
@@ -284,7 +284,7 @@ def test_tokens_that_others_read_are_refused(tmp_path: Path) -> None:
 
 
 def test_without_a_receiver_it_leaves_the_snapshot(tmp_path: Path) -> None:
-    from tunecheck.facts.stored import load
+    from tunecheck.facts.snapshot_file import load
 
     place = tmp_path / "snapshot.json"
     done = CliRunner().invoke(verb, ["--snapshot", str(place)])
@@ -295,8 +295,8 @@ def test_without_a_receiver_it_leaves_the_snapshot(tmp_path: Path) -> None:
 
 
 def test_the_page_names_every_option_and_its_unit_is_one(tmp_path: Path) -> None:
-    from tunecheck.cli_ingest import ingest
-    from tunecheck.fleet.ingest.limits import Limits
+    from tunecheck_fleet.cli.ingest import ingest
+    from tunecheck_fleet.ingest.limits import Limits
 
     page = (Path(__file__).resolve().parents[3] / "docs/fleet-push.md").read_text()
     options = {name for command in (verb, ingest) for each in command.params for name in each.opts}

@@ -14,15 +14,17 @@ from tests.unit.facts.trees import Machine, frozen, full, switch
 
 from tunecheck import __version__
 from tunecheck.facts.snapshot import gather
-from tunecheck.facts.stored import Stored, packed
-from tunecheck.fleet.families import FAMILIES, family_of
-from tunecheck.fleet.model import Answer, Change, Seen
-from tunecheck.fleet.read import seen
+from tunecheck.facts.snapshot_file import Stored, packed
 from tunecheck.host.absence_of_text import reason_of_text
-from tunecheck.host.early import DPKG
-from tunecheck.rules import CHECKS, Case, judge
-from tunecheck.rules.finding import OUTCOMES
+from tunecheck.host.prefetch import DPKG
+from tunecheck.model.finding import OUTCOMES
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
+from tunecheck.rules.index import CHECKS
 from tunecheck.spec.frozen import Accelerators, Frozen
+from tunecheck_fleet.families import FAMILIES, family_of
+from tunecheck_fleet.model import Answer, Change, Seen
+from tunecheck_fleet.read import seen
 
 RECEIPT = "/var/lib/tunecheck/receipt.json"
 

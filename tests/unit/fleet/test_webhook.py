@@ -14,13 +14,13 @@ from tests.unit.fleet.store.stores import Clock, seen
 from tests.unit.report.closed import closed
 
 from tunecheck.errors import ProbeError, UsageError
-from tunecheck.fleet.decide import decide
-from tunecheck.fleet.hooks import posted
-from tunecheck.fleet.judge import JudgeOptions
-from tunecheck.fleet.judge import report as judged
-from tunecheck.fleet.outputs.schema import SCHEMAS
-from tunecheck.fleet.outputs.webhook import SECRET, Hook, check_hook, event, post, secret_of, slack
-from tunecheck.fleet.store.store import Store
+from tunecheck_fleet.decide import decide
+from tunecheck_fleet.hooks import posted
+from tunecheck_fleet.judge import JudgeOptions
+from tunecheck_fleet.judge import report as judged
+from tunecheck_fleet.outputs.schema import SCHEMAS
+from tunecheck_fleet.outputs.webhook import SECRET, Hook, check_hook, event, post, secret_of, slack
+from tunecheck_fleet.store.store import Store
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from tunecheck.errors import UsageError
-from tunecheck.fleet import witness
-from tunecheck.fleet.judge.roles import roles
-from tunecheck.fleet.judge.view import Host, View
-from tunecheck.fleet.model import AuditHead, Problem
-from tunecheck.fleet.verdict import Cause, FleetReport, HostRow
-from tunecheck.fleet.witness_model import Claim
-from tunecheck.fleet.witness_tasks import roles_by_tag
+from tunecheck_fleet import check_diff
+from tunecheck_fleet.check_diff_model import Claim
+from tunecheck_fleet.check_diff_tasks import roles_by_tag
+from tunecheck_fleet.judge.roles import roles
+from tunecheck_fleet.judge.view import Host, View
+from tunecheck_fleet.model import AuditHead, Problem
+from tunecheck_fleet.verdict import Cause, FleetReport, HostRow
 
 ROOT = Path(__file__).parents[3]
 
@@ -79,7 +79,7 @@ def test_a_role_that_would_change_nothing_while_its_check_fails_is_accused(tree:
                                                                         monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_TOKEN", "hunter2")
     problems = (_problem("kept", "keep"), _problem("written", "write"), _problem("ran", "program"))
-    found = witness.ask(tree / "hosts.ini", {"box1": problems}, tree / "playbooks/provision.yml")
+    found = check_diff.ask(tree / "hosts.ini", {"box1": problems}, tree / "playbooks/provision.yml")
     by_check = {claim.check: claim for claim in found}
     assert by_check["kept"] == Claim("box1", "kept", "same", ("keeper : It is there",))
     assert by_check["written"].verdict == "change" and by_check["written"].tasks == ("writer : Write it",)
@@ -103,11 +103,11 @@ def own_tmp(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_a_host_that_hangs_or_refuses_ends_in_time_and_stops_no_other(tree: Path, own_tmp: Path) -> None:
     play, began = tree / "playbooks/provision.yml", time.monotonic()
-    [hung] = witness.ask(tree / "hosts.ini", {"box1": (_problem("hung", "hang"),)}, play, deadline=4)
+    [hung] = check_diff.ask(tree / "hosts.ini", {"box1": (_problem("hung", "hang"),)}, play, deadline=4)
     assert hung.verdict == "timeout" and time.monotonic() - began < 60
     assert not _left(own_tmp), "a process of the dry run is left"
     failing = {"box1": (_problem("no", "refuse"), _problem("kept", "keep")), "box2": (_problem("kept", "keep"),)}
-    refused, kept, other = sorted(witness.ask(tree / "hosts.ini", failing, play),
+    refused, kept, other = sorted(check_diff.ask(tree / "hosts.ini", failing, play),
                                   key=lambda claim: (claim.host, -len(claim.verdict), claim.check == "kept"))
     assert refused.verdict == "failed" and "\x1b" not in refused.reason and "do it" in refused.reason
     assert kept.verdict == "failed", "a run that did not come to its end is no witness"
@@ -128,15 +128,15 @@ def _left(folder: Path) -> list[str]:
 def test_what_cannot_be_asked_is_said_before_anything_runs(tree: Path) -> None:
     failing = {"box1": (_problem("kept", "keep"),)}
     with pytest.raises(UsageError, match=r"no play .*nowhere\.yml"):
-        witness.ask(tree / "hosts.ini", failing, tree / "nowhere.yml")
+        check_diff.ask(tree / "hosts.ini", failing, tree / "nowhere.yml")
     with pytest.raises(UsageError, match="does not exist"):
-        witness.ask(tree / "nohosts.ini", failing, tree / "playbooks/provision.yml")
+        check_diff.ask(tree / "nohosts.ini", failing, tree / "playbooks/provision.yml")
     (tree / "playbooks/broken.yml").write_text("- hosts: all\n  tasks: {not: a list}\n")
     with pytest.raises(UsageError, match="cannot read"):
-        witness.ask(tree / "hosts.ini", failing, tree / "playbooks/broken.yml")
+        check_diff.ask(tree / "hosts.ini", failing, tree / "playbooks/broken.yml")
     with pytest.raises(UsageError, match="limit"):
-        witness.ask(tree / "hosts.ini", {"a:b*": failing["box1"]}, tree / "playbooks/provision.yml")
-    assert witness.ask(tree / "hosts.ini", {}, tree / "playbooks/provision.yml") == ()
+        check_diff.ask(tree / "hosts.ini", {"a:b*": failing["box1"]}, tree / "playbooks/provision.yml")
+    assert check_diff.ask(tree / "hosts.ini", {}, tree / "playbooks/provision.yml") == ()
 
 
 def test_the_tags_that_our_checks_name_are_those_of_our_play() -> None:
@@ -156,6 +156,6 @@ def test_a_sample_of_each_cause_is_asked_and_only_what_a_role_cares_for() -> Non
     cause = Cause("desired", "high", "acs-redirect", "g", tuple(row.host for row in rows), None, None, "", "reload",
                   None, "new", outcome="fail")
     report = FleetReport(AuditHead(1, 0.0, "all", 9, "1", 1, 1.0), None, rows, (cause, cause))
-    assert witness.targets(report, per_cause=3) == {
+    assert check_diff.targets(report, per_cause=3) == {
         name: (_problem("acs-redirect", "acs"),) for name in ("h1", "h2", "h3")}
-    assert [*witness.targets(report, most=1)] == ["h1"]
+    assert [*check_diff.targets(report, most=1)] == ["h1"]

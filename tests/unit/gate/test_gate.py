@@ -16,17 +16,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tunecheck.absence import Absence
-from tunecheck.cli import cli
-from tunecheck.cli_gate import forget_pass
+from tunecheck.cli.gate import forget_pass
+from tunecheck.cli.main import cli
 from tunecheck.errors import UsageError
-from tunecheck.facts.fact import Fact, absent, known
 from tunecheck.facts.measured_pass import MeasuredPass
 from tunecheck.gate import judge, measured, passed
 from tunecheck.gate.measure import key_now
 from tunecheck.gate.model_files import folder_of, problems
 from tunecheck.gate.state import State, state
 from tunecheck.host.live import LiveHost
+from tunecheck.model.absence import Absence
+from tunecheck.model.fact import Fact, absent, known
 from tunecheck.recipes.box import Board, Box
 from tunecheck.recipes.frozen import Engine, Image, Model, Recipe, Requires
 from tunecheck.recipes.stored import to_json

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from tunecheck.absence import Absence
 from tunecheck.errors import UsageError
-from tunecheck.facts.fact import absent, known
 from tunecheck.facts.measured_pass import Key, MeasuredPass, measurable
 from tunecheck.gate import judge, measured
 from tunecheck.gate.key import differences, key, library
 from tunecheck.gate.state import State
 from tunecheck.host import Completed, Unreadable
+from tunecheck.model.absence import Absence
+from tunecheck.model.fact import absent, known
+from tunecheck.model.measurement import Measured, measurement
+from tunecheck.model.weakest import weakest
 from tunecheck.spec.frozen import Accelerators
-from tunecheck.trials.measured import Measured, measurement
-from tunecheck.trials.weakest import weakest
 
 IMAGE = "sha256:" + "1" * 64
 KEY = Key(known(("0000:03:00.0 GPU-aaaaaaaa", "0000:04:00.0 GPU-bbbbbbbb"), ""), known("595.71.05", ""),

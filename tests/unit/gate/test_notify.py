@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tunecheck.gate import __main__ as offer
-from tunecheck.notify import tell
+from tunecheck.host.notify import tell
 from tunecheck.recipes.frozen import Engine, Image, Model, Recipe, Requires
 from tunecheck.recipes.stored import to_json
 

@@ -77,7 +77,7 @@ def _main(folder: str, deadline: str, arguments: list[str]) -> None:
 
     import tunecheck.host.command as command
     import tunecheck.host.live as live
-    from tunecheck.cli import main
+    from tunecheck.cli.main import main
 
     # The production code has no switch for this: a test replaces what looks at the machine.
     machine = trees.full(trees.switch())

@@ -21,13 +21,14 @@ from tests.unit.host.bundles import MANIFEST, bundle, member, tar
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
-from tunecheck.formats import log_lines
 from tunecheck.host import Completed
 from tunecheck.host import bundle as module
 from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.bundle import load, pack, unpack
 from tunecheck.host.recording import Answers, RecordingHost
-from tunecheck.rules import Case, judge
+from tunecheck.parsers.kernel import log_lines
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 
 
 def _answers() -> Answers:

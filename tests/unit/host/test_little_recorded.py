@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from tests.unit.facts import trees
 
-from tunecheck.facts.fact import known
 from tunecheck.facts.same_machine import other_machine
 from tunecheck.facts.snapshot import gather
 from tunecheck.host import Unreadable
 from tunecheck.host.bundle import pack
 from tunecheck.host.recording import Answers, load_recording
+from tunecheck.model.fact import known
 
 
 @pytest.mark.parametrize(("verb", "says"), [

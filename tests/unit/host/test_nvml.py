@@ -10,8 +10,8 @@ import pytest
 from tests.unit.host import nvml_box
 from tests.unit.host.nvml_box import GPUS, findings, tunecheck
 
-from tunecheck.formats.nvml_keys import KEYS
 from tunecheck.host.recording import load_recording
+from tunecheck.parsers.nvidia.nvml_keys import KEYS
 
 TOPO = "\tGPU0\tGPU1\nGPU0\t X \tPIX\nGPU1\tPIX\t X \n"
 #: What the fake does not have: FUNCTION_NOT_FOUND, as in an older library.

@@ -12,16 +12,17 @@ from tests.unit.facts.big import big_spec, eight_gpus, with_serial_number
 from tests.unit.facts.trees import PCI, Machine, config, frozen, full
 
 from tunecheck.facts.snapshot import gather
+from tunecheck.facts.snapshot_file import same_boot
 from tunecheck.facts.spec_file import read_spec
-from tunecheck.facts.stored import same_boot
-from tunecheck.formats import secrets
-from tunecheck.formats.pci import acs, without_serial_number
-from tunecheck.formats.redact import Redactor
 from tunecheck.host import Completed, Unreadable
 from tunecheck.host.bundle import unpack
 from tunecheck.host.recording import Answers, RecordingHost
 from tunecheck.host.redact import redacted
-from tunecheck.rules import Case, judge
+from tunecheck.parsers.pci.pci import acs, without_serial_number
+from tunecheck.parsers.text import secrets
+from tunecheck.parsers.text.redact import Redactor
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Frozen, Kernel
 
 BOOT = "11111111-2222-3333-4444-555555555555"

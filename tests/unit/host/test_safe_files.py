@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tunecheck import safe_files
 from tunecheck.errors import UsageError
-from tunecheck.report.output import check_writable, write_file
-from tunecheck.safe_files import UnsafeFileError
+from tunecheck.util import safe_files
+from tunecheck.util.safe_files import UnsafeFileError
+from tunecheck.util.whole_file import check_writable, write_file
 
 NOBODY = 65534
 root = pytest.mark.skipif(os.geteuid() != 0, reason="makes files of another user: needs root")

@@ -12,7 +12,7 @@ _REPO = Path(__file__).resolve().parents[3]
 #: from a child that was between fork and exec.
 _STORM = """
 import os, signal, subprocess, sys, time
-from tunecheck.tied import start
+from tunecheck.util.tied import start
 parent, hits = os.getpid(), []
 def counts(*_):
     if os.getpid() != parent:

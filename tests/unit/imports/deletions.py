@@ -1,5 +1,5 @@
 """Delete parts of evidence and look whether a verdict gets better: the generator behind test_deletions.py and
-lab/bench_deletions.py.
+lab/bench/deletions.py.
 
 What is deleted: a file, a section (a device, a capability, a GPU), a line, every line with one word (``grep -v``), all
 but some lines (``grep``, ``lspci -d``), a run of lines, the end or the beginning, the right side of the lines, a cell
@@ -27,9 +27,11 @@ from pathlib import Path
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import Snapshot, gather
 from tunecheck.host import Completed
-from tunecheck.host.imported import load_import
+from tunecheck.host.imported.machine import load_import
 from tunecheck.host.recording import Answers
-from tunecheck.rules import Case, Finding, judge
+from tunecheck.model.finding import Finding
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Frozen
 
 __all__ = ["Base", "Change", "Outcomes", "deleted", "improved", "outcomes", "planted"]

@@ -11,8 +11,9 @@ import pytest
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
-from tunecheck.host.imported import load_import
-from tunecheck.rules import Case, judge
+from tunecheck.host.imported.machine import load_import
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 
 _PLAIN = ("00:00.0 Host bridge: Advanced Micro Devices, Inc. [AMD] Device 153a\n"
           "06:00.0 3D controller: NVIDIA Corporation Device 2bb5 (rev a1)\n")

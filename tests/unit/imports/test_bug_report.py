@@ -11,8 +11,8 @@ from tests.unit.imports.samples import FIXTURES, box
 from tests.unit.imports.test_import import LOG, SMI, TOPO, run
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.formats.bug_report import sections
-from tunecheck.host.imported import load_import
+from tunecheck.host.imported.machine import load_import
+from tunecheck.parsers.nvidia.bug_report import sections
 
 RULE = "_" * 44 + "\n\n"
 HEAD = """Start of NVIDIA bug report log file.  Please include this file, along

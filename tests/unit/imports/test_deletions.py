@@ -1,6 +1,6 @@
 """Deleting anything from evidence never turns fail, warn or unknown into pass: a fixed thousand of trials.
 
-For as many as one likes, and over other people's files: python -m lab.bench_deletions."""
+For as many as one likes, and over other people's files: python -m lab.bench.deletions."""
 
 from __future__ import annotations
 

@@ -13,12 +13,12 @@ from tests.unit.imports.samples import FIXTURES, lab, samples
 from tests.unit.imports.test_fuzz import damaged
 from tests.unit.imports.test_import import folder, found
 
-from tunecheck.facts.paths import paths
-from tunecheck.facts.topology import Topology, topology
-from tunecheck.formats.lspci_express import express_bytes
-from tunecheck.formats.pcie_cap import ASPM, PORTS, express
-from tunecheck.host.imported import ImportedHost, load_import
-from tunecheck.host.imported_sysfs import Texts, synthesise
+from tunecheck.facts.pci.peer_paths import paths
+from tunecheck.facts.pci.topology import Topology, topology
+from tunecheck.host.imported.machine import ImportedHost, load_import
+from tunecheck.host.imported.sysfs import Texts, synthesise
+from tunecheck.parsers.pci.lspci_express import express_bytes
+from tunecheck.parsers.pci.pcie_cap import ASPM, PORTS, express
 
 _RUNS = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 

@@ -17,11 +17,13 @@ from tests.unit.imports.test_topo_matrix import P2P, TABLE
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import Snapshot, gather
-from tunecheck.formats.pasted import clean
-from tunecheck.host import imported_files
-from tunecheck.host.imported import ImportedHost, load_import
+from tunecheck.host.imported import files
+from tunecheck.host.imported.machine import ImportedHost, load_import
+from tunecheck.model.finding import Finding
+from tunecheck.parsers.text.pasted import clean
 from tunecheck.report.terminal import Style, render
-from tunecheck.rules import Case, Finding, judge
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Accelerators
 
 TOPO = "\tGPU0\tGPU1\tGPU2\tGPU3\nGPU0\t X \tPIX\tSYS\tSYS\nGPU1\tPIX\t X \tSYS\tSYS\n" \
@@ -198,7 +200,7 @@ def test_packed_text_is_unpacked_in_memory(tmp_path: Path, pack: Callable[[bytes
 
 @pytest.mark.parametrize("pack", [lzma.compress, bz2.compress, _zip], ids=["xz", "bz2", "zip"])
 def test_a_bomb_is_refused(tmp_path: Path, pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(imported_files, "_SMALL", 1 << 16)
+    monkeypatch.setattr(files, "_SMALL", 1 << 16)
     (tmp_path / "0.txt").write_bytes(pack(b" " * (3 << 20)))
     with pytest.raises(UsageError, match="unpacks to more than 300 times"):
         load_import(str(tmp_path))
@@ -216,14 +218,14 @@ def test_zero_bytes_are_named_and_leave_a_hole(tmp_path: Path) -> None:
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    imported_files.standard_input.cache_clear()
+    files.standard_input.cache_clear()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TOPO.encode())))
     assert gather(load_import("-"), None, True).posted.table.known
-    imported_files.standard_input.cache_clear()
+    files.standard_input.cache_clear()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b" \n")))
     with pytest.raises(UsageError, match="standard input is empty"):
         load_import("-")
-    imported_files.standard_input.cache_clear()
+    files.standard_input.cache_clear()
 
 
 def test_the_list_of_what_to_add_is_short(tmp_path: Path) -> None:

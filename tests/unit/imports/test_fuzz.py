@@ -16,23 +16,24 @@ from tests.unit.imports.samples import lab
 from tests.unit.imports.test_bug_report import REPORT
 from tests.unit.imports.test_topo_matrix import P2P, TABLE
 
-from tunecheck.facts.p2p import LETTERS
-from tunecheck.facts.platform import _swaps
+from tunecheck.facts.kernel.platform import _swaps
+from tunecheck.facts.nvidia.p2p import LETTERS
+from tunecheck.facts.pci.topology import topology
 from tunecheck.facts.snapshot import gather
-from tunecheck.facts.topology import topology
-from tunecheck.formats import boot_log, cpulist
-from tunecheck.formats.bug_report import sections
-from tunecheck.formats.kernel_params import unparsed
-from tunecheck.formats.lspci import parse_lspci
-from tunecheck.formats.smi import parse_smi
-from tunecheck.formats.topo_matrix import parse_matrix
 from tunecheck.host import Unreadable
-from tunecheck.host.imported import ImportedHost, load_import
-from tunecheck.host.imported_cpu import from_lscpu, from_numactl
-from tunecheck.host.imported_kinds import recognise, shown
-from tunecheck.host.imported_sysfs import Texts, synthesise
+from tunecheck.host.imported.cpu import from_lscpu, from_numactl
+from tunecheck.host.imported.kinds import recognise, shown
+from tunecheck.host.imported.machine import ImportedHost, load_import
+from tunecheck.host.imported.sysfs import Texts, synthesise
 from tunecheck.host.nvml_reader import DAMAGED, _Answers
-from tunecheck.rules import Case, judge
+from tunecheck.parsers.kernel import boot_log, cpulist
+from tunecheck.parsers.kernel.kernel_params import unparsed
+from tunecheck.parsers.nvidia.bug_report import sections
+from tunecheck.parsers.nvidia.smi import parse_smi
+from tunecheck.parsers.nvidia.topo_matrix import parse_matrix
+from tunecheck.parsers.pci.lspci import parse_lspci
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 
 _INSERTS = ["\t", " ", "\n", "X", "PIX", "SYS", "NV18", "GPU0", "GPU1", "\x1b[4m", "[0m", "\0", "é", "-", "ff",
             "00:00.0 ", "Capabilities: [1b0 v1] Access Control Services\n", "(rev ff)", "<access denied>", "9" * 30,

@@ -14,10 +14,11 @@ from tunecheck.facts.past import Past
 from tunecheck.facts.snapshot import Snapshot, gather
 from tunecheck.host import Completed, Host
 from tunecheck.host.absence_of_text import reason_of_text
-from tunecheck.host.early import PAST
-from tunecheck.host.imported import load_import
+from tunecheck.host.imported.machine import load_import
+from tunecheck.host.prefetch import PAST
 from tunecheck.report.history import history_document, history_lines
-from tunecheck.rules import Case, judge
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 
 _XID = "NVRM: Xid (PCI:0000:03:00): {}, pid=1, name=x, y"
 

@@ -9,10 +9,11 @@ from tests.unit.imports.samples import box, samples
 from tests.unit.imports.test_import import folder, found
 
 from tunecheck.facts.snapshot import HostFacts
-from tunecheck.formats.cpulist import show
-from tunecheck.host.imported import load_import
-from tunecheck.host.imported_kinds import recognise
-from tunecheck.rules import Case, judge
+from tunecheck.host.imported.kinds import recognise
+from tunecheck.host.imported.machine import load_import
+from tunecheck.parsers.kernel.cpulist import show
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 
 LSCPU = """\
 Architecture:             x86_64

@@ -15,10 +15,13 @@ from tests.unit.imports.samples import FIXTURES, box
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import Snapshot, gather
-from tunecheck.host import Host, imported_files
-from tunecheck.host.imported import load_import
+from tunecheck.host import Host
+from tunecheck.host.imported import files
+from tunecheck.host.imported.machine import load_import
 from tunecheck.host.source import open_source
-from tunecheck.rules import Case, Finding, judge
+from tunecheck.model.finding import Finding
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Accelerators, Acs
 
 TOPO = "\tGPU0\tGPU1\nGPU0\t X \tPIX\nGPU1\tPIX\t X \n"
@@ -204,11 +207,11 @@ def test_links_and_special_files_are_left_out(tmp_path: Path) -> None:
 
 def test_bombs_and_damage_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.log.gz"
-    monkeypatch.setattr(imported_files, "_SMALL", 1 << 16)
+    monkeypatch.setattr(files, "_SMALL", 1 << 16)
     path.write_bytes(gzip.compress(b" " * (8 << 20)))
     with pytest.raises(UsageError, match="300 times its size"):
         load_import(str(path))
-    monkeypatch.setattr(imported_files, "MAX_UNPACKED", 1 << 20)
+    monkeypatch.setattr(files, "MAX_UNPACKED", 1 << 20)
     path.write_bytes(gzip.compress(os.urandom(1 << 19)) * 3)
     with pytest.raises(UsageError, match=r"too large|more than 1 MiB unpacked"):
         load_import(str(path))

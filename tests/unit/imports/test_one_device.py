@@ -11,8 +11,10 @@ from tests.unit.facts.trees import PCI, Machine, bound, driver, frozen, full, sw
 from tests.unit.imports.samples import box
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.host.imported import load_import
-from tunecheck.rules import Case, Finding, judge, worst
+from tunecheck.host.imported.machine import load_import
+from tunecheck.model.finding import Finding, worst
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Accelerators, Acs, Frozen, Spec
 
 H100 = ("10de:2330",)

@@ -11,10 +11,12 @@ from tests.unit.imports import own_dump
 from tests.unit.imports.samples import FIXTURES, box, lab
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.formats.aer_status import read_status
-from tunecheck.formats.lscpu import parse_lscpu
-from tunecheck.host.imported import load_import
-from tunecheck.rules import Case, Finding, judge
+from tunecheck.host.imported.machine import load_import
+from tunecheck.model.finding import Finding
+from tunecheck.parsers.kernel.lscpu import parse_lscpu
+from tunecheck.parsers.pci.aer_status import read_status
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 
 VERSIONS = ("3.9.0", "3.13.0", "3.14.0")
 MACHINE = "".join(

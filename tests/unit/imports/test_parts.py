@@ -10,8 +10,10 @@ from tests.unit.imports.smi_texts import GPU, HEAD
 from tests.unit.imports.test_import import LOG, TOPO, folder
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.host.imported import load_import
-from tunecheck.rules import Case, Finding, judge
+from tunecheck.host.imported.machine import load_import
+from tunecheck.model.finding import Finding
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 
 
 def smi(*buses: str, attached: int = 0) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.unit.imports.samples import samples
 from tests.unit.imports.test_import import folder, found, run
 
-from tunecheck.formats.topo_matrix import parse_matrix
-from tunecheck.host.imported import load_import
+from tunecheck.host.imported.machine import load_import
+from tunecheck.parsers.nvidia.topo_matrix import parse_matrix
 
 
 def test_a_real_box_of_eight_from_its_lspci_alone(tmp_path: Path) -> None:

@@ -11,10 +11,11 @@ from tests.unit.imports.samples import FIXTURES
 from tests.unit.imports.test_fragments import TOPO
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.host.imported import load_import
-from tunecheck.host.imported_files import pieces
-from tunecheck.host.imported_seams import parts
-from tunecheck.rules import Case, judge
+from tunecheck.host.imported.files import pieces
+from tunecheck.host.imported.machine import load_import
+from tunecheck.host.imported.seams import parts
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 
 XID = "[ 1234.567890] NVRM: Xid (PCI:0000:06:00): 79, pid=1234, GPU has fallen off the bus.\n"
 LOG = "".join(f"[    0.{number:06}] {text}\n" for number, text in enumerate(

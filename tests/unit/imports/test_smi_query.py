@@ -14,12 +14,13 @@ from tests.unit.imports.smi_texts import GPU, HEAD, OLD, TEXT, XML
 from tests.unit.imports.test_bug_report import REPORT
 from tests.unit.imports.test_fuzz import _EDITS, _RUNS, damaged
 
-from tunecheck.facts.nvml import nvml
+from tunecheck.facts.nvidia.nvml import nvml
 from tunecheck.facts.snapshot import gather
-from tunecheck.formats.nvml_keys import KEYS
-from tunecheck.formats.smi_query import parse_query
-from tunecheck.host.imported import load_import
-from tunecheck.rules import Case, judge
+from tunecheck.host.imported.machine import load_import
+from tunecheck.parsers.nvidia.nvml_keys import KEYS
+from tunecheck.parsers.nvidia.smi_query import parse_query
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 
 
 def gpus(*texts: str) -> list[dict[str, Any]]:

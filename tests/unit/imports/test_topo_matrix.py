@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.imports.samples import FIXTURES, samples
 
-from tunecheck.formats.topo_matrix import parse_matrix
+from tunecheck.parsers.nvidia.topo_matrix import parse_matrix
 
 TABLE = ("\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
          "GPU0\t X \tPIX\tSYS\t0-63\t0\t\tN/A\n"

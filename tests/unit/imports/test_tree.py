@@ -7,11 +7,11 @@ import re
 import pytest
 from tests.unit.imports.samples import FIXTURES, lab
 
-from tunecheck.facts import pci
-from tunecheck.facts.topology import topology
-from tunecheck.formats.pci import acs
-from tunecheck.host.imported import ImportedHost
-from tunecheck.host.imported_sysfs import Texts, synthesise
+from tunecheck.facts.pci import pci
+from tunecheck.facts.pci.topology import topology
+from tunecheck.host.imported.machine import ImportedHost
+from tunecheck.host.imported.sysfs import Texts, synthesise
+from tunecheck.parsers.pci.pci import acs
 
 LAYOUTS = ("switch1", "numa2", "phb", "acs-iommu")
 _LINE = re.compile(r"^/sys/bus/pci/devices/(\S+) -> (\S+) class=0x(\S+) vendor=0x(\S+) device=0x(\S+) numa=(\S+) "

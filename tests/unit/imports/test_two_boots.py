@@ -10,7 +10,7 @@ from tests.unit.imports.test_import import LOG, folder
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
-from tunecheck.host.imported import load_import
+from tunecheck.host.imported.machine import load_import
 
 SAME = "root=/dev/sda1 ro pci=noacs\n"
 

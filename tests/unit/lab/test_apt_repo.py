@@ -9,7 +9,7 @@ import pytest
 from lab.apt_repo import Link, Package, Repository, build
 
 from lab import needs, standin_packages
-from tunecheck.formats.driver_packages import FAMILIES, TOOLKIT
+from tunecheck.parsers.packages.driver_packages import FAMILIES, TOOLKIT
 
 
 @pytest.fixture(autouse=True)

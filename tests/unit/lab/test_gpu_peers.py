@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from lab.bench_lines import at_most, shown, within
+from lab.bench.lines import at_most, shown, within
 from lab.gpu_peers import PeerError, all_reduce_rows, matrices, run
 
 ROW = "     8192     4096     half     sum     -1     6.51    1.26    1.26     {}     6.40    1.28    1.28     0\n"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tunecheck.formats.kernel_log import KernelEvents, parse
-from tunecheck.formats.log_boots import boots, dated
-from tunecheck.formats.log_forms import plain
-from tunecheck.formats.log_lines import LEFT_OUT
-from tunecheck.host.imported_kinds import recognise
+from tunecheck.host.imported.kinds import recognise
+from tunecheck.parsers.kernel.kernel_log import KernelEvents, parse
+from tunecheck.parsers.kernel.log_boots import boots, dated
+from tunecheck.parsers.kernel.log_forms import plain
+from tunecheck.parsers.kernel.log_lines import LEFT_OUT
 
 _BOOT = "6f" * 16
 _SAID = ("Linux version 6.12.1 (builder@box) (gcc 14.2.0) #1 SMP", "Command line: root=/dev/sda1 ro",

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.unit.logs.test_forms import FORMS
 
 from tunecheck.facts.past import _read
-from tunecheck.formats.kernel_log import KernelEvents, parse
-from tunecheck.formats.log_boots import boots, dated
-from tunecheck.formats.log_forms import is_log, plain
-from tunecheck.host.imported_kinds import recognise
-from tunecheck.host.imported_log import add
-from tunecheck.host.imported_sysfs import Texts
+from tunecheck.host.imported.kinds import recognise
+from tunecheck.host.imported.log import add
+from tunecheck.host.imported.sysfs import Texts
+from tunecheck.parsers.kernel.kernel_log import KernelEvents, parse
+from tunecheck.parsers.kernel.log_boots import boots, dated
+from tunecheck.parsers.kernel.log_forms import is_log, plain
 
 _SEEDS = sorted(FORMS.values())
 _INSERTS = (

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tunecheck.facts.kernel import kernel, rejected
-from tunecheck.formats.kernel_log import KernelEvents, parse
-from tunecheck.formats.log_lines import LEFT_OUT, MAX_CHARS, line
-from tunecheck.formats.xid_catalog import CATALOG, RECOVERY
+from tunecheck.facts.kernel.kernel import kernel, rejected
 from tunecheck.host import Completed
 from tunecheck.host.live import LiveHost
 from tunecheck.host.recording import RecordedHost
+from tunecheck.parsers.kernel.kernel_log import KernelEvents, parse
+from tunecheck.parsers.kernel.log_lines import LEFT_OUT, MAX_CHARS, line
+from tunecheck.parsers.nvidia.xid_catalog import CATALOG, RECOVERY
 
 _REPO = Path(__file__).resolve().parents[3]
 _SAMPLES = Path(os.environ.get("TUNECHECK_SAMPLES", _REPO.parent / "shared/samples"))
@@ -63,7 +63,7 @@ def test_a_box_whose_firmware_keeps_aer_and_nothing_else() -> None:
     "[    1.0] something that nobody asked for, again and again\n", "x", "\n", "a\n",
 ], ids=["xid", "aer", "other", "one line", "empty lines", "short lines"])
 def test_a_hundred_megabytes_are_bounded_in_time_and_memory(text: str) -> None:
-    code = ("import resource, sys, time; from tunecheck.formats.kernel_log import parse\n"
+    code = ("import resource, sys, time; from tunecheck.parsers.kernel.kernel_log import parse\n"
             "size = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
             "text = sys.argv[1]; log = '[    0.0] Linux version 6.12.1\\n' + text * (100_000_000 // len(text))\n"
             "before, begun = size(), time.process_time(); found = parse(log)\n"

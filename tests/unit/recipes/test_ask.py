@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from tests.unit.recipes.test_load import SUM, plain
 from tests.unit.recipes.test_rules import shipped
 
-from tunecheck.cli import cli
+from tunecheck.cli.main import cli
 from tunecheck.host.live import LiveHost
 from tunecheck.recipes.ask import ask, table_of_help
 from tunecheck.recipes.frozen import Image, Recipe

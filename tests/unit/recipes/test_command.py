@@ -12,8 +12,8 @@ from tunecheck.gate.model_files import folder_of
 from tunecheck.recipes.command import Paths, argv, folder, secret
 from tunecheck.recipes.frozen import Image, Recipe, Serve
 from tunecheck.recipes.load import load, names
-from tunecheck.trials.runtimes import Image as TrialImage
-from tunecheck.trials.runtimes import Runtime
+from tunecheck.trials.containers.runtimes import Image as TrialImage
+from tunecheck.trials.containers.runtimes import Runtime
 
 ID, REVISION, SUM = "sha256:" + "ab" * 32, "c" * 40, "sha256:" + "d" * 64
 EXPECTED = Path(__file__).parent / "commands"

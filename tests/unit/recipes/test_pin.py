@@ -13,13 +13,13 @@ from click.testing import CliRunner
 from tests.unit.recipes.hub_box import COMMIT, FILES, Hub, hub
 from tests.unit.recipes.registry_box import image, index, pushed, registry
 
-from tunecheck.absence import Reason
-from tunecheck.cli import cli
+from tunecheck.cli.main import cli
 from tunecheck.errors import ProbeError, UsageError
 from tunecheck.host import Completed, Unreadable
 from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.live import LiveHost
 from tunecheck.host.recording import RecordedHost
+from tunecheck.model.absence import Reason
 from tunecheck.recipes import folder
 from tunecheck.recipes import hub as of_hub
 from tunecheck.recipes import registry as of_registry

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tunecheck.cli import cli
-from tunecheck.cli_recipe import recipe
+from tunecheck.cli.main import cli
+from tunecheck.cli.recipe import recipe
 from tunecheck.recipes import command, engines
 from tunecheck.recipes.load import load, names
 from tunecheck.recipes.model import schema

@@ -21,8 +21,8 @@ import yaml
 from tests.unit.checks.machines import build, spec_of
 
 from tunecheck.facts import codec
-from tunecheck.facts.fact import known
 from tunecheck.facts.snapshot import gather
+from tunecheck.model.fact import known
 from tunecheck.recipes.box import Box, box_of
 from tunecheck.recipes.frozen import Recipe
 from tunecheck.recipes.load import load, names

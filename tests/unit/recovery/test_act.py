@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tunecheck.absence import Absence
 from tunecheck.host import Unreadable
 from tunecheck.host.base import Completed
+from tunecheck.model.absence import Absence
 from tunecheck.recovery import act, unit
 from tunecheck.recovery.act import Box, recover
 from tunecheck.recovery.journal import Journal

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tunecheck import cli_recover
+from tunecheck.cli import recover
 from tunecheck.recovery import journal, kept
 from tunecheck.recovery.journal import Journal
 from tunecheck.recovery.model import Incident, Record, Step, Why
-from tunecheck.report.html.incident import Evidence, incident
+from tunecheck.recovery.page.incident import Evidence, incident
+from tunecheck.recovery.page.strips import Trace, strip
 from tunecheck.report.html.shell import policy
-from tunecheck.report.html.strips import Trace, strip
 
 WHEN = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
 EVIL = "</script><script>window.hit=1</script><img src=x onerror='window.hit=1'>\"'&\x1b[31m\u202e{{7*7}}"
@@ -155,7 +155,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _recover(*arguments: str) -> tuple[int, str]:
-    done = CliRunner().invoke(cli_recover.recover, arguments)
+    done = CliRunner().invoke(recover.recover, arguments)
     return done.exit_code, done.output + str(done.exception or "")
 
 

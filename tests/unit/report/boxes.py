@@ -9,15 +9,17 @@ from typing import Any
 from tests.unit.checks.measurements import measured
 from tests.unit.facts.trees import PCI, Machine, frozen, full
 
-from tunecheck.facts.fact import known
 from tunecheck.facts.measured_pass import PATH, SCHEMA, Key, MeasuredPass
 from tunecheck.facts.snapshot import gather
 from tunecheck.facts.typed_file import typed_text
+from tunecheck.model.fact import known
+from tunecheck.model.finding import Finding
+from tunecheck.model.measurement import Measured
 from tunecheck.report.document import document
-from tunecheck.report.outputs import Run
-from tunecheck.rules import Case, Finding, judge
+from tunecheck.report.exporters import Run
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Accelerators, Frozen
-from tunecheck.trials.measured import Measured
 
 WHEN = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 

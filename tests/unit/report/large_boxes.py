@@ -15,10 +15,12 @@ from tests.unit.facts.big import big_spec, eight_gpus
 from tests.unit.facts.trees import PCI, Machine
 from tests.unit.report.boxes import spec, switches
 
-from tunecheck.cli_check import look
+from tunecheck.app.evaluate import look
 from tunecheck.errors import TunecheckError
 from tunecheck.facts.snapshot import gather
-from tunecheck.rules import Case, Finding, judge
+from tunecheck.model.finding import Finding
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Frozen
 
 __all__ = ["Box", "all_different", "cascade", "each_its_own", "large", "sampled"]

@@ -7,11 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.report.boxes import judged, shown, spec, switches
 
-from tunecheck.absence import Absence
-from tunecheck.report.fold import folded, worst_first
+from tunecheck.model.absence import Absence
+from tunecheck.model.finding import OUTCOMES, Finding, Remedy
+from tunecheck.report.grouping import folded, worst_first
 from tunecheck.report.terminal import Style, render
-from tunecheck.rules import Finding, Remedy
-from tunecheck.rules.finding import OUTCOMES
 
 
 def _finding(subject: str, text: str, outcome: str = "pass", check: str = "link-width",

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from tests.unit.report.boxes import judged, spec, switches, wrong
 
-import tunecheck.docs_pages
-from tunecheck.docs_pages import page
+import tunecheck.report.check_pages
+from tunecheck.model.command import Command
+from tunecheck.report.check_pages import page
 from tunecheck.report.html import html
 from tunecheck.report.html.explained import Explained, explained
 from tunecheck.report.html.shell import ways
 from tunecheck.report.page import inline, rendered
 from tunecheck.report.terminal import Style
-from tunecheck.rules.command import Command
 from tunecheck.rules.index import CHECKS
 
 _IDS = [check.id for check in CHECKS]
@@ -56,7 +56,7 @@ def test_pages_lead_to_each_other_where_both_are_there() -> None:
 
 def test_a_missing_page_does_not_cost_the_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert [told.check for told in explained(["canary", "xid", "xid"])] == ["xid"]
-    monkeypatch.setattr(tunecheck.docs_pages, "_FOLDERS", (tmp_path,))
+    monkeypatch.setattr(tunecheck.report.check_pages, "_FOLDERS", (tmp_path,))
     text = html(judged(switches(2, redirecting=(0,)), "topo")[1])
     assert "acs-redirect" in text and "#about-" not in text
 

@@ -10,12 +10,12 @@ from tests.unit.checks.measurements import measured
 from tests.unit.facts.trees import flat
 from tests.unit.report.boxes import judged, spec, switches, trialled
 
+from tunecheck.model.measurement import Measured
 from tunecheck.report.html import html
 from tunecheck.report.html.heat import Cell, Heat, Quantity, heat
 from tunecheck.report.html.plot import Series, plot
 from tunecheck.report.html.reduce import Reduce, reduce
 from tunecheck.report.measured_document import measured_document, measured_of
-from tunecheck.trials.measured import Measured
 
 
 def _heat(data: dict[str, Any], gpus: int = 4, machine: Any = None) -> Heat:

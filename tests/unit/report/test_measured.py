@@ -10,12 +10,12 @@ from tests.unit.checks.measurements import measured
 from tests.unit.facts.trees import below_one_switch, frozen, full
 from tests.unit.report.closed import closed
 
+from tunecheck.app.schemas import MEASURED
+from tunecheck.facts.pci.topology import Topology
 from tunecheck.facts.snapshot import gather
-from tunecheck.facts.topology import Topology
+from tunecheck.model.measurement import Measured
 from tunecheck.report.measured import allreduce_lines, p2p_lines
 from tunecheck.report.measured_document import measured_document
-from tunecheck.report.schema import MEASURED
-from tunecheck.trials.measured import Measured
 
 _HANG = {"trial": "allreduce", "phase": "soak", "ranks": 2, "aftermath": "wedged", "culprits": ["rank 1"]}
 _WRONG = {"trial": "integrity", "way": "engine write", "a": 0, "b": 1, "size": 4, "words": 1, "offset": 0}

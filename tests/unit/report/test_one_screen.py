@@ -12,12 +12,12 @@ import pytest
 from tests.unit.facts.big import eight_gpus
 from tests.unit.report.large_boxes import Box, large, sampled
 
-from tunecheck.absence import Absence
 from tunecheck.facts.snapshot import gather
+from tunecheck.model.absence import Absence
+from tunecheck.model.finding import AS_ROOT, OUTCOMES, Finding, Remedy
 from tunecheck.report import screen
 from tunecheck.report.terminal import Style, render
-from tunecheck.rules import Case, Finding, Remedy
-from tunecheck.rules.finding import AS_ROOT, OUTCOMES
+from tunecheck.rules.context import Case
 
 HEALTHY = Finding("smt", "smt", "pass", "effective", "SMT is on")
 ROOT = Finding("xid", "log", "unknown", "effective", "the log cannot be read", remedy=AS_ROOT)

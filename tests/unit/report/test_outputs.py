@@ -23,12 +23,12 @@ from tests.unit.checks.measurements import measured
 from tests.unit.report.boxes import WHEN, hostile, judged, spec, switches, trialled, wrong
 
 from tunecheck.errors import UsageError
-from tunecheck.fleet.outputs.prometheus import METRICS as FLEET
+from tunecheck.model.finding import Finding, Remedy
+from tunecheck.report.exporters import Run, check_outputs, write_outputs
 from tunecheck.report.html import html
 from tunecheck.report.junit import junit
-from tunecheck.report.outputs import Run, check_outputs, write_outputs
 from tunecheck.report.prometheus import METRICS, prometheus
-from tunecheck.rules import Finding, Remedy
+from tunecheck_fleet.outputs.prometheus import METRICS as FLEET
 
 _ROOT = Path(__file__).resolve().parents[3]
 _SAMPLE = re.compile(r'([a-z_:][a-z0-9_:]*)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)+)\})? '

@@ -12,14 +12,16 @@ from tests.unit.facts.trees import PCI, Machine, cascaded, config, direct, flat,
 from tests.unit.report.boxes import shown
 from tests.unit.report.closed import closed
 
+from tunecheck.app.schemas import SCHEMAS, write
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
 from tunecheck.report.document import document, to_text
-from tunecheck.report.fold import worst_first
-from tunecheck.report.output import check_writable, write_file
-from tunecheck.report.schema import SCHEMAS, write
+from tunecheck.report.grouping import worst_first
 from tunecheck.report.terminal import Style, render, style_for, wrapped
-from tunecheck.rules import CHECKS, Case, judge
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
+from tunecheck.rules.index import CHECKS
+from tunecheck.util.whole_file import check_writable, write_file
 
 _DOCS = Path(__file__).resolve().parents[3] / "docs"
 
@@ -61,7 +63,7 @@ def test_the_committed_schemas_are_the_generated_ones(tmp_path: Path) -> None:
     assert {path.name for path in (_DOCS / "schema").glob("*-1.json")} >= set(SCHEMAS)
     for name in SCHEMAS:
         assert (tmp_path / name).read_text() == (_DOCS / "schema" / name).read_text(), (
-            "run: python -m tunecheck.report.schema docs/schema")
+            "run: python -m tunecheck.app.schemas docs/schema")
 
 
 def test_every_check_has_a_page_and_every_page_a_check() -> None:
@@ -187,7 +189,7 @@ def test_a_full_disk_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.M
     def refuse(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tunecheck.report.output.os.fsync", refuse)
+    monkeypatch.setattr("tunecheck.util.whole_file.os.fsync", refuse)
     with pytest.raises(UsageError, match="No space left"):
         write_file(str(tmp_path / "report.json"), b"new")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]

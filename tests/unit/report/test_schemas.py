@@ -14,11 +14,12 @@ import pytest
 from tests.unit.checks.machines import build, spec_of
 from tests.unit.report.closed import closed
 
+from tunecheck.app.schemas import SCHEMAS
 from tunecheck.facts.snapshot import gather
 from tunecheck.report.document import document, to_text
-from tunecheck.report.schema import SCHEMAS
 from tunecheck.report.schema_words import ADDED
-from tunecheck.rules import Case, judge
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 
 ROOT = Path(__file__).resolve().parents[3]
 VERBS = {"topo": "topo-1.json", "host": "report-1.json", "preflight": "report-1.json"}

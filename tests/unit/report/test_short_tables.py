@@ -13,7 +13,8 @@ from tunecheck.report.paths import short_path_lines
 from tunecheck.report.short_tables import short_square
 from tunecheck.report.short_tree import numbers_text, short_tree_lines
 from tunecheck.report.terminal import Style, render
-from tunecheck.rules import Case, judge
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 
 _MODEL = "8 x RTX PRO 6000 Blackwell Workstation"
 

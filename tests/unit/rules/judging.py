@@ -5,7 +5,9 @@ from __future__ import annotations
 from tests.unit.facts.trees import Machine
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.rules import Case, Finding, judge
+from tunecheck.model.finding import Finding
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Frozen
 
 

@@ -24,16 +24,17 @@ from tests.unit.fleet import reports
 
 import tunecheck.rules
 from tunecheck.facts.snapshot import Snapshot, gather
-from tunecheck.fleet.judge.rows import Row, causes
-from tunecheck.fleet.outputs.html import html as fleet_page
+from tunecheck.model.command import Command, host, limited, pieces, run
+from tunecheck.model.finding import Finding, Place, Remedy
 from tunecheck.report.document import document
+from tunecheck.report.exporters import Run
 from tunecheck.report.html import html as page
-from tunecheck.report.outputs import Run
 from tunecheck.report.terminal import Style, render
-from tunecheck.rules import CHECKS, Case, Finding
-from tunecheck.rules.command import Command, host, limited, pieces, run
-from tunecheck.rules.finding import Place, Remedy
+from tunecheck.rules.context import Case
+from tunecheck.rules.index import CHECKS
 from tunecheck.spec.frozen import Frozen
+from tunecheck_fleet.judge.rows import Row, causes
+from tunecheck_fleet.outputs.html import html as fleet_page
 
 #: Made by the control node from what the host said, never by the host.
 _OURS = ("source", "reason", "relation", "kind")

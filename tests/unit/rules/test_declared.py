@@ -10,16 +10,17 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from lab.generators import check_index
 
-from lab import check_index
 from tunecheck.errors import UsageError
-from tunecheck.rules import link_width, xid
 from tunecheck.rules.check import Family, Heading, Needs
+from tunecheck.rules.errors import xid
 from tunecheck.rules.index import BY_ID, CHECKS
+from tunecheck.rules.pcie import link_width
 
 
 def test_the_index_is_what_the_files_declare() -> None:
-    assert check_index.INDEX.read_text() == check_index.text(), "run: python -m lab.check_index"
+    assert check_index.INDEX.read_text() == check_index.text(), "run: python -m lab.generators.check_index"
     assert list(CHECKS) == check_index.declared() and len(BY_ID) == len(CHECKS) > 100
 
 
@@ -48,7 +49,7 @@ def test_what_a_declaration_can_say_is_used() -> None:
 
 
 @pytest.mark.parametrize(("module", "changed", "says"), [
-    (xid, {"id": "xids"}, "rules/xid.py declares xids; expected in rules/xids.py"),
+    (xid, {"id": "xids"}, "rules/errors/xid.py declares xids; expected in rules/xids.py"),
     (link_width, {"heading": xid.CHECK.heading, "place": xid.CHECK.place}, "have one place: KERNEL, 10"),
 ])
 def test_a_wrong_declaration_is_refused(monkeypatch: pytest.MonkeyPatch, module: ModuleType,

@@ -9,7 +9,9 @@ from tests.unit.facts.trees import PCI, Machine, driver, frozen, full, switch
 from tests.unit.rules.judging import judged, outcomes
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.rules import Case, Finding, judge, worst
+from tunecheck.model.finding import Finding, worst
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Cpu, Driver
 
 _PT = frozen(iommu="pt")

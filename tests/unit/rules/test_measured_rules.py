@@ -10,8 +10,9 @@ from tests.unit.checks.machines import build, spec_of
 from tests.unit.checks.measurements import measured
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.rules import Case, judge
-from tunecheck.trials.measured import Measured
+from tunecheck.model.measurement import Measured
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 
 _ODD = (0.0, -1.0, float("nan"), float("inf"), 1e300, 1e-300)
 

@@ -9,7 +9,8 @@ from tests.unit.facts.trees import GPU, PCI, Machine, bound, config, direct, fla
 from tests.unit.rules.judging import judged, outcomes
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.rules import CHECKS, Case
+from tunecheck.rules.context import Case
+from tunecheck.rules.index import CHECKS
 from tunecheck.spec.frozen import Accelerators, Acs
 
 

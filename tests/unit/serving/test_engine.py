@@ -14,8 +14,8 @@ from tests.engine import models
 from tests.engine.pace_proxy import Manner, Proxy
 from tests.unit.serving.engines import Engine, engine
 
+from tunecheck.model.finding import worst
 from tunecheck.recipes.frozen import Canary, Expected
-from tunecheck.rules.finding import worst
 from tunecheck.serving.client import Client, Deadlines
 from tunecheck.serving.measured import Measured
 from tunecheck.serving.plan import Plan

@@ -18,8 +18,8 @@ import pytest
 from tests.unit.serving.oracle import CANARIES, PROSE, Ask, Case, Oracle, _Handler, answer, packed, pieces, serving, sse
 
 from tunecheck.errors import TunecheckError, UsageError
+from tunecheck.model.finding import worst
 from tunecheck.recipes.frozen import Canary
-from tunecheck.rules.finding import worst
 from tunecheck.serving import reach, session
 from tunecheck.serving.client import Client, Deadlines, Reach
 from tunecheck.serving.plan import Plan

@@ -150,7 +150,7 @@ from tunecheck.serving import devices, load, session
 load._SAMPLE, devices._SECONDS = 0.2, 30.0
 session._COUNTER_LAG = 0.1
 sys.argv = ["tunecheck", "accept", *sys.argv[1:]]
-from tunecheck.cli import main
+from tunecheck.cli.main import main
 main()
 """
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tunecheck.errors import UsageError
-from tunecheck.rules.finding import worst
+from tunecheck.model.finding import worst
 from tunecheck.serving.document import document, measured_of
 from tunecheck.serving.files import read
 from tunecheck.serving.published import measured_of_published

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tunecheck.model.finding import worst
 from tunecheck.recipes.frozen import Expected
-from tunecheck.rules.finding import worst
 from tunecheck.serving.measured import Measured, Run, Usage
 from tunecheck.serving.verdict import IDS, Want, judge
 

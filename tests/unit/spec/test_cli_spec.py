@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tunecheck.cli_spec import spec
+from tunecheck.cli.spec import spec
 from tunecheck.spec.frozen import load_frozen
 
 REPOSITORY = Path(__file__).parents[3]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tunecheck.formats.kernel_params import release_of, unparsed
+from tunecheck.parsers.kernel.kernel_params import release_of, unparsed
 from tunecheck.spec.kernel_params import INEFFECTIVE, PCI_WORDS, conflicts, name_of, problems
 
 CHECKS = Path(__file__).parents[3] / "checks"

@@ -10,14 +10,14 @@ import sys
 from dataclasses import asdict
 from functools import partial
 
-from tunecheck.cli import terminate
+from tunecheck.cli.main import terminate
 from tunecheck.errors import TunecheckError
 from tunecheck.host.live import LiveHost
 from tunecheck.host.recording import RecordingHost
 from tunecheck.trials.allreduce import allreduce
-from tunecheck.trials.outside import in_container
+from tunecheck.trials.containers.container_trial import in_container
+from tunecheck.trials.containers.runtimes import find_image, find_runtime
 from tunecheck.trials.p2p import p2p
-from tunecheck.trials.runtimes import find_image, find_runtime
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, terminate)

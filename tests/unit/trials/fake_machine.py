@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tunecheck.absence import Absence
 from tunecheck.host import Unreadable
-from tunecheck.trials.beat import PHASES
+from tunecheck.model.absence import Absence
+from tunecheck.trials.heartbeat import PHASES
 from tunecheck.trials.supervisor import Job, Outcome, Supervisor
 
 __all__ = ["LIMITS", "Blind", "Machine", "Machines"]

@@ -8,8 +8,8 @@ import signal
 import subprocess
 import time
 
-from tunecheck.trials.beat import state_of
-from tunecheck.trials.worker import Context
+from tunecheck.trials.heartbeat import state_of
+from tunecheck.trials.workers.worker import Context
 
 
 def steps(context: Context) -> None:

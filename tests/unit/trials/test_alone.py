@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.unit.trials.fake_machine import Blind, Machine, Machines
 
-from tunecheck.trials import aftermath, one_gpu
-from tunecheck.trials.measured import Measured
+from tunecheck.model.measurement import Measured
+from tunecheck.trials import gpu_recovery, one_gpu
 from tunecheck.trials.one_gpu import alone
 from tunecheck.trials.supervisor import Job, Supervisor
 
@@ -75,7 +75,7 @@ def test_too_little_memory_says_so(machine: Machines, monkeypatch: pytest.Monkey
 def test_a_hang_is_ended_and_what_was_measured_stays(machine: Machines, monkeypatch: pytest.MonkeyPatch,
                                                      site: str) -> None:
     monkeypatch.setattr(one_gpu, "hang_of", lambda trial, outcome, *_: (trial, outcome.stall.phase))
-    assert aftermath
+    assert gpu_recovery
     found = _alone(machine(2, cuda=f"at={site},1 do=hang"), monkeypatch,
                    limits={"start": 5.0, "driver": 2.0, "verify": 1.0, "measure": 1.0, "done": 5.0})
     ((trial, phase),) = found.hangs

@@ -8,12 +8,12 @@ import sys
 import time
 from pathlib import Path
 
-from tunecheck.trials import beat
-from tunecheck.trials.beat import Board
+from tunecheck.trials import heartbeat
+from tunecheck.trials.heartbeat import Board
 
 WORKER = """
 import sys, time
-from tunecheck.trials.beat import Beat
+from tunecheck.trials.heartbeat import Beat
 beat, until = Beat(int(sys.argv[1]), 1), time.monotonic() + 1
 beat.phase("soak")
 while time.monotonic() < until:
@@ -25,7 +25,7 @@ while time.monotonic() < until:
 def test_no_read_sees_half_a_write() -> None:
     """A torn time of progress is a false alarm. struct.pack_into fills with zeros first, and then writes bytes."""
     board = Board(2)
-    environment = {**os.environ, "PYTHONPATH": str(Path(beat.__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(heartbeat.__file__).parents[2])}
     child = subprocess.Popen([sys.executable, "-c", WORKER, str(board.descriptor)], env=environment,
                              pass_fds=(board.descriptor,))
     try:

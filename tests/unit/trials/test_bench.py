@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lab.bench import stalls as bench_stalls
+from lab.bench import trials as bench_trials
 from lab.gpu_peers import PAIR_TESTS, PeerError
 from tests.unit.trials.fake_machine import Blind, Machine, Machines
 
-from lab import bench_stalls, bench_trials
 from tunecheck.host.live import LiveHost
 from tunecheck.report.measured_document import measured_document
 from tunecheck.trials.allreduce import allreduce
-from tunecheck.trials.beat import PHASES
 from tunecheck.trials.evidence import Evidence
+from tunecheck.trials.heartbeat import PHASES
 from tunecheck.trials.p2p import p2p
 from tunecheck.trials.supervisor import Supervisor
 

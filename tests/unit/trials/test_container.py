@@ -163,7 +163,7 @@ def test_what_the_container_may(engine: Box) -> None:
 
 
 def test_the_verb(engine: Box) -> None:
-    argv = engine.command(sys.executable, "-c", "from tunecheck.cli import main; main()", "trial", "--in-container",
+    argv = engine.command(sys.executable, "-c", "from tunecheck.cli.main import main; main()", "trial", "--in-container",
                           "localhost/engine:1")
     done = subprocess.run(argv, env=engine.given(), capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and done.stderr.startswith("tunecheck: --in-container localhost/engine:1: what this")

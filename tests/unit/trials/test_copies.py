@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.unit.trials.fake_machine import Blind, Machines
 
-from tunecheck.trials import aftermath, p2p
+from tunecheck.trials import gpu_recovery, p2p
 from tunecheck.trials.supervisor import Outcome, Supervisor
 
 
@@ -138,8 +138,8 @@ def test_after_a_hang_a_fresh_context_decides(machine: Machines, monkeypatch: py
                                               verdict: str, says: str) -> None:
     box = machine(cuda=f"at=peer,0,1 do=hang stubborn=1 {once}")
     assert box.copies(limits={"verify": 1.0}).stall is not None
-    monkeypatch.setattr(aftermath, "_PROBE_LIMITS", {"verify": 1.0})
-    became = aftermath.examine(Blind(), [0, 1], {}, box.environment)  # type: ignore[arg-type]
+    monkeypatch.setattr(gpu_recovery, "_PROBE_LIMITS", {"verify": 1.0})
+    became = gpu_recovery.examine(Blind(), [0, 1], {}, box.environment)  # type: ignore[arg-type]
     assert (became.verdict, says in became.text) == (verdict, True)
 
 

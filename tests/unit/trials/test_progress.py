@@ -20,10 +20,10 @@ from pathlib import Path
 import pytest
 from tests.unit.trials import whole_box
 
-from tunecheck.report.line import LiveLine
-from tunecheck.trials.beat import State
+from tunecheck.trials.heartbeat import State
 from tunecheck.trials.progress import Shown
 from tunecheck.trials.supervisor import Job
+from tunecheck.util.live_line import LiveLine
 
 ERASE = "\r\x1b[K"
 
@@ -96,7 +96,7 @@ def test_what_the_line_says() -> None:
 
     ticks = iter([10.0, 10.4, 22.0, 22.0, 34.0, 40.0, 40.0])
     shown = Shown(Kept(), lambda: next(ticks))
-    jobs = [Job("tunecheck.trials.reduce:run", {"soak_seconds": 600.0})] * 2
+    jobs = [Job("tunecheck.trials.workers.reduce:run", {"soak_seconds": 600.0})] * 2
 
     def state(phase: str, progress: int) -> State:
         return State(phase, progress, 0.0, 0.0)
@@ -104,7 +104,7 @@ def test_what_the_line_says() -> None:
     shown(jobs, [state("soak", 900), state("measure", 100)])
     shown(jobs, [state("soak", 1200), state("soak", 1000)])
     shown(jobs, [state("soak", 5000), state("soak", 4001)])
-    staged = Job("tunecheck.trials.reduce:run", {}, {"NCCL_P2P_DISABLE": "1"})
+    staged = Job("tunecheck.trials.workers.reduce:run", {}, {"NCCL_P2P_DISABLE": "1"})
     shown([staged] * 4, [state("verify", 7)] * 4)
     assert lines == [
         "tunecheck: all-reduce of 2 GPUs, measure 0 s, 0 steps",

@@ -8,8 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from lab import ptx
+from lab.generators import ptx
 
 TEXT = ptx.TARGET.read_text()
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from tunecheck.absence import Absence
 from tunecheck.errors import TrialError, TunecheckError, UsageError
 from tunecheck.host import Completed, Unreadable
-from tunecheck.trials import contained, inside, outside, runtimes
-from tunecheck.trials.beat import State
-from tunecheck.trials.contained import Container, Silent
-from tunecheck.trials.runtimes import Image, Runtime, find_image, find_runtime
+from tunecheck.model.absence import Absence
+from tunecheck.trials.containers import contained, container_main, container_trial, runtimes
+from tunecheck.trials.containers.contained import Container, Silent
+from tunecheck.trials.containers.ipc import outcome_of, plain
+from tunecheck.trials.containers.runtimes import Image, Runtime, find_image, find_runtime
+from tunecheck.trials.heartbeat import State
 from tunecheck.trials.supervisor import Job, Outcome, Stall, Suspect
-from tunecheck.trials.wire import outcome_of, plain
 
 ID, DIGEST = "ab" * 32, "cd" * 32
 SPEC = {"/etc/cdi/nvidia.yaml": b"cdiVersion: 0.5.0\nkind: nvidia.com/gpu\n"}
@@ -135,7 +135,7 @@ def test_other_images(asked: str, answer: Any, kind: type[TunecheckError], says:
 def test_how_it_is_started(limits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtimes, "_may_raise_limits", lambda: limits)
     argv = PODMAN.start(Image("x", ID), "name", "tc-1")
-    assert argv[-3:] == [ID, "/opt/tunecheck/tunecheck/trials/inside.py", "tc-1"]
+    assert argv[-3:] == [ID, "/opt/tunecheck/tunecheck/trials/containers/container_main.py", "tc-1"]
     assert {"--rm", "--pull=never", "--network=none", "--cap-drop=all", "--security-opt=no-new-privileges"} <= set(argv)
     assert not any("privileged" in word and "no-new" not in word for word in argv)
     assert ("--ulimit=memlock=-1:-1" in argv) is limits or not limits
@@ -172,7 +172,7 @@ HELLO = "case $1 in run) ;; *) exit 0;; esac; echo '{\"hello\": \"3.12.1\"}';"
 
 def test_nonsense_from_inside_is_no_outcome(path: Path) -> None:
     box = started(path, HELLO + "echo '{\"outcome\": {\"stall\": 7}}'; exec /bin/cat >/dev/null")
-    trial = outside.in_container(lambda host, *_, supervisor: supervisor.run([Job("x:y")], 5), box.runtime, box.image)
+    trial = container_trial.in_container(lambda host, *_, supervisor: supervisor.run([Job("x:y")], 5), box.runtime, box.image)
     box.close()
     with pytest.raises(TrialError, match="makes no sense"):
         trial(Told(), [0, 1], ())  # type: ignore[arg-type]
@@ -195,7 +195,7 @@ def test_one_that_ends_in_silence(path: Path) -> None:
 
 def test_an_old_python_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 9, 2))
-    inside.main("tc-1")
+    container_main.main("tc-1")
     assert "refused" in json.loads(capsys.readouterr().out)
 
 
@@ -206,8 +206,8 @@ def test_what_runs_inside_is_for_its_oldest_python(name: str) -> None:
     """And needs nothing that is not mounted there."""
     import ast
 
-    text = (Path(inside.__file__).parents[1] / name).read_text()
-    for node in ast.walk(ast.parse(text, feature_version=inside.OLDEST)):
+    text = (Path(container_main.__file__).parents[1] / name).read_text()
+    for node in ast.walk(ast.parse(text, feature_version=container_main.OLDEST)):
         if isinstance(node, ast.ImportFrom) and node.level == 2:
             assert node.module in (None, "errors")
         elif isinstance(node, ast.Import):

@@ -97,11 +97,11 @@ def _main(given: Mapping[str, Any], arguments: list[str]) -> None:
 
     import tunecheck.host.live as live
     import tunecheck.trials.allreduce as reduce
-    from tunecheck.cli import main
+    from tunecheck.cli.main import main
     from tunecheck.host import Completed
-    from tunecheck.host.early import DMESG
+    from tunecheck.host.prefetch import DMESG
     from tunecheck.trials import lock, session
-    from tunecheck.trials.beat import PHASES
+    from tunecheck.trials.heartbeat import PHASES
 
     folder = Path(given["folder"])
     for name in ("stuck", "full"):

@@ -18,8 +18,8 @@ from tests.unit.serving.engines import engine
 from tests.unit.watch.served import Watching
 from tests.unit.watch.test_judge import ACTIVE, BOTH_SPIN, DECODES, RESTS
 
-from tunecheck.absence import Absence
 from tunecheck.host.nvml_samples import GpuSample
+from tunecheck.model.absence import Absence
 from tunecheck.serving import accepted
 from tunecheck.serving.accepted import Accepted, Question
 from tunecheck.watch.canary import Canary

@@ -22,11 +22,11 @@ from tests.unit.watch.test_judge import ACTIVE, BOTH_SPIN, DECODES, LIMITS, REST
 from tests.unit.watch.test_sources import _Host, _Sampler, _sources
 from tests.unit.watch.test_watch import FAST, _once
 
-from tunecheck.absence import Absence
 from tunecheck.host import Unreadable, nvml_samples
 from tunecheck.host.child import Child
 from tunecheck.host.http_page import fetch
 from tunecheck.host.nvml_samples import GpuSample, NvmlSampler
+from tunecheck.model.absence import Absence
 from tunecheck.watch import kernel
 from tunecheck.watch.judge import Judge
 from tunecheck.watch.model import BAD, Code, Engine, Look, Process, Reason, State, UnitState
@@ -53,7 +53,7 @@ def test_02_one_look_at_a_wedged_engine_does_not_say_that_it_serves() -> None:
 
 
 _ACTIVE = """
-from tunecheck.cli import main
+from tunecheck.cli.main import main
 from tunecheck.host.base import Completed
 from tunecheck.host.live import LiveHost
 real = LiveHost.run

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tunecheck.absence import Absence
 from tunecheck.host.nvml_samples import GpuSample
+from tunecheck.model.absence import Absence
 from tunecheck.watch.judge import Judge
 from tunecheck.watch.model import Code, Culprit, Engine, Limits, Look, Process, Reason, Seen, State, UnitState
 

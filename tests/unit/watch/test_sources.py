@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tunecheck.absence import Absence
 from tunecheck.host import Completed, Unreadable
 from tunecheck.host.kmsg import KernelMessages
 from tunecheck.host.nvml_samples import GpuSample, Sample
+from tunecheck.model.absence import Absence
 from tunecheck.watch import kernel
 from tunecheck.watch.model import Code, Reason, UnitState
 from tunecheck.watch.sources import Sources, Target

@@ -18,7 +18,7 @@ from tests.unit.host.nvml_box import library
 from tests.unit.report.closed import closed
 from tests.unit.watch.served import ROOT, Watching, served
 
-from tunecheck.report.schema import SCHEMAS
+from tunecheck.app.schemas import SCHEMAS
 from tunecheck.watch.model import Code, Engine, Reason, Seen, State
 from tunecheck.watch.tell import MEANING, METRICS, document, exit_code, line, metrics
 

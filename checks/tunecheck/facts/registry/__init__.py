@@ -4,7 +4,7 @@ read this one list."""
 from __future__ import annotations
 
 from .catalogue import CATALOGUE, ENTRIES, entry_of
-from .entry import Entry, Fix, Flat, Kind, Severity
+from .definition import Entry, Fix, Flat, Kind, Severity
 from .flatten import flatten, flatten_entries
 from .hardware import hardware, key
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from . import cpu, driver, events, gpu, kernel, measured, modules, packages, pcie, platform, runtime, serving
-from .entry import Entry
+from .definition import Entry
 
 __all__ = ["CATALOGUE", "ENTRIES", "SUBJECTS", "entry_of"]
 

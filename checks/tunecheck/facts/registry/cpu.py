@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..cpu import Policy
-from ..fact import Absence, Fact, absent
+from ...model.fact import Absence, Fact, absent
+from ..kernel.cpu import Policy
 from ..snapshot import HostFacts
-from .entry import Entry
-from .picks import booted, counted, of_host, through
+from .definition import Entry
+from .selectors import booted, counted, of_host, through
 
 __all__ = ["ENTRIES"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..driver_parts import ModuleFile
-from ..fact import Absence, Fact, absent
+from ...model.fact import Absence, Fact, absent
+from ..nvidia.driver_parts import ModuleFile
 from ..snapshot import HostFacts
-from ..stored import Stored
-from .entry import Entry
-from .picks import asked, of_host, through
+from ..snapshot_file import Stored
+from .definition import Entry
+from .selectors import asked, of_host, through
 
 __all__ = ["ENTRIES"]
 

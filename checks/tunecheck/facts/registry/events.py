@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..fact import Absence, Fact, absent
+from ...model.fact import Absence, Fact, absent
 from ..snapshot import HostFacts
-from .entry import Entry
-from .picks import of_host, through
+from .definition import Entry
+from .selectors import of_host, through
 
 __all__ = ["ENTRIES"]
 

@@ -7,10 +7,10 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..fact import Absence, Fact, Reason
-from ..stored import Stored
+from ...model.fact import Absence, Fact, Reason
+from ..snapshot_file import Stored
 from .catalogue import ENTRIES
-from .entry import Entry, Flat
+from .definition import Entry, Flat
 
 __all__ = ["flatten", "flatten_entries"]
 

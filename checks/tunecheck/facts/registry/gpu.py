@@ -7,13 +7,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...formats.at_first_use import regex
 from ...host.nvml_absence import NOT_READ, nvml_reason
-from ..fact import Absence, Fact, absent, not_understood
-from ..nvml import Gpu, Nvml
-from ..stored import Stored
-from .entry import Entry, Fix, Kind, Severity
-from .picks import asked, of_host, tallied
+from ...model.fact import Absence, Fact, absent, not_understood
+from ...util.at_first_use import regex
+from ..nvidia.nvml import Gpu, Nvml
+from ..snapshot_file import Stored
+from .definition import Entry, Fix, Kind, Severity
+from .selectors import asked, of_host, tallied
 
 __all__ = ["ENTRIES"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...formats.at_first_use import dataclass
+from ...model.fact import Fact
 from ...spec.boards import board
-from ..fact import Fact
+from ...util.at_first_use import dataclass
 from ..identity import digest
-from ..stored import Stored
+from ..snapshot_file import Stored
 from .flatten import clean
-from .picks import tallied
+from .selectors import tallied
 
 __all__ = ["Parts", "hardware", "key", "parts"]
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from ...formats import secrets
-from ...formats.cmdline import without_trial
-from ..fact import Absence, Fact, absent
+from ...model.fact import Absence, Fact, absent
+from ...parsers.kernel.cmdline import without_trial
+from ...parsers.text import secrets
 from ..snapshot import HostFacts
-from ..stored import Stored
-from .entry import Entry
-from .picks import booted, of_host, through
+from ..snapshot_file import Stored
+from .definition import Entry
+from .selectors import booted, of_host, through
 
 __all__ = ["ENTRIES", "split"]
 

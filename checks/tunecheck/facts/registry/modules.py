@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..fact import Fact
-from ..modules import LOADED, Module
+from ...model.fact import Fact
+from ..kernel.modules import LOADED, Module
 from ..snapshot import HostFacts
-from .entry import Entry
-from .picks import NOTHING, of_host
+from .definition import Entry
+from .selectors import NOTHING, of_host
 
 __all__ = ["ENTRIES"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...formats.packages import Package
-from ..fact import Absence, Fact
-from ..packages import ENGINES, Packages
+from ...model.fact import Absence, Fact
+from ...parsers.packages.packages import Package
+from ..nvidia.packages import ENGINES, Packages
 from ..snapshot import HostFacts
-from .entry import Entry
-from .picks import of_host, through
+from .definition import Entry
+from .selectors import of_host, through
 
 __all__ = ["ENTRIES"]
 

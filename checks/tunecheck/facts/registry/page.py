@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from .catalogue import CATALOGUE, ENTRIES, SUBJECTS
-from .entry import Entry
+from .definition import Entry
 
 __all__ = ["page"]
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ...formats.pcie_cap import Express, generation
-from ..fact import Absence, Fact, absent
-from ..pci import Device
+from ...model.fact import Absence, Fact, absent
+from ...parsers.pci.pcie_cap import Express, generation
+from ..pci.pci import Device
 from ..snapshot import HostFacts, Snapshot
-from ..stored import Stored
-from .entry import Entry
-from .picks import asked, booted, counted, of_host, tallied
+from ..snapshot_file import Stored
+from .definition import Entry
+from .selectors import asked, booted, counted, of_host, tallied
 
 __all__ = ["ENTRIES"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..fact import Absence, Fact, absent
+from ...model.fact import Absence, Fact, absent
 from ..identity import Identity
 from ..same_machine import STANDS_FOR
-from ..stored import Stored
-from .entry import Entry
-from .picks import of_host, through
+from ..snapshot_file import Stored
+from .definition import Entry
+from .selectors import of_host, through
 
 __all__ = ["ENTRIES"]
 

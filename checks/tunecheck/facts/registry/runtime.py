@@ -7,15 +7,15 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from ...formats import secrets
-from ..fact import Fact
-from ..runtime import Runtime
-from ..service_env import ServiceEnv
-from ..services import Service
+from ...model.fact import Fact
+from ...parsers.text import secrets
+from ..nvidia.services import Service
+from ..runtime.runtime import Runtime
+from ..runtime.service_env import ServiceEnv
 from ..snapshot import HostFacts
-from .entry import Entry
+from .definition import Entry
 from .kernel import suspect
-from .picks import of_host, through
+from .selectors import of_host, through
 
 __all__ = ["ENTRIES"]
 

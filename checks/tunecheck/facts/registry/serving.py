@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..fact import Fact
-from ..serving import Serving
-from .entry import Entry, Fix
-from .picks import of_host, through
+from ...model.fact import Fact
+from ..runtime.serving import Serving
+from .definition import Entry, Fix
+from .selectors import of_host, through
 
 __all__ = ["ENTRIES"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...trials.measured import Measured
+from ...model.measurement import Measured
 from ..measured_document import measured_of
 from .heat import Heat, heat
 from .layout import arrange, outline
@@ -17,7 +17,7 @@ from .shell import render
 from .tree import Node, grow
 
 if TYPE_CHECKING:
-    from ..outputs import Run
+    from ..exporters import Run
 
 __all__ = ["html"]
 

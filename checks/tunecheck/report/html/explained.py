@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...docs_pages import page, summary
 from ...errors import UsageError
-from ...formats.at_first_use import dataclass, regex
 from ...rules.index import BY_ID
+from ...util.at_first_use import dataclass, regex
+from ..check_pages import page, summary
 from ..page import TITLES, blocks, inline
 
 __all__ = ["Block", "Explained", "explained"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...formats.at_first_use import dataclass
-from ...trials.measured import Measured, Measurement
+from ...model.measurement import Measured, Measurement
+from ...util.at_first_use import dataclass
 from .quantities import KINDS, OTHERS, Kind, legend, level, short
 
 __all__ = ["Cell", "Heat", "Quantity", "heat"]

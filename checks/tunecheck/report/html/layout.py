@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...formats.at_first_use import dataclass
+from ...util.at_first_use import dataclass
 from .tree import Node
 
 __all__ = ["Box", "Line", "Picture", "arrange", "outline"]

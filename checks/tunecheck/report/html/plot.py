@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ...formats.at_first_use import dataclass
-from ...rules.reduce_figures import sized
+from ...rules.measured.reduce_figures import sized
+from ...util.at_first_use import dataclass
 
 __all__ = ["BOTTOM", "HEIGHT", "LEFT", "RIGHT", "TOP", "WIDTH", "Curve", "Mark", "Plot", "Series", "below", "plot",
            "steps"]  # fmt: skip

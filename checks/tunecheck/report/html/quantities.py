@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...formats.at_first_use import dataclass
+from ...util.at_first_use import dataclass
 
 __all__ = ["KINDS", "OTHERS", "Kind", "legend", "level", "short"]
 

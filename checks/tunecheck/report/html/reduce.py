@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...formats.at_first_use import dataclass
-from ...rules.reduce_figures import crossover, crossover_size, ranks_of, sized, tail
-from ...trials.measured import Measured
+from ...model.measurement import Measured
+from ...rules.measured.reduce_figures import crossover, crossover_size, ranks_of, sized, tail
+from ...util.at_first_use import dataclass
 from ..measured import reduce_rows
 from .plot import Plot, Series, plot
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import jinja2
 
-from ...formats.at_first_use import dataclass
-from ...rules import Finding
-from ...rules.command import Command, pieces
-from ...rules.finding import Place, Remedy
-from ..fold import Fold, folded
+from ...model.command import Command, pieces
+from ...model.finding import Finding, Place, Remedy
+from ...util.at_first_use import dataclass
+from ..grouping import Fold, folded
 from .explained import explained
 
 __all__ = ["Row", "policy", "render", "ways"]

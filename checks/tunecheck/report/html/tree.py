@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from ...formats.at_first_use import dataclass, regex
-from ...formats.pci import bdf_key
+from ...parsers.pci.pci import bdf_key
+from ...util.at_first_use import dataclass, regex
 
 __all__ = ["Node", "grow", "link_label", "link_state"]
 

@@ -7,7 +7,7 @@ import time
 
 from tests.unit.fleet.store.stores import seen
 
-from tunecheck.fleet.store import open_store
+from tunecheck_fleet.store import open_store
 
 if __name__ == "__main__":
     place, count, asked = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from tunecheck.fleet.model import Seen
-from tunecheck.fleet.store import canonical
+from tunecheck_fleet.model import Seen
+from tunecheck_fleet.store import canonical
 
 __all__ = ["Naive"]
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tunecheck.fleet.model import AuditHead, Change, Problem, Seen
-from tunecheck.fleet.store import open_store
-from tunecheck.fleet.store.store import Store
+from tunecheck_fleet.model import AuditHead, Change, Problem, Seen
+from tunecheck_fleet.store import open_store
+from tunecheck_fleet.store.store import Store
 
 from .postgres import Server
 

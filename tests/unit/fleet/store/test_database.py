@@ -19,9 +19,9 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, text
 
 from tunecheck.errors import UsageError
-from tunecheck.fleet.model import Problem
-from tunecheck.fleet.store import canonical, database, open_store, schema
-from tunecheck.fleet.store.hot import Hot
+from tunecheck_fleet.model import Problem
+from tunecheck_fleet.store import canonical, database, open_store, schema
+from tunecheck_fleet.store.compiled_statements import Hot
 
 from .stores import Makes, PostgresMakes, SqliteMakes, one, seen
 
@@ -129,7 +129,7 @@ def test_the_database_of_something_else_is_refused(makes: Makes) -> None:
 
 def test_two_processes_may_make_it_at_once(makes: Makes) -> None:
     place = makes.bare()
-    code = "import sys; from tunecheck.fleet.store import open_store; open_store(sys.argv[1]).close()"
+    code = "import sys; from tunecheck_fleet.store import open_store; open_store(sys.argv[1]).close()"
     started = [subprocess.Popen([sys.executable, "-c", code, place], stderr=subprocess.PIPE, text=True,
                                 env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4] / "checks")})
                for _ in range(2)]
@@ -248,7 +248,7 @@ def test_a_network_filesystem_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_rows_alone_bring_no_database_library() -> None:
-    code = ("import sys, tunecheck.fleet.store; "
+    code = ("import sys, tunecheck_fleet.store; "
             "print({'sqlalchemy', 'alembic', 'pyarrow', 'psycopg'} & set(sys.modules))")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4] / "checks")}
     assert subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True,

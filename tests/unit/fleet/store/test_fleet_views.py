@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tunecheck.errors import UsageError
-from tunecheck.fleet.store import Flap
+from tunecheck_fleet.store import Flap
 
 from .stores import Makes, one, seen
 

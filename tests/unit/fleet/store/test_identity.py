@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tunecheck.errors import UsageError
-from tunecheck.fleet.store.store import Store
+from tunecheck_fleet.store.store import Store
 
 from .stores import Makes, one, seen
 

@@ -13,10 +13,10 @@ import pytest
 from sqlalchemy import event
 
 from tunecheck.errors import UsageError
-from tunecheck.fleet.decide import decide
-from tunecheck.fleet.judge import JudgeOptions, report
-from tunecheck.fleet.store import database, open_store
-from tunecheck.fleet.store.store import Store
+from tunecheck_fleet.decide import decide
+from tunecheck_fleet.judge import JudgeOptions, report
+from tunecheck_fleet.store import database, open_store
+from tunecheck_fleet.store.store import Store
 
 from .stores import Clock, seen
 

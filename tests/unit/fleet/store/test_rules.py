@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import func, select
 
 from tunecheck.errors import UsageError
-from tunecheck.fleet.model import Change, Problem
-from tunecheck.fleet.store import schema
-from tunecheck.fleet.store.store import Store
-from tunecheck.fleet.verdict import Since
+from tunecheck_fleet.model import Change, Problem
+from tunecheck_fleet.store import schema
+from tunecheck_fleet.store.store import Store
+from tunecheck_fleet.verdict import Since
 
 from .stores import Makes, one, seen
 

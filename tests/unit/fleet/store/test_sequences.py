@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tunecheck.fleet.model import Seen
-from tunecheck.fleet.store import canonical
-from tunecheck.fleet.store.store import Store
+from tunecheck_fleet.model import Seen
+from tunecheck_fleet.store import canonical
+from tunecheck_fleet.store.store import Store
 
 from .naive import Naive
 from .stores import Makes, SqliteMakes, seen

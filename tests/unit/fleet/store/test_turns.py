@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import update
 
 from tunecheck.errors import UsageError
-from tunecheck.fleet.store import schema
+from tunecheck_fleet.store import schema
 
 from .stores import Makes, one, seen
 

@@ -1,0 +1,68 @@
+"""What somebody else wrote is read and judged in a child with limits; errors and notes come back as if there were
+none."""
+
+from __future__ import annotations
+
+import json
+import time
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from .. import errors
+from ..errors import SpecError, TunecheckError, UsageError
+
+if TYPE_CHECKING:
+    from ..host.foreign import Bounds
+
+__all__ = ["apart"]
+
+
+def _bounds() -> Bounds:
+    """The usual limits, and more on a slow machine (a virtual one without KVM is 15 times slower): what this program
+    needed to start tells how slow it is. Honest input takes as long as that, or three times as long."""
+    from ..host.foreign import Bounds
+
+    usual, started = Bounds(), min(5.0, time.process_time())
+    return replace(usual, cpu=max(usual.cpu, int(12 * started)), wall=max(usual.wall, 60 * started))
+
+
+def apart(path: str, work: Callable[[Callable[[str], None]], bytes]) -> bytes:
+    """What ``work`` makes of the file ``path``; it is given a function for notes on standard error. UsageError with the
+    limit where the input is too much; every TunecheckError of ``work``."""
+    from ..host.foreign import Confined, DefectError, ExceededError
+
+    def answer(_: bytes) -> bytes:
+        notes: list[str] = []
+        try:
+            content = work(notes.append)
+        except TunecheckError as error:
+            problems = error.problems if isinstance(error, SpecError) else [str(error)]
+            return json.dumps({"error": type(error).__name__, "problems": problems, "notes": notes}).encode()
+        return json.dumps({"notes": notes, "content": b64encode(content).decode()}).encode()
+
+    if path == "-":
+        from ..host.imported.files import standard_input
+
+        standard_input()    # here, because a person who pastes is slower than the child's limit
+
+    with Confined(answer, _bounds(), foreground=True) as child:
+        try:
+            found = json.loads(child.ask())
+        except ExceededError as error:
+            raise UsageError(f"{path}: refused: {error}; no honest input of tunecheck is so costly. If this one is, "
+                             "report it with the file") from None
+        except DefectError as error:
+            raise UsageError(f"{path}: not usable: {error}; its parts do not fit together. If they should, report it "
+                             "with the file") from None
+    for note in found["notes"]:
+        click.echo(note, err=True)
+    if "error" not in found:
+        return b64decode(found["content"])
+    if found["error"] == "SpecError":
+        raise SpecError(found["problems"])
+    kind = getattr(errors, found["error"], UsageError)
+    raise kind(found["problems"][0])

@@ -1,0 +1,235 @@
+"""An inventory drafted from what a box says about itself, for ``tunecheck init``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from ..parsers.pci.topology import RELATIONS, within
+
+if TYPE_CHECKING:
+    from ..facts.pci.topology import Topology
+    from ..facts.snapshot import HostFacts, Snapshot
+
+__all__ = ["Draft", "Login", "drafted", "files"]
+
+#: "host-1" is what a recording without names calls its box.
+_HOST = re.compile(r"(?!host-\d+$|localhost$)[A-Za-z0-9][A-Za-z0-9-]{0,62}")
+_HELD = "vfio-pci"
+_ENGINES = (("docker", ("docker-ce", "docker.io", "moby-engine")), ("podman", ("podman",)))
+
+
+@dataclass(frozen=True)
+class Login:
+    """How Ansible reaches the box. ``address`` None: not known; ``local``: this machine itself."""
+
+    address: str | None = None
+    user: str | None = None
+    port: int | None = None
+    local: bool = False
+
+
+@dataclass(frozen=True)
+class Draft:
+    """``spec`` is the box_spec; ``change`` maps a path in it ("accelerators.count") to why the value is a guess;
+    ``found`` are sentences about the box."""
+
+    name: str
+    named: bool
+    spec: dict[str, Any]
+    change: dict[str, str] = field(default_factory=dict)
+    found: tuple[str, ...] = ()
+
+
+def drafted(snapshot: Snapshot, name: str | None = None) -> Draft:
+    """``name``: what the operator calls the box; without it its own host name."""
+    own = (snapshot.hostname.value or "").split(".")[0]
+    known = name is not None or _HOST.fullmatch(own) is not None
+    change: dict[str, str] = {}
+    accelerators = _accelerators(snapshot, change)
+    profile = accelerators.pop("profile")
+    spec: dict[str, Any] = {"profile": profile, "accelerators": accelerators}
+    return Draft(name or (own if known else "box1"), known, spec, change, tuple(_found(snapshot)))
+
+
+def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
+    """The accelerators' part, with the profile."""
+    topology = snapshot.topology
+    devices = topology.devices
+    if not devices:
+        why = topology.accelerators.why() if topology.accelerators.value is None else "no GPU is in the PCI tree"
+        change["profile"] = f"{why}; which profile fits: roles/box_spec/README.md"
+        change["accelerators.count"] = f"{why}; how many cards must be there?"
+        return {"profile": "rtx-pro-6000-switch", "count": 1}
+    ids = sorted({device.ids for device in devices})
+    made: dict[str, Any] = {"profile": _profile(snapshot, ids), "count": len(devices)}
+    if made["profile"] is None:
+        made["profile"] = "rtx-pro-6000-direct"
+        change["profile"] = f"no profile is made for {', '.join(ids)}; the one here fits cards on root ports"
+        made["pci_ids"] = ids
+        made["link_width"] = None
+    if topology.doubt or topology.unidentified:
+        change["accelerators.count"] = "not every PCI device could be read; is this how many cards there are?"
+    if _judges_relation(made["profile"]):
+        made |= _relation(topology, made["profile"], change)
+    return made
+
+
+def _profile(snapshot: Snapshot, ids: Sequence[str]) -> str | None:
+    from ..spec.profile_files import load, names
+
+    fitting = [name for name in names() if set(ids) <= set(load(name).values["accelerators"].get("pci_ids", ()))]
+    devices, topology = snapshot.topology.devices, snapshot.topology
+    if any(device.driver.value == _HELD for device in devices) and "passthrough-host" in fitting:
+        return "passthrough-host"
+    if snapshot.guest.value and "passthrough-guest" in fitting:
+        return "passthrough-guest"
+    real = [name for name in fitting if not name.startswith("passthrough")]
+    if len(real) < 2:
+        return real[0] if real else None
+    if len(devices) > 1 and all(_within(pair.relation.value, "PXB") for pair in topology.pairs):
+        return _ending(real, "-switch")
+    groups = topology.groups("PXB")
+    return _ending(real, "-switches" if groups and _one_size(groups) and len(groups) > 1 else "-direct")
+
+
+def _ending(names: Sequence[str], suffix: str) -> str:
+    return next((name for name in names if name.endswith(suffix)), names[0])
+
+
+def _judges_relation(profile: str) -> bool:
+    """NVSwitch joins the boards of an HGX, whatever the PCI tree is; a guest's tree is made up by its host."""
+    return not profile.endswith("-hgx") and not profile.startswith("passthrough")
+
+
+def _relation(topology: Topology, profile: str, change: dict[str, str]) -> dict[str, Any]:
+    words = [pair.relation.value for pair in topology.pairs]
+    if not words:
+        return {"relation": None} if profile.endswith("-switch") else {}
+    if None in words:
+        change["accelerators.relation"] = "the PCI tree does not tell how the cards are joined; null: not judged"
+        return {"relation": None}
+    worst = max((word for word in words if word), key=RELATIONS.index)
+    for inside in ("PXB", "NODE"):
+        groups = topology.groups(inside) or []
+        if len(groups) > 1 and _one_size(groups) and not profile.endswith("-switch"):
+            within_groups = [_word(topology, a, b) for group in groups for a, b in combinations(group, 2)]
+            return {"groups": {"size": len(groups[0]), "inside": max(within_groups, key=RELATIONS.index),
+                               "across": worst}}
+    return {"relation": worst}
+
+
+def _one_size(groups: Sequence[Sequence[int]]) -> bool:
+    return len({len(group) for group in groups}) == 1 and len(groups[0]) > 1
+
+
+def _word(topology: Topology, a: int, b: int) -> str:
+    return next(pair.relation.value or "SYS" for pair in topology.pairs if {pair.a, pair.b} == {a, b})
+
+
+def _within(word: str | None, worst: str) -> bool:
+    return word is not None and within(word, worst)
+
+
+def _found(snapshot: Snapshot) -> list[str]:
+    """What else the box says, for a comment and for the operator."""
+    host, topology = snapshot.host, snapshot.topology
+    names = sorted(set(topology.names))
+    said = [f"GPUs: {len(topology.devices)}" + (f" ({', '.join(_plain(name) for name in names)})" if names else "")]
+    if host is None:
+        return said
+    kernel = host.kernel.release.value or ""
+    said.append(f"kernel: {_plain(kernel) or 'not known'}")
+    loader = host.boot.generated
+    why = _plain((loader.reason or "").partition(";")[0])
+    said.append(f"boot loader: {_loader(loader.source) if loader.known else f'not known ({why})'}")
+    if host.driver.version.value:
+        said.append(f"driver: {_plain(host.driver.version.value)}"
+                    + (f", {host.driver.flavour.value} modules" if host.driver.flavour.value else ""))
+    said.append(f"container engine: {_engines(host)}")
+    if snapshot.guest.value:
+        said.append(f"virtual machine: {_plain(snapshot.guest.value)}")
+    return said
+
+
+def _loader(source: str) -> str:
+    return "GRUB" if "grub" in source else "boot loader entries (Enterprise Linux, or systemd-boot)"
+
+
+def _engines(host: HostFacts) -> str:
+    """Which engines are installed, as the package manager lists them."""
+    listed = host.packages.others.value
+    if listed is None:
+        return "not known"
+    there = {package.name for package in listed}
+    return ", ".join(name for name, packages in _ENGINES if there & set(packages)) or "none"
+
+
+def _plain(text: str) -> str:
+    """One line of printable text, for a comment in YAML."""
+    return re.sub(r"[^\x20-\x7e]", "?", text)[:120].strip()
+
+
+def files(draft: Draft, login: Login) -> dict[str, str]:
+    """Path below the inventory's folder -> content."""
+    return {"hosts.yml": _hosts(draft, login), "group_vars/inference.yml": _group(draft)}
+
+
+def _hosts(draft: Draft, login: Login) -> str:
+    lines = [f"        {draft.name}:" + ("" if draft.named else "   # CHANGE: the name you want to see in reports")]
+    if login.local:
+        lines.append("          ansible_connection: local   # the machine that tunecheck init ran on")
+    else:
+        lines.append(f"          ansible_host: {_scalar(login.address)}" if login.address else
+                     "          ansible_host: 192.0.2.10   # CHANGE: the address or name that ssh reaches")
+        if login.port:
+            lines.append(f"          ansible_port: {login.port}")
+        if login.user:
+            lines.append(f"          ansible_user: {_scalar(login.user)}")
+        elif login.address:     # it was reached without a name: any name here could only be a wrong one
+            lines.append("          # ssh chose the user. To name one that may use sudo: ansible_user: admin")
+        else:
+            lines.append("          ansible_user: admin   # CHANGE: a user that may use sudo; add -K if sudo asks for "
+                         "a password")
+    return "\n".join(["# Written by tunecheck init. Lines marked CHANGE are guesses; the others were read.",
+                      "---", "all:", "  children:", "    inference:", "      hosts:", *lines, ""])
+
+
+def _group(draft: Draft) -> str:
+    found = [f"#   {line}" for line in draft.found]
+    lines = ["# What this box should be, drafted by tunecheck init from what it is. It said:", *found, "#",
+             "# The profile gives every other value, each with its source: tunecheck spec show --sources", "---",
+             "box_spec:", *_yaml(draft.spec, draft.change, "", 2), "",
+             "  # Nothing below is asked of the box as long as it is commented out.",
+             "  # driver:", '  #   version: "595.71.05"   # ask for exactly this release; source: nvidia installs it',
+             "  # runtime:", "  #   engine: podman         # or docker: installs it, with NVIDIA's toolkit", ""]
+    return "\n".join(lines)
+
+
+def _yaml(values: dict[str, Any], change: dict[str, str], above: str, indent: int) -> list[str]:
+    lines = []
+    for key, value in values.items():
+        path = f"{above}{key}"
+        why = f"   # CHANGE: {_plain(change[path])}" if path in change else ""
+        if isinstance(value, dict) and key != "groups":
+            lines += [f"{' ' * indent}{key}:{why}", *_yaml(value, change, f"{path}.", indent + 2)]
+        else:
+            lines.append(f"{' ' * indent}{key}: {_flow(value)}{why}")
+    return lines
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(each)}" for key, each in value.items()) + "}"
+    return "null" if value is None else _scalar(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _scalar(text: str | None) -> str:
+    """Plain where YAML reads it as text, else in quotes."""
+    plain = text is not None and re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", text)
+    return text if plain and text and text.lower() not in ("on", "off", "yes", "no", "true", "false", "null") \
+        else json.dumps(text)

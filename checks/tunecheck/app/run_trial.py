@@ -1,0 +1,131 @@
+"""What p2p, allreduce and trial share: their options, and the way from a trial to a report."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import GpusInUseError, TrialError, UsageError
+from .evaluate import REPORTS
+
+if TYPE_CHECKING:
+    from ..facts.pci.topology import Topology
+    from ..trials.session import Trial
+
+__all__ = ["check_folder", "check_library", "numbers", "say_all_gpus", "trial", "trial_options"]
+
+
+def trial_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Options that p2p and allreduce share."""
+    for option in (
+        click.option("--after-reset", is_flag=True, help="The GPUs that a trial wedged were reset: run again."),
+        click.option("--force", is_flag=True, help="Run although processes use the GPUs."),
+        click.option("--evidence", metavar="DIR", default=".", help="Where a stall leaves its bundle; default: here."),
+        click.option("--gpus", metavar="LIST", help="Only these, by the report's numbers: 0,1,4."),
+        *REPORTS,
+    ):
+        command = option(command)
+    return command
+
+
+def numbers(text: str | None) -> list[int]:
+    """``0,1,4`` as numbers."""
+    if text is None:
+        return []
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--gpus {text}: expected numbers separated by commas, as in --gpus 0,1") from None
+
+
+def check_folder(evidence: str, given: bool = True) -> None:
+    """Refuse a folder that could not hold the bundle of a stall, before the probing starts."""
+    if not given and not os.access(evidence, os.W_OK | os.X_OK):
+        raise UsageError(f"the bundle of a stall would lie in {Path(evidence).resolve()}, where nothing can be "
+                         "written; name a folder: --evidence DIR")
+    if not Path(evidence).is_dir():
+        raise UsageError(f"--evidence {evidence}: is no folder; expected one that is there, for the bundle of a stall")
+    if not os.access(evidence, os.W_OK | os.X_OK):
+        raise UsageError(f"--evidence {evidence}: nothing can be written there; choose another folder")
+
+
+def say_all_gpus(choose: str = "") -> None:
+    """What hides GPUs from a service hides none from a trial."""
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        click.echo(f"tunecheck: CUDA_VISIBLE_DEVICES is set and not followed: a trial measures all GPUs{choose}",
+                   err=True)
+
+
+def check_library(path: str | None) -> None:
+    """Refuse a --nccl that no loader takes, before the probing starts. A name without a folder is the loader's to
+    find."""
+    if path is None or "/" not in path:
+        return
+    try:
+        with open(path, "rb") as stream:
+            magic = stream.read(4)
+    except OSError as error:
+        raise UsageError(f"--nccl {path}: cannot be read ({error.strerror}); expected a libnccl.so.2") from None
+    if magic != b"\x7fELF":
+        raise UsageError(f"--nccl {path}: is no shared library; expected a libnccl.so.2")
+
+
+def _refuse_none(topology: Topology) -> None:
+    """Nothing to measure is no pass: a box whose GPUs are gone must not be green."""
+    found = topology.accelerators
+    if found.value is None:
+        raise TrialError(f"nothing was measured: the PCI devices cannot be listed: {found.why()}")
+    if not found.value:
+        raise TrialError("no accelerator found: nothing was measured; see `tunecheck topo`")
+
+
+def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = None, force: bool = False,
+          after_reset: bool = False, evidence: str = ".", verbose: bool = False, **outputs: str | None) -> None:
+    """Look at the machine, measure, judge, report; leaves through SystemExit with the verdict's code."""
+    import datetime
+
+    from ..host.live import LiveHost
+    from ..report.exporters import Run, check_outputs, rendered, to_standard_output, write_outputs
+    from ..util.live_line import LiveLine
+    from .evaluate import look, say
+
+    wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
+    check_outputs(wanted, None)
+    chosen = numbers(gpus)
+    check_folder(evidence)
+    say_all_gpus("; choose with --gpus")
+    frozen, snapshot = look(verb, spec_file, None)
+    if not chosen:
+        _refuse_none(snapshot.topology)
+    from ..report.document import document
+    from ..rules import judge
+    from ..rules.context import Case
+    from ..trials import session
+    from ..trials.progress import Shown
+
+    line, alone = LiveLine(), to_standard_output(wanted)
+    door = LiveHost()
+    try:
+        measured = session.run(door, snapshot, measure, chosen, force, after_reset, evidence,
+                               None if alone else Shown(line))
+    except GpusInUseError as error:
+        raise GpusInUseError(f"{error}, or run it all the same with --force") from None
+    finally:
+        line.erase()
+        door.close()
+    case = Case(snapshot, frozen, measured=measured)
+    findings = judge(case, verb)
+    run = Run(document(verb, case, findings), findings, datetime.datetime.now(datetime.UTC), "")
+    if alone:
+        text = rendered(alone, run)
+    else:
+        from ..report.terminal import render, style_for
+
+        text = render(verb, case, findings, style_for(sys.stdout), verbose)
+    say(text, lambda: write_outputs(wanted, run), alone is not None)
+    raise SystemExit(run.document["exit_code"])

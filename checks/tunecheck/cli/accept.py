@@ -1,0 +1,349 @@
+"""``tunecheck accept``: is what this server serves counted, right and fast enough?"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from ..errors import ProbeError, TunecheckError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from ..recipes.frozen import Recipe
+    from ..serving.client import Client
+    from ..serving.measured import Measured
+    from ..serving.plan import Plan
+
+__all__ = ["accept"]
+
+_KEY = "TUNECHECK_API_KEY"
+
+
+@click.command()
+@click.option("--base", metavar="URL", help="The server, as http://127.0.0.1:30000; default: the recipe's port here.")
+@click.option("--model", default="", metavar="NAME", help="Its name there; default: the recipe's, or the first.")
+@click.option("--api", type=click.Choice(["chat", "completions"]), default="chat", help="Which API; default: chat.")
+@click.option("--api-key-file", metavar="FILE", help=f"A file that holds the API key; or set {_KEY}.")
+@click.option("--recipe", "recipe_file", metavar="FILE",
+              help="What is expected; default: /etc/tunecheck/recipe.json, unless --base is given.")
+@click.option("--profile", type=click.Choice(["full", "boot"]), default="full",
+              help="boot: canaries and one run of 256 tokens; full: 3 of 1000 and the ladders.")
+@click.option("--wait-ready", metavar="TIME", help="How long to wait for the server (20m); boot: the recipe's time.")
+@click.option("--ladder", metavar="LIST", help="Prompt tokens to time the first token at; default: 4K,16K,57K,max.")
+@click.option("--concurrency", metavar="LIST", help="Also so many streams at once: 1,4,16.")
+@click.option("--sustain", metavar="TIME", help="Keep each --concurrency and --rate up for so long, with percentiles.")
+@click.option("--rate", metavar="LIST", help="Requests a second of an open loop: 0.5,2; with --sustain.")
+@click.option("--slo", multiple=True, metavar="NAME=TIME",
+    help="ttft, itl or e2e within which a request counts as good.")
+@click.option("--load-words", type=click.IntRange(0, 200000), default=0, metavar="COUNT",
+              help="Words of filler in each prompt of the load.")
+@click.option("--scale", type=click.FloatRange(0.01, 1.0), default=1.0, metavar="FACTOR",
+              help="Shrink prompts of ladder and canaries, for small models.")
+@click.option("--deadline", "deadlines", multiple=True, metavar="NAME=TIME",
+              help="connect, first, between or whole: 10s, 5m, 1m, 30m by default.")
+@click.option("--header", "headers", multiple=True, metavar="TEXT", help='One more "Name: value" for every request.')
+@click.option("--field", "fields", multiple=True, metavar="NAME=JSON",
+              help="One more field of every request, such as chat_template_kwargs.")
+@click.option("--ca", metavar="FILE", help="Certificates to trust, in PEM.")
+@click.option("--allow-plain-http", "plain", is_flag=True, help="Send the key over plain HTTP to another machine.")
+@click.option("--golden", "golden_to", metavar="FILE",
+              help="Write the figures as a golden candidate, with the box's facts.")
+@click.option("--judge", "judged", multiple=True, metavar="FILE",
+              help="Judge a published raw file or an earlier --json, and ask no server.")
+@click.option("--keep", "keep_to", metavar="FILE",
+              help="Leave there what tunecheck watch holds the engine to; none where it is not accepted.")
+@click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
+              help="Write JSON to FILE; without FILE to standard output, in place of the report.")
+@click.option("--junit", "junit_to", metavar="FILE", help="Write JUnit XML, for CI.")
+@click.option("--html", "html_to", metavar="FILE", help="Write a report for the browser, one file, offline.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every finding, also what was not judged.")
+def accept(judged: tuple[str, ...], **given: Any) -> None:
+    """Accept or refuse a served model, by honest counting.
+
+    Tokens are what the engine's usage says, speed is wall time, text has to make sense."""
+    from ..report.exporters import check_outputs
+
+    keep = given.pop("keep_to")
+    wanted: dict[str, str | None] = {kind: given.pop(f"{kind}_to") for kind in ("json", "junit", "html", "golden")}
+    check_outputs(wanted)
+    if judged:
+        if given["base"] is not None:
+            raise UsageError("--judge and --base exclude each other: files are judged, or a server; drop one of them")
+        if keep is not None:
+            raise UsageError("--keep is of a server that was asked; leave --judge out")
+        _judge(judged, given["recipe_file"], given["verbose"], {**wanted, "golden": None})
+    loads = Loads(*(given.pop(name) for name in ("sustain", "rate", "slo", "load_words")))
+    ways = Ways(*(given.pop(name) for name in ("headers", "fields", "ca", "plain", "deadlines")))
+    _measure(wanted=wanted, ways=ways, loads=loads, keep=keep, **given)
+
+
+class Loads(NamedTuple):
+    """The load, as given."""
+
+    sustain: str | None
+    rate: str | None
+    slo: tuple[str, ...]
+    words: int
+
+
+class Ways(NamedTuple):
+    """How the server is reached, as given."""
+
+    headers: tuple[str, ...]
+    fields: tuple[str, ...]
+    ca: str | None
+    plain: bool
+    deadlines: tuple[str, ...]
+
+
+def _measure(base: str | None, model: str, api: str, api_key_file: str | None, recipe_file: str | None, profile: str,
+             wait_ready: str | None, ladder: str | None, concurrency: str | None, scale: float, verbose: bool,
+             ways: Ways, loads: Loads, keep: str | None, wanted: Mapping[str, str | None]) -> None:
+    """Ask the server, judge, report; leaves through SystemExit with the verdict's code."""
+    from ..serving.plan import plan_for
+    from ..serving.reach import address, seconds
+
+    if wanted["golden"] is not None and (wanted["golden"] == "-" or profile != "full"):
+        raise UsageError("--golden: expected a file, and --profile full")
+    recipe, digest = _recipe(recipe_file, needed=base is None)
+    if keep is not None:
+        _forget(keep)
+    plan = _loaded(plan_for(profile, recipe, ladder, concurrency, scale), loads)
+    where = address(base or f"http://127.0.0.1:{recipe.serve.port if recipe else 0}")
+    ready = seconds("--wait-ready", wait_ready) if wait_ready else (
+        recipe.serve.ready_seconds if recipe and profile == "boot" else 0)
+    client = _client(where, model or (recipe.serve.name if recipe else ""), api, api_key_file, ways)
+    from ..host.notify import tell
+    from ..serving import interrupt
+    from ..serving.session import Session
+    from ..serving.session import wait_ready as wait
+
+    try:
+        wait(client, ready, _waiting)
+        interrupt.remember()
+        door, sample = _sampler(where, plan)
+        with door:
+            seen = Session(client, plan, recipe.max_context if recipe else None, _progress, sample).measure()
+    except TunecheckError as error:
+        tell(f"not accepted: {error}")
+        raise
+    finally:
+        client.close()
+    try:
+        _report(seen, recipe, digest, where, None, verbose, wanted)
+    except SystemExit as left:
+        if keep is not None and not left.code:
+            _keep(keep, seen, plan, recipe, digest, client)
+        raise
+
+
+def _forget(path: str) -> None:
+    """What was accepted before says nothing of what is asked now."""
+    from pathlib import Path
+
+    try:
+        Path(path).unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"--keep {path}: cannot be replaced ({error.strerror}); expected a file in a folder that "
+                         "you may write") from None
+
+
+def _keep(path: str, seen: Measured, plan: Plan, recipe: Recipe | None, digest: str | None, client: Client) -> None:
+    """A disk that takes nothing refuses no model: the watch then says that it knows of no acceptance."""
+    from pathlib import Path
+
+    from ..serving import accepted, keep
+
+    found = keep.of(seen, plan, recipe, digest or "", client.model, client.api, str(_here()["boot_id"] or ""))
+    try:
+        if found is not None:
+            Path(path).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            accepted.write(path, found)
+    except OSError as error:
+        click.echo(f"tunecheck accept: {path}: cannot be written ({error.strerror}); the watch will judge no speed",
+                   err=True)
+
+
+def _judge(files: tuple[str, ...], recipe_file: str | None, verbose: bool, wanted: Mapping[str, str | None]) -> None:
+    """The same verdict over files; the worst one's exit code."""
+    from ..serving.files import read
+
+    for kind, place in wanted.items():
+        if place is not None and len(files) > 1:
+            raise UsageError(f"--{kind}: judge one file at a time for it")
+    recipe, digest = _recipe(recipe_file, needed=False)
+    codes = []
+    for path in files:
+        try:
+            _report(read(path), recipe, digest, "", path, verbose, wanted)
+        except SystemExit as left:
+            codes.append(left.code)
+    raise SystemExit(next((code for code in (1, 3) if code in codes), 0))
+
+
+def _report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str, source: str | None, verbose: bool,
+            wanted: Mapping[str, str | None]) -> None:
+    """``wanted``: json, junit, html and golden to their places. Leaves through SystemExit with the verdict's code."""
+    import datetime
+
+    from ..app.evaluate import say
+    from ..host.notify import tell
+    from ..report.document import to_text
+    from ..report.exporters import Run, rendered, to_standard_output
+    from ..report.terminal import style_for
+    from ..serving.document import document
+    from ..serving.terminal import render
+    from ..serving.verdict import Want, judge
+
+    findings = judge(seen, Want.of(recipe))
+    when = datetime.datetime.now(datetime.UTC)
+    # The box's facts explain a figure only where the server runs on it.
+    facts = _facts(recipe) if wanted["golden"] or (wanted["html"] and source is None and _on_this_box(base)) else None
+    data = document(seen, findings, recipe, created=when.strftime("%Y-%m-%dT%H:%M:%SZ"), base=base, digest=digest,
+                    source=source, provenance=facts,
+                    **(_here() if source is None else {"host": None, "boot_id": None}))
+    alone = to_standard_output(wanted)
+
+    def html() -> str:
+        from ..serving.page.acceptance import acceptance
+
+        return acceptance(data, seen, findings, when)
+
+    texts: dict[str, Callable[[], str]] = {
+        "json": lambda: to_text(data), "html": html,
+        "junit": lambda: rendered("junit", Run(data, findings, when, source or "")),
+    }
+    text = texts[alone]() if alone else render(data, seen, findings, style_for(sys.stdout), verbose)
+
+    def write() -> list[str]:
+        places = {kind: place for kind, place in wanted.items() if place is not None and place != "-"}
+        ready = [(kind, places[kind], texts[kind]()) for kind in texts if kind in places]
+        return [*_write(ready), *(_golden(data, facts, places["golden"]) if "golden" in places else ())]
+
+    say(text, write, alone is not None)
+    worst = "fail" if data["exit_code"] == 1 else "unknown"
+    bad = next((each.message for each in findings if each.outcome == worst), "")
+    tell(f"not accepted: {bad}" if data["exit_code"] else "accepted, serving")
+    raise SystemExit(data["exit_code"])
+
+
+def _write(ready: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Kind, place and text of each; the notes about them."""
+    from ..report.exporters import KINDS
+    from ..util.whole_file import write_file
+
+    notes = []
+    for kind, place, text in ready:
+        write_file(place, text.encode("utf-8", "replace"), None, "acceptance")
+        notes.append(f"{KINDS[kind]}: {place}")
+    return notes
+
+
+def _golden(data: dict[str, Any], facts: dict[str, Any] | None, place: str) -> list[str]:
+    from ..report.document import to_text
+    from ..serving.golden import candidate, why_not_golden
+    from ..util.whole_file import PRIVATE, write_file
+
+    why = "no facts of the box" if facts is None else why_not_golden(data)
+    if facts is None or why:
+        return [f"golden candidate: not written, {why}"]
+    write_file(place, to_text(candidate(data, facts)).encode(), PRIVATE, "golden candidate")
+    return [f"golden candidate: {place}"]
+
+
+def _on_this_box(base: str) -> bool:
+    from ..serving.reach import own_machine
+
+    return own_machine(base)
+
+
+def _facts(recipe: Recipe | None) -> dict[str, Any]:
+    from ..app.evaluate import look
+    from ..serving.golden import provenance
+
+    frozen, snapshot = look("preflight", None, None)
+    return provenance(snapshot, frozen, recipe)
+
+
+def _here() -> dict[str, Any]:
+    """Whose acceptance it is."""
+    from ..facts.kernel.kernel import identity
+    from ..host.live import LiveHost
+
+    door = LiveHost()
+    try:
+        name, _, boot = identity(door)
+        return {"host": name.value, "boot_id": boot.value}
+    finally:
+        door.close()
+
+
+def _recipe(path: str | None, needed: bool) -> tuple[Recipe | None, str | None]:
+    if path is None and not needed:
+        return None, None
+    from ..recipes.stored import PATH, load_recipe
+
+    try:
+        return load_recipe(path or PATH)
+    except UsageError as error:
+        if path is not None:
+            raise
+        raise UsageError(f"{error}; or give --base URL to measure without a recipe") from None
+
+
+def _client(base: str, model: str, api: str, api_key_file: str | None, ways: Ways) -> Client:
+    from ..serving import reach
+    from ..serving.client import Client, Deadlines, Reach
+
+    how = Reach(reach.headers(ways.headers), reach.fields(ways.fields), ways.ca, ways.plain)
+    return Client(base, model, reach.key(api_key_file), api, Deadlines(**reach.limits(ways.deadlines)), how)
+
+
+def _loaded(plan: Plan, loads: Loads) -> Plan:
+    """The plan with its load: what --concurrency names is then sustained, not asked once."""
+    from dataclasses import replace
+
+    from ..serving.plan import load_for
+    from ..serving.reach import seconds
+
+    if loads.sustain is None:
+        if loads.rate or loads.slo or loads.words:
+            raise UsageError("--rate, --slo and --load-words are of a load; give --sustain 2m too")
+        return plan
+    lasts = seconds("--sustain", loads.sustain)
+    if not lasts:
+        raise UsageError(f"--sustain {loads.sustain}: expected more than 0 s, as in 2m")
+    return replace(plan, concurrency=(), load=load_for(lasts, plan.concurrency, loads.rate, loads.slo, loads.words))
+
+
+def _sampler(base: str, plan: Plan) -> tuple[AbstractContextManager[Any], Callable[[], Mapping[str, Any] | None]]:
+    """GPUs are looked at where the server runs on this machine, and a load is asked for."""
+    from contextlib import closing, nullcontext
+
+    if plan.load is None or not _on_this_box(base):
+        return nullcontext(), lambda: None
+    from ..host.live import LiveHost
+    from ..serving.devices import looks
+
+    door = LiveHost()
+    return closing(door), looks(door)
+
+
+def _waiting(text: str) -> None:
+    """As ExecStartPost: systemd 252 lets us wait on although the main process of the unit has ended."""
+    from pathlib import Path
+
+    main = os.environ.get("MAINPID", "")
+    if main.isdigit() and not Path("/proc", main).exists():
+        raise ProbeError("the engine ended before it was ready; look at: journalctl -u tunecheck-inference")
+    _progress(text)
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        click.echo(f"tunecheck: {text}", err=True)

@@ -1,0 +1,134 @@
+"""tunecheck gate: refuse to start a container on a box that is not proven, in one line per reason."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..model.finding import Finding
+    from ..spec.frozen import Frozen
+
+__all__ = ["forget_pass", "gate", "leave_pass", "seconds"]
+
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+def seconds(text: str, option: str) -> float:
+    """``90s``, ``15m``, ``2h``."""
+    found = re.fullmatch(r"([0-9]{1,6})([smh])", text)
+    if found is None:
+        raise UsageError(f"{option} {text}: expected a number with s, m or h, as in {option} 15m")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def leave_pass(path: str, findings: Sequence[Finding], exit_code: int, frozen: Frozen | None, full: bool) -> str:
+    """Write the pass of this preflight; the note for the report."""
+    from .. import __version__
+    from ..gate import passed
+    from ..gate.state import state
+    from ..host.live import LiveHost
+
+    door = LiveHost()
+    try:
+        found = passed.from_findings(findings, exit_code, frozen.digest if frozen else "", state(door), full,
+                                     __version__)
+    finally:
+        door.close()
+    passed.write(path, found)
+    if exit_code == 0 and frozen is None:
+        return f"{path}: the gate stays closed, no specification says how this box has to be"
+    return f"pass: {path}" if exit_code == 0 else f"{path}: the gate stays closed"
+
+
+def forget_pass(path: str) -> None:
+    """An older pass does not outlive the start of a new preflight, however that ends. Refuses a place where no pass
+    could be left afterwards."""
+    import stat
+
+    from ..gate import passed
+    from ..util.whole_file import check_writable, removed
+
+    passed.make_own_folder(path)
+    check_writable(path)
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):    # a device node, a FIFO, a link: not ours to take away
+            raise UsageError(f"{path}: is no regular file, so it cannot hold a pass; give a file, or leave FILE out "
+                             f"for {passed.PATH}")
+        Path(path).unlink()
+        removed.append(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be replaced ({error.strerror}); run preflight --pass as root") from None
+
+
+@click.command()
+@click.option("--recipe", "recipe_file", metavar="FILE", help="Also: this frozen recipe's image and model are here.")
+@click.option("--models", metavar="DIR", default="/srv/models", show_default=True, help="Where models lie.")
+@click.option("--pass", "pass_file", metavar="FILE", default="/run/tunecheck/pass.json", show_default=True,
+              help="What preflight --pass left.")
+@click.option("--max-age", metavar="TIME", default="15m", show_default=True, help="How old it may be: 90s, 15m, 2h.")
+@click.option("--spec", "spec_file", metavar="FILE", help="The spec in force, if not /etc/tunecheck/spec.json.")
+def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spec_file: str | None) -> None:
+    """Say whether a container may start on this box.
+
+    Preflight must have passed in this boot, and a measurement of its GPUs must still hold. Exit code 1 and one line for
+    each reason where it may not; the first begins with "closed:"."""
+    from ..facts.measured_pass import measurable
+    from ..facts.spec_file import read_spec
+    from ..gate import judge, measured, passed
+    from ..gate.image import image_id
+    from ..gate.measure import key_now
+    from ..gate.model_files import problems
+    from ..gate.state import state
+    from ..host.live import LiveHost
+    from ..host.notify import tell
+    from ..recipes.stored import load_recipe
+    from ..spec.frozen import Spec
+    from ..util.whole_file import emit, fitted
+
+    limit = seconds(max_age, "--max-age")
+    recipe, digest = load_recipe(recipe_file) if recipe_file else (None, "")
+    door = LiveHost()
+    try:
+        frozen = read_spec(door, spec_file, False)
+        now = state(door)
+        spec = frozen.spec if frozen else Spec()
+        try:
+            reasons = judge.of_pass(passed.read(pass_file), now, frozen.digest if frozen else "", limit,
+                                    passed.again(pass_file))
+            asked = spec.gate.measured != "never" and measurable(spec.accelerators, now.gpus.value)
+            if not reasons and asked:
+                # Asked last: where preflight did not pass, it did not measure either.
+                found = measured.read(measured.path_beside(pass_file), passed.again(pass_file))
+                pinned = recipe.image.image_id if recipe is not None else found.key.image
+                reasons = judge.of_measured(found, key_now(door, spec, found.key, pinned or ""), now,
+                                            spec.gate.measured == "each-boot", passed.again(pass_file))
+        except UsageError as error:
+            reasons = [str(error)]
+        if recipe is not None and not reasons:
+            engine = "podman" if spec.runtime.engine == "leave" else spec.runtime.engine
+            image = image_id(door, engine, recipe.image.image_id or "none")
+            wrong = tuple(f"{each.file} {each.text}" for model in recipe.models for each in problems(models, model))
+            reasons = judge.of_recipe(recipe, now, judge.Offer(image, wrong))
+    finally:
+        door.close()
+    if reasons:
+        tell(f"gate closed: {reasons[0]}")      # the line Status of `systemctl status`
+        for word, reason in zip(("closed", *("also",) * len(reasons)), reasons, strict=False):
+            click.echo(fitted(f"tunecheck gate: {word}: {reason}", sys.stderr), err=True)
+        raise SystemExit(1)
+    tell("gate open, starting")
+    with suppress(UsageError):      # a full log disk does not keep a proven box from serving
+        emit("tunecheck gate: open" + (f": {recipe.id} {digest[:19]}" if recipe else "") + "\n")

@@ -1,0 +1,128 @@
+"""``tunecheck init``: an inventory for a box, written from what the box says."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import UsageError
+
+if TYPE_CHECKING:
+    from ..app.draft import Draft, Login
+    from ..facts.snapshot import Snapshot
+
+__all__ = ["init"]
+
+_TARGET = re.compile(r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]*)@)?"
+                     r"(?P<host>[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9a-fA-F:.]+\])(?::(?P<port>\d{1,5}))?")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+
+
+@click.command()
+@click.argument("target", metavar="[USER@]HOST", required=False)
+@click.option("--from", "source", metavar="PATH", help="Read a recording or a snapshot of the box, not a box.")
+@click.option("--name", metavar="NAME", help="What reports call the box; default: its own host name.")
+@click.option("-o", "--output", metavar="DIR", help="The inventory's new directory; default: inventory/NAME.")
+def init(target: str | None, source: str | None, name: str | None, output: str | None) -> None:
+    """Write an inventory for a box from what the box says.
+
+    HOST is reached over ssh, through Ansible; without HOST and --from it is this machine. The box is only read. Every
+    line that could not be known is marked CHANGE."""
+    from ..app.draft import Login, drafted, files
+
+    if target is not None and source is not None:
+        raise UsageError("a HOST and --from exclude each other: drop one of them")
+    if name is not None and not _NAME.fullmatch(name):
+        raise UsageError(f"--name {name[:60]!r}: expected letters, digits, dots and hyphens, for example box1")
+    if output is not None:
+        _free(Path(output))
+    login = Login(local=source is None)
+    if target is not None:
+        login, snapshot = _over_ssh(target)
+    else:
+        snapshot = _looked(source)
+    draft = drafted(snapshot, name)
+    folder = Path(output or f"inventory/{draft.name}")
+    _free(folder)
+    made = files(draft, login)
+    _write(folder, made)
+    click.echo(_said(draft, folder, made))
+
+
+def _looked(source: str | None) -> Snapshot:
+    from ..app.evaluate import look
+
+    return look("preflight", None, source)[1]
+
+
+def _over_ssh(target: str) -> tuple[Login, Snapshot]:
+    from ..app.draft import Login
+
+    match = _TARGET.fullmatch(target)
+    if match is None:
+        raise UsageError(f"{target[:80]!r} is not a host: expected HOST, USER@HOST or USER@HOST:PORT")
+    login = Login(match["host"].strip("[]"), match["user"], int(match["port"]) if match["port"] else None)
+    content = _asked(login)
+    with tempfile.TemporaryDirectory(prefix="tunecheck-init-") as folder:
+        kept = Path(folder, "snapshot.json")
+        kept.write_bytes(content)
+        return login, _looked(str(kept))
+
+
+def _asked(login: Login) -> bytes:
+    """The box's snapshot. UsageError with the next step where it gives none."""
+    import json
+
+    from tunecheck_fleet.collect import Options, collect
+    from tunecheck_fleet.connecting import next_step
+    from tunecheck_fleet.model import Answer
+
+    answers: list[Answer] = []
+    variables = {"ansible_host": login.address, **({"ansible_user": login.user} if login.user else {}),
+                 **({"ansible_port": login.port} if login.port else {})}
+    with tempfile.TemporaryDirectory(prefix="tunecheck-init-") as folder:
+        hosts = Path(folder, "hosts.yml")
+        hosts.write_text(json.dumps({"all": {"hosts": {"box": variables}}}), encoding="utf-8")
+        collected = collect(str(hosts), None, Options(source="live"), answers.append, (("box", "all"),))
+    if collected.interrupted:
+        raise KeyboardInterrupt
+    (answer,) = answers
+    if not answer.content:
+        step = next_step(f"{answer.reason} {answer.status}", login.address or "", login.user)
+        raise UsageError(f"{login.address}: {answer.reason or answer.status}; {step}")
+    return answer.content
+
+
+def _free(folder: Path) -> None:
+    if folder.exists() or folder.is_symlink():
+        raise UsageError(f"{folder}: exists already, and an inventory is never overwritten; choose another: -o DIR")
+
+
+def _write(folder: Path, made: dict[str, str]) -> None:
+    """All of it or nothing: written beside the place, then renamed."""
+    from ..util.safe_files import replace
+
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as beside:
+            ready = Path(beside, "inventory")
+            for path, content in made.items():
+                (ready / path).parent.mkdir(parents=True, exist_ok=True)
+                replace(str(ready / path), content.encode(), 0o644)
+            ready.rename(folder)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be written ({error.strerror}); choose another place: -o DIR") from None
+
+
+def _said(draft: Draft, folder: Path, made: dict[str, str]) -> str:
+    marked = [f"  {folder / path}:{number}" for path, content in made.items()
+              for number, line in enumerate(content.splitlines(), 1) if "# CHANGE" in line]
+    todo = [f"{len(marked)} line{'s' if len(marked) > 1 else ''} to complete, marked CHANGE:", *marked] if marked else [
+        "every line was read from the box: nothing is marked CHANGE"]
+    return "\n".join([f"{folder}: an inventory for {draft.name}, profile {draft.spec['profile']}",
+                      *(f"  {line}" for line in draft.found), *todo,
+                      f"next: {'complete them, then: ' if marked else ''}tunecheck spec show -i {folder}"])

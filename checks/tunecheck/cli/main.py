@@ -1,0 +1,291 @@
+"""The `tunecheck` command: flat verbs. Exit codes: 0 pass, 1 a check failed, 2 bad usage or spec, 3 could not
+determine. Heavy things are imported where they are used: start-up is part of every verb's price."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from .. import __version__
+from ..app.evaluate import HISTORY, check, options
+from ..errors import SpecError, TunecheckError, UsageError
+from . import completed
+
+__all__ = ["main", "terminate"]
+
+_INTERRUPTED, _TERMINATED = 130, 143
+#: Could not be determined: a defect of this program says nothing about the box.
+_UNDETERMINED = 3
+#: SIGTERM has come; click knows only Ctrl-C.
+_terminated: list[int] = []
+
+
+class _Output(io.TextIOWrapper):
+    """Standard output that says in one sentence that it cannot be written. Not every verb writes through
+    report.output.emit, --help least of all. A reader that went away (`| true`) changes nothing about the verdict."""
+
+    def write(self, text: str) -> int:
+        try:
+            return super().write(text)
+        except OSError as error:
+            self._lost(error)
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError as error:
+            self._lost(error)
+
+    def _lost(self, error: OSError) -> None:
+        # Python flushes once more at exit, and would complain there, with a code of its own.
+        _to_nowhere(self.fileno())
+        if isinstance(error, BrokenPipeError):
+            return
+        raise UsageError(f"standard output cannot be written ({error.strerror})") from None
+
+
+class _Errors(io.TextIOWrapper):
+    """Standard error, that nobody may read any more: then there is nobody to tell."""
+
+    def write(self, text: str) -> int:
+        try:
+            return super().write(text)
+        except OSError:
+            _to_nowhere(self.fileno())
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError:
+            _to_nowhere(self.fileno())
+
+
+def _to_nowhere(descriptor: int) -> None:
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)
+
+
+class _Verbs(click.Group):
+    """Loads these verbs, each from its own file, only when they are asked for: start-up time."""
+
+    later = ("accept", "acknowledge", "allreduce", "approve", "audit", "blame", "completion", "drift", "export",
+             "fleet", "gate", "history", "ingest", "init", "man", "p2p", "pins", "push", "recipe", "record", "recover",
+             "snapshot", "spec", "trial", "waive", "watch")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *self.later])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.later:
+            return super().get_command(ctx, cmd_name)
+        found: click.Command = getattr(import_module(f".cli_{cmd_name}", __package__), cmd_name)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """In groups, each with its whole first line, and calls to copy."""
+        from .help_groups import EXAMPLES, GROUPS
+
+        for heading, verbs in GROUPS:
+            with formatter.section(heading):
+                found = [(verb, self.get_command(ctx, verb)) for verb in verbs]
+                formatter.write_dl([(verb, command.get_short_help_str(200)) for verb, command in found if command])
+        with formatter.section("Examples"):
+            formatter.write_dl(EXAMPLES, col_max=40)
+
+    def resolve_command(self, ctx: click.Context,
+                        args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            from .help_groups import meant
+
+            near = meant(args[0], self.list_commands(ctx))
+            hint = f"did you mean {' or '.join(near)}?" if near else "`tunecheck --help` lists them"
+            raise UsageError(f"No such command {args[0][:60]!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tunecheck")
+def cli() -> None:
+    """Prove that an inference host really is what its specification says.
+
+    Exit codes: 0 pass, 1 a check failed, 2 bad usage or spec, 3 could not determine, 4 a trial hung.
+    """
+
+
+@cli.command()
+@options
+def topo(**given: Any) -> None:
+    """Show the PCIe tree, links, ACS and relations."""
+    check("topo", **given)
+
+
+@cli.command()
+@options
+@HISTORY
+@click.option("--trial", is_flag=True, help="Judge only what a trial boot has to prove.")
+def host(**given: Any) -> None:
+    """Check command line, IOMMU, ACS, modules, CPU."""
+    check("host", **given)
+
+
+@cli.command()
+@options
+def driver(**given: Any) -> None:
+    """Check the NVIDIA driver: versions, holds, the next boot."""
+    check("driver", **given)
+
+
+@cli.command()
+@options
+def runtime(**given: Any) -> None:
+    """Check what gives containers their GPUs."""
+    check("runtime", **given)
+
+
+@cli.command()
+@options
+@HISTORY
+@click.option("--full", is_flag=True, help="Also measure: every pair, all-reduces of every subset size, a soak.")
+@click.option("--quick", is_flag=True, help="Also measure, in short: every pair, all ranks, a soak of 2 s.")
+@click.option("--if-needed", is_flag=True, help="With --full or --quick: only where no measured pass still holds.")
+@click.option("--soak", metavar="TIME", help="Of --full: 60s (the default), 10m; 0: none.")
+@click.option("--evidence", metavar="DIR", help="Where a stall leaves its bundle; default: here, with --pass "
+              "without FILE in /var/lib/tunecheck/evidence.")
+@click.option("--pass", "pass_file", is_flag=False, flag_value="/run/tunecheck/pass.json", metavar="[FILE]",
+              help="Leave the passes that tunecheck gate asks for; measure where the spec's gate.measured wants it.")
+def preflight(full: bool, quick: bool, if_needed: bool, soak: str | None, evidence: str | None, pass_file: str | None,
+              **given: Any) -> None:
+    """Check everything that topo, host, driver and runtime check."""
+    if full and quick:
+        raise UsageError("--full and --quick exclude each other: drop one of them")
+    if if_needed and not (full or quick):
+        raise UsageError("--if-needed says when to measure: give --full or --quick with it")
+    if soak is not None and not full:
+        raise UsageError("--soak is how long --full repeats all-reduces: give --full with it, or leave it out")
+    if pass_file == "":
+        raise UsageError("--pass is empty: give a file, or leave it out for /run/tunecheck/pass.json")
+    if (full or quick or pass_file is not None) and given.pop("history"):
+        raise UsageError("--history lists what was before this boot and measures nothing: run it without --full, "
+                         "--quick and --pass")
+    if full or quick or pass_file is not None:
+        from ..app.measured_preflight import measuring
+
+        measuring("full" if full else "quick" if quick else None, if_needed, "60s" if soak is None else soak, evidence,
+                  pass_file, **given)
+    if evidence is not None:
+        raise UsageError("--evidence is for a stall: give --full, --quick or --pass with it, or leave it out")
+    check("preflight", **given)
+
+
+@cli.command()
+def checks() -> None:
+    """List the checks by subject; without the headings: grep -v '^#'."""
+    from itertools import groupby
+
+    from ..rules.index import CHECKS
+
+    for heading, below in groupby(CHECKS, lambda each: each.heading):
+        click.echo(f"# {heading.value}")
+        for each in below:
+            click.echo(f"{each.id:<21}{each.summary}")
+
+
+@cli.command()
+@click.argument("name", metavar="CHECK", nargs=-1, required=True, shell_complete=completed.checks)
+@click.option("--markdown", is_flag=True, help="The page as it is written.")
+def explain(name: tuple[str, ...], markdown: bool) -> None:
+    """Print what a check or a word of the field means and how to fix it.
+
+    CHECK is a check's id, or a word: PIX, PHB, GNS, "Xid 79"."""
+    from ..report.check_pages import page, summary
+
+    asked = " ".join(name)
+    text = page(asked)
+    if not markdown and text.startswith("#"):
+        from ..report.page import rendered
+        from ..report.terminal import style_for
+
+        text = rendered(text, style_for(sys.stdout), summary(asked))
+    click.echo(text, nl=False)
+
+
+def main() -> None:
+    """Entry point: run a verb, turn every error into one sentence and an exit code."""
+    if sys.stderr is None:      # started with it closed (`2>&-`)
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - open to the end
+    # Never fail on a character that the terminal's encoding lacks.
+    sys.stderr.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    stderr = sys.__stderr__
+    if stderr is not None and sys.stderr is stderr:
+        sys.stderr = _Errors(stderr.buffer, stderr.encoding, "backslashreplace", line_buffering=True)
+    try:
+        stdout = sys.stdout
+        if stdout is None:
+            # The next file to be opened would get its number, and the report.
+            raise UsageError("standard output is closed, the report would be lost; to leave it out: >/dev/null")
+        stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        unwrapped = stdout is sys.__stdout__
+        if unwrapped:
+            sys.stdout = _Output(stdout.buffer, stdout.encoding, "backslashreplace", line_buffering=stdout.isatty())
+        cli.main(prog_name="tunecheck", standalone_mode=False)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo(f"tunecheck: {'ended by SIGTERM' if _terminated else 'interrupted'}; {_left_behind()}", err=True)
+        sys.exit(_TERMINATED if _terminated else _INTERRUPTED)
+    except SpecError as error:
+        for problem in error.problems:
+            _complain(problem)
+        sys.exit(error.exit_code)
+    except TunecheckError as error:
+        _complain(str(error))
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except Exception as error:
+        _defect(error)
+        sys.exit(_UNDETERMINED)
+
+
+def terminate(_signal: int, _frame: object) -> None:
+    """SIGTERM as Ctrl-C: from here on everything clears up after itself."""
+    _terminated.append(1)
+    raise KeyboardInterrupt
+
+
+def _defect(error: Exception) -> None:
+    """Exit code 1 says that a check failed; what this program did not expect is no finding."""
+    import traceback
+
+    if "TUNECHECK_TRACEBACK" in os.environ:
+        traceback.print_exception(error)
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    where = "".join(f" in {each.filename.rpartition('/')[2]}:{each.lineno}" for each in last)
+    said = str(error).split("\n")[0][:200]
+    _complain(f"internal error: {type(error).__name__}{f' ({said})' if said else ''}{where}; nothing was determined. "
+              "This is a defect of tunecheck: report it with the command; TUNECHECK_TRACEBACK=1 shows more")
+
+
+def _complain(problem: str) -> None:
+    if sys.stderr.isatty():
+        from ..util.whole_file import fitted
+
+        problem = fitted(f"tunecheck: {problem}", sys.stderr).removeprefix("tunecheck: ")
+    click.echo(f"tunecheck: {problem}", err=True)
+
+
+def _left_behind() -> str:
+    output = sys.modules.get(f"{__package__}.report.output")
+    written, gone = (output.written, output.removed) if output else ((), ())
+    parts = [f"already written: {', '.join(written)}"] if written else []
+    if gone:
+        parts.append(f"the older pass holds no more ({', '.join(gone)}): the gate stays closed until tunecheck "
+                     "preflight --pass has passed")
+    return "; ".join(parts) or "nothing was changed"

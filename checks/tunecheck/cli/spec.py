@@ -1,0 +1,127 @@
+"""``tunecheck spec``: show, explain and freeze the desired state. Runs on the control node."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+import click
+
+from tunecheck.cli import completed
+from tunecheck.errors import SpecError, TunecheckError, UsageError
+
+if TYPE_CHECKING:
+    from tunecheck.spec.frozen import Frozen
+
+__all__ = ["spec"]
+
+P = ParamSpec("P")
+
+
+def _refusing(command: Callable[P, None]) -> Callable[P, None]:
+    """Turn this package's errors into plain sentences on stderr and their exit code."""
+
+    @functools.wraps(command)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except TunecheckError as error:
+            from tunecheck.util.whole_file import fitted
+
+            click.echo(fitted(str(error), sys.stderr), err=True)
+            sys.exit(error.exit_code)
+
+    return wrapper
+
+
+@click.group()
+def spec() -> None:
+    """The desired state of a box, as the inventory declares it."""
+
+
+@spec.command()
+@click.option("-i", "--inventory", required=True, metavar="PATH", help="Ansible inventory (folder, file or host list).")
+@click.option("--host", metavar="HOST", shell_complete=completed.hosts,
+              help="Only this host; default: every host of the inventory.")
+@click.option("--json", "as_json", is_flag=True, help="The frozen JSON instead of lines; several hosts: keyed by name.")
+@click.option("--sources", is_flag=True, help="Below each value, where it comes from and when that was seen.")
+@_refusing
+def show(inventory: str, host: str | None, as_json: bool, sources: bool) -> None:
+    """Print the frozen spec, one line per value. Warns of variables that have no effect."""
+    from tunecheck.report.terminal import wrapped
+    from tunecheck.spec.inventory import hosts_in, listed_of
+    from tunecheck.spec.orphans import warnings_of
+
+    listed = listed_of(inventory)
+    for warning in warnings_of(inventory, listed):
+        click.echo(wrapped(f"warning: {warning}", sys.stderr), err=True)
+    frozen = _freeze_all(hosts_in(listed, inventory, host))
+    if as_json:
+        whole = {item.host: item.to_plain() for item in frozen}
+        click.echo(frozen[0].to_json() if host else json.dumps(whole, indent=2, sort_keys=True), nl=not host)
+        return
+    click.echo("\n\n".join(_lines(item, sources) for item in frozen))
+    if not sources:
+        click.echo("\nI: from the inventory, P: from the profile, others: default. Why: --sources")
+
+
+@spec.command()
+@_refusing
+def schema() -> None:
+    """Print the JSON Schema of the inventory variables, for editors."""
+    from tunecheck.spec import models, profile_files
+
+    click.echo(json.dumps(models.schema(profile_files.names()), indent=2))
+
+
+@spec.command()
+@click.option("--host", required=True, metavar="HOST", help="The inventory host the variables belong to.")
+@_refusing
+def freeze(host: str) -> None:
+    """Read {"box_spec": ..., "box_spec_host": ...} as JSON on stdin, print the frozen JSON."""
+    from tunecheck.spec import build
+
+    example = 'expected {"box_spec": {...}, "box_spec_host": {...} or null} on stdin'
+    try:
+        data = json.loads(sys.stdin.read())
+    except ValueError as error:
+        raise UsageError(f"stdin is not JSON ({error}); {example}") from error
+    if not isinstance(data, dict) or set(data) - {"box_spec", "box_spec_host"}:
+        raise UsageError(f"stdin holds something else; {example}")
+    click.echo(build(host, data.get("box_spec"), data.get("box_spec_host")).to_json(), nl=False)
+
+
+def _freeze_all(hosts: dict[str, dict[str, Any]]) -> list[Frozen]:
+    """Freeze every host; all refusals are collected, so that one run shows them all."""
+    from tunecheck.spec import build
+
+    frozen, problems = [], []
+    for name, variables in hosts.items():
+        try:
+            frozen.append(build(name, variables.get("box_spec"), variables.get("box_spec_host")))
+        except SpecError as error:
+            problems += [f"{name}: {problem}" for problem in error.problems]
+    if problems:
+        raise SpecError(problems)
+    return frozen
+
+
+def _lines(frozen: Frozen, sources: bool) -> str:
+    from tunecheck.report.terminal import style_for, wrap
+    from tunecheck.spec.merge import leaves
+
+    width = style_for(sys.stdout).width
+    found = leaves(asdict(frozen.spec))
+    longest = max(len(path) for path, _ in found)
+    lines = wrap(f"{frozen.host}  profile {frozen.profile}  {frozen.digest[:19]}", width)
+    for path, value in found:
+        source = frozen.sources[path]
+        letter = "P" if source.startswith("profile ") else "I" if source.startswith("inventory") else " "
+        lines += wrap(f"{letter} {path:<{longest}} = {json.dumps(value)}", width, hang=longest + 5)
+        if sources:
+            lines += wrap(f"    {source}", width, hang=0)
+    return "\n".join(lines)

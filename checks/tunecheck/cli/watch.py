@@ -1,0 +1,291 @@
+"""``tunecheck watch``: does what is served still give tokens, and can its GPUs still work?"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+import select
+import stat
+import time
+import urllib.parse
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import UsageError
+
+if TYPE_CHECKING:
+    import ssl
+
+    from ..host import Host
+    from ..spec.frozen import Watch
+    from ..watch.ask import Asker
+    from ..watch.door import Door
+    from ..watch.model import Seen
+    from ..watch.teller import Teller
+
+__all__ = ["watch"]
+
+_URL = "http://127.0.0.1:30000"
+_UNIT_SUFFIXES = (".service", ".scope")
+#: In seconds.
+_LEAST_CANARY = 5.0
+#: So long --once looks for a step of an engine that has requests.
+_ONCE = 10.0
+
+
+@click.command()
+@click.option("--url", default=_URL, metavar="URL", help=f"The engine, by its address as a number; default: {_URL}.")
+@click.option("--unit", default="", metavar="NAME", help="The systemd unit that serves: its state, its processes.")
+@click.option("--api-key-file", metavar="FILE", help="A file that holds the engine's API key.")
+@click.option("--ca", metavar="FILE", help="Certificates to trust, in PEM.")
+@click.option("--interval", default="1s", metavar="TIME", help="From one look to the next; default: 1s.")
+@click.option("--stall", default="120s", metavar="TIME", help="So long may requests run in vain; default: 120s.")
+@click.option("--spin", default="30s", metavar="TIME", help="The same where the GPUs only wait; default: 30s.")
+@click.option("--silent", default="30s", metavar="TIME", help="So long may the metrics not answer; default: 30s.")
+@click.option("--accepted", metavar="FILE", help="What accept --keep left; with --unit /run/tunecheck/accepted.json.")
+@click.option("--canary", metavar="TIME", help="Ask an idle engine a short question so often; 0: never; default: "
+              "watch.canary_every of the specification, where an acceptance is known.")
+@click.option("--once", is_flag=True, help="One verdict of a few looks, and its exit code.")
+@click.option("--json", "as_json", is_flag=True, help="A document for each verdict that is told, one line each.")
+@click.option("--prometheus", "prometheus_to", metavar="FILE", help="Keep metrics for node_exporter there.")
+@click.option("--listen", metavar="ADDRESS:PORT", help="Answer /ready and /metrics there, as 127.0.0.1:9638.")
+@click.option("--act", is_flag=True, help="Hand a stall to tunecheck-recover.service, which does what the "
+              "specification's watch.on_stall allows.")
+def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interval: str, stall: str, spin: str,
+          silent: str, accepted: str | None, canary: str | None, once: bool, as_json: bool,
+          prometheus_to: str | None, listen: str | None, act: bool) -> None:
+    """Watch a served model: tokens, GPUs, kernel messages, links. Reads only, without --act.
+
+    A line for each change, until it is ended. With --once the exit code is 0 for serving and idle, 1 for degraded,
+    stalled, lost and stopped, and 3 for loading and where it is not known."""
+    from ..host import Unreadable
+    from ..host.kmsg import KernelMessages
+    from ..host.live import LiveHost
+    from ..host.notify import alive, ready
+    from ..host.nvml_samples import NvmlSampler
+    from ..serving.accepted import PATH, read
+    from ..serving.reach import key, seconds
+    from ..util.whole_file import check_writable
+    from ..watch import tell
+    from ..watch.canary import Canary
+    from ..watch.loop import Clock
+    from ..watch.loop import watch as looks
+    from ..watch.model import Limits
+    from ..watch.sources import Sources, Target
+    from ..watch.teller import Teller
+
+    times = {name: seconds(f"--{name}", text) for name, text in (
+        ("interval", interval), ("stall", stall), ("spin", spin), ("silent", silent))}
+    if not 0.2 <= times["interval"] <= 60:
+        raise UsageError(f"--interval {interval}: expected 0.2s to 60s, as in --interval 1s")
+    for name in ("stall", "spin", "silent"):
+        if times[name] < 2 * times["interval"]:
+            raise UsageError(f"--{name} {times[name]:g}s: is less than two looks; expected at least "
+                             f"{2 * times['interval']:g}s, or a shorter --interval")
+    where = _address(url)
+    if act and (once or not unit):
+        raise UsageError("--act is for a watch that goes on: give --unit with it, and leave --once out")
+    if prometheus_to is not None:
+        check_writable(prometheus_to)
+    if accepted is not None:
+        read(accepted)
+    host = LiveHost()
+    policy = _policy(host)
+    limits = Limits(times["stall"], times["spin"], times["silent"], interval=times["interval"],
+                    floor=policy.token_floor, canary=0.0 if once else _canary_every(canary, accepted or unit, policy))
+    target = Target(where, _unit(unit), key(api_key_file), _trusted(ca) if where.startswith("https") else None,
+                    accepted=accepted or (PATH if unit and (policy.token_floor or limits.canary) else ""),
+                    boot_id=_boot(host))
+    door = _door(listen) if listen is not None else None
+    sampler = NvmlSampler(times["interval"]) if _has_driver(host) else None
+    messages = None
+    with contextlib.suppress(Unreadable):
+        messages = KernelMessages()
+    output = os.fstat(1)
+    teller = Teller(as_json, prometheus_to, target.unit, where)
+    asker = Canary(where, target.key, ca, min(60.0, limits.stall / 2)) if limits.canary else None
+    beside = _Beside(host, target.unit, where, door, teller) if act or door is not None else None
+    try:
+        for number, seen in enumerate(looks(Sources(host, target, sampler, messages, asker), limits, alive,
+                                            door or Clock())):
+            if number == 0:
+                ready()
+            if once:
+                if number == 0 or (_undecided(seen) and number * times["interval"] < _ONCE):
+                    continue
+                seen = _decided(seen)
+            teller.tell(seen)
+            if beside is not None:
+                beside.look(seen, act)
+            if once:
+                raise SystemExit(tell.exit_code(seen.state))
+            if _nobody_reads(output):
+                return
+    finally:
+        if sampler is not None:
+            sampler.close()
+        if messages is not None:
+            messages.close()
+        if asker is not None:
+            asker.close()
+        if door is not None:
+            door.close()
+        host.close()
+
+
+class _Beside:
+    """What follows a look beside telling it: what /ready answers, and who is asked to mend a stall."""
+
+    def __init__(self, host: Host, unit: str, url: str, door: Door | None, teller: Teller) -> None:
+        from ..watch.ask import Asker
+        from ..watch.timeline import Timeline
+
+        self._host, self._unit, self._url, self._door = host, unit, url, door
+        self._timeline = Timeline()
+        self._asker: Asker = Asker(host, unit, url, _boot(host), teller.complain)
+
+    def look(self, seen: Seen, act: bool) -> None:
+        """``act``: hand a stall on."""
+        from ..recovery.request import drained
+        from ..watch import tell
+
+        now, at = time.monotonic(), time.time()
+        self._timeline.add(seen, at)
+        if self._door is not None:
+            found = drained()
+            # Another run of the unit than the one that was drained may be asked again.
+            out = found is not None and found.invocation in ("", seen.invocation)
+            self._door.tell(seen.state, out, tell.metrics(seen, at))
+        if act:
+            self._asker.look(seen, tell.document(seen, at, now - seen.since, self._unit, self._url), self._timeline)
+
+
+def _boot(host: Host) -> str:
+    from ..model.fact import text
+
+    return text(host, "/proc/sys/kernel/random/boot_id").value or ""
+
+
+def _policy(host: Host) -> Watch:
+    """The specification's section watch; its defaults where there is no specification on this box."""
+    from ..errors import SpecError
+    from ..facts.spec_file import read_spec
+    from ..spec.frozen import Watch
+
+    try:
+        frozen = read_spec(host, None, False)
+    except SpecError as error:
+        click.echo(f"tunecheck watch: {error.problems[0]}; it watches with the defaults", err=True)
+        return Watch()
+    return frozen.spec.watch if frozen else Watch()
+
+
+def _canary_every(given: str | None, accepted: str, policy: Watch) -> float:
+    """``accepted``: whether there may be an acceptance, whose question is asked then."""
+    from ..serving.reach import seconds
+
+    if given is None:
+        return float(policy.canary_every) if accepted else 0.0
+    every = seconds("--canary", given)
+    if 0 < every < _LEAST_CANARY:
+        raise UsageError(f"--canary {given}: expected at least {_LEAST_CANARY:g}s, or 0 for never")
+    return every
+
+
+def _door(listen: str) -> Door:
+    """``listen``: an address as a number, and a port."""
+    from ..watch.door import Door
+
+    host, _, port = listen.rpartition(":")
+    try:
+        return Door(str(ipaddress.ip_address(host.strip("[]"))), _port(port))
+    except ValueError:
+        raise UsageError(f"--listen {listen[:60]}: expected an address as a number and a port, as in --listen "
+                         "127.0.0.1:9638") from None
+    except OSError as error:
+        raise UsageError(f"--listen {listen[:60]}: cannot be had ({error.strerror}); another program may listen there"
+                         ) from None
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
+        raise ValueError(text)
+    return int(text)
+
+
+def _undecided(seen: Seen) -> bool:
+    """Two looks may lie between two steps: whether the engine moves is not known yet."""
+    from ..watch.model import State
+
+    return seen.state is State.SERVING and seen.frozen > 0
+
+
+def _decided(seen: Seen) -> Seen:
+    """The verdict of one call: without a step in all of its looks nobody knows."""
+    from ..watch.model import Code, Reason, State
+
+    if not _undecided(seen):
+        return seen
+    told = Reason(Code.NO_PROGRESS_YET, numbers=(("seconds", round(seen.frozen, 1)),))
+    return replace(seen, state=State.UNKNOWN, reasons=(told, *seen.reasons))
+
+
+def _nobody_reads(first: os.stat_result) -> bool:
+    """Whether standard output is a pipe whose reader went away. ``first``: what it was at the start; a write that found
+    no reader has put /dev/null in its place since. A disk that is full has a reader all the same."""
+    if not (stat.S_ISFIFO(first.st_mode) or stat.S_ISSOCK(first.st_mode)):
+        return False
+    poller, now = select.poll(), os.fstat(1)
+    poller.register(1, 0)
+    return (now.st_dev, now.st_ino) != (first.st_dev, first.st_ino) or any(
+        event & (select.POLLERR | select.POLLHUP) for _, event in poller.poll(0))
+
+
+def _address(url: str) -> str:
+    """Scheme, host and port. The name of a host would have to be looked up, which nobody can bound."""
+    parts = urllib.parse.urlsplit(url)
+    try:
+        port = parts.port
+        if parts.hostname != "localhost":
+            ipaddress.ip_address(parts.hostname or "")
+    except ValueError:
+        raise UsageError(f"--url {url.rpartition('@')[2][:100]}: expected an address as a number, as in --url {_URL}"
+                         ) from None
+    if parts.scheme not in ("http", "https") or parts.path not in ("", "/") or parts.query or parts.username:
+        # What stands before an @ may be a password.
+        raise UsageError(f"--url {url.rpartition('@')[2][:100]}: expected scheme, address and port alone, as in "
+                         f"--url {_URL}")
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"{parts.scheme}://{host}:{port or (443 if parts.scheme == 'https' else 80)}"
+
+
+def _unit(name: str) -> str:
+    """A unit's whole name; systemd.unit(5) has what may be in one."""
+    import re
+
+    if name and not re.fullmatch(r"[A-Za-z0-9:_.\\@-]{1,255}", name):
+        raise UsageError(f"--unit {name[:60]}: is no name of a unit; expected one as tunecheck-inference.service")
+    return name if not name or name.endswith(_UNIT_SUFFIXES) else f"{name}.service"
+
+
+def _trusted(ca: str | None) -> ssl.SSLContext:
+    import ssl
+
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except OSError as error:
+        raise UsageError(f"--ca {ca}: cannot be read ({error.strerror or 'no certificates in PEM'})") from None
+
+
+def _has_driver(host: Host) -> bool:
+    """Whether the NVIDIA driver is loaded: asking NVML without it would load it."""
+    from ..host import Unreadable
+
+    try:
+        host.realpath("/sys/module/nvidia")
+    except Unreadable:
+        return False
+    return True

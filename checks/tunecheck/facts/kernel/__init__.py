@@ -1,0 +1,1 @@
+"""The running kernel, the next boot, processors and memory."""

@@ -1,0 +1,130 @@
+"""The running kernel: its command line, identity, lockdown, taints, clock, and what its log holds of this boot."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ...host import Host, Unreadable
+from ...host.base import doubt
+from ...host.prefetch import DMESG
+from ...model.fact import Absence, Fact, absent, known, parsed, text
+from ...parsers.kernel.cmdline import tokenize
+from ...parsers.text.bounds import host_name, release_of
+from ...util.at_first_use import dataclass, regex
+
+if TYPE_CHECKING:
+    from ...parsers.kernel.boot_log import BootLog
+    from ...parsers.kernel.kernel_log import KernelEvents
+
+__all__ = ["Kernel", "KernelLog", "kernel"]
+
+_CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+_JOURNAL = ("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")
+# Texts of drivers/pci/pci.c, kernel/params.c, init/main.c, drivers/iommu/{amd/init,intel/iommu}.c. The quoting of
+# the first is a back-tick and an apostrophe, really.
+_PCI = regex(r"PCI: Unknown option `([^']*)'")
+_IOMMU = regex(r"(AMD-Vi|DMAR): Unknown option - '?([^'\n]+?)'?$", re.MULTILINE)
+_MALFORMED = regex(r"Malformed early option '([^']*)'")
+_UNKNOWN = regex(r'Unknown kernel command line parameters "(.*?)(?:", will be passed|$)', re.MULTILINE)
+_KEYS = {"AMD-Vi": "amd_iommu", "DMAR": "intel_iommu"}
+
+
+@dataclass(frozen=True)
+class KernelLog:
+    """``complete``: the log covers the boot from its first line to the time of reading. ``rejected`` maps a parameter
+    as it would stand on the command line (``pci=noacs``, or a bare name) to the line that rejects it. ``events``:
+    everything else in it; ``boot``: what it says once, of processors and firmware."""
+
+    complete: bool
+    rejected: dict[str, str]
+    events: KernelEvents
+    boot: BootLog
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """``taint`` is the bit mask of /proc/sys/kernel/tainted; ``hung_timeout`` is in seconds, 0 where
+    the kernel does not look for hung tasks."""
+
+    hostname: Fact[str]
+    release: Fact[str]
+    boot_id: Fact[str]
+    cmdline: Fact[tuple[str, ...]]
+    lockdown: Fact[str]
+    log: Fact[KernelLog]
+    taint: Fact[int]
+    clocksource: Fact[str]
+    hung_timeout: Fact[int]
+
+
+def identity(host: Host) -> tuple[Fact[str], Fact[str], Fact[str]]:
+    """Host name, kernel release, boot id."""
+    folder = "/proc/sys/kernel"
+    return (parsed(text(host, f"{folder}/hostname"), host_name), parsed(text(host, f"{folder}/osrelease"), release_of),
+            text(host, f"{folder}/random/boot_id"))
+
+
+def kernel(host: Host) -> Kernel:
+    """Read all of it."""
+    return Kernel(*identity(host), parsed(text(host, "/proc/cmdline"), lambda line: tuple(tokenize(line))),
+                  parsed(text(host, "/sys/kernel/security/lockdown"), _chosen), _log(host),
+                  parsed(text(host, "/proc/sys/kernel/tainted"), int), text(host, _CLOCKSOURCE),
+                  parsed(text(host, "/proc/sys/kernel/hung_task_timeout_secs"), int))
+
+
+def _chosen(line: str) -> str:
+    """``none [integrity] confidentiality`` -> ``integrity``."""
+    found = re.search(r"\[(\w+)\]", line)
+    if not found:
+        raise ValueError("no value is marked as chosen")
+    return found.group(1)
+
+
+def _log(host: Host) -> Fact[KernelLog]:
+    """dmesg first (cheap); the journal where the ring buffer lost its start or is closed to this user."""
+    best: Fact[KernelLog] = absent("dmesg, journalctl -k", Absence.NO_PERMISSION)
+    for argv in (DMESG, _JOURNAL):
+        fact = _log_from(host, argv)
+        if fact.value is not None and fact.value.complete:
+            return fact
+        # An incomplete log beats none, and any other failure says more than "no permission".
+        if not best.known and (fact.known or fact.absence not in (Absence.NOT_PRESENT, Absence.NO_PERMISSION)):
+            best = fact
+    return best
+
+
+def _log_from(host: Host, argv: tuple[str, ...]) -> Fact[KernelLog]:
+    source = " ".join(argv)
+    try:
+        done = host.run(argv)
+    except Unreadable as error:
+        return absent(source, error.reason)
+    if done.returncode != 0 or not done.stdout.strip():
+        said = done.stderr.strip()
+        refused = not done.stderr or re.search(r"not permitted|permission", said, re.IGNORECASE)
+        return absent(source, Absence.NO_PERMISSION if refused else Absence.FAILED.because(
+            said.splitlines()[0][:200] if said else f"failed with exit code {done.returncode} and no message"))
+    # Not for `tunecheck topo`, which reads no log: its start-up must not pay for the patterns.
+    from ...parsers.kernel import boot_log
+    from ...parsers.kernel.kernel_log import parse
+    from ...parsers.kernel.log_lines import without_middle
+
+    log = without_middle(done.stdout)
+    events = parse(log, doubt(host, argv[0]))
+    return known(KernelLog(events.complete, rejected(log), events, boot_log.parse(log)), source)
+
+
+def rejected(log: str) -> dict[str, str]:
+    """Parameters that the kernel says it did not take."""
+    found: dict[str, str] = {}
+    for match in _PCI.finditer(log):
+        found.setdefault(f"pci={match.group(1)}", match.group())
+    for match in _IOMMU.finditer(log):
+        found.setdefault(f"{_KEYS[match.group(1)]}={match.group(2)}", match.group())
+    for match in _MALFORMED.finditer(log):
+        found.setdefault(match.group(1), match.group())
+    for match in _UNKNOWN.finditer(log):
+        for token in tokenize(match.group(1)):
+            found.setdefault(token, f"Unknown kernel command line parameters: {token}")
+    return found

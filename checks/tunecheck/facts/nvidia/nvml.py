@@ -1,0 +1,127 @@
+"""What NVML says about the GPUs: one document, read in a child with a deadline, or made from `nvidia-smi -q`.
+
+The document (schema in host/base.py: Host.nvml) holds plain values; which keys there are, and their units, is in
+parsers/nvidia/nvml_keys.py. A value that NVML refused has the name of its error instead (NOT_SUPPORTED, GPU_IS_LOST)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from ...host import Host, Unreadable
+from ...host.nvml_absence import NOT_READ, nvml_reason
+from ...model.fact import Absence, Fact, Reason, absent, known, not_understood
+from ...parsers.pci.pci import BDF
+from ...parsers.text.bounds import MOST_GPUS, few
+from ...util.at_first_use import dataclass
+
+__all__ = ["Gpu", "Nvml", "cut_off", "nvml"]
+
+_SOURCE = "NVML"
+#: Its process crashed, or its answer did not come in time.
+_CUT_OFF = (Absence.CUT_OFF, Absence.TIMED_OUT)
+
+
+def cut_off(reason: Reason | None) -> bool:
+    """Whether NVML's process crashed or hung; every other reason is an answer of NVML, or nobody asked."""
+    return reason is not None and reason.absence in _CUT_OFF
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU. ``index`` is NVML's own, which is in address order; ``values`` and ``errors`` by key."""
+
+    bdf: str
+    index: int
+    values: Mapping[str, Any]
+    errors: Mapping[str, str]
+
+    def fact(self, key: str) -> Fact[Any]:
+        """The value with its reason where there is none; a key that was never asked for is "not read"."""
+        if key in self.values:
+            return known(self.values[key], f"NVML {self.bdf} {key}")
+        return absent(f"NVML {self.bdf} {key}", nvml_reason(self.errors.get(key, NOT_READ)))
+
+    def number(self, key: str) -> Fact[int]:
+        """The same, for a key whose value is a whole number."""
+        found = self.fact(key)
+        if found.known and type(found.value) is not int:
+            return not_understood(found.source, f"{str(found.value)[:60]!r}")
+        return found
+
+
+@dataclass(frozen=True)
+class Nvml:
+    """``driver`` is the kernel module's version as the library states it, ``library`` the library's own
+    ("13.595.71.05"). ``pairs`` maps ordered pairs of addresses to {"ancestor": 10, "p2p_read": 0, ...}, in
+    numbers of nvml.h, ``pair_errors`` to the errors in their place. ``errors`` are the document's own:
+    {"gpu 1": "GPU_IS_LOST"} for a board whose address is not known."""
+
+    driver: Fact[str]
+    library: Fact[str]
+    gpus: tuple[Gpu, ...]
+    pairs: Mapping[tuple[str, str], Mapping[str, int]]
+    pair_errors: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+    def gpu(self, bdf: str) -> Gpu | None:
+        return next((gpu for gpu in self.gpus if gpu.bdf == bdf), None)
+
+    def error(self, who: str) -> Reason | None:
+        """Why the document lacks a part: "gpu 1", or "gpus" for a list that was cut."""
+        return nvml_reason(self.errors[who]) if who in self.errors else None
+
+    def troubles(self) -> list[tuple[str, Reason, bool]]:
+        """Boards that gave no answer, or not all of it: the address (or "gpu 1"), why, and whether NVML itself says
+        that the board is lost; else its process crashed or hung, or the library refused the board."""
+        found = [(gpu.bdf, why, why.absence is Absence.LOST) for gpu in self.gpus
+                 if (why := next((each for each in map(nvml_reason, gpu.errors.values())
+                                  if each.absence is Absence.LOST or cut_off(each)), None))]
+        boards = [(who, nvml_reason(error)) for who, error in self.errors.items() if who.startswith("gpu ")]
+        return found + [(who, why, why.absence is Absence.LOST) for who, why in boards]
+
+
+def nvml(host: Host, wanted: bool, seconds: float = 10.0) -> Fact[Nvml]:
+    """Ask for the whole document, for at most ``seconds``. The reason of an absent fact names NVML's error, signal or
+    the deadline."""
+    if not wanted:
+        return absent(_SOURCE, Absence.NOT_ASKED)
+    try:
+        document = host.nvml(seconds)
+    except Unreadable as error:
+        return absent(_SOURCE, error.reason)
+    try:
+        return known(_decoded(document), _SOURCE)
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
+        return not_understood(_SOURCE, "its document is damaged")
+
+
+def _decoded(document: Mapping[str, Any]) -> Nvml:
+    few("GPUs", len(document["gpus"]), MOST_GPUS)
+    gpus = tuple(Gpu(_bdf(gpu["bdf"]), int(gpu["index"]), dict(gpu["values"]), _texts(gpu["errors"]))
+                 for gpu in document["gpus"])
+    if len({gpu.bdf for gpu in gpus}) < len(gpus):
+        raise ValueError("a GPU is listed twice")
+    pairs = {(_bdf(pair["a"]), _bdf(pair["b"])): {str(key): int(value) for key, value in pair["values"].items()}
+             for pair in document["pairs"]}
+    errors = {(pair["a"], pair["b"]): _texts(pair["errors"]) for pair in document["pairs"] if pair.get("errors")}
+    return Nvml(_version(document, "driver"), _version(document, "library"), gpus, pairs, errors,
+                _texts(document.get("errors", {})))
+
+
+def _bdf(text: str) -> str:
+    if not BDF.match(text):
+        raise ValueError(text)
+    return text
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    return {str(key): str(value)[:120] for key, value in values.items()}
+
+
+def _version(document: Mapping[str, Any], key: str) -> Fact[str]:
+    value = document.get(key)
+    if isinstance(value, str):
+        return known(value, f"{_SOURCE} {key}")
+    return absent(f"{_SOURCE} {key}", nvml_reason(_texts(document.get("errors", {})).get(key, NOT_READ)))

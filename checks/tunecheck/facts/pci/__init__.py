@@ -1,0 +1,1 @@
+"""PCI devices, links, the ways between accelerators."""

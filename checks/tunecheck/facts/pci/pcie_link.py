@@ -1,0 +1,99 @@
+"""The PCIe links above the accelerators, one by one.
+
+A link has two ends: the port above (root port or downstream port of a switch) and the device below it (accelerator or
+upstream port of a switch). Between a switch's upstream and downstream ports there is no link, only the chip.
+"""
+
+from __future__ import annotations
+
+from ...model.fact import Fact
+from ...parsers.pci.pcie_cap import generation
+from ...parsers.pci.pcie_rate import payload_rate
+from ...parsers.pci.switch_chips import EMULATED
+from ...util.at_first_use import dataclass
+from .pci import Device
+from .topology import Topology
+
+__all__ = ["Wire", "above", "hops", "uplinks", "wire", "wires"]
+
+
+@dataclass(frozen=True, eq=False)
+class Wire:
+    """One link. ``upper`` is None where the port above is not visible (a device on a root bus). ``name`` is
+    "0000:02:00.0-0000:03:00.0". Generations 1 to 6 and lanes, None where neither end says:
+
+    ``gen`` and ``width`` are those of now: at idle the generation is low, to save power, and the lanes stay (0: no link
+    is up). ``max_gen`` and ``max_width`` are what both ends have; an end that says 0 (emulated ports) says nothing.
+    ``held`` is where the port above holds the link below max_gen (Link Control 2)."""
+
+    upper: Device | None
+    lower: Device
+    name: str
+    gen: int | None
+    width: int | None
+    max_gen: int | None
+    max_width: int | None
+    held: int | None
+
+    @property
+    def ends(self) -> tuple[Device, ...]:
+        return (self.upper, self.lower) if self.upper else (self.lower,)
+
+    @property
+    def top_gen(self) -> int | None:
+        """The generation that it reaches under load."""
+        return self.held or self.max_gen
+
+    def rate(self, mps: int) -> float | None:
+        """GB/s one way at its highest speed and its width of now; None where one of both is not known."""
+        return payload_rate(self.top_gen, self.width, mps) if self.top_gen and self.width else None
+
+    @property
+    def text(self) -> str:
+        """``x16 Gen5`` at its highest speed."""
+        return f"x{self.width or '?'} Gen{self.top_gen or '?'}"
+
+
+def wire(upper: Device | None, lower: Device) -> Wire:
+    """The link between two devices, as both their ends tell it; an emulated port above tells nothing."""
+    ends = (upper, lower) if upper and upper.ids not in EMULATED else (lower,)
+    most = min((gen for end in ends if (gen := _gen(end.link.max_speed))), default=None)
+    above = ends[0].express.value.link if len(ends) > 1 and ends[0].express.value else None
+    target = above.target_gen if above else None
+    return Wire(
+        upper, lower, f"{upper.bdf}-{lower.bdf}" if upper else lower.bdf,
+        gen=min((gen for end in ends if (gen := _gen(end.link.speed))), default=None),
+        width=min((lanes for end in ends if (lanes := end.link.width.value) is not None), default=None),
+        max_gen=most, max_width=min((lanes for end in ends if (lanes := end.link.max_width.value)), default=None),
+        held=target if target and most and target < most else None)
+
+
+def _gen(speed: Fact[str]) -> int | None:
+    return generation(speed.value) if speed.value else None
+
+
+def hops(topology: Topology, device: Device) -> list[Device]:
+    """Every device from the root port down to ``device``, as far as they are known."""
+    return [topology.bridges[bdf] for bdf in device.path[:-1] if bdf in topology.bridges] + [device]
+
+
+def wires(topology: Topology, device: Device) -> list[Wire]:
+    """The links from the root port down to an accelerator, looked up."""
+    return topology.wires[device.bdf] if device.bdf in topology.wires else above(topology, device)
+
+
+def above(topology: Topology, device: Device) -> list[Wire]:
+    """The links from the root port down to ``device``. Counted from below: the device and the port above it, then the
+    switch's upstream port and the port above that."""
+    chain = hops(topology, device)
+    found = [wire(chain[at - 1] if at else None, chain[at]) for at in range(len(chain) - 1, -1, -2)]
+    return found[::-1]
+
+
+def uplinks(topology: Topology) -> list[tuple[Wire, list[int]]]:
+    """The links above switches, nearest to the root first, each with the accelerators (indices) below it."""
+    found: dict[str, tuple[Wire, list[int]]] = {}
+    for index, device in enumerate(topology.devices):
+        for each in wires(topology, device)[:-1]:
+            found.setdefault(each.name, (each, []))[1].append(index)
+    return sorted(found.values(), key=lambda item: len(item[0].lower.path))

@@ -1,0 +1,122 @@
+"""The way between two accelerators, and what it can carry: arithmetic over the tree, no judgement.
+
+Speeds are the highest that each link can train to: an idle link sleeps at 2.5 GT/s. Widths and MPS are those of now.
+The figure for Gen5 x16 at MPS 256, 57.6 GB/s one way, is met by measurements of 53 to 57 (flow control
+and SKP take 1 to 2 %); with ACS redirect both directions share the switch's uplink: 50 to 51 both ways together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...parsers.pci.switch_chips import EMULATED
+from ...util.at_first_use import dataclass
+from ..snapshot import Snapshot
+from .pci import Device
+from .pcie_link import Wire, wires
+from .topology import Pair
+
+__all__ = ["PairPath", "paths"]
+
+_CLASSES = {"PIX": "switch", "PXB": "cascade", "PHB": "root-complex", "NODE": "root-complex", "SYS": "cross-socket"}
+_BEYOND = {"root-complex": "upper bound: the way through the CPU, from one root port to the other, is not described by "
+                           "PCIe", "cross-socket": "upper bound: the way between the sockets is not described by PCIe"}
+
+
+@dataclass(frozen=True)
+class PairPath:
+    """``hops`` from a to b, ``links`` the links between them (with a redirect also those up to the root port),
+    ``slowest`` one of these, ``redirectors`` the ports that send peer traffic up (ACS), ``mps`` the smallest along the
+    way in bytes. Rates in GB/s of payload, one way and both ways together; where one is None, ``reason`` says why, and
+    where it is only an upper bound, too. ``latency_class``: switch, cascade, root-complex, cross-socket, nvlink."""
+
+    pair: Pair
+    hops: tuple[Device, ...]
+    links: tuple[Wire, ...]
+    slowest: Wire | None
+    redirectors: tuple[str, ...]
+    mps: int | None
+    one_way: float | None
+    two_way: float | None
+    latency_class: str | None
+    reason: str | None
+
+    def wire_of(self, bdf: str) -> Wire | None:
+        """The link that one hop is an end of."""
+        return next((wire for wire in self.links if bdf in (end.bdf for end in wire.ends)), None)
+
+
+def paths(snapshot: Snapshot) -> tuple[PairPath, ...]:
+    """One for each of topology.pairs, in their order."""
+    topology = snapshot.topology
+    above = {device.bdf: wires(topology, device) for device in topology.devices}
+    return tuple(_path(snapshot, pair, above) for pair in topology.pairs)
+
+
+def _path(snapshot: Snapshot, pair: Pair, above: dict[str, list[Wire]]) -> PairPath:
+    topology = snapshot.topology
+    a, b = topology.devices[pair.a], topology.devices[pair.b]
+    ports = [topology.bridges[bdf] for bdf in pair.bridges if bdf in topology.bridges]
+    of_a = [port for port in ports if port.bdf in a.path]
+    hops = (a, *reversed(of_a), *(port for port in ports if port not in of_a), b)
+    if _nvlink(snapshot, a.bdf, b.bdf):
+        return PairPath(pair, hops, (), None, (), None, None, None, "nvlink",
+                        "joined by NVLink: PCIe does not carry their traffic")
+    if pair.relation.value is None:
+        return PairPath(pair, hops, (), None, (), None, None, None, None, pair.relation.reason)
+    redirectors = tuple(port.bdf for port in ports if port.acs.value is not None and port.acs.value.redirects)
+    hairpin = bool(redirectors) and pair.relation.value in ("PIX", "PXB")
+    names = {hop.bdf for hop in hops}
+    if hairpin:
+        names |= set(a.path) | set(b.path)
+    links = tuple({wire.name: wire for device in (a, b) for wire in above[device.bdf]
+                   if any(end.bdf in names for end in wire.ends)}.values())
+    return _predicted(PairPath(pair, hops, links, None, redirectors, None, None, None,
+                               "root-complex" if hairpin else _CLASSES[pair.relation.value], None), ports, hairpin)
+
+
+def _predicted(path: PairPath, ports: list[Device], hairpin: bool) -> PairPath:
+    sizes = [hop.express.value.payload if hop.express.value else None for hop in path.hops]
+    mps = min((size for size in sizes if size), default=None) if all(sizes) else None
+    # The slowest link is the slowest at any MPS: the share that packets take is the same on all of one generation.
+    emulated = next((hop.bdf for hop in path.hops if hop.ids in EMULATED), None)
+    if emulated:
+        return replace(path, mps=mps, reason=f"{emulated} is an emulated port: a virtual machine hides the real links")
+    rates = [(rate, wire) for wire in path.links if (rate := wire.rate(mps or 256)) is not None]
+    whole = len(rates) == len(path.links) > 0
+    rate, slowest = min(rates, key=lambda item: item[0]) if whole else (None, None)
+    one_way = round(rate, 1) if rate is not None and mps else None
+    blind = [port for port in ports if not port.acs.known]
+    two_way = None if one_way is None or blind else one_way if hairpin else round(2 * (rate or 0), 1)
+    reasons = [*_unknown(path, mps, whole),
+               *(f"whether {port.bdf} redirects peer traffic is not known ({port.acs.reason})" for port in blind[:1])]
+    if one_way is not None and hairpin:
+        reasons.append("hairpin: ACS redirect sends both directions over the same uplink to the root complex")
+    elif one_way is not None and path.latency_class in _BEYOND:
+        reasons.append(_BEYOND[path.latency_class])
+    return replace(path, slowest=slowest, mps=mps, one_way=one_way, two_way=two_way,
+                   reason="; ".join(reasons) or None)
+
+
+def _unknown(path: PairPath, mps: int | None, whole: bool) -> Iterator[str]:
+    """Why there is no figure."""
+    if mps is None:
+        yield next(f"the MPS of {hop.bdf} is not known ({_why(hop)})" for hop in path.hops
+                   if not (hop.express.value and hop.express.value.payload))
+    if not whole:
+        yield next((f"speed or width of the link {wire.name} is not known" for wire in path.links
+                    if wire.rate(256) is None), "no link is visible")
+
+
+def _why(hop: Device) -> str:
+    if not hop.express.known:
+        return hop.express.reason or ""
+    return "conventional PCI" if hop.express.value is None else "reserved code in DevCtl"
+
+
+def _nvlink(snapshot: Snapshot, a: str, b: str) -> bool:
+    """Whether NVML (p2p_nvlink 0: OK) or the driver's table (NV#) says so."""
+    told = snapshot.nvml.value.pairs.get((a, b), {}) if snapshot.nvml.value else {}
+    word = snapshot.topo_text.value.relations.get((a, b), "") if snapshot.topo_text.value else ""
+    return told.get("p2p_nvlink") == 0 or word.startswith("NV")

@@ -1,0 +1,147 @@
+"""How the accelerators relate, and which ports their peer traffic crosses."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from ...host import Host
+from ...host.base import doubt
+from ...model.fact import Absence, Fact, absent, absent_as, known, text
+from ...parsers.pci.topology import relate, within
+from ...util.at_first_use import dataclass
+from . import pci
+
+if TYPE_CHECKING:
+    from .pcie_link import Wire
+
+__all__ = ["Candidate", "Pair", "Topology", "topology"]
+
+_NODES = "/sys/devices/system/node/online"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Accelerators ``a`` and ``b`` (indices in address order), the nearest common bridge, the ports below it."""
+
+    a: int
+    b: int
+    relation: Fact[str]
+    common: str | None
+    bridges: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return f"GPU{self.a}-GPU{self.b}"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A device whose ids cannot be read, ``why``, and its way from the root, itself last, empty where that is not
+    known: it may be an accelerator."""
+
+    bdf: str
+    why: str
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Topology:
+    """``bridges`` holds every port above an accelerator, in address order of the tree; ``names`` are parallel to
+    ``accelerators``. ``listed``: every device of NVIDIA's and of the spec's ids in the PCI tree, None where that cannot
+    be listed; ``unlisted``: GPUs that the driver has and the tree has not. ``doubt``: why the tree may be less than
+    there is, or ""; ``unidentified``: devices that may be accelerators, or not."""
+
+    accelerators: Fact[tuple[pci.Device, ...]]
+    names: tuple[str, ...]
+    bridges: dict[str, pci.Device]
+    pairs: tuple[Pair, ...]
+    listed: tuple[str, ...] | None = None
+    unlisted: tuple[str, ...] = ()
+    doubt: str = ""
+    unidentified: tuple[Candidate, ...] = ()
+
+    @property
+    def devices(self) -> tuple[pci.Device, ...]:
+        return self.accelerators.value or ()
+
+    @cached_property
+    def _crossings(self) -> dict[str, list[Pair]]:
+        # Many checks ask for each port; eight GPUs have 28 pairs and up to 40 ports.
+        found: dict[str, list[Pair]] = {}
+        for pair in self.pairs:
+            for port in dict.fromkeys(pair.bridges):
+                found.setdefault(port, []).append(pair)
+        return found
+
+    def crossing(self, port: str) -> list[Pair]:
+        """The pairs whose peer traffic crosses ``port``."""
+        return self._crossings.get(port, [])
+
+    def groups(self, inside: str) -> list[list[int]] | None:
+        """The accelerators' numbers, together where a chain of pairs is ``inside`` or closer; None where the relation
+        of some pair is unknown, as it might join two groups."""
+        if any(pair.relation.value is None for pair in self.pairs):
+            return None
+        group = {number: [number] for number in range(len(self.devices))}
+        for pair in self.pairs:
+            if within(pair.relation.value or "", inside) and group[pair.a] is not group[pair.b]:
+                joined = sorted(group[pair.a] + group[pair.b])
+                group |= dict.fromkeys(joined, joined)
+        return [numbers for first, numbers in group.items() if numbers[0] == first]
+
+    def path_ports(self) -> list[str]:
+        """Every port that some pair's peer traffic crosses, in address order."""
+        return [port for port in self.bridges if port in self._crossings]
+
+    @cached_property
+    def wires(self) -> dict[str, list[Wire]]:
+        """The links from the root port down to each accelerator, by its address."""
+        from .pcie_link import above
+
+        return {device.bdf: above(self, device) for device in self.devices}
+
+
+def topology(host: Host, wanted: tuple[str, ...]) -> Topology:
+    """Find the accelerators (``wanted``: their PCI ids), walk up to the root, relate every unordered pair."""
+    found = pci.accelerators(host, wanted)
+    devices = found.value or ()
+    above = {bdf for device in devices for bdf in device.path[:-1]}
+    bridges = {bdf: pci.device(host, bdf) for bdf in sorted(above, key=pci.bdf_key)}
+    nodes = _numa_nodes(text(host, _NODES)) if devices else 1
+    pairs = tuple(_pair(a, b, devices, nodes) for a, b in combinations(range(len(devices)), 2))
+    listed = pci.of_nvidia(host, wanted)
+    there = set(listed or ())
+    return Topology(found, tuple(pci.display_name(host, device) for device in devices), bridges, pairs, listed,
+                    tuple(bdf for bdf in pci.of_the_driver(host) if listed is not None and bdf not in there),
+                    doubt(host, pci.DEVICES), tuple(_candidate(host, fact) for fact in
+                                                    pci.unidentified(host, wanted)))
+
+
+def _candidate(host: Host, fact: Fact[str]) -> Candidate:
+    bdf = fact.source.split("/")[-2]
+    place = pci.device(host, bdf).chain.value
+    return Candidate(bdf, fact.why(), place.devices if place else ())
+
+
+def _pair(a: int, b: int, devices: tuple[pci.Device, ...], nodes: int) -> Pair:
+    left, right = devices[a], devices[b]
+    for device in (left, right):
+        if device.chain.value is None:
+            return Pair(a, b, absent_as(device.chain), None, ())
+    assert left.chain.value and right.chain.value
+    result = relate(left.chain.value, right.chain.value, left.numa_node.value, right.numa_node.value, nodes)
+    source = f"{left.chain.source}, {right.chain.source}"
+    fact: Fact[str] = known(result.word, source) if result.word else absent(
+        source, Absence.NOT_DERIVABLE.because(result.reason or "not derivable"))
+    return Pair(a, b, fact, result.common, result.bridges)
+
+
+def _numa_nodes(online: Fact[str]) -> int:
+    """Nodes in a list such as "0-1,4". 1 where the kernel knows no NUMA, 0 where it cannot be told."""
+    if online.missing:
+        return 1
+    ranges = re.findall(r"(\d{1,6})(?:-(\d{1,6}))?", online.value or "")
+    return sum(max(0, int(last or first) - int(first)) + 1 for first, last in ranges)

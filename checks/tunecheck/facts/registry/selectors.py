@@ -1,0 +1,88 @@
+"""How entries read a snapshot: the facts below the host, values of several devices counted, absence kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ...model.fact import Absence, Fact, absent
+from ..snapshot import HostFacts
+from ..snapshot_file import Stored
+
+__all__ = ["NOTHING", "asked", "booted", "counted", "of_host", "tallied", "through", "word"]
+
+Pick = Callable[[Stored], Fact[Any]]
+#: The thing does not exist there.
+NOTHING: Fact[Any] = absent("", Absence.NOT_PRESENT)
+_LESS: Fact[Any] = absent("snapshot", Absence.OLDER.because(
+    "not in it: `tunecheck topo` read it, which reads less"))
+
+
+def of_host(pick: Callable[[HostFacts], Fact[Any]]) -> Pick:
+    """``pick`` out of the part that `tunecheck topo` does without."""
+
+    def picked(stored: Stored) -> Fact[Any]:
+        host = stored.snapshot.host
+        return _LESS if host is None else pick(host)
+
+    return picked
+
+
+def asked(stored: Stored, told: Fact[Any]) -> Fact[Any]:
+    """What NVIDIA's driver told; absent, and not unknown, on a box that has neither its boards nor it."""
+    snapshot = stored.snapshot
+    if told.value is not None or snapshot.host is None or not snapshot.host.driver.version.missing:
+        return told
+    if any(device.ids.startswith("10de:") for device in snapshot.topology.devices):
+        return told
+    return absent(told.source, Absence.NOT_PRESENT)
+
+
+def through(fact: Fact[Any], make: Callable[[Any], Any]) -> Fact[Any]:
+    """What ``make`` gives for the value; the reason where there is none."""
+    return fact if fact.value is None else Fact(make(fact.value), fact.source)
+
+
+def booted(host: HostFacts, make: Callable[[Any], Any]) -> Fact[Any]:
+    """What ``make`` gives for the kernel log, where it reaches back to the boot: a log that lost its start also lost
+    what the kernel said once."""
+    log = host.kernel.log
+    if log.value is None:
+        return log
+    return Fact(make(log.value), log.source) if log.value.complete else absent(
+        log.source, Absence.LOG_TOO_SHORT.because(
+            "the log does not reach back to the boot" if not log.value.events.start else
+            "the log does not reach back to all that was said since the boot"))
+
+
+def word(value: object) -> str:
+    """A value as the name of what is counted."""
+    if type(value) is str:
+        return value
+    return "none" if value is None else str(value).lower() if type(value) is bool else str(value)
+
+
+def tallied(values: Iterable[object]) -> dict[str, int]:
+    """{"595.58.03": 8}: what several devices say, whichever they are, by the words."""
+    found: dict[str, int] = {}
+    for value in values:
+        name = value if type(value) is str else word(value)
+        found[name] = found.get(name, 0) + 1
+    return dict(sorted(found.items())) if len(found) > 1 else found
+
+
+def counted(facts: Sequence[Fact[Any]], source: str = "") -> Fact[Any]:
+    """The same of facts. Unknown where one of them is; absent where all are: then no device has it."""
+    values: list[object] = []
+    missing = 0
+    for fact in facts:
+        if fact.reason is None:
+            values.append(fact.value)
+        elif fact.absence is Absence.NOT_PRESENT:
+            missing += 1
+        else:
+            dark = sum(not (each.known or each.missing) for each in facts)
+            return absent(fact.source, fact.reason.absence.because(f"{fact.reason} ({dark} of {len(facts)})"))
+    if missing and missing == len(facts):
+        return absent(source or facts[0].source, Absence.NOT_PRESENT)
+    return Fact(tallied([*values, *[None] * missing]), source)

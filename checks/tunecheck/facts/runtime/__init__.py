@@ -1,0 +1,1 @@
+"""Containers, services, and what the box serves."""

@@ -1,0 +1,134 @@
+"""A snapshot as a file, tunecheck/snapshot/1: all parsed facts of one host at one time, with the spec of that host."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..errors import SpecError, UsageError
+from ..parsers.text.bounds import json_of
+from ..spec.frozen import Frozen, Spec, load_frozen
+from ..util.at_first_use import dataclass
+from .codec import decode, encode
+from .plausible import check
+from .snapshot import Snapshot
+from .spec_file import usable
+
+__all__ = ["SCHEMA", "Stored", "load", "packed", "same_boot", "unpack"]
+
+SCHEMA = "tunecheck/snapshot/1"
+#: The snapshot of eight GPUs behind 40 ports is 270 KB.
+MAX_BYTES = 8 << 20
+
+
+@dataclass(frozen=True)
+class Stored:
+    """``frozen`` is the spec that the host had, or was read with; ``tunecheck`` the version that wrote it."""
+
+    snapshot: Snapshot
+    frozen: Frozen | None
+    tunecheck: str = field(default=__version__, compare=False)
+
+    def judged_with(self, given: Frozen | None) -> Frozen | None:
+        """The spec to judge with: the one given on the command line, or its own. UsageError where the facts that the
+        given one needs were never read."""
+        if given is None or self._holds_facts_for(given.spec):
+            return given or self.frozen
+        raise UsageError("this snapshot was made with other accelerators or modules than --spec names, so their facts "
+                         "are not in it; give a recording (tunecheck record), or leave --spec away")
+
+    def _holds_facts_for(self, spec: Spec) -> bool:
+        own = self.frozen.spec if self.frozen else Spec()
+        read = {(name, parameter) for name, values in own.modules.items() for parameter in values}
+        wanted = {(name, parameter) for name, values in spec.modules.items() for parameter in values}
+        return spec.accelerators.pci_ids == own.accelerators.pci_ids and wanted <= read
+
+    def seen_by(self, verb: str) -> Snapshot:
+        """What that verb would have read."""
+        return replace(self.snapshot, host=None) if verb == "topo" else self.snapshot
+
+
+def packed(stored: Stored, created: float | None = None, nonce: str = "") -> bytes:
+    """The file's content. ``created`` is in seconds since 1970, default now; ``nonce``: what the receiver of
+    pushes gave for it."""
+    document = {
+        "schema": SCHEMA, "tunecheck": __version__,
+        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(created)),
+        **({"nonce": nonce} if nonce else {}), "spec": stored.frozen.to_plain() if stored.frozen else None,
+        "snapshot": encode(Snapshot, stored.snapshot),
+    }
+    return (json.dumps(document, indent=1) + "\n").encode()
+
+
+def load(path: str) -> Stored:
+    """Read a snapshot. UsageError says what is wrong with it."""
+    try:
+        if Path(path).stat().st_size > MAX_BYTES:
+            raise UsageError(f"{path}: larger than {MAX_BYTES >> 20} MiB; no snapshot of tunecheck is")
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    try:
+        return unpack(content)
+    except ValueError as error:
+        raise UsageError(f"{path}: not a usable snapshot: {error}") from None
+
+
+def unpack(content: bytes) -> Stored:
+    """The facts in a snapshot's content. ValueError says what is wrong with it."""
+    document = json_of(content, MAX_BYTES)
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        found = document.get("schema") if isinstance(document, dict) else None
+        said = "it states no schema" if found is None else f"its schema is {str(found)[:60]!r}"
+        raise ValueError(f"{said}; this tunecheck ({__version__}) reads {SCHEMA}")
+    extra = set(document) - {"schema", "tunecheck", "created", "nonce", "spec", "snapshot"}
+    if extra:
+        raise ValueError(f"unknown part {min(extra)[:60]!r}")
+    try:
+        snapshot: Snapshot = decode(Snapshot, document.get("snapshot"))
+        check(snapshot)
+        return Stored(snapshot, _spec(document.get("spec")), str(document.get("tunecheck") or "")[:40])
+    except (ValueError, RecursionError) as error:
+        made_by = document.get("tunecheck")
+        other = f" (made by tunecheck {str(made_by)[:20]}, this is {__version__})" if made_by != __version__ else ""
+        if made_by is None:
+            other = " (it does not say which tunecheck made it)"
+        raise ValueError(f"{error}{other}") from None
+
+
+def _spec(plain: Any) -> Frozen | None:
+    if plain is None:
+        return None
+    # The boxes of a fleet have few different ones, but for the name of the box, which is not part of the digest.
+    host = plain.get("host") if isinstance(plain, dict) else None
+    try:
+        if isinstance(host, str):
+            same = _frozen(json.dumps({**plain, "host": ""}))
+            found = replace(same, host=host)
+            vars(found)["digest"] = same.digest     # a cached property; it does not depend on the name
+            return found
+        return _frozen(json.dumps(plain))
+    except SpecError as error:
+        raise ValueError(error.problems[0]) from None
+
+
+@lru_cache(64)
+def _frozen(text: str) -> Frozen:
+    return usable(load_frozen(text.encode()), "its spec")
+
+
+def same_boot(before: Snapshot, now: Snapshot) -> Snapshot:
+    """``before`` with the boot id of ``now``, where its own stands for that one in a recording without names."""
+    from ..parsers.text.redact import boot_placeholder
+
+    if before.boot_id.value is None or before.boot_id.value != boot_placeholder(now.boot_id.value or ""):
+        return before
+    host = before.host
+    if host is not None:
+        host = replace(host, kernel=replace(host.kernel, boot_id=now.boot_id))
+    return replace(before, boot_id=now.boot_id, host=host)

@@ -1,0 +1,1 @@
+"""A machine known only from texts that somebody posted."""

@@ -1,0 +1,195 @@
+"""The texts of an import: a folder's files, a gzip'd bug report, one text file. Read only, and never without a bound.
+
+What is given may come from a stranger: links and special files are left out, gzip is unpacked no further than
+MAX_UNPACKED, and nothing is ever written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+import zlib
+from collections.abc import Iterator
+from functools import cache
+
+from ...errors import UsageError
+from ...model.absence import Reason
+from ...parsers.kernel.log_lines import LEFT_OUT
+from ...parsers.nvidia import bug_report
+from ...parsers.text.pasted import clean
+from ...util.at_first_use import dataclass, regex
+from . import packed as imported_packed
+from .seams import parts as seams
+
+__all__ = ["GZIP", "STANDARD_INPUT", "Piece", "pieces", "standard_input", "unpack"]
+
+#: What `--from` calls standard input.
+STANDARD_INPUT = "-"
+
+GZIP = b"\x1f\x8b"
+#: Bug reports of eight GPUs are 5 to 20 MiB.
+MAX_UNPACKED = 64 * 1024 * 1024
+MAX_FILES = 2000
+#: Logs pack 10 to 50 times; a machine's worth of zeros behind `lspci -xxxx` no more than 150.
+MAX_RATIO = 300
+_SMALL = 16 * 1024 * 1024       # below this the ratio does not matter
+_PART = 64 * 1024
+
+#: ``$ sudo lspci -vvv``, ``[root@box ~]# dmesg``, ``user@box:~$ nvidia-smi``: several outputs in one text.
+_PROMPT = regex(r"^(?:\[[^\]\n]{1,100}\][#$>] ?|(?:\([\w.-]{1,40}\) )?\S{0,200}[#$>] ?)(?:sudo )?(?:/\S*/)?"
+                r"(?:lspci|nvidia-smi|dmesg|journalctl|numactl|lscpu|cat|lsmod|modinfo|nvcc|ls|grep|uname)\b"
+                r".*(?:\n|\Z)", re.MULTILINE)
+_NUL = re.compile(rb"\0+")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One text. ``origin`` is the file it came from; ``title`` the command above it, if any; ``path`` and ``absent``
+    as in bug_report.Section."""
+
+    origin: str
+    title: str
+    text: str
+    path: str | None = None
+    absent: Reason | None = None
+    doubt: str = ""
+
+
+def pieces(path: str) -> Iterator[Piece]:
+    """Every text in a folder (not in folders below it), file or standard input ("-"). UsageError where that cannot be
+    read. ``doubt`` of a piece: what is wrong with the file it is from."""
+    left = MAX_UNPACKED
+    for origin, file in _files(path):
+        for name, content in _content(origin, file, left):
+            left -= len(content)
+            if left < 0:
+                raise UsageError(f"{file}: too large; an import is at most {MAX_UNPACKED >> 20} MiB in all")
+            utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+            doubt = "" if utf16 else imported_packed.nul_words(name, content)
+            if doubt and " is no text " not in doubt:
+                # What was there is lost: a log with a hole is not a whole one.
+                content = _NUL.sub(f"\n{LEFT_OUT}\n".encode(), content)
+            yield from _split(name, _text(content), doubt)
+
+
+@cache
+def standard_input() -> bytes:
+    """All of it, read once. UsageError where it is a terminal with nobody typing, or too large."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise UsageError("--from -: there is no standard input")
+    if sys.stdin.isatty():
+        sys.stderr.write("tunecheck: paste the output, then Ctrl-D on a line of its own\n")
+        sys.stderr.flush()
+    content = sys.stdin.buffer.read(MAX_UNPACKED + 1)
+    if len(content) > MAX_UNPACKED:
+        raise UsageError(f"--from -: more than {MAX_UNPACKED >> 20} MiB; expected pasted text")
+    if not content.strip():
+        raise UsageError("--from -: standard input is empty; expected the output of a command, such as: nvidia-smi "
+                         "topo -m | tunecheck topo --from -")
+    return content
+
+
+def _files(path: str) -> list[tuple[str, str]]:
+    if path == STANDARD_INPUT:
+        return [("standard input", path)]
+    if not os.path.isdir(path):  # noqa: PTH112 - `path` is echoed as given
+        return [(path.rpartition("/")[2], path)]
+    try:
+        # A name with control characters would reach the terminal with the report.
+        names = sorted(entry.name for entry in os.scandir(path)
+                       if entry.is_file(follow_symlinks=False) and entry.name.isprintable())
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    if len(names) > MAX_FILES:
+        raise UsageError(f"{path}: holds {len(names)} files; expected a folder with the outputs of one machine, at "
+                         f"most {MAX_FILES}")
+    return [(name, f"{path}/{name}") for name in names]
+
+
+def _content(origin: str, file: str, left: int) -> list[tuple[str, bytes]]:
+    """A regular file's content, or what is packed in it, with the names of the texts."""
+    content = standard_input() if file == STANDARD_INPUT else _read(file, left)
+    if content.startswith(GZIP):
+        content = unpack(file, content, left)
+    if content.startswith((imported_packed.XZ, imported_packed.ZIP, imported_packed.BZIP2)):
+        return imported_packed.members(origin, file, content, left, _bounded)
+    if content.startswith(imported_packed.ZSTD):
+        raise UsageError(f"{file}: zstd, and no recording of tunecheck; unpack it first (zstd -d)")
+    return [(origin, content)]
+
+
+def _read(file: str, left: int) -> bytes:
+    try:
+        # Without O_NONBLOCK a FIFO that took the file's place would make us wait for ever.
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as stream:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise UsageError(f"{file}: not a file; expected text, or an nvidia-bug-report.log.gz")
+            if status.st_size > left:
+                raise UsageError(f"{file}: too large; an import is at most {MAX_UNPACKED >> 20} MiB in all")
+            # Not left + 1: that much memory would be set aside.
+            return stream.read(min(left, status.st_size + _PART) + 1)
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read ({error.strerror})") from None
+
+
+def unpack(file: str, packed: bytes, most: int) -> bytes:
+    """Unpack gzip, every member of it. UsageError for more than ``most`` bytes, an absurd ratio, or damage."""
+    result = bytearray()
+    unpacker = zlib.decompressobj(31)
+    try:
+        # In small parts: what is left over of one is copied.
+        for begin in range(0, len(packed), _PART):
+            data = packed[begin:begin + _PART]
+            while data:
+                if unpacker.eof:
+                    if not data.startswith(GZIP[:1]):        # padding behind the last member
+                        return bytes(result)
+                    unpacker = zlib.decompressobj(31)
+                result += unpacker.decompress(data, _PART)
+                _bounded(file, len(result), most, len(packed))
+                data = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
+        while not unpacker.eof and (part := unpacker.decompress(b"", _PART)):
+            result += part
+            _bounded(file, len(result), most, len(packed))
+    except zlib.error:
+        raise UsageError(f"{file}: damaged gzip; copy it again") from None
+    if not unpacker.eof:
+        raise UsageError(f"{file}: cut short; expected a whole gzip file: copy it again")
+    return bytes(result)
+
+
+def _bounded(file: str, size: int, most: int, packed: int) -> None:
+    if size > most:
+        raise UsageError(f"{file}: more than {most >> 20} MiB unpacked; no bug report is that large")
+    if size > max(_SMALL, MAX_RATIO * packed):
+        raise UsageError(f"{file}: unpacks to more than {MAX_RATIO} times its size; no bug report does")
+
+
+def _text(content: bytes) -> str:
+    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"\xef\xbb\xbf", "utf-8")):
+        if content.startswith(mark):        # saved by an editor or PowerShell
+            return content[len(mark):].decode(encoding, "replace")
+    return content.decode("utf-8", "replace")
+
+
+def _split(origin: str, text: str, doubt: str = "") -> Iterator[Piece]:
+    text = text.replace("\r\n", "\n")
+    if bug_report.START in text[:4096]:
+        for section in bug_report.sections(text):
+            yield Piece(origin, section.title, section.text, section.path, section.absent, doubt)
+        return
+    text = clean(text)
+    prompts = list(_PROMPT.finditer(text))
+    before = text[:prompts[0].start()] if prompts else text
+    if before.strip() or not prompts:
+        for title, body in seams(before):
+            yield Piece(origin, title, body, doubt=doubt)
+    for prompt, following in zip(prompts, [*prompts[1:], None], strict=False):
+        body = text[prompt.end():following.start() if following else len(text)]
+        asked = prompt.group().strip()[:200]
+        for number, (title, part) in enumerate(seams(body)):
+            yield Piece(origin, title if number else asked, part, doubt=doubt)

@@ -1,0 +1,146 @@
+"""Which command or file a text is, by what it holds. Names decide nothing: `report(1).txt` says nothing anyway."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from ...model.absence import Absence, Reason
+from ...parsers.nvidia.bug_report import START
+from ...parsers.nvidia.topo_matrix import TABLE
+from ...parsers.pci.lspci_machine import MACHINE
+from ...parsers.pci.lspci_names import HEADER
+from ...util.at_first_use import regex
+
+__all__ = ["LOG_LINE", "SAID", "advice", "is_list", "recognise", "shown"]
+
+#: As far as a text is looked at. What is recognised may be longer.
+_HEAD = 256 * 1024
+
+_LSPCI = regex(HEADER.pattern, re.MULTILINE)
+_CLASSES = ("VGA compatible controller", "3D controller", "Host bridge", "PCI bridge", "Display controller",
+            "Processing accelerators")
+_LSPCI_BODY = regex(r"^[ \t]*(?:(?:Control|Status|Flags|Capabilities|Kernel driver in use|Bus): "
+                    r"|[0-9a-f]{2}:(?: [0-9a-f]{2}){16} ?$)", re.MULTILINE)
+#: dmesg and journalctl in every time format and language, syslog files; not SGLang, which puts its date in brackets.
+LOG_LINE = regex(
+    r"^[ \t]*(?:<\d+>)?\[[ +<]*\d+[.,]\d{6}(?:>?\]| <)"
+    r"|^\[(?!\d{4}-)[^\]\n:]{1,30}\d\d:\d\d[^\]\n]{0,30}\] "
+    r"|^[a-z0-9]{1,10} {0,6}:[a-z]{1,8} {0,6}: |^\d{4}-\d\d-\d\dT[\d:]{8},\d{6}[+-]\d\d:\d\d "
+    r"|^(?:\w{3} +\d+ [\d:]{8}|\d{4}-\d\d-\d\dT\S+)(?: \S+)? kernel(?:\[\d+\])?: "
+    r"|^[^\n\[:]{0,60}(?:\d\d:\d\d:\d\d|\d{9,12}\.\d{6})[^\n\[:]{0,100} kernel(?:\[\d+\])?: ", re.MULTILINE)
+#: The driver's own lines count alone, whatever stands in front of them.
+_NVRM = regex(r"^[^\n]{0,300}?(?:NVRM: (?:Xid|GPU|loading|Rm|The NVIDIA)|nvidia-nvswitch\d{1,3}: SXid )"
+              r"[^\n]{0,200}", re.MULTILINE)
+#: dmesg -t, journalctl -o cat: a boot without times, by what every kernel says.
+SAID = regex(
+    r"^(?:(?:<\d>)?Linux version \d|(?:Kernel c|C)ommand line: |BIOS-(?:provided|e820)|ACPI: |smpboot: |Memory: \d"
+    r"|pci(?:port|_bus)? [0-9a-f]{4}:|clocksource: |NET: Registered |systemd\[1\]: |usb \d|x86/)", re.MULTILINE)
+#: What stands in kernel logs that are no lines of text: /dev/kmsg, json, export, pstore.
+_MARKS = (",-;", ",c;", "__CURSOR", "_BOOT_ID", '"dmesg"', "[s=", "#1 Part")
+#: A list without details: `lspci`, `lspci -nn`, or what grep left of it. Every device of it has one of these classes.
+_LISTED = regex(rf"^(?:[0-9a-f]{{4,8}}:)?[0-9a-f]{{2}}:[0-9a-f]{{2}}\.[0-7] (?:{'|'.join(_CLASSES)})"
+                r"(?: \[[0-9a-f]{4}\])?: \S", re.MULTILINE)
+_CMDLINE = regex(r"(?:^|\s)(?:BOOT_IMAGE|root|initrd)=\S")
+#: Words of command lines that boot without those: virtual machines, network boots.
+_KNOWN = """
+    console ro rw quiet splash single reboot panic pci init rdinit earlyprintk earlycon loglevel nomodeset acpi
+    noapic tsc ip nfsroot iommu amd_iommu intel_iommu mitigations hugepages hugepagesz default_hugepagesz
+    crashkernel net.ifnames biosdevname random.trust_cpu i8042.noaux i8042.nomux 8250.nr_uarts rootfstype rootflags
+    systemd.unit cgroup_no_v1 selinux security apparmor audit nokaslr isolcpus nohz_full pcie_aspm pcie_ports
+    transparent_hugepage nosmt maxcpus
+"""
+_WORDS = frozenset(_KNOWN.split())
+_WORD = regex(r"[A-Za-z0-9_][\w.-]{0,63}(?:=\S{0,500})?\Z")
+_CAT = regex(r"\bcat (/(?:proc|sys)/[\w./:+-]{1,200})\Z")
+_NEXT_PROMPT = regex(r"^(?:[\w.-]{1,64}@[^\s#$>]{0,100}|\[[^\]\n]{1,100}\])?[#$>](?: .*)?$", re.MULTILINE)
+_REFUSED = regex(r"^cat: \S{1,300}: (No such file or directory|Permission denied)$", re.MULTILINE)
+_PATTERNS = (
+    ("topo", TABLE),
+    ("nvidia-smi -q", regex(r"^=+NVSMI LOG=+|<nvidia_smi_log>", re.MULTILINE)),
+    ("numactl -H", regex(r"^available: \d+ nodes?(?: \([\d,-]+\))?\s*$", re.MULTILINE)),
+    ("/proc/driver/nvidia/version", regex(r"^NVRM version:", re.MULTILINE)),
+    ("/proc/driver/nvidia/params", regex(r"^RegistryDwords(?:PerDevice)?: ", re.MULTILINE)),
+    ("sysfs values", regex(
+        r"^/(?:sys/(?:kernel/(?:iommu_groups|security)|devices/system/(?:cpu|node|clocksource)|module/\w+/parameters)"
+        r"|proc/sys)/\S+?:", re.MULTILINE)),
+    ("lscpu", regex(r"^Architecture:[ \t]+\S[^\n]*\n(?:[^\n]*\n){0,12}?[ \t]*On-line CPU\(s\) list:",
+                    re.MULTILINE)),
+    ("systemctl show", regex(r"^DefaultLimitMEMLOCK=\S+$", re.MULTILINE)),
+    ("/proc/swaps", regex(r"\AFilename\s+Type\s+Size\s+Used\s+Priority\s*$", re.MULTILINE)),
+)
+
+
+def recognise(text: str) -> str | None:
+    """The kind, in words for people; None for anything else."""
+    head = text[:_HEAD]
+    if any(mark in head for mark in _MARKS) and _other_log(head):
+        return "kernel log"
+    if head.lstrip().startswith("{"):
+        return "spec" if '"tunecheck/spec/1"' in head else None
+    if START in head[:4096] or "\0" in head:
+        return None
+    if _LSPCI.search(head) and (_LSPCI_BODY.search(head) or _LISTED.search(head)):
+        return "lspci"
+    if ("Slot:" in head or "Class:" in head or '" "' in head) and MACHINE.search(head):
+        return "lspci -m"
+    for kind, pattern in _PATTERNS:
+        if pattern.search(head):
+            return kind
+    if _is_log(head):
+        return "kernel log"
+    if len(head.strip().splitlines()) == 1 and (_CMDLINE.search(head) or _is_cmdline(head[:4096].split())):
+        return "/proc/cmdline"
+    return None
+
+
+def _other_log(head: str) -> bool:
+    from ...parsers.kernel.log_forms import is_log  # start-up time
+
+    return is_log(head)
+
+
+def _is_log(head: str) -> bool:
+    from ...parsers.kernel.log_forms import plain  # start-up time
+    from ...parsers.kernel.log_lines import line
+
+    if "\x1b[" in head:
+        head = plain(head)
+    if len(LOG_LINE.findall(head)) >= 3 or len(SAID.findall(head)) >= 3:
+        return True
+    return any(line(found[0]).text.startswith(("NVRM: ", "nvidia-nvswitch"))
+               for found in islice(_NVRM.finditer(head), 50))
+
+
+def is_list(text: str) -> bool:
+    """Whether an lspci text has no line of details in it."""
+    return _LSPCI_BODY.search(text[:_HEAD]) is None
+
+
+def advice(text: str) -> str | None:
+    """How to get something recognisable in place of ``text``; None where nothing comes to mind."""
+    if text[257:262] == "ustar":
+        return "a tar archive; unpack it first (tar xf) and give the folder"
+    if _LSPCI.search(text[:_HEAD]):
+        return "lspci without its details; run sudo lspci -nnvvv"
+    return None
+
+
+def _is_cmdline(words: list[str]) -> bool:
+    """Three words or more that kernels know, one with a value, none without one that they don't: no sentence."""
+    names = {word.partition("=")[0] for word in words}
+    return (len(names & _WORDS) >= 3 and any("=" in word for word in words)
+            and all(_WORD.match(word) and ("=" in word or word in _WORDS) for word in words))
+
+
+def shown(title: str, text: str) -> tuple[str, str, Reason | None] | None:
+    """``$ cat /proc/cmdline`` and what it printed: (path, content, reason why there is none). None for other titles."""
+    asked = _CAT.search(title)
+    if asked is None:
+        return None
+    refused = _REFUSED.search(text[:1000])
+    if refused:
+        return asked.group(1), "", Reason(
+            Absence.NOT_PRESENT if refused.group(1).startswith("No") else Absence.NO_PERMISSION)
+    after = _NEXT_PROMPT.search(text)
+    return asked.group(1), text[:after.start()] if after else text, None

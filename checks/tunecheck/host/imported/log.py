@@ -1,0 +1,93 @@
+"""The kernel logs of an import: which lines are of the boot that is judged, which of earlier ones."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from ...parsers.kernel.log_boots import boots
+from ...parsers.kernel.log_forms import CRASH, plain
+from ...parsers.kernel.log_lines import lines
+from ...util.at_first_use import regex
+from ..prefetch import PAST
+
+if TYPE_CHECKING:
+    from .sysfs import Texts
+
+__all__ = ["add", "doubt", "history"]
+
+_DMESG = ("dmesg",)
+_VERSION = regex(r"Linux version \d")
+_EARLIER = regex(r"(?:-b|--boot)[ =]?-([1-9]\d?)\b")
+_SCANNED = "Scanning kernel log files"
+#: In what a bug report greps: "  journalctl -b -2:", "  /var/log/messages:".
+_PART = regex(r"^ {0,4}((?:journalctl|/var/log/)[^\n:]{0,100}):[ \t]*$", re.MULTILINE)
+_SET = regex(r"setting system clock to ([0-9T: -]{19}) UTC")
+_SECONDS = regex(r"\d{1,9}\.\d{1,9}")
+_DRIVER = ("NVRM: ", "nvidia-nvswitch", "Kernel panic")
+_LINES = 10_000
+_MOST = 4 << 20     # characters of history kept of an import
+
+
+def add(texts: Texts, text: str, title: str) -> None:
+    """Keep a kernel log. ``title``: the command above it, or its file's name."""
+    if title.startswith(_SCANNED):
+        heads = list(_PART.finditer(text))
+        for head, following in zip(heads, [*heads[1:], None], strict=False):
+            part = text[head.end():following.start() if following else len(text)]
+            _lines(texts, part, head[1], filtered=True)
+    else:
+        _lines(texts, plain(text), title, filtered=title.startswith("/var/log/"))
+
+
+def _lines(texts: Texts, text: str, title: str, filtered: bool = False) -> None:
+    """``filtered``: only lines with the driver's name. Of a syslog file's nobody knows which boot they are of."""
+    earlier = CRASH.search(text) is not None or _EARLIER.search(title) is not None
+    unknown = filtered and not title.startswith("journalctl")
+    found = boots(text)
+    last = None if earlier or unknown or not found else found.pop()
+    for boot in found:
+        _remember(texts, " in ".join(part for part in (boot.name, title) if part) or "an earlier boot", boot.text)
+    if last is None:
+        return
+    known, new = texts.runs.get(_DMESG, ""), last.text.lstrip("\n")
+    if (last.start, len(new)) > (_VERSION.search(known) is not None, len(known)):
+        known, new = new, known
+    texts.runs[_DMESG] = known
+    if new and _clock(new) != _clock(known) and _clock(new) and _clock(known):
+        _remember(texts, f"another boot in {title}", new)
+    elif new:
+        texts.runs[_DMESG] = _with_more(known, new)
+
+
+def _with_more(log: str, other: str) -> str:
+    """``log`` with what another text of the same boot holds of the driver's messages and it does not."""
+    told = {each.text for each in lines(log)}
+    more = [each for each in islice(lines(other), _LINES) if each.text.startswith(_DRIVER) and each.text not in told]
+    if not more:
+        return log
+    return "\n".join([log.rstrip("\n"), *(f"[{each.when}] {each.text}" if _SECONDS.fullmatch(each.when) else each.text
+                                          for each in more)]) + "\n"
+
+
+def _clock(log: str) -> str:
+    """When the kernel set its clock, which it says once in a boot."""
+    found = _SET.search(log)
+    return found[1] if found else ""
+
+
+def _remember(texts: Texts, name: str, text: str) -> None:
+    if sum(len(kept) for _, kept in texts.past) + len(text) <= _MOST:
+        texts.past.append((re.sub(r"[^\w./@: =-]", "?", name)[:120], text))
+
+
+def history(texts: Texts) -> None:
+    """The earlier boots as the answer to the question for them."""
+    texts.runs[PAST] = "".join(f"-- Boot {name} --\n{text.strip()}\n" for name, text in texts.past)
+
+
+def doubt(texts: Texts) -> str:
+    """Why a log that somebody gave as text is no proof that something did not happen."""
+    taken = f"; the rest is of {texts.taken}" if texts.taken else ""
+    return f"a text does not tell whether lines are missing or came after its last one{taken}"

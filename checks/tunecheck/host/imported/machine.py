@@ -1,0 +1,250 @@
+"""A machine known only from what somebody posted: answers the questions of a Host from loose texts.
+
+What is not there is Unreadable with a reason that says what to add. Nothing is concluded from silence, except where the
+same text would have said it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import UsageError
+from ...model.absence import Absence, Reason
+from ...parsers.nvidia import bug_report
+from ...parsers.nvidia.topo_matrix import TABLE
+from ..base import Completed, Unreadable
+from . import files as imported_files
+from . import kinds, posts
+from .sysfs import Texts, synthesise
+
+__all__ = ["ImportedHost", "load_import"]
+
+_TOPO = ("nvidia-smi", "topo", "-m")
+#: What to add for a question: the beginning of a path, or a command. The first that fits.
+_ADD = (
+    ("/sys/bus/pci/", "sudo lspci -nnvvv"), ("/proc/cmdline", "cat /proc/cmdline"),
+    ("/sys/devices/system/node/", "numactl -H"),
+    ("/proc/swaps", "cat /proc/swaps"), ("/proc/driver/nvidia/params", "cat /proc/driver/nvidia/params"),
+    ("/sys/module/nvidia/version", "nvidia-smi -q"), ("/proc/driver/nvidia/", "nvidia-smi -q"),
+    ("/sys/module/", "grep -r . /sys/module/nvidia*/parameters/"),
+    ("/sys/kernel/iommu_groups", "grep . /sys/kernel/iommu_groups/*/type"),
+    ("/sys/devices/system/cpu/cpufreq", "grep . /sys/devices/system/cpu/cpufreq/policy*/scaling_*"),
+    ("/sys/devices/system/cpu/", "lscpu"), ("systemctl show", "systemctl show --property=DefaultLimitMEMLOCK"),
+    ("nvidia-smi topo -m", "nvidia-smi topo -m"),
+    ("nvidia-smi topo -p2p r", "nvidia-smi topo -p2p r > topo-p2p-r.txt"),
+    ("nvidia-smi topo -p2p w", "nvidia-smi topo -p2p w > topo-p2p-w.txt"), ("nvidia-smi -q", "nvidia-smi -q"),
+    ("dmesg", "sudo dmesg"), ("journalctl --no-pager", "sudo journalctl _TRANSPORT=kernel"),
+    ("journalctl", "sudo dmesg"),
+    ("/proc/sys/kernel/osrelease", "sudo dmesg"),
+)
+#: Beginnings of what no text of an import answers: boot loader, libraries, modules on disk, packages, tasks, services.
+_ON_THE_BOX = ("/boot/", "/etc/", "/efi/", "/usr/", "/lib/", "/run/", "/var/", "/sys/fs/cgroup/", "/sys/firmware/",
+               "modinfo", "dpkg", "rpm", "ps ", "grep ", "sleep")
+_EXPECTED = ("a recording made with --record, an nvidia-bug-report.log.gz, or text or a folder with the output of sudo "
+             "lspci -nnvvv, nvidia-smi topo -m, sudo dmesg, cat /proc/cmdline, numactl -H, lscpu, nvidia-smi -q, a log "
+             "of NCCL, vLLM or SGLang, nccl-tests, p2pBandwidthLatencyTest or nvbandwidth")
+
+
+class ImportedHost:
+    """``answers`` as for RecordedHost; ``origins`` maps what was recognised to the files it was in, ``unused`` lists
+    files in which nothing was; ``holes`` says what is wrong with files that were used."""
+
+    def __init__(self, texts: Texts, origins: dict[str, list[str]], unused: list[str],
+                 holes: tuple[str, ...] = ()) -> None:
+        self._texts = texts
+        self.origins = origins
+        self.unused = unused
+        self.holes = holes
+        cut = f"lspci is cut short at {texts.cut_at}: what follows is missing" if texts.cut_at else ""
+        if cut and texts.only_list:
+            cut = "this lspci is a list without details, which may be a part of one"
+        if texts.lost_at and not cut:
+            cut = f"the first line of a device beside {texts.lost_at} in lspci cannot be read: that device is missing"
+        from .log import doubt  # start-up time
+
+        self.doubts = {**texts.doubts, "/sys/bus/pci/devices": cut or texts.missing, "dmesg": doubt(texts)}
+        self.posts = texts.posts
+        self.guest = texts.guest
+
+    def read_bytes(self, path: str) -> bytes:
+        if path in self._texts.reads:
+            return self._texts.reads[path]
+        raise self._missing("read", path)
+
+    def list(self, path: str) -> list[str]:
+        if path in self._texts.lists:
+            return self._texts.lists[path].copy()
+        raise self._missing("list", path)
+
+    def realpath(self, path: str) -> str:
+        if path in self._texts.realpaths:
+            return self._texts.realpaths[path]
+        raise self._missing("realpath", path)
+
+    def run(self, argv: tuple[str, ...], deadline: float = 20.0) -> Completed:
+        output = self._texts.runs.get(tuple(argv))
+        if output is None:
+            raise Unreadable(argv[0], self._texts.errors.get(f"run {argv[0]}") or _reason(" ".join(argv)))
+        return Completed(tuple(argv), 0, output, "")
+
+    def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
+        """The document as far as `nvidia-smi -q` tells it, else nvidia-smi's plain table."""
+        document = None
+        if self._texts.smi:
+            from ...parsers.nvidia.smi_query import parse_query  # start-up time
+
+            document = parse_query(self._texts.smi)
+        if not document and "nvidia-smi" in self.posts:
+            from ...parsers.nvidia.smi_table import parse_table
+
+            tables = [parse_table(post.text) for post in self.posts["nvidia-smi"]]
+            document = next((table for table in tables if table and table["gpus"]), None)
+        if document is None:
+            raise Unreadable("NVML", _reason("nvidia-smi -q"))
+        return document
+
+    def ahead(self, *argvs: tuple[str, ...], nvml: bool = False) -> None:
+        """Nothing to start."""
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _missing(self, kind: str, path: str) -> Unreadable:
+        return Unreadable(path, self._texts.errors.get(f"{kind} {path}") or _reason(path))
+
+    def summary(self) -> str:
+        """One line about what was found where, for people."""
+        parts = [f"{kind} ({', '.join(dict.fromkeys(files))})" for kind, files in sorted(self.origins.items())]
+        holes = "".join(f"; {text}" for text in dict.fromkeys(self.holes))
+        unused = f"; not used: {', '.join(self.unused)}" if self.unused else ""
+        cut = self.doubts["/sys/bus/pci/devices"]
+        text = f"import: {', '.join(parts)}{unused}{cut and f'; {cut}'}{holes}"
+        return "".join(char if char.isprintable() else "?" for char in text)
+
+
+def _reason(question: str) -> Reason:
+    # The spec is the operator's to give: for the reader of it this is as a recording without one.
+    if question == "/etc/tunecheck/spec.json":
+        return Reason(Absence.NOT_RECORDED)
+    if "/aer_dev_" in question:
+        return Absence.NOT_IN_IMPORT.because("not in the import (no text shows these counters); make a recording: "
+                                             "tunecheck preflight --record FILE")
+    if question.startswith(_ON_THE_BOX):
+        return Reason(Absence.ONLY_ON_HOST)
+    add = next((command for start, command in _ADD if question.startswith(start)), None)
+    if add is None and question.startswith(("/proc/sys/", "/sys/kernel/", "/sys/devices/system/")):
+        add = f"grep -H . {question}"
+    return Reason(Absence.NOT_IN_IMPORT, f"not in the import; add: {add}" if add else "")
+
+
+def load_import(path: str) -> ImportedHost:
+    """Read a folder, bug report or text. UsageError where there is nothing to judge in it."""
+    texts = Texts()
+    origins: dict[str, list[str]] = {}
+    seen: list[str] = []
+    advice: dict[str, None] = {}
+    holes: dict[str, None] = {}
+    for piece in imported_files.pieces(path):
+        if piece.origin not in seen:
+            seen.append(piece.origin)
+        if piece.doubt:
+            holes.setdefault(piece.doubt)
+        kind = _take(texts, piece)
+        taken = [*([kind] if kind is not None else []), *_kept(texts, piece)]
+        for each in taken:
+            origins.setdefault(each, []).append(piece.origin)
+        if taken:
+            continue
+        if better := kinds.advice(piece.text):
+            advice.setdefault(f"{piece.origin} is {better}")
+    if not origins and advice:
+        raise UsageError(f"{path}: nothing in it can be used: {'; '.join([*advice][:5])}")
+    if not origins and any(" is no text " in each for each in holes):
+        raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}; {'; '.join([*holes][:5])}")
+    if not origins:
+        raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}")
+    problem = synthesise(texts)
+    if problem:
+        raise UsageError(f"{path}: holds the texts of two machines or boots ({problem}); keep one of them")
+    used = {origin for files in origins.values() for origin in files}
+    return ImportedHost(texts, origins, [origin for origin in seen if origin not in used], tuple(holes))
+
+
+def _tables(texts: Texts, piece: imported_files.Piece) -> str:
+    """Every table of one text, each with what stands above it."""
+    starts = [found.start() for found in TABLE.finditer(piece.text)]
+    told = dict[str, None]()
+    for begin, end in zip([0, *starts[1:]], [*starts[1:], len(piece.text)], strict=True):
+        above = piece.text[max(0, begin - 300):begin].rsplit("\n\n", 1)[-1] if begin else ""
+        told.setdefault(texts.topo(piece.text[begin:end], _TOPO, f"{piece.title or piece.origin} {above}"))
+    return ", ".join(told)
+
+
+def _kept(texts: Texts, piece: imported_files.Piece) -> list[str]:
+    """Keep the outputs of tools in one text; their kinds."""
+    if piece.absent is not None or piece.path is not None:
+        return []
+    found = list(posts.kinds(piece.text))
+    for kind in found:
+        texts.posts.setdefault(kind, []).append(posts.Post(piece.origin, piece.text))
+    # lspci's own kind says it already.
+    return [kind for kind in found if kind != "lspci -v"]
+
+
+def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
+    """Keep what one text says. Returns its kind, None where it is of no use."""
+    if piece.absent is not None and piece.path is not None:
+        texts.errors.setdefault(f"read {piece.path}", piece.absent)
+        return None
+    if bug_report.START in piece.title + piece.text[:2048]:
+        texts.reported = True
+        texts.taken = texts.taken or bug_report.date(piece.text)
+        name, release = bug_report.identity(piece.text)
+        for leaf, value in (("hostname", name), ("osrelease", release)):
+            if value:
+                texts.file(f"/proc/sys/kernel/{leaf}", value)
+        return "bug report"
+    if piece.path is not None:
+        # A file that the report names is that file, whatever it holds; logs of /var/log may be of other boots.
+        texts.file(piece.path, piece.text)
+        if piece.path.startswith("/var/log/") and kinds.recognise(piece.text) == "kernel log":
+            texts.log(piece.text, piece.path)
+        return piece.path if piece.path.startswith("/proc/") else None
+    shown = kinds.shown(piece.title, piece.text)
+    if shown is not None:
+        path, content, reason = shown
+        if reason:
+            texts.errors.setdefault(f"read {path}", reason)
+        else:
+            texts.file(path, content)
+        return path
+    kind = kinds.recognise(piece.text)
+    if kind == "topo":
+        return _tables(texts, piece)
+    if kind == "kernel log":
+        return texts.log(piece.text, piece.title or piece.origin)
+    if kind == "lspci":
+        texts.only_list = kinds.is_list(piece.text) and (texts.only_list or not texts.lspci)
+        texts.lspci.append(piece.text)
+    elif kind == "lspci -m":
+        from ...parsers.pci.lspci_machine import listing  # start-up time: few texts are one
+
+        texts.only_list = texts.only_list or not texts.lspci
+        texts.lspci.append(listing(piece.text))
+    elif kind == "nvidia-smi -q":
+        texts.smi.append(piece.text)
+    elif kind in ("numactl -H", "lscpu"):
+        from . import cpu  # start-up time: few folders hold one
+
+        texts.lscpu += [piece.text] if kind == "lscpu" else []
+        read = cpu.from_lscpu if kind == "lscpu" else cpu.from_numactl
+        read(piece.text, texts.file, texts.longer)
+    elif kind == "systemctl show":
+        texts.runs.setdefault(("systemctl", "show", "--property=DefaultLimitMEMLOCK"), piece.text)
+    elif kind == "spec":
+        texts.file("/etc/tunecheck/spec.json", piece.text)
+    elif kind == "sysfs values":
+        texts.values(piece.text)
+    elif kind is not None:
+        texts.file(kind, piece.text)
+    return kind

@@ -1,0 +1,1 @@
+"""Plain data that everything above passes on: facts, absences, findings, commands, measurements."""

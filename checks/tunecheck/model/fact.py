@@ -1,0 +1,88 @@
+"""A fact: a value with where it came from, or nothing with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from ..host import Host, Unreadable
+from ..util.at_first_use import dataclass
+from .absence import Absence, Reason
+
+__all__ = ["Absence", "Fact", "Reason", "absent", "absent_as", "known", "not_understood", "parsed", "text"]
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+_MISSING = (Absence.NOT_PRESENT, Absence.NOT_SHOWN)
+
+
+@dataclass(frozen=True)
+class Fact(Generic[T]):
+    """``value`` is known where ``reason`` is None. ``source`` is a path or a command; the reason has a code, which is
+    what rules read, and a text for people."""
+
+    value: T | None
+    source: str
+    reason: Reason | None = None
+
+    @property
+    def known(self) -> bool:
+        return self.reason is None
+
+    @property
+    def absence(self) -> Absence | None:
+        """The code of the reason; None where the value is known."""
+        return None if self.reason is None else self.reason.absence
+
+    @property
+    def missing(self) -> bool:
+        """The thing itself does not exist on this host, which is an answer; every other reason is none."""
+        reason = self.reason
+        return reason is not None and reason.absence in _MISSING
+
+    @property
+    def silent(self) -> bool:
+        """The same, told by nothing but that a text does not name it: a line that was lost looks like this, too."""
+        return self.absence is Absence.NOT_SHOWN
+
+    def why(self) -> str:
+        """``/proc/cmdline: no permission``: for a message about an absent fact."""
+        return f"{self.source}: {self.reason}"
+
+
+def known(value: T, source: str) -> Fact[T]:
+    return Fact(value, source)
+
+
+def absent(source: str, why: Reason | Absence) -> Fact[T]:
+    return Fact(None, source, why if isinstance(why, Reason) else Reason(why))
+
+
+def absent_as(fact: Fact[Any]) -> Fact[T]:
+    """Absent for the same reason as ``fact``, which has no value."""
+    return Fact(None, fact.source, fact.reason or Reason(Absence.NOT_READ))
+
+
+def not_understood(source: str, what: object) -> Fact[T]:
+    """Absent: there is something, and it is not what it should be. ``what``: an error or a text."""
+    return Fact(None, source, Reason(Absence.NOT_UNDERSTOOD, f"not understood: {what}"))
+
+
+def text(host: Host, path: str) -> Fact[str]:
+    """A file as text without surrounding white space; undecodable bytes are replaced."""
+    try:
+        return Fact(host.read_bytes(path).decode("utf-8", "replace").strip(), path)
+    except Unreadable as error:
+        return Fact(None, path, error.reason)
+
+
+def parsed(fact: Fact[U], parse: Callable[[U], T]) -> Fact[T]:
+    """The same fact read further; what ``parse`` refuses with a ValueError becomes the reason."""
+    if fact.value is None:
+        return Fact(None, fact.source, fact.reason or Reason(Absence.NOT_UNDERSTOOD, "empty"))
+    try:
+        return Fact(parse(fact.value), fact.source)
+    except ValueError as error:
+        return not_understood(fact.source, error)

@@ -1,0 +1,143 @@
+"""What a check says: findings, and how to put it right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from ..util.at_first_use import dataclass
+from .command import Command, pieces, typed
+from .fact import Absence
+
+__all__ = ["AS_ROOT", "HUNG", "LOG_INCOMPLETE", "NO_PORT", "ON_ITS_HOST", "OR_PLAY", "OUTCOMES", "Finding", "Place",
+           "Remedy", "exit_code", "some", "worst"]
+
+#: Exit code of a trial that hung.
+HUNG = 4
+#: Before a remedy that a virtual machine cannot follow itself.
+ON_ITS_HOST = "this is a virtual machine; what has to be done is for the owner of its host: "
+#: Worst first. Skip and unknown are never shown as pass.
+OUTCOMES = ("fail", "unknown", "warn", "pass", "skip")
+
+
+#: Codes: no more is so than that the kernel log is not whole, which kernel-log-complete says once for all; and that no
+#: port lies between accelerators.
+LOG_INCOMPLETE, NO_PORT = "log-incomplete", "no-port"
+
+
+OR_PLAY = "; or "
+
+
+class Place(StrEnum):
+    """Where a remedy is carried out; the first one where it names several. Each of its commands has its own place."""
+
+    BOX = "box"                 # in a shell on the machine that was looked at
+    INVENTORY = "inventory"     # in the desired state; a play then brings it to the box
+    FIRMWARE = "firmware"       # in the set-up of the BIOS or UEFI, so with a reboot, or in the BMC
+    MACHINE = "machine"         # with hands: slots, cables, fans, power
+    HYPERVISOR = "hypervisor"   # on the host of this virtual machine
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """How to put it right: a sentence, the commands that are in it, the play's tags, and whether the box has to reboot.
+    By hand comes first; ``play_text`` is the end of the sentence that says the same by a play, where there is one.
+    ``needs_reboot``: it has no effect before the box has booted again; of several ways, the first one counts.
+    ``as_root``: it is only that root has to look."""
+
+    text: str
+    ansible_tags: tuple[str, ...] = ()
+    needs_reboot: bool = False
+    place: Place = Place.BOX
+    commands: tuple[Command, ...] = ()
+    as_root: bool = False
+    play_text: str = ""
+
+    @classmethod
+    def typed(cls, template: str, ansible_tags: tuple[str, ...] = (), needs_reboot: bool = False,
+              place: Place = Place.BOX, **values: str) -> Remedy:
+        """Our own sentence with its commands in back-ticks; see ``command.typed`` for ``{name}`` and its value."""
+        return cls.of(*typed(template, **values), ansible_tags=ansible_tags, needs_reboot=needs_reboot,
+                      place=place)
+
+    @classmethod
+    def of(cls, *parts: str | Command, ansible_tags: tuple[str, ...] = (), needs_reboot: bool = False,
+           place: Place = Place.BOX) -> Remedy:
+        """Words and commands in the order in which they are read."""
+        return cls("".join(part if isinstance(part, str) else part.shown for part in parts), ansible_tags, needs_reboot,
+                   place, tuple(part for part in parts if isinstance(part, Command)))
+
+    @property
+    def physical(self) -> bool:
+        """Whether it takes the real machine: in a virtual one only the owner of its host can do it."""
+        return self.place in (Place.FIRMWARE, Place.MACHINE)
+
+    @property
+    def by_hand(self) -> str:
+        """What a person does without a play; "" where only the play does it."""
+        return self.text[:len(self.text) - len(self.play_text)].removesuffix(OR_PLAY) if self.play_text else self.text
+
+    @property
+    def by_play(self) -> Remedy:
+        """Without the way by hand, where a play does it: for who has the inventory and many boxes."""
+        commands = tuple(each for each in self.commands if each.where == "control")
+        return replace(self, text=self.play_text, commands=commands) if self.play_text else self
+
+    @property
+    def play(self) -> Command | None:
+        """The play that does it."""
+        return next((each for each in reversed(self.commands) if each.argv[0] == "ansible-playbook"), None)
+
+    @property
+    def parts(self) -> tuple[str | Command, ...]:
+        """As it was made: what is words, and what is a command."""
+        return tuple(command or text for text, command in pieces(self.text, self.commands))
+
+
+AS_ROOT = Remedy("run as root", as_root=True)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One verdict on one subject. ``layer`` is where it was decided: declared, configured, generated, effective,
+    behaviour. ``text`` says what is so, without the id; it is for people, programs read the rest. ``code`` tells apart
+    what a check can say with one outcome, where something depends on it; ``absence`` is that of the fact it lacks."""
+
+    id: str
+    subject: str
+    outcome: str
+    layer: str
+    text: str
+    observed: str = ""
+    expected: str = ""
+    evidence: tuple[str, ...] = ()
+    remedy: Remedy | None = None
+    code: str = ""
+    absence: Absence | None = None
+
+    @property
+    def message(self) -> str:
+        """One line: what is so, what was expected, how to put it right."""
+        parts = [f"{self.id}: {self.text}"]
+        if self.outcome in ("fail", "warn") and self.expected:
+            parts.append(f"expected {self.expected}")
+        if self.outcome in ("fail", "warn", "unknown") and self.remedy:
+            parts.append(self.remedy.text)
+        return "; ".join(parts)
+
+
+def some(names: Sequence[str], most: int = 6) -> str:
+    """The first ones, and how many more there are: a list never just ends."""
+    return ", ".join([*names[:most], *([f"and {len(names) - most} more"] if len(names) > most else [])])
+
+
+def worst(findings: Iterable[Finding]) -> str:
+    """The verdict over all of them; "unknown" where nothing was judged at all."""
+    found = {finding.outcome for finding in findings}
+    return next((outcome for outcome in OUTCOMES if outcome in found), "unknown")
+
+
+def exit_code(outcome: str) -> int:
+    """0 pass, 1 a check failed, 3 could not determine."""
+    return {"fail": 1, "unknown": 3}.get(outcome, 0)

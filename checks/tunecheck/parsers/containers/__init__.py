@@ -1,0 +1,1 @@
+"""What container engines and inference engines are told and print."""

@@ -1,0 +1,1 @@
+"""What the kernel, its boot loaders and its logs print."""

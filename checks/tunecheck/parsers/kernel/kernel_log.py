@@ -1,0 +1,241 @@
+"""A kernel log as events: Xid, lost GPUs, failed starts, PCIe errors and who handles them, hung tasks, what it covers.
+
+Pure: text in, events out, for any text. Formats of NVIDIA's open kernel modules 595 (kernel_rc.c, gpu.c, nv.c, osapi.c)
+and of kernel/hung_task.c. Memory and time are bounded whatever the log holds.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import field, replace
+from itertools import islice
+
+from ...util.at_first_use import dataclass, regex
+from ..nvidia.driver_failures import Failure, Failures
+from ..pci.aer import PcieError, PcieErrors
+from ..pci.osc import Bridge
+from ..pci.pci_space import Assignments, Unassigned
+from .log_lines import Line, begins, bounded, lines, span
+
+__all__ = ["Fallen", "HungTask", "KernelEvents", "SXid", "Xid", "parse"]
+
+# The pid may be '<unknown>' and the name hold any character but a comma; a MIG instance stands inside the parentheses.
+_XID = regex(
+    r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?"
+    r"(?: (GPU-I:\d+(?: GPU-CI:\d+)?))?\): (\d{1,6})(?:, pid=('?[^,]*'?), name=([^,]*))?,? ?(.*)")
+_BARE_PID = regex(r"pid=(\d{1,10}), (.*)")
+_LOST = regex(r"NVRM: GPU ([0-9a-fA-F:]{7,16})(?:\.[0-7])?: GPU has fallen off the bus")
+_PROBED = regex(r"NVRM: The NVIDIA GPU ([0-9a-fA-F:]{7,16})\.[0-7]\b")
+#: NVSwitches up to Hopper; continuation lines of the same error name no severity.
+_SXID = regex(r"nvidia-nvswitch\d{1,3}: SXid \((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})"
+              r"(?:\.[0-7])?\): (\d{1,6}), (Non-fatal|Fatal), (.*)")
+_RECOVERY = regex(r"GPU recovery action changed from 0x[0-9a-fA-F]+ \([^)]*\) to 0x([0-9a-fA-F]+) \(([^)]*)\)")
+_HUNG = regex(r"INFO: task (.{1,64}):(\d+) blocked (?:in I/O wait )?for more than (\d+) seconds")
+_DRIVER_TASK = regex(r"nvidia|nv_queue|nv_open|UVM |irq/\d+-(?:s-)?nvidia")
+_START = regex(r"^([^\n]{0,120}?)Linux version \d", re.MULTILINE)
+#: "NETIR_LINK_EVT  Fatal   XC0", and not "Nonfatal" or "Non-Fatal".
+_FATAL = regex(r"(?<![-\w])Fatal\b")
+
+#: nv.c probes the devices and says "loading" only afterwards; this comes before both.
+_LOADED = "nvidia-nvlink: Nvlink Core is being initialized"
+_MOST = 512         # groups kept of each kind
+_STACK = 64         # lines of a hung task's stack
+_TEXT = 300
+
+
+@dataclass(frozen=True)
+class Xid:
+    """All Xids of one code at one GPU ("0000:01:00", no function) within one load of the driver; of NVLink's codes
+    (144 to 150) the fatal ones apart from the others. ``recovery``: of Xid 154, the action's number and name. ``order``
+    is the line of the last one."""
+
+    gpu: str
+    instance: str
+    code: int
+    count: int
+    first: str
+    last: str
+    process: str
+    text: str
+    order: int
+    load: int
+    recovery: tuple[int, str] | None = None
+
+
+@dataclass(frozen=True)
+class Fallen:
+    """A GPU that fell off the bus; ``at_probe``: it did not answer when the driver looked, which makes no Xid."""
+
+    gpu: str
+    when: str
+    at_probe: bool
+    load: int
+
+
+@dataclass(frozen=True)
+class HungTask:
+    """A task stuck in the kernel; ``in_driver``: the NVIDIA driver is in its stack or its name."""
+
+    name: str
+    pid: int
+    seconds: int
+    when: str
+    in_driver: bool
+
+
+@dataclass(frozen=True)
+class SXid:
+    """All errors of one code and severity that one NVSwitch reported within one load of the driver."""
+
+    switch: str
+    code: int
+    fatal: bool
+    count: int
+    last: str
+    text: str
+    load: int
+
+
+@dataclass(frozen=True)
+class KernelEvents:
+    """``start``: the log reaches back to its first line; ``cut``: its middle is missing; ``doubt``: why nobody can
+    tell whether lines were left out or came later, "" where the log was read to its end. ``first`` and ``last`` are
+    the times from which to which it goes, as printed. ``loads`` counts how often the NVIDIA driver was loaded; events
+    of an earlier load are history. ``osc`` is per ACPI host bridge: who handles PCIe errors. ``unassigned``: memory of
+    PCI devices that found no place. ``failures``: what makes no Xid."""
+
+    start: bool
+    cut: bool
+    loads: int
+    xids: tuple[Xid, ...]
+    fallen: tuple[Fallen, ...]
+    hung: tuple[HungTask, ...]
+    pcie: tuple[PcieError, ...]
+    osc: dict[str, Bridge]
+    unassigned: tuple[Unassigned, ...]
+    sxids: tuple[SXid, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    first: str = ""
+    last: str = ""
+    doubt: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """It covers the boot from its first line to the time of reading, so that its silence means something."""
+        return self.start and not self.cut and not self.doubt
+
+
+def parse(log: str, doubt: str = "") -> KernelEvents:
+    """Every event of a kernel log. Never fails: what is not understood is no event. ``doubt``: as in KernelEvents."""
+    text, cut = bounded(log)
+    found = _Collector()
+    for entry in lines(text):
+        found.feed(entry)
+    return KernelEvents(_has_start(text), cut, found.loads, tuple(found.xids.values()),
+                        tuple(found.fallen.values()), tuple(found.hung.values()), found.pcie.result(),
+                        found.pcie.osc.bridges, found.bars.result(), tuple(found.sxids.values()),
+                        found.failures.result(), *span(text), doubt)
+
+
+def _has_start(log: str) -> bool:
+    # Other messages, of a USB device for one, may hold the words too.
+    return any(begins(found[1]) for found in islice(_START.finditer(log), 50))
+
+
+@dataclass
+class _Collector:
+    loads: int = 0
+    xids: dict[tuple[int, str, str, int, bool], Xid] = field(default_factory=dict)
+    fallen: dict[tuple[int, str], Fallen] = field(default_factory=dict)
+    hung: dict[tuple[str, int], HungTask] = field(default_factory=dict)
+    sxids: dict[tuple[int, str, int, bool], SXid] = field(default_factory=dict)
+    pcie: PcieErrors = field(default_factory=PcieErrors)
+    bars: Assignments = field(default_factory=Assignments)
+    failures: Failures = field(default_factory=Failures)
+    _probed: tuple[str, str, int] = ("", "", 0)         # address, time, lines left in which the verdict may stand
+    _stack: tuple[tuple[str, int], int] | None = None   # the hung task whose stack may follow, up to this line
+
+    def feed(self, line: Line) -> None:
+        text = line.text
+        if text.startswith("NVRM: "):
+            self._driver(line)
+        elif text.startswith("nvidia-nvswitch"):
+            self._sxid(line)
+        elif text.startswith(_LOADED):
+            self.loads += 1
+        elif text.startswith("INFO: task "):
+            self._hung(line)
+        elif "[nvidia" in text and self._stack and line.number <= self._stack[1]:
+            task = self.hung[self._stack[0]]
+            self.hung[self._stack[0]] = replace(task, in_driver=True)
+        elif not self.bars.feed(line) and not self.failures.feed(line, self.loads):
+            self.pcie.feed(line)
+
+    def _driver(self, line: Line) -> None:
+        xid, lost, probed = _XID.match(line.text), _LOST.match(line.text), _PROBED.match(line.text)
+        address, when, left = self._probed
+        self._probed = (address, when, left - 1)
+        if xid:
+            self._xid(line, xid)
+        elif lost:
+            self._fell(_address(lost[1]), line.when, at_probe=False)
+        elif probed:
+            self._probed = (_address(probed[1]), line.when, 3)
+        elif self.bars.feed(line):
+            pass
+        elif left > 0 and "fallen off the bus" in line.text:
+            self._fell(address, when, at_probe=True)
+        else:
+            self.failures.feed(line, self.loads)
+
+    def _xid(self, line: Line, found: re.Match[str]) -> None:
+        gpu, instance, code = _address(found[1]), found[2] or "", int(found[3])
+        fatal = 144 <= code <= 150 and _FATAL.search(found[6]) is not None
+        key = (self.loads, gpu, instance, code, fatal)
+        known = self.xids.get(key)
+        if known is None and len(self.xids) >= _MOST:
+            return
+        pid, name, text = (found[4] or "").strip("'"), (found[5] or "").strip("'"), found[6].strip()[:_TEXT]
+        process = f"pid {pid}, {name}" if pid.isdigit() else ""
+        bare = None if found[4] else _BARE_PID.match(text)      # some 94 and 95: a pid without a name
+        if bare:
+            process, text = f"pid {bare[1]}", bare[2]
+        action = _RECOVERY.match(text) if code == 154 else None
+        self.xids[key] = Xid(gpu, instance, code, known.count + 1 if known else 1, known.first if known else line.when,
+                             line.when, process, text, line.number, self.loads,
+                             (int(action[1], 16), action[2]) if action else None)
+        if code == 79:
+            self._fell(gpu, line.when, at_probe=False)
+
+    def _sxid(self, line: Line) -> None:
+        found = _SXID.match(line.text)
+        if found is None:
+            return
+        switch, code, fatal = _address(found[1]), int(found[2]), found[3] == "Fatal"
+        key = (self.loads, switch, code, fatal)
+        known = self.sxids.get(key)
+        if known is not None or len(self.sxids) < _MOST:
+            self.sxids[key] = SXid(switch, code, fatal, known.count + 1 if known else 1, line.when,
+                                   found[4].strip()[:_TEXT], self.loads)
+
+    def _fell(self, gpu: str, when: str, at_probe: bool) -> None:
+        if len(self.fallen) < _MOST:
+            self.fallen.setdefault((self.loads, gpu), Fallen(gpu, when, at_probe, self.loads))
+
+    def _hung(self, line: Line) -> None:
+        found = _HUNG.match(line.text)
+        if found is None:
+            return
+        key = (found[1], int(found[2]))
+        known = self.hung.get(key)
+        if known is None and len(self.hung) >= _MOST:
+            return
+        in_driver = bool(_DRIVER_TASK.match(found[1])) or bool(known and known.in_driver)
+        self.hung[key] = HungTask(*key, int(found[3]), line.when, in_driver)
+        self._stack = (key, line.number + _STACK)
+
+
+def _address(text: str) -> str:
+    """``00000000:01:00`` and ``0000:01:00`` -> ``0000:01:00``."""
+    domain, _, rest = text.lower().partition(":")
+    return f"{domain[-4:] if domain.startswith('0000') else domain}:{rest}"

@@ -1,0 +1,106 @@
+"""What stops the NVIDIA driver or the kernel and makes no Xid: a GPU that cannot be brought up, its firmware, a panic.
+
+Texts of NVIDIA's open kernel modules 535 to 610 (osinit.c RmInitAdapter, kernel_gsp.c, kernel_gsp_gh100.c, nv.c), of
+drivers/base/firmware_loader and of kernel/panic.c. "GPU0" in them is the driver's own number, "" where none is told.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import field, replace
+from typing import Dict, Optional, Tuple
+
+from ...util.at_first_use import dataclass, regex
+from ..kernel.log_lines import Line
+
+__all__ = ["KINDS", "Failure", "Failures"]
+
+_MOST = 512
+_TEXT = 300
+_GPU = (r"(?:(?:GPU )?(?:PCI:)?(?P<bdf>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?:? "
+        r"|GPU(?P<index>\d{1,3}) )?")
+#: kind -> how the message goes on behind "NVRM: " and the GPU. The first that fits.
+_DRIVER = (
+    ("wpr2", r".{0,80}unexpected WPR2 already up"),
+    ("adapter", r"RmInitAdapter failed!|rm_init_adapter failed"),
+    ("gsp", r"RmInitAdapter: Cannot initialize GSP|.{0,80}[Cc]annot bootstrap riscv/gsp"
+            r"|.{0,80}GSP-FMC reported an error|.{0,80}GSP firmware image found|.{0,80}No firmware image found"
+            r"|.{0,80}(?:[Ff]ailed|[Ee]rror|[Tt]imed? ?out).{0,60}\bGSP\b|.{0,80}\bGSP\b.{0,60}(?:[Ff]ailed|[Ff]ailure)"
+            r"|.{0,80}SEC2 secure boot partition timed out|.{0,80}Booter failed"),
+    ("probe", r"The NVIDIA probe routine failed for \d"
+              r"|None of the NVIDIA (?:graphics adapters|devices) were initialized"),
+)
+_PATTERNS = tuple((kind, regex(rf"NVRM: {_GPU}(?:{text})")) for kind, text in _DRIVER)
+_FIRMWARE = regex(r"nvidia (?P<bdf>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})\.[0-7]: (?:Direct firmware load for|"
+                  r"firmware:? failed to load) nvidia/\S{1,200}")
+_PANIC = regex(r"Kernel panic - not syncing")
+#: What each kind means, in words for people.
+KINDS = {
+    "adapter": "the driver could not bring the GPU up (RmInitAdapter failed)",
+    "gsp": "the GPU's own processor (GSP) or its firmware did not start",
+    "wpr2": "the GPU's firmware region (WPR2) was in use already when the driver started: an earlier start left it so",
+    "probe": "the driver gave up on a GPU when it looked for them (probe failed)",
+    "panic": "the kernel stopped (panic)",
+}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """All messages of one ``kind`` (of KINDS) about one GPU within one load of the driver. ``gpu`` is "0000:01:00",
+    or "GPU0" where only the driver's number is told, or "". ``text``: the last one."""
+
+    kind: str
+    gpu: str
+    count: int
+    first: str
+    last: str
+    text: str
+    load: int
+
+
+@dataclass
+class Failures:
+    """Collects line by line."""
+
+    _found: Dict[Tuple[int, str, str], Failure] = field(default_factory=dict)
+
+    def feed(self, line: Line, load: int) -> bool:
+        """Take one message in; whether it was such a failure."""
+        found = _read(line.text)
+        if found is None:
+            return False
+        kind, match = found
+        named = match.groupdict()
+        gpu = _address(named["bdf"]) if named.get("bdf") else f"GPU{named['index']}" if named.get("index") else ""
+        key = (load, kind, gpu)
+        known = self._found.get(key)
+        # One attempt says it twice: RmInitAdapter failed! and rm_init_adapter failed.
+        again = known is not None and not line.text[match.end() - 22:].startswith("rm_init_adapter failed")
+        if known is not None or len(self._found) < _MOST:
+            self._found[key] = replace(known, count=known.count + again, last=line.when) if known else Failure(
+                kind, gpu, 1, line.when, line.when, line.text[:_TEXT].strip(), load)
+        return True
+
+    def result(self) -> Tuple[Failure, ...]:
+        """In the order of first appearance."""
+        return tuple(self._found.values())
+
+
+def _read(text: str) -> "Optional[tuple[str, re.Match[str]]]":
+    if text.startswith("NVRM: "):
+        for kind, pattern in _PATTERNS:
+            match = pattern.match(text)
+            if match:
+                return kind, match
+        return None
+    for kind, pattern in (("panic", _PANIC), ("gsp", _FIRMWARE)):
+        match = pattern.match(text)
+        if match:
+            return kind, match
+    return None
+
+
+def _address(text: str) -> str:
+    """``00000000:01:00`` and ``0000:01:00`` -> ``0000:01:00``."""
+    domain, _, rest = text.lower().partition(":")
+    return f"{domain[-4:] if domain.startswith('0000') else domain}:{rest}"

@@ -1,0 +1,129 @@
+"""What ``NCCL_DEBUG=INFO`` prints while a communicator is set up: by which transport each rank reaches its peers, the
+order of the rings, and what NCCL itself warns of. Written against the logs of NCCL 2.8 to 2.28; every line may have a
+program's own prefix, and the ranks' lines are mixed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import field
+from typing import Dict, List, Set, Tuple
+
+from ...util.at_first_use import dataclass, regex
+
+__all__ = ["LINE", "Link", "NcclLog", "parse_nccl"]
+
+LINE = regex(r"(?:(?<=\s)|^|(?<=\)))(\S{1,200}?):(\d{1,8}):(\d{1,8}) \[(\d{1,4})\] "
+             r"(?:\S{1,80}:\d{1,6} )?NCCL (INFO|WARN) ([^\n]*)", re.MULTILINE)
+_LINK = regex(r"Channel (\d{1,3})(?:/\d{1,3})? : (\d{1,6})\[[0-9a-f]{1,10}\] -> (\d{1,6})\[[0-9a-f]{1,10}\] "
+              r"(?:\[(?:send|receive)\] )?via ([A-Z0-9]{2,12})(/[\w/().-]{0,60})?")
+_RING = regex(r"Channel (\d{1,3})/\d{1,3} : +((?:\d{1,6} +)+\d{1,6})\s*$")
+_COMM = regex(r"\brank (\d{1,6}) n[rR]anks (\d{1,6})(?: nNodes (\d{1,5}))?")
+_COLL = regex(r"(\d{1,3}) coll channels")
+_SET = regex(r"(NCCL_[A-Z0-9_]{2,40}) set by environment to (\S{1,60}?)\.?(?:\s|$)")
+_APART = regex(r"P2P is disabled between (?:NVLINK )?connected GPUs (\d{1,6}) and (\d{1,6})")
+_VERSION = regex(r"NCCL version (\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)(?:\+cuda(\d{1,2}\.\d{1,2}))?")
+_MOST = 400_000
+_WARNINGS = 8
+
+
+@dataclass(frozen=True)
+class Link:
+    """One direction between two ranks; ``way`` is P2P, SHM, NET, ..., ``how`` the rest ("/CUMEM")."""
+
+    a: int
+    b: int
+    way: str
+    how: str
+
+
+@dataclass
+class NcclLog:
+    """``links`` maps a direction by its transport to the channels that use it. ``whole``: every rank of the
+    communicator has a line for each of its channels."""
+
+    version: str = ""
+    cuda: str = ""
+    ranks: int = 0
+    nodes: int = 0
+    coll_channels: int = 0
+    links: Dict[Link, Set[int]] = field(default_factory=dict)
+    rings: Dict[int, Tuple[int, ...]] = field(default_factory=dict)
+    hosts: Dict[int, str] = field(default_factory=dict)
+    variables: Dict[str, str] = field(default_factory=dict)
+    apart: Set[Tuple[int, int]] = field(default_factory=set)
+    warnings: List[str] = field(default_factory=list)
+
+    @property
+    def whole(self) -> bool:
+        if not self.ranks or not self.links:
+            return False
+        seen: Dict[int, Set[int]] = {}
+        for link, channels in self.links.items():
+            seen.setdefault(link.a, set()).update(channels)
+        wanted = set(range(self.coll_channels)) if self.coll_channels else {0}
+        return self.ranks < 4097 and all(wanted <= seen.get(rank, set()) for rank in range(self.ranks))
+
+    def one_host(self, link: Link) -> bool:
+        """Whether both ends run on one machine, as far as the log tells."""
+        if link.way in ("P2P", "SHM"):
+            return True
+        a, b = self.hosts.get(link.a), self.hosts.get(link.b)
+        return self.nodes == 1 or (a is not None and a == b)
+
+
+def parse_nccl(text: str) -> NcclLog:
+    """Everything that the log tells; of several communicators the largest counts. Never fails."""
+    result = NcclLog()
+    version = _VERSION.search(text)
+    if version:
+        result.version, result.cuda = version.group(1), version.group(2) or ""
+    count = 0
+    for line in LINE.finditer(text):
+        count += 1
+        if count > _MOST:
+            break
+        said = line.group(6)[:4000]
+        if line.group(5) == "WARN":
+            if said.strip() and said.strip()[:200] not in result.warnings and len(result.warnings) < _WARNINGS:
+                result.warnings.append(said.strip()[:200])
+            found = _APART.search(said)
+            if found:
+                _parted(result, found)
+            continue
+        _info(result, said, line.group(1))
+    return result
+
+
+def _info(result: NcclLog, said: str, host: str) -> None:
+    link = _LINK.search(said)
+    if link:
+        key = Link(int(link.group(2)), int(link.group(3)), link.group(4), link.group(5) or "")
+        if key in result.links or len(result.links) < 20_000:
+            result.links.setdefault(key, set()).add(int(link.group(1)))
+        return
+    ring = _RING.search(said)
+    if ring:
+        result.rings.setdefault(int(ring.group(1)), tuple(int(rank) for rank in ring.group(2).split()[:4096]))
+        return
+    comm = _COMM.search(said)
+    if comm and int(comm.group(2)) >= result.ranks:
+        if int(comm.group(2)) > result.ranks:
+            result.ranks, result.nodes = int(comm.group(2)), 0
+        result.nodes = max(result.nodes, int(comm.group(3) or 0))
+        if len(result.hosts) < 8192:
+            result.hosts.setdefault(int(comm.group(1)), host)
+    coll = _COLL.search(said)
+    if coll:
+        result.coll_channels = max(result.coll_channels, int(coll.group(1)))
+    for variable in _SET.finditer(said):
+        if len(result.variables) < 200:
+            result.variables[variable.group(1)] = variable.group(2)
+    found = _APART.search(said)
+    if found:
+        _parted(result, found)
+
+
+def _parted(result: NcclLog, found: "re.Match[str]") -> None:
+    if len(result.apart) < 4096:
+        a, b = sorted((int(found.group(1)), int(found.group(2))))
+        result.apart.add((a, b))

@@ -1,0 +1,99 @@
+"""What nccl-tests print (all_reduce_perf and others), versions 2.0 to 2.19: which GPUs, and a row for each size."""
+
+from __future__ import annotations
+
+import re
+from typing import List, Optional, Tuple
+
+from ...util.at_first_use import dataclass, regex
+
+__all__ = ["START", "NcclTest", "Rank", "Row", "parse_nccl_tests"]
+
+START = regex(r"^# (?:nccl-tests version |nThread \d+ nGpus \d+ )|^#\s+Rank +\d+ .*Pid +\d+ on ", re.MULTILINE)
+_RANK = regex(r"^#\s+Rank +(\d{1,5}) (?:Group +\d{1,4} )?Pid +\d{1,9} on +(\S{1,100}) device +(\d{1,4}) "
+              r"\[(?:(?:([0-9a-f]{4,8}):)?(?:0x)?([0-9a-f]{2})(?::([0-9a-f]{2}))?)\] (\S.{0,80})$",
+              re.MULTILINE | re.IGNORECASE)
+_NAME = regex(r"^# Collective test starting: (\w{1,40})", re.MULTILINE)
+_FIGURE = r"(-?\d{1,12}(?:\.\d{1,4})?|N/A|nan|inf)"
+_ROW = regex(r"^ *(\d{1,15}) +(\d{1,15}) +([a-z]\w{1,12}) +(?:(\w{1,10}) +)?(?:(-?\d{1,5}) +)?" + r" +".join(
+    [_FIGURE, _FIGURE, _FIGURE, r"(\S{1,14})"] * 2) + r" *$", re.MULTILINE)
+_AVERAGE = regex(r"^# Avg bus bandwidth +: +(\d{1,6}(?:\.\d{1,6})?)", re.MULTILINE)
+_BOUNDS = regex(r"^# Out of bounds values : (\d{1,12}) (OK|FAILED)", re.MULTILINE)
+_MOST = 4096
+
+
+@dataclass(frozen=True)
+class Rank:
+    """``bdf`` is "" where the text names only the bus."""
+
+    rank: int
+    host: str
+    bdf: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """``busbw`` in GB/s, the better of out-of-place and in-place; ``wrong`` values, None where nobody counted."""
+
+    size: int
+    busbw: float
+    wrong: Optional[int]
+
+
+@dataclass(frozen=True)
+class NcclTest:
+    """``name`` is "" where the version does not print it; ``bounds`` the values out of bounds by the last line, None
+    without one, and then the text is ``cut``."""
+
+    name: str
+    ranks: "Tuple[Rank, ...]"
+    rows: "Tuple[Row, ...]"
+    average: Optional[float]
+    bounds: Optional[int]
+
+    @property
+    def cut(self) -> bool:
+        return self.average is None and self.bounds is None
+
+    @property
+    def wrong(self) -> int:
+        return max(self.bounds or 0, sum(row.wrong or 0 for row in self.rows))
+
+
+def parse_nccl_tests(text: str) -> NcclTest:
+    """The first run in the text; ValueError where there is none."""
+    text = text[:8 << 20]
+    begin = START.search(text)
+    if begin is None:
+        raise ValueError("no head of nccl-tests")
+    text = text[begin.start():]
+    end = _AVERAGE.search(text)
+    body = text[:end.end()] if end else text
+    name = _NAME.search(body)
+    bounds = _BOUNDS.search(body)
+    ranks: List[Rank] = []
+    for found in list(_RANK.finditer(body))[:_MOST]:
+        number, host, _, domain, bus, slot, board = found.groups()
+        bdf = "%s:%s:%s.0" % ((domain or "0000").lower()[-4:], bus.lower(), slot.lower()) if slot else ""
+        ranks.append(Rank(int(number), host, bdf, board.strip()))
+    rows = []
+    for found in list(_ROW.finditer(body))[:_MOST]:
+        groups = found.groups()
+        figures = [_float(groups[place]) for place in (7, 11)]
+        counted = [_wrong(groups[place]) for place in (8, 12)]
+        known = [each for each in counted if each is not None]
+        better = [each for each in figures if each is not None]
+        if better:
+            rows.append(Row(int(groups[0]), max(better), sum(known) if known else None))
+    return NcclTest(name.group(1) if name else "", tuple(ranks), tuple(rows), _float(end.group(1)) if end else None,
+                    int(bounds.group(1)) if bounds else None)
+
+
+def _float(word: str) -> Optional[float]:
+    return float(word) if re.match(r"^\d{1,12}(?:\.\d{1,6})?$", word) else None
+
+
+def _wrong(word: str) -> Optional[int]:
+    """"0", "12"; before 2.13 it was an error ("0e+00", "1e-06") or N/A: those say nothing of wrong values."""
+    return int(word) if re.match(r"^\d{1,12}$", word) else None

@@ -1,0 +1,74 @@
+"""Short outputs that people add: ``lsmod``, ``modinfo nvidia``, ``nvcc --version``, ``ls -l /dev/nvidia*``."""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, Optional, Tuple
+
+from ...util.at_first_use import dataclass, regex
+
+__all__ = ["DEVICE", "LSMOD", "MODINFO", "NVCC", "DeviceNodes", "Loaded", "loaded", "modinfo", "nodes", "nvcc"]
+
+LSMOD = regex(r"^Module +Size +Used by\b|^(?:nvidia(?:_\w{2,12})?|nouveau|nova_core) +\d{4,9} +\d{1,6}"
+              r"(?: +[\w,]+)?[ \t]*$", re.MULTILINE)
+MODINFO = regex(r"^filename: +\S*/nvidia(?:-current)?\.ko\S*", re.MULTILINE)
+NVCC = regex(r"^Cuda compilation tools, release \d{1,2}\.\d{1,2}, V[\d.]{3,15}", re.MULTILINE)
+_HEAD = r"^c([rwxsStT-]{9})[.+@]? +\d{1,4} +\S{1,40} +\S{1,40} +\d{1,4}, *\d{1,7} .{1,60}?(?:/dev/)?"
+_NONE = r"^ls: .{0,20}/dev/nvidia.{0,40}: No such file or directory"
+DEVICE = regex(rf"{_HEAD}nvidia\S*[ \t]*$|{_NONE}", re.MULTILINE)
+_NODE = regex(rf"{_HEAD}(nvidia[\w-]{{0,30}})[ \t]*$", re.MULTILINE)
+_MODULE = regex(r"^(\w{2,60}) +(\d{3,10}) +(-?\d{1,6})(?: +([\w,]{1,2000}))?[ \t]*$", re.MULTILINE)
+_LINE = regex(r"^(filename|version|license|vermagic|signer|firmware): +(\S[^\n]{0,300}?)[ \t]*$", re.MULTILINE)
+_RELEASE = regex(r"^Cuda compilation tools, release (\d{1,2}\.\d{1,2}), V([\d.]{3,15})", re.MULTILINE)
+_MOST = 2000
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Modules by name. ``whole``: the heading is there, and no line that is none, so nothing was left out by a grep."""
+
+    modules: "Tuple[str, ...]"
+    whole: bool
+
+
+@dataclass(frozen=True)
+class DeviceNodes:
+    """``nodes`` maps names ("nvidia0") to their mode ("rw-rw-rw-"); ``none``: ls says that there is none."""
+
+    nodes: "Dict[str, str]"
+    none: bool
+
+    @property
+    def gpus(self) -> int:
+        return sum(1 for name in self.nodes if re.match(r"^nvidia\d{1,3}$", name))
+
+
+def loaded(text: str) -> Loaded:
+    text = text[:1 << 20]
+    names = tuple(dict.fromkeys(found.group(1) for found in list(_MODULE.finditer(text))[:_MOST]))
+    head = re.search(r"^Module +Size +Used by\b", text, re.MULTILINE)
+    # A whole list has its heading, ends with a line's end, and holds more than somebody's selection.
+    return Loaded(names, head is not None and text.endswith("\n") and len(names) >= 20)
+
+
+def modinfo(text: str) -> "Dict[str, str]":
+    """filename, version, license, vermagic, signer of the nvidia module; {} where the text is about another one."""
+    if not MODINFO.search(text):
+        return {}
+    found: Dict[str, str] = {}
+    for name, value in _LINE.findall(text[:1 << 18]):
+        found.setdefault(name, value)
+    return found
+
+
+def nvcc(text: str) -> "Optional[Tuple[str, str]]":
+    """Release ("12.8") and version ("12.8.93") of the toolkit's compiler."""
+    found = _RELEASE.search(text)
+    return (found.group(1), found.group(2).rstrip(".")) if found else None
+
+
+def nodes(text: str) -> DeviceNodes:
+    text = text[:1 << 20]
+    found = {match.group(2): match.group(1) for match in list(_NODE.finditer(text))[:_MOST]}
+    none = re.search(_NONE, text, re.MULTILINE) is not None
+    return DeviceNodes(found, none and not found)

@@ -1,0 +1,1 @@
+"""What lspci, sysfs and the kernel print of PCI and PCI Express."""

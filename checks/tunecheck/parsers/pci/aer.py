@@ -1,0 +1,147 @@
+"""PCIe errors in kernel log messages: AER of every era, DPC, errors that the firmware passes on (GHES), AER ownership.
+
+Texts of drivers/pci/pcie/{aer,err,dpc}.c and drivers/firmware/efi/cper.c; who handles them is in osc.py.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import field, replace
+
+from ...util.at_first_use import dataclass, regex
+from ..kernel.log_lines import Line
+from .osc import Negotiations
+
+__all__ = ["PcieError", "PcieErrors"]
+
+_BDF = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
+_DEVICE = regex(rf"(?:\S+ )?({_BDF}): *(?:AER: |DPC: )?(.*)", re.IGNORECASE)
+# "Corrected error received: id=0010" (4.x), "Uncorrected (Fatal) error received: 0000:00:03.0" (5.x), "Correctable
+# error message received from 0000:01:00.0" (6.x).
+_RECEIVED = regex(rf"(?:Multiple )?((?:Unc|C)orrect[a-z]+(?: \([A-Za-z-]+\))?) error (?:message )?received"
+                  rf"(?::| from) ?(?:id=([0-9a-f]{{4}})|({_BDF}))", re.IGNORECASE)
+_REPORTED = regex(r"PCIe Bus Error: severity=((?:Unc|C)orrect[a-z]+(?: \([A-Za-z-]+\))?), type=([A-Za-z ]+)")
+_STATUS = regex(r" *device \[[0-9a-f:]+\] error status/mask=([0-9a-f]{8})/([0-9a-f]{8})")
+_RECOVERY = regex(r"(?i:device recovery failed)|can't recover")
+_CONTAINED = regex(r"containment event, status:(0x[0-9a-f]+)")
+_CPER = regex(r"\{\d+\}\[Hardware Error\]: *(?:Error \d+, type|event severity|device_id): (\S+)")
+_CPER_WORDS = {"corrected": "correctable", "recoverable": "non-fatal", "fatal": "fatal"}
+
+#: Bits of the AER status registers (PCIe Base Specification), in the kernel's spelling.
+_CORRECTABLE = {0: "RxErr", 6: "BadTLP", 7: "BadDLLP", 8: "Rollover", 12: "Timeout", 13: "NonFatalErr",
+                14: "CorrIntErr", 15: "HeaderOF"}
+_UNCORRECTABLE = {4: "DLP", 5: "SDES", 12: "TLP", 13: "FCP", 14: "CmpltTO", 15: "CmpltAbrt", 16: "UnxCmplt", 17: "RxOF",
+                  18: "MalfTLP", 19: "ECRC", 20: "UnsupReq", 21: "ACSViol", 22: "UncorrIntErr", 23: "BlockedTLP",
+                  24: "AtomicOpBlocked", 25: "TLPBlockedErr", 26: "PoisonTLPBlocked"}
+
+#: More devices than any box has: a log full of invented ones must not fill the memory.
+_MOST = 512
+
+
+@dataclass(frozen=True)
+class PcieError:
+    """All errors of one ``severity`` ("correctable", "non-fatal", "fatal", "contained" by DPC) at one device.
+    ``names`` are the kernel's words (RxErr, SDES, ...); ``unrecovered``: the kernel could not bring it back."""
+
+    bdf: str
+    severity: str
+    count: int
+    first: str
+    last: str
+    names: tuple[str, ...] = ()
+    unrecovered: bool = False
+
+
+@dataclass
+class PcieErrors:
+    """Collects line by line. ``osc`` says per host bridge who handles AER."""
+
+    osc: Negotiations = field(default_factory=Negotiations)
+    _found: dict[tuple[str, str], PcieError] = field(default_factory=dict)
+    _received: dict[tuple[str, str], int] = field(default_factory=dict)
+    _failed: set[str] = field(default_factory=set)
+    _parents: dict[str, str] = field(default_factory=dict)
+    _open: tuple[str, str] | None = None
+    _cper: str = "non-fatal"
+
+    def feed(self, line: Line) -> None:
+        """Take one message in."""
+        if line.text.startswith("acpi "):
+            self.osc.feed(line.text)
+            return
+        if line.text.startswith("{"):
+            self._firmware(line)
+            return
+        found = _DEVICE.match(line.text)
+        if found is None:
+            return
+        bdf, text = found[1].lower(), found[2]
+        received, reported, status, contained = (
+            _RECEIVED.match(text), _REPORTED.match(text), _STATUS.match(text), _CONTAINED.match(text))
+        if received:
+            source = _source(bdf, received)
+            self._parents[source] = bdf
+            self._add(source, _severity(received[1]), line, counts=False)
+        elif reported:
+            self._add(bdf, _severity(reported[1]), line)
+            self._name("device gone" if reported[2] == "Inaccessible" else "")
+        elif status and self._open and self._open[0] == bdf:
+            table = _CORRECTABLE if self._open[1] == "correctable" else _UNCORRECTABLE
+            bits = int(status[1], 16) & ~int(status[2], 16) or int(status[1], 16)
+            self._name(*(name for bit, name in table.items() if bits >> bit & 1))
+        elif contained:
+            self._add(bdf, "contained", line)
+            self._name(f"status {contained[1]}")
+        elif _RECOVERY.match(text) and len(self._failed) < _MOST:
+            self._failed.add(bdf)
+
+    def result(self) -> tuple[PcieError, ...]:
+        """One entry per device and severity, in the order of first appearance."""
+        return tuple(replace(error, count=max(error.count, self._received.get(key, 0)),
+                             unrecovered=bool({error.bdf, self._parents.get(error.bdf)} & self._failed))
+                     for key, error in self._found.items())
+
+    def _add(self, bdf: str, severity: str, line: Line, counts: bool = True) -> None:
+        """The port's announcement and the device's own report are the same error: the larger count is taken."""
+        key = (bdf, severity)
+        known = self._found.get(key)
+        if known is None:
+            if len(self._found) >= _MOST:
+                return
+            known = PcieError(bdf, severity, 0, line.when, line.when)
+        self._open = key
+        self._found[key] = replace(known, count=known.count + counts, last=line.when)
+        if not counts:
+            self._received[key] = self._received.get(key, 0) + 1
+
+    def _name(self, *names: str) -> None:
+        error = self._found.get(self._open) if self._open else None
+        if error:
+            new = tuple(name for name in names if name and name not in error.names)
+            self._found[error.bdf, error.severity] = replace(error, names=(error.names + new)[:8])
+
+    def _firmware(self, line: Line) -> None:
+        """Generic Hardware Error Source: the severity comes first, the device some lines later."""
+        found = _CPER.match(line.text)
+        if found and found[1] in _CPER_WORDS:
+            self._cper = _CPER_WORDS[found[1]]
+        elif found and re.fullmatch(_BDF, found[1], re.IGNORECASE):
+            self._add(found[1].lower(), self._cper, line)
+            self._name("reported by the firmware")
+
+
+def _severity(words: str) -> str:
+    lower = words.lower()
+    if lower.startswith("corr"):
+        return "correctable"
+    return "fatal" if "(fatal)" in lower else "non-fatal"
+
+
+def _source(port: str, found: re.Match[str]) -> str:
+    """The device an error message came from. All zero: the port could not tell, so it is the port's own."""
+    if found[2]:
+        number = int(found[2], 16)
+        bdf = f"{port.partition(':')[0]}:{number >> 8:02x}:{number >> 3 & 31:02x}.{number & 7}"
+    else:
+        bdf = found[3].lower()
+    return port if bdf.endswith("00:00.0") and bdf.split(":")[1] == "00" else bdf

@@ -1,0 +1,1 @@
+"""Text and bytes of any kind: limits, pasted text, secrets, names to replace, tar."""

@@ -1,0 +1,1 @@
+"""Rules about boards, memory, links and drivers."""

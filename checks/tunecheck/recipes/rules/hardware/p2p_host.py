@@ -1,0 +1,35 @@
+"""p2p-host: peer traffic through a redirecting port, or with HMM on, hangs collectives and can wedge GPUs until a
+power cycle.
+"""
+
+from __future__ import annotations
+
+from ...box import Box
+from ...frozen import Recipe
+from ..rule import Rule, Unknown, workstation_blackwell
+
+
+def says(recipe: Recipe, box: Box | None) -> str | None:
+    if box is None or not recipe.requires.p2p or recipe.requires.gpus < 2:
+        return None
+    if box.redirects.value:
+        return f"{', '.join(box.redirects.value)} redirects peer traffic (see: tunecheck explain acs-redirect)"
+    boards = box.boards.value or ()
+    if workstation_blackwell(recipe) and any(board.addressing == "HMM" for board in boards):
+        return "HMM is on; set uvm_disable_hmm=1 (see: tunecheck explain hmm-addressing)"
+    if not box.redirects.known:
+        return Unknown(f"whether a port redirects peer traffic is not known ({box.redirects.why()})")
+    if workstation_blackwell(recipe) and (not boards or any(board.addressing is None for board in boards)):
+        return Unknown("whether HMM is on is not known; NVML did not say")
+    return None
+
+
+RULE = Rule(
+    "p2p-host", "reject",
+    "peer traffic through a redirecting port, or with HMM on, hangs collectives and can wedge GPUs until a power "
+    "cycle",
+    "author of the 198 tok/s configuration, 2026-04-08; vllm issues 33041 and 51513; observed here, never taken "
+    "from the command line",
+    says, asks_box=True,
+    unbounded="it is about the hardware and its kernel module, not about an engine",
+)

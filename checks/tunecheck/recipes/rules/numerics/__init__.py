@@ -1,0 +1,1 @@
+"""Rules about quantization, kernels and speculation."""

@@ -1,0 +1,1 @@
+"""Rules about what a recipe states: pins, words, figures."""

@@ -1,0 +1,20 @@
+"""draft: a draft is linted and never served."""
+
+from __future__ import annotations
+
+from ...box import Box
+from ...frozen import Recipe
+from ..rule import Rule
+
+
+def says(recipe: Recipe, box: Box | None) -> str | None:
+    return "status is draft; run: tunecheck recipe pin" if recipe.status == "draft" else None
+
+
+RULE = Rule(
+    "draft", "warn",
+    "a draft is linted and never served",
+    "tunecheck's hand-off: only pinned and golden recipes pass the gate",
+    says,
+    unbounded="it is about tunecheck, not about an engine",
+)

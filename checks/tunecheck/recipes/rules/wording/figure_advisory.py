@@ -1,0 +1,23 @@
+"""figure-advisory: the expected figure was not counted from delivered tokens: it warns and never refuses a box."""
+
+from __future__ import annotations
+
+from ...box import Box
+from ...frozen import Recipe
+from ..rule import Rule
+
+
+def says(recipe: Recipe, box: Box | None) -> str | None:
+    figure = recipe.expected
+    if figure.value is not None and figure.counted_by != "usage_wallclock":
+        return f"{figure.value:g} tok/s is counted by {figure.counted_by}; run: tunecheck accept --golden"
+    return None
+
+
+RULE = Rule(
+    "figure-advisory", "warn",
+    "the expected figure was not counted from delivered tokens: it warns and never refuses a box",
+    "counting traps of benchmark tools: characters by four, stream chunks, requested lengths, 2026-11",
+    says,
+    unbounded="it is about tunecheck, not about an engine",
+)

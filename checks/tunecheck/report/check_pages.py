@@ -1,0 +1,73 @@
+"""The pages about the checks: docs/checks/<id>.md in a checkout, tunecheck/docs in an installed package."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+
+from ..errors import UsageError
+from ..rules.index import BY_ID, CHECKS
+from .terms import term
+
+__all__ = ["page", "summary"]
+
+_HERE = Path(__file__).resolve().parent
+_FOLDERS = (_HERE / "docs", _HERE.parents[1] / "docs" / "checks")
+
+
+def _near(check: str, ids: list[str]) -> list[str]:
+    """The check that is meant but for its case; those that begin with it or contain it; those that look like it."""
+    if check in ids:
+        return [check]
+    holding = sorted((name for name in ids if check in name), key=lambda name: not name.startswith(check))
+    return holding[:3] if len(check) > 2 and holding else difflib.get_close_matches(check, ids, n=3, cutoff=0.75)
+
+
+def _naming(word: str) -> list[str]:
+    """The checks whose pages say this word."""
+    folder = next((each for each in _FOLDERS if each.is_dir()), None)
+    if folder is None or len(word) < 3:
+        return []
+    sought = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])", re.IGNORECASE)
+    return [path.stem for path in sorted(folder.glob("*.md")) if path.stem in BY_ID
+            and sought.search(path.read_text(encoding="utf-8"))]
+
+
+def summary(check: str) -> str:
+    """What is so when the check passes; empty for what is no check."""
+    return BY_ID[check].summary if check in BY_ID else ""
+
+
+def page(check: str) -> str:
+    """The page's text, of a check, a fact or a word of the field. UsageError for what is none, with the nearest
+    checks."""
+    ids = [check.id for check in CHECKS]
+    if check not in ids:
+        if found := term(check, tuple(ids)) or _fact(check):
+            return found
+        near = _near(check.lower().replace("_", "-"), ids)
+        naming = _naming(" ".join(check.split())) if not near else []
+        hint = f"did you mean {' or '.join(near)}?" if near else \
+            f"these pages say it: {', '.join(naming[:5])}" if naming else "`tunecheck checks` lists them"
+        raise UsageError(f"no check or word is called {check!r}; {hint}")
+    for folder in _FOLDERS:
+        if (folder / f"{check}.md").is_file():
+            return (folder / f"{check}.md").read_text(encoding="utf-8")
+    raise UsageError(f"the page of {check} is missing from this installation; install tunecheck again")
+
+
+def _fact(name: str) -> str:
+    """What the registry says of a fact, for who asks for it as for a check; empty where there is no such fact."""
+    from ..facts.registry import entry_of
+
+    entry = entry_of(name)
+    if name == "host.key":
+        return ("host.key: a fact of the fleet, no check. What a box is, whatever it is called: a digest of its "
+                "machine id and board serial.\nTwo hosts with one key are a cloned image, or one box under two names: "
+                "docs/fleet.md\n")
+    if entry is None:
+        return ""
+    unit = f", {entry.unit}" if entry.unit else ""
+    return (f"{name}: a fact, no check ({entry.kind}, {entry.severity}{unit}; to put it back: {entry.fix}).\n"
+            f"{entry.summary}\nAll facts: docs/facts.md; its values on a host: tunecheck blame FACT --host HOST\n")

@@ -1,0 +1,126 @@
+"""Many findings that say the same about different subjects, as one: "8 GPUs: x16 at every hop"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..model.finding import OUTCOMES, Finding
+from ..util.at_first_use import dataclass, regex
+
+__all__ = ["Fold", "folded", "worst_first"]
+
+_BDF = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
+#: What may differ between two findings that say the same: labels of pairs, addresses, GPUs and CPUs, numbers.
+_VARYING = regex(rf"GPU\d+-GPU\d+(?:, GPU\d+-GPU\d+)*(?:,? and \d+ more)?|{_BDF}|\b(?:GPU|cpu|policy)\d+\b|"
+                 r"0x[0-9a-f]+|\d+(?:\.\d+)?")
+_NUMBER = regex(r"\d{1,15}(?:\.\d{1,6})?")
+_SUBJECT = "\0"
+#: Passes fold from two on. What needs attention stays one line each on all but large boxes, and names its subjects.
+_FROM = {"pass": 2, "skip": 2, "warn": 5, "unknown": 5, "fail": 5}
+_NAMED = 64
+_KINDS = {"GPUs": regex(rf"GPU\d+(?: {_BDF})?"), "pairs": regex(r"GPU\d+-GPU\d+"),
+          "links": regex(rf"{_BDF}-{_BDF}"), "PCI devices": regex(_BDF), "CPUs": regex(r"cpu\d+")}
+
+#: GPUs and pairs are in the tables above; which ports were looked at is nowhere else.
+_ALWAYS_NAMED = ("links", "PCI devices")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One line of a report. ``text`` is without the check's id; ``findings`` are those it stands for."""
+
+    text: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def first(self) -> Finding:
+        return self.findings[0]
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Fail, unknown, warn, pass, skip; inside each as the checks are ordered."""
+    return sorted(findings, key=lambda finding: OUTCOMES.index(finding.outcome))
+
+
+def folded(findings: Iterable[Finding]) -> list[Fold]:
+    """Worst first, with findings that differ in nothing but their subject and numbers folded."""
+    groups: dict[tuple[str, str, str, str], list[tuple[Finding, list[str]]]] = {}
+    for finding in worst_first(findings):
+        template, values = _template(finding)
+        remedy = finding.remedy.text if finding.remedy else ""
+        groups.setdefault((finding.id, finding.outcome, template, remedy), []).append((finding, values))
+    result = []
+    for (_, outcome, template, _), members in groups.items():
+        if len(members) < _FROM[outcome]:
+            result += [Fold(finding.text, (finding,)) for finding, _ in members]
+        else:
+            result.append(_fold(template, members, outcome not in ("pass", "skip")))
+    return result
+
+
+def _template(finding: Finding) -> tuple[str, list[str]]:
+    """The text with a hole for everything that varies, and what was in the holes."""
+    text = finding.text.replace(_SUBJECT, " ")
+    if finding.subject:
+        text = text.replace(finding.subject, _SUBJECT)
+    values: list[str] = []
+
+    def hole(found: re.Match[str]) -> str:
+        values.append(found.group())
+        return "\1"
+
+    return _VARYING.sub(hole, text.replace("\1", " ")), values
+
+
+def _fold(template: str, members: list[tuple[Finding, list[str]]], named: bool) -> Fold:
+    findings = tuple(finding for finding, _ in members)
+    slots = [_range(values) for values in zip(*(values for _, values in members), strict=True)]
+    # Where no words fit all, those of the first.
+    shown = [first if slot is None else slot for slot, first in zip(slots, members[0][1], strict=True)]
+    parts = template.split("\1")
+    text = parts[0] + "".join(slot + part for slot, part in zip(shown, parts[1:], strict=True))
+    for start in (f"{_SUBJECT} has ", f"{_SUBJECT} is ", f"{_SUBJECT}: ", f"{_SUBJECT} "):
+        if text.startswith(start) and None not in slots and _SUBJECT not in text[1:]:
+            text = text.removeprefix(start) if start != f"{_SUBJECT} is " else text.removeprefix(f"{_SUBJECT} ")
+            return Fold(f"{_counted([finding.subject for finding in findings], named)}: {text}", findings)
+    if None not in slots and _SUBJECT not in text:
+        return Fold(f"{_counted([finding.subject for finding in findings], named)}: {text}", findings)
+    text = text.replace(_SUBJECT, findings[0].subject)
+    return Fold(f"{text}; and {_more([finding.subject for finding in findings[1:]])}", findings)
+
+
+def _more(subjects: list[str]) -> str:
+    """"11 more PCI devices: 0000:02:00.0, ...": what the rest of a fold is about."""
+    word = _word(subjects)
+    if word and len(subjects) == 1:
+        word = word.removesuffix("s")
+    return f"{len(subjects)} more{f' {word}' if word else ''}: {_names(subjects)}"
+
+
+def _range(values: tuple[str, ...]) -> str | None:
+    """What all hold, or from where to where numbers go; None where there is no such thing."""
+    different = sorted(set(values))
+    if len(different) == 1:
+        return different[0]
+    if all(_NUMBER.fullmatch(value) for value in different):
+        ordered = sorted(different, key=float)
+        return f"{ordered[0]} to {ordered[-1]}"
+    return "/".join(different) if len(different) <= 3 and all(value[:2] == "0x" for value in different) else None
+
+
+def _counted(subjects: list[str], named: bool) -> str:
+    """"8 GPUs", "16 PCI devices (0000:02:00.0, ...)", "iommu=pt, pci=realloc"."""
+    word = _word(subjects)
+    if word and not named and word not in _ALWAYS_NAMED:
+        return f"{len(subjects)} {word}"
+    return f"{len(subjects)} {word} ({_names(subjects)})" if word else _names(subjects)
+
+
+def _word(subjects: list[str]) -> str | None:
+    return next((word for word, like in _KINDS.items() if all(like.fullmatch(subject) for subject in subjects)), None)
+
+
+def _names(subjects: list[str]) -> str:
+    more = [f"and {len(subjects) - _NAMED} more"] if len(subjects) > _NAMED else []
+    return ", ".join([*subjects[:_NAMED], *more])

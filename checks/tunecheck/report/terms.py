@@ -1,0 +1,144 @@
+"""The field's own words, for `tunecheck explain GNS`, `PHB`, `"Xid 79"`: markdown, as the checks' pages."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["NAMES", "term"]
+
+_XID = re.compile(r"(?:.{0,200}?nvrm:?\s*)?(?<![a-z])xid[\s:#-]*(?:\(PCI:[0-9a-f:.]{4,20}\):\s*|\()?(\d{1,4})\b.*",
+                  re.IGNORECASE | re.DOTALL)
+_NVLINK = re.compile(r"NV(\d{1,2}|#)", re.IGNORECASE)
+_LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS")
+#: Term -> (in words, what to do or to know, the check to read on).
+_TERMS = {
+    "PIX": ("at most one PCIe switch lies between two GPUs: the shortest way over PCIe",
+            "With ACS redirect off their traffic never leaves the switch.", "topo-relation"),
+    "PXB": ("several PCIe switches lie between two GPUs, and no CPU",
+            "As fast as PIX where no link on the way is shared; some latency more.", "topo-relation"),
+    "PHB": ("the way between two GPUs goes through one host bridge, that is through the CPU",
+            "Typical for boards in slots of the CPU. Peer-to-peer works only on CPUs that the driver knows; ACS "
+            "redirect and a translating IOMMU decide about its speed.", "topo-relation"),
+    "NODE": ("the way between two GPUs goes through several host bridges of one CPU (one NUMA node)",
+             "As PHB, with a hop inside the CPU more.", "topo-relation"),
+    "SYS": ("the way between two GPUs goes from one CPU socket (NUMA node) to another",
+            "The slowest way over PCIe. Put the GPUs of one model below one socket where there is a choice.",
+            "topo-relation"),
+    "X": ("a GPU and itself, in the table of nvidia-smi topo -m", "Nothing is to be done.", "topo-relation"),
+    "ACS": ("Access Control Services: rights that a PCIe port enforces between the devices below it",
+            "Its redirect bits send traffic between two GPUs up to the CPU and back. Virtual machines need that, a "
+            "bare-metal inference box does not.", "acs-redirect"),
+    "REQREDIR": ("ACS bit: requests between two devices of one switch are sent up to the CPU", "", "acs-redirect"),
+    "CMPLTREDIR": ("ACS bit: answers between two devices of one switch are sent up to the CPU", "", "acs-redirect"),
+    "P2P": ("peer-to-peer: a GPU reads and writes another GPU's memory directly",
+            "Without it data is copied through the host's memory.", "p2p-capability"),
+    "BAR1": ("the window through which other devices reach a GPU's memory",
+             "As large as the memory with Resizable BAR; with 256 MiB peer-to-peer between processes fails.",
+             "bar1-size"),
+    "IOMMU": ("translates the addresses that devices use", "iommu=pt lets the host's own devices pass untranslated.",
+              "iommu-mode"),
+    "AER": ("Advanced Error Reporting: how PCIe devices report errors of their links",
+            "Correctable errors in number point to a riser, a cable or a slot.", "aer-events"),
+    "XID": ("the NVIDIA driver's word for an error in the kernel log, with a number",
+            'What one number means: tunecheck explain "Xid 79".', "xid"),
+    "SXID": ("the NVIDIA driver's word for an error of an NVSwitch in the kernel log, with a number, as Xid is for a "
+             "GPU", "The numbers are in appendix D of NVIDIA's fabric manager user guide.", "sxid"),
+    "SRCVALID": ("ACS bit: a port checks the sender's bus number", "It does not slow peer-to-peer.", "acs-redirect"),
+    "UPSTREAMFWD": ("ACS bit: what comes from above and goes back up is forwarded", "It does not slow peer-to-peer.",
+                    "acs-redirect"),
+    "HAIRPIN": ("traffic between two GPUs of one switch that goes up to the CPU and back down",
+                "It shares the switch's uplink in both directions. ACS redirect is the usual cause.", "acs-redirect"),
+    "IVRS": ("AMD's firmware table that describes the IOMMU", "With it the Linux kernel turns ACS on.", "iommu-trap"),
+    "DMAR": ("Intel's firmware table that describes the IOMMU", "", "iommu-mode"),
+    "NVML": ("NVIDIA's management library, which nvidia-smi and tunecheck ask", "", "nvml-answers"),
+    "GSP": ("the processor on the GPU that runs NVIDIA's firmware",
+            "Where it stops, the GPU stops answering.", "gpu-start"),
+    "DPC": ("Downstream Port Containment: a PCIe port that switches its link off after a fatal error",
+            "", "aer-events"),
+    "ATS": ("Address Translation Services: a device keeps translated addresses itself", "", "acs-redirect"),
+    "PCIE": ("PCI Express: the links between CPU, switches and GPUs; Gen5 x16 carries up to 57.6 GB/s of data one way",
+             "", "link-speed"),
+    "SHM": ("NCCL's way through the host's shared memory, taken where peer-to-peer is not allowed",
+            "It is slower than peer-to-peer.", "nccl-transport"),
+    "NCCL": ("NVIDIA's library for collectives such as all-reduce, which engines use between GPUs",
+             "", "allreduce-nccl"),
+    "X2APIC": ("the interrupt mode that CPUs beyond 255 threads need, and that needs a working IOMMU", "", "cpu-lost"),
+    "VFIO": ("vfio-pci hands a device to a virtual machine",
+             "NVIDIA's driver cannot use it meanwhile.", "driver-bound"),
+    "MIG": ("Multi-Instance GPU: one GPU cut into several", "No peer-to-peer between the pieces.", "gpu-mig"),
+    "ECC": ("error correction of a GPU's memory", "", "gpu-ecc"),
+    "RMINITADAPTER": ("the driver could not start a GPU; the numbers behind it say at which step", "", "gpu-start"),
+    "WEDGE": ("a GPU or an engine that hangs: it looks busy and nothing comes out any more",
+              "Only a new process with a deadline shows whether the GPU can still be used.", "gpu-ghost"),
+    "STALLED": ("a verdict of tunecheck watch: requests run, and no counter of the engine moves any more",
+                "Or the engine does not answer. The line says which, and who holds the others up.", "gpu-ghost"),
+    "PCI=NOACS": ("a word for the kernel command line that stock kernels do not know",
+                  "They reject it and change nothing. pci=disable_acs_redir= does what is meant.", "cmdline-rejected"),
+    "IOMMU=PT": ("the IOMMU stays on, and the host's own devices pass untranslated", "", "iommu-mode"),
+    "SPEC": ("the desired state of a box, as box_spec in the inventory declares it", "See it: tunecheck spec show -i "
+             "INVENTORY.", "spec-present"),
+    "PROFILE": ("what is usual for one kind of box; box_spec.profile names it, and every field of it can be set "
+                "otherwise", "See what it sets: tunecheck spec show --sources -i INVENTORY.", ""),
+    "RECIPE": ("how one model is served: engine, image, options and the pins of both",
+               "See them: tunecheck recipe list.", ""),
+    "RECORDING": ("a file with everything that the checks read on a box, to be judged elsewhere",
+                  "On the box: sudo tunecheck record; elsewhere: tunecheck preflight --from FILE.", ""),
+    "GATE": ("what lets an inference container start only on a box that was proven and measured in this state",
+             "See what it says: tunecheck gate.", "measured-pass"),
+    "CANARY": ("a question to a served model whose answer is known", "A wrong answer refuses the server.", ""),
+    "LAYER": ("where a value was found: declared (specification), configured (file), generated (boot loader's), "
+              "effective (the running kernel or driver), behaviour (what was measured or what hardware says)", "", ""),
+    "ASPM": ("power saving of a PCIe link, which costs latency and, on bad links, the link", "", "link-aspm"),
+    "MPS": ("the largest payload of a PCIe packet", "", "link-payload"),
+    "MRRS": ("the largest piece that a PCIe device asks for at once", "", "link-payload"),
+    "CDI": ("Container Device Interface: the file that tells podman and docker what belongs to a GPU", "", "cdi-spec"),
+    "UNKNOWN": ("a verdict: the evidence is missing, so the check says neither pass nor fail",
+                "The finding says what to add; often it is root: sudo tunecheck preflight.", ""),
+    "SKIP": ("a verdict: the check does not apply to this box, or nothing asks for it", "-v shows the reason.", ""),
+    "WARN": ("a verdict: the box works, and something costs speed, or may cost it later", "", ""),
+    "FAIL": ("a verdict: the box is not what it should be", "The finding names the way to mend it.", ""),
+}
+NAMES = (*_TERMS, *_LETTERS, "NV#", "Xid N")
+
+
+def term(name: str, ids: tuple[str, ...]) -> str | None:
+    """The page about ``name``, None where it is no term. In lower case only what is not a part of a check's id: who
+    types acs looks for checks."""
+    name = " ".join(name.split())
+    if name == name.lower() != name.upper() and name != "spec" and any(name in each.split("-") for each in ids):
+        return None
+    if number := _XID.fullmatch(name):
+        return _xid(int(number[1]))
+    upper = name.upper()
+    if upper in _LETTERS:
+        return _letter(upper)
+    if number := _NVLINK.fullmatch(upper):
+        links = "several" if number[1] == "#" else number[1]
+        return _page(upper, f"two GPUs are joined by {links} NVLink connections", "Their traffic does not use PCIe.",
+                     "topo-relation")
+    if upper in _TERMS:
+        return _page(name, *_TERMS[upper])
+    return None
+
+
+def _page(name: str, words: str, more: str, check: str) -> str:
+    read_on = f"\n\nRead on: `tunecheck explain {check}`" if check else ""
+    return f"# {name}: {words}\n\n{more}".rstrip() + f"{read_on}\n"
+
+
+def _letter(word: str) -> str:
+    from ..rules.pcie.p2p_letters import letter_meaning
+
+    return _page(word, f"what nvidia-smi topo -p2p and NVML say of two GPUs: {letter_meaning(word)}", "",
+                 "p2p-capability")
+
+
+def _xid(number: int) -> str:
+    from ..parsers.nvidia.xid_catalog import CATALOG, advice
+
+    found = advice(number, "")
+    what = found.meaning if number in CATALOG else "not in the catalogue that tunecheck knows"
+    weight = "The GPU cannot serve before that." if found.severity == "fail" else "The GPU itself can go on."
+    action = found.action.replace("{gpu}", "GPU").replace("`", "")
+    return (f"# Xid {number}: {what}\n\n## How to fix\n{action[:1].upper()}{action[1:]}. "
+            f"{weight if number in CATALOG else ''}\n\nSource: {found.source}.\n\nRead on: `tunecheck explain xid`\n")

@@ -1,0 +1,1 @@
+"""Checks of who sends peer traffic up."""

@@ -1,0 +1,50 @@
+"""How to boot so that peer traffic keeps its way: one instruction for one box, whichever check gives it."""
+
+from __future__ import annotations
+
+from ...model.command import Command, addresses, run, typed
+from ...model.finding import Place, Remedy
+from ..boot import boot_remedies
+from ..context import Case
+from ..iommu.iommu_remedies import switched_off
+
+__all__ = ["GUEST_PORTS", "boot_fix", "clear_now"]
+
+GUEST_PORTS = ("this is a virtual machine: its hypervisor made these ports up; the ACS bits that decide are those of "
+               "its host, where they stay on for ATS and between machines")
+
+_OPTION = "pci=disable_acs_redir=pci:0:0"
+_EDIT = "put it into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and "
+_EVERY = " (pci:0:0 means every port, Linux 4.19 and later)"
+#: Of a virtual machine, or where no port between the accelerators can be seen.
+_ELSEWHERE = Remedy("clear ACS redirect on the machine that runs this virtual machine", place=Place.HYPERVISOR)
+_LOOK = Remedy.typed("see which ports are on the way (`sudo tunecheck topo -v`), and what ACS does there: `tunecheck "
+                     "explain acs-redirect`")
+
+
+def boot_fix(case: Case, by_play: bool = True) -> Remedy:
+    """``iommu=pt`` never without the ACS option, as it turns ACS on; and in place of words that switch the IOMMU off,
+    as they cost the threads beyond 255 and keep no ACS bit clear."""
+    # `tunecheck topo` does not read the command line.
+    off = " ".join((switched_off(case) if case.snapshot.host else None) or ())
+    # The ports of a virtual machine are not the real ones: no ACS option there.
+    between = not case.guest and (case.snapshot.topology.path_ports() or
+                                  not case.snapshot.topology.accelerators.known)
+    words = " ".join([*(["iommu=pt"] if off else []), *([_OPTION] if between else [])])
+    if not words:
+        return _ELSEWHERE if case.guest else _LOOK
+    instead = f" in place of {off}" if off else ""
+    ports = typed("; by address or id of ports: `tunecheck explain acs-persistence`") if between else ()
+    by_hand = Remedy.of(f"boot with {words}{instead}{_EVERY if between else ''}: {_EDIT}",
+                        *boot_remedies.written(words, off), *ports, ansible_tags=("acs",) if between else (),
+                        needs_reboot=True)
+    if case.frozen is None or not by_play:
+        return by_hand
+    first = f'set box_spec.iommu: "pt" and take {off} out of box_spec.kernel.cmdline' if off else ""
+    return case.play("acs,cmdline" if off else "acs", True, first, by_hand)
+
+
+def clear_now(ports: list[str]) -> Command:
+    """The command that clears the redirect bits of every one of these ports until their next reset: setpci(8) takes
+    several devices, each with what is written to it."""
+    return run("setpci", *(word for port in addresses(ports) for word in ("-s", port, "ECAP_ACS+6.w=0:2c")))

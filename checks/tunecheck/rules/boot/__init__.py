@@ -1,0 +1,1 @@
+"""Checks of kernel, its command line, the next boot."""

@@ -1,0 +1,59 @@
+"""What a check sees while it judges: facts, desired state, figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..facts.snapshot import HostFacts, Snapshot
+from ..model.command import host, run
+from ..model.finding import OR_PLAY, Remedy
+from ..model.measurement import Measured
+from ..spec.frozen import Frozen, Spec
+from ..util.at_first_use import dataclass
+
+__all__ = ["Case"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Facts and desired state together. ``trial``: judge only what a trial boot has to prove. ``before``: the same
+    host at an earlier time, for counters, which mean something only as differences. ``measured``: what a trial
+    found."""
+
+    snapshot: Snapshot
+    frozen: Frozen | None = None
+    trial: bool = False
+    before: Snapshot | None = None
+    measured: Measured | None = None
+
+    @property
+    def spec(self) -> Spec:
+        """The desired state; all neutral where there is no spec."""
+        return self.frozen.spec if self.frozen else Spec()
+
+    @property
+    def host(self) -> HostFacts:
+        """The facts beyond the topology; only rules of the host verb may ask."""
+        if self.snapshot.host is None:
+            raise RuntimeError("a rule of `tunecheck topo` asked for facts that this verb does not gather")
+        return self.snapshot.host
+
+    @property
+    def guest(self) -> bool:
+        """Whether this is known to be a virtual machine: its firmware, slots and ACS are its host's. One whose
+        accelerators are emulated, too (the lab's stand-ins), has no other ports than its own."""
+        devices = self.snapshot.topology.devices
+        return bool(self.snapshot.guest.value) and (
+            not devices or any(device.ids.startswith("10de:") for device in devices))
+
+    def play(self, tag: str, needs_reboot: bool = False, first: str = "", by_hand: Remedy | None = None) -> Remedy:
+        """By hand, and then by the play: ``first`` is what the inventory needs before. A box of which no inventory is
+        known has the way by hand alone, where there is one."""
+        if by_hand and self.frozen is None:
+            return replace(by_hand, ansible_tags=tuple(tag.split(",")), needs_reboot=needs_reboot)
+        play = run("ansible-playbook site.yml --tags", tag, "-l", host(self.frozen.host if self.frozen else None),
+                   where="control")
+        lead = f"{first}, then run: " if first else "run: "
+        before = (*by_hand.parts, OR_PLAY) if by_hand else ()
+        return replace(Remedy.of(*before, lead, play, ansible_tags=tuple(tag.split(",")), needs_reboot=needs_reboot),
+                       play_text=f"{lead}{play.shown}")

@@ -1,0 +1,1 @@
+"""Checks of processors, NUMA nodes, memory policy, clock."""

@@ -1,0 +1,45 @@
+"""memlock: what serves may lock enough memory for its pinned buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.kernel.platform import UNLIMITED
+from ...model.fact import Absence
+from ...model.finding import Finding, Remedy
+from ..check import RUNTIME, Check, Family, Heading, Needs
+from ..context import Case
+
+CHECK = Check(
+    "memlock", "services may lock enough memory for pinned buffers",
+    Heading.SYSTEM, 80, Family.CPU, RUNTIME, needs=(Needs.TREE, Needs.PAIRS), judges=("memlock.*",),
+)
+_ID = CHECK.id
+_ENOUGH = 1 << 30
+_FIX = Remedy("start containers with --ulimit memlock=-1 (Quadlet: Ulimit=memlock=-1:-1), services with "
+              "LimitMEMLOCK=infinity; then this is settled whatever the default is")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    fact = case.host.platform.memlock
+    outcome, text, found = "skip", "fewer than two NVIDIA GPUs: no NCCL buffers to pin", ""
+    if sum(device.ids.startswith("10de:") for device in case.snapshot.topology.devices) >= 2:
+        # Containers inherit from the runtime's service; where one runs, that is the limit that counts.
+        limits = fact.value or {}
+        counts = {name: limit for name, limit in limits.items() if name != "services"} or limits
+        found = ", ".join(f"{name} {_size(limit)}" for name, limit in counts.items())
+        if fact.value is None:
+            no_systemd = fact.missing or fact.absence is Absence.NO_SYSTEMD
+            outcome, text = "skip" if no_systemd else "unknown", f"the limit of services cannot be told: {fact.why()}"
+        elif min(counts.values()) >= _ENOUGH:
+            outcome, text = "pass", f"memory that may be locked by default: {found}"
+        else:
+            outcome, text = "warn", (f"memory that may be locked by default: {found}; a container or service that sets "
+                                     "no limit of its own cannot pin NCCL's and RDMA's buffers, nor lock a model")
+    yield Finding(_ID, "limits", outcome, "effective", text, found, "unlimited" if outcome == "warn" else "",
+                  (fact.source,), _FIX if outcome == "warn" else None,
+                  absence=fact.absence if outcome == "unknown" else None)
+
+
+def _size(limit: int) -> str:
+    return "unlimited" if limit == UNLIMITED else f"{limit >> 20} MiB" if limit >> 20 else f"{limit >> 10} KiB"

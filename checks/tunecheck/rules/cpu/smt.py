@@ -1,0 +1,33 @@
+"""smt: simultaneous multithreading is as declared; without that it is only told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.finding import Finding, Place, Remedy
+from ..check import Check, Family, Heading
+from ..context import Case
+
+CHECK = Check(
+    "smt", "SMT is as declared", Heading.SYSTEM, 40, Family.CPU, judges=("cpu.smt",),
+)
+_ID = CHECK.id
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    fact, wanted = case.host.platform.smt, case.spec.cpu.smt
+    state = "off" if fact.missing or fact.value in ("off", "forceoff", "notsupported", "notimplemented") else fact.value
+    seen = f"SMT is {fact.value or 'unknown to this kernel'}"
+    if wanted is None:
+        asked = "the spec asks for no SMT state" if case.frozen else "no spec given"
+        yield Finding(_ID, "CPUs", "skip", "declared", f"{asked}; {seen if state else f'found none: {fact.why()}'}",
+                      absence=fact.absence)
+    elif state is None:
+        yield Finding(_ID, "CPUs", "unknown", "effective", f"the SMT state cannot be read: {fact.why()}", "?", wanted,
+                      absence=fact.absence)
+    else:
+        good = state == wanted
+        command = "boot without nosmt, and enable SMT in the BIOS" if wanted == "on" else "boot with nosmt"
+        yield Finding(_ID, "CPUs", "pass" if good else "fail", "effective", seen, fact.value or "", wanted,
+                      (fact.source,), None if good else Remedy(
+                          command, (), True, Place.FIRMWARE if wanted == "on" else Place.BOX))

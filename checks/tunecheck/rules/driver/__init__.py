@@ -1,0 +1,1 @@
+"""Checks of the NVIDIA driver in all its parts."""

@@ -1,0 +1,45 @@
+"""What a board or a driver is too old for: advice that it cannot take is no advice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...facts.nvidia.nvml import Gpu, Nvml
+from ...model.fact import Absence, absent, known
+from ...spec.architectures import before
+from ..context import Case
+from ..gpu.from_nvml import ids_of
+from . import from_driver
+
+__all__ = ["no_open_modules", "no_resizable_bar", "with_lspci_bar1"]
+
+#: The first branch with open modules: open-gpu-kernel-modules begins with 515.43.04 (2022-05).
+_FIRST = 515
+
+
+def no_open_modules(case: Case) -> str:
+    """Why the open modules are no choice here, "" where they are one. One older board decides for the machine."""
+    old = {device.bdf: name for device in case.snapshot.topology.devices if (name := before(device.ids, "Turing"))}
+    if old:
+        shown = ", ".join(f"{bdf} is {name}" for bdf, name in list(old.items())[:4])
+        return f"{shown}: the open modules need Turing or later"
+    branch = (from_driver.loaded(case).value or "").split(".")[0]
+    return f"driver {branch} has no open modules: they came with {_FIRST}" if branch and int(branch) < _FIRST else ""
+
+
+def no_resizable_bar(case: Case, gpu: Gpu) -> str:
+    """Why Resizable BAR is no choice for this board, "" where it is one."""
+    old = before(ids_of(case, gpu), "Ampere")
+    return f"the board is {old}, and Resizable BAR needs Ampere or later" if old else ""
+
+
+def with_lspci_bar1(case: Case) -> Case:
+    """The case with BAR1's size as `lspci -v` shows it (Region 1), where NVML's answer is not given."""
+    shown, devices = case.snapshot.posted.bar1, case.snapshot.topology.devices
+    if not shown or case.snapshot.nvml.value is not None:
+        return case
+    none = {"bar1_total_mib": "not in the import; add: nvidia-smi -q"}
+    gpus = tuple(Gpu(device.bdf, index, {"bar1_total_mib": shown[device.bdf]} if device.bdf in shown else {},
+                     {} if device.bdf in shown else none) for index, device in enumerate(devices))
+    document = Nvml(absent("lspci", Absence.NOT_READ), absent("lspci", Absence.NOT_READ), gpus, {})
+    return replace(case, snapshot=replace(case.snapshot, nvml=known(document, "lspci, Region 1")))

@@ -1,0 +1,44 @@
+"""driver-coherence: kernel module, user libraries and packages are of one version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.finding import Finding, Remedy
+from ..check import DRIVER, Check, Family, Heading
+from ..context import Case
+from . import from_driver
+
+CHECK = Check(
+    "driver-coherence", "kernel module, libraries and packages are of one version",
+    Heading.DRIVER, 20, Family.DRIVER, DRIVER, judges=("driver.library.*", "driver.nvml"),
+)
+_ID = CHECK.id
+_LOAD = Remedy.typed("run: `modprobe nvidia`; if that fails, look for NVRM in the kernel log: `sudo "
+                     "journalctl -k -b -g NVRM`")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    loaded, there = from_driver.loaded(case), next(iter(case.host.driver_parts.modules.values()), None)
+    if loaded.missing and there is not None and there.value:
+        yield Finding(_ID, "nvidia", "fail", "effective", f"driver {there.value.version} is installed for this kernel, "
+                      "but not loaded", "not loaded", there.value.version, (there.source,), _LOAD)
+        return
+    if early := list(from_driver.nothing(case, _ID, needs_version=True)):
+        yield from early
+        return
+    agree = []
+    for name, outcome, fact in from_driver.parts(case):
+        if fact.value == loaded.value:
+            agree.append(name)
+        elif fact.value is None:
+            yield from_driver.unread(_ID, name, f"the version of {name}", fact)
+        else:
+            yield Finding(_ID, name, outcome, "effective", f"{name} is {fact.value}, the loaded module {loaded.value}",
+                          fact.value, str(loaded.value), (fact.source, loaded.source), from_driver.AFTER_REBOOT)
+    if agree:
+        yield Finding(_ID, "nvidia", "pass", "effective", f"the loaded module is {loaded.value}, and so are: "
+                      + "; ".join(agree), str(loaded.value), "", (loaded.source,))
+    elif not list(from_driver.parts(case)):
+        yield Finding(_ID, "nvidia", "unknown", "effective", "no library, package or NVML answer to hold against the "
+                      f"loaded module {loaded.value}", "", "", (loaded.source,))

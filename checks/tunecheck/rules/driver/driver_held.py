@@ -1,0 +1,38 @@
+"""driver-held: no upgrade moves a part of the driver on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.finding import Finding
+from ..check import DRIVER, Check, Family, Heading
+from ..context import Case
+from . import from_driver
+
+CHECK = Check(
+    "driver-held", "no upgrade moves a part of the driver on its own",
+    Heading.DRIVER, 40, Family.DRIVER, DRIVER, judges=("held.*",),
+)
+_ID = CHECK.id
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    found = case.host.packages
+    if not found.driver and (early := list(from_driver.nothing(case, _ID))):
+        yield from early
+        return
+    evidence, parts = (found.installed.source,), found.driver
+    if not found.installed.known and not found.installed.missing:
+        yield from_driver.unread(_ID, "packages", "the driver's packages", found.installed)
+        return
+    loose = [package.name for package in parts if not found.pinned(package)]
+    if not loose:
+        yield Finding(_ID, "packages", "pass" if parts else "skip", "configured", f"all {len(parts)} packages of the "
+                      "driver are held" if parts else "no package holds the driver", "", "", evidence)
+        return
+    runs = ", and unattended upgrades run" if found.unattended else ""
+    yield Finding(_ID, "packages", "fail" if case.spec.driver.version else "warn", "configured", f"{len(loose)} of "
+                  f"{len(parts)} packages of the driver are not held{runs}: {', '.join(loose[:8])}"
+                  f"{', ...' if len(loose) > 8 else ''}", "not held", "held", evidence,
+                  from_driver.hold(found.manager, loose))
+

@@ -1,0 +1,42 @@
+"""fabric-modules: what the fabric manager of Blackwell's NVSwitches needs of the kernel is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.command import run
+from ...model.finding import Finding, Remedy
+from ..check import DRIVER, Check, Family, Heading
+from ..context import Case
+from . import from_driver
+
+CHECK = Check(
+    "fabric-modules", "what Blackwell's fabric manager needs of the kernel is there",
+    Heading.DRIVER, 170, Family.DRIVER, DRIVER,
+)
+_ID = CHECK.id
+#: B200 and B300: their switches are reached by InfiniBand's management datagrams.
+BOARDS = ("10de:2901", "10de:3182")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    boards = [device for device in case.snapshot.topology.devices if device.ids in BOARDS]
+    loaded, states = case.host.hgx.loaded, from_driver.fabric(case)
+    bare = [name for name, fact in loaded.items() if fact.value is False]
+    unread = next((fact for fact in loaded.values() if not fact.known), None)
+    if len(boards) < 2 or case.guest:
+        yield Finding(_ID, "modules", "skip", "effective", "no board here needs them" if len(boards) < 2 else
+                      "this is a virtual machine: the switches are its host's, or another machine's")
+    elif set(states.values()) == {"completed"} and len(states) == len(boards):
+        yield Finding(_ID, "modules", "pass", "behaviour", f"all {len(states)} GPUs have joined the fabric")
+    elif bare:
+        yield Finding(_ID, ", ".join(bare), "fail" if states else "warn", "effective", "not loaded: "
+                      f"{', '.join(bare)}; nvidia-fabricmanager does not start without them on boards like these",
+                      ", ".join(bare), "loaded", tuple(fact.source for fact in loaded.values()),
+                      Remedy.of("run: ", run("modprobe -a", *bare), "; keep them in /etc/modules-load.d; then: ",
+                                run("systemctl restart nvidia-fabricmanager")))
+    elif unread is not None or not loaded:
+        why = unread.why() if unread else "/sys/module: not recorded"
+        yield Finding(_ID, "modules", "unknown", "effective", f"whether they are loaded is unknown: {why}")
+    else:
+        yield Finding(_ID, "modules", "pass", "effective", f"loaded: {', '.join(loaded)}")

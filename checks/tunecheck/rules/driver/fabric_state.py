@@ -1,0 +1,42 @@
+"""fabric-state: every GPU that hangs on an NVSwitch has joined the NVLink fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.command import run
+from ...model.finding import Finding, Remedy
+from ..check import DRIVER, Check, Family, Heading
+from ..context import Case
+from . import from_driver
+
+CHECK = Check(
+    "fabric-state", "every GPU on an NVSwitch has joined the fabric",
+    Heading.DRIVER, 160, Family.DRIVER, DRIVER, judges=("gpu.fabric_state", "gpu.fabric_status"),
+)
+_ID = CHECK.id
+_LOOK = Remedy.of("run: ", run("systemctl restart nvidia-fabricmanager"), "; then: ",
+                  run("journalctl -u nvidia-fabricmanager"))
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    if early := list(from_driver.nothing(case, _ID)):
+        yield from early
+        return
+    told, states = case.snapshot.nvml, from_driver.fabric(case)
+    if told.value is None:
+        yield from_driver.unread(_ID, "NVML", "whether the GPUs have joined the fabric", told)
+        return
+    for gpu in told.value.gpus:
+        if states.get(gpu.bdf, "completed") != "completed":
+            status = gpu.fact("fabric_status")
+            yield Finding(_ID, gpu.bdf, "fail", "effective", f"GPU {gpu.bdf} has not joined the NVLink fabric: "
+                          f"{states[gpu.bdf]} ({status.value or status.reason})", states[gpu.bdf], "completed",
+                          (told.source,), _LOOK)
+    untold = from_driver.fabric_untold(case)
+    if untold and not set(states.values()) - {"completed"}:
+        yield Finding(_ID, "fabric", "unknown", "effective", f"whether {untold} hangs on an NVSwitch is not told: no "
+                      "fabric state; add the whole of: nvidia-smi -q", evidence=(told.source,))
+    elif not set(states.values()) - {"completed"}:
+        yield Finding(_ID, "fabric", "pass" if states else "skip", "effective", f"all {len(states)} GPUs have joined "
+                      "the NVLink fabric" if states else "no GPU here hangs on an NVSwitch", "", "", (told.source,))

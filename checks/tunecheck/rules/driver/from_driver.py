@@ -1,0 +1,126 @@
+"""What every check about the NVIDIA driver has in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...facts.nvidia.nvml import Gpu
+from ...model.command import packages, release, run
+from ...model.fact import Absence, Fact, known, not_understood
+from ...model.finding import AS_ROOT, Finding, Remedy
+from ...spec.boards import board
+from ..context import Case
+from . import wanted_driver
+
+__all__ = ["AFTER_REBOOT", "build", "fabric", "fabric_untold", "hold", "loaded", "nobody_asked", "nothing",
+           "parts", "unread", "without"]
+
+AFTER_REBOOT = Remedy.of(
+    "reboot; or stop everything on the GPUs, then: ", run("systemctl stop nvidia-persistenced"), "; ",
+    run("modprobe -r nvidia_uvm nvidia_drm nvidia_modeset nvidia"), "; ", run("modprobe nvidia_uvm"), needs_reboot=True)
+
+
+def loaded(case: Case) -> Fact[str]:
+    """The loaded module's version, if it looks like one."""
+    version = case.host.driver.version
+    if version.value is not None and not re.fullmatch(r"\d{1,4}(?:\.\d{1,4}){1,2}", version.value):
+        return not_understood(version.source, f"{version.value[:40]!r}")
+    return version
+
+
+def nothing(case: Case, check: str, needs_version: bool = False) -> Iterator[Finding]:
+    """The finding that ends a check early: no driver is loaded, or (``needs_version``) its version cannot be read."""
+    version = loaded(case)
+    if version.missing:
+        yield without(case, check, "nvidia", version.source)
+    elif needs_version and version.value is None:
+        yield unread(check, "nvidia", "the driver's version", version)
+
+
+def without(case: Case, check: str, subject: str, source: str, layer: str = "effective",
+            text: str = "no NVIDIA driver is loaded") -> Finding:
+    """The finding of a check that needs the driver, where there is none: nothing to judge on a box that is not meant to
+    have one, else unknown: driver-bound fails and says how to get it."""
+    if wanted_driver.needs_nvidia(case):
+        return Finding(check, subject, "unknown", layer, f"{text}: not known before driver-bound passes", "?", "",
+                       (source,), absence=Absence.NO_DRIVER)
+    return Finding(check, subject, "skip", layer, text, evidence=(source,))
+
+
+def nobody_asked(fact: Fact[Any]) -> bool:
+    """Whether a question to the driver was not asked because there is none, or it has no GPU."""
+    return fact.absence in (Absence.NO_DRIVER, Absence.NO_BOARDS)
+
+
+def hold(manager: str | None, names: list[str]) -> Remedy:
+    """How packages are kept from upgrades, those of them that have a package's name."""
+    known = packages(names, 40)
+    way = "apt-mark hold" if manager == "dpkg" else "dnf versionlock add"
+    return Remedy.of("run: ", run(way, *known)) if known else Remedy(f"hold them ({way}); their names are no packages'")
+
+
+def build(kernel: str, first: str, otherwise: str = "") -> Remedy:
+    """How DKMS builds for a kernel: what is done before, and what would do as well. No command for what is no release
+    of a kernel."""
+    known = release(kernel)
+    if known is None:
+        return Remedy(otherwise or "install that kernel's headers, and let DKMS build for it")
+    return Remedy.of(f"{first}run: ", run("dkms autoinstall -k", known), *([f", or {otherwise}"] if otherwise else []))
+
+
+def unread(check: str, subject: str, what: str, fact: Fact[Any]) -> Finding:
+    """Nothing is known about ``what``."""
+    return Finding(check, subject, "unknown", "effective", f"{what} cannot be read: {fact.why()}", "?", "",
+                   (fact.source,), AS_ROOT if fact.absence is Absence.NO_PERMISSION else None, absence=fact.absence)
+
+
+def parts(case: Case) -> Iterator[tuple[str, str, Fact[str]]]:
+    """What has to have the loaded module's version: name, outcome where it has not, version. Libraries that are not
+    there and packages of nothing are left out."""
+    libraries = {name: fact for name, fact in case.host.driver_parts.libraries.items() if not fact.missing}
+    for name, fact in libraries.items():
+        # Where none can be read one says so for all.
+        if fact.known or (name == next(iter(libraries)) and not any(each.known for each in libraries.values())):
+            yield name, "fail", fact
+    told = case.snapshot.nvml
+    if told.value is not None:
+        # "13.595.71.05": the CUDA version before the driver's.
+        yield "NVML's library", "fail", (known(re.sub(r"^\d{1,2}\.(?=\d{3}\.)", "", told.value.library.value),
+                                               told.value.library.source) if told.value.library.value else
+                                         told.value.library)
+    elif told.absence is Absence.MISMATCH:
+        yield "NVML's library", "fail", known("of another version: NVML refuses to work with this module", told.source)
+    versions: dict[str, list[str]] = {}
+    for package in case.host.packages.driver:
+        versions.setdefault(package.driver or "", []).append(package.name)
+    for version, names in versions.items():
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        yield f"package {', '.join(names[:3])}{more}", "warn", known(version, case.host.packages.installed.source)
+
+
+def fabric(case: Case) -> dict[str, str]:
+    """The fabric state of every GPU that hangs on an NVSwitch; empty where none does, and where NVML says nothing."""
+    told = case.snapshot.nvml.value
+    facts = {gpu.bdf: gpu.fact("fabric_state") for gpu in (told.gpus if told else ())}
+    if all(fact.value in (None, "not_supported") for fact in facts.values()):
+        return {}
+    # Beside GPUs that have a state, one that tells none (GPU_IS_LOST) has not joined.
+    states = {bdf: str(fact.value or fact.reason) for bdf, fact in facts.items()}
+    return {bdf: state for bdf, state in states.items() if state.lower() != "not_supported"}
+
+
+def fabric_untold(case: Case) -> str:
+    """The GPUs of which is not known whether they hang on an NVSwitch, "" where it is of all: a report that lost lines
+    does not tell their state, and boards without NVLink have no NVSwitch, whatever it tells."""
+    told = case.snapshot.nvml.value
+    ids = {device.bdf: device.ids for device in case.snapshot.topology.devices}
+    return ", ".join(gpu.bdf for gpu in (told.gpus if told else ())
+                     if gpu.fact("fabric_state").absence is Absence.NOT_READ
+                     and not _without_nvlink(gpu, ids.get(gpu.bdf)))
+
+
+def _without_nvlink(gpu: Gpu, ids: str | None) -> bool:
+    model = board(ids or str(gpu.values.get("ids", "")))
+    return model is not None and model.p2p not in (None, "nvlink")

@@ -1,0 +1,112 @@
+"""module-parameter: a declared parameter has its value in the loaded module, not only in modprobe.d."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.kernel.modules import Module
+from ...model.finding import Finding, Remedy
+from ...parsers.kernel.modprobe import normalise_module, same_value
+from ..check import DRIVER, Check, Family, Heading
+from ..context import Case
+from . import from_driver, wanted_driver
+
+CHECK = Check(
+    "module-parameter", "declared module parameters are live",
+    Heading.SYSTEM, 10, Family.DRIVER, DRIVER, in_trial=True,
+    judges=("module.parameter.{subject}", "module.configured.{subject}"),
+)
+_ID = CHECK.id
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    if not case.spec.modules:
+        yield Finding(_ID, "modules", "skip", "declared", "the spec declares no module parameter" if case.frozen
+                      else "no spec given")
+    for name, values in case.spec.modules.items():
+        for parameter, value in values.items():
+            yield _judge(case, case.host.modules[name], parameter, value)
+
+
+def _judge(case: Case, module: Module, parameter: str, value: int | str) -> Finding:
+    subject = f"{module.name} {parameter}"
+    expected = f"{parameter}={value}"
+    if _waits_for_the_driver(case, module) and (module.installed.value is False or _ready(module, parameter, value)):
+        return from_driver.without(case, _ID, subject, module.loaded.source)
+    if module.installed.value is False:
+        return Finding(_ID, subject, "skip", "effective", f"{module.name} is not installed for this kernel", "",
+                       expected, (module.installed.source,))
+    if module.loaded.value is None:
+        return Finding(_ID, subject, "unknown", "effective", f"whether {module.name} is loaded is unknown: "
+                       f"{module.loaded.why()}", "?", expected, (module.loaded.source,), absence=module.loaded.absence)
+    return (_live if module.loaded.value else _not_loaded)(case, module, parameter, value)
+
+
+def _waits_for_the_driver(case: Case, module: Module) -> bool:
+    """Whether there is no live value because a driver that the box needs is missing. A boot on trial may have none."""
+    return (module.name.startswith("nvidia") and not module.loaded.value and not case.trial
+            and wanted_driver.needs_nvidia(case) and from_driver.loaded(case).missing)
+
+
+def _ready(module: Module, parameter: str, value: int | str) -> bool:
+    """Whether modprobe.d has the declared value for the next time that the module is loaded."""
+    set_to = _configured(module, parameter) if module.configured.value is not None else None
+    return set_to is not None and same_value(value, set_to)
+
+
+def _not_loaded(case: Case, module: Module, parameter: str, value: int | str) -> Finding:
+    subject, expected = f"{module.name} {parameter}", f"{parameter}={value}"
+    set_to, source = _configured(module, parameter), (module.configured.source,)
+    if module.configured.value is None:
+        return Finding(_ID, subject, "unknown", "configured",
+                       f"{module.name} is not loaded and modprobe.d cannot be read: {module.configured.why()}",
+                       "?", expected, source, absence=module.configured.absence)
+    if case.trial or _ready(module, parameter, value):
+        ready = "" if case.trial else "; modprobe.d has the declared value ready"
+        return Finding(_ID, subject, "skip", "effective",
+                       f"{module.name} is not loaded, so no live value exists{ready}", set_to or "",
+                       expected, source)
+    state = "does not set it" if set_to is None else f"sets {parameter}={set_to}"
+    return Finding(_ID, subject, "fail", "configured", f"{module.name} is not loaded, and modprobe.d {state}",
+                   set_to or "not set", expected, source, case.play("modules", by_hand=_by_hand(module, expected)))
+
+
+def _live(case: Case, module: Module, parameter: str, value: int | str) -> Finding:
+    subject, expected = f"{module.name} {parameter}", f"{parameter}={value}"
+    fact = module.live[parameter]
+    evidence = (fact.source, f"modprobe.d: {_configured(module, parameter) or 'not set'}")
+    if fact.value is None:
+        reason = ("the loaded module shows no such parameter (misspelt, or not exported)" if fact.missing
+                  else fact.why())
+        return Finding(_ID, subject, "unknown", "effective", f"the live value of {subject} is unknown: {reason}", "?",
+                       expected, evidence, absence=fact.absence)
+    set_to = _configured(module, parameter)
+    ready = set_to is not None and same_value(value, set_to)
+    if not same_value(value, fact.value):
+        pending = (", though modprobe.d has it: the module was loaded before, or from an older initramfs" if ready
+                   else "")
+        return Finding(_ID, subject, "fail", "effective", f"{subject} is {fact.value} in the loaded module{pending}",
+                       fact.value, expected, evidence, case.play("modules", True, by_hand=_by_hand(module, expected)))
+    if case.trial or ready:
+        return Finding(_ID, subject, "pass", "effective", f"{subject} is {fact.value} in the loaded module", fact.value,
+                       expected, evidence)
+    if module.configured.value is None:
+        return Finding(_ID, subject, "unknown", "configured", f"{subject} is right now; whether it stays is unknown: "
+                       f"{module.configured.why()}", fact.value, expected, evidence, absence=module.configured.absence)
+    # A module's own default needs no line in modprobe.d: then the live value is right and nothing contradicts it.
+    wrong = set_to is not None
+    return Finding(_ID, subject, "fail" if wrong else "pass", "configured" if wrong else "effective",
+                   f"{subject} is {fact.value} in the loaded module"
+                   + (f", but modprobe.d sets {set_to} at the next load" if wrong else ""),
+                   set_to or fact.value, expected, evidence,
+                   case.play("modules", by_hand=_by_hand(module, expected)) if wrong else None)
+
+
+def _by_hand(module: Module, expected: str) -> Remedy:
+    return Remedy.typed('write "options {name} {expected}" to a file of its own in /etc/modprobe.d, run `sudo '
+                        "update-initramfs -u` (Fedora and Rocky: `sudo dracut -f`), and load the module again or "
+                        "reboot", name=module.name, expected=expected)
+
+
+def _configured(module: Module, parameter: str) -> str | None:
+    return (module.configured.value or {}).get(normalise_module(parameter))

@@ -1,0 +1,45 @@
+"""nouveau-loaded: no GPU of NVIDIA's is driven by nouveau, beside which NVIDIA's driver cannot work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.fact import Fact
+from ...model.finding import Finding, Remedy
+from ..check import DRIVER, Check, Family, Heading, Needs
+from ..context import Case
+
+CHECK = Check(
+    "nouveau-loaded", "nouveau drives no GPU of NVIDIA's", Heading.DRIVER, 100, Family.DRIVER, DRIVER,
+    needs=(Needs.TREE, Needs.WHOLE_TREE), judges=("pcie.driver",),
+)
+_ID = CHECK.id
+_OUT = Remedy.typed('write "blacklist nouveau" and "options nouveau modeset=0" to /etc/modprobe.d/nouveau.conf, one '
+                    "below the other, run `sudo update-initramfs -u` (Fedora and Rocky: `sudo dracut -f`), reboot", (),
+                    True)
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    gpus = [device for device in case.snapshot.topology.devices if device.ids.startswith("10de:")]
+    if not gpus and "nouveau" in (case.snapshot.posted.modules.modules if case.snapshot.posted.modules else ()):
+        yield Finding(_ID, "nouveau", "fail", "effective", "nouveau is loaded: what it drives, NVIDIA's driver cannot "
+                      "have", "nouveau", "nvidia alone", ("lsmod",), _OUT)
+        return
+    bad = 0
+    for gpu in gpus:
+        fact = gpu.driver
+        bad += (wrong := fact.value in ("nouveau", "nova_core")) or not _told(fact)
+        if wrong:
+            yield Finding(_ID, gpu.bdf, "fail", "effective", f"{fact.value} drives {gpu.bdf}", str(fact.value),
+                          "nvidia", (fact.source,), _OUT)
+        elif not _told(fact):
+            yield Finding(_ID, gpu.bdf, "unknown", "effective", f"the driver of {gpu.bdf} is not known: {fact.why()}",
+                          absence=fact.absence)
+    if not bad:
+        yield Finding(_ID, "nouveau", "pass" if gpus else "skip", "effective", "nouveau drives no GPU" if gpus else
+                      "there is no GPU of NVIDIA's", evidence=tuple(gpu.driver.source for gpu in gpus[:1]))
+
+
+def _told(fact: Fact[str]) -> bool:
+    """Whether the driver is known, or that there is none."""
+    return fact.known or (fact.missing and not fact.silent)

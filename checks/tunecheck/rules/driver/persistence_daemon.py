@@ -1,0 +1,44 @@
+"""persistence-daemon: the driver keeps its state while nobody uses a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.nvidia.services import PERSISTENCED
+from ...model.command import run
+from ...model.finding import Finding, Remedy
+from ..check import DRIVER, Check, Family, Heading
+from ..context import Case
+from . import from_driver
+
+CHECK = Check(
+    "persistence-daemon", "the driver keeps its state while nobody uses a GPU",
+    Heading.DRIVER, 140, Family.DRIVER, DRIVER,
+)
+_ID = CHECK.id
+_ON = Remedy.of("run: ", run("systemctl enable --now nvidia-persistenced"), "; for this boot only: ",
+                run("nvidia-smi -pm 1"))
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    if early := list(from_driver.nothing(case, _ID)):
+        yield from early
+        return
+    service, told = case.host.services[PERSISTENCED].active, case.snapshot.nvml
+    modes = {gpu.bdf: gpu.fact("persistence").value for gpu in told.value.gpus} if told.value else {}
+    cut = told.value.errors.get("gpus") if told.value else None
+    off = [bdf for bdf, on in modes.items() if on is False]
+    if cut and not service.value and not off:
+        yield Finding(_ID, "nvidia", "unknown", "effective", f"persistence mode is not told of every GPU: the list is "
+                      f"{cut}",
+                      evidence=(told.source,))
+    elif service.value or (modes and all(modes.values())):
+        how = "nvidia-persistenced runs" if service.value else "persistence mode is on"
+        yield Finding(_ID, "nvidia", "warn" if off else "pass", "effective", how + (f", but persistence mode is off on "
+                      f"{', '.join(off)}" if off else ""), "", "on", (service.source,), _ON if off else None)
+    elif service.value is None and not off:
+        yield from_driver.unread(_ID, "nvidia", "whether nvidia-persistenced runs", service)
+    else:
+        yield Finding(_ID, "nvidia", "warn", "effective", "nvidia-persistenced does not run"
+                      + (f" and persistence mode is off on {', '.join(off)}" if off else ""), "off", "on",
+                      (service.source, told.source), _ON)

@@ -1,0 +1,45 @@
+"""secure-boot-key: under Secure Boot, the next boot's kernel trusts whoever signed the driver's module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.command import run
+from ...model.finding import Finding, Remedy
+from ..check import DRIVER, Check, Family, Heading
+from ..context import Case
+from . import from_driver
+
+CHECK = Check(
+    "secure-boot-key", "the kernel trusts whoever signed the module",
+    Heading.DRIVER, 80, Family.DRIVER, DRIVER, judges=("driver.signer", "driver.keys"),
+)
+_ID = CHECK.id
+_ENROL = Remedy.of("run: ", run("mokutil --import /var/lib/dkms/mok.pub"), ", reboot, and confirm on the console; or "
+                   "install modules that the distribution signs (linux-modules-nvidia-<branch>-open-generic)",
+                   needs_reboot=True)
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    secure, keys, modules = case.host.platform.secure_boot, case.host.module_keys, case.host.driver_parts.modules
+    release, file = list(modules.items())[-1] if modules else ("", None)
+    if not secure.value or file is None or file.value is None:
+        unknown = not secure.known and not secure.missing and file is not None and file.value is not None
+        why = "there is no module to judge" if secure.value else "Secure Boot is off"
+        yield from_driver.unread(_ID, "module", "whether Secure Boot is on", secure) if unknown else Finding(
+            _ID, "module", "skip", "effective", why)
+        return
+    signer, running = file.value.signer, next(iter(modules.values())).value
+    proven = case.host.driver.version.known and running is not None and running.signer == signer
+    if not signer:
+        yield Finding(_ID, release, "fail", "generated", f"Secure Boot is on, and the module for kernel {release} is "
+                      "not signed: it will not load", "unsigned", "signed", (file.source,), _ENROL)
+    elif proven or (keys.value and keys.value.takes(signer)):
+        yield Finding(_ID, release, "pass", "effective", f"the module is signed by {signer}, which the kernel trusts")
+    elif keys.value is None:
+        yield from_driver.unread(_ID, release, "which keys the kernel trusts", keys)
+    else:
+        wait = "; a key waits to be confirmed on the console at the next boot" if keys.value.pending else ""
+        yield Finding(_ID, release, "fail", "effective", f"the module for kernel {release} is signed by {signer}, "
+                      f"which the kernel does not trust: it will not load{wait}", signer, "a trusted key",
+                      (keys.source,), _ENROL)

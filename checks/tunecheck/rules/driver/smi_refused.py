@@ -1,0 +1,58 @@
+"""Why nvidia-smi gave no answer, in its own words: for nvml-answers. It was asked and failed, which is evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.finding import Finding, Remedy
+from ..context import Case
+from .nvml_remedies import LOST, MISMATCH
+
+__all__ = ["refused"]
+
+_LOG = "`sudo journalctl -k -b -g 'nvrm|nvidia|nouveau|secure boot'`"
+_KINDS = {
+    "no driver": ("the NVIDIA driver does not answer: its kernel module is not loaded, or did not get to its end",
+                  Remedy.typed(f"the kernel log says why: {_LOG}. The usual reasons: no module was built for the "
+                               "running kernel (`dkms status`; then `sudo dkms autoinstall`), Secure Boot refuses its "
+                               "signature (`mokutil --sb-state`), nouveau holds the GPU (`lsmod` lists it)")),
+    "no library": ("nvidia-smi finds no libnvidia-ml.so",
+                   Remedy("install the library in the loaded module's version (Debian: libnvidia-ml1, Ubuntu: "
+                          "libnvidia-compute-BRANCH, Fedora and Rocky: nvidia-driver-cuda-libs); in a container the "
+                          "toolkit brings it: --device nvidia.com/gpu=all")),
+    "mismatch": ("the driver's library is of another version than the loaded kernel module: it was updated while the "
+                 "old module runs", MISMATCH),
+    "no permission": ("the driver refuses this user",
+                      Remedy.typed("run it as root, or see the mode of the device files: "
+                                   "`find /dev -maxdepth 1 -name 'nvidia*' -ls`")),
+    "no gpu": ("the driver is loaded and has no GPU",
+               Remedy.typed(f"see {_LOG} (RmInitAdapter failed, or no GPU that this driver supports), and "
+                            "`lspci -nn -d 10de:`")),
+    "no program": ("nvidia-smi is not installed here",
+                   Remedy("install the driver's utilities (Debian: nvidia-smi, Ubuntu: nvidia-utils-BRANCH, Fedora and "
+                          "Rocky: nvidia-driver-cuda); in a container the toolkit brings it: "
+                          "--device nvidia.com/gpu=all")),
+    "refused": ("NVML does not start: the driver is loaded and gives an unknown error",
+                Remedy.typed(f"see {_LOG}; in a container, the device nodes were lost (a daemon-reload does that): "
+                             "start it again, with CDI")),
+    "lost": ("a GPU is lost: it does not answer on the bus", LOST),
+    "no handle": ("the driver cannot open a GPU",
+                  Remedy.typed(f"see {_LOG} (RmInitAdapter failed, Xid 79, GSP); then reset it or switch the machine "
+                               "off and on")),
+}
+
+
+def refused(case: Case, check: str) -> Iterator[Finding]:
+    """One finding for each way in which nvidia-smi failed."""
+    kinds: dict[str, list[str]] = {}
+    words: dict[str, str] = {}
+    for failure in case.snapshot.posted.failures:
+        kinds.setdefault(failure.kind, []).extend([failure.gpu] if failure.gpu else [])
+        words.setdefault(failure.kind, failure.text)
+    for kind, gpus in kinds.items():
+        text, fix = _KINDS[kind]
+        about = f"{', '.join(gpus)}: " if gpus else ""
+        beside = " (another text in the import shows an answer: they are of different times)" \
+            if case.snapshot.nvml.value is not None and not gpus else ""
+        yield Finding(check, ", ".join(gpus) or "NVML", "fail", "effective", f"{about}{text}{beside}", words[kind],
+                      "an answer", ("nvidia-smi",), fix)

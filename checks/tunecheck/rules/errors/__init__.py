@@ -1,0 +1,1 @@
+"""Checks of what the logs and the error registers hold."""

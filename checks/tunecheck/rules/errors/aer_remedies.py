@@ -1,0 +1,96 @@
+"""Where the kernel does not handle PCIe errors: why, by the log of each host bridge, and which word is to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...model.finding import Place, Remedy
+from ...parsers.kernel.param_conflicts import conflicts, split
+from ...parsers.pci.osc import Bridge
+from ...spec.frozen import declared_tokens
+from ...util.at_first_use import dataclass
+from ..context import Case
+
+__all__ = ["Loss", "losses"]
+
+_BMC = Remedy("look for PCIe errors in the BMC's event log; some BIOSes have a setting for OS native AER",
+              place=Place.FIRMWARE)
+#: What takes a kind of support away: the word of the command line, and what it is where no such word is there.
+_SUPPORT = {
+    "ASPM": ("pcie_aspm=off", "a kernel without CONFIG_PCIEASPM"),
+    "ClockPM": ("pcie_aspm=off", "a kernel without CONFIG_PCIEASPM"),
+    "MSI": ("pci=nomsi", "a firmware whose FADT table forbids MSI"),
+    "ExtendedConfig": ("pci=nommconf", "no extended configuration space (no MCFG table; a virtual machine of type pc)"),
+}
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Why some host bridges' PCIe errors are not the kernel's. ``against_spec``: a word does it that contradicts what
+    the spec declares."""
+
+    text: str
+    remedy: Remedy
+    against_spec: bool = False
+
+
+def losses(case: Case, bridges: Mapping[str, Bridge]) -> list[Loss]:
+    """One per reason, a word on the command line first; empty where the log shows none."""
+    line = case.host.kernel.cmdline.value or ()
+    running = {word for token in line for word in split(token)}
+    # It makes the port services take errors over without asking the firmware (portdrv.c, pcie_ports_native).
+    native = "pcie_ports=native" in running
+    found: dict[str, Loss] = {}
+    named: set[str] = set()
+    for outcome in ("disabled", "unsupported", "not asked", "refused", "failed"):
+        names = [name for name, bridge in bridges.items() if bridge.outcome == outcome]
+        if not names or (native and outcome != "disabled"):
+            continue
+        words, text = _why(outcome, [bridges[name] for name in names], running)
+        named.update(words)
+        some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        found[outcome] = _loss(case, text.format(f"{len(names)} of {len(bridges)} host bridges ({some})"), words)
+    # Words that the log does not explain: it lost its start, or it is not this boot's.
+    bare: list[str] = [word for word in ("pci=noaer", "pcie_ports=compat") if word in running and word not in named]
+    if bare and not found:
+        found[bare[0]] = _loss(case, f"{bare[0]} turns PCIe error reporting off", bare[:1])
+    return list(found.values())
+
+
+def _why(outcome: str, bridges: list[Bridge], running: set[str]) -> tuple[list[str], str]:
+    """The words to blame, and the sentence with a place for the host bridges."""
+    if outcome == "disabled":
+        words = [word for word in ("pcie_ports=compat",) if word in running]
+        return words, f"the PCIe port services are off at {{}}, because of {words[0] if words else 'pcie_ports=compat'}"
+    if outcome == "unsupported":
+        lacks = list(dict.fromkeys(name for bridge in bridges for name in bridge.lacks))
+        required = " ".join(bridges[0].required)
+        words = list(dict.fromkeys(word for name in lacks if (word := _SUPPORT.get(name, ("", ""))[0]) in running))
+        other = dict.fromkeys(_SUPPORT[name][1] for name in lacks if name in _SUPPORT)
+        blame = " and ".join(words) or " or ".join(other) or "support that the log does not name"
+        return words, (f"the kernel did not ask the firmware for control of PCIe errors at {{}}: it lacks "
+                       f"{', '.join(lacks) or 'support'} of the [{required}] that it needs, because of {blame}")
+    if outcome == "not asked":
+        words = [word for word in ("pci=noaer", "pci=nomsi") if word in running]
+        blame = f"{words[0]} turns PCIe error reporting off" if words else "it looks built without CONFIG_PCIEAER"
+        return words, f"{blame}: the kernel took other PCIe features and did not ask for errors (AER) at {{}}"
+    if outcome == "failed":
+        error = ", ".join(dict.fromkeys(bridge.error for bridge in bridges))
+        return [], f"the firmware's _OSC failed ({error}) and it keeps PCIe errors of {{}} to itself"
+    return [], "the firmware keeps PCIe errors of {} to itself"
+
+
+def _loss(case: Case, text: str, words: list[str]) -> Loss:
+    if not words:
+        return Loss(text, _BMC)
+    declared = declared_tokens(case.spec)
+    line = case.host.kernel.cmdline.value or ()
+    against = {conflict.rival for conflict in conflicts(declared, line) if conflict.wins}
+    ours = {word for token in declared for word in split(token)}
+    instead = "pcie_aspm.policy=performance keeps links up without it" if "pcie_aspm=off" in words else ""
+    away = f"remove {' and '.join(words)} from"
+    if set(words) & ours:
+        fix = case.play("cmdline", True, f"{away} box_spec.kernel.cmdline{f' ({instead})' if instead else ''}")
+    else:
+        fix = Remedy(f"{away} the boot configuration and reboot{f'; {instead}' if instead else ''}", ("cmdline",), True)
+    return Loss(text, fix, bool(against & set(words)))

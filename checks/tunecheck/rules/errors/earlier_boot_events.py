@@ -1,0 +1,33 @@
+"""What happened in earlier boots, in a few words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ...facts.past import Past, PastBoot
+
+__all__ = ["boots", "counted", "from_to"]
+
+_WORDS = {"xid": "Xid", "sxid": "SXid", "fallen": "GPU lost", "adapter": "failed adapter start",
+          "gsp": "failed GSP start", "wpr2": "WPR2 already in use", "probe": "failed probe", "panic": "kernel panic"}
+
+
+def boots(number: int) -> str:
+    """"1 earlier boot", "3 earlier boots"."""
+    return f"{number} earlier boot{'s' * (number != 1)}"
+
+
+def from_to(marked: Sequence[PastBoot]) -> str:
+    first, last = marked[0].first, marked[-1].last
+    return f" (from {first} to {last})" if first and last else ""
+
+
+def counted(found: Past) -> str:
+    """"Xid 79 at 0000:03:00 600 times, kernel panic": most often first, the first six."""
+    counts: Counter[str] = Counter()
+    for event in found.events:
+        what = f"{_WORDS.get(event.kind, event.kind)}{f' {event.code}' if event.code else ''}"
+        counts[f"{what}{f' at {event.device}' if event.device else ''}"] += event.count
+    named = [what + (f" {count} times" if count > 1 else "") for what, count in counts.most_common(6)]
+    return ", ".join(named) + (f", and {len(counts) - 6} more" if len(counts) > 6 else "")

@@ -1,0 +1,37 @@
+"""hung-task: no task hung in the kernel; in the NVIDIA driver it means that the driver is wedged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.finding import Finding, Remedy
+from ..check import Check, Family, Heading
+from ..context import Case
+from . import from_log
+
+CHECK = Check(
+    "hung-task", "no task hung in the kernel or in the NVIDIA driver",
+    Heading.KERNEL, 70, Family.ERRORS, happening=True,
+)
+_ID = CHECK.id
+_WEDGED = Remedy("do not start nvidia-smi again, it would hang too; reboot the host", (), True)
+_LOOK = Remedy("see its stack in the kernel log: mostly storage or network that does not answer")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    found = from_log.events(case)
+    if found is None:
+        yield from_log.unread(case, _ID)
+        return
+    for task in found.hung:
+        where = "in the NVIDIA driver" if task.in_driver else "in the kernel"
+        yield Finding(_ID, f"{task.name} {task.pid}", "fail" if task.in_driver else "warn", "behaviour",
+                      f"{task.name} (pid {task.pid}) hung {where} for more than {task.seconds} s"
+                      f"{from_log.at(task.when)}", f"{task.seconds} s", "no hung task since boot",
+                      (case.host.kernel.log.source,), _WEDGED if task.in_driver else _LOOK)
+    timeout = case.host.kernel.hung_timeout
+    if not found.hung and (timeout.missing or timeout.value == 0):
+        yield Finding(_ID, "kernel log", "skip", "behaviour", "the kernel does not look for hung tasks "
+                      "(kernel.hung_task_timeout_secs is 0 or absent)", evidence=(timeout.source,))
+    elif not found.hung:
+        yield from_log.nothing(case, _ID, "hung task")

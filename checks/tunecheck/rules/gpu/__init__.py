@@ -1,0 +1,1 @@
+"""Checks of the boards and what NVML says of them."""

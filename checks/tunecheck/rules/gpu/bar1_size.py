@@ -1,0 +1,40 @@
+"""bar1-size: every GPU shows all of its memory on the bus (Resizable BAR), which PCIe peer-to-peer needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.nvidia.nvml import Gpu
+from ...model.finding import Finding, Place
+from ..check import Check, Family, Heading, Needs
+from ..context import Case
+from ..driver.board_age import no_resizable_bar, with_lspci_bar1
+from .from_nvml import Verdict, board_of, each, maybe, number
+
+CHECK = Check(
+    "bar1-size", "every GPU shows all of its memory on the bus (Resizable BAR)",
+    Heading.GPUS, 10, Family.GPU, needs=(Needs.GPUS,), judges=("gpu.bar1",),
+)
+_ID = CHECK.id
+_FIX = ("switch on Above 4G Decoding and Resizable BAR in the BIOS; a professional board may be in a display mode with "
+        "256 MiB, which NVIDIA's displaymodeselector changes; where bar-assignment says that BAR 1 did not fit, boot "
+        "with pci=realloc")
+_MOST = 1 << 24
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    def look(gpu: Gpu) -> Verdict:
+        size, known = number(gpu, "bar1_total_mib", _MOST, 1), board_of(case, gpu)
+        wanted = (known and known.bar1_mib) or maybe(gpu, "memory_total_mib", _MOST)
+        if wanted is None:
+            return Verdict("unknown", f"BAR1 has {size} MiB; the board's memory is not known", f"{size} MiB")
+        if size >= wanted:
+            return Verdict("pass", f"BAR1 has {size} MiB (necessary for peer-to-peer, not sufficient)", f"{size} MiB")
+        if why := no_resizable_bar(case, gpu):
+            return Verdict("skip", f"BAR1 has {size} MiB; {why}", f"{size} MiB")
+        needed = known is not None and known.p2p is not None and known.p2p != "nvlink"
+        off = ": Resizable BAR is off, or a display mode limits it" if size <= 256 else ""
+        return Verdict("fail" if needed else "warn", f"BAR1 has only {size} MiB{off}", f"{size} MiB",
+                       f"at least {wanted} MiB", _FIX, True, place=Place.FIRMWARE)
+
+    yield from each(with_lspci_bar1(case), _ID, look)

@@ -1,0 +1,164 @@
+"""What every check that judges GPU by GPU on NVML's values has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import field, replace
+from typing import Any
+
+from ...facts.nvidia.nvml import Gpu
+from ...model.command import Command, run
+from ...model.fact import Absence
+from ...model.finding import Finding, Place, Remedy
+from ...spec.boards import Board, board
+from ...util.at_first_use import dataclass
+from ..context import Case
+from ..driver.from_driver import without
+from ..evidence_guard import no_tree
+
+__all__ = ["Unread", "Verdict", "board_of", "each", "ids_of", "maybe", "number", "smi", "value", "word"]
+
+_SAVE = Remedy.typed("see what `nvidia-smi -q` prints")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is so with one GPU. ``text`` goes behind its name; "{gpus}" in ``fix`` stands for NVML's indices."""
+
+    outcome: str
+    text: str
+    observed: str = ""
+    expected: str = ""
+    fix: str | tuple[str | Command, ...] = ""
+    reboot: bool = False
+    evidence: tuple[str, ...] = ()
+    place: Place = Place.BOX
+    absence: Absence | None = None
+
+
+class Unread(Exception):  # noqa: N818 - not an error of the program: a value that is not there
+    """Carries the verdict of a GPU whose value cannot be had."""
+
+    def __init__(self, outcome: str, text: str, evidence: str = "", absence: Absence | None = None) -> None:
+        self.verdict = Verdict(outcome, text, evidence=(evidence,) if evidence else (), absence=absence)
+        super().__init__(text)
+
+
+@dataclass
+class _Group:
+    gpus: list[str] = field(default_factory=list)
+    bdfs: list[str] = field(default_factory=list)
+
+
+def value(gpu: Gpu, key: str) -> Any:
+    """What NVML says; Unread (skip) where the board has no such thing, (unknown) where NVML gave no answer."""
+    fact = gpu.fact(key)
+    if fact.known:
+        return fact.value
+    outcome = "skip" if fact.absence is Absence.NOT_SUPPORTED else "unknown"
+    words = "has no such value" if outcome == "skip" else "gives no answer"
+    raise Unread(outcome, f"{words} for {key} ({fact.reason})", f"NVML {key}", fact.absence)
+
+
+def number(gpu: Gpu, key: str, most: int, least: int = 0) -> int:
+    """The same for a whole number; Unread (unknown) for one that no board can have."""
+    found = value(gpu, key)
+    if type(found) is not int or not least <= found <= most:
+        raise Unread("unknown", f"gives a senseless {key}: {str(found)[:40]!r}", f"NVML {key}")
+    return found
+
+
+def maybe(gpu: Gpu, key: str, most: int) -> int | None:
+    """The number, or None: for what a verdict can do without."""
+    try:
+        return number(gpu, key, most)
+    except Unread:
+        return None
+
+
+def board_of(case: Case, gpu: Gpu) -> Board | None:
+    """The data of this board."""
+    return board(ids_of(case, gpu))
+
+
+def ids_of(case: Case, gpu: Gpu) -> str:
+    """The board's id in the PCI tree, else NVML's; "" where neither tells it."""
+    ids = next((device.ids for device in case.snapshot.topology.devices if device.bdf == gpu.bdf), None)
+    found = ids or gpu.values.get("ids")
+    return found if isinstance(found, str) else ""
+
+
+def word(gpu: Gpu, key: str, *allowed: str | bool) -> Any:
+    """The same for one of these words; Unread (unknown) for any other."""
+    found = value(gpu, key)
+    if not isinstance(found, (str, bool)) or found not in allowed:
+        raise Unread("unknown", f"gives a senseless {key}: {str(found)[:40]!r}", f"NVML {key}")
+    return found
+
+
+def smi(arguments: str, *then: str | Command) -> tuple[str | Command, ...]:
+    """A fix: ``nvidia-smi -i 0,1 -pm 1``, and what is said behind it."""
+    return ("run: ", run(f"nvidia-smi -i {{gpus}} {arguments}"), *then)
+
+
+def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdict]) -> Iterator[Finding]:
+    """One finding for all the GPUs of which the same is so."""
+    topology, found, driver = case.snapshot.topology, case.snapshot.nvml, case.host.driver.version
+    devices = [(index, device.bdf) for index, device in enumerate(topology.devices) if device.ids.startswith("10de:")]
+    if topology.accelerators.value is None and found.value is not None:
+        # Without the tree NVML's own list is the list: the addresses are in it.
+        devices = [(gpu.index, gpu.bdf) for gpu in found.value.gpus]
+    if not devices and topology.accelerators.value is None and not driver.missing:
+        yield no_tree(case, check, "GPUs")
+    elif not devices:
+        yield Finding(check, "GPUs", "skip", "effective", "no NVIDIA GPU among the accelerators")
+    elif found.value is None:
+        reason = found.reason or "not read"
+        if driver.missing:
+            yield without(case, check, "GPUs", driver.source)
+            return
+        asked = found.absence not in (Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST, Absence.NOT_RECORDED)
+        text = f"NVML does not answer: {reason}" if asked else f"what NVML says of the GPUs is {reason}"
+        yield Finding(check, "GPUs", "unknown", "effective", text, "?", "", (found.source,), _SAVE if asked else None,
+                      absence=found.absence)
+    else:
+        groups: dict[Verdict, _Group] = {}
+        for index, bdf in devices:
+            gpu = found.value.gpu(bdf)
+            for verdict in _verdicts(gpu, look):
+                group = groups.setdefault(verdict, _Group())
+                group.gpus.append(str(index if gpu is None else gpu.index))
+                group.bdfs.append(f"GPU{index} {bdf}")
+        for verdict, group in groups.items():
+            yield _finding(check, verdict, group)
+        cut = found.value.error("gpus")
+        if cut is not None and topology.accelerators.value is None:
+            yield Finding(check, "GPUs", "unknown", "effective", f"not every GPU is told: the list is {cut}", "?", "",
+                          (found.source,))
+
+
+def _verdicts(gpu: Gpu | None, look: Callable[[Gpu], Iterable[Verdict] | Verdict]) -> list[Verdict]:
+    if gpu is None:
+        return [Verdict("unknown", "is not listed by NVML")]
+    try:
+        result = look(gpu)
+        return [result] if isinstance(result, Verdict) else list(result)
+    except Unread as error:
+        return [error.verdict]
+
+
+def _finding(check: str, verdict: Verdict, group: _Group) -> Finding:
+    names = ", ".join(group.bdfs) if len(group.bdfs) < 4 else f"{len(group.bdfs)} GPUs ({group.bdfs[0]} and others)"
+    fix = [_filled(part, ",".join(group.gpus)) for part in
+           ([verdict.fix] if isinstance(verdict.fix, str) else verdict.fix)]
+    return Finding(check, ", ".join(name.split(" ")[0] for name in group.bdfs), verdict.outcome, "effective",
+                   f"{names}: {verdict.text}", verdict.observed, verdict.expected,
+                   verdict.evidence or tuple(f"NVML {name.split(' ')[1]}" for name in group.bdfs[:8]),
+                   Remedy.of(*fix, needs_reboot=verdict.reboot, place=verdict.place) if verdict.fix else None,
+                   absence=verdict.absence)
+
+
+def _filled(part: str | Command, gpus: str) -> str | Command:
+    if isinstance(part, str):
+        return part.replace("{gpus}", gpus)
+    return replace(part, argv=tuple(word.replace("{gpus}", gpus) for word in part.argv))

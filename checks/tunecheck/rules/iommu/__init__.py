@@ -1,0 +1,1 @@
+"""Checks of translation of the accelerators' addresses."""

@@ -1,0 +1,40 @@
+"""p2p-access: the driver lets every GPU reach every other one's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.finding import Finding, Remedy
+from ..check import P2P, Check, Family, Heading
+from ..context import Case
+from ..pcie.p2p_letters import DECLARE, UNDECLARED, explained, needs_patch, outcome_of
+from .pair_figures import measured, unmeasured
+
+CHECK = Check(
+    "p2p-access", "the driver lets every GPU reach every other one's memory",
+    Heading.P2P, 40, Family.MEASURED, P2P,
+)
+_ID = CHECK.id
+_FIX = Remedy("see p2p-capability for the driver's reason, and iommu-mode")
+_MIXED = Remedy("build tensor parallel groups of equal boards")
+_ALL = "every GPU reaches every other one's memory"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    refused = [(int(a), int(b)) for a, b in measured(case).notes.get("no_access") or ()]
+    devices = case.snapshot.topology.devices
+    patchable = needs_patch(case.snapshot.topology, *(device.bdf for device in devices))
+    word = "GNS" if refused and len(devices) > 1 else "OK"
+    outcome, (why, fix) = outcome_of(case, word, patchable), explained(case, word, patchable)
+    if word == "OK":
+        more, remedy = (UNDECLARED, DECLARE) if outcome == "warn" else ("", None)
+        yield unmeasured(case, _ID) or Finding(_ID, "pairs", outcome, "behaviour", _ALL + more, remedy=remedy)
+        return
+    named = ", ".join(f"GPU{a}->GPU{b}" for a, b in refused[:6])
+    named += f" and {len(refused) - 6} more" if len(refused) > 6 else ""
+    if all(len({devices[number].ids for number in pair if number < len(devices)}) > 1 for pair in refused):
+        outcome, why, fix = "warn", "boards of different kinds", _MIXED
+    elif not patchable:
+        outcome, why, fix = "fail", "p2p-capability has the driver's reason", _FIX
+    yield Finding(_ID, "pairs", outcome, "behaviour", f"the driver refuses peer access: {named}: {why}", named,
+                  "access both ways", (), fix)

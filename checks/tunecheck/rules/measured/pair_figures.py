@@ -1,0 +1,118 @@
+"""What the checks of a p2p trial share: its figures by pair, and the reasons why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import permutations
+from math import isfinite
+from statistics import median
+
+from ...facts.pci.peer_paths import PairPath, paths
+from ...model.finding import Finding
+from ...model.measurement import REFUSED, Measured, Measurement
+from ..context import Case
+
+__all__ = ["DIRECT", "ENGINE", "by_pair", "class_of", "figure", "label", "listed", "measured", "middle", "one_way",
+           "several", "unmeasured"]
+
+ENGINE = "engine write"
+#: Classes where the way does not go through the CPU: there PCIe and NVLink explain every figure.
+DIRECT = ("switch", "cascade", "nvlink")
+_NAMED = 6
+
+
+def measured(case: Case) -> Measured:
+    """The trial's outcome; an empty one where no trial ran. A figure that cannot be is not measured."""
+    found = case.measured or Measured()
+    sane = tuple(each for each in found.figures if isfinite(each.value) and each.value > 0)
+    return found if len(sane) == len(found.figures) else replace(found, figures=sane)
+
+
+def chosen(case: Case) -> list[int]:
+    """The accelerators that were to be measured: --gpus, else all."""
+    named: list[int] | None = measured(case).notes.get("chosen")
+    return list(range(len(case.snapshot.topology.devices))) if named is None else named
+
+
+def unmeasured(case: Case, check: str) -> Finding | None:
+    """Why nothing can be judged: no pair, it hung, it failed, the data was wrong without P2P already, or a pair is
+    not there."""
+    found = measured(case)
+    count = len(chosen(case))
+    if count < 2:
+        return Finding(check, "pairs", "skip", "behaviour", "fewer than two accelerators: no pair to measure")
+    if case.measured is None or REFUSED in found.failures:
+        return Finding(check, "pairs", "skip", "behaviour", "the p2p trial did not run")
+    refused = found.notes.get("no_access") or ()
+    if len(refused) == count * (count - 1):
+        return Finding(check, "pairs", "skip", "behaviour", "no peer access at all: see p2p-access")
+    return next((Finding(check, "pairs", "unknown", "behaviour", reason) for reason in _reasons(case, found)), None)
+
+
+def _reasons(case: Case, found: Measured) -> Iterator[str]:
+    if any(hang.trial == "p2p" for hang in found.hangs):
+        yield "not measured to the end: the trial hung (trial-hang)"
+    if "p2p" in found.failures:
+        yield f"not measured: {found.failures['p2p']}"
+    if any(wrong["trial"] == "control" for wrong in found.wrong):
+        yield ("the control arm fails: copies through the host arrive wrong too, so nothing can be said about P2P "
+               "(p2p-integrity)")
+    if found.notes.get("no_access"):
+        yield "not measured, as some pairs have no peer access: see p2p-access"
+    seen = {(each.a, each.b) for each in found.find("one way", ENGINE)}
+    missing = [pair for pair in permutations(chosen(case), 2) if pair not in seen]
+    if missing:
+        named = ", ".join(f"GPU{a}->GPU{b}" for a, b in missing[:4])
+        yield f"not measured: {named}" + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
+
+
+def by_pair(case: Case, trial: str, what: str) -> list[tuple[Measurement, PairPath | None]]:
+    """The figures of a trial with the way through the tree that each took."""
+    ways = {frozenset((path.pair.a, path.pair.b)): path for path in paths(case.snapshot)}
+    return [(each, ways.get(frozenset((each.a or 0, each.b or 0)))) for each in measured(case).find(trial, what)]
+
+
+def one_way(case: Case) -> list[tuple[Measurement, PairPath | None]]:
+    """Every one-way figure of the copy engine with what the tree predicts for its pair."""
+    return by_pair(case, "one way", ENGINE)
+
+
+def figure(case: Case, trial: str, what: str, each: Measurement) -> float | None:
+    """Another trial's figure of the same ordered pair; None where it is missing."""
+    same = (other.value for other in measured(case).find(trial, what) if (other.a, other.b) == (each.a, each.b))
+    return next(same, None)
+
+
+def class_of(path: PairPath | None) -> str:
+    """The latency class, else the relation, else "unknown way"."""
+    return (path.latency_class or path.pair.relation.value if path else None) or "unknown way"
+
+
+def label(each: Measurement, both: bool = False) -> str:
+    return f"GPU{each.a}{'-' if both else '->'}GPU{each.b}"
+
+
+def several(figures: Sequence[Measurement], unit: str, digits: int = 1, most: bool = False, both: bool = False) -> str:
+    """ "GPU0->GPU1 56.1 GB/s"; of many "12 directions of 53.9 to 56.1 GB/s (least GPU3->GPU5)", or with ``most`` the
+    most."""
+    ordered = sorted(figures, key=lambda each: each.value)
+    least, top = (f"{each.value:.{digits}f}" for each in (ordered[0], ordered[-1]))
+    worst = label(ordered[-1 if most else 0], both)
+    if len(ordered) == 1:
+        return f"{worst} {least} {unit}"
+    count = f"{len(ordered)} {'pairs' if both else 'directions'} of"
+    if least == top:
+        return f"{count} {top} {unit}"
+    return f"{count} {least} to {top} {unit} ({'most' if most else 'least'} {worst})"
+
+
+def listed(figures: Sequence[Measurement], both: bool = False) -> str:
+    """Each by its name, the worst first: "GPU0->GPU1 27.0, GPU1->GPU0 28.1 and 4 more"."""
+    ordered = sorted(figures, key=lambda each: each.value)
+    names = ", ".join(f"{label(each, both)} {each.value:.1f}" for each in ordered[:_NAMED])
+    return names + (f" and {len(ordered) - _NAMED} more" if len(ordered) > _NAMED else "")
+
+
+def middle(figures: Sequence[Measurement]) -> float:
+    return median(each.value for each in figures)

@@ -1,0 +1,186 @@
+"""For bench-figures: the figures of p2pBandwidthLatencyTest, nvbandwidth and nccl-tests.
+
+A pass needs the path: without it a figure has nothing to be compared with. Figures that contradict each other are wrong
+on any path: peer access that changes nothing, two directions that share one, values that arrived wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ...facts.pci.peer_paths import PairPath, paths
+from ...model.finding import Finding, Remedy
+from ...parsers.nvidia.bench_grids import Bench
+from ...parsers.nvidia.nccl_tests import NcclTest
+from ...spec.boards import Board, board
+from ..context import Case
+from .pair_expected import blame, expected, remedy
+
+__all__ = ["judge"]
+
+_ID = "bench-figures"
+#: Two directions at once carry 1.7 to 2 times one where they do not share a link (evidence: p2p-duplex).
+_DUPLEX = 1.5
+#: Copies through the host reach 22 to 39 GB/s on boxes where direct ones reach 50 or more; equal within 15 % is no P2P.
+_SAME = 1.15
+#: A GPU's write to its peer takes 0.4 to 2.4 us directly, and 10 to 17 through the host.
+_STAGED_US = 6.0
+_BAD = 0.8
+_ADD = "add: sudo lspci -nnvvv"
+_STAGED = Remedy.typed("see `nvidia-smi topo -p2p r`, acs-redirect and iommu-mode; then: `sudo tunecheck p2p`")
+_SHARED = Remedy.typed("see acs-redirect: a port that redirects sends both directions over one uplink; then: "
+                 "`sudo tunecheck p2p`")
+_KINDS = (("one way", "both ways"), ("write", "both write"), ("read", "both read"))
+
+_Pair = tuple[int, int]
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    for bench in case.snapshot.posted.benches:
+        yield from _bench(case, bench)
+    for test in case.snapshot.posted.tests:
+        yield from _test(case, test)
+
+
+def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
+    cut = sorted(kind for kind, grid in bench.grids.items() if grid.cut)
+    bad = list(_contradictions(bench))
+    yield from bad
+    ways = {frozenset((path.pair.a, path.pair.b)): path for path in paths(case.snapshot)}
+    number = {device.bdf: index for index, device in enumerate(case.snapshot.topology.devices)}
+    for kind, both in _KINDS:
+        figures, double = bench.grid(kind), bench.grid(both)
+        if not figures and not double:
+            continue
+        slow, good, open_ = _compared(case, bench, figures, ways, number)
+        said = f"{bench.tool} ({kind}): {_range(figures)} GB/s one way" if figures else f"{bench.tool}"
+        said += f", {_range(double)} both ways" if double else ""
+        if slow:
+            worst, path, limit, why = min(slow, key=lambda item: item[0])
+            guilty = blame([item[1] for item in slow], [path for path in good])
+            yield Finding(_ID, kind, "fail" if worst < _BAD and "at most" not in why else "warn", "behaviour",
+                          f"{said}: at worst {worst:.0%} of {why} {limit:.1f}{guilty}", f"{worst:.0%}", "90% or more",
+                          (bench.tool,), remedy(path))
+        elif open_ or not figures or not double or cut:
+            why = open_ or (f"the table {', '.join(cut)} is cut" if cut else
+                            f"only {'one way' if figures else 'both ways'} is in the text")
+            yield Finding(_ID, kind, "unknown", "behaviour", f"{said}: {why}", _range(figures or double), "",
+                          (bench.tool,))
+        elif not bad:
+            yield Finding(_ID, kind, "pass", "behaviour", f"{said}, as the path predicts", _range(figures), "",
+                          (bench.tool,))
+    if not any(bench.grid(kind) or bench.grid(both) for kind, both in _KINDS) and not bad:
+        hosts = [f"{kind} {_range(found.figures)} GB/s" for kind, found in bench.grids.items() if "GPU" in kind]
+        yield Finding(_ID, bench.tool, "unknown", "behaviour", f"{bench.tool}: {', '.join(hosts) or 'no figure'}; no "
+                      "figure between two GPUs is in the text", evidence=(bench.tool,))
+
+
+def _contradictions(bench: Bench) -> Iterator[Finding]:
+    """What is wrong whatever the path is."""
+    direct, staged = bench.grid("one way"), bench.grid("one way off")
+    access, late, slow = bench.grid("access"), bench.grid("latency"), bench.grid("latency off")
+    refused = sorted(pair for pair, value in access.items() if value == 0)
+    if refused:
+        yield Finding(_ID, _pairs(refused), "warn", "behaviour", f"{bench.tool}: no peer access between "
+                      f"{_pairs(refused)}: its figures there are copies through the host", "0", "1", (bench.tool,),
+                      _STAGED)
+    # A slow link is as slow both ways round; a latency of the host's says that it is the host's way.
+    same = sorted(pair for pair, value in direct.items() if pair in staged and value < _SAME * staged[pair]
+                  and access.get(pair, 1.0) and (late.get(pair, _STAGED_US) >= _STAGED_US))
+    if same:
+        worst = min(same, key=lambda pair: direct[pair])
+        yield Finding(_ID, _pairs(same), "warn", "behaviour", f"{bench.tool}: peer access changes nothing between "
+                      f"{_pairs(same)}: {direct[worst]:.1f} GB/s with it and {staged[worst]:.1f} without, so copies go "
+                      "through the host", f"{direct[worst]:.1f} GB/s", "more than through the host", (bench.tool,),
+                      _STAGED)
+    high = sorted(pair for pair, value in late.items() if value >= _STAGED_US and access.get(pair, 1.0)
+                  and value > 0.5 * slow.get(pair, value))
+    if high and not set(high) <= set(same):
+        worst = max(high, key=lambda pair: late[pair])
+        yield Finding(_ID, _pairs(high), "warn", "behaviour", f"{bench.tool}: a write to the peer takes "
+                      f"{late[worst]:.1f} us between {_pairs(high)}: it goes through the host", f"{late[worst]:.1f} us",
+                      "below 3 us", (bench.tool,), _STAGED)
+    for kind, both in _KINDS:
+        one, two = bench.grid(kind), bench.grid(both)
+        half = sorted(pair for pair, value in two.items() if one.get(pair) and value < _DUPLEX * one[pair]
+                      and pair not in same)
+        if half:
+            worst = min(half, key=lambda pair: two[pair] / one[pair])
+            yield Finding(_ID, _pairs(half), "warn", "behaviour", f"{bench.tool}: both directions at once carry "
+                          f"{two[worst]:.1f} GB/s, one alone {one[worst]:.1f} ({_pairs(half)}): they share a link",
+                          f"{two[worst] / one[worst]:.2f}", f"{_DUPLEX} or more", (bench.tool,), _SHARED)
+
+
+def _compared(case: Case, bench: Bench, figures: Mapping[_Pair, float], ways: Mapping[frozenset[int], PairPath],
+              number: Mapping[str, int]) -> tuple[list[tuple[float, PairPath, float, str]], list[PairPath], str]:
+    """(share, path, limit, why) of the pairs that are too slow, the good ones' paths, and what keeps the others
+    open."""
+    slow: list[tuple[float, PairPath, float, str]] = []
+    good: list[PairPath] = []
+    open_ = ""
+    for pair, value in figures.items():
+        here = [number.get(bench.devices.get(gpu, ("", ""))[0]) for gpu in pair]
+        path = ways.get(frozenset(gpu for gpu in here if gpu is not None)) if None not in here else None
+        if path is None:
+            open_ = open_ or (f"nothing to compare with: the path between the GPUs is not given; {_ADD}"
+                              if not case.snapshot.topology.devices else
+                              "nothing to compare with: the benchmark's GPUs are not those of the PCI tree, or it does "
+                              "not name their addresses")
+            continue
+        wanted = expected(case, path)
+        if wanted.one_way is None:
+            open_ = open_ or f"nothing to compare with: {wanted.why}"
+        elif value < wanted.good * wanted.one_way:
+            slow.append((value / wanted.one_way, path, wanted.one_way, wanted.why))
+        else:
+            good.append(path)
+    return slow, good, open_
+
+
+def _test(case: Case, test: NcclTest) -> Iterator[Finding]:
+    name = test.name or "nccl-tests"
+    ranks = len(test.ranks)
+    large = max(test.rows, key=lambda row: row.size, default=None)
+    said = f"{name}, {ranks} ranks" + (f": {large.busbw:.1f} GB/s bus bandwidth at {large.size >> 20} MiB"
+                                       if large and large.size >= 1 << 20 else "")
+    if test.wrong:
+        yield Finding(_ID, name, "fail", "behaviour", f"{said}: {test.wrong} values are wrong", str(test.wrong), "0",
+                      (name,), Remedy.typed("the data path is broken: see acs-redirect, iommu-mode, link-errors and "
+                                            "xid; then: `sudo tunecheck p2p`"))
+        return
+    known = _board(case, test)
+    prior = getattr(known, f"bus_{ranks}_gb_s", None) if known and "all_reduce" in name else None
+    if test.cut:
+        yield Finding(_ID, name, "unknown", "behaviour", f"{said}; the text is cut before its last lines", "", "",
+                      (name,))
+    elif large is not None and prior is not None and large.size >= 1 << 27 and large.busbw < _BAD * prior:
+        yield Finding(_ID, name, "warn", "behaviour", f"{said}, {large.busbw / prior:.0%} of what "
+                      f"{known.name if known else ''} reached", f"{large.busbw:.1f}", f"{prior} GB/s", (name,),
+                      Remedy("without NVLink try NCCL_MIN_NCHANNELS=8 and NCCL_P2P_LEVEL=SYS; with it see nvidia-smi "
+                             "nvlink -s"))
+    elif prior is None or large is None or large.size < 1 << 27 or any(row.wrong is None for row in test.rows):
+        why = "the sums were not checked" if test.rows and any(row.wrong is None for row in test.rows) else \
+            "nothing to compare with: no figure of such boards at that size is known here" if known else \
+            f"nothing to compare with: which boards they are is not given; {_ADD}"
+        yield Finding(_ID, name, "unknown", "behaviour", f"{said}; {why}", "", "", (name,))
+    else:
+        yield Finding(_ID, name, "pass", "behaviour", f"{said}, {large.busbw / prior:.0%} of what "
+                      f"{known.name if known else ''} reached, no value wrong", f"{large.busbw:.1f}", f"{prior} GB/s",
+                      (name,))
+
+
+def _board(case: Case, test: NcclTest) -> Board | None:
+    ids = {device.bdf: device.ids for device in case.snapshot.topology.devices}
+    found = {ids.get(rank.bdf, "") for rank in test.ranks}
+    return board(found.pop()) if len(found) == 1 else None
+
+
+def _range(figures: Mapping[_Pair, float]) -> str:
+    if not figures:
+        return "?"
+    low, high = min(figures.values()), max(figures.values())
+    return f"{low:.1f}" if f"{low:.1f}" == f"{high:.1f}" else f"{low:.1f} to {high:.1f}"
+
+
+def _pairs(pairs: list[_Pair]) -> str:
+    shown = list(dict.fromkeys(f"GPU{min(pair)}-GPU{max(pair)}" for pair in pairs))
+    return ", ".join(shown[:4]) + (f" and {len(shown) - 4} more" if len(shown) > 4 else "")

@@ -1,0 +1,98 @@
+"""What the checks of an all-reduce trial share: its figures by ranks, who is to blame, and why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...model.finding import Finding
+from ...model.measurement import REFUSED, Measured, Measurement
+from ..context import Case
+from .pair_figures import chosen, measured
+
+__all__ = ["attributed", "crossover", "crossover_size", "of_size", "ranks_of", "single", "sized", "tail", "unmeasured"]
+
+
+def unmeasured(case: Case, check: str) -> Finding | None:
+    """Why nothing at all can be judged: nobody to sum with, not run, or not one figure."""
+    found = measured(case)
+    if len(chosen(case)) < 2:
+        return Finding(check, "ranks", "skip", "behaviour", "fewer than two accelerators: nothing to reduce")
+    if case.measured is None or REFUSED in found.failures:
+        return Finding(check, "ranks", "skip", "behaviour", "the all-reduce trial did not run")
+    if not ranks_of(found):
+        return Finding(check, "ranks", "unknown", "behaviour", "no all-reduce was measured")
+    return None
+
+
+def ranks_of(found: Measured) -> list[int]:
+    """Every group size that the trial began with."""
+    sizes = {each.ranks for each in found.find("allreduce") if each.ranks}
+    sizes |= {int(wrong["ranks"]) for wrong in found.wrong if wrong.get("ranks")}
+    sizes |= {hang.ranks for hang in found.hangs if hang.trial == "allreduce" and hang.ranks}
+    # The key of a failure: "allreduce 2 ranks staged".
+    keys = [key.split() for key in found.failures if key.startswith("allreduce ")]
+    sizes |= {int(key[1]) for key in keys if key[1].isdecimal()}
+    return sorted(sizes)
+
+
+def single(found: Measured, what: str, ranks: int, size: int) -> Measurement | None:
+    """One figure; None where it was not measured, or cannot be."""
+    same = (each for each in found.find("allreduce", what) if (each.ranks, each.size) == (ranks, size))
+    return next((each for each in same if each.value > 0), None)
+
+
+def attributed(found: Measured, ranks: int | None) -> str:
+    """Whether P2P is to blame for what went wrong in the arm "p2p": only the arm without it can tell."""
+    staged = [each for each in found.find("allreduce", "nccl staged") if each.ranks == ranks]
+    hung = any(hang.arm == "staged" and hang.ranks == ranks for hang in found.hangs)
+    wrong = any(each.get("arm") == "staged" and each.get("ranks") == ranks for each in found.wrong)
+    if hung or wrong:
+        return "with NCCL_P2P_DISABLE=1 too: not P2P, or not P2P alone"
+    if staged:
+        return "with NCCL_P2P_DISABLE=1 all is well: P2P is to blame"
+    return "not attributed: the arm with NCCL_P2P_DISABLE=1 did not run"
+
+
+def sized(size: int) -> str:
+    """8 B, 64 KB, 256 MB: as all-reduce tables name them, in powers of 1024."""
+    for unit, factor in (("MB", 1 << 20), ("KB", 1 << 10)):
+        if size >= factor:
+            return f"{size / factor:g} {unit}"
+    return f"{size} B"
+
+
+def of_size(wrong: Mapping[str, Any]) -> str:
+    """ " of 8 KB" where the size of what was wrong is known."""
+    return f" of {sized(wrong['size'])}" if wrong.get("size") else ""
+
+
+def tail(each: Measurement) -> tuple[float, float]:
+    """p50 and p99 in microseconds: of single all-reduces where they were stamped, else of the means over a graph."""
+    return (each.more.get("p50_ns", each.median * 1000) / 1000, each.more.get("p99_ns", each.p99 * 1000) / 1000)
+
+
+def crossover(found: Measured, ranks: int) -> str:
+    """From which size on NCCL is faster: what users set in their engine."""
+    both = _beside(found, ranks)
+    if not both:
+        return "NCCL was not measured beside it"
+    above = crossover_size(found, ranks)
+    if above is None:
+        return f"faster than NCCL up to {sized(both[-1][0])}, the largest measured"
+    return f"NCCL is faster from {sized(above)} on: set that as the limit of your engine's own all-reduce"
+
+
+def crossover_size(found: Measured, ranks: int) -> int | None:
+    """The smallest measured size from which on NCCL is faster; None where it is not, or was not measured."""
+    both = _beside(found, ranks)
+    # The last change counts: a single outlier in the middle of the table is no crossover.
+    last = max((size for size, own, nccl in both if own <= nccl), default=0)
+    return next((size for size, own, nccl in both if nccl < own and size > last), None)
+
+
+def _beside(found: Measured, ranks: int) -> list[tuple[int, float, float]]:
+    """Size, own and NCCL's time, where both were measured."""
+    sizes = sorted({each.size for each in found.find("allreduce", "own") if each.ranks == ranks and each.size})
+    return [(size, own.value, nccl.value) for size in sizes
+            if (own := single(found, "own", ranks, size)) and (nccl := single(found, "nccl", ranks, size))]

@@ -1,0 +1,1 @@
+"""Checks of links, switches and how the accelerators relate."""

@@ -1,0 +1,52 @@
+"""bar-assignment: the memory of every PCI device found a place in the address space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...model.finding import Finding, Place, Remedy
+from ...parsers.kernel.param_conflicts import split
+from ..check import Check, Family, Heading
+from ..context import Case
+from ..errors import from_log
+
+if TYPE_CHECKING:
+    from ...parsers.pci.pci_space import Unassigned
+
+CHECK = Check(
+    "bar-assignment", "the memory of every PCI device found an address",
+    Heading.RUNTIME, 100, Family.PCIE, judges=("pcie.unassigned",),
+)
+_ID = CHECK.id
+_BIOS = "switch on Above 4G Decoding in the BIOS (and update it)"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    found = from_log.events(case)
+    if found is None:
+        yield from_log.unread(case, _ID)
+        return
+    source, boards = (case.host.kernel.log.source,), {device.bdf for device in case.snapshot.topology.devices}
+    for bdf in dict.fromkeys(bar.bdf for bar in found.unassigned):
+        bars = ", ".join(_named(bar) for bar in found.unassigned if bar.bdf == bdf)
+        yield Finding(_ID, bdf, "fail" if bdf in boards else "warn", "effective", f"{from_log.name(case, bdf)}: {bars} "
+                      "did not fit into the address space", bars, "an address for every BAR", source, _fix(case))
+    if not found.unassigned and not from_log.whole(case):
+        yield Finding(_ID, "kernel log", "unknown", "effective", f"no BAR without an address {from_log.partial(case)}",
+                      evidence=source, code=from_log.partial_code(case))
+    elif not found.unassigned:
+        yield Finding(_ID, "kernel log", "pass", "effective", "every BAR found a place", evidence=source)
+
+
+def _named(bar: Unassigned) -> str:
+    size = f" ({bar.size >> 20} MiB)" if bar.size >> 20 else f" ({bar.size} bytes)"
+    return f"BAR {bar.bar}" + (size if bar.size else "")
+
+
+def _fix(case: Case) -> Remedy:
+    words = [word for token in case.host.kernel.cmdline.value or () for word in split(token)]
+    if "pci=realloc" in words or "pci=realloc=on" in words:
+        return Remedy(f"pci=realloc runs already and did not help: {_BIOS}", (), True, Place.FIRMWARE)
+    return Remedy(f'add "pci=realloc" to box_spec.kernel.cmdline, or {_BIOS}', ("cmdline",), True,
+                  Place.FIRMWARE)

@@ -1,0 +1,94 @@
+"""What the checks of links have in common: one finding for each accelerator, over every hop above it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from ...facts.pci.pci import Device
+from ...facts.pci.pcie_link import Wire, hops, wire
+from ...model.fact import Absence
+from ...model.finding import AS_ROOT, Finding
+from ...parsers.pci.pcie_cap import generation
+from ...parsers.pci.switch_chips import EMULATED
+from ..context import Case
+from .link_told import link_told
+
+__all__ = ["board_gen", "busy", "cost", "each", "named", "no_accelerator", "payload", "unread"]
+
+
+def each(case: Case, check: str, judge: Callable[[str, list[Device]], Finding], registers: bool = True
+         ) -> Iterator[Finding]:
+    """``judge`` gets "GPU0 0000:03:00.0" and the hops from the root port down. Where ``registers`` are asked for and
+    one hop's cannot be read the finding is unknown; an accelerator that is not PCI Express is skipped. Where the way up
+    to the root port is not known what is good at the accelerator itself is no pass: the hops above it decide."""
+    if not case.snapshot.topology.devices:
+        yield from link_told(case, check) or [no_accelerator(check)]
+    for index, device in enumerate(case.snapshot.topology.devices):
+        subject, chain = f"GPU{index} {device.bdf}", hops(case.snapshot.topology, device)
+        if device.link.width.missing or (device.express.known and device.express.value is None):
+            yield Finding(check, subject, "skip", "effective", f"{subject} has no PCI Express link of its own")
+        else:
+            found = judge(subject, chain)
+            dark = unread(check, subject, chain) if registers else None
+            if dark is not None and found.outcome not in ("fail", "warn"):
+                found = dark
+            if device.chain.value is None and found.outcome in ("pass", "skip"):
+                own = found.text.replace(", all that the board has", "").replace(" at every hop", " at its own end")
+                found = replace(found, outcome="unknown",
+                                text=f"{own}; the ports above it are not known: {device.chain.reason}",
+                                evidence=(*found.evidence, device.chain.source))
+            yield found
+
+
+def no_accelerator(check: str) -> Finding:
+    return Finding(check, "links", "skip", "effective", "no accelerator found")
+
+
+def unread(check: str, subject: str, chain: list[Device]) -> Finding | None:
+    """The finding where a hop's PCI Express registers are not known."""
+    dark = next((hop for hop in chain if not hop.express.known), None)
+    if dark is not None:
+        root = AS_ROOT if dark.express.absence is Absence.NO_PERMISSION else None
+        return Finding(check, subject, "unknown", "effective", f"{subject}: the registers of {dark.bdf} are not known: "
+                       f"{dark.express.reason}", evidence=(dark.express.source,), remedy=root)
+    return None
+
+
+def payload(chain: list[Device]) -> list[tuple[Device, int | None]]:
+    """The MPS of every hop that is PCI Express and not emulated; None where the register holds a code that means
+    nothing."""
+    return [(hop, hop.express.value.payload) for hop in chain if hop.express.value and hop.ids not in EMULATED]
+
+
+def busy(case: Case, bdf: str) -> bool | None:
+    """Whether the GPU works now: at P0 to P2 and half loaded, or at half of its power limit. None: not known."""
+    gpu = case.snapshot.nvml.value.gpu(bdf) if case.snapshot.nvml.value else None
+    state = gpu.number("pstate").value if gpu else None
+    if gpu is None or state is None:
+        return None
+    load, draw, limit = (gpu.number(key).value for key in ("utilization_gpu", "power_draw_mw", "power_limit_mw"))
+    return state <= 2 and ((load or 0) >= 50 or bool(draw and limit and 2 * draw >= limit))
+
+
+def board_gen(device: Device) -> int | None:
+    """The generation of the board itself, as its register states it. NVML is no second witness here: what only it
+    says could be left out, and the verdict would be better without it."""
+    return generation(device.link.max_speed.value or "")
+
+
+def named(found: list[Wire]) -> str:
+    """``0000:00:04.0-0000:01:00.0 at Gen4 of Gen5``, one after the other."""
+    return ", ".join(f"{slow.name} at Gen{slow.gen} of Gen{slow.top_gen}" for slow in found)
+
+
+def cost(chain: list[Device]) -> str:
+    """What MPS 128 costs where every hop could do 256, at the accelerator's own link: ``, where every hop can do 256:
+    53.1 instead of 57.6 GB/s``; empty where a hop cannot."""
+    able = [hop.express.value.payload_max or 128 for hop in chain if hop.express.value]
+    if not able or min(able) < 256:
+        return ""
+    link = wire(None, chain[-1])
+    small, large = link.rate(128), link.rate(256)
+    figures = f": {small:.1f} instead of {large:.1f} GB/s" if small and large else ""
+    return f" where every hop can do 256{figures}"

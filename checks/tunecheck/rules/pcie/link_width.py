@@ -1,0 +1,87 @@
+"""link-width: every link above the accelerator has the declared lanes, or without a declaration all that it could have.
+
+Width only: at idle a link runs at 2.5 GT/s to save power, so speed means something only under load (link-speed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.pci.pci import Device
+from ...facts.pci.pcie_link import Wire, wires
+from ...model.finding import Finding, Place, Remedy
+from ..check import TOPO, Check, Family, Heading, Needs
+from ..context import Case
+from .link_common import each
+
+CHECK = Check(
+    "link-width", "declared lanes at the accelerator and every hop above it",
+    Heading.LINKS, 10, Family.PCIE, TOPO, needs=(Needs.TREE,), judges=("pcie.width", "pcie.bridge.width"),
+)
+_ID = CHECK.id
+_SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS", place=Place.MACHINE)
+_SLOT = Remedy("where the board shall have all of its lanes, use a wider slot or change the bifurcation in the BIOS",
+               place=Place.MACHINE)
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    wanted = case.spec.accelerators.link_width
+
+    def one(subject: str, chain: list[Device]) -> Finding:
+        return _declared(subject, chain, wanted) if wanted else _own(case, subject, chain)
+
+    yield from each(case, _ID, one, registers=False)
+
+
+def _declared(subject: str, hops: list[Device], wanted: int) -> Finding:
+    expected = f"x{wanted} at every hop"
+    evidence = tuple(hop.link.width.source for hop in hops)
+    narrow = [f"{hop.bdf} x{hop.link.width.value}" for hop in hops if (hop.link.width.value or wanted) < wanted
+              or hop.link.width.value == 0]
+    if narrow:
+        return Finding(_ID, subject, "fail", "effective", f"{subject} is held back by {', '.join(narrow)}",
+                       _observed(hops), expected, evidence, _SEAT)
+    return _dark(subject, hops, expected) or Finding(
+        _ID, subject, "pass", "effective", f"{subject} has {expected}", _observed(hops), expected, evidence)
+
+
+def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
+    """Without a declaration: a link that has fewer lanes than both its ends is damaged; one that has fewer than the
+    board because a port has no more is how the box is built."""
+    links = wires(case.snapshot.topology, hops[-1])
+    board = hops[-1].link.max_width.value
+    evidence = tuple(hop.link.width.source for hop in hops)
+    lost = [f"{wire.name} x{wire.width} of x{wire.max_width}" for wire in links if _lost(wire)]
+    less = [f"{wire.name} x{wire.width}" for wire in links if wire.width and wire.width < (board or 0)]
+    if lost:
+        return Finding(_ID, subject, "fail", "effective", f"{subject} is held back by {', '.join(lost)}",
+                       _observed(hops), "the lanes that both ends of a link have", evidence, _SEAT)
+    if less:
+        return Finding(_ID, subject, "warn", "effective", f"{subject} has x{board}, and {', '.join(less)}: no more "
+                       "lanes are wired there", _observed(hops), f"x{board} at every hop", evidence, _SLOT)
+    if board is None:
+        return Finding(_ID, subject, "unknown", "effective", f"how many lanes {subject} could have is not known: "
+                       f"{hops[-1].link.max_width.why()}", _observed(hops), "", evidence,
+                       absence=hops[-1].link.max_width.absence)
+    return _dark(subject, hops, f"x{board}") or Finding(
+        _ID, subject, "pass", "effective", f"{subject} has x{board} at every hop, all that the board has",
+        _observed(hops), f"x{board} at every hop", evidence)
+
+
+def _lost(wire: Wire) -> bool:
+    return wire.width is not None and wire.max_width is not None and wire.width < wire.max_width
+
+
+def _dark(subject: str, hops: list[Device], expected: str) -> Finding | None:
+    # A function of a root bus without a link of its own has no such file. Only its registers prove that it has none.
+    dark = [fact for hop in hops for fact in (hop.link.width, hop.link.max_width) if fact.value is None and not (
+        fact.missing and hop.express.known and (hop.express.value is None or hop.express.value.link is None))]
+    if not dark and hops[-1].link.width.value is not None:
+        return None
+    why = (dark or [hops[-1].link.width])[0].why()
+    return Finding(_ID, subject, "unknown", "effective", f"the link width of {subject} is unknown: {why}",
+                   _observed(hops), expected, tuple(hop.link.width.source for hop in hops))
+
+
+def _observed(hops: list[Device]) -> str:
+    return " > ".join(f"{hop.bdf} x{'?' if hop.link.width.value is None else hop.link.width.value}" for hop in hops)

@@ -1,0 +1,119 @@
+"""What the letters of `nvidia-smi topo -p2p` mean, and what to do: one voice for every check about peer access.
+
+nvml.h names the letters (nvmlGpuP2PStatus_t); src/nvidia/src/kernel/platform/p2p/p2p_caps.c of open-gpu-kernel-modules
+595.45.04 gives them: ForceP2P decides before everything else (DR where its bits are 0), then a clique that a
+hypervisor states, the I/O hubs (TNS), the chips of the boards (NS), the GPU itself (GNS), and last the chipset (CNS).
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...facts.kernel.modules import LOADED
+from ...facts.pci.topology import Topology
+from ...model.finding import Place, Remedy
+from ...spec.boards import board
+from ...util.at_first_use import regex
+from ..context import Case
+
+__all__ = ["DECLARE", "LETTER_WORDS", "UNDECLARED", "declared", "explained", "letter_meaning", "needs_patch",
+           "outcome_of", "unused"]
+
+#: Overrides the driver's list of chipsets; whether transfers work then only a measurement says.
+_FORCED = ('modules: {nvidia: {NVreg_RegistryDwords: "ForceP2P=0x211"}} in box_spec, then `sudo tunecheck p2p`: keep '
+           'the word '
+           "only where every check of it passes")
+_CLIQUE = ("this is a virtual machine, which sees another PCI tree than its host: the host's owner has to state which "
+           "GPUs of this guest may reach each other, with QEMU "
+           "x-nv-gpudirect-clique=<0 to 15> on each vfio-pci device, one number for GPUs below one switch")
+_ON_HOST = Remedy(_CLIQUE, place=Place.HYPERVISOR)
+_GUESSED = ("CNS", "TNS", "NS")
+_BY_MODEL = ("CNS", "GNS")
+_REFUSED = ("NVIDIA's own driver refuses it on this GPU model, below any chipset",
+            Remedy("plan with copies through host memory or with boards that support it; or run an open kernel module "
+                   "that is patched for it (no role installs one) and declare box_spec.driver.flavour: patched-p2p"))
+_INEFFECTIVE = ("the spec declares a driver that is patched to allow it on this GPU model, and the loaded one does not",
+                Remedy.typed("see which module is loaded (`modinfo -n nvidia`; `cat /proc/driver/nvidia/version`), "
+                             "build the patched one for this kernel and reboot; or take box_spec.driver.flavour: "
+                             "patched-p2p out", (), True))
+UNDECLARED = (", and NVIDIA's own driver refuses them on this GPU model: a patched module or ForceP2P is at work that "
+              "the spec does not declare")
+#: What each table of `nvidia-smi topo -p2p` is about ("?": the text does not say which it is).
+LETTER_WORDS = {"r": "reads", "w": "writes", "n": "NVLink", "a": "atomics", "p": "PCIe peer access",
+                "?": "reads or writes (which of them, the text does not say)"}
+DECLARE = Remedy("state box_spec.driver.flavour: patched-p2p, so that an update that drops the patch fails here, or go "
+                 "back to NVIDIA's own module", place=Place.INVENTORY)
+_FORCE = regex(r"(?:^|;)\s*ForceP2P\s*=", re.IGNORECASE)
+_UNUSED = "the driver accepts peer access and does not use it: see iommu-mode, bar1-size and p2p-access"
+
+#: letter -> (meaning, remedy)
+_WORDS: dict[str, tuple[str, Remedy]] = {
+    "CNS": ("the driver does not support it on this chipset",
+            Remedy.typed("put both boards below one PCIe switch: below a root complex the driver allows it only on "
+                         f"CPUs it knows. Its list can be overridden: {_FORCED}", place=Place.MACHINE)),
+    "GNS": ("the driver does not support it on this GPU model",
+            Remedy("no setting changes that: plan with copies through host memory, or with boards that support it")),
+    "TNS": ("the driver does not support it across these I/O hubs",
+            Remedy("move both boards below one root complex", place=Place.MACHINE)),
+    "DR": ("the registry word ForceP2P forbids it: its bits for this direction are 0 (reads 1:0, writes 5:4)",
+           Remedy.typed("see `grep RegistryDwords /proc/driver/nvidia/params`; take the word out of /etc/modprobe.d, "
+                        "or write ForceP2P=0x211, which allows reads and writes; then load the driver again")),
+    "NS": ("it is not supported between these two boards",
+           Remedy.typed("both must be of the same chip, without MIG and not handed through to different machines; "
+                        "compare `nvidia-smi -L` and `nvidia-smi topo -p2p r`")),
+}
+
+
+def explained(case: Case, word: str, patchable: bool) -> tuple[str, Remedy | None]:
+    """Meaning and remedy of a letter for two boards, ("", None) for one that nvml.h does not have. ``patchable``: one
+    of them is a board that NVIDIA's own driver refuses (needs_patch), so CNS and GNS mean the same there."""
+    if patchable and word in _BY_MODEL:
+        return _INEFFECTIVE if declared(case) else _REFUSED
+    meaning, remedy = _WORDS.get(word, ("", None))
+    return meaning, _ON_HOST if case.guest and word in _GUESSED else remedy
+
+
+def letter_meaning(word: str) -> str:
+    """What a letter means, for the legend below a table."""
+    if word == "OK":
+        return "the driver allows it; whether transfers are right and fast only a measurement says (tunecheck p2p)"
+    return _WORDS[word][0] if word in _WORDS else "the driver does not say"
+
+
+def outcome_of(case: Case, word: str, patchable: bool) -> str:
+    """What NVIDIA's driver refuses by model is no fault of this box, unless its spec says that it was changed; and
+    what it allows there by a change that the spec does not know ends with the next update."""
+    if word == "OK":
+        return "warn" if patchable and case.frozen is not None and not declared(case) else "pass"
+    if word not in _WORDS:
+        return "unknown"
+    wanted = case.spec.accelerators.how_close or case.spec.acs.peer_redirect == "off"
+    mild = not declared(case) if patchable and word in _BY_MODEL else not wanted
+    return "warn" if mild else "fail"
+
+
+def declared(case: Case) -> bool:
+    """Whether the spec says that peer access was patched in."""
+    return case.spec.driver.flavour == "patched-p2p"
+
+
+def needs_patch(topology: Topology, *bdfs: str) -> bool:
+    """Whether NVIDIA's own driver refuses peer-to-peer on one of these boards: by their data, else by the name."""
+    for device, name in zip(topology.devices, topology.names, strict=False):
+        known = board(device.ids)
+        if device.bdf in bdfs and ((known.p2p == "patched driver only") if known and known.p2p else "GeForce" in name):
+            return True
+    return False
+
+
+def unused(case: Case, direct: bool) -> Remedy:
+    """For peer access that is granted and measured to go through the host. ForceP2P is offered where the way goes
+    through the CPU, and only against such a measurement: it took a custom all-reduce from 242 to 17 us on such boxes,
+    and is contested behind a switch (rtx6kpro optimization/pcie-oneshot-allreduce.md, 2026-05-17)."""
+    if direct:
+        return Remedy(_UNUSED)
+    loaded = case.host.registry_dwords.get(LOADED) if case.snapshot.host else None
+    if loaded is not None and _FORCE.search(loaded.value or ""):
+        return Remedy(f"{_UNUSED}; ForceP2P is among the driver's registry words and does not help here: take it out "
+                      "of /etc/modprobe.d")
+    return Remedy.typed(f"{_UNUSED}; where these are well, try {_FORCED}")

@@ -1,0 +1,183 @@
+"""What nvidia-smi's tables say where the PCI tree is not known: GPUs have numbers there and no addresses.
+
+The table is the driver's word about the relations, and shows neither links nor ACS. So what it says can fail a
+declaration; it never makes a pass, as half of a machine's evidence must not look better than all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ...facts.posted import Table
+from ...model.fact import Absence
+from ...model.finding import Finding, Place, Remedy
+from ...parsers.pci.topology import RELATIONS, within
+from ..context import Case
+from .p2p_letters import LETTER_WORDS, explained, outcome_of
+
+__all__ = ["COSTS", "absent_table", "by_word", "gpus_told", "letters", "relations", "undeclared"]
+
+#: What each relation means for peer traffic, and what it costs. Figures: two boards at Gen5 x16, one way, and a load of
+#: 128 B from a peer (local-inference-lab/rtx6kpro hardware/, 2026-05-17); NCCL's choice: src/graph/paths.cc of NCCL.
+COSTS = {
+    "PIX": "below one PCIe switch: the traffic does not reach the CPU (52 to 57 GB/s at Gen5 x16, a load takes 0.7 us)",
+    "PXB": "through several PCIe switches, not through the CPU (speed as PIX; a load takes 0.7 us)",
+    "PHB": "through the CPU's host bridge (41 to 53 GB/s at Gen5 x16, a load takes 1.4 us). NCCL copies through host "
+           "memory (SHM) there unless NCCL_P2P_LEVEL=SYS is set; AMD CPUs with two GPUs are excepted",
+    "NODE": "through the CPU, between host bridges of one NUMA node (41 to 53 GB/s at Gen5 x16, a load takes 1.4 us). "
+            "NCCL copies through host memory (SHM) there unless NCCL_P2P_LEVEL=SYS is set; AMD CPUs with two GPUs are "
+            "excepted",
+    "SYS": "through both CPUs and the link between the sockets, which all such pairs share: the slowest way. NCCL "
+           "copies through host memory (SHM) there unless NCCL_P2P_LEVEL=SYS is set",
+    "NV": "joined by that many NVLinks: PCIe does not carry their traffic",
+    "": "not told: between two host bridges, of which NUMA nodes the text says nothing (NODE or SYS), or below none",
+}
+_SHOWN = 6
+_BY_CPU = ("PHB", "NODE", "SYS")
+_AGAIN = Remedy.typed("give the output of `nvidia-smi topo -m` again, as a file that it was written to: on its way "
+                      "through a web page or a chat a table loses its tabs")
+
+
+def absent_table(case: Case) -> bool:
+    """Whether no text has a table of relations; one that cannot be read is a table."""
+    fact = case.snapshot.posted.table
+    return fact.value is None and fact.absence is Absence.NOT_IN_IMPORT
+
+
+def _names(pairs: list[tuple[int, int]]) -> str:
+    """``GPU0-GPU1, GPU0-GPU2 and 3 more``."""
+    more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
+    return ", ".join(f"GPU{a}-GPU{b}" for a, b in pairs[:_SHOWN]) + more
+
+
+def by_word(table: Table) -> dict[str, list[tuple[int, int]]]:
+    """The pairs of each relation, closest relation first."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for pair, word in table.relations.items():
+        found.setdefault(word, []).append(pair)
+    order = (*RELATIONS, "")
+    return dict(sorted(found.items(), key=lambda item: (-1, item[0]) if item[0].startswith("NV") else
+                       (order.index(item[0]), "")))
+
+
+def gpus_told(case: Case) -> str:
+    """``nvidia-smi topo -m has 8 GPUs``, "" where no text counts them."""
+    posted = case.snapshot.posted
+    if posted.table.value is not None:
+        more = " or more (the text is cut)" if posted.table.value.cut else ""
+        return f"{posted.table.value.source} has {_gpus(len(posted.table.value.labels))}{more}"
+    if posted.names:
+        return f"nvidia-smi -L has {_gpus(len(posted.names))}"
+    for letter, table in posted.letters.items():
+        count = len({a for a, _ in table})
+        return f"nvidia-smi topo -p2p {letter if letter != '?' else ''}".strip() + f" has {_gpus(count or 1)}"
+    return ""
+
+
+def _gpus(count: int) -> str:
+    return f"{count} GPU{'' if count == 1 else 's'}"
+
+
+def relations(case: Case, check: str) -> Iterator[Finding]:
+    """topo-relation of the table alone."""
+    fact = case.snapshot.posted.table
+    table = fact.value
+    if table is None:
+        yield Finding(check, "pairs", "unknown", "effective", f"the table of relations cannot be used: {fact.why()}",
+                      evidence=(fact.source,), remedy=_AGAIN, absence=fact.absence)
+        return
+    if len(table.labels) < 2 and not table.cut:
+        yield Finding(check, "pairs", "skip", "effective", f"one GPU in {table.source}: no pair to judge")
+        return
+    words = by_word(table)
+    seen = "; ".join(f"{len(pairs)} {word or '?'}" for word, pairs in words.items())
+    wanted = case.spec.accelerators.relation or case.spec.accelerators.groups.across
+    if wanted is not None:
+        bad = {word: pairs for word, pairs in words.items() if word in RELATIONS and not within(word, wanted)}
+        for word, pairs in bad.items():
+            yield Finding(check, _names(pairs), "fail", "effective", f"{_names(pairs)} "
+                          f"{'is' if len(pairs) == 1 else 'are'} {word} in {table.source}", word,
+                          f"{wanted} or closer", (table.source,), Remedy("move the boards below one switch, or state "
+                          "the relation this machine really has in box_spec.accelerators.relation",
+                          place=Place.MACHINE))
+        if not bad:
+            yield Finding(check, "pairs", "unknown", "effective", f"no pair is farther than {wanted} in {table.source} "
+                          f"({seen}); the PCI tree itself is not given; add: sudo lspci -nnvvv", seen,
+                          f"{wanted} or closer", (table.source,))
+        return
+    far = list(undeclared(case, check, words, len(table.labels), f" in {table.source}", table.source))
+    yield from far
+    if not far:
+        yield Finding(check, "pairs", "unknown" if "" in words else "skip", "effective", f"found in "
+                      f"{table.source}: {seen}; {COSTS['']}" if "" in words else f"{_asked(case)}; found in "
+                      f"{table.source}: {seen}", seen, "", (table.source,))
+
+
+def undeclared(case: Case, check: str, words: Mapping[str, list[tuple[int, int]]], gpus: int, where: str,
+               source: str) -> Iterator[Finding]:
+    """What is known to be slow, where no specification says how close the GPUs are meant to be: by the driver's table
+    and by the PCI tree alike. ``words``: the pairs of each relation, by the numbers of their GPUs."""
+    if case.frozen is not None:
+        return
+    total = sum(map(len, words.values()))
+    for word, pairs in words.items():
+        if word in _BY_CPU:
+            every = "every pair is" if len(pairs) == total else f"{len(pairs)} of {total} pairs are"
+            yield Finding(check, _names(pairs), "warn", "effective", f"{every} {word}{where} ({_names(pairs)}): "
+                          f"{COSTS[word]}", word, "PIX, PXB or NVLink between GPUs that work on one model", (source,),
+                          _advice(gpus, words))
+
+
+def _asked(case: Case) -> str:
+    return "the spec asks for no relation" if case.frozen else "no spec given"
+
+
+def _advice(gpus: int, words: Mapping[str, list[tuple[int, int]]]) -> Remedy:
+    """Which GPUs are close: one model's tensor-parallel ranks belong there."""
+    near = {pair for word, pairs in words.items() if word in ("PIX", "PXB") or word.startswith("NV") for pair in pairs}
+    groups = _together(gpus, near)
+    if groups:
+        shown = " | ".join(", ".join(map(str, group)) for group in groups[:8])
+        return Remedy(f"keep a model's tensor-parallel GPUs inside one of these groups: {shown} (CUDA_VISIBLE_DEVICES "
+                      "with CUDA_DEVICE_ORDER=PCI_BUS_ID), or put the boards below one switch")
+    return Remedy.typed("measure what it costs here: `sudo tunecheck preflight --full`; a switch, or slots below one, "
+                        "brings the boards closer")
+
+
+def _together(count: int, near: set[tuple[int, int]]) -> list[list[int]]:
+    group = {number: [number] for number in range(count)}
+    for a, b in sorted(near):
+        if group[a] is not group[b]:
+            joined = sorted(group[a] + group[b])
+            group |= dict.fromkeys(joined, joined)
+    return [found for number, found in group.items() if found[0] == number and len(found) > 1]
+
+
+def letters(case: Case, check: str) -> Iterator[Finding]:
+    """p2p-capability of the tables of `nvidia-smi topo -p2p` alone."""
+    # The names decide whether NVIDIA's driver refuses peers by model; without names that is open.
+    told = [name for _, name in case.snapshot.posted.names]
+    patchable = bool(told) and any("GeForce" in name for name in told)
+    for letter, table in case.snapshot.posted.letters.items():
+        source = f"nvidia-smi topo -p2p{'' if letter == '?' else ' ' + letter}"
+        found: dict[str, list[tuple[int, int]]] = {}
+        for pair, word in sorted(table.items()):
+            found.setdefault(word, []).append(pair)
+        for word, pairs in found.items():
+            kind = LETTER_WORDS[letter]
+            shown = ", ".join(f"GPU{a}->GPU{b}" for a, b in pairs[:4]) + (
+                f" and {len(pairs) - 4} more" if len(pairs) > 4 else "")
+            meaning, fix = explained(case, word, patchable)
+            if letter not in "rw?":
+                # Atomics, NVLink and the property "p" are no condition of plain peer access.
+                yield Finding(check, shown, "skip", "effective", f"{kind}: {shown}: {word}"
+                              + (f" ({meaning})" if meaning and letter != "n" else ""), word, "", (source,))
+            elif word == "OK":
+                yield Finding(check, shown, "unknown", "effective", f"the driver says OK for {kind} of {len(pairs)} of "
+                              f"{len(table)} ordered pairs; whether transfers are right and fast only a measurement "
+                              "says, and the boards are not given; add: sudo lspci -nnvvv", word, "OK",
+                              (source,))
+            else:
+                outcome = outcome_of(case, word, patchable)
+                yield Finding(check, shown, outcome, "effective", f"{kind}: {shown}: {word} "
+                              f"({meaning or 'the driver does not say'}): CUDA and NCCL copy through host memory "
+                              "there", word, "OK", (source,), fix)

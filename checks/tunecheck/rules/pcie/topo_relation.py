@@ -1,0 +1,117 @@
+"""topo-relation: the accelerators are as close as declared, every pair or group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from ...facts.pci.peer_paths import paths
+from ...facts.pci.topology import Pair
+from ...model.finding import Finding, Place, Remedy
+from ...parsers.pci.topology import RELATIONS, within
+from ...spec.boards import board
+from ..check import TOPO, Check, Family, Heading
+from ..context import Case
+from .table_told import absent_table, relations, undeclared
+
+CHECK = Check(
+    "topo-relation", "every pair of accelerators is as close as declared",
+    Heading.ACCELERATORS, 30, Family.PCIE, TOPO, judges=("pcie.relation", "pcie.relation_told"),
+)
+_ID = CHECK.id
+_MOVE = Remedy("move the boards below one switch, or state the relation this machine really has in "
+               "box_spec.accelerators.relation", place=Place.MACHINE)
+_REGROUP = Remedy("move the boards to the slots of their switch or socket (the board manual shows which), or state the "
+                  "groups this machine really has in box_spec.accelerators.groups", place=Place.MACHINE)
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    wanted, groups = case.spec.accelerators.relation, case.spec.accelerators.groups
+    pairs = case.snapshot.topology.pairs
+    maybe = case.snapshot.topology.unidentified
+    if maybe and case.snapshot.topology.devices and (wanted is not None or groups.inside is not None):
+        names = ", ".join(each.bdf for each in maybe)
+        yield Finding(_ID, names, "unknown", "effective", f"whether {names} is an accelerator, and how close to the "
+                      f"others, is not known: {maybe[0].why}", "?", wanted or groups.inside or "")
+        if not pairs:
+            return
+    # One accelerator where groups are declared is a group that is too small, not nothing to judge.
+    if not case.snapshot.topology.devices and not absent_table(case):
+        yield from relations(case, _ID)
+    elif not pairs and not (groups.inside and case.snapshot.topology.devices):
+        yield Finding(_ID, "pairs", "skip", "effective", "fewer than two accelerators: no pair to judge")
+    elif groups.inside is not None:
+        yield from _grouped(case, groups.inside)
+    elif wanted is None:
+        far = list(undeclared(case, _ID, _words(case), len(case.snapshot.topology.devices), "", "/sys/bus/pci/devices"))
+        yield from far
+        if not far:
+            asked = "the spec asks for no relation" if case.frozen else "no spec given"
+            seen = ", ".join(f"{pair.label} {pair.relation.value or '?'}" for pair in pairs)
+            yield Finding(_ID, "pairs", "skip", "effective", f"{asked}; found {seen}", seen)
+    else:
+        expected = f"{wanted} or closer ({' < '.join(RELATIONS)})"
+        good = yield from _each(pairs, wanted, expected, _MOVE)
+        if good:
+            words = sorted({pair.relation.value for pair in pairs if pair.relation.value}, key=RELATIONS.index)
+            yield Finding(_ID, "pairs", "pass", "effective", f"{good} of {len(pairs)} pairs are {wanted} or closer",
+                          ", ".join(words), expected, ("/sys/bus/pci/devices",))
+
+
+def _words(case: Case) -> dict[str, list[tuple[int, int]]]:
+    """The pairs of each relation, as far as the tree tells how their traffic goes: that of a virtual machine is made
+    up, and boards that have NVLinks go by them, which no PCI tree shows."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for path in paths(case.snapshot):
+        ends = [case.snapshot.topology.devices[number] for number in (path.pair.a, path.pair.b)]
+        linked = any((known := board(end.ids)) is not None and known.p2p == "nvlink" for end in ends)
+        word = "NV" if path.latency_class == "nvlink" else "" if linked or case.guest else path.pair.relation.value
+        found.setdefault(word or "", []).append((path.pair.a, path.pair.b))
+    return found
+
+
+def _each(pairs: tuple[Pair, ...], wanted: str, expected: str, move: Remedy) -> Generator[Finding, None, int]:
+    """The pairs that are worse than ``wanted`` or unknown; returns how many are fine."""
+    good = 0
+    for pair in pairs:
+        word = pair.relation.value
+        if word is None:
+            yield Finding(_ID, pair.label, "unknown", "effective", f"the relation of {pair.label} is unknown: "
+                          f"{pair.relation.reason}", "?", expected, (pair.relation.source,))
+        elif not within(word, wanted):
+            yield Finding(_ID, pair.label, "fail", "effective", f"{pair.label} is {word}", word, expected,
+                          (pair.relation.source,), move)
+        else:
+            good += 1
+    return good
+
+
+def _grouped(case: Case, inside: str) -> Iterator[Finding]:
+    topology, want = case.snapshot.topology, case.spec.accelerators
+    across, size = want.groups.across, want.groups.size
+    number = want.count // size if want.count and size else None
+    expected = (f"{number} groups of {size}" if number else f"groups of {size}" if size else "groups of 2 or more") + (
+        f", {inside} or closer inside" + (f", {across} or closer across" if across else ""))
+    # Worse than across is wrong wherever the groups are, so a hidden pair elsewhere does not take it back.
+    yield from _each(topology.pairs, across or RELATIONS[-1], expected, _REGROUP)
+    groups = topology.groups(inside)
+    if groups is None:
+        yield Finding(_ID, "groups", "unknown", "effective", "which accelerators form a group is unknown: the relation "
+                      "of some pair is", "?", expected, ("/sys/bus/pci/devices",))
+        return
+    apart = [pair for group in groups for pair in topology.pairs if pair.a in group and pair.b in group
+             and not within(pair.relation.value or "", inside)]
+    shown = "; ".join(", ".join(f"GPU{one}" for one in group) for group in groups)
+    sizes = ", ".join(str(len(group)) for group in groups)
+    wrong = [group for group in groups if (len(group) != size if size else len(group) < 2)]
+    told = f"{len(groups)} groups of {sizes} accelerators ({shown})" if len(groups) > 1 else \
+        f"one group of {sizes} accelerator{'s' if len(groups[0]) > 1 else ''} ({shown})"
+    for pair in apart:
+        yield Finding(_ID, pair.label, "fail", "effective", f"{pair.label} is {pair.relation.value} inside a group",
+                      pair.relation.value or "", expected, (pair.relation.source,), _REGROUP)
+    if wrong or (number is not None and len(groups) != number):
+        yield Finding(_ID, "groups", "fail", "effective", f"found {told}", sizes, expected, ("/sys/bus/pci/devices",),
+                      _REGROUP)
+    else:
+        yield Finding(_ID, "groups", "pass", "effective", f"{told}, {inside} or closer inside"
+                      + (f", {across} or closer across" if across else ""), sizes, expected,
+                      ("/sys/bus/pci/devices",))

@@ -1,0 +1,1 @@
+"""Checks of containers and what services get."""

@@ -1,0 +1,38 @@
+"""cdi-refresh: something writes the CDI specification anew when the driver changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.command import run
+from ...model.finding import Finding, Remedy
+from ..check import RUNTIME, Check, Family, Heading
+from ..context import Case
+from ..driver import from_driver
+from . import from_runtime
+
+CHECK = Check(
+    "cdi-refresh", "a new driver gets a new specification by itself",
+    Heading.RUNTIME, 70, Family.RUNTIME, RUNTIME, judges=("cdi.refresh",),
+)
+_ID = CHECK.id
+_ON = Remedy.of("run: ", run("systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"),
+                " (toolkit 1.18 and later)")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    specs, runtime = from_runtime.gpu_specs(case), case.host.runtime.value
+    if runtime is None or not (specs.value or (specs.value is None and not from_runtime.no_toolkit(case))):
+        yield Finding(_ID, "nvidia.com/gpu", "skip", "configured", from_runtime.no_specs(specs))
+        return
+    units = runtime.refresh
+    if units.value is None:
+        yield from_driver.unread(_ID, "nvidia.com/gpu", "which units start at boot", units)
+    elif units.value:
+        yield Finding(_ID, "nvidia.com/gpu", "pass", "configured", f"{', '.join(units.value)}: on",
+                      evidence=(units.source,))
+    else:
+        gone = any(spec.file.startswith(("/var/run/", "/run/")) for spec in specs.value or ())
+        yield Finding(_ID, "nvidia.com/gpu", "warn", "configured", "nothing writes the CDI specification anew when the "
+                      "driver changes" + (", and this one is gone after a reboot" if gone else ""), "off", "on",
+                      (units.source,), _ON)

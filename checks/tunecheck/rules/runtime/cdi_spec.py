@@ -1,0 +1,49 @@
+"""cdi-spec: a specification of the Container Device Interface names every GPU, and all of them as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.command import run
+from ...model.finding import Finding, Remedy
+from ..check import RUNTIME, Check, Family, Heading
+from ..context import Case
+from ..driver import from_driver
+from . import from_runtime
+
+CHECK = Check(
+    "cdi-spec", "a CDI specification names the GPUs", Heading.RUNTIME, 50, Family.RUNTIME, RUNTIME,
+    judges=("cdi.files", "cdi.devices"),
+)
+_ID = CHECK.id
+_MAKE = Remedy.of("run: ", run("systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"),
+                  "; before toolkit 1.18: ", run("nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"))
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    if early := [*from_runtime.read(case, _ID, "nvidia.com/gpu"), *from_runtime.perhaps_unwanted(case, _ID)]:
+        yield early[0]
+        return
+    specs, toolkit = from_runtime.gpu_specs(case), bool(case.host.packages.toolkit)
+    wanted = from_runtime.declared(case) or toolkit
+    if not specs.value:
+        if not wanted:
+            yield Finding(_ID, "nvidia.com/gpu", "skip", "generated", "no container toolkit is installed")
+        elif from_driver.loaded(case).missing:
+            yield from_driver.without(case, _ID, "nvidia.com/gpu", specs.source, "generated")
+        elif specs.value is None:
+            yield from_driver.unread(_ID, "nvidia.com/gpu", "the CDI specifications", specs)
+        else:
+            yield Finding(_ID, "nvidia.com/gpu", "fail" if from_runtime.declared(case) else "warn", "generated",
+                          f"no CDI specification in {specs.source} names nvidia.com/gpu", "none", "nvidia.com/gpu=all",
+                          (specs.source,), _MAKE)
+        return
+    names = {name for spec in specs.value for name in spec.devices}
+    named = max(sum(name.isdigit() for name in names), sum(name.startswith("GPU-") for name in names))
+    gpus = sum(device.driver.value == "nvidia" for device in case.snapshot.topology.devices)
+    twice, few = from_runtime.defined_twice(specs.value), named and named < gpus
+    good = "all" in names and not (few or twice)
+    text = "no device all" if "all" not in names else f"{named} of {gpus} GPUs" if few else "all GPUs"
+    text += f", and engines refuse {twice[0]}, which define the same device" if twice else ""
+    yield Finding(_ID, "nvidia.com/gpu", "pass" if good else "fail", "generated", f"{specs.value[-1].file}: {text}",
+                  text, "" if good else "every GPU, and all", (specs.source,), None if good else _MAKE)

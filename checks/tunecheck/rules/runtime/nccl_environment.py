@@ -1,0 +1,43 @@
+"""nccl-environment: no variable of a service is ignored, misspelt or known to harm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.finding import AS_ROOT, Finding, Remedy
+from ...parsers.nvidia.nccl_env import problems
+from ..check import RUNTIME, Check, Family, Heading
+from ..context import Case
+from ..driver import from_driver
+
+CHECK = Check(
+    "nccl-environment", "no variable of a service is ignored or known to harm",
+    Heading.DRIVER, 210, Family.RUNTIME, RUNTIME, judges=("environment.*",),
+)
+_ID = CHECK.id
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    if early := list(from_driver.nothing(case, _ID)):
+        yield from early
+        return
+    env = case.host.service_env
+    if env.value is None:
+        yield from_driver.unread(_ID, "environment", "the environment of services", env)
+        return
+    boards, wrong = [device.ids for device in case.snapshot.topology.devices], False
+    # Peer traffic is declared where its path is.
+    peer = "fail" if case.spec.acs.peer_redirect == "off" else "warn"
+    for place, each in sorted(env.value.found.items()):
+        for problem in problems(each.values, frozenset(each.options), len(set(boards)), len(boards)):
+            wrong = True
+            yield Finding(_ID, f"{place} {problem.name}", peer if problem.severity == "peer" else problem.severity,
+                          "configured", f"{place}: {problem.text}", problem.name, "", (place,), Remedy(problem.remedy))
+    if env.value.refused:
+        yield Finding(_ID, "processes", "unknown", "configured", "the environment of a process on a GPU cannot be read"
+                      ": no permission", "", "", ("/proc/<pid>/environ",), AS_ROOT)
+    elif not wrong:
+        count = sum(len(each.values) for each in env.value.found.values())
+        yield Finding(_ID, "environment", "pass" if count else "skip", "configured", f"{count} variables in "
+                      f"{len(env.value.found)} places, none ignored or known to harm" if count else
+                      "no service sets a variable of NCCL, CUDA or an engine", "", "", tuple(sorted(env.value.found)))

@@ -1,0 +1,57 @@
+"""For engine-decisions: what vLLM's and SGLang's logs say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.finding import Finding, Remedy
+from ..context import Case
+from ..driver.nvml_remedies import MISMATCH
+
+__all__ = ["judge"]
+
+_ID = "engine-decisions"
+_PEERS = Remedy.typed("see `nvidia-smi topo -p2p r` (CNS, GNS, ...), ACS (acs-redirect) and the IOMMU; then: `sudo "
+                      "tunecheck p2p`; the engine keeps its answer in ~/.cache/vllm/gpu_p2p_access_cache_for_*.json: "
+                      "delete that file after a repair")
+#: kind -> (outcome, what is so, what to do). The words are those of custom_all_reduce.py and symm_mem.py in vLLM's
+#: distributed/device_communicators; SGLang's srt/distributed has copies of both, with the same words.
+_KINDS: dict[str, tuple[str, str, Remedy | None]] = {
+    "p2p refused": ("warn", "its test of GPU peer access failed, so its custom all-reduce is off and NCCL does the "
+                    "work", _PEERS),
+    "more than two": ("warn", "its custom all-reduce is off, as it asks NVML for NVLink between more than two GPUs and "
+                      "never looks at PCIe peer access; NCCL does the work",
+                      Remedy("nothing is broken: NCCL is what it uses on PCIe; see that NCCL itself goes by P2P "
+                             "(NCCL_DEBUG=INFO, NCCL_P2P_LEVEL=SYS below a CPU), or use an engine with a PCIe "
+                             "all-reduce")),
+    "world size": ("warn", "its custom all-reduce is off, as it takes 2, 4, 6 or 8 GPUs",
+                   Remedy("use one of these sizes for tensor parallelism, or leave it to NCCL")),
+    "several nodes": ("skip", "its custom all-reduce is off, as the ranks run on several machines", None),
+    "no library": ("warn", "its custom all-reduce is off, as the library for it is missing",
+                   Remedy("reinstall the engine: the build has no CUDA kernels for this GPU")),
+    "setup failed": ("warn", "the setup of its custom all-reduce failed", _PEERS),
+    "symm mem": ("skip", "symmetric memory is not offered for this compute capability", None),
+    "by option": ("skip", "its custom all-reduce is switched off by an option", None),
+    "mismatch": ("fail", "library and kernel module of the driver are of different versions", MISMATCH),
+    "driver old": ("fail", "the driver is too old for the engine's CUDA",
+                   Remedy("install a newer driver, or an image for an older CUDA (nvidia-smi shows the highest that "
+                          "the driver takes)")),
+}
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    for log in case.snapshot.posted.engines:
+        name = f"{log.engine} {log.version}".strip()
+        parts = (f"NCCL {log.nccl}" if log.nccl else "", f"{log.size} GPUs" if log.size else "",
+                 f"driver {log.driver}" if log.driver else "")
+        more = ", ".join(part for part in parts if part)
+        about = f"{name} ({more})" if more else name
+        for decision in log.decisions:
+            outcome, text, fix = _KINDS[decision.kind]
+            yield Finding(_ID, name, outcome, "behaviour", f"{about}: {text}", decision.text,
+                          "peer access in use" if outcome != "skip" else "", (f"{log.engine}'s log",),
+                          fix)
+        if not log.decisions:
+            yield Finding(_ID, name, "unknown", "behaviour", f"{about}: the log holds no decision about peer access or "
+                          "all-reduce", "", "", (f"{log.engine}'s log",),
+                          Remedy("give the whole start-up log; with NCCL_DEBUG=INFO it names NCCL's transports, too"))

@@ -1,0 +1,24 @@
+"""spec-present: there is a desired state to judge against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.finding import Finding, Remedy
+from ..check import ALL, Check, Family, Heading
+from ..context import Case
+
+CHECK = Check(
+    "spec-present", "there is a desired state to judge against",
+    Heading.ACCELERATORS, 10, Family.SPEC, ALL, judges=("spec", "spec.profile"),
+)
+_ID = CHECK.id
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    if case.frozen is None:
+        yield Finding(_ID, "spec", "skip", "declared", "no spec: judged by what holds for every box and by the boards' "
+                      "own data; what only a spec can ask for is skipped", remedy=Remedy("give one with --spec FILE"))
+    else:
+        yield Finding(_ID, "spec", "pass", "declared", f"judged against {case.frozen.host} ({case.frozen.profile})",
+                      case.frozen.digest, "", ("/etc/tunecheck/spec.json or --spec",))

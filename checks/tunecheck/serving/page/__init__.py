@@ -1,0 +1,1 @@
+"""The acceptance of a served model as a page for the browser."""

@@ -1,0 +1,1 @@
+"""Trials inside the inference image: the container from outside and from inside."""

@@ -1,0 +1,1 @@
+"""What runs in a worker, on the GPUs. The parent never imports these."""

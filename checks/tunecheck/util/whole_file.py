@@ -1,0 +1,111 @@
+"""Files that are either whole or untouched."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import TextIO
+
+from ..errors import UsageError
+from .at_first_use import regex
+from .safe_files import UnsafeFileError, folder_of, replace, write_special
+
+__all__ = ["PRIVATE", "check_writable", "emit", "fitted", "removed", "write_file", "written"]
+
+#: Mode of what names people and machines: a raw recording, a snapshot.
+PRIVATE = 0o600
+#: Open files of this process, and its terminal.
+_DESCRIPTORS = regex(r"/proc/\d+/fd/|/dev/(?:null|tty|pts/\d+)$")
+#: Every file that this process has written, for who interrupts it.
+written: list[str] = []
+#: Every older pass that this process took away, likewise.
+removed: list[str] = []
+
+
+def check_writable(path: str) -> None:
+    """Refuse a place where the result could not be written, before the probing starts."""
+    target = Path(path)
+    _no_strange_link(path)
+    try:
+        folder = target.resolve().parent
+        is_folder, has_folder = target.is_dir(), folder.is_dir()
+    except (OSError, ValueError) as error:      # a directory on the way is closed to us, or not a path at all
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"{path}: cannot be written ({reason}); {_elsewhere()}") from None
+    if is_folder:
+        raise UsageError(f"{path}: is a directory; expected a file name")
+    if not has_folder:
+        raise UsageError(f"{path}: the directory {folder} does not exist; create it first")
+    if not (os.access(target, os.W_OK) if _special(target) else os.access(folder, os.W_OK)):
+        if not _special(target) and os.statvfs(folder).f_flag & os.ST_RDONLY:
+            raise UsageError(f"{path}: {folder} is on a read-only filesystem; choose another place")
+        raise UsageError(f"{path}: no permission to write in {folder}; {_elsewhere()}")
+
+
+def _no_strange_link(path: str) -> None:
+    """Say now, not after minutes of measuring, that another user's link will not be followed."""
+    try:
+        os.close(folder_of(path)[0])
+    except UnsafeFileError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror}); {_elsewhere()}") from None
+    except (OSError, ValueError):
+        return      # which the checks below name better
+
+
+def _elsewhere() -> str:
+    return "choose another place" if os.geteuid() == 0 else "choose another place or run as root"
+
+
+def write_file(path: str, content: bytes, mode: int | None = None, what: str = "report") -> None:
+    """Replace ``path`` in one step. UsageError where that fails; then the old content is still there. Without
+    ``mode`` an existing file keeps its own, a new one gets what the umask leaves. ``what``: for the message."""
+    target = Path(path)
+    try:
+        if not _special(target):
+            replace(path, content, mode)
+        elif _DESCRIPTORS.match(os.path.realpath(path)):        # /dev/stdout, /dev/fd/63: our own
+            target.write_bytes(content)
+        else:
+            write_special(path, content)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror}); the {what} was not saved") from None
+    written.append(path)
+
+
+def emit(content: str | bytes) -> None:
+    """Write and flush; a reader that went away (`| head`) changes nothing about the verdict. UsageError where it cannot
+    be written."""
+    try:
+        if isinstance(content, bytes):
+            sys.stdout.buffer.write(content)
+        else:
+            sys.stdout.write(content)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard()
+    except OSError as error:
+        _discard()
+        raise UsageError(f"standard output cannot be written ({error.strerror})") from None
+
+
+def _discard() -> None:
+    # Python flushes once more at exit, and would complain there, with a code of its own.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def fitted(message: str, stream: TextIO) -> str:
+    """Sentences for a person: wrapped where ``stream`` is a terminal, one line each where it is none."""
+    if not stream.isatty():
+        return message
+    from ..report.terminal import wrapped
+
+    return "\n".join(wrapped(line, stream) for line in message.split("\n"))
+
+
+def _special(target: Path) -> bool:
+    try:
+        return not stat.S_ISREG(target.stat().st_mode)
+    except OSError:
+        return False

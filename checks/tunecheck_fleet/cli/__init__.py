@@ -1,0 +1,1 @@
+"""The verbs of the control node, one a file."""

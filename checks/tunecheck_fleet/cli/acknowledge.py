@@ -1,0 +1,24 @@
+"""``tunecheck acknowledge``: somebody is at work on a finding."""
+
+from __future__ import annotations
+
+import click
+
+from .shared_options import decided, deciding, stored
+
+__all__ = ["acknowledge"]
+
+
+@click.command()
+@click.option("--owner", default="", metavar="NAME", help="Who is at work on it.")
+@click.option("--link", default="", metavar="URL", help="The ticket.")
+@click.option("--note", default="", metavar="TEXT", help="What is being done.")
+@deciding
+@stored
+def acknowledge(findings: tuple[str, ...], owner: str, link: str, note: str, author: str | None, show: bool,
+                ended: int | None, as_json: bool, store_url: str | None) -> None:
+    """Acknowledge findings of the newest audit: no alert any more for the hosts that have them now.
+
+    They stay drift until they are gone, approved or waived; a host that joins is news. ID is what `tunecheck fleet`
+    shows."""
+    decided("acknowledge", store_url, findings, show, ended, as_json, author=author, owner=owner, link=link, note=note)

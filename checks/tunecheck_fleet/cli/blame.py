@@ -1,0 +1,33 @@
+"""``tunecheck blame``: since when a fact is what it is, and whether we made it so."""
+
+from __future__ import annotations
+
+import click
+
+from tunecheck.cli import completed
+
+from .shared_options import listed, stored
+
+__all__ = ["blame"]
+
+
+@click.command()
+@click.argument("fact", metavar="FACT")
+@click.option("--host", required=True, metavar="HOST", shell_complete=completed.hosts, help="On which host.")
+@listed
+@stored
+def blame(fact: str, host: str, json_to: str | None, store_url: str | None) -> None:
+    """Show every value that a fact had on a host, newest first: between which audits it came, and whether our own roles
+    ran there then or it came out of band. A FACT that ends in a dot is a family (kernel.cmdline.)."""
+    from .. import lookup
+    from ..outputs.rows import BlameRow
+    from .shared_options import check_list, history, opened
+
+    check_list(json_to)
+    with opened(store_url) as store:
+        lookup.host(store, host)
+        lookup.fact(store, fact, host)
+        rows = [BlameRow(span.fact, span.value, span.since, span.before, span.receipt)
+                for span in store.blame(fact, host)]
+    history(f"{host}  {fact}, newest first", list(rows), json_to, "blame",
+            lookup.no_values(fact, host), host=host, fact=fact)

@@ -1,0 +1,43 @@
+"""``tunecheck drift``: what changed lately, from the history alone."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from tunecheck.cli import completed
+
+from .shared_options import judged
+
+__all__ = ["drift"]
+
+
+@click.command()
+@click.option("--since", default="7d", show_default=True, metavar="TIME",
+              help="From when on: 7d, 36h, 2026-11-01, or audit:12.")
+@click.option("--host", metavar="HOST", shell_complete=completed.hosts, help="Only on this host.")
+@click.option("--fact", metavar="FACT", help="Only this fact, or check; a family ends in a dot (kernel.cmdline.).")
+@judged
+def drift(since: str, host: str | None, fact: str | None, store_url: str | None, baseline: str, verbose: bool,
+          fail_on: tuple[str, ...], max_missing: str, **outputs: Any) -> None:
+    """Show what changed in the fleet, and what differs, grouped by cause: no box is asked.
+
+    Exit codes as those of audit."""
+    from .. import lookup
+    from ..focus import focus
+    from ..judge import JudgeOptions, allowed_missing, report
+    from ..time_options import since as moment
+    from .shared_options import check_places, finish, opened
+
+    wanted = check_places(outputs)
+    allowed_missing(max_missing, 1)
+    options = JudgeOptions(baseline=baseline, since=moment(since, "--since", time.time()))
+    with opened(store_url) as store:
+        if host is not None:
+            lookup.host(store, host)
+        if fact is not None and not lookup.check(fact):
+            lookup.fact(store, fact, host)
+        found = report(store, None, options, host)
+    finish(focus(found, host, fact), wanted, verbose, fail_on, max_missing)

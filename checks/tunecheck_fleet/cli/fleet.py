@@ -1,0 +1,142 @@
+"""``tunecheck fleet``: the newest audit's report again, and what the history knows of the fleet as a whole."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from ..hooks import hooked
+from .shared_options import judged, listed, stored_below
+
+__all__ = ["fleet"]
+
+
+@click.group(invoke_without_command=True)
+@click.option("--audit", "audit_id", type=click.IntRange(1), metavar="N", help="Of this audit; default: the newest.")
+@hooked
+@judged
+def fleet(audit_id: int | None, webhook: str | None, webhook_secret: str | None, webhook_as: str, link: str,
+          store_url: str | None, baseline: str, verbose: bool, fail_on: tuple[str, ...],
+          max_missing: str, **outputs: Any) -> None:
+    """Show the newest audit's report again, from the history: no box is asked.
+
+    Also the hosts that audits with another --limit heard last, as they were then, and how old that is.
+
+    Exit codes as those of audit."""
+    context = click.get_current_context()
+    context.obj = store_url
+    if context.invoked_subcommand is not None:
+        return
+    from ..hooks import hook_of, posted
+    from ..judge import JudgeOptions, allowed_missing, report
+    from .shared_options import check_places, finish, opened
+
+    wanted = check_places(outputs)
+    allowed_missing(max_missing, 1)
+    hook = hook_of(webhook, webhook_secret, webhook_as, link)
+    options = JudgeOptions(baseline=baseline, union=audit_id is None)
+    with opened(store_url) as store:
+        found = report(store, audit_id, options)
+        finish(found, wanted, verbose, fail_on, max_missing, lambda: posted(
+            hook, found, store, lambda line: click.echo(f"tunecheck: {line}", err=True),
+            store.beside(found.audit.id) if audit_id is None else ()))
+
+
+@fleet.command()
+@listed
+@stored_below
+@click.pass_obj
+def hosts(outer: str | None, store_url: str | None, json_to: str | None) -> None:
+    """List the hosts of the newest audit: who answered, who drifted, who was last heard when."""
+    from ..judge import JudgeOptions, report
+    from ..outputs.rows import FleetRow
+    from .shared_options import check_list, history, opened
+
+    check_list(json_to)
+    with opened(store_url or outer) as store:
+        found = report(store, None, JudgeOptions(union=True))
+        about = {state.host: state for state in store.hosts(found.audit.id, store.beside(found.audit.id))}
+    rows = [FleetRow(row.host, row.group, row.status, row.reason, row.hardware, row.drifted,
+                     sum(each.outcome != "warn" for each in row.problems), row.last_ok, row.last_ok_at,
+                     about[row.host].tunecheck if row.host in about else "",
+                     about[row.host].spec if row.host in about else None) for row in found.hosts]
+    history(f"{len(rows)} host{'s' * (len(rows) != 1)}, audit #{found.audit.id}", list(rows), json_to, "fleet",
+            audit=found.audit.id)
+
+
+@fleet.command()
+@click.option("--from-majority", is_flag=True, required=True, help="Take what most hosts have.")
+@click.option("--share", type=click.FloatRange(0.5, 1.0), default=0.8, show_default=True, metavar="PART",
+              help="How many of a group and hardware have to agree.")
+@stored_below
+@click.pass_obj
+def baseline(outer: str | None, store_url: str | None, from_majority: bool, share: float) -> None:
+    """Print as YAML what most hosts of each group and hardware have: a first draft of what should be."""
+    from tunecheck.util.whole_file import emit
+
+    from ..baseline import text
+    from .shared_options import opened
+
+    with opened(store_url or outer) as store:
+        head = store.audit()
+        drafted = text(store.census(head.id), head, share)
+    emit(drafted)
+
+
+@fleet.command()
+@click.option("--last", type=click.IntRange(2, 1000), default=10, show_default=True, metavar="N",
+              help="Over how many audits.")
+@click.option("--json", "as_json", is_flag=True, help="JSON on standard output.")
+@stored_below
+@click.pass_obj
+def volatility(outer: str | None, store_url: str | None, last: int, as_json: bool) -> None:
+    """List the facts that changed most; those that look like a gauge or counter first: they would be noise."""
+    from tunecheck.util.whole_file import emit
+
+    from .shared_options import opened
+
+    with opened(store_url or outer) as store:
+        found = sorted(store.volatility(last), key=lambda each: (not each.suspicious, -each.change_rate, each.fact))
+    if as_json:
+        from tunecheck.report.document import to_text
+
+        from ..outputs.rows import list_document
+
+        emit(to_text(list_document("fleet volatility", found, last=last)))
+        return
+    emit("".join(f"{each.fact}: {each.change_rate:.1%} of hosts change it in an audit, "
+                 f"{round(each.distinct_share * each.hosts)} values on {each.hosts} hosts"
+                 f"{f'; SUSPICIOUS: {each.why}' if each.suspicious else ''}\n"
+                 for each in found) or f"no fact changed in the last {last} audits\n")
+
+
+@fleet.command()
+@click.option("--hosts", "count", type=click.IntRange(1), default=100, show_default=True, metavar="N",
+              help="How many boxes to reckon with.")
+def doctor(count: int) -> None:
+    """Say whether ssh's key exchange makes audits from this machine slow, and what may be done about it."""
+    from tunecheck.util.whole_file import emit
+
+    from ..collect.kex import advice, client
+
+    ssh = client()
+    first = ssh.first or "an unknown key exchange"
+    emit((advice(ssh, count) or f"{ssh.version} begins with {first}: nothing to gain") + "\n")
+
+
+@fleet.command()
+@click.option("--keep", required=True, metavar="TIME", help="How much history to keep: 400d, 52w.")
+@stored_below
+@click.pass_obj
+def prune(outer: str | None, store_url: str | None, keep: str) -> None:
+    """Forget what ended longer ago. What holds now stays, however old it is."""
+    from ..time_options import ago
+    from .shared_options import opened
+
+    before = ago(keep, "--keep", time.time(), "400d or 52w")
+    with opened(store_url or outer) as store:
+        gone = store.prune(before)
+    click.echo(f"forgot {gone.spans} values and {gone.audits} audits"
+               + (f"; the oldest audit is #{gone.first_kept}" if gone.first_kept is not None else ""))

@@ -1,0 +1,66 @@
+"""``tunecheck history``: everything that ever changed on a host."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from tunecheck.cli import completed
+
+from .shared_options import listed, stored
+
+__all__ = ["history"]
+
+
+@click.command()
+@click.option("--host", metavar="HOST", shell_complete=completed.hosts, help="Whose history.")
+@click.option("--gpu", metavar="SERIAL", help="In place of a host: where this GPU was, by serial number or UUID.")
+@click.option("--fact", metavar="FACT", help="Only this fact; a family ends in a dot (kernel.cmdline.).")
+@click.option("--since", metavar="TIME", help="Only what came later: 7d, 36h, 2026-11-01, or audit:12.")
+@click.option("--all", "everything", is_flag=True, help="Also values that the host had when it was first seen.")
+@listed
+@stored
+def history(host: str | None, gpu: str | None, fact: str | None, since: str | None, everything: bool,
+            json_to: str | None, store_url: str | None) -> None:
+    """Show what changed on a host, oldest first, each with its interval; also how it answered and what it was called.
+
+    With --gpu: the hosts that a GPU was in."""
+    from tunecheck.errors import UsageError
+
+    from .. import lookup
+    from ..outputs.rows import HistoryRow
+    from ..time_options import since as moment
+    from .shared_options import check_list, opened
+    from .shared_options import history as show
+
+    check_list(json_to)
+    if (host is None) == (gpu is None):
+        raise UsageError("expected one of --host HOST and --gpu SERIAL")
+    if gpu is not None:
+        if fact is not None or since is not None:
+            raise UsageError("--fact and --since are for --host; leave them out with --gpu")
+        with opened(store_url) as store:
+            boards = store.board(gpu)
+        show(f"GPU {gpu}, oldest first", [HistoryRow(f"{each.host} {each.fact}", each.value, each.since, each.before,
+                                                     each.until, each.until_at) for each in boards],
+             json_to, "history", "no host ever told of it", gpu=gpu)
+        return
+    assert host is not None
+    begin = moment(since, "--since", time.time()) if since is not None else None
+    with opened(store_url) as store:
+        lookup.host(store, host)
+        if fact is not None and fact not in ("host.answer", "host.name", "host.key", "host."):
+            lookup.fact(store, fact, host)
+        after = store.audit(begin).started if isinstance(begin, int) else begin
+        spans = [span for span in store.history(host, fact, after)
+                 if everything or fact is not None or not span.baseline]
+        if fact is None or fact.startswith("host."):
+            told = [span for span in store.presence(host) if (everything or not span.baseline)
+                    and (after is None or span.since.seen_at >= after) and (fact is None or span.fact.startswith(fact))]
+            spans = sorted([*spans, *told], key=lambda span: span.since.seen)
+    rows = [HistoryRow(span.fact, span.value, span.since, span.before, span.until, span.until_at) for span in spans]
+    show(f"{host}{f'  {fact}' if fact else ''}, oldest first", list(rows), json_to, "history",
+         lookup.no_values(fact or "", host, "nothing changed" + (
+             "" if everything else " (--all shows what it had from the beginning)")),
+         host=host, fact=fact, since=since)

@@ -1,0 +1,183 @@
+"""Options that several verbs of the fleet have, and the way from a report to its outputs and exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from ..store import Store
+    from ..verdict import Decision, FleetReport
+
+__all__ = ["check_list", "check_places", "decided", "deciding", "finish", "history", "judged", "listed", "opened",
+           "stored", "stored_below"]
+
+_WHERE = ("The history: a file, or postgresql://...; default: $TUNECHECK_STORE, or fleet.db in "
+          "/var/lib/tunecheck-fleet (as root) or ~/.local/state/tunecheck.")
+stored = click.option("--store", "store_url", metavar="FILE|URL", envvar="TUNECHECK_STORE", help=_WHERE)
+#: For a verb below another one that has looked into the environment already.
+stored_below = click.option("--store", "store_url", metavar="FILE|URL", help=_WHERE)
+#: What every verb that shows a list takes.
+listed = click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
+                      help="Write JSON to FILE; without FILE to standard output, in place of the text.")
+
+_JUDGED = (
+    click.option("--html", "html_to", metavar="FILE", help="Write the fleet page for the browser, one file, offline."),
+    click.option("--prometheus", "prometheus_to", metavar="FILE.prom",
+                 help="Write metrics for node_exporter's textfile collector."),
+    click.option("--junit", "junit_to", metavar="FILE", help="Write JUnit XML, for CI."),
+    click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
+                 help="Write JSON to FILE; without FILE to standard output, in place of the report."),
+    click.option("-v", "--verbose", is_flag=True, help="Show every cause and every host's name."),
+    click.option("--max-missing", default="0", metavar="N|P%", show_default=True,
+                 help="How many hosts may be silent or partial before the exit code is 3."),
+    click.option("--fail-on", "fail_on", multiple=True,
+                 type=click.Choice(["drift", "fail", "unknown", "coverage"]),
+                 help="End with exit code 1 on it; may be given again."),
+    click.option("--baseline", default="previous", metavar="WHAT", show_default=True,
+                 help="Compare with previous, audit:N, host:NAME, desired or majority."),
+)
+
+
+def judged(command: Callable[..., None]) -> Callable[..., None]:
+    """Options of what ends in a fleet report: audit, drift, fleet."""
+    for option in _JUDGED:
+        command = option(command)
+    return stored(command)
+
+
+def opened(url: str | None) -> Store:
+    """The history, to be read: UsageError where there is no audit in it."""
+    from tunecheck.errors import UsageError
+
+    from ..store import open_store
+
+    store = open_store(url, create=False)
+    if not store.audits(1):
+        where = store.where
+        store.close()
+        raise UsageError(f"the history ({where}) holds no audit yet; run: tunecheck audit -i INVENTORY")
+    return store
+
+
+def check_places(given: dict[str, Any]) -> dict[str, str | None]:
+    """The outputs asked for, kind -> place; refused here where they could not be written afterwards."""
+    from tunecheck.report.exporters import KINDS, check_outputs
+
+    wanted = {kind: given.get(f"{kind}_to") for kind in KINDS}
+    check_outputs(wanted)
+    return wanted
+
+
+def check_list(json_to: str | None) -> None:
+    """Refuse a place where the list could not be written afterwards."""
+    if json_to is not None and json_to != "-":
+        from tunecheck.util.whole_file import check_writable
+
+        check_writable(json_to)
+
+
+def finish(report: FleetReport, wanted: dict[str, str | None], verbose: bool, fail_on: tuple[str, ...],
+           max_missing: str, then: Callable[[], list[str]] = list) -> NoReturn:
+    """Show the report, write its outputs, and leave with its exit code. ``then``: what else is to be done once they
+    are written; its notes stand behind the others."""
+    from tunecheck.app.evaluate import say
+    from tunecheck.report.exporters import to_standard_output
+    from tunecheck.report.terminal import style_for
+
+    from ..judge.exits import exit_code
+    from ..outputs import rendered, write_outputs
+
+    code = exit_code(report, fail_on, max_missing)
+    alone = to_standard_output(wanted)
+    if alone:
+        text = rendered(alone, report)
+    else:
+        from ..outputs.terminal import terminal
+
+        text = terminal(report, style_for(sys.stdout), verbose)
+    say(text, lambda: [*write_outputs(wanted, report), *then()], alone is not None)
+    raise SystemExit(code)
+
+
+def history(title: str, rows: list[Any], json_to: str | None, verb: str, empty: str = "nothing",
+            **about: str | int | None) -> None:
+    """A list as text, or as JSON (tunecheck/fleet-list/1)."""
+    from tunecheck.util.whole_file import emit, write_file
+
+    from ..outputs.rows import list_document, list_text
+
+    if json_to is not None:
+        from tunecheck.report.document import to_text
+
+        text = to_text(list_document(verb, rows, **about))
+        if json_to == "-":
+            emit(text)
+            return
+        write_file(json_to, text.encode(), 0o600, "list")
+        click.echo(f"JSON: {json_to}", err=True)
+        return
+    from tunecheck.report.terminal import style_for
+
+    emit(list_text(title, rows, style_for(sys.stdout), empty=empty))
+
+
+def deciding(command: Callable[..., None]) -> Callable[..., None]:
+    """The argument and the options that `approve` and `acknowledge` share."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="JSON on standard output."),
+        click.option("--end", "ended", type=click.IntRange(1), metavar="N", help="Take back what --list shows as N."),
+        click.option("--list", "show", is_flag=True, help="List what was approved and acknowledged."),
+        click.option("--author", metavar="NAME", help="Who says so; default: you."),
+        click.argument("findings", metavar="ID", nargs=-1),
+    ):
+        command = option(command)
+    return command
+
+
+def decided(what: Literal["approve", "acknowledge"], store_url: str | None, findings: tuple[str, ...], show: bool,
+            ended: int | None, as_json: bool, *, author: str | None, owner: str = "", link: str = "",
+            note: str = "") -> None:
+    """What `approve` and `acknowledge` share: say it of findings, list what was said, take it back."""
+    from tunecheck.errors import UsageError
+    from tunecheck.util.whole_file import emit
+
+    from ..lookup import me
+
+    if sum((show, ended is not None, bool(findings))) != 1:
+        raise UsageError(f"expected one of: {what} ID ..., {what} --list, or {what} --end N")
+    with opened(store_url) as store:
+        if show:
+            found = store.decisions()
+        elif ended is not None:
+            found = [store.end_decision(ended)]
+        else:
+            from ..decide import decide
+            from ..judge import JudgeOptions, report
+
+            now = report(store, None, JudgeOptions(union=True))
+            found = [decision for decision, _ in decide(store, now, what, findings, author=author or me(), owner=owner,
+                                                        link=link, note=note)]
+    if as_json:
+        from tunecheck.report.document import to_text
+
+        from ..outputs.rows import list_document
+
+        emit(to_text(list_document(what, found)))
+        return
+    emit("".join(f"{_decision(each)}\n" for each in found) or "nothing was approved or acknowledged\n")
+
+
+def _decision(said: Decision) -> str:
+    from tunecheck.report.terminal import safe
+
+    from ..outputs.text import clock
+
+    word = "approved" if said.kind == "approve" else "acknowledged"
+    parts = [f"{said.id}: {said.finding} {said.title} {word} by {said.author} as of #{said.audit}, "
+             f"{clock(said.created)}", f"owner {said.owner}" if said.owner else "", said.link, said.note,
+             "taken back" if said.ended is not None else ""]
+    return safe("; ".join(part for part in parts if part))

@@ -1,0 +1,116 @@
+"""``tunecheck waive``: what is known and not to be counted, until when, why, and who says so."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .shared_options import stored
+
+if TYPE_CHECKING:
+    from ..store import Store, Waiver
+
+__all__ = ["waive"]
+
+
+@click.command()
+@click.argument("fact", metavar="FACT", required=False)
+@click.option("--host", metavar="HOST", help="On this host; * and ? as in the shell.")
+@click.option("--group", metavar="GROUP", help="In this group.")
+@click.option("--value", metavar="VALUE", help="Only while it has this value, as in history --json; default: any.")
+@click.option("--until", metavar="TIME", help="30d, 2027-01-31, or never: an accepted state.")
+@click.option("--reason", metavar="TEXT", help="Why it may be so.")
+@click.option("--author", metavar="NAME", help="Who says so; default: you.")
+@click.option("--list", "show", is_flag=True, help="List the waivers.")
+@click.option("--end", "ended", type=click.IntRange(1), metavar="ID", help="Take a waiver away.")
+@click.option("--json", "as_json", is_flag=True, help="JSON on standard output.")
+@stored
+def waive(fact: str | None, host: str | None, group: str | None, value: str | None, until: str | None,
+          reason: str | None, author: str | None, show: bool, ended: int | None, as_json: bool,
+          store_url: str | None) -> None:
+    """Do not count a fact (or a check) as drift on a host or in a group, until a day, with a reason.
+
+    It still shows in every report. One that is over, or that matches nothing, is reported."""
+    from tunecheck.errors import UsageError
+
+    from .shared_options import opened
+
+    about = [name for name, given in (("FACT", fact), ("--host", host), ("--group", group), ("--value", value),
+                                      ("--until", until), ("--reason", reason), ("--author", author)) if given]
+    if sum((show, ended is not None, bool(about))) != 1:
+        raise UsageError("expected one of: waive FACT --host HOST --until TIME --reason TEXT, waive --list, or "
+                         "waive --end ID")
+    with opened(store_url) as store:
+        if show:
+            found = store.waivers()
+        elif ended is not None:
+            found = [store.unwaive(ended)]
+        else:
+            found = [_add(store, fact, host, group, value, until, reason, author)]
+    _say(found, as_json, "ended: " if ended is not None else "")
+
+
+def _add(store: Store, fact: str | None, host: str | None, group: str | None, value: str | None, until: str | None,
+         reason: str | None, author: str | None) -> Waiver:
+    from tunecheck.errors import UsageError
+
+    from .. import lookup
+    from ..store import canonical
+    from ..time_options import later
+
+    missing = [name for name, given in (("FACT", fact), ("--host or --group", host or group), ("--until", until),
+                                        ("--reason", (reason or "").strip())) if not given]
+    if missing or fact is None or until is None or reason is None:
+        raise UsageError(f"a waiver needs {' and '.join(missing)}; as in: tunecheck waive gpu.vbios --host gpu1 "
+                         "--until 30d --reason 'RMA ordered'")
+    if host is not None and not set(host) & set("*?["):
+        lookup.host(store, host)
+    if group is not None and not set(group) & set("*?["):
+        lookup.group(store, group)
+    if not set(fact) & set("*?[") and not lookup.check(fact.partition("/")[0]):
+        lookup.fact(store, fact)
+    end = None if until == "never" else later(until, "--until", time.time())
+    return store.waive(fact, reason=reason.strip(), author=author or lookup.me(), until=end, host=host, group=group,
+                       value=None if value is None else canonical(_value(value)),
+                       kind="accept" if end is None else "waive")
+
+
+def _value(text: str) -> Any:
+    """``null``, ``16``, ``{"x": 8}`` are JSON; anything else is text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _say(found: list[Waiver], as_json: bool, before: str) -> None:
+    from tunecheck.util.whole_file import emit
+
+    if as_json:
+        from tunecheck.report.document import to_text
+
+        from ..outputs.rows import list_document
+
+        emit(to_text(list_document("waive", found)))
+        return
+    emit("".join(f"{before}{_line(each)}\n" for each in found) or "no waiver\n")
+
+
+def _line(waiver: Waiver) -> str:
+    from tunecheck.report.terminal import safe
+
+    from ..outputs.text import FOR_GOOD
+
+    where = " ".join(part for part in (f"group {waiver.group}" if waiver.group else "",
+                                       f"host {waiver.host}" if waiver.host else "") if part)
+    end = FOR_GOOD
+    if waiver.until is not None:
+        end = time.strftime("until %Y-%m-%d %H:%M %Z", time.localtime(waiver.until))
+    over = " (expired)" if waiver.until is not None and waiver.until <= time.time() else ""
+    used = f"last matched in #{waiver.last_matched}" if waiver.last_matched is not None else "matched nothing yet"
+    value = f" = {waiver.value}" if waiver.value is not None else ""
+    return safe(f"{waiver.id}: {waiver.fact}{value} on {where or 'all'}, {end}{over}, by {waiver.author}: "
+                f"{waiver.reason}; {used}")

@@ -1,0 +1,64 @@
+"""Ansible's events of one host, as an answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tunecheck_fleet.model import Answer, Status
+
+from .protocol import CAP, one_line, unframed
+
+__all__ = ["Event", "answer_of", "event_of"]
+
+_KINDS = ("runner_on_ok", "runner_on_failed", "runner_on_unreachable", "runner_on_skipped")
+#: ssh's own words -> status. Anything else that ssh ends with is unreachable.
+_REFUSED = ("permission denied", "host key verification failed", "too many authentication failures",
+            "no mutual signature", "identification has changed", "invalid/incorrect password",
+            "no matching host key", "publickey")
+#: What Ansible says before ssh's own words.
+_ANSIBLES = re.compile(r"^(?:\s*Task failed:)?\s*Failed to connect to the host via ssh:")
+_TIMEOUT = ("timed out", "timeout, server", "not responding")
+
+
+@dataclass(frozen=True)
+class Event:
+    """What is kept of an event: as little as possible, for every one waits in memory for its turn."""
+
+    host: str
+    unreachable: bool
+    late: bool
+    said: str
+    told: str
+    seconds: float
+
+
+def event_of(data: Mapping[str, Any]) -> Event | None:
+    """None for the events that say nothing about a host."""
+    if data.get("event") not in _KINDS:
+        return None
+    about = data.get("event_data") or {}
+    result = about.get("res") or {}
+    return Event(str(about.get("host")), bool(result.get("unreachable")) or data["event"] == "runner_on_unreachable",
+                 bool(result.get("timedout")), str(result.get("stdout") or ""),
+                 str(result.get("stderr") or result.get("msg") or ""), float(about.get("duration") or 0))
+
+
+def answer_of(event: Event, group: str, nonce: str, cap: int = CAP) -> Answer:
+    """The host's answer. Never raises: whatever is wrong with it becomes a status and a reason."""
+    status: Status
+    if event.unreachable:
+        told = event.told.lower()
+        status = ("refused" if any(word in told for word in _REFUSED)
+                  else "timeout" if any(word in told for word in _TIMEOUT) else "unreachable")
+        reason = one_line(_ANSIBLES.sub("", event.told).strip())
+        return Answer(event.host, group, status, reason=reason or "ssh ended without a word", seconds=event.seconds)
+    if event.late:
+        return Answer(event.host, group, "timeout", reason=f"no answer within {event.seconds:.0f} s",
+                      seconds=event.seconds)
+    status, content, reason = unframed(event.said, nonce, cap)
+    if status == "garbled" and not event.said.strip() and event.told.strip():
+        reason = f"no snapshot in its answer: {one_line(event.told)}"
+    return Answer(event.host, group, status, content, reason, event.seconds)

@@ -1,0 +1,45 @@
+"""The one line that says how far an audit is."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+from tunecheck.util.live_line import LiveLine
+from tunecheck_fleet.model import Answer
+
+__all__ = ["Progress"]
+
+
+class Progress:
+    """Done, failed and left; nothing where standard error is no terminal."""
+
+    def __init__(self, asked: int, line: LiveLine | None = None) -> None:
+        self._asked = asked
+        self._line = line or LiveLine()
+        self._counts: Counter[str] = Counter()
+        self._shown = 0.0
+        self._show()
+
+    def took(self, answer: Answer) -> None:
+        """One more has answered, or never will."""
+        self._counts[answer.status] += 1
+        if time.monotonic() - self._shown > 0.1:
+            self._show()
+
+    def done(self) -> None:
+        """Leave the terminal as it was."""
+        self._line.erase()
+
+    def text(self) -> str:
+        """``audit: 180 done, 3 failed (2 unreachable, 1 timeout), 17 left``."""
+        failed = {status: count for status, count in self._counts.items() if status not in ("ok", "partial")}
+        why = ", ".join(f"{count} {status}" for status, count in sorted(failed.items()))
+        lost = sum(failed.values())
+        left = self._asked - self._counts.total()
+        return (f"audit: {self._counts.total() - lost} done, {lost} failed{f' ({why})' if why else ''}, {left} left; "
+                "Ctrl-C keeps what came")
+
+    def _show(self) -> None:
+        self._shown = time.monotonic()
+        self._line.show(self.text())

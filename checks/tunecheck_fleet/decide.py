@@ -1,0 +1,65 @@
+"""From the id of a finding, as a report names it, to what is said of it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from tunecheck.errors import UsageError
+
+from .entries import Entry, entries
+from .outputs.text import kind
+from .verdict import Cause, Decision
+
+if TYPE_CHECKING:
+    from .store import Store
+    from .verdict import FleetReport
+
+__all__ = ["decide"]
+
+
+def decide(store: Store, report: FleetReport, what: Literal["approve", "acknowledge"], wanted: Sequence[str], *,
+           author: str, owner: str = "", link: str = "", note: str = "") -> list[tuple[Decision, Entry]]:
+    """Say it of each of the findings ``wanted``, with all that the same thing moved. UsageError, before anything is
+    written, where one of them is not there or cannot be approved."""
+    found = [_found(report, name) for name in wanted]
+    about = [[cause for cause in (entry.lead, *entry.more) if what == "acknowledge" or _approvable(cause)]
+             for entry in found]
+    for entry in found:
+        if what == "approve" and not _approvable(entry.lead):
+            raise UsageError(_why(entry.lead))
+    return [(store.decide(what, report.audit.id, entry.lead.id, f"{entry.lead.group} {entry.lead.fact}",
+                          [(host, cause.fact) for cause in causes for host in cause.hosts],
+                          author=author, owner=owner, link=link, note=note), entry)
+            for entry, causes in zip(found, about, strict=True)]
+
+
+def _found(report: FleetReport, name: str) -> Entry:
+    there = {entry.lead.id: entry for entry in entries(report.causes) if entry.lead.counts and entry.lead.id}
+    # What is folded may be named on its own.
+    there = {cause.id: Entry(cause) for cause in report.causes if cause.counts and cause.id} | there
+    if name in there:
+        return there[name]
+    over = next((cause for cause in report.causes if cause.id == name), None)
+    if over is not None:
+        raise UsageError(f"{name}: is {kind(over)} in audit #{report.audit.id}; nothing is to be said of it")
+    near = difflib.get_close_matches(name, there, 3)
+    meant = f"did you mean {' or '.join(near)}?" if near else "`tunecheck fleet` shows them with their ids"
+    raise UsageError(f"audit #{report.audit.id} has no open finding {name[:40]!r}; {meant}")
+
+
+def _approvable(cause: Cause) -> bool:
+    """What changed, differs from the others, or is another machine; no clone, and nothing that the desired state asks
+    for."""
+    if cause.authority == "identity":
+        return cause.before != cause.value or cause.value is None
+    return cause.authority in ("previous", "majority")
+
+
+def _why(cause: Cause) -> str:
+    if cause.authority == "identity":
+        return (f"{cause.id}: {cause.fact} can be one host's alone, which nobody can approve; give the clone an id of "
+                "its own, or waive it: tunecheck waive")
+    return (f"{cause.id}: {cause.fact} is asked for by the desired state; change box_spec in the inventory, or: "
+            f"tunecheck waive {cause.fact} --host {cause.hosts[0]} --until 30d --reason WHY")

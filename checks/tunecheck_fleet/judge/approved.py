@@ -1,0 +1,55 @@
+"""What a box's own spec allows: a host that is declared to be different does not drift from the others."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from .authority import JUDGED, judged
+from .view import Host
+
+if TYPE_CHECKING:
+    from ..store import Store
+
+__all__ = ["approved"]
+
+#: A document takes some 20 ms to judge. Where more hosts than that have specs of their own, the rest goes by majority.
+_MOST = 50
+
+
+def approved(store: Store, hosts: Iterable[Host], differing: Iterable[tuple[str, str]]
+             ) -> frozenset[tuple[str, str]]:
+    """Those (host, fact) of ``differing``, which differ from the majority, that pass a check by a spec that the
+    majority does not have."""
+    by_name = {host.host: host for host in hosts if host.answered}
+    specs: dict[tuple[str, str], Counter[str | None]] = defaultdict(Counter)
+    for host in by_name.values():
+        specs[host.group, host.cohort][host.spec] += 1
+    facts: dict[str, list[str]] = defaultdict(list)
+    for name, fact in differing:
+        there = by_name.get(name)
+        if there is None or there.spec is None:
+            continue
+        counts = specs[there.group, there.cohort]
+        if there.spec != min(counts, key=lambda spec: (-counts[spec], spec or "")):
+            facts[name].append(fact)
+    found: set[tuple[str, str]] = set()
+    for name in sorted(facts)[:_MOST]:
+        found.update((name, fact) for fact in _passing(store.newest_document(name), facts[name]))
+    return frozenset(found)
+
+
+def _passing(document: bytes, facts: list[str]) -> set[str]:
+    """Those of the facts that a check of the document passes. A document that cannot be read approves nothing."""
+    from tunecheck.facts.snapshot_file import unpack
+    from tunecheck.rules import judge
+    from tunecheck.rules.context import Case
+
+    try:
+        stored = unpack(document)
+        findings = [finding for finding in judge(Case(stored.snapshot, stored.frozen), "preflight")
+                    if finding.id in JUDGED and finding.outcome == "pass"] if stored.frozen else []
+    except Exception:       # a stranger's: whatever it provokes, it is one host's
+        return set()
+    return {fact for finding in findings for fact in judged(finding.id, finding.subject, facts)}

@@ -1,0 +1,31 @@
+"""Which facts a check judges: there the desired state has the say, and neither majority nor previous audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+
+from tunecheck.rules.index import CHECKS
+
+__all__ = ["HAPPENING", "JUDGED", "judged"]
+
+#: Checks of what goes on, not of how a box is set up: more of it is news, so that a warning of theirs never stands.
+HAPPENING = frozenset(check.id for check in CHECKS if check.happening)
+#: Check -> the facts it judges, as shell patterns; {subject} is the name of what the finding was about.
+JUDGED = {check.id: check.judges for check in CHECKS if check.judges}
+
+
+def judged(check: str, subject: str, facts: Iterable[str]) -> Iterator[str]:
+    """Those of the facts that the check's finding on this subject has judged."""
+    patterns = [pattern.replace("{subject}", _literal(_word(subject))) for pattern in JUDGED.get(check, ())]
+    return (fact for fact in facts if any(fnmatchcase(fact, pattern) for pattern in patterns))
+
+
+def _word(subject: str) -> str:
+    """The fact's part of a subject such as "iommu=pt" or "nvidia NVreg_Foo" (module and parameter)."""
+    return subject.split("=")[0].strip().replace(" ", ".")
+
+
+def _literal(text: str) -> str:
+    """What a box calls something is no pattern."""
+    return "".join(f"[{char}]" if char in "*?[" else char for char in text)

@@ -1,0 +1,126 @@
+"""Who the boxes are: two that say they are one (a cloned image), and one name that is another machine now."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
+
+from tunecheck.model.command import run
+from tunecheck.model.finding import Remedy
+
+from ..lookup import KEY
+from ..verdict import Since
+from .rows import RANK, Row, widest
+from .view import Kept, View, canon
+
+__all__ = ["identity", "replaced"]
+
+_REMEDY = Remedy.of("on the clone, as root: ", run("rm /etc/machine-id"), "; then: ", run("systemd-machine-id-setup"))
+
+
+def replaced(view: View) -> frozenset[str]:
+    """Names behind which another machine stands since the previous audit."""
+    return frozenset(event.host for event in view.events if event.kind == "replaced")
+
+
+def identity(view: View) -> list[Row]:
+    """Clones are hosts that told one key in one audit. They stay clones while one of them is silent, or out of this
+    audit (--limit); not any more once it is out of the fleet, or has a key of its own."""
+    groups = {host.host: host.group for host in view.hosts}
+    rows = [*_replaced(view, groups), *_swapped(view, groups)]
+    shared = _told_twice(view)
+    # Cloned images share more than one thing: the same hosts are one finding, by the first that gives them away.
+    also: dict[tuple[str, ...], list[str]] = {kept.hosts: [] for kept in shared}
+    for kept in sorted(view.shared, key=lambda kept: (RANK[view.of(kept.fact).severity], kept.fact, canon(kept.value))):
+        if kept.hosts in also:
+            also[kept.hosts].append(kept.fact)
+        else:
+            also[kept.hosts] = []
+            shared.append(replace(kept, since=_together(kept.since)))
+    for kept in shared:
+        more = sorted({*also[kept.hosts]} - {kept.fact})
+        alike = f"; they share {', '.join(more[:3])} too" if more else ""
+        severity = "high" if kept.fact == KEY else view.of(kept.fact).severity
+        # One of them may be no host of this audit (--limit).
+        group = next((groups[name] for name in kept.hosts if name in groups), "")
+        for name in kept.hosts:
+            since = kept.since.get(name)
+            rows.append(Row(
+                "identity", severity, kept.fact, group, name,
+                expected="one host", fix="hands-on", value=kept.value, before=kept.value, since=since,
+                remedy=_REMEDY.text if kept.fact == KEY else "",
+                commands=_REMEDY.commands if kept.fact == KEY else (), state=_state(view, name, since),
+                text=f"{len(kept.hosts)} hosts have what only one can have: {_names(kept.hosts)}{alike}",
+                same=canon(kept.value)))
+    return rows
+
+
+def _state(view: View, host: str, since: Since | None) -> Literal["new", "known"]:
+    """Nothing is known on the night on which it appears."""
+    return "known" if view.had(host, since) else "new"
+
+
+def _replaced(view: View, groups: Mapping[str, str]) -> list[Row]:
+    """Told on its night. From then on the name is that machine's, whose values all begin there: nothing of it could be
+    put back, and history keeps it."""
+    latest = {event.host: event for event in sorted(view.events, key=lambda event: event.audit)
+              if event.kind == "replaced"}
+    return [Row("identity", "medium", KEY, groups.get(event.host, ""), event.host, expected="the machine of before",
+                fix="none", value=event.key, before=event.before, since=event.since,
+                state=_state(view, event.host, event.since),
+                text="replaced: another machine has this name now; its values are compared from here on",
+                same="replaced")
+            for event in latest.values() if view.said("approve", event.host, KEY, event.since) is None]
+
+
+def _swapped(view: View, groups: Mapping[str, str]) -> list[Row]:
+    """Names that exchanged their machines: who looks for the one finds the other."""
+    renamed = {(event.host, event.other, event.audit): event for event in (*view.past, *view.events)
+               if event.kind == "renamed"}
+    # Both since the audit that heard either last under its name of before.
+    return [Row("identity", "medium", KEY, groups.get(host, ""), host, expected="the machine of before", fix="none",
+                since=max((event.since, renamed[other, host, audit].since), key=_heard),
+                state=_state(view, host, event.since),
+                text=f"the machine that was {other} has this name now, and {other} has its machine",
+                same="\0".join(sorted((host, other))))
+            for (host, other, audit), event in renamed.items()
+            if (other, host, audit) in renamed and view.said("approve", host, KEY, event.since) is None]
+
+
+def _heard(since: Since | None) -> int:
+    return since.after or 0 if since is not None else -1
+
+
+def _told_twice(view: View) -> list[Kept]:
+    """Keys that several hosts tell, with since when each does."""
+    answered = {host.host for host in view.hosts if host.answered}
+    keys: dict[str, dict[str, Since | None]] = defaultdict(dict)
+    for host in view.hosts:
+        if host.key and host.host in answered:
+            keys[host.key].setdefault(host.host, None)
+    for claim in view.claims:
+        if claim.since is None:
+            continue
+        if claim.asked and answered & {claim.host, claim.other}:
+            for name in (claim.host, claim.other):
+                keys[claim.key].setdefault(name, None)
+        for name in (claim.host, claim.other):
+            if name in keys[claim.key]:
+                keys[claim.key][name] = widest((keys[claim.key][name], claim.since))
+    # While an audit is not finished yet, nobody has put down that both told it there.
+    now = Since(view.audit.id, view.audit.started)
+    return [Kept(KEY, key, tuple(sorted(names)), {name: since or now for name, since in names.items()})
+            for key, names in sorted(keys.items()) if len(names) > 1]
+
+
+def _together(own: Mapping[str, Since]) -> dict[str, Since]:
+    """Since when each of them shares it: the first has had it alone until the second came."""
+    ages = sorted(own.values(), key=lambda since: since.seen)
+    return {name: max((since, ages[1]), key=lambda since: since.seen) for name, since in own.items()} if len(
+        ages) > 1 else dict(own)
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -1,0 +1,139 @@
+"""All judgements of one audit, each in its place: desired > waiver > majority > previous."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..uncollected import uncollected
+from ..verdict import Cause, FleetReport, HostRow
+from .desired import desired
+from .identity import identity, replaced
+from .majority import Vote, majority, splits, votes
+from .moves import net, rollouts
+from .notes import notes
+from .options import JudgeOptions
+from .previous import previous
+from .reference import reference
+from .roles import roles
+from .rows import Row, causes
+from .view import View
+from .volatile import restless
+from .waivers import waive
+
+if TYPE_CHECKING:
+    from ..store import Store
+
+__all__ = ["judge", "report"]
+
+
+def report(store: Store, audit_id: int | None = None, options: JudgeOptions | None = None,
+           about: str | None = None) -> FleetReport:
+    """What the audit (None: the newest finished one) comes to. UsageError: no such audit, host or baseline.
+    ``about``: no more than focus() needs to tell of this host."""
+    from .load_view import view
+
+    options = options or JudgeOptions()
+    with uncollected():
+        seen = view(store, audit_id, options)
+        found, matched = judge(seen, options, about)
+    if about is not None:
+        return found
+    # A look back at an older audit, or a second look, leaves no trace.
+    last = {waiver.id: waiver.last_matched or 0 for waiver in seen.waivers}
+    fresh = [number for number in matched if last[number] < seen.audit.id]
+    if fresh:
+        store.matched(fresh, seen.audit.id)
+    return found
+
+
+def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[FleetReport, list[int]]:
+    """The report, and which waivers covered something. Pure: equal views give equal reports. ``about``: as in
+    report(). Its causes are whole, with every host that they have: their names and words depend on all of them."""
+    another = replaced(view)
+    moves = net(move for move in view.moves if move.host not in another)
+    volatile = restless(view, moves.moves)
+    skip = {fact.fact for fact in volatile if fact.left_out}
+    wanted, settled, checks = desired(view, moves.moves, about)
+    rolled = rollouts(view, moves, options.rollout)
+    found = votes(view, moves, options)
+    ruled = _ruled(view, settled)
+    odd, voted = majority(view, moves, found, rolled, ruled, skip, options)
+    # Where only the previous audit is asked for, the majority has not said anything yet.
+    done = settled | voted if options.judges("majority") and options.judges("previous") else settled
+    changed = previous(view, moves, found, rolled, done, skip, another)
+    rows = [*wanted, *odd, *changed, *identity(view), *roles(view, options.claims), *reference(view, settled, skip)]
+    rows, waived, matched = waive(view, _decided(view, _flapping(view, rows)))
+    rows = [row for row in rows if options.judges(row.authority)]
+    names = {(row.group, row.fact) for row in rows} | checks
+    if about is not None:
+        own = {(row.group, row.fact) for row in rows if row.host == about}
+        rows = [row for row in rows if (row.group, row.fact) in own]
+    told = causes(rows)
+    undecided = splits(view, moves, found, _of_groups(view, settled), skip, options)
+    return FleetReport(
+        audit=view.audit, previous=view.previous, hosts=_hosts(view, told), causes=told,
+        splits=undecided if options.judges("majority") else (), timeline=view.timeline,
+        judged=_judged(view, found, names), baseline=options.baseline,
+        notes=(*waived, *notes(view, volatile, moves.back))), matched
+
+
+def _judged(view: View, found: Mapping[tuple[str, str, str], Vote],
+            told: set[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """What was held against something, with or without a cause. ``told``: (group, fact or check) of every cause."""
+    names = {(group, fact) for group, _, fact in found} | told
+    return tuple(sorted(names | {(tally.group, tally.fact) for tally in view.tallies if view.previous is not None}))
+
+
+def _of_groups(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """(group, fact) of (host, fact)."""
+    facts: dict[str, list[str]] = {}
+    for name, fact in settled:
+        facts.setdefault(name, []).append(fact)
+    return {(host.group, fact) for host in view.hosts for fact in facts.get(host.host, ())}
+
+
+def _ruled(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """(host, fact) with a desired value: where the check of one host spoke of it, it has judged every host with the
+    same specification."""
+    specs = {host.host: host.spec for host in view.hosts}
+    spoken: dict[str, set[str]] = {}
+    for name, fact in settled:
+        spec = specs.get(name)
+        if spec:
+            spoken.setdefault(spec, set()).add(fact)
+    same = {(host.host, fact) for host in view.hosts for fact in spoken.get(host.spec or "", ())}
+    return settled | view.approved | same
+
+
+def _flapping(view: View, rows: list[Row]) -> list[Row]:
+    return [replace(row, flapping=True) if (row.host, row.fact) in view.flaps else row for row in rows]
+
+
+def _decided(view: View, rows: list[Row]) -> list[Row]:
+    """What somebody said of each. A value that differs from the others may be approved; a change that is approved is
+    none any more, and what the desired state asks for is waived, or changed there."""
+    if not view.decided:
+        return rows
+    found = []
+    for row in rows:
+        approved = view.said("approve", row.host, row.fact, row.since) if row.state != "resolved" else None
+        if approved is not None and row.authority == "previous":
+            continue
+        if row.authority != "majority":
+            approved = None
+        known = view.said("acknowledge", row.host, row.fact, row.since) if row.state == "known" else None
+        found.append(replace(row, approved=approved, acknowledged=known))
+    return found
+
+
+def _hosts(view: View, found: tuple[Cause, ...]) -> tuple[HostRow, ...]:
+    drifted = Counter(host for cause in found if cause.counts for host in cause.hosts)
+    return tuple(HostRow(
+        host=host.host, group=host.group, hardware=host.hardware, status=host.status, reason=host.reason,
+        outcomes=dict(host.outcomes), drifted=drifted[host.host], unknown=dict(host.unknown), problems=host.problems,
+        last_ok=host.last_ok, last_ok_at=host.last_ok_at, in_change=host.host in view.in_change,
+        waits=host.waits)
+        for host in view.hosts)

@@ -1,0 +1,172 @@
+"""One verdict on one host, and how many of them become one cause."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from tunecheck.model.command import Command, limited
+
+from ..verdict import Authority, Cause, Decision, Since, Waived, Wave
+from .view import canon
+
+__all__ = ["RANK", "Row", "causes", "later", "plain", "widest"]
+
+RANK = {"high": 0, "medium": 1, "low": 2}
+#: What may differ between hosts that have the same problem: addresses, GPUs, CPUs, long hex. Not plain numbers: 8 lanes
+#: instead of 16 is another state than 4 instead of 16.
+_VARYING = re.compile(r"\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b|\bGPU-[0-9a-f]{8}-[0-9a-f-]{27}\b|"
+                      r"\b(?:GPU|cpu|policy|nvidia)\d+\b|\b0x[0-9a-f]{5,}\b|\bpid \d+\b")
+_SHORT = {"GPU": "GPU*", "cpu": "cpu*", "pol": "policy*", "nvi": "nvidia*", "pid": "pid *", "0x": "0x*"}
+_ANY_NUMBER = re.compile(r"\d+")
+#: A hostile box may tell a long story: a cause is a line.
+_TEXT = 2000
+
+
+@lru_cache(4096)
+def plain(text: str) -> str:
+    """The text without what differs between boxes in the same state."""
+    def short(found: re.Match[str]) -> str:
+        word = found[0]
+        return _SHORT.get("" if word.startswith("GPU-") else word[:3]) or ("0x*" if word[:2] == "0x" else "*")
+    return _VARYING.sub(short, text[:_TEXT])
+
+
+@dataclass(frozen=True)
+class Row:
+    """As a Cause, of one host. ``same``: what makes two rows one cause, beside authority, fact, group and state."""
+
+    authority: Authority
+    severity: Literal["low", "medium", "high"]
+    fact: str
+    group: str
+    host: str
+    expected: str
+    fix: str
+    value: Any = None
+    before: Any = None
+    since: Since | None = None
+    state: Literal["new", "known", "resolved"] = "new"
+    subject: str = ""
+    text: str = ""
+    remedy: str = ""
+    commands: tuple[Command, ...] = ()
+    outcome: str = ""
+    same: str = ""
+    intended: bool = False
+    standing: bool = False
+    rollout: bool = False
+    flapping: bool = False
+    waived: Waived | None = None
+    approved: Decision | None = None
+    acknowledged: Decision | None = None
+    #: Of a desired row the one fact that its check judges, where it is one: a waiver may name either.
+    about: str = ""
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        return (self.authority, self.group, self.fact, self.outcome, self.same,
+                str(self.state == "resolved"), str(self.intended), str(self.standing),
+                str(self.waived and self.waived.id), str(self.approved is not None))
+
+    def name(self, whole: bool) -> str:
+        """What it is called, whatever becomes of it. Numbers in the words of a check may be other ones every night, and
+        a value that differs from the others is the same finding when too many have it for that; with ``whole`` all of
+        it counts, where two causes would be called the same else."""
+        authority, same = self.authority, self.same
+        if not whole and authority in ("desired", "role"):
+            same = _ANY_NUMBER.sub("#", same)
+        elif not whole and authority in ("majority", "previous"):
+            authority, same = "previous", canon(self.value)
+        text = "\0".join((authority, self.group, self.fact, self.outcome, same))
+        return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
+
+
+def causes(rows: Iterable[Row]) -> tuple[Cause, ...]:
+    """Rows with one destination as one cause; worst first, then by hosts, then the oldest."""
+    piles: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        piles.setdefault(row.identity, []).append(row)
+    named = {key: pile[0].name(False) for key, pile in piles.items()}
+    alike: dict[str, list[tuple[str, ...]]] = {}
+    for key, pile in piles.items():
+        if pile[0].state != "resolved":
+            alike.setdefault(named[key], []).append(key)
+    for keys in alike.values():     # the one that was there first keeps its name
+        keys.sort(key=lambda key: (_age(widest(row.since for row in piles[key])), key))
+        named.update({key: piles[key][0].name(True) for key in keys[1:]})
+    found = [_cause(sorted(pile, key=lambda row: (row.host, row.subject)), named[key]) for key, pile in piles.items()]
+    return tuple(sorted(found, key=_rank))
+
+
+def _cause(pile: list[Row], name: str) -> Cause:
+    first = pile[0]
+    hosts = tuple(sorted({row.host for row in pile}))
+    # Ties go to the value that sorts first, so that two runs over one store say the same.
+    # A check, or a replaced box, is one cause whatever it was that moved: of several values none is that of all.
+    moved = (first.authority not in ("desired", "identity")
+             or len({(canon(row.before), canon(row.value)) for row in pile}) == 1)
+    befores = Counter(canon(row.before) for row in pile)
+    before = min(befores, key=lambda text: (-befores[text], text))
+    texts = Counter(row.text for row in pile)
+    text = min(texts, key=lambda text: (-texts[text], text))
+    waves = _waves(pile)
+    states = {wave.state for wave in waves}
+    if len(befores) > 1 and first.authority in ("previous", "majority"):
+        text += f"{'; ' if text else ''}{len(befores)} different values before"
+    # A rule's remedy says the box it was judged on; a cause is for all of them.
+    remedy, commands = limited(first.remedy, first.commands, hosts)
+    return Cause(
+        authority=first.authority, severity=min((row.severity for row in pile), key=RANK.__getitem__), fact=first.fact,
+        group=first.group, hosts=hosts, value=first.value if moved else None,
+        before=next(row.before for row in pile if canon(row.before) == before) if moved else None,
+        expected=first.expected, fix=first.fix, since=waves[0].since, waves=waves,
+        state="grown" if len(states) > 1 else waves[0].state,
+        subject=first.subject if len({row.subject for row in pile}) == 1 else plain(first.subject), text=text,
+        remedy=remedy, commands=commands, intended=first.intended, rollout=any(row.rollout for row in pile),
+        flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
+        outcome=first.outcome, standing=first.standing, id=name, approved=first.approved,
+        acknowledged=max((row.acknowledged for row in pile if row.acknowledged is not None),
+                         key=lambda decision: decision.id, default=None),
+        covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})))
+
+
+def _waves(pile: list[Row]) -> tuple[Wave, ...]:
+    """Every host with its own since, the oldest first. A host on which it is found twice has it since the first; it is
+    news there as long as one of them is."""
+    own: dict[str, tuple[Since | None, Literal["new", "known", "resolved"]]] = {}
+    for row in pile:
+        since, state = own.get(row.host, (row.since, row.state))
+        fresh = "new" in (state, row.state)
+        own[row.host] = ((later if fresh else widest)((since, row.since)), "new" if fresh else state)
+    piles: dict[tuple[Since | None, Literal["new", "known", "resolved"]], list[str]] = {}
+    for host, about in own.items():
+        piles.setdefault(about, []).append(host)
+    return tuple(sorted((Wave(since, tuple(hosts), state) for (since, state), hosts in piles.items()),
+                        key=lambda wave: (*_age(wave.since), wave.state != "known", wave.hosts)))
+
+
+def _age(since: Since | None) -> tuple[int, int, int]:
+    return (0, 0, 0) if since is None else (1, since.seen, since.after or 0)
+
+
+def widest(intervals: Iterable[Since | None]) -> Since | None:
+    """The oldest of them: since when the first host has it."""
+    known = [since for since in intervals if since is not None]
+    return min(known, key=_age, default=None)
+
+
+def later(intervals: Iterable[Since | None]) -> Since | None:
+    """The newest of them."""
+    return max((since for since in intervals if since is not None), key=_age, default=None)
+
+
+def _rank(cause: Cause) -> tuple[Any, ...]:
+    return (cause.state == "resolved", cause.waived is not None, RANK[cause.severity], -len(cause.hosts),
+            cause.since.seen if cause.since else 0, cause.authority, cause.fact, cause.group, cause.subject,
+            cause.outcome, canon(cause.value), cause.text, cause.hosts)

@@ -1,0 +1,195 @@
+"""What the judges see of an audit: plain rows, whatever store they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tunecheck.facts.registry.definition import Fix, Kind, Severity
+
+from ..model import AuditHead, Problem, Status
+from ..store.rows import Claim, Volatile, Waiver
+from ..store.rows import canonical as canon
+from ..verdict import Decision, Since
+
+__all__ = ["Claim", "Event", "Gone", "Host", "Kept", "Meta", "Move", "Odd", "Tally", "View", "Waiver", "canon"]
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What the registry says of a fact; the defaults are for a fact that it does not know (any more)."""
+
+    kind: Kind = "config"
+    severity: Severity = "medium"
+    fix: Fix = "none"
+
+
+@dataclass(frozen=True)
+class Host:
+    """One host in one audit. ``key``: that it tells. ``outcomes``: check family -> its worst outcome. ``unknown``: fact
+    or family -> reason. ``kin``: the hardware of those it is compared with, where that is not its own (it lost a
+    GPU). ``waits``: the audit that asks it is still running."""
+
+    host: str
+    group: str
+    hardware: str = ""
+    status: Status = "ok"
+    reason: str = ""
+    key: str | None = None
+    tunecheck: str = ""
+    spec: str | None = None
+    boot_id: str | None = None
+    last_ok: int | None = None
+    last_ok_at: float | None = None
+    problems: tuple[Problem, ...] = ()
+    outcomes: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    kin: str = ""
+    waits: bool = False
+
+    @property
+    def cohort(self) -> str:
+        return self.kin or self.hardware
+
+    @property
+    def answered(self) -> bool:
+        return self.status in ("ok", "partial")
+
+
+@dataclass(frozen=True)
+class Move:
+    """A value that changed on a host. None is "does not exist there". ``ours``: a run of our own roles came with it."""
+
+    host: str
+    group: str
+    fact: str
+    before: Any
+    value: Any
+    since: Since
+    ours: bool = False
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many hosts of one group and hardware have one value of one fact."""
+
+    group: str
+    hardware: str
+    fact: str
+    value: Any
+    hosts: int
+
+
+@dataclass(frozen=True)
+class Odd:
+    """A host whose value is not the one that most of its group have."""
+
+    host: str
+    group: str
+    hardware: str
+    fact: str
+    value: Any
+    since: Since | None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A value that must be one host's alone (a serial), the hosts that have it, and since when each has it."""
+
+    fact: str
+    value: Any
+    hosts: tuple[str, ...]
+    since: Mapping[str, Since] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Gone:
+    """A problem that a host had at the previous audit and has not any more."""
+
+    host: str
+    group: str
+    check: str
+    subject: str
+    outcome: Literal["fail", "warn", "unknown"]
+    since: Since
+
+
+@dataclass(frozen=True)
+class Event:
+    """A host is not who it was since ``audit``; ``other`` is the host it was. ``since`` when; of one that was replaced
+    also both keys."""
+
+    host: str
+    kind: Literal["replaced", "renamed"]
+    other: str = ""
+    audit: int = 0
+    before: str | None = None
+    key: str | None = None
+    since: Since | None = None
+
+
+@dataclass(frozen=True)
+class View:
+    """An audit beside the one it is compared with.
+
+    ``hosts`` of the audit, by name; ``missing`` were asked, and of them is not even a row. ``moves``: what changed
+    after the previous audit. ``unapproved``: what changed earlier, is still so, and was approved by nobody;
+    ``back``: (host, fact) that are again what they were; ``mended``: (host, check, subject, audit) of findings that
+    were over then. ``decided``: what somebody said of a fact or check of a host. ``events``: who is not who it was
+    since the previous audit, and ``past``: since an earlier one. ``volatile``: facts that never rest, and
+    ``recent``: how they moved in the last audits. ``began``: since when a problem of (host, check, subject) is
+    there; ``standing``: the warnings among them that were there from the start or came with our own roles.
+    ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``: hosts that tell a key which
+    another one had first. ``known``: every host of the store by name. ``approved``: (host, fact) that a spec of the
+    host's own asks for. ``before``: of a host that another audit of this inventory heard last, the audit before
+    that one. ``reference``: the host to compare with, where one was asked for, and ``values`` everybody's."""
+
+    audit: AuditHead
+    previous: AuditHead | None
+    now: float
+    hosts: tuple[Host, ...]
+    moves: tuple[Move, ...] = ()
+    unapproved: tuple[Move, ...] = ()
+    back: frozenset[tuple[str, str]] = frozenset()
+    mended: frozenset[tuple[str, str, str, int]] = frozenset()
+    decided: Mapping[tuple[str, str, str], Decision] = field(default_factory=dict)
+    tallies: tuple[Tally, ...] = ()
+    odd: tuple[Odd, ...] = ()
+    shared: tuple[Kept, ...] = ()
+    events: tuple[Event, ...] = ()
+    past: tuple[Event, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    gone: tuple[Gone, ...] = ()
+    in_change: frozenset[str] = frozenset()
+    waivers: tuple[Waiver, ...] = ()
+    flaps: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    began: Mapping[tuple[str, str, str], Since] = field(default_factory=dict)
+    standing: frozenset[tuple[str, str, str]] = frozenset()
+    volatile: tuple[Volatile, ...] = ()
+    recent: tuple[Move, ...] = ()
+    meta: Mapping[str, Meta] = field(default_factory=dict)
+    timeline: tuple[tuple[int, float, int, int], ...] = ()
+    known: frozenset[str] = frozenset()
+    reference: str | None = None
+    approved: frozenset[tuple[str, str]] = frozenset()
+    before: Mapping[str, int] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def had(self, host: str, since: Since | None) -> bool:
+        """Whether the host had it at the audit that it is compared with."""
+        prior = self.before.get(host, self.previous.id if self.previous is not None else 0)
+        return since is not None and since.seen <= prior
+
+    def said(self, kind: Literal["approve", "acknowledge"], host: str, name: str,
+             since: Since | None) -> Decision | None:
+        """What somebody said of it, where that was not before it came."""
+        found = self.decided.get((kind, host, name))
+        return found if found is not None and (since is None or since.seen <= found.audit) else None
+
+    def of(self, fact: str) -> Meta:
+        return self.meta.get(fact, _PLAIN)
+
+
+_PLAIN = Meta()

@@ -1,0 +1,107 @@
+"""What passes between the parts of the fleet: an answer, what it says, and an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tunecheck.model.command import Command
+
+__all__ = ["Answer", "AuditHead", "Change", "Problem", "Seen", "Status"]
+
+#: ok: every collector answered. partial: some facts are unknown. unreachable, refused (authentication), timeout,
+#: missing (no tunecheck there), garbled (what came is no snapshot): the box said nothing, which closes no span.
+Status = Literal["ok", "partial", "unreachable", "refused", "timeout", "missing", "garbled"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back from one host of the inventory. ``content`` is a snapshot (tunecheck/snapshot/1) where the status
+    is ok, else empty; ``reason`` says in one line why there is none. ``seconds``: how long the box took."""
+
+    host: str
+    group: str
+    status: Status
+    content: bytes = b""
+    reason: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Change:
+    """A run of our own roles on the box, out of its receipt: changes at that time were intended. ``at`` in seconds
+    since 1970 by the box's clock."""
+
+    run: str
+    at: float
+    state: str = ""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A finding of a rule on a box that is neither pass nor skip: as in tunecheck/report/1."""
+
+    check: str
+    subject: str
+    outcome: Literal["fail", "warn", "unknown"]
+    text: str
+    expected: str = ""
+    remedy: str = ""
+    tags: tuple[str, ...] = ()
+    needs_reboot: bool = False
+    commands: tuple[Command, ...] = ()
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """What it is about, one by one: a finding on "GPU0 0000:01:00.0, GPU1 0000:02:00.0" is one on each, and since
+        when is a matter of each."""
+        return tuple(dict.fromkeys(self.subject.split(", ")))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One host in one audit, ready for the store and the judges.
+
+    ``key`` is what the box is, not what it is called (machine id and board serial, hashed); None where it did not
+    answer or does not tell. ``hardware``: what the box is and has (facts/registry/hardware.py).
+    ``known`` holds config, identity and secret facts; ``volatile`` gauges, counters and times, of which only the
+    newest is kept. ``unknown`` is as in registry.Flat. ``outcomes`` counts every finding by check family for the grid:
+    {"acs": "fail", "gpu": "pass"}, the worst of each. ``document`` is the snapshot itself.
+    """
+
+    host: str
+    group: str
+    status: Status
+    reason: str = ""
+    key: str | None = None
+    hardware: str = ""
+    tunecheck: str = ""
+    spec: str | None = None
+    boot_id: str | None = None
+    known: Mapping[str, Any] = field(default_factory=dict)
+    volatile: Mapping[str, Any] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    outcomes: Mapping[str, str] = field(default_factory=dict)
+    changes: tuple[Change, ...] = ()
+    document: bytes = b""
+
+
+@dataclass(frozen=True)
+class AuditHead:
+    """An audit as a whole. Times are the control node's, in seconds since 1970. ``asked`` is how many hosts the
+    inventory and its limit named; ``scope`` says which (inventory and limit, in words). ``catalogue`` is the registry's
+    version. ``finished`` is None while it runs, and where it was killed. ``rebaselined``: hosts answered that were last
+    read with another catalogue, so their values were taken over and not counted as changes."""
+
+    id: int
+    started: float
+    scope: str
+    asked: int
+    tunecheck: str
+    catalogue: int
+    finished: float | None = None
+    trigger: Literal["pull", "push"] = "pull"
+    note: str = ""
+    rebaselined: bool = False

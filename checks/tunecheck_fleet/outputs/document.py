@@ -1,0 +1,113 @@
+"""The JSON document of an audit: tunecheck/fleet/1. Its JSON Schema is in schema.py; a test holds the two together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tunecheck import __version__
+from tunecheck.model.command import pieces
+from tunecheck.report.document import commands
+
+from ..entries import Entry, entries
+from ..model import AuditHead, Problem
+from ..verdict import Cause, Decision, FleetReport, HostRow, Since
+from .terminal import verdict
+from .text import KINDS, STATUSES, kind
+
+__all__ = ["audit_of", "document", "entry_of", "since_of"]
+
+
+def document(report: FleetReport) -> dict[str, Any]:
+    """The whole report as plain data. Times are seconds since 1970 by the control node's clock. ``counts`` of a cause
+    says whether it is drift: not resolved, not waived, not standing, not merely what our own roles did."""
+    return {
+        "schema": "tunecheck/fleet/1", "tunecheck": __version__, "audit": audit_of(report.audit),
+        "previous": audit_of(report.previous) if report.previous else None, "baseline": report.baseline,
+        "fact": report.fact,
+        "summary": {
+            "verdict": verdict(report), "asked": max(report.audit.asked, len(report.hosts)),
+            "answered": report.answered, "drift": len(report.drift),
+            "outcome": report.outcome,
+            "hosts": {status: report.count(status) for status in STATUSES},     # type: ignore[arg-type]
+            "causes": {word: sum(kind(cause) == word for cause in report.causes)
+                       for word in KINDS},
+        },
+        "causes": [_cause(each) for each in report.causes],
+        "entries": [{"id": entry.lead.id, "kind": kind(entry.lead), "what": entry.what, "group": entry.lead.group,
+                     "fact": entry.lead.fact, "severity": entry.lead.severity, "hosts": list(entry.lead.hosts),
+                     "news": list(entry.lead.news), "since": since_of(entry.lead.since),
+                     "more": [each.fact for each in entry.more]}
+                    for entry in entries(report.causes)],
+        "splits": [{"group": each.group, "fact": each.fact, "note": each.note,
+                    "shares": [{"value": value, "hosts": count, "names": list(names)}
+                               for value, count, names in each.parts]}
+                   for each in report.splits],
+        "hosts": [_host(each) for each in report.hosts],
+        "timeline": [{"audit": number, "at": at, "changes": changes, "answered": answered}
+                     for number, at, changes, answered in report.timeline],
+        "judged": [{"group": group, "fact": fact} for group, fact in report.judged],
+        "notes": list(report.notes),
+    }
+
+
+def audit_of(audit: AuditHead) -> dict[str, Any]:
+    return {"id": audit.id, "started": audit.started, "finished": audit.finished, "scope": audit.scope,
+            "asked": audit.asked, "trigger": audit.trigger, "note": audit.note, "tunecheck": audit.tunecheck,
+            "catalogue": audit.catalogue, "rebaselined": audit.rebaselined}
+
+
+def since_of(since: Since | None) -> dict[str, Any] | None:
+    """After which audit, and seen in which."""
+    return None if since is None else {"after": since.after, "after_at": since.after_at, "seen": since.seen,
+                                       "seen_at": since.seen_at}
+
+
+def entry_of(entry: Entry) -> dict[str, Any]:
+    """The cause that leads, with the names of what else the same thing moved."""
+    return {**_cause(entry.lead), "what": entry.what, "more": [each.fact for each in entry.more]}
+
+
+def _decision(decision: Decision | None) -> dict[str, Any] | None:
+    return None if decision is None else {
+        "id": decision.id, "audit": decision.audit, "author": decision.author, "owner": decision.owner,
+        "link": decision.link, "note": decision.note, "at": decision.created}
+
+
+def _cause(cause: Cause) -> dict[str, Any]:
+    waived = cause.waived
+    return {
+        "id": cause.id, "kind": kind(cause),
+        "authority": cause.authority, "severity": cause.severity, "state": cause.state, "counts": cause.counts,
+        "group": cause.group, "fact": cause.fact, "subject": cause.subject, "outcome": cause.outcome,
+        "before": cause.before, "value": cause.value, "expected": cause.expected, "text": cause.text,
+        "hosts": list(cause.hosts),
+        "since": since_of(cause.since),
+        "waves": [{"state": wave.state, "since": since_of(wave.since), "hosts": list(wave.hosts)}
+                  for wave in cause.told],
+        "fix": cause.fix, "remedy": cause.remedy, "commands": _shown(cause), "intended": cause.intended,
+        "standing": cause.standing, "rollout": cause.rollout, "flapping": list(cause.flapping),
+        "waived": None if waived is None else {"id": waived.id, "until": waived.until, "author": waived.author,
+                                               "reason": waived.reason},
+        "approved": _decision(cause.approved), "acknowledged": _decision(cause.acknowledged),
+        "covered": list(cause.covered),
+    }
+
+
+def _host(row: HostRow) -> dict[str, Any]:
+    return {
+        "host": row.host, "group": row.group, "hardware": row.hardware, "status": row.status, "reason": row.reason,
+        "outcomes": dict(row.outcomes), "drifted": row.drifted, "unknown": dict(row.unknown),
+        "problems": [_problem(each) for each in row.problems], "last_ok": row.last_ok, "last_ok_at": row.last_ok_at,
+        "in_change": row.in_change, "waits": row.waits,
+    }
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    return {"check": problem.check, "subject": problem.subject, "outcome": problem.outcome, "text": problem.text,
+            "expected": problem.expected, "remedy": problem.remedy,
+            "commands": _shown(problem), "tags": list(problem.tags), "needs_reboot": problem.needs_reboot}
+
+
+def _shown(told: Cause | Problem) -> list[dict[str, Any]]:
+    """The commands that its remedy still holds whole."""
+    return commands(each for _, each in pieces(told.remedy, told.commands) if each)

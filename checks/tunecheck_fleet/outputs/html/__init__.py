@@ -1,0 +1,193 @@
+"""The fleet in one file for the browser: it opens offline and asks the network for nothing.
+
+What hosts say is data: the template escapes it, the script writes it as text only, and the policy in the page's head
+lets run exactly the one script and the one style sheet that are in it. The page is bounded: what goes beyond is counted
+in it and is whole in --json.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from tunecheck import __version__
+from tunecheck.model.command import Command, pieces
+from tunecheck.report.html.shell import policy
+from tunecheck.report.terminal import safe
+
+from ...entries import entries, happened
+from ...model import Problem
+from ...verdict import Cause, FleetReport, HostRow
+from .. import text as words
+from ..terminal import verdict
+from ..text import SEVERITIES, STATUSES, change, clock, fold, interval, kind, lasts, natural, titled
+from .timeline import timeline
+
+__all__ = ["html"]
+
+_HERE = Path(__file__).resolve().parent
+_BASE = _HERE.parents[2] / "report" / "html"
+#: Bounds of the page. Characters: of one text, and of all findings together.
+_CAUSES, _FAMILIES, _PROBLEMS, _UNKNOWN, _LONGEST, _BUDGET = 500, 40, 100, 100, 400, 4_000_000
+#: Causes that stand above the fold; the others are behind one click, or the filter.
+_FIRST = 15
+#: Outcome -> its letter in the page's data.
+_LETTERS = {"pass": "p", "fail": "f", "warn": "w", "skip": "s", "unknown": "u"}
+
+
+def html(report: FleetReport) -> str:
+    """The whole page."""
+    style = (_BASE / "page.css").read_text(encoding="utf-8") + (_HERE / "fleet.css").read_text(encoding="utf-8")
+    script = (_HERE / "fleet.js").read_text(encoding="utf-8") + (_BASE / "common.js").read_text(encoding="utf-8")
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True,
+                                     undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE),
+                                     finalize=_visible)
+    hosts = sorted(report.hosts, key=lambda row: (natural(row.host), row.group))
+    families = sorted({family for row in hosts for family in row.outcomes})[:_FAMILIES]
+    causes = [cause for cause in report.causes if cause.counts]
+    rest = [cause for cause in report.causes if not cause.counts]
+    listed = [*causes, *rest][:_CAUSES]
+    told = _told(listed)
+    counted = sum(each["cause"].counts for each in told)
+    word = verdict(report).partition(":")[0]
+    text = environment.get_template("fleet.html.j2").render(
+        report=report, version=__version__, policy=policy(style, script), style=style, script=script,
+        word=word, compared=words.compared(report),
+        outcome={"DRIFT": "fail", "UNKNOWN": "unknown"}.get(word, "warn" if _gaps(report) else "pass"),
+        says=verdict(report).partition(": ")[2], coverage=words.coverage(report), clock=clock, shown=words.shown,
+        fold=fold,
+        severities=[(severity, sum(cause.severity == severity for cause in causes)) for severity in SEVERITIES],
+        open_causes=told[:counted], first=_FIRST, rest=told[counted:], counted=len(causes), uncounted=len(rest),
+        not_drift=[(word, number) for word in words.NOT_DRIFT
+                   if (number := sum(kind(cause) == word for cause in rest))],
+        left_out=len(report.causes) - len(listed), incomplete=_incomplete(hosts),
+        families=families, by_group=_by_group(report, families), timeline=timeline(report.timeline),
+        page=_Data(hosts, families, [part["cause"] for each in told for part in (each, *each["others"])]).plain())
+    return text + "\n"
+
+
+def _visible(value: Any) -> Any:
+    """What would turn the text around it (right-to-left overrides) is shown as an escape."""
+    return safe(value) if type(value) is str else value
+
+
+def _gaps(report: FleetReport) -> bool:
+    return any(row.status != "ok" or row.unknown for row in report.hosts) or len(report.hosts) < report.audit.asked
+
+
+def _told(listed: Sequence[Cause]) -> list[dict[str, Any]]:
+    """The entries, in order; what one thing that happened says once more in another fact stands within its entry."""
+    places = itertools.count()
+    return [_cause(next(places), each.lead, happened(each), [_cause(next(places), other) for other in each.more])
+            for each in entries(listed)]
+
+
+def _cause(index: int, cause: Cause, what: str = "", others: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    """What the template shows of a cause."""
+    remarks = (["rollout"] * cause.rollout + ["by our own roles"] * cause.intended
+               + ([f"flapping on {fold(cause.flapping, 80)}"] if cause.flapping else []))
+    said = cause.acknowledged or cause.approved
+    return {"index": index, "cause": cause, "kind": kind(cause), "change": _cut(change(cause)), "remarks": remarks,
+            "title": titled(cause), "what": what, "others": others, "said": said,
+            "said_at": "" if said is None else clock(said.created),
+            "waves": [(interval(wave.since), wave.state, fold(wave.hosts, 2000)) for wave in cause.told],
+            "short": _short(cause), "names": fold(cause.hosts, 4000),
+            "lasts": lasts(cause.waived) if cause.waived else "",
+            "fix": [(part, _place(command) if command else "")
+                    for part, command in pieces(cause.remedy, cause.commands)]}
+
+
+def _place(command: Command) -> str:
+    """Where it can be pasted; "" where a name has to be filled in first."""
+    if command.fill_in:
+        return ""
+    return "on the control node" if command.where == "control" else "on the box, as root" if command.as_root else \
+        "on the box"
+
+
+def _short(cause: Cause) -> str:
+    """Since which audit, for the line."""
+    if cause.since is None:
+        return ""
+    return f"#{cause.since.after}..#{cause.since.seen}" if cause.since.after else f"before #{cause.since.seen}"
+
+
+def _incomplete(hosts: Sequence[HostRow]) -> list[dict[str, Any]]:
+    return [{"status": status, "count": len(rows), "names": fold((row.host for row in rows), 2000),
+             "reason": _cut(reason), "last": sorted({row.last_ok for row in rows if row.last_ok is not None})}
+            for status, reason, rows in words.gaps(hosts)[:100]]
+
+
+def _by_group(report: FleetReport, families: Sequence[str]) -> list[dict[str, Any]]:
+    """Per group: hosts, how many answered, how many drifted; per family how many fail, else how many are unknown."""
+    result = []
+    struck = {host for cause in report.causes if cause.counts for host in cause.hosts}
+    for group in words.groups(report)[:200]:
+        rows = [row for row in report.hosts if row.group == group]
+        cells = []
+        for family in families:
+            counts = {outcome: sum(row.outcomes.get(family) == outcome for row in rows) for outcome in _LETTERS}
+            worst = next((outcome for outcome in ("fail", "unknown", "warn", "pass") if counts[outcome]), "")
+            cells.append((worst, counts[worst] if worst else 0))
+        result.append({"group": group, "hosts": len(rows), "cells": cells,
+                       "answered": sum(row.status in ("ok", "partial") for row in rows),
+                       "drifted": sum(row.host in struck for row in rows)})
+    return result
+
+
+def _cut(text: str) -> str:
+    text = safe(text)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST - 3]}..."
+
+
+class _Data:
+    """What the script gets: every text once, by its place in ``texts``; findings that many hosts share once, too."""
+
+    def __init__(self, hosts: Sequence[HostRow], families: Sequence[str], causes: Sequence[Cause]) -> None:
+        self._hosts, self._families, self._causes = hosts, families, causes
+        self._texts: dict[str, int] = {"": 0}
+        self._problems: dict[tuple[Any, ...], int] = {}
+        self._spent = 0
+
+    def plain(self) -> dict[str, Any]:
+        hosts = [self._host(row) for row in self._hosts]
+        place = {row.host: index for index, row in reversed(list(enumerate(self._hosts)))}
+        causes = [[self._text(titled(cause)), self._text(change(cause)), kind(cause), cause.severity,
+                   [place.get(host, _cut(host)) for host in cause.hosts]] for cause in self._causes]
+        return {"families": list(self._families), "hosts": hosts, "causes": causes,
+                "problems": list(self._problems), "texts": list(self._texts)}
+
+    def _text(self, text: str) -> int:
+        return self._texts.setdefault(_cut(text), len(self._texts))
+
+    def _host(self, row: HostRow) -> list[Any]:
+        """[name, group, hardware, status, reason, letters of the outcomes, drifted, last answered, in change,
+        findings, unknown facts, how many findings and facts are left out]."""
+        letters = "".join(_LETTERS.get(row.outcomes[family], "u") if family in row.outcomes else "-"
+                          for family in self._families)
+        problems = [found for problem in row.problems[:_PROBLEMS] if (found := self._problem(problem)) is not None]
+        unknown = [[self._text(fact), self._text(why)] for fact, why in list(row.unknown.items())[:_UNKNOWN]
+                   if self._room(fact, why)]
+        last = f"#{row.last_ok}, {clock(row.last_ok_at)}" if row.last_ok is not None else ""
+        return [_cut(row.host), self._text(row.group), self._text(row.hardware), STATUSES.index(row.status),
+                self._text(row.reason), letters, row.drifted, self._text(last), int(row.in_change), problems, unknown,
+                len(row.problems) - len(problems) + len(row.unknown) - len(unknown)]
+
+    def _room(self, *texts: str) -> bool:
+        self._spent += sum(min(len(text), _LONGEST) for text in texts if _cut(text) not in self._texts)
+        return self._spent <= _BUDGET
+
+    def _problem(self, problem: Problem) -> int | None:
+        """Its place among all findings; None where the page has no room for more."""
+        texts = (problem.check, problem.subject, problem.text, problem.expected, problem.remedy, " ".join(problem.tags))
+        if not self._room(*texts):
+            return None
+        fix = tuple((self._text(part), _place(command) if command and _cut(part) == part else "")
+                    for part, command in pieces(problem.remedy, problem.commands))
+        key = (*(self._text(text) for text in texts[:4]), fix, self._text(texts[5]), problem.outcome,
+               int(problem.needs_reboot))
+        return self._problems.setdefault(key, len(self._problems))

@@ -1,0 +1,145 @@
+"""Lists out of the history, as text and as JSON (tunecheck/fleet-list/1): what `fleet`, `drift`, `history`, `blame` and
+`waive` show. A row is what the store knows; nothing is judged here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from tunecheck import __version__
+from tunecheck.report.terminal import Style
+
+from ..model import Change
+from ..store.rows import Volatile, Waiver
+from ..verdict import Decision, Since
+from .document import since_of
+from .terminal import entry
+from .text import ago, clock, interval, measured, shown, shown_apart
+
+__all__ = ["BlameRow", "DriftRow", "FleetRow", "HistoryRow", "Row", "list_document", "list_text"]
+
+
+@dataclass(frozen=True)
+class FleetRow:
+    """A box as the newest audit left it. ``drifted``: causes that count; ``problems``: findings that fail or are
+    unknown; ``last_ok``: the newest audit that it answered in."""
+
+    host: str
+    group: str
+    status: str
+    reason: str = ""
+    hardware: str = ""
+    drifted: int = 0
+    problems: int = 0
+    last_ok: int | None = None
+    last_ok_at: float | None = None
+    tunecheck: str = ""
+    spec: str | None = None
+
+
+@dataclass(frozen=True)
+class DriftRow:
+    """One value that changed on one box. ``intended``: our own roles ran there between the two audits."""
+
+    host: str
+    group: str
+    fact: str
+    before: Any
+    value: Any
+    since: Since
+    intended: bool = False
+
+
+@dataclass(frozen=True)
+class HistoryRow:
+    """A value that a fact of a box had: since when, and, of an earlier one, the audit that no longer saw it."""
+
+    fact: str
+    value: Any
+    since: Since
+    before: Any = None
+    gone: int | None = None
+    gone_at: float | None = None
+
+
+@dataclass(frozen=True)
+class BlameRow:
+    """A value of one fact on one box with what changed it: ``change`` is our own run at that time, None: out of band.
+    A value that was there when the box was first seen is blamed on nobody."""
+
+    fact: str
+    value: Any
+    since: Since
+    before: Any = None
+    change: Change | None = None
+
+
+Row = FleetRow | DriftRow | HistoryRow | BlameRow
+#: What only JSON shows as rows.
+Listed = Row | Waiver | Volatile | Decision
+
+
+def list_text(title: str, rows: Sequence[Row], style: Style, now: float | None = None, empty: str = "nothing") -> str:
+    """``title`` and an entry per row, ending in a newline; ``empty``: what stands there where there is no row."""
+    now = time.time() if now is None else now
+    lines = entry("", [title], style)
+    for row in rows:
+        if isinstance(row, FleetRow):
+            lines += _fleet(row, style, now)
+        elif isinstance(row, DriftRow):
+            lines += entry("", [f"since {interval(row.since, now)}{', by our own roles' * row.intended}"], style,
+                           f"{row.host} ({row.group})  {row.fact}: {_from_to(row.fact, row.before, row.value)}")
+        elif isinstance(row, HistoryRow):
+            until = f", until #{row.gone}" + (f" ({ago(row.gone_at, now)})" if row.gone_at is not None else "")
+            lines += entry("", [f"since {interval(row.since, now)}{until if row.gone is not None else ', still so'}"],
+                           style, f"{row.fact}: {_moved(row)}")
+        else:
+            lines += entry("", [f"since {interval(row.since, now)}", _by(row)], style,
+                           f"{row.fact}: {_moved(row)}")
+    return "\n".join(lines if rows else [*lines, empty]) + "\n"
+
+
+def list_document(verb: str, rows: Sequence[Listed], **about: str | int | None) -> dict[str, Any]:
+    """``about``: what was asked for, such as host and fact."""
+    return {"schema": "tunecheck/fleet-list/1", "tunecheck": __version__, "verb": verb, "about": about,
+            "rows": [{each.name: _plain(getattr(row, each.name)) for each in fields(row)} for row in rows]}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Since):
+        return since_of(value)
+    return {"run": value.run, "at": value.at, "state": value.state} if isinstance(value, Change) else value
+
+
+def _fleet(row: FleetRow, style: Style, now: float) -> list[str]:
+    first = f"{row.host} ({row.group})  {row.status}"
+    for count, word in ((row.drifted, "cause"), (row.problems, "problem")):
+        first += f", {count} {word}{'s' * (count != 1)}{' of drift' * (word == 'cause')}" * bool(count)
+    parts = [row.reason] if row.reason else []
+    if row.status not in ("ok", "partial"):
+        heard = row.last_ok is not None
+        when = f" ({ago(row.last_ok_at, now)})" if row.last_ok_at is not None else ""
+        parts.append(f"last answered in #{row.last_ok}{when}" if heard else "never answered yet")
+    return entry("", parts, style, first)
+
+
+def _moved(row: HistoryRow | BlameRow) -> str:
+    """The value, with what it was before; without it where the box was not seen before."""
+    if row.since.after is None and row.before is None:
+        return shown(measured(row.fact, row.value))
+    return _from_to(row.fact, row.before, row.value)
+
+
+def _from_to(fact: str, before: Any, value: Any) -> str:
+    return " -> ".join(shown_apart((measured(fact, before), measured(fact, value))))
+
+
+def _by(row: BlameRow) -> str:
+    if row.since.after is None:
+        return "it was so when the box was first seen"
+    if row.change is None:
+        return "out of band: no run of our own roles at that time"
+    state = f", {row.change.state}" if row.change.state else ""
+    return f"our own roles: run {row.change.run} at {clock(row.change.at)} by the box's clock{state}"

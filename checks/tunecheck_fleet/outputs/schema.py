@@ -1,0 +1,102 @@
+"""JSON Schemas of an audit's document, of the lists and of the webhook's event, for app/schemas.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tunecheck.report.schema_words import (
+    COMMANDS,
+    COUNT,
+    FLAG,
+    MAYBE_COUNT,
+    MAYBE_TEXT,
+    TEXT,
+    listed,
+    mapped,
+    maybe,
+    object_,
+)
+
+from .text import KINDS, STATUSES
+
+__all__ = ["SCHEMAS"]
+
+_TIME: dict[str, Any] = {"type": "number", "description": "seconds since 1970 by the control node's clock"}
+_MAYBE_TIME: dict[str, Any] = {**_TIME, "type": ["number", "null"]}
+_VALUE: dict[str, Any] = {"description": "any JSON; null: does not exist there"}
+
+
+def _document(title: str, **properties: dict[str, Any]) -> dict[str, Any]:
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **object_(**properties)}
+
+
+_STATUS: dict[str, Any] = {"enum": list(STATUSES)}
+_SINCE = object_(after=MAYBE_COUNT, after_at=_MAYBE_TIME, seen=COUNT, seen_at=_TIME)
+_AUDIT = object_(id=COUNT, started=_TIME, finished=_MAYBE_TIME, scope=TEXT, asked=COUNT,
+                 trigger={"enum": ["pull", "push"]}, note=TEXT, tunecheck=TEXT, catalogue=COUNT,
+                 rebaselined=FLAG)
+_WAIVED = object_(id=COUNT, until=_TIME, author=TEXT, reason=TEXT)
+_DECISION = object_(id=COUNT, audit=COUNT, author=TEXT, owner=TEXT, link=TEXT, note=TEXT, at=_TIME)
+_WAVE = object_(state={"enum": ["new", "known", "resolved"]}, since=maybe(_SINCE), hosts=listed(TEXT))
+_FIELDS: dict[str, dict[str, Any]] = dict(
+    id=TEXT, kind={"enum": list(KINDS)},
+    authority={"enum": ["desired", "previous", "majority", "role", "identity", "reference"]},
+    severity={"enum": ["low", "medium", "high"]}, state={"enum": ["new", "grown", "known", "resolved"]}, counts=FLAG,
+    group=TEXT, fact=TEXT, subject=TEXT, outcome={"enum": ["", "fail", "warn", "unknown"]},
+    before=_VALUE, value=_VALUE, expected=TEXT, text=TEXT,
+    hosts=listed(TEXT), since=maybe(_SINCE), waves=listed(_WAVE), fix=TEXT, remedy=TEXT, commands=COMMANDS,
+    intended=FLAG, standing=FLAG, rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED),
+    approved=maybe(_DECISION), acknowledged=maybe(_DECISION), covered=listed(TEXT))
+_CAUSE = object_(**_FIELDS)
+#: The cause that leads, and the names of what else the same thing moved.
+_ENTRY_CAUSE: dict[str, dict[str, Any]] = {**_FIELDS, "what": TEXT, "more": listed(TEXT)}
+_ENTRY = object_(id=TEXT, kind={"enum": list(KINDS)}, what=TEXT, group=TEXT, fact=TEXT,
+                 severity={"enum": ["low", "medium", "high"]}, hosts=listed(TEXT), news=listed(TEXT),
+                 since=maybe(_SINCE), more=listed(TEXT))
+_PROBLEM = object_(check=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "unknown"]}, text=TEXT,
+                   expected=TEXT, remedy=TEXT, commands=COMMANDS, tags=listed(TEXT), needs_reboot=FLAG)
+_HOST = object_(
+    host=TEXT, group=TEXT, hardware=TEXT, status=_STATUS, reason=TEXT, outcomes=mapped(TEXT), drifted=COUNT,
+    unknown=mapped(TEXT), problems=listed(_PROBLEM), last_ok=MAYBE_COUNT, last_ok_at=_MAYBE_TIME, in_change=FLAG,
+    waits=FLAG)
+_SUMMARY = object_(
+    verdict=TEXT, outcome={"enum": ["drift", "clean", "unknown"]}, asked=COUNT, answered=COUNT, drift=COUNT,
+    hosts=object_(**{status: COUNT for status in STATUSES}),
+    causes=object_(**dict.fromkeys(KINDS, COUNT)))
+_SPLIT = object_(group=TEXT, fact=TEXT, note=TEXT,
+                 shares=listed(object_(value=_VALUE, hosts=COUNT, names=listed(TEXT))))
+_FLEET = _document(
+    "tunecheck audit, drift and fleet --json", schema={"const": "tunecheck/fleet/1"}, tunecheck=TEXT, audit=_AUDIT,
+    previous=maybe(_AUDIT), baseline=TEXT, fact=TEXT, summary=_SUMMARY, causes=listed(_CAUSE), entries=listed(_ENTRY),
+    splits=listed(_SPLIT), hosts=listed(_HOST),
+    timeline=listed(object_(audit=COUNT, at=_TIME, changes=COUNT, answered=COUNT)),
+    judged=listed(object_(group=TEXT, fact=TEXT)), notes=listed(TEXT))
+_ROWS = {
+    "FleetRow": object_(
+        host=TEXT, group=TEXT, status=_STATUS, reason=TEXT, hardware=TEXT, drifted=COUNT, problems=COUNT,
+        last_ok=MAYBE_COUNT, last_ok_at=_MAYBE_TIME, tunecheck=TEXT, spec=MAYBE_TEXT),
+    "DriftRow": object_(host=TEXT, group=TEXT, fact=TEXT, before=_VALUE, value=_VALUE, since=_SINCE, intended=FLAG),
+    "HistoryRow": object_(fact=TEXT, value=_VALUE, since=_SINCE, before=_VALUE, gone=MAYBE_COUNT,
+                          gone_at=_MAYBE_TIME),
+    "BlameRow": object_(fact=TEXT, value=_VALUE, since=_SINCE, before=_VALUE,
+                        change=maybe(object_(run=TEXT, at={"type": "number"}, state=TEXT))),
+    "Waiver": object_(
+        id=COUNT, fact=TEXT, host=MAYBE_TEXT, group=MAYBE_TEXT, value=MAYBE_TEXT, until=_MAYBE_TIME, reason=TEXT,
+        author=TEXT, created=_TIME, last_matched=MAYBE_COUNT, kind={"enum": ["waive", "accept"]}),
+    "Decision": object_(
+        id=COUNT, kind={"enum": ["approve", "acknowledge"]}, audit=COUNT, finding=TEXT, title=TEXT, author=TEXT,
+        owner=TEXT, link=TEXT, note=TEXT, created=_TIME, ended=_MAYBE_TIME),
+    "Volatile": object_(fact=TEXT, hosts=COUNT, distinct_share={"type": "number"}, change_rate={"type": "number"},
+                        suspicious=FLAG, why=TEXT, sure=FLAG),
+}
+_LIST = {**_document(
+    "tunecheck fleet, drift, history, blame and waive --json: lists", schema={"const": "tunecheck/fleet-list/1"},
+    tunecheck=TEXT, verb=TEXT, about={"type": "object"},
+    rows=listed({"anyOf": [{"$ref": f"#/$defs/{name}"} for name in _ROWS]})), "$defs": _ROWS}
+_EVENT = _document(
+    "What tunecheck audit posts to a webhook", schema={"const": "tunecheck/fleet-event/1"}, tunecheck=TEXT,
+    audit=_AUDIT, verdict=TEXT, text={"type": "string", "description": "a digest of at most ten lines"},
+    link=MAYBE_TEXT, new=listed(object_(**_ENTRY_CAUSE, news=listed(TEXT))),
+    resolved=listed(object_(**_ENTRY_CAUSE)), omitted=COUNT)
+#: File name -> schema.
+SCHEMAS = {"fleet-1.json": _FLEET, "fleet-list-1.json": _LIST, "fleet-event-1.json": _EVENT}

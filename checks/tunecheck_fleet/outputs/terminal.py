@@ -1,0 +1,280 @@
+"""A fleet report for people: who drifted, from what, since when, and who was not heard. Plain lines, wrapped to the
+terminal, colour only where it is one; in a pipe one line per cause, so that grep and cron's mail see it whole."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from tunecheck.report.terminal import Style, safe
+
+from ..entries import Entry, entries, happened
+from ..verdict import Cause, FleetReport, HostRow, Split, Wave
+from .lines import INDENT, cut, entry, marked, short
+from .text import (
+    NOT_DRIFT,
+    OPEN,
+    ago,
+    change,
+    clock,
+    compared,
+    coverage,
+    fold,
+    gaps,
+    interval,
+    kind,
+    lasts,
+    measured,
+    shown_apart,
+    titled,
+)
+
+__all__ = ["entry", "marked", "terminal", "verdict"]
+
+#: Entries of one heading (of splits fewer), and characters of host names in one entry, without -v.
+_ENTRIES, _SPLITS, _NAMES = 40, 10, 120
+#: What a terminal shows in one line without -v.
+_FEW, _QUIET = 3, ("standing", "intended", "approved")
+#: Lines of a page that is read without scrolling. A report of many open entries that has more tells each new one in
+#: four lines, and whatever is not drift in one, of which it lists so many.
+_PAGE, _MANY, _REST = 40, 10, (3, 2, 1)
+_NEWS = ("new", "grown")
+_BRIEF = ("known", "acknowledged", "resolved", "standing", "intended", "approved")
+
+
+def terminal(report: FleetReport, style: Style, verbose: bool = False, now: float | None = None) -> str:
+    """The whole report as text, ending in a newline. The causes stand as the judge ranked them. ``now``: seconds since
+    1970 that "2 h ago" counts from."""
+    now = time.time() if now is None else now
+    # With -v every cause stands for itself.
+    told = [Entry(cause) for cause in report.causes] if verbose else entries(report.causes)
+    many = style.width and not verbose and sum(each.lead.counts for each in told) >= _MANY
+    lines = _page(report, told, style, verbose, now)
+    for rest in _REST if many else ():
+        if len(lines) > _PAGE:
+            lines = _page(report, told, style, verbose, now, rest)
+    return "\n".join(lines) + "\n"
+
+
+def _page(report: FleetReport, told: Sequence[Entry], style: Style, verbose: bool, now: float,
+          rest: int = 0) -> list[str]:
+    """``rest``: in few lines, with so many of what is not drift; 0: as long as it is."""
+    audit, tight = report.audit, rest > 0
+    one = short if tight else entry
+    lines = entry("", [f"tunecheck audit #{audit.id}, {clock(audit.started)} ({ago(audit.started, now)}), {audit.scope}"
+                       + (f": {audit.note}" if audit.note else "")], style)
+    lines += entry("", [f"{coverage(report)}; {compared(report)}"], style)
+    if audit.finished is None:
+        lines += entry("", ["This audit is not finished: what it has not heard yet stands as INCOMPLETE."], style)
+    kinds: dict[str, list[Entry]] = {}
+    for each in told:
+        kinds.setdefault(kind(each.lead), []).append(each)
+    lines += ["", *entry("", [f"CAUSES  {_summary(told)}"], style)]
+    splits, rest, before = rest or _SPLITS, rest or _ENTRIES, ""
+    for part, section, most in (
+            *(("news" if word in _NEWS else "open", _causes(kinds.get(word, []), style, verbose, now, tight), _ENTRIES)
+              for word in OPEN),
+            ("rest", [_split(each, style, verbose, one) for each in report.splits], splits),
+            ("rest", list(_incomplete(report, style, verbose, one)), rest),
+            *(("rest", _causes(kinds.get(word, []), style, verbose, now, tight), rest) for word in NOT_DRIFT),
+            ("rest", [one("NOTE", [note], style) for note in report.notes], rest)):
+        if section:
+            lines += [""] if style.width and not (tight and part == before) else []
+            lines += [line for each in (section if verbose else section[:most]) for line in each]
+            left = 0 if verbose else len(section) - most
+            lines += entry("", [f"{' ' * INDENT}and {left} more (-v shows all)"], style) if left > 0 else []
+            before = part
+    # In a pipe a line is a cause, or what is said of the whole.
+    lines += entry("NEXT", [step], style) if style.width and (step := _next(told, report)) else []
+    lines += ["", *entry("", [verdict(report)], style)]
+    if style.colour:
+        lines[-1] = marked(lines[-1], lines[-1].partition(":")[0])
+    return lines
+
+
+def verdict(report: FleetReport) -> str:
+    """The last line: DRIFT, CLEAN or UNKNOWN, on how many hosts, and how many were not heard."""
+    counted = report.drift
+    hosts = {host for cause in counted for host in cause.hosts}
+    silent = max(report.audit.asked, len(report.hosts)) - report.answered
+    partial = report.count("partial")
+    gaps = [f"{silent} did not answer"] * bool(silent) + [f"{partial} answered in part"] * bool(partial)
+    tail = f"; {' and '.join(gaps)}" if gaps else ""
+    of = f" of {report.fact}" if report.fact else ""
+    if report.outcome == "unknown":
+        earlier = f"; {_plural(len(counted), 'cause')}{of} from earlier audits" if counted else ""
+        return f"UNKNOWN: no host answered, nothing was judged{earlier}{tail}"
+    if report.outcome == "clean":
+        return f"CLEAN: no drift{of} on the {_plural(report.answered, 'host')} that answered{tail}"
+    return f"DRIFT: {_plural(len(counted), 'cause')}{of} on {_plural(len(hosts), 'host')}{tail}"
+
+
+def _summary(told: Iterable[Entry]) -> str:
+    """"3 new, 2 known; 1 waived": one entry for one thing that happened."""
+    counts = Counter(kind(each.lead) for each in told)
+    open_ones = ", ".join(f"{counts[word]} {word}" for word in OPEN if counts[word])
+    rest = [f"{counts[word]} {word}" for word in NOT_DRIFT if counts[word]]
+    return "; ".join([open_ones or "none", *([", ".join(rest)] if rest else [])])
+
+
+def _next(told: Sequence[Entry], report: FleetReport) -> str:
+    """One step, for who does not know where to begin: the worst of what is new, else of what is open."""
+    if report.baseline != "previous":
+        return ""
+    for word in OPEN[:3]:
+        first = next((each.lead for each in told if kind(each.lead) == word and each.lead.id), None)
+        if first is None:
+            continue
+        hosts = first.news or first.hosts
+        if first.authority == "desired" and any(each.where == "control" for each in first.commands):
+            return f"{first.id} ({first.fact}): {first.remedy}"
+        if word != "known" or first.authority in ("desired", "identity"):
+            return f"tunecheck drift --host {hosts[0]} -v"
+        return f"where {first.id} ({first.fact}) is as you want it: tunecheck approve {first.id} --note WHY"
+    return ""
+
+
+def _causes(told: Sequence[Entry], style: Style, verbose: bool, now: float, tight: bool) -> list[list[str]]:
+    if style.width and not verbose and len(told) > _FEW and kind(told[0].lead) in _QUIET:
+        word = kind(told[0].lead)
+        hosts = len({host for each in told for host in each.lead.hosts})
+        said = f"{_plural(len(told), 'cause')} on {_plural(hosts, 'host')} (-v lists them)"
+        return [entry(word.upper(), [said], style)]
+    if tight:
+        return [_four(each, style, now) if kind(each.lead) in _NEWS else _brief(each, style, now) for each in told]
+    return [_brief(each, style, now) if style.width and not verbose and kind(each.lead) in _BRIEF
+            else _cause(each, style, verbose, now) for each in told]
+
+
+def _brief(told: Entry, style: Style, now: float) -> list[str]:
+    """What is open since an earlier night, or over, in one line."""
+    cause = told.lead
+    word = kind(cause)
+    mark = cause.severity.upper() if cause.counts else word.upper()
+    who = f" ({cause.acknowledged.owner or cause.acknowledged.author})" if word == "acknowledged" and \
+        cause.acknowledged else ""
+    about = [*([f"{word}{who}"] if cause.counts else []), *(["flapping"] if cause.flapping else []),
+             *([_age(cause, now)] if word != "resolved" and cause.since is not None else [])]
+    line = safe(f"{mark:<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}{', '.join(about)}"
+                f"{'  ' if about else ''}{titled(cause)} on {fold(cause.hosts, 30)} ({cause.group}): {change(cause)}")
+    line = cut(line, style)
+    return [marked(line, mark) if style.colour else line]
+
+
+def _four(told: Entry, style: Style, now: float) -> list[str]:
+    """What is new, in four lines: what, where, since when, and what to do or what it says."""
+    cause = told.lead
+    where = f"{cause.group}, {_hosts(cause.hosts, False)}"
+    if len(cause.told) > 1:
+        beside = _plural(len(cause.hosts) - len(cause.news), "host")
+        where = f"{cause.group}, new on {fold(cause.news, 60)}, beside {beside}"
+    since = max((wave.since for wave in cause.told if wave.since is not None), key=lambda each: each.seen, default=None)
+    about = (f"id {cause.id}" if cause.id else "", f"since {interval(since, now)}", cause.expected, _needs(cause))
+    last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
+            f"{_plural(len(told.more), 'more fact')} of the same audit: {happened(told)}" if told.more else "")
+    if cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
+        last = f"fix: tunecheck drift --host {cause.hosts[0]} -v says how"
+    lines = [f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", *(
+        " " * INDENT + line for line in (where, "; ".join(part for part in about if part), last) if line)]
+    lines = [cut(safe(line), style) for line in lines]
+    return [marked(lines[0], cause.severity.upper()) if style.colour else lines[0], *lines[1:]]
+
+
+def _age(cause: Cause, now: float) -> str:
+    return "" if cause.since is None else f"#{cause.since.seen} {ago(cause.since.seen_at, now)}"
+
+
+def _cause(told: Entry, style: Style, verbose: bool, now: float) -> list[str]:
+    cause = told.lead
+    word = kind(cause)
+    mark = word.upper() if word in ("standing", "approved", "waived", "resolved") else cause.severity.upper()
+    remarks = [word] if mark == cause.severity.upper() else [cause.severity] if word == "standing" else []
+    remarks += ["rollout"] * cause.rollout + ["by our own roles"] * (cause.intended and word != "intended")
+    if cause.flapping:
+        remarks.append(f"flapping on {fold(cause.flapping, 60)}")
+    first = f"{', '.join(remarks)}{'  ' if remarks else ''}{titled(cause)}: {change(cause)}"
+    several = len(cause.told) > 1
+    parts = [f"{cause.group}, {_hosts(cause.hosts, verbose)}",
+             "; ".join(part for part in (cause.expected, "" if several else f"since {interval(cause.since, now)}",
+                                         _needs(cause) if word not in ("waived", "resolved") else "",
+                                         f"id {cause.id}" if cause.counts and cause.id else "") if part)]
+    parts += [f"{'new on' if wave.state == 'new' else 'since'} {_wave(wave, verbose, now)}"
+              for wave in cause.told] if several else []
+    if cause.text and cause.text not in first and word != "resolved":
+        parts.append(cause.text)
+    if told.more:
+        parts.append(f"{_plural(len(told.more), 'more fact')} of the same audit: {happened(told)} (-v lists them)")
+    if cause.acknowledged and cause.counts:
+        parts.append(_said(cause))
+    if cause.approved:
+        parts.append(f"approved by {cause.approved.author} as of #{cause.approved.audit}: {cause.approved.note}")
+    if cause.waived:
+        waived = cause.waived
+        parts.append(f"waiver {waived.id} {lasts(waived)} by {waived.author}: {waived.reason}")
+    elif word != "resolved" and cause.remedy:
+        parts.append(f"fix: {cause.remedy}")
+    return entry(mark, parts, style, first)
+
+
+def _wave(wave: Wave, verbose: bool, now: float) -> str:
+    names = fold(wave.hosts, 0 if verbose else _NAMES)
+    return f"{names}: since {interval(wave.since, now)}" if wave.state == "new" else \
+        f"{interval(wave.since, now)}: {names}"
+
+
+def _said(cause: Cause) -> str:
+    """Who is at work on it, and of which hosts that was said."""
+    said = cause.acknowledged
+    assert said is not None
+    left = len(cause.hosts) - len(cause.covered)
+    parts = [f"acknowledged by {said.author} ({clock(said.created)})", f"owner {said.owner}" if said.owner else "",
+             said.link, said.note, f"not of {_plural(left, 'host')}" if left else ""]
+    return "; ".join(part for part in parts if part)
+
+
+def _hosts(names: Sequence[str], verbose: bool) -> str:
+    return f"{_plural(len(names), 'host')}: {fold(names, 0 if verbose else _NAMES)}"
+
+
+def _needs(cause: Cause) -> str:
+    """What it takes to put the value back."""
+    return "" if cause.fix in ("none", "") else f"needs {'a ' * (cause.fix in ('reload', 'reboot'))}{cause.fix}"
+
+
+def _split(split: Split, style: Style, verbose: bool, one: Callable[..., list[str]]) -> list[str]:
+    told = shown_apart([measured(split.fact, value) for value, _ in split.shares[:6]], 60)
+    parts = list(zip(told, split.parts, strict=False))
+    shares = " / ".join(f"{value} x{count}" for value, (_, count, _) in parts)
+    more = f" / {len(split.shares) - 6} more values" if len(split.shares) > 6 else ""
+    who = [f"{value}: {fold(names, 0 if verbose else _NAMES)}" for value, (_, _, names) in parts if names]
+    return one("SPLIT", [shares + more, *who, split.note], style, f"{split.group}: {split.fact}, no verdict")
+
+
+def _incomplete(report: FleetReport, style: Style, verbose: bool, one: Callable[..., list[str]]) -> Iterator[list[str]]:
+    for status, reason, rows in gaps(report.hosts):
+        heard = status in ("ok", "partial")
+        parts = [_hosts([row.host for row in rows], verbose), reason, _missing(rows) if heard else _last(rows)]
+        if status == "ok" and style.width and not verbose:
+            parts = [f"{_plural(len(rows), 'host')}, {_missing(rows)}"]
+        word = "waiting" if all(row.waits for row in rows) else status if status != "ok" else "some facts unknown"
+        yield one("INCOMPLETE", parts, style, word)
+
+
+def _missing(rows: Iterable[HostRow]) -> str:
+    facts = sorted({fact for row in rows for fact in row.unknown})
+    return f"{_plural(len(facts), 'fact')} unknown: {fold(facts, 120)}" if facts else ""
+
+
+def _last(rows: list[HostRow]) -> str:
+    """Since when nothing was heard; what never answered is said, too."""
+    heard = [row.last_ok for row in rows if row.last_ok is not None]
+    if not heard:
+        return "never answered yet"
+    spread = f"#{min(heard)}" if min(heard) == max(heard) else f"#{min(heard)} to #{max(heard)}"
+    never = len(rows) - len(heard)
+    return f"last answered in {spread}{f'; {never} never yet' if never else ''}"
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}{'s' * (count != 1)}"

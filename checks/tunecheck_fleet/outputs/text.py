@@ -1,0 +1,267 @@
+"""What all outputs say alike: values, times, since when, and many host names as few."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from tunecheck.facts.registry import entry_of
+
+from ..verdict import Cause, FleetReport, HostRow, Since, Waived
+
+__all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "ago", "change", "clock", "compared",
+           "coverage", "days", "fold", "gaps", "groups", "interval", "kind", "lasts", "measured", "natural", "shown",
+           "shown_apart", "titled"]
+
+SEVERITIES = ("high", "medium", "low")
+#: What a cause can be, in a word; those of NOT_DRIFT do not count.
+NOT_DRIFT = ("standing", "intended", "approved", "waived", "resolved")
+#: Of what counts: new in this audit, new on some of its hosts, open since an earlier one, and that with somebody at it.
+OPEN = ("new", "grown", "known", "acknowledged")
+KINDS = (*OPEN, *NOT_DRIFT)
+#: As in model.Status, what answered first.
+STATUSES = ("ok", "partial", "unreachable", "refused", "timeout", "missing", "garbled")
+#: How long an accepted state lasts; in a report that is the end of the year 9999, for JSON has no infinity.
+FOR_GOOD = "for good"
+_NEVER = 253402300799.0
+_LONGEST_VALUE = 160
+#: What may be of a value at all, and of what is alike how much stands beside what differs.
+_WHOLE, _ALIKE = 1 << 20, 20
+_DIGITS = re.compile(r"\d{1,15}")
+#: Seconds in a unit, the largest first.
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
+#: Of a number that means nothing without it; "16 lanes" or "8 GPUs" a fact's name says itself.
+_WITH_UNIT = ("mW", "MHz", "bytes", "KiB", "MiB", "GiB", "s")
+_NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?")
+_BARE = re.compile(r"[^\s{}\[\]:,\"]{1,160}")
+
+
+def shown(value: Any, longest: int = _LONGEST_VALUE) -> str:
+    """A value for people: {16:7, 8:1} of eight links, (absent) where there is none; cut at ``longest`` characters."""
+    text = _text(value, 0) if value is not None else "(absent)"
+    return text if len(text) <= longest else f"{text[:longest - 3]}..."
+
+
+def shown_apart(values: Sequence[Any], longest: int = _LONGEST_VALUE) -> list[str]:
+    """As shown, but where values are too long to be shown whole, the part in which they differ."""
+    whole = [shown(value, _WHOLE) for value in values]
+    if all(len(text) <= longest for text in whole) or len(set(whole)) < 2:
+        return [shown(value, longest) for value in values]
+    start = _alike(whole)
+    # A few characters of what is alike, to be found again; from the beginning of a word where one is near.
+    start = max(0, start - _ALIKE)
+    blank = whole[0].find(" ", start, start + _ALIKE)
+    start = start if not start or blank < 0 else blank + 1
+    end = _alike([text[start:][::-1] for text in whole])
+    found = []
+    for text in whole:
+        if len(text) <= longest and not start:
+            found.append(text)
+            continue
+        last = max(start, len(text) - max(0, end - _ALIKE))
+        most = longest - 3 * (start > 0)
+        part = text[start:last] if last - start <= most - 3 else text[start:start + most - 3]
+        found.append(f"{'...' * (start > 0)}{part}{'...' * (start + len(part) < len(text))}")
+    return found
+
+
+def measured(fact: str, value: Any) -> Any:
+    """The value of that fact; a number with its unit, in which checks give it too, also one that is counted: "450 W",
+    "{600 W:7, 450 W:1}"."""
+    entry = entry_of(fact)
+    unit = entry.unit if entry is not None else ""
+    if unit not in _WITH_UNIT or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return _in(unit, value)
+    if isinstance(value, dict) and value and all(_NUMBER.fullmatch(each) for each in value):
+        return "{" + ", ".join(f"{_in(unit, float(each))}:{_text(count, 1)}" for each, count in value.items()) + "}"
+    return value
+
+
+def _in(unit: str, number: float) -> str:
+    return f"{number / 1000:.10g} W" if unit == "mW" else f"{number:.15g} {unit}"
+
+
+def _alike(texts: Sequence[str]) -> int:
+    """How many characters all begin with."""
+    first, last = min(texts), max(texts)
+    return next((place for place, (one, other) in enumerate(zip(first, last, strict=False)) if one != other),
+                min(len(first), len(last)))
+
+
+def _text(value: Any, depth: int) -> str:
+    if isinstance(value, str):
+        return value if not depth or _BARE.fullmatch(value) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict) and depth < 8:
+        return "{" + ", ".join(f"{_text(str(key), 1)}:{_text(each, depth + 1)}" for key, each in value.items()) + "}"
+    if isinstance(value, list | tuple) and depth < 8:
+        return "[" + ", ".join(_text(each, depth + 1) for each in value) + "]"
+    return json.dumps(value, default=str)
+
+
+def change(cause: Cause) -> str:
+    """"pt -> (absent)"; of a check that knows no values, what it says."""
+    if cause.before is None and cause.value is None:
+        return cause.text or "(absent)"
+    before, value = measured(cause.fact, cause.before), measured(cause.fact, cause.value)
+    return " -> ".join(shown_apart((before, value))) if cause.before != cause.value else shown(value)
+
+
+def titled(cause: Cause) -> str:
+    """The fact, with what of it the check judged."""
+    return f"{cause.fact} {cause.subject}" if cause.subject and cause.subject not in cause.fact else cause.fact
+
+
+def kind(cause: Cause) -> str:
+    """In a word, what a cause is: new, grown, known, acknowledged (somebody is at work on it, on every host that has
+    it), resolved, waived, approved, standing (a warning that was there from the start, or came with our own roles), or
+    intended (our own roles changed it)."""
+    if cause.waived:
+        return "waived"
+    if cause.state == "resolved":
+        return cause.state
+    if cause.counts:
+        return "acknowledged" if cause.acknowledged and len(cause.covered) == len(cause.hosts) else cause.state
+    return "approved" if cause.approved else "standing" if cause.standing else "intended"
+
+
+def clock(seconds: float | None) -> str:
+    """"2026-11-21 05:00 UTC"; a time that no calendar has is "?"."""
+    if seconds is None:
+        return "?"
+    try:
+        return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (OverflowError, OSError, ValueError):
+        return "?"
+
+
+def lasts(waived: Waived) -> str:
+    """"until 2027-01-31 23:59 UTC", or "for good"."""
+    return FOR_GOOD if waived.until >= _NEVER else f"until {clock(waived.until)}"
+
+
+def days(seconds: float) -> str:
+    """The date alone."""
+    return clock(seconds).partition(" ")[0]
+
+
+def ago(seconds: float, now: float) -> str:
+    """"18 h ago": two units would claim more than daily audits know."""
+    passed = now - seconds
+    if passed < 60:
+        return "now" if passed > -60 else f"in {_long(-passed)}"
+    return f"{_long(passed)} ago"
+
+
+def _long(passed: float) -> str:
+    size, unit = next((pair for pair in _UNITS if passed >= 2 * pair[0]), _UNITS[-1])
+    return f"{max(1, int(passed // size))} {unit}"
+
+
+def interval(since: Since | None, now: float | None = None) -> str:
+    """"#364..#365 (18 h ago .. 2 h ago)", with dates where ``now`` is None; "before #12" where it was always so."""
+    if since is None:
+        return "not known"
+    when = clock if now is None else lambda at: ago(at, now)
+    if since.after is None:
+        return f"before #{since.seen} (first seen {when(since.seen_at)})"
+    if since.after_at is None:
+        return f"#{since.after}..#{since.seen} (until {when(since.seen_at)})"
+    return f"#{since.after}..#{since.seen} ({when(since.after_at)} .. {when(since.seen_at)})"
+
+
+def coverage(report: FleetReport) -> str:
+    """"1000 hosts: 993 ok, 4 partial, 3 unreachable; 2 that are ok do not know some facts"."""
+    parts = [f"{count} {status}" for status in STATUSES if (count := report.count(status))]     # type: ignore[arg-type]
+    some = sum(row.status == "ok" and bool(row.unknown) for row in report.hosts)
+    unheard = report.audit.asked - len(report.hosts)
+    parts += [f"{unheard} without a result"] if unheard > 0 else []
+    asked = max(report.audit.asked, len(report.hosts))
+    return f"{asked} host{'s' if asked != 1 else ''}: {', '.join(parts) or 'none answered'}" + (
+        f"; {some} that {'is' if some == 1 else 'are'} ok do{'es' * (some == 1)} not know some facts" if some else "")
+
+
+def compared(report: FleetReport) -> str:
+    """"compared with #364", or with whatever was asked for instead."""
+    what, _, name = report.baseline.partition(":")
+    beside = {"host": f"compared with host {name} in this audit, and with the desired state",
+              "majority": "compared with the majority of each group, and with the desired state",
+              "desired": "compared with the desired state alone"}
+    return beside.get(what) or (f"compared with #{report.previous.id}" if report.previous else
+                                "the first audit of these hosts")
+
+
+def gaps(hosts: Iterable[HostRow]) -> list[tuple[str, str, list[HostRow]]]:
+    """(status, reason, hosts) of those that did not answer or not wholly, together where they say the same but for
+    their own name; the least heard first."""
+    alike: dict[tuple[str, str], list[HostRow]] = {}
+    for row in hosts:
+        if row.status != "ok" or row.unknown:
+            reason = row.reason or next(iter(row.unknown.values()), "")
+            own = rf"(?<![\w.-]){re.escape(row.host)}(?![\w-])"
+            alike.setdefault((row.status, re.sub(own, "HOST", reason)), []).append(row)
+    ordered = sorted(alike.items(), key=lambda item: (-STATUSES.index(item[0][0]), -len(item[1])))
+    return [(status, reason if len(rows) > 1 else rows[0].reason or reason, rows)
+            for (status, reason), rows in ordered]
+
+
+def groups(report: FleetReport) -> list[str]:
+    """Of hosts, causes, splits and of what was judged, in natural order."""
+    found = {each.group for rows in (report.hosts, report.causes, report.splits) for each in rows}
+    return sorted(found | {group for group, _ in report.judged}, key=natural)
+
+
+def natural(name: str) -> tuple[Any, ...]:
+    """gpu9 before gpu10."""
+    return tuple((int(part), part) if index % 2 else (0, part)
+                 for index, part in enumerate(re.split(r"(\d{1,15})", name)))
+
+
+def fold(names: Iterable[str], longest: int = 0) -> str:
+    """"gpu001..gpu038 (38), gpu077". Names in a row differ by one number, counted up by one. With ``longest``, what
+    goes beyond so many characters is only counted; the first part is always there."""
+    parts, counts = [], []
+    for run in _runs(names):
+        parts.append(f"{run[0]}..{run[-1]} ({len(run)})" if len(run) > 2 else ", ".join(run))
+        counts.append(len(run))
+    if not longest:
+        return ", ".join(parts)
+    taken = size = 0
+    while taken < len(parts) and (not taken or size + len(parts[taken]) + 2 <= longest):
+        size += len(parts[taken]) + 2
+        taken += 1
+    rest = sum(counts[taken:])
+    return ", ".join(parts[:taken]) + (f", and {rest} more" if rest else "")
+
+
+def _runs(names: Iterable[str]) -> list[list[str]]:
+    """Names that count up, together."""
+    alike: dict[str, list[tuple[str, list[str]]]] = {}
+    for name in dict.fromkeys(names):
+        alike.setdefault(_DIGITS.sub("\0", name), []).append((name, _DIGITS.findall(name)))
+    runs = [run for members in alike.values() for run in _counted(members)]
+    return sorted(runs, key=lambda run: natural(run[0]))
+
+
+def _counted(members: Sequence[tuple[str, list[str]]]) -> list[list[str]]:
+    places = range(len(members[0][1]))
+    if not places:
+        return [[name] for name, _ in members]
+    # The number that counts is the one that differs most often: gpu1.dc2, gpu2.dc2.
+    at = max(places, key=lambda place: len({numbers[place] for _, numbers in members}))
+    rest = {name: (*numbers[:at], *numbers[at + 1:]) for name, numbers in members}
+    number = {name: numbers[at] for name, numbers in members}
+    ordered = sorted((name for name, _ in members), key=lambda name: (rest[name], int(number[name]), number[name]))
+    runs = [[ordered[0]]]
+    for before, name in pairwise(ordered):
+        next_one = str(int(number[before]) + 1).zfill(len(number[before]))
+        if rest[name] == rest[before] and number[name] == next_one:
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return runs

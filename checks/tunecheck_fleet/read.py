@@ -1,0 +1,197 @@
+"""What one host's answer says: unpacked, flattened, judged. The answer is a stranger's, and spoils only its own row."""
+
+from __future__ import annotations
+
+import calendar
+import hmac
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from tunecheck.errors import UsageError
+from tunecheck.facts.registry import Flat, entry_of, flatten, hardware, key
+from tunecheck.facts.snapshot_file import Stored, unpack
+from tunecheck.model.absence import Absence, Reason
+from tunecheck.model.command import limited
+from tunecheck.model.finding import Finding, Remedy
+from tunecheck.parsers.text import secrets
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
+from tunecheck.rules.errors.from_log import only_cut
+from tunecheck.spec.frozen import Frozen
+
+from .families import outcomes
+from .model import Answer, Change, Problem, Seen
+
+__all__ = ["seen"]
+
+_NO_KEY = "no fleet key: a plain digest of it could be guessed"
+#: Reasons for which nobody failed: the snapshot is older or of a recording, or there is no such thing to read.
+_NO_FAILURE = (Absence.OLDER, Absence.NOT_RECORDED, Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST, Absence.LEFT_OUT,
+               Absence.NO_VERSION, Absence.ELSEWHERE, Absence.LOG_TOO_SHORT, Absence.NO_SYSTEMD)
+_OWN = ("judged by the spec that the box itself sent, which proves nothing: the receiver holds none for it; declare "
+        "box_spec for it in an inventory, and start tunecheck ingest with -i INVENTORY")
+_WHOLE_LOG = "kernel-log-complete"
+_BAD = ("fail", "warn", "unknown")
+_LINE, _MANY = 2000, 500
+#: The snapshot of eight GPUs behind 40 ports is 270 KB. What is larger than _LARGE is looked at twice.
+_MOST, _LARGE, _FACTS = 4 << 20, 1 << 20, 1 << 20
+#: A kernel takes 4096 characters at most; rules look each word up among a thousand others.
+_WORDS = 16384
+#: A clock before the project, or far ahead of any, tells no time.
+_EARLIEST, _LATEST = 1.5e9, 4.0e9
+
+
+def seen(answer: Answer, spec: Frozen | None = None, fleet_key: bytes | None = None, pushed: bool = False) -> Seen:
+    """The answer, ready for the store. ``spec``: judge by this one, not by the box's own. ``fleet_key``: secrets are
+    kept as HMACs with it, without one they are unknown. ``pushed``: without ``spec`` the box is judged by a spec that
+    it sent itself, which is never clean. Never raises: what is no snapshot is "garbled" with a reason,
+    and an answer that is not ok keeps its status."""
+    if answer.status not in ("ok", "partial"):
+        return Seen(answer.host, answer.group, answer.status, _line(answer.reason))
+    try:
+        if len(answer.content) > _MOST:
+            raise ValueError(f"larger than {_MOST >> 20} MiB; no box's is")
+        stored = unpack(answer.content)
+    except Exception as error:      # ValueError with a sentence; whatever else a hostile document provokes
+        why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__} while reading it"
+        return Seen(answer.host, answer.group, "garbled", _line(f"not a usable snapshot: {why}"))
+    try:
+        return _seen(answer, stored, spec, fleet_key, pushed)
+    except Exception as error:
+        return Seen(answer.host, answer.group, "garbled",
+                    f"not a usable snapshot: {type(error).__name__} while judging it")
+
+
+def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes | None, pushed: bool) -> Seen:
+    host = stored.snapshot.host
+    if host is not None and sum(len(word) + 1 for word in host.kernel.cmdline.value or ()) > _WORDS:
+        return Seen(answer.host, answer.group, "garbled", "not a usable snapshot: its kernel command line is longer "
+                    "than any kernel takes")
+    flat = flatten(stored)
+    if len(answer.content) > _LARGE and len(json.dumps([flat.known, flat.unknown])) > _FACTS:
+        return Seen(answer.host, answer.group, "garbled", f"not a usable snapshot: more than {_FACTS >> 20} MiB of "
+                    "facts; no box has so many")
+    known, volatile, unknown, hidden = _by_class(flat, fleet_key)
+    findings, why = _judged(stored, spec)
+    if pushed and spec is None:
+        why = _OWN
+    worst = outcomes(findings)
+    bad = [finding for finding in _once(findings) if finding.outcome in _BAD]
+    problems = tuple(_problem(finding, hidden, answer.host) for finding in bad[:_MANY])
+    if why:
+        problems = (Problem("spec-present", answer.host, "unknown", why), *problems)
+        worst = {**worst, "spec": "unknown"}
+    failed = {name: reason for name, reason in unknown.items() if reason.absence not in _NO_FAILURE}
+    status, reason = answer.status, answer.reason
+    if failed and status == "ok":
+        first, because = min(failed.items())
+        words = "1 fact is" if len(failed) == 1 else f"{len(failed)} facts are"
+        status, reason = "partial", f"{words} unknown, such as {first}: {because}"
+    boot = stored.snapshot.boot_id.value
+    return Seen(
+        answer.host, answer.group, status, _line(reason), key(stored), hardware(stored), _line(stored.tunecheck, 40),
+        stored.frozen.digest if stored.frozen else None, _line(boot, 64) if boot else None, known, volatile, unknown,
+        problems, worst, tuple(_changes(stored)), _masked(answer.content) if hidden else answer.content)
+
+
+def _by_class(flat: Flat, fleet_key: bytes | None
+              ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Reason], bool]:
+    """Facts to keep as history; of which only the newest is kept; the unknown ones; whether there is a secret."""
+    known: dict[str, Any] = {}
+    volatile: dict[str, Any] = {}
+    unknown = dict(flat.unknown)
+    hidden = False
+    for name, value in flat.known.items():
+        entry = entry_of(name)
+        kind = entry.kind if entry else "config"
+        if kind in ("config", "identity", "figure"):
+            known[name] = value
+        elif kind != "secret":
+            volatile[name] = value
+        elif value is None:
+            known[name] = None
+        else:
+            hidden = True
+            if fleet_key:
+                known[name] = "hmac:" + hmac.digest(fleet_key, f"{name}\0{value}".encode("utf-8", "replace"),
+                                                    "sha256")[:16].hex()
+            else:
+                unknown[name] = Absence.LEFT_OUT.because(_NO_KEY)
+    return known, volatile, unknown, hidden
+
+
+def _judged(stored: Stored, spec: Frozen | None) -> tuple[list[Finding], str]:
+    """The findings, and why they are not by the spec that was asked for."""
+    why = ""
+    try:
+        frozen = stored.judged_with(spec)
+    except UsageError:
+        frozen = stored.frozen
+        why = ("judged by the box's own spec: the given one names other accelerators or modules, whose facts were not "
+               "read there; provision the box with it first")
+    return judge(Case(stored.snapshot, frozen), "preflight"), why
+
+
+def _once(findings: list[Finding]) -> list[Finding]:
+    """A kernel log that has lost its beginning is one finding, not one of each check that looks into it."""
+    cut = [finding.id for finding in findings if only_cut(finding)]
+    if not cut or not any(finding.id == _WHOLE_LOG and finding.outcome in _BAD for finding in findings):
+        return findings
+    told = f"; cannot be told: {', '.join(sorted(set(cut)))}"
+    return [replace(finding, text=finding.text + told) if finding.id == _WHOLE_LOG else finding
+            for finding in findings if not only_cut(finding)]
+
+
+def _problem(finding: Finding, hidden: bool, host: str) -> Problem:
+    def text(value: str) -> str:
+        return _line(secrets.mask(value) if hidden else value)
+
+    remedy = (finding.remedy or Remedy("")).by_play
+    # The control node knows the box by the inventory's name, whatever the box calls itself.
+    said, commands = limited(remedy.text, remedy.commands, (host,))
+    return Problem(finding.id, text(finding.subject)[:200], cast(Any, finding.outcome), text(finding.text),
+                   text(finding.expected), text(said), remedy.ansible_tags, remedy.needs_reboot, commands)
+
+
+def _changes(stored: Stored) -> Iterator[Change]:
+    """Runs of our roles, out of the receipt."""
+    receipt = stored.snapshot.receipt.value
+    for run in receipt.runs if receipt else ():
+        at = _seconds(run.at)
+        if at is not None:
+            yield Change(_line(run.note, 200), at, _line(run.state, 20))
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        at = float(calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ")))
+    except (ValueError, OverflowError):
+        return None
+    return at if _EARLIEST < at < _LATEST else None
+
+
+def _line(text: str, most: int = _LINE) -> str:
+    """One line of printable characters."""
+    text = re.sub(r"\s+", " ", text[:most])
+    return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)
+
+
+def _masked(content: bytes) -> bytes:
+    """The snapshot without its secrets: it is kept. Nothing of a huge one, which would take too long."""
+    if len(content) > _LARGE:
+        return b""
+
+    def walked(value: Any) -> Any:
+        if isinstance(value, str):
+            return secrets.mask(value)
+        if isinstance(value, Mapping):
+            return {name: walked(part) for name, part in value.items()}
+        if isinstance(value, Iterable):
+            return [walked(part) for part in value]
+        return value
+
+    return json.dumps(walked(json.loads(content))).encode()

@@ -1,0 +1,187 @@
+"""An audit from its first host to its last: ask, keep each answer as it comes, take up what was cut off."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tunecheck.errors import UsageError
+
+from .model import Answer, AuditHead, Seen
+from .overlap import Beside
+from .store.sanitize import plain
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from tunecheck.spec.frozen import Frozen
+
+    from .collect import Options
+    from .folder import Folder
+    from .judge import JudgeOptions
+    from .store import Store
+
+__all__ = ["RESUME_S", "Done", "Source", "audit"]
+
+_FILES, _SPEC = "files of ", ("box_spec", "box_spec_host")
+#: An audit that was cut off longer ago is not taken up: its first hosts would be from another day.
+RESUME_S = 6 * 3600.0
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where answers come from: boxes of ``inventory`` under ``limit``, asked as ``options`` say, or files in ``folder``
+    (with an inventory: of its hosts)."""
+
+    inventory: str | None = None
+    limit: str | None = None
+    folder: Folder | None = None
+    options: Options | None = None
+
+    @property
+    def scope(self) -> str:
+        """Which hosts these are, in words. Of paths the absolute one: who types another spelling, or the same one in
+        another working directory, has to be told what is missing since the last time. A link is a place of its own:
+        `latest` leads elsewhere every night."""
+        inventory, limit = self.inventory or "", self.limit or ""
+        if limit.startswith("@"):
+            limit = f"@{_place(limit[1:])}"
+        parts = [inventory if "," in inventory or not inventory else _place(inventory),
+                 f"limit {limit}" if limit else "", f"{_FILES}{_place(self.folder.path)}" if self.folder else ""]
+        return plain(", ".join(part for part in parts if part), 2000)
+
+    def asked(self) -> tuple[tuple[tuple[str, str], ...], dict[str, dict[str, Any]]]:
+        """Every (host, group), by name; and what the inventory, where there is one, declares of each host's spec: its
+        variables of those names."""
+        if self.inventory is None:
+            assert self.folder is not None
+            return self.folder.asked(), {}
+        from tunecheck.spec.inventory import listing, variables_of
+
+        from .collect.inventory import absolute, asked_of, limit_of
+
+        listed = listing(absolute(self.inventory), limit_of(self.limit))
+        asked = asked_of(listed, self.inventory, self.limit)
+        variables = variables_of(listed)
+        return asked, {host: {name: variables[host][name] for name in _SPEC if name in variables[host]}
+                       for host, _ in asked}
+
+    def notes(self, asked: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+        """What is to be said of the source itself; ``asked`` as of ``asked()``."""
+        if self.folder is None:
+            return ()
+        return tuple(self.folder.notes(() if self.limit else {host for host, _ in asked}))
+
+    def collect(self, wanted: Mapping[str, str], sink: Callable[[Answer], None],
+                asked: tuple[tuple[str, str], ...]) -> bool:
+        """Give the answers of the hosts ``wanted`` (host -> group) to ``sink``; whether all of them came. ``asked`` is
+        what ``asked()`` said: a host that has left the inventory meanwhile is asked no more."""
+        if self.folder is not None:
+            for answer in self.folder.answers(wanted):
+                sink(answer)
+            return True
+        from .collect import Options, collect
+
+        assert self.inventory is not None
+        only = frozenset(wanted) & {host for host, _ in asked}
+        if not only:
+            return True
+        # A list of all hosts would say nothing.
+        options = replace(self.options or Options(), only=only if len(only) < len(asked) else None)
+        return not collect(self.inventory, self.limit, options, sink, asked).interrupted
+
+
+@dataclass
+class Done:
+    """``new``: hosts that were put now; ``kept``: those that an earlier run of the same audit had put. ``notes``: what
+    is to be said of the source."""
+
+    audit: AuditHead
+    kept: int = 0
+    new: int = 0
+    whole: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def audit(store: Store, source: Source, specs: Callable[[Mapping[str, Mapping[str, Any]]], Mapping[str, Frozen]],
+          say: Callable[[str], None], resume: bool = True, gone: Collection[str] = (),
+          options: JudgeOptions | None = None) -> Done:
+    """Run one, or what is left of one. ``specs`` gives the specs to judge hosts with, in place of their own; it is told
+    what the inventory declares of each. ``say`` gets one line where an earlier one is taken up. ``gone``: hosts that a
+    folder need not have any more. ``options``: what it will be judged with, refused before anything is recorded. When
+    this returns everything that came is in the store, also where Ctrl-C cut it short (``whole`` is False then)."""
+    from .apart import Judge
+    from .judges import Judges, cores
+    from .key import fleet_key
+    from .snapshot_age import without_older
+
+    source, note = _with_absent(store, source, gone)
+    asked, variables = source.asked()
+    spec_of = specs(variables)
+    key = fleet_key(store)
+    head = store.resume(source.scope, RESUME_S) if resume else None
+    if options is not None:
+        options.check(store, {host for host, _ in asked}, head.id if head is not None else None)
+    wanted = dict(store.pending(head.id) if head is not None else asked)
+    if head is None:
+        head = store.begin(source.scope, asked)
+    done = Done(head, kept=head.asked - len(wanted), notes=(*note, *source.notes(asked)))
+    if done.kept:
+        say(f"audit #{head.id} was cut off: {done.kept} of {head.asked} hosts are in, asking the other {len(wanted)}")
+
+    def put(seen: Future[Seen]) -> None:
+        store.put(done.audit.id, seen.result())
+        done.new += 1
+
+    # Boxes that are asked answer more slowly than one judge judges; files are there at once.
+    count = cores() if source.folder is not None and len(wanted) > 1 else 1
+    with Judges(lambda: Judge(spec_of, key), count) as judges, Beside(put, ahead=count) as beside:
+        newest = without_older(store, lambda answer: judges.seen(answer).key) if source.folder is not None else None
+
+        def keep(answer: Answer) -> None:
+            beside.do(judges.begin(answer, newest))
+
+        try:
+            done.whole = not wanted or source.collect(wanted, keep, asked)
+        except KeyboardInterrupt:
+            done.whole = False
+    if done.whole:
+        store.finish(head.id)
+    return done
+
+
+def _place(path: str) -> str:
+    """The absolute path, however it was spelled; links stay."""
+    return os.path.normpath(Path(path).absolute())
+
+
+def _with_absent(store: Store, source: Source, gone: Collection[str]) -> tuple[Source, tuple[str, ...]]:
+    """A folder cannot say who should be in it: who was in the last audit of it should; a note where there was none. An
+    inventory says it. UsageError where one of ``gone`` is a mistake: somebody else would stay missing, or go unseen."""
+    if source.folder is None or source.inventory is not None:
+        return source, ()
+    carried = [head for head in store.audits() if head.finished is not None and head.scope.startswith(_FILES)]
+    last = next((head for head in reversed(carried) if head.scope == source.scope), None)
+    before: dict[str, str] = {}
+    if last is not None:
+        before = {state.host: state.group for state in store.hosts(last.id)} | dict(store.pending(last.id))
+    for host in sorted(gone):
+        if host in source.folder.files:
+            raise UsageError(f"--gone {host}: its file is there ({source.folder.files[host][1]}); take the file away, "
+                             "or leave --gone out")
+        if last is None:
+            raise UsageError(f"--gone {host}: {source.folder.path} was not audited yet, so that no host of it is "
+                             "known; leave --gone out")
+        if host not in before:
+            near = ", ".join(difflib.get_close_matches(host, set(before) - set(source.folder.files), 3))
+            raise UsageError(f"--gone {host}: the last audit of {source.folder.path} (#{last.id}) has no such host; "
+                             + (f"did you mean {near}?" if near else "where it is gone already, leave --gone out"))
+    if last is None:
+        return source, (f"first audit of {source.scope}: who is missing there cannot be told; the last one of a folder "
+                        f"was #{carried[-1].id}, {carried[-1].scope}",) if carried else ()
+    return replace(source, folder=source.folder.with_absent(
+        (host, group) for host, group in before.items() if host not in gone)), ()

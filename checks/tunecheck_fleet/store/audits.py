@@ -1,0 +1,257 @@
+"""Audits begin, are taken up again where they were killed, and end; one at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+
+from tunecheck import __version__
+from tunecheck.errors import UsageError
+
+from ..model import AuditHead
+from .claims import settle
+from .rows import canonical
+from .sanitize import plain
+from .schema import audit, host, snap, turn, value
+
+if TYPE_CHECKING:
+    from .store import Store
+
+__all__ = ["Open", "beat", "begin", "beside", "finish", "head", "let_go", "listed", "open_audit", "pending", "previous",
+           "resume", "running"]
+
+#: A holder on another machine cannot be looked up; after this long without a host it counts as gone.
+SILENT_S = 900.0
+#: How often a holder says that it is there.
+BEAT_S = 30.0
+
+
+@dataclass
+class Open:
+    """An audit that this process writes to. ``asked``: the names."""
+
+    id: int
+    catalogue: int
+    asked: frozenset[str]
+    trigger: str
+    beat: float
+
+
+def begin(store: Store, scope: str, asked: Sequence[tuple[str, str]], trigger: Literal["pull", "push"],
+          note: str) -> AuditHead:
+    now = store.clock()
+    names = sorted({(plain(name, 255), plain(group, 255)) for name, group in asked})
+    with store.turn, store.db.write() as connection:
+        _take(store, connection, trigger, now)
+        listed = store.interned.value(connection, canonical(names))
+        row: dict[str, Any] = {
+            "started": now, "scope": plain(scope, 2000), "asked": len(names), "asked_id": listed,
+            "tunecheck": __version__, "catalogue": store.catalogue, "trigger": trigger, "note": plain(note, 2000),
+            "rebaselined": False, "pruned": False}
+        number = connection.execute(insert(audit).returning(audit.c.id), row).scalar_one()
+        _hold(store, connection, trigger, number, now)
+        store.open[number] = Open(number, row["catalogue"], frozenset(name for name, _ in names), trigger, now)
+    return AuditHead(number, now, row["scope"], len(names), __version__, row["catalogue"], None, trigger, row["note"])
+
+
+def resume(store: Store, scope: str, younger_than_s: float) -> AuditHead | None:
+    now = store.clock()
+    with store.turn, store.db.write() as connection:
+        row = connection.execute(
+            select(audit).where(audit.c.scope == plain(scope, 2000), audit.c.trigger == "pull",
+                                audit.c.pruned.is_(False)).order_by(audit.c.id.desc()).limit(1)).first()
+        if (row is None or row.finished is not None or not 0 <= now - row.started < younger_than_s
+                or row.catalogue != store.catalogue or _holder(connection, "pull", now) is not None):
+            return None
+        opened = _opened(connection, row, now)
+        # What a later audit has of a host (another --limit, a push) comes after this one: it could not be put any more.
+        left = opened.asked - _put(connection, row.id)
+        later = connection.execute(select(host.c.name).where(host.c.retired_audit.is_(None),
+                                                             host.c.last_audit > row.id)).scalars()
+        if left.intersection(later):
+            return None
+        _hold(store, connection, "pull", row.id, now)
+        store.open[row.id] = opened
+        return _head(row)
+
+
+def finish(store: Store, audit_id: int) -> None:
+    with store.turn, store.db.write() as connection:
+        connection.execute(update(audit).where(audit.c.id == audit_id, audit.c.finished.is_(None)),
+                           {"finished": store.clock()})
+        connection.execute(delete(turn).where(turn.c.audit_id == audit_id))
+        settle(connection, audit_id)
+        store.open.pop(audit_id, None)
+
+
+def let_go(store: Store) -> None:
+    """Give every turn of ours back, the audits stay unfinished."""
+    if store.open:
+        with store.turn, store.db.write() as connection:
+            connection.execute(delete(turn).where(turn.c.audit_id.in_(list(store.open))))
+            store.open.clear()
+
+
+def pending(store: Store, audit_id: int) -> list[tuple[str, str]]:
+    with store.db.read() as connection:
+        asked = connection.execute(select(value.c.json).join(audit, audit.c.asked_id == value.c.id)
+                                   .where(audit.c.id == audit_id)).scalar()
+        done = _put(connection, audit_id)
+    if asked is None:
+        raise _nothing(audit_id)
+    return [(name, group) for name, group in json.loads(asked) if name not in done]
+
+
+def _put(connection: Connection, audit_id: int) -> set[str]:
+    """The hosts that have a row in this audit itself: that a later one has them says nothing about this one."""
+    ended = func.coalesce(snap.c.to_audit, host.c.last_audit)
+    return set(connection.execute(select(host.c.name).join(snap, snap.c.host_id == host.c.id)
+                                  .where(snap.c.from_audit <= audit_id, audit_id <= ended)).scalars())
+
+
+def running(store: Store, audit_id: int) -> float | None:
+    """Since when a process that is there writes to this audit; None where none does."""
+    with store.db.read() as connection:
+        trigger = connection.execute(select(audit.c.trigger).where(audit.c.id == audit_id)).scalar()
+        found = _holder(connection, trigger, store.clock()) if trigger is not None else None
+    return float(found.since) if found is not None and found.audit_id == audit_id else None
+
+
+def open_audit(store: Store, connection: Connection, audit_id: int) -> Open:
+    """The audit, for who writes to it. UsageError where there is none or it is finished."""
+    if (found := store.open.get(audit_id)) is not None:
+        return found
+    row = connection.execute(select(audit).where(audit.c.id == audit_id)).first()
+    if row is None:
+        raise _nothing(audit_id)
+    if row.finished is not None:
+        raise UsageError(f"audit #{audit_id} is finished; begin another one")
+    return _opened(connection, row, store.clock())
+
+
+_BEAT = update(turn).where(turn.c.name == bindparam("trigger")).values(beat=bindparam("now"))
+
+
+def beat(store: Store, connection: Connection, opened: Open) -> None:
+    """Now and then: we are still there."""
+    now = store.clock()
+    if abs(now - opened.beat) >= BEAT_S:
+        connection.execute(_BEAT.where(turn.c.audit_id == opened.id), {"trigger": opened.trigger, "now": now})
+        opened.beat = now
+
+
+def listed(store: Store, last: int | None) -> list[AuditHead]:
+    with store.db.read() as connection:
+        wanted = select(audit).where(audit.c.pruned.is_(False)).order_by(audit.c.id.desc())
+        return [_head(row) for row in connection.execute(wanted.limit(last) if last is not None else wanted)][::-1]
+
+
+def head(store: Store, audit_id: int | None) -> AuditHead:
+    with store.db.read() as connection:
+        wanted = select(audit).order_by(audit.c.finished.is_(None), audit.c.id.desc()).limit(1)
+        chosen = audit.c.pruned.is_(False) if audit_id is None else audit.c.id == audit_id
+        row = connection.execute(wanted.where(chosen)).first()
+    if row is not None:
+        return _head(row)
+    if audit_id is None:
+        raise UsageError(f"{store.where}: holds no audit yet; run: tunecheck audit -i INVENTORY")
+    raise _nothing(audit_id)
+
+
+def previous(store: Store, audit_id: int) -> AuditHead | None:
+    with store.db.read() as connection:
+        scope = connection.execute(select(audit.c.scope).where(audit.c.id == audit_id)).scalar()
+        row = connection.execute(
+            select(audit).where(audit.c.id < audit_id, audit.c.finished.is_not(None), audit.c.pruned.is_(False))
+            .order_by(audit.c.scope != (scope or ""), audit.c.id.desc()).limit(1)).first()
+    return None if row is None else _head(row)
+
+
+def beside(store: Store, audit_id: int) -> dict[int, int | None]:
+    """The newest finished audit of every other limit of the same inventory, with the audit before it of that scope:
+    what they heard of hosts that ``audit_id``, the newest one, did not ask still stands. Empty where it is not the
+    newest."""
+    with store.db.read() as connection:
+        rows = connection.execute(select(audit.c.id, audit.c.scope).where(
+            audit.c.finished.is_not(None), audit.c.pruned.is_(False)).order_by(audit.c.id)).all()
+    scopes: dict[str, list[int]] = {}
+    for number, scope in rows:
+        scopes.setdefault(scope, []).append(number)
+    own = next((scope for number, scope in rows if number == audit_id), None)
+    if own is None or rows[-1].id != audit_id:
+        return {}
+    return {numbers[-1]: numbers[-2] if len(numbers) > 1 else None for scope, numbers in scopes.items()
+            if scope != own and _inventory(scope) == _inventory(own)}
+
+
+def _inventory(scope: str) -> str:
+    """The scope without its limit (run.Source.scope); what was pushed is told by no inventory."""
+    return scope.partition(", limit ")[0]
+
+
+def _nothing(audit_id: int) -> UsageError:
+    return UsageError(f"there is no audit #{audit_id} in this history; `tunecheck fleet` names the newest")
+
+
+def _head(row: Row[Any]) -> AuditHead:
+    return AuditHead(row.id, row.started, row.scope, row.asked, row.tunecheck, row.catalogue, row.finished,
+                     "push" if row.trigger == "push" else "pull", row.note, row.rebaselined)
+
+
+def _opened(connection: Connection, row: Row[Any], now: float) -> Open:
+    names = json.loads(connection.execute(select(value.c.json).where(value.c.id == row.asked_id)).scalar_one())
+    return Open(row.id, row.catalogue, frozenset(name for name, _ in names), row.trigger, now)
+
+
+# -- whose turn it is -------------------------------------------------------------------------------------------------
+
+def _take(store: Store, connection: Connection, trigger: str, now: float) -> None:
+    holder = _holder(connection, trigger, now)
+    if holder is not None:
+        since = datetime.fromtimestamp(holder.since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        raise UsageError(f"audit #{holder.audit_id} is running: process {holder.pid} on {holder.node} since {since}; "
+                         "wait for it, or end that process")
+
+
+def _holder(connection: Connection, trigger: str, now: float) -> Row[Any] | None:
+    """Who has the turn and is alive."""
+    row = connection.execute(select(turn).where(turn.c.name == trigger)).first()
+    if row is None:
+        return None
+    if row.node != _node():
+        return row if abs(now - row.beat) < SILENT_S else None
+    return row if _ticks(row.pid) == row.ticks else None
+
+
+def _hold(store: Store, connection: Connection, trigger: str, audit_id: int, now: float) -> None:
+    connection.execute(delete(turn).where(turn.c.name == trigger))
+    connection.execute(insert(turn), {"name": trigger, "audit_id": audit_id, "node": _node(), "pid": os.getpid(),
+                                      "ticks": _ticks(os.getpid()), "since": now, "beat": now})
+
+
+def _node() -> str:
+    """This boot of this machine: after a reboot no process of before is alive."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8]
+    except OSError:
+        boot = ""
+    return plain(f"{socket.gethostname()} ({boot})" if boot else socket.gethostname(), 255)
+
+
+def _ticks(pid: int) -> int:
+    """When the process began, in clock ticks since boot, which tells it from a later one with its number; -1: there is
+    no such process."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return -1 if fields[0] in "ZX" else int(fields[19])
+    except (OSError, ValueError, IndexError):
+        return -1
+

@@ -1,0 +1,87 @@
+"""What changed on every host between audits."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from sqlalchemy import bindparam, false, func, select, true
+
+from ..uncollected import uncollected
+from . import audits
+from .audit_queries import ANSWERED, SNAP_END, between, since, times
+from .compiled_statements import Hot
+from .history import receipt, runs, words
+from .rows import ChangeRow, DiffRow, TimelineRow
+from .schema import host, snap, span
+
+if TYPE_CHECKING:
+    from .store import Store
+
+__all__ = ["changes", "diff", "timeline"]
+
+
+def changes(store: Store, after_audit: int | None, upto_audit: int | None) -> list[ChangeRow]:
+    with store.db.read() as connection:
+        when = times(store, connection)
+        rows = connection.execute(
+            select(span.c.fact_id, span.c.value_id, host.c.id, host.c.name, host.c.grp, host.c.hardware,
+                   span.c.before_id, span.c.from_audit, span.c.after_audit).join(host, host.c.id == span.c.host_id)
+            .where(*between(span.c.from_audit, after_audit, upto_audit), span.c.baseline == false())
+            .order_by(span.c.from_audit, host.c.name, span.c.fact_id)).all()
+        named, told = words(store, connection, rows)
+        before = store.interned.decoded(connection, {row.before_id for row in rows})
+        ran = runs(connection, {row.id for row in rows})
+    return [ChangeRow(name, group, hardware, named[number], before[before_id], told[held], since(when, begun, after),
+                      receipt(ran, host_id, begun))
+            for number, held, host_id, name, group, hardware, before_id, begun, after in rows]
+
+
+_WINDOW = span.c.from_audit > bindparam("a"), span.c.from_audit <= bindparam("b")
+_MOVED = Hot(select(span.c.host_id, span.c.fact_id, span.c.before_id, span.c.value_id)
+             .where(*_WINDOW, span.c.baseline == false()).order_by(span.c.from_audit))
+_ANEW = Hot(select(span.c.host_id, span.c.fact_id).where(*_WINDOW, span.c.baseline == true()))
+
+
+def diff(store: Store, audit_a: int, audit_b: int) -> list[DiffRow]:
+    if audit_a > audit_b:
+        return [DiffRow(row.host, row.fact, row.b, row.a) for row in diff(store, audit_b, audit_a)]
+    with uncollected(), store.db.read() as connection:
+        window = {"a": audit_a, "b": audit_b}
+        rows = _MOVED(connection, window)
+        last = {(host_id, number): held for host_id, number, _, held in rows}
+        first = {(host_id, number): before for host_id, number, before, _ in reversed(rows)}
+        anew = set(_ANEW(connection, window)) if rows else set()
+        told = store.interned.decoded(connection, {*first.values(), *last.values()})
+        named = store.interned.facts(connection)
+        hosts = dict(iter(connection.execute(select(host.c.id, host.c.name))))
+        found = []
+        for where, b in last.items():
+            a = first[where]
+            # Two numbers are two values, though Python holds 1 and True for equal; only absence has two names.
+            if a != b and (told[a] is not None or told[b] is not None) and where not in anew:
+                found.append(DiffRow(hosts[where[0]], named[where[1]], told[a], told[b]))
+        found.sort(key=itemgetter(0, 1))
+    return found
+
+
+def timeline(store: Store, last: int | None) -> list[TimelineRow]:
+    heads = audits.listed(store, last)
+    if not heads:
+        return []
+    first, end = heads[0].id, heads[-1].id
+    with store.db.read() as connection:
+        changed: dict[int, int] = dict(iter(connection.execute(
+            select(span.c.from_audit, func.count()).where(span.c.from_audit >= first, span.c.baseline == false())
+            .group_by(span.c.from_audit))))
+        steps: dict[int, int] = {}
+        for begun, ended in connection.execute(
+                select(snap.c.from_audit, SNAP_END).join(host, host.c.id == snap.c.host_id)
+                .where(snap.c.status.in_(ANSWERED), first <= SNAP_END)):
+            steps[max(begun, first)] = steps.get(max(begun, first), 0) + 1
+            steps[ended + 1] = steps.get(ended + 1, 0) - 1
+    answered, running = {}, 0
+    for number in range(first, end + 1):
+        running += steps.get(number, 0)
+        answered[number] = running
+    return [TimelineRow(head.id, head.started, changed.get(head.id, 0), answered[head.id]) for head in heads]

@@ -1,0 +1,112 @@
+"""Two names that tell one key: a clone, or a machine that goes by another name now? Who told what says which.
+
+A name that tells a key which another one had first claims it (identify.py). It is a clone where both told the key in
+one audit, and only then: a machine cannot answer twice. Where the other name is silent the machine was most likely
+renamed: nothing is said against it, and the silent name stays incomplete until it is not asked any more. Where the
+other name has told another key, it has another machine, and the claim is the machine that was there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, and_, func, insert, or_, select, update
+
+from .audit_queries import ANSWERED, SNAP_END, since, times
+from .rows import Claim
+from .schema import audit, host, identity, snap
+
+if TYPE_CHECKING:
+    from .store import Store
+
+__all__ = ["claims", "hand_over", "kinds", "last_heard", "note", "settle"]
+
+#: Who had the key first.
+_FIRST = host.alias("first")
+
+
+def note(connection: Connection, audit_id: int, host_id: int, kind: str, other: str) -> None:
+    connection.execute(insert(identity), {"audit_id": audit_id, "host_id": host_id, "kind": kind, "other": other})
+
+
+def hand_over(connection: Connection, old: int, new: int) -> None:
+    """That a machine was renamed is said of the machine, also where it was found out under a host of its own."""
+    connection.execute(update(identity).where(identity.c.host_id == old, identity.c.kind == "renamed"),
+                       {"host_id": new})
+
+
+def kinds(connection: Connection, host_id: int, other: str) -> set[str]:
+    """What was said of the two so far."""
+    return set(connection.execute(select(identity.c.kind).where(
+        identity.c.host_id == host_id, identity.c.other == other)).scalars())
+
+
+def settle(connection: Connection, audit_id: int) -> None:
+    """When everybody has answered: whose claim is a clone's, and who is the machine that another name had."""
+    rows = connection.execute(
+        select(host.c.id, host.c.name, host.c.claimed, _FIRST.c.name, _FIRST.c.retired_audit, _FIRST.c.answered_audit)
+        .select_from(host).join(_FIRST, _FIRST.c.key == host.c.claimed)
+        .where(host.c.retired_audit.is_(None), host.c.answered_audit == audit_id).order_by(host.c.id)).all()
+    said = set(map(tuple, connection.execute(select(identity.c.host_id, identity.c.other).join(
+        host, host.c.id == identity.c.host_id).where(host.c.claimed.is_not(None))))) if rows else set()
+    told: dict[str, str] = {}       # key -> who told it in this audit: the owner, else the first that claims it
+    for host_id, name, key, owner, retired, answered in rows:
+        there = retired is None and answered == audit_id
+        other = told.setdefault(key, owner if there else name)
+        kind, other = ("duplicate", other) if other != name else ("renamed" if retired is not None else "", owner)
+        if kind and (host_id, other) not in said:
+            note(connection, audit_id, host_id, kind, other)
+
+
+def claims(store: Store, number: int) -> list[Claim]:
+    mine, owners = ((or_(each.c.retired_audit.is_(None), each.c.retired_audit > number)) for each in (host, _FIRST))
+    with store.db.read() as connection:
+        when = times(store, connection)
+        rows = connection.execute(
+            select(host.c.id, host.c.name, host.c.claimed, _FIRST.c.id, _FIRST.c.name).select_from(host)
+            .join(_FIRST, _FIRST.c.key == host.c.claimed).where(mine, owners, host.c.first_audit <= number)
+            .order_by(host.c.name)).all()
+        if not rows:
+            return []
+        # Clones, each with the hosts that told its key in one audit with it.
+        both: dict[int, dict[str, int]] = {}
+        for host_id, other, begun in connection.execute(
+                select(identity.c.host_id, identity.c.other, func.min(identity.c.audit_id))
+                .where(identity.c.kind == "duplicate", identity.c.audit_id <= number)
+                .group_by(identity.c.host_id, identity.c.other)):
+            both.setdefault(host_id, {})[other] = begun
+        here = set(connection.execute(select(snap.c.host_id).join(host, host.c.id == snap.c.host_id).where(
+            snap.c.from_audit <= number, number <= SNAP_END)).scalars())
+        tell: dict[str, dict[str, int]] = {}        # key -> name -> host
+        for host_id, name, key, first_id, owner in rows:
+            tell.setdefault(key, {owner: first_id})[name] = host_id
+        found = []
+        for host_id, name, key, first_id, _ in rows:
+            for other, other_id in tell[key].items():
+                begun = both.get(host_id, {}).get(other)
+                if begun is None and other_id != first_id:
+                    continue
+                told = since(when, begun, last_heard(connection, (host_id, other_id), begun)) if begun else None
+                asked = all(each in here or _asked_for(connection, each, number) for each in (host_id, other_id))
+                found.append(Claim(name, key, other, told, asked))
+        return found
+
+
+def last_heard(connection: Connection, host_ids: Collection[int], before: int) -> int | None:
+    """The last audit before that one which any of the hosts answered."""
+    ends = connection.execute(select(SNAP_END).join(host, host.c.id == snap.c.host_id).where(
+        snap.c.host_id.in_(host_ids), snap.c.status.in_(ANSWERED), snap.c.from_audit < before)).scalars()
+    return max((min(end, before - 1) for end in ends), default=None)
+
+
+def _asked_for(connection: Connection, host_id: int, number: int) -> bool:
+    """No later audit goes without the host that has a scope which had it: another --limit says nothing of it."""
+    rows = connection.execute(
+        select(audit.c.id, audit.c.scope).select_from(host).join(snap, snap.c.host_id == host.c.id)
+        .join(audit, and_(snap.c.from_audit <= audit.c.id, audit.c.id <= SNAP_END))
+        .where(host.c.id == host_id, audit.c.id <= number)).all()
+    last = max((row.id for row in rows), default=0)
+    return connection.execute(select(audit.c.id).where(
+        audit.c.id > last, audit.c.id <= number, audit.c.finished.is_not(None),
+        audit.c.scope.in_({row.scope for row in rows})).limit(1)).first() is None

@@ -1,0 +1,94 @@
+"""What somebody said of findings: a change is approved and becomes the baseline, or a finding is acknowledged.
+
+A decision covers what was so at its audit and on its hosts. What comes later, on whichever host, it does not cover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+from sqlalchemy import Row, delete, insert, or_, select, update
+
+from tunecheck.errors import UsageError
+
+from ..verdict import Decision
+from .rows import Decided
+from .sanitize import plain
+from .schema import decided, decision, host, told
+
+if TYPE_CHECKING:
+    from .store import Store
+
+__all__ = ["decide", "decisions", "end", "last_told", "listed", "tell"]
+
+
+def decide(store: Store, kind: Literal["approve", "acknowledge"], audit_id: int, finding: str, title: str,
+           about: Iterable[tuple[str, str]], *, author: str, owner: str, link: str, note: str) -> Decision:
+    """``about``: (host, fact or check)."""
+    if not author.strip():
+        raise UsageError("a decision needs an author")
+    row: dict[str, Any] = {
+        "kind": kind, "audit_id": audit_id, "finding": plain(finding, 100), "title": plain(title, 500),
+        "author": plain(author.strip(), 300), "owner": plain(owner.strip(), 300), "link": plain(link.strip(), 2000),
+        "note": plain(note.strip(), 2000), "created": store.clock()}
+    with store.turn, store.db.write() as connection:
+        numbers = dict(iter(connection.execute(select(host.c.name, host.c.id).where(host.c.retired_audit.is_(None)))))
+        made = connection.execute(insert(decision).returning(decision), row).one()
+        rows = [{"host_id": numbers[name], "name": plain(fact, 300), "decision_id": made.id}
+                for name, fact in sorted(set(about)) if name in numbers]
+        if rows:
+            connection.execute(insert(decided), rows)
+        return _decision(made)
+
+
+def end(store: Store, number: int) -> Decision:
+    """It holds no longer: what it covered is open again."""
+    with store.turn, store.db.write() as connection:
+        row = connection.execute(update(decision).where(
+            decision.c.id == number, decision.c.ended.is_(None), decision.c.finding != "")
+            .values(ended=store.clock()).returning(decision)).first()
+    if row is None:
+        raise UsageError(f"there is no decision {number} that holds; `tunecheck approve --list` shows them")
+    return _decision(row)
+
+
+def listed(store: Store) -> list[Decision]:
+    """All of them, the oldest first, also those that were ended."""
+    with store.db.read() as connection:
+        return [_decision(row) for row in connection.execute(
+            select(decision).where(decision.c.finding != "").order_by(decision.c.id))]
+
+
+def decisions(store: Store, audit_id: int) -> list[Decided]:
+    """What held at that audit or was said of it: of each host and name the newest of a kind."""
+    with store.db.read() as connection:
+        rows = connection.execute(
+            select(decision, decided.c.name, host.c.name.label("host")).select_from(decision)
+            .join(decided, decided.c.decision_id == decision.c.id).join(host, host.c.id == decided.c.host_id)
+            .where(decision.c.ended.is_(None), decision.c.audit_id <= audit_id,
+                   or_(host.c.retired_audit.is_(None), host.c.retired_audit > audit_id))
+            .order_by(decision.c.audit_id, decision.c.id)).all()
+        known: dict[int, Decision] = {}
+        return [Decided(row.host, row.name, known.setdefault(row.id, _decision(row))) for row in rows]
+
+
+def _decision(row: Row[Any]) -> Decision:
+    return Decision(row.id, "approve" if row.kind == "approve" else "acknowledge", row.audit_id, row.finding, row.title,
+                    row.author, row.owner, row.link, row.note, row.created, row.ended)
+
+
+def last_told(store: Store, place: str) -> int | None:
+    """The newest audit that the place was told of."""
+    with store.db.read() as connection:
+        return connection.execute(select(told.c.audit_id).where(told.c.place == place)).scalar()
+
+
+def tell(store: Store, place: str, audit_id: int) -> None:
+    """It was told of that audit; that it was of a later one stays."""
+    with store.turn, store.db.write() as connection:
+        last = connection.execute(select(told.c.audit_id).where(told.c.place == place)).scalar()
+        if last is not None and last >= audit_id:
+            return
+        connection.execute(delete(told).where(told.c.place == place))
+        connection.execute(insert(told), {"place": place, "audit_id": audit_id})

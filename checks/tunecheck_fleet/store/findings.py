@@ -1,0 +1,120 @@
+"""Since when a check fails on a host, and the runs of our own roles there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Select, bindparam, insert, or_, select, update
+
+from ..model import Change, Problem
+from . import audit_queries, audits
+from .compiled_statements import Hot
+from .history import receipt, runs
+from .identify import Box
+from .rows import ProblemSince
+from .sanitize import plain
+from .schema import finding, finding_span, host, journal
+from .spans import Past
+
+if TYPE_CHECKING:
+    from .store import Store
+
+__all__ = ["receipts", "resolved", "since", "write"]
+
+_WORST = ("fail", "warn", "unknown")
+#: Findings of one host: it cannot make the history larger.
+_MOST = 2_000
+_OPEN = Hot(select(finding_span.c.finding_id, finding.c.check, finding.c.subject, finding_span.c.outcome,
+               finding_span.c.from_audit).join(finding, finding.c.id == finding_span.c.finding_id).where(
+    finding_span.c.host_id == bindparam("number"), finding_span.c.until_audit.is_(None)))
+_END = update(finding_span).where(
+    finding_span.c.host_id == bindparam("number"), finding_span.c.finding_id == bindparam("found"),
+    finding_span.c.from_audit == bindparam("begun")).values(until_audit=bindparam("ended"))
+_BEGIN = insert(finding_span)
+_RUNS = select(journal.c.run, journal.c.at, journal.c.state).where(journal.c.host_id == bindparam("number"))
+_RUN = insert(journal)
+_RAN = update(journal).where(journal.c.host_id == bindparam("number"), journal.c.run == bindparam("called")).values(
+    at=bindparam("when"), state=bindparam("how"), last_audit=bindparam("seen"))
+_PROBLEM = select(
+    host.c.id, host.c.name, host.c.grp, finding.c.check, finding.c.subject, finding_span.c.outcome,
+    finding_span.c.from_audit, finding_span.c.after_audit, finding_span.c.until_audit
+).join(finding, finding.c.id == finding_span.c.finding_id).join(host, host.c.id == finding_span.c.host_id).order_by(
+    host.c.name, finding.c.check, finding.c.subject)
+
+
+def write(store: Store, connection: Connection, row: Box, audit_id: int, problems: Sequence[Problem],
+          unknown_checks: Sequence[str]) -> None:
+    """A check that could not be judged ends no finding: it may well still fail. Where there was none, that nothing is
+    known has a since and an end of its own."""
+    now: dict[tuple[str, str], str] = {}
+    for check, subject, outcome in islice(_each(problems), _MOST):
+        name = plain(check, 200), plain(subject, 500)
+        now[name] = min(outcome, now.get(name, outcome), key=_WORST.index)
+    held = {(check, subject): (number, outcome, begun)
+            for number, check, subject, outcome, begun in _OPEN(connection, {"number": row.id})}
+    ends = [{"number": row.id, "found": number, "begun": begun, "ended": audit_id}
+            for name, (number, outcome, begun) in held.items()
+            if now.get(name) != outcome and _over(outcome, now.get(name), name[0] in unknown_checks)]
+    past = Past(store, connection, row)
+    first = row.state is None       # never looked at before, so not known to be new
+    begins = []
+    for name, outcome in now.items():
+        if name not in held or (held[name][1] != outcome and outcome != "unknown"):
+            heard = None if first else past.check(name[0])
+            begins.append({"host_id": row.id, "finding_id": held[name][0] if name in held
+                           else store.interned.finding(connection, *name), "from_audit": audit_id,
+                           "outcome": outcome, "after_audit": None if heard is None else heard.last})
+    if ends:
+        connection.execute(_END, ends)
+    if begins:
+        connection.execute(_BEGIN, begins)
+
+
+def _each(problems: Sequence[Problem]) -> Iterator[tuple[str, str, str]]:
+    return ((problem.check, subject, problem.outcome) for problem in problems for subject in problem.subjects)
+
+
+def _over(held: str, now: str | None, unknown: bool) -> bool:
+    """Whether what was found is not so any more, where now something else is said (None: nothing)."""
+    return held == "unknown" or (now != "unknown" if now is not None else not unknown)
+
+
+def receipts(connection: Connection, host_id: int, audit_id: int, changes: Sequence[Change]) -> None:
+    """Runs that were not told before, or went on since."""
+    held = {run: (at, state) for run, at, state in connection.execute(_RUNS, {"number": host_id})}
+    for change in {plain(change.run, 200): change for change in changes}.values():
+        run, state = plain(change.run, 200), plain(change.state, 100)
+        if run not in held:
+            connection.execute(_RUN, {"host_id": host_id, "run": run, "at": change.at, "state": state,
+                                      "first_audit": audit_id, "last_audit": audit_id})
+        elif held[run] != (change.at, state):
+            connection.execute(_RAN, {"number": host_id, "called": run, "when": change.at, "how": state,
+                                      "seen": audit_id})
+
+
+def since(store: Store, audit_id: int | None) -> list[ProblemSince]:
+    number = audits.head(store, audit_id).id
+    return _listed(store, _PROBLEM.where(finding_span.c.from_audit <= number, or_(
+        finding_span.c.until_audit.is_(None), finding_span.c.until_audit > number)))
+
+
+def resolved(store: Store, after_audit: int | None, upto_audit: int | None) -> list[ProblemSince]:
+    """A finding that only went from fail to warn has a span that begins where the other ends: it is not resolved."""
+    next_one = finding_span.alias()
+    goes_on = select(next_one.c.host_id).where(
+        next_one.c.host_id == finding_span.c.host_id, next_one.c.finding_id == finding_span.c.finding_id,
+        next_one.c.from_audit == finding_span.c.until_audit).exists()
+    ended = audit_queries.between(finding_span.c.until_audit, after_audit, upto_audit)
+    return _listed(store, _PROBLEM.where(*ended, ~goes_on))
+
+
+def _listed(store: Store, wanted: Select[Any]) -> list[ProblemSince]:
+    with store.db.read() as connection:
+        when = audit_queries.times(store, connection)
+        rows = connection.execute(wanted).all()
+        ran = runs(connection, {row.id for row in rows if row.after_audit is not None})
+        return [ProblemSince(name, group, check, subject, outcome, audit_queries.since(when, begun, after), until,
+                             after is not None and receipt(ran, number, begun) is not None)
+                for number, name, group, check, subject, outcome, begun, after, until in rows]

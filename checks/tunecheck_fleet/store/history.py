@@ -1,0 +1,132 @@
+"""What one host is and was: its facts now, at an audit, and through time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, func, select
+
+from ..model import Change
+from ..verdict import Since
+from .audit_queries import during, since, times
+from .hosts import find
+from .rows import Span
+from .schema import audit, fact, host, journal, span, value
+
+if TYPE_CHECKING:
+    from .store import Store
+
+__all__ = ["at", "board", "current", "held", "receipt", "runs", "spans", "words"]
+
+
+def current(store: Store, name: str) -> dict[str, tuple[Any, Since]]:
+    with store.db.read() as connection:
+        row = find(store, connection, name)
+        when = times(store, connection)
+        rows = connection.execute(select(span.c.fact_id, span.c.value_id, span.c.from_audit, span.c.after_audit)
+                                  .where(span.c.host_id == row.id, span.c.until_audit.is_(None))).all()
+        named, told = words(store, connection, rows)
+    return {named[number]: (told[held], since(when, seen, after)) for number, held, seen, after in rows}
+
+
+def at(store: Store, name: str, audit_id: int) -> dict[str, Any]:
+    with store.db.read() as connection:
+        row = find(store, connection, name)
+        rows = connection.execute(select(span.c.fact_id, span.c.value_id)
+                                  .where(span.c.host_id == row.id, during(audit_id))).all()
+        named, told = words(store, connection, rows)
+    return {named[number]: told[held] for number, held in rows if told[held] is not None}
+
+
+def held(store: Store, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, tuple[Any, Since]]]:
+    with store.db.read() as connection:
+        # Of several hosts that had one name, the one that ``find`` takes: the last here.
+        hosts = dict(iter(connection.execute(select(host.c.name, host.c.id).order_by(
+            host.c.retired_audit.is_(None), host.c.last_audit))))
+        named = {number: name for name, number in hosts.items()}
+        rows = connection.execute(
+            select(span.c.fact_id, span.c.value_id, span.c.host_id, span.c.from_audit, span.c.after_audit)
+            .join(fact, fact.c.id == span.c.fact_id)
+            .where(fact.c.name.in_(list(facts)), during(audit_id))).all()
+        facts_of, told = words(store, connection, rows)
+        when = times(store, connection)
+    found: dict[str, dict[str, tuple[Any, Since]]] = {}
+    for fact_id, value_id, host_id, begun, after in rows:
+        if host_id in named and told[value_id] is not None:
+            found.setdefault(named[host_id], {})[facts_of[fact_id]] = told[value_id], since(when, begun, after)
+    return found
+
+
+def spans(store: Store, name: str, fact_name: str | None, from_time: float | None) -> list[Span]:
+    wanted = select(span.c.fact_id, span.c.value_id, span.c.from_audit, span.c.after_audit, span.c.until_audit,
+                    span.c.before_id, span.c.baseline).order_by(span.c.from_audit, span.c.fact_id)
+    if fact_name is not None:
+        wanted = wanted.join(fact, fact.c.id == span.c.fact_id).where(
+            func.substr(fact.c.name, 1, len(fact_name)) == fact_name if fact_name.endswith(".")
+            else fact.c.name == fact_name)
+    if from_time is not None:
+        wanted = wanted.join(audit, audit.c.id == span.c.from_audit).where(audit.c.started >= from_time)
+    with store.db.read() as connection:
+        row = find(store, connection, name)
+        when = times(store, connection)
+        rows = connection.execute(wanted.where(span.c.host_id == row.id)).all()
+        named, told = words(store, connection, rows)
+        before = store.interned.decoded(connection, {row.before_id for row in rows})
+        ran = runs(connection, [row.id] if any(not row.baseline for row in rows) else [])
+    return [Span(name, named[fact_id], told[value_id], before[before_id], since(when, begun, after), until,
+                 None if until is None else when.get(until), baseline,
+                 None if baseline else receipt(ran, row.id, begun))
+            for fact_id, value_id, begun, after, until, before_id, baseline in rows]
+
+
+def board(store: Store, serial: str) -> list[Span]:
+    """Where a GPU was, by its serial number or UUID, the oldest first: ``host`` and from when to when."""
+    with store.db.read() as connection:
+        when = times(store, connection)
+        rows = connection.execute(
+            select(span.c.fact_id, span.c.value_id, span.c.host_id, host.c.name, span.c.from_audit, span.c.after_audit,
+                   span.c.until_audit, span.c.baseline)
+            .join(host, host.c.id == span.c.host_id).join(fact, fact.c.id == span.c.fact_id)
+            .join(value, value.c.id == span.c.value_id)
+            .where(fact.c.name.in_(("gpu.serials", "gpu.uuids")), value.c.json.contains(f'"{serial}"', autoescape=True))
+            .order_by(span.c.host_id, span.c.fact_id, span.c.from_audit)).all()
+        named, told = words(store, connection, rows)
+    found: list[Span] = []
+    for row in rows:
+        if serial not in (told[row.value_id] or ()):
+            continue
+        last = found[-1] if found else None
+        ended = None if row.until_audit is None else when.get(row.until_audit)
+        # Another board of the same host was replaced: this one stayed where it was.
+        if last is not None and (last.host, last.fact, last.until) == (row.name, named[row.fact_id], row.from_audit):
+            found[-1] = replace(last, until=row.until_audit, until_at=ended)
+        else:
+            found.append(Span(row.name, named[row.fact_id], serial, None, since(when, row.from_audit, row.after_audit),
+                              row.until_audit, ended, row.baseline))
+    return sorted(found, key=lambda span: (span.since.seen, span.host))
+
+
+def words(store: Store, connection: Connection, rows: Sequence[Any]) -> tuple[dict[int, str], dict[int | None, Any]]:
+    """Names and values of rows that begin with fact and value."""
+    named = store.interned.names
+    if any(row[0] not in named for row in rows):
+        named = store.interned.facts(connection)
+    return named, store.interned.decoded(connection, {row[1] for row in rows})
+
+
+def runs(connection: Connection, host_ids: Iterable[int]) -> dict[int, list[tuple[int, int, Change]]]:
+    """host -> runs of our own, as (first told in this audit, last, run)."""
+    found: dict[int, list[tuple[int, int, Change]]] = {}
+    numbers = list(host_ids)
+    for start in range(0, len(numbers), 1000):
+        for row in connection.execute(select(journal).where(journal.c.host_id.in_(numbers[start:start + 1000]))):
+            found.setdefault(row.host_id, []).append(
+                (row.first_audit, row.last_audit, Change(row.run, row.at, row.state)))
+    return found
+
+
+def receipt(ran: dict[int, list[tuple[int, int, Change]]], host_id: int, seen: int) -> Change | None:
+    """The run that the box told of when the change was seen. Audits are compared, not clocks: the box's may be off."""
+    return next((run for first, last, run in ran.get(host_id, ()) if first <= seen <= last), None)

@@ -1,0 +1,161 @@
+"""Who is in an audit, and what every host said last."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import zstandard
+from sqlalchemy import Connection, Row, or_, select
+
+from tunecheck.errors import UsageError
+from tunecheck.model.command import Command
+
+from ..model import Problem
+from . import audits
+from .audit_queries import ANSWERED, SNAP_END, since, there, times
+from .claims import last_heard
+from .rows import HostState, IdentityEvent, Span
+from .schema import host, identity, newest, snap
+
+if TYPE_CHECKING:
+    from .store import Store
+
+__all__ = ["find", "hosts", "identity_events", "known_hosts", "newest_document",
+           "presence"]
+
+
+def hosts(store: Store, audit_id: int | None, also: Collection[int] = ()) -> list[HostState]:
+    number = audits.head(store, audit_id).id
+    with store.db.read() as connection:
+        when = times(store, connection)
+        rows = connection.execute(
+            select(host, snap.c.status.label("said"), snap.c.about_id.label("about"), newest.c.audit_id.label("heard"),
+                   newest.c.boot_id, newest.c.volatile, newest.c.problems, newest.c.outcomes)
+            .join(snap, snap.c.host_id == host.c.id).join(newest, newest.c.host_id == host.c.id, isouter=True)
+            .where(there(number, also)).order_by(host.c.name, host.c.id)).all()
+        abouts = store.interned.decoded(connection, {row.about for row in rows})
+        silent = [row.id for row in rows if row.said not in ANSWERED]
+        earlier = {row[0]: row[1:] for row in _last_answers(connection, silent, number)}
+        before = store.interned.decoded(connection, {about for _, about in earlier.values()})
+    return [_state(row, abouts[row.about], number, earlier.get(row.id), before, when) for row in rows]
+
+
+def _last_answers(connection: Connection, host_ids: Sequence[int], number: int) -> list[tuple[int, int, int]]:
+    """(host, its last audit up to ``number`` with an answer, what it said about itself there)."""
+    found: dict[int, tuple[int, int, int]] = {}
+    for start in range(0, len(host_ids), 1000):
+        wanted = (select(snap.c.host_id, SNAP_END, snap.c.about_id).join(host, host.c.id == snap.c.host_id)
+                  .where(snap.c.host_id.in_(host_ids[start:start + 1000]), snap.c.status.in_(ANSWERED),
+                         snap.c.from_audit <= number).order_by(snap.c.from_audit))
+        found.update((number_, (number_, ended, about)) for number_, ended, about in connection.execute(wanted))
+    return list(found.values())
+
+
+def _state(row: Row[Any], about: dict[str, Any], number: int, earlier: Sequence[int] | None,
+           before: dict[int | None, Any], when: dict[int, float]) -> HostState:
+    answered = row.said in ANSWERED
+    last = min(number, row.last_audit) if answered else (earlier[0] if earlier else None)
+    told = about if answered or not earlier else before[earlier[1]]
+    problems = json.loads(row.problems) if row.problems else []
+    return HostState(
+        row.name, about["group"], told["hardware"], row.key, row.said, about["reason"], last,
+        None if last is None else when.get(last), tuple(_problem(problem) for problem in problems),
+        json.loads(row.outcomes or "{}"), json.loads(row.volatile or "{}"), about["unknown"], told["spec"],
+        told["tunecheck"], row.boot_id, row.heard, row.first_audit,
+        row.claimed)
+
+
+def _problem(stored: dict[str, Any]) -> Problem:
+    # A store from before remedies had commands holds none.
+    commands = tuple(Command(tuple(each["argv"]), each["where"]) for each in stored.get("commands", ()))
+    return Problem(**{**stored, "tags": tuple(stored["tags"]), "commands": commands})
+
+
+def known_hosts(store: Store) -> list[str]:
+    with store.db.read() as connection:
+        return list(connection.execute(select(host.c.name).where(host.c.retired_audit.is_(None))
+                                       .order_by(host.c.name)).scalars())
+
+
+def find(store: Store, connection: Connection, name: str) -> Row[Any]:
+    """The host of that name, or the last one that had it. UsageError with the nearest names."""
+    row = connection.execute(select(host).where(host.c.name == name)
+                             .order_by(host.c.retired_audit.is_not(None), host.c.last_audit.desc()).limit(1)).first()
+    if row is not None:
+        return row
+    renamed = connection.execute(select(host.c.name).join(identity, identity.c.host_id == host.c.id).where(
+        identity.c.kind == "renamed", identity.c.other == name).limit(1)).scalar()
+    if renamed is not None:
+        raise UsageError(f"there is no host {name!r} any more: it is called {renamed!r} now")
+    names = connection.execute(select(host.c.name)).scalars().all()
+    near = difflib.get_close_matches(name, names, 3)
+    raise UsageError(f"there is no host {name!r} in this history" + (f"; did you mean {', '.join(near)}?" if near else
+                     f"; it knows {len(names)} hosts, `tunecheck fleet` lists them"))
+
+
+def newest_document(store: Store, name: str) -> bytes:
+    with store.db.read() as connection:
+        row = find(store, connection, name)
+        content = connection.execute(select(newest.c.document).where(newest.c.host_id == row.id)).scalar()
+    if content is None:
+        raise UsageError(f"{name}: never answered, so there is no snapshot of it")
+    return zstandard.decompress(content)
+
+
+def identity_events(store: Store, audit_id: int | None, upto: int | None = None) -> list[IdentityEvent]:
+    """Of one audit, or of all up to one."""
+    wanted = (select(host.c.id, host.c.name, host.c.key, identity.c.kind, identity.c.other, identity.c.audit_id)
+              .join(host, host.c.id == identity.c.host_id).order_by(identity.c.audit_id, host.c.name))
+    wanted = wanted.where(identity.c.audit_id == audit_id) if upto is None else wanted.where(
+        identity.c.audit_id <= upto, or_(host.c.retired_audit.is_(None), host.c.retired_audit > upto))
+    with store.db.read() as connection:
+        when = times(store, connection)
+        rows = connection.execute(wanted).all()
+        return [_replaced(connection, when, row.audit_id, row.name, row.key) if row.kind == "replaced"
+                else IdentityEvent(row.audit_id, row.name, row.kind, row.other, since=since(
+                    when, row.audit_id, last_heard(connection, [row.id], row.audit_id))) for row in rows]
+
+
+def _replaced(connection: Connection, when: dict[int, float], audit_id: int, name: str,
+              key: str | None) -> IdentityEvent:
+    """With the machine that had the name until then."""
+    before = connection.execute(select(host.c.id, host.c.key).where(
+        host.c.name == name, host.c.retired_audit == audit_id, host.c.key.is_not(None)).limit(1)).first()
+    if before is None:
+        return IdentityEvent(audit_id, name, "replaced")
+    return IdentityEvent(audit_id, name, "replaced", "", before.key, key,
+                         since(when, audit_id, last_heard(connection, [before.id], audit_id)))
+
+
+def presence(store: Store, name: str) -> list[Span]:
+    """Since when the host answered in which way, what it was called, and which machine it is: spans of facts of their
+    own."""
+    with store.db.read() as connection:
+        row = find(store, connection, name)
+        when = times(store, connection)
+        snaps = connection.execute(select(snap.c.from_audit, snap.c.status).where(snap.c.host_id == row.id)
+                                   .order_by(snap.c.from_audit)).all()
+        told = connection.execute(select(identity.c.audit_id, identity.c.other, identity.c.kind).where(
+            identity.c.host_id == row.id, identity.c.kind != "duplicate").order_by(identity.c.audit_id)).all()
+        renamed = [(each.audit_id, each.other) for each in told if each.kind == "renamed"]
+        replaced = [_replaced(connection, when, each.audit_id, name, row.key) for each in told
+                    if each.kind == "replaced"]
+    found: list[Span] = []
+    said: list[tuple[int, str]] = []
+    for begun, status in snaps:
+        if not said or said[-1][1] != status:       # what it said about itself may change without that
+            said.append((begun, status))
+    for at, (begun, status) in enumerate(said):
+        until = said[at + 1][0] if at + 1 < len(said) else None
+        before = said[at - 1] if at else None
+        found.append(Span(name, "host.answer", status, before[1] if before else None,
+                          since(when, begun, None if before is None else begun - 1), until,
+                          None if until is None else when.get(until), before is None))
+    for at, (begun, other) in enumerate(renamed):
+        called = renamed[at + 1][1] if at + 1 < len(renamed) else row.name
+        found.append(Span(name, "host.name", called, other, since(when, begun, begun - 1)))
+    found += [Span(name, "host.key", each.key, each.before, each.since) for each in replaced if each.since is not None]
+    return sorted(found, key=lambda span: span.since.seen)

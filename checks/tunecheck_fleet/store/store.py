@@ -1,0 +1,322 @@
+"""The one class that callers hold. Each method is a short door to the file that knows how."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+import zstandard
+
+from ..model import AuditHead, Seen
+from ..verdict import Decision, Since
+from . import (
+    audits,
+    census,
+    changes,
+    claims,
+    database,
+    decisions,
+    findings,
+    history,
+    hosts,
+    parquet,
+    retention,
+    unapproved,
+    volatility,
+    waivers,
+)
+from . import (
+    write_host as put,
+)
+from .interned import Interned
+from .rows import (
+    CensusRow,
+    ChangeRow,
+    Claim,
+    Decided,
+    DiffRow,
+    Flap,
+    HostState,
+    IdentityEvent,
+    Outlier,
+    ProblemSince,
+    Pruned,
+    Span,
+    Stored,
+    TimelineRow,
+    Volatile,
+    Waiver,
+)
+
+__all__ = ["Store"]
+
+
+class Store:
+    """The fleet's history. Every method raises UsageError with a sentence where the database cannot be used. Safe to
+    use from several threads; writes take turns, also between processes."""
+
+    def __init__(self, url: str | None, *, clock: Callable[[], float] = time.time, catalogue: int | None = None,
+                 create: bool = True) -> None:
+        self.db = database.Database(url, create=create)
+        self.clock = clock
+        self._catalogue = catalogue
+        self.interned = Interned()
+        self.turn = threading.RLock()
+        self.pack = zstandard.ZstdCompressor(level=1).compress      # used in our turn alone
+        self.open: dict[int, audits.Open] = {}
+        self.times: dict[int, float] = {}
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives the lock back where an audit was not finished, so that it can be resumed."""
+        audits.let_go(self)
+        self.db.close()
+
+    @property
+    def where(self) -> str:
+        """Where the history is, without a password: for messages."""
+        return self.db.where
+
+    @property
+    def catalogue(self) -> int:
+        """The registry's version, unless told."""
+        if self._catalogue is not None:
+            return self._catalogue
+        from tunecheck.facts import registry
+
+        return registry.CATALOGUE
+
+    @catalogue.setter
+    def catalogue(self, number: int) -> None:
+        self._catalogue = number
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def begin(self, scope: str, asked: Sequence[tuple[str, str]], trigger: Literal["pull", "push"] = "pull",
+              note: str = "") -> AuditHead:
+        """A new audit of the hosts ``asked``, as (host, group). One of each trigger at a time: UsageError says who
+        has the turn. A dead process's turn is taken over. A push audit may be open beside pull audits."""
+        return audits.begin(self, scope, asked, trigger, note)
+
+    def resume(self, scope: str, younger_than_s: float) -> AuditHead | None:
+        """The newest pull audit of ``scope`` that was not finished, began less than ``younger_than_s`` ago and whose
+        process is gone; it is ours then. None where there is none, where it was read with another catalogue, and where
+        a later audit has heard of a host that is left."""
+        return audits.resume(self, scope, younger_than_s)
+
+    def pending(self, audit_id: int) -> list[tuple[str, str]]:
+        """The (host, group) that were asked and have no row in this audit; by name."""
+        return audits.pending(self, audit_id)
+
+    def running(self, audit_id: int) -> float | None:
+        """Since when (seconds since 1970) a process is at work on the audit; None: none is."""
+        return audits.running(self, audit_id)
+
+    def put(self, audit_id: int, seen: Seen) -> Stored:
+        """Keep what one host said (or that it said nothing) in this audit. When this returns it is committed: a kill
+        loses nothing of it. A host is put once an audit; a second time changes nothing."""
+        return put.put(self, audit_id, seen)
+
+    def finish(self, audit_id: int) -> None:
+        """The audit is over; the turn is free."""
+        audits.finish(self, audit_id)
+
+    def prune(self, older_than: float) -> Pruned:
+        """Forget what ended before the time ``older_than`` (seconds since 1970). What holds now is never touched."""
+        return retention.prune(self, older_than)
+
+    # -- audits and hosts ---------------------------------------------------------------------------------------------
+
+    def audits(self, last: int | None = None) -> list[AuditHead]:
+        """The newest ``last`` audits (None: all), oldest first, also unfinished ones."""
+        return audits.listed(self, last)
+
+    def audit(self, audit_id: int | None = None) -> AuditHead:
+        """That audit; None: the newest finished one, or where none is finished the newest. UsageError: there is
+        none."""
+        return audits.head(self, audit_id)
+
+    def previous(self, audit_id: int) -> AuditHead | None:
+        """What ``audit_id`` is compared with: the newest finished audit before it of the same scope, else of any."""
+        return audits.previous(self, audit_id)
+
+    def beside(self, audit_id: int) -> dict[int, int | None]:
+        """Audits of other limits of the same inventory, each the newest of its own, with the one before it, where
+        ``audit_id`` is the newest of all; else none."""
+        return audits.beside(self, audit_id)
+
+    def survey(self, share: float, at_least: int, audit_id: int, also: Collection[int] = ()
+               ) -> tuple[list[CensusRow], list[Outlier], dict[str, str]]:
+        """``census``, ``outliers`` and ``classes`` at once; with the hosts that were last heard in one of ``also``."""
+        return census.survey(self, share, at_least, audit_id, also)
+
+    def hosts(self, audit_id: int | None = None, also: Collection[int] = ()) -> list[HostState]:
+        """Every host that has a row in the audit (None: as in ``audit``), by name. Hosts that were asked and of which
+        nothing came (the control process was killed) are in ``pending`` only."""
+        return hosts.hosts(self, audit_id, also)
+
+    def known_hosts(self) -> list[str]:
+        """Every host's name, also of those that no audit asks any more."""
+        return hosts.known_hosts(self)
+
+    def timeline(self, last: int | None = 30) -> list[TimelineRow]:
+        """Per audit the facts that changed and the hosts that answered, oldest first."""
+        return changes.timeline(self, last)
+
+    def identity_events(self, audit_id: int | None, upto: int | None = None) -> list[IdentityEvent]:
+        """Who was renamed, replaced or cloned in this audit; None: in all ``upto`` one, of hosts that are there."""
+        return hosts.identity_events(self, audit_id, upto)
+
+    def claims(self, audit_id: int) -> list[Claim]:
+        """Who tells a key that another host had first, as of that audit: clones, or renamed."""
+        return claims.claims(self, audit_id)
+
+    # -- what is and was ----------------------------------------------------------------------------------------------
+
+    def current(self, host: str) -> dict[str, tuple[Any, Since]]:
+        """fact -> (value, since when). A fact that went away has the value None. UsageError: no such host."""
+        return history.current(self, host)
+
+    def at(self, host: str, audit_id: int) -> dict[str, Any]:
+        """fact -> value as it was known at that audit; absent facts are left out."""
+        return history.at(self, host, audit_id)
+
+    def held(self, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, tuple[Any, Since]]]:
+        """host -> fact -> (value, since when), of these facts alone and of every host that has one."""
+        return history.held(self, facts, audit_id)
+
+    def history(self, host: str, fact: str | None = None, since: float | None = None) -> list[Span]:
+        """The host's spans, oldest first; of one fact, or of a family where ``fact`` ends in a dot; with ``since``
+        (time) those that began then or later."""
+        return history.spans(self, host, fact, since)
+
+    def presence(self, host: str) -> list[Span]:
+        """How the host answered (host.answer) and what it was called (host.name), as spans, oldest first."""
+        return hosts.presence(self, host)
+
+    def board(self, serial: str) -> list[Span]:
+        """On which hosts a GPU was, by serial number or UUID, oldest first."""
+        return history.board(self, serial)
+
+    def blame(self, fact: str, host: str) -> list[Span]:
+        """The spans of one fact of one host, newest first: since when it is so, and what it was before."""
+        return history.spans(self, host, fact, None)[::-1]
+
+    def changes(self, after_audit: int | None, upto_audit: int | None = None) -> list[ChangeRow]:
+        """Every change seen after the one audit (None: from the beginning) up to the other (None: the newest). First
+        sights and re-baselined values are no changes."""
+        return changes.changes(self, after_audit, upto_audit)
+
+    def unapproved(self, audit_id: int, but: Collection[str] = ()) -> tuple[list[ChangeRow], set[tuple[str, str]]]:
+        """The changes that are so at that audit and that nobody approved (those that came with our own roles are
+        approved by that), and the (host, fact) that changed back to what they were; not of the facts ``but``."""
+        return unapproved.unapproved(self, audit_id, but)
+
+    def diff(self, audit_a: int, audit_b: int) -> list[DiffRow]:
+        """What was not the same in the two audits. Hosts and facts seen first in between, and values re-baselined in
+        between, cannot be compared and are left out."""
+        return changes.diff(self, audit_a, audit_b)
+
+    def problems_since(self, audit_id: int | None = None) -> list[ProblemSince]:
+        """Every finding (fail, warn) as of that audit, with since when it is so."""
+        return findings.since(self, audit_id)
+
+    def problems_resolved(self, after_audit: int | None, upto_audit: int | None = None) -> list[ProblemSince]:
+        """The findings that went away after the one audit up to the other."""
+        return findings.resolved(self, after_audit, upto_audit)
+
+    def newest_document(self, host: str) -> bytes:
+        """The snapshot of the host's newest answer. UsageError: no such host, or it never answered."""
+        return hosts.newest_document(self, host)
+
+    # -- the fleet as a whole -----------------------------------------------------------------------------------------
+
+    def census(self, audit_id: int | None = None) -> list[CensusRow]:
+        """How many hosts have which value, per group, hardware and fact, as of that audit."""
+        return census.census(self, audit_id)
+
+    def classes(self, audit_id: int | None = None) -> dict[str, str]:
+        """Host -> the hardware that the hosts it is compared with have, of every host that answered that audit."""
+        return census.classes(self, audit_id)
+
+    def outliers(self, share: float = 0.8, at_least: int = 5, audit_id: int | None = None) -> list[Outlier]:
+        """Every host that differs from at least ``share`` of the at least ``at_least`` hosts of its group and
+        hardware that know the fact."""
+        return census.outliers(self, share, at_least, audit_id)
+
+    def flaps(self, days: float = 30, audit_id: int | None = None) -> list[Flap]:
+        """Facts that went back to a value they had left, in the last ``days`` (before that audit); most changes
+        first."""
+        return census.flaps(self, days, audit_id)
+
+    def volatility(self, last: int = 10, audit_id: int | None = None) -> list[Volatile]:
+        """The facts that changed in the last audits (up to that one), most restless first; ``suspicious`` ones are
+        wrongly kept as history."""
+        return volatility.volatility(self, last, audit_id)
+
+    # -- waivers ------------------------------------------------------------------------------------------------------
+
+    def waivers(self, expired: bool = True) -> list[Waiver]:
+        """Every waiver, oldest first; without ``expired`` only those that still hold."""
+        return waivers.listed(self, expired)
+
+    def waive(self, fact: str, *, reason: str, author: str, until: float | None, host: str | None = None,
+              group: str | None = None, value: str | None = None, kind: Literal["waive", "accept"] = "waive") -> Waiver:
+        """Add one; the arguments are as in Waiver. Only an accepted state may be ``until`` None."""
+        return waivers.waive(self, fact, reason=reason, author=author, until=until, host=host, group=group, value=value,
+                             kind=kind)
+
+    def unwaive(self, waiver_id: int) -> Waiver:
+        """Take one away; returns what it was. UsageError: no such waiver."""
+        return waivers.unwaive(self, waiver_id)
+
+    def matched(self, waiver_ids: Iterable[int], audit_id: int) -> None:
+        """Note that these waivers covered something in that audit."""
+        waivers.matched(self, waiver_ids, audit_id)
+
+    # -- decisions ----------------------------------------------------------------------------------------------------
+
+    def decide(self, kind: Literal["approve", "acknowledge"], audit_id: int, finding: str, title: str,
+               about: Iterable[tuple[str, str]], *, author: str, owner: str = "", link: str = "",
+               note: str = "") -> Decision:
+        """Approve or acknowledge a finding as of that audit; ``about``: every (host, fact or check) of it."""
+        return decisions.decide(self, kind, audit_id, finding, title, about, author=author, owner=owner, link=link,
+                                note=note)
+
+    def end_decision(self, number: int) -> Decision:
+        """It holds no longer. UsageError: no such decision."""
+        return decisions.end(self, number)
+
+    def decisions(self) -> list[Decision]:
+        """All of them, the oldest first, also those that were ended."""
+        return decisions.listed(self)
+
+    def decided(self, audit_id: int) -> list[Decided]:
+        """Every (host, fact or check) of which somebody had said something by that audit, the oldest first."""
+        return decisions.decisions(self, audit_id)
+
+    def told(self, place: str) -> int | None:
+        """The newest audit that a webhook was told of; None: of none."""
+        return decisions.last_told(self, place)
+
+    def tell(self, place: str, audit_id: int) -> None:
+        """It was told of it now."""
+        decisions.tell(self, place, audit_id)
+
+    # -- export -------------------------------------------------------------------------------------------------------
+
+    def export_parquet(self, folder: str | Path) -> list[Path]:
+        """spans, values, facts, hosts, snaps and audits as Parquet files in ``folder`` (created, 0700). UsageError
+        where pyarrow is missing or the folder cannot be written."""
+        return parquet.export(self, Path(folder))
+

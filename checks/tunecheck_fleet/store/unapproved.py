@@ -1,0 +1,87 @@
+"""Changes that nobody has approved: a value that is not the one the host began with, nor one that our own roles
+brought, nor one that was approved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, false, func, or_, select
+
+from ..model import Change
+from . import audit_queries
+from .history import receipt, runs, words
+from .rows import ChangeRow
+from .schema import decided, decision, fact, host, span
+
+if TYPE_CHECKING:
+    from .store import Store
+
+__all__ = ["unapproved"]
+
+
+def unapproved(store: Store, audit_id: int,
+               but: Collection[str] = ()) -> tuple[list[ChangeRow], set[tuple[str, str]]]:
+    """Those that are so at ``audit_id``: of several changes since the baseline it is one, from the baseline's value to
+    the one there is, since the last of them. Not of the facts ``but``, which never rest. And the (host, fact) that
+    changed back to the baseline's value."""
+    with store.db.read() as connection:
+        general = connection.execute(select(func.max(decision.c.audit_id)).where(
+            decision.c.finding == "", decision.c.kind == "approve")).scalar() or 0
+        left_out = [number for number, name in store.interned.facts(connection).items() if name in but] if but else []
+        wanted = (
+            select(span.c.fact_id, span.c.value_id, host.c.id, host.c.name, host.c.grp, host.c.hardware,
+                   span.c.before_id, span.c.from_audit, span.c.after_audit)
+            .join(host, host.c.id == span.c.host_id)
+            .where(span.c.fact_id.not_in(left_out), span.c.baseline == false(),
+                   span.c.from_audit > general, span.c.from_audit <= audit_id,
+                   or_(span.c.until_audit.is_(None), span.c.until_audit > audit_id),
+                   or_(host.c.retired_audit.is_(None), host.c.retired_audit > audit_id))
+            .order_by(span.c.from_audit, host.c.name, span.c.fact_id))
+        rows = connection.execute(wanted).all()
+        if not rows:
+            return [], set()
+        said = _said(connection, audit_id)
+        ran = runs(connection, {row.id for row in rows})
+        rows = [row for row in rows if row.from_audit > said.get((row.id, row.fact_id), 0)
+                and receipt(ran, row.id, row.from_audit) is None]
+        first = _baselines(connection, {row.id for row in rows}, {row.fact_id for row in rows}, general, said, ran)
+        named, told = words(store, connection, rows)
+        when = audit_queries.times(store, connection)
+        held = {(row.id, row.fact_id): first.get((row.id, row.fact_id), row.before_id) for row in rows}
+        before_values = store.interned.decoded(connection, set(held.values()))
+    found, back = [], set()
+    for row in rows:
+        number = held[row.id, row.fact_id]
+        if number == row.value_id or (before_values[number] is None and told[row.value_id] is None):
+            back.add((row.name, named[row.fact_id]))
+        else:
+            found.append(ChangeRow(row.name, row.grp, row.hardware, named[row.fact_id], before_values[number],
+                                   told[row.value_id], audit_queries.since(when, row.from_audit, row.after_audit)))
+    return found, back
+
+
+def _said(connection: Connection, audit_id: int) -> dict[tuple[int, int], int]:
+    """(host, fact) -> the audit as of which it was approved."""
+    return {(host_id, fact_id): number for host_id, fact_id, number in connection.execute(
+        select(decided.c.host_id, fact.c.id, func.max(decision.c.audit_id))
+        .join(decision, decision.c.id == decided.c.decision_id).join(fact, fact.c.name == decided.c.name)
+        .where(decision.c.kind == "approve", decision.c.ended.is_(None), decision.c.audit_id <= audit_id)
+        .group_by(decided.c.host_id, fact.c.id))}
+
+
+def _baselines(connection: Connection, hosts: set[int], facts: set[int], general: int,
+               said: dict[tuple[int, int], int], ran: dict[int, list[tuple[int, int, Change]]]
+               ) -> dict[tuple[int, int], int]:
+    """(host, fact) -> the number of the value that was last a baseline there."""
+    found: dict[tuple[int, int], int] = {}
+    numbers = sorted(hosts)
+    for start in range(0, len(numbers), 500):
+        for host_id, fact_id, begun, value_id, first in connection.execute(
+                select(span.c.host_id, span.c.fact_id, span.c.from_audit, span.c.value_id, span.c.baseline)
+                .where(span.c.host_id.in_(numbers[start:start + 500]), span.c.fact_id.in_(facts))
+                .order_by(span.c.host_id, span.c.fact_id, span.c.from_audit)):
+            key = host_id, fact_id
+            if first or begun <= max(general, said.get(key, 0)) or receipt(ran, host_id, begun) is not None:
+                found[key] = value_id
+    return found

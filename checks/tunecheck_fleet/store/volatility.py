@@ -1,0 +1,86 @@
+"""Facts that never hold still: a wrong class makes every audit a list of everybody. Drift never looks like that for
+long: it is one value that comes, to one box or to all, or one that comes back."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlalchemy import false, func, select
+
+from . import audits
+from .audit_queries import during
+from .rows import Volatile
+from .schema import span
+
+if TYPE_CHECKING:
+    from .store import Store
+
+__all__ = ["volatility"]
+
+#: A fact looks volatile where it moves on so many hosts, and on more than this share of them, in half of the audits,
+#: and again and again on the same ones. A rollout moves every host once, and to one value: of those that move in an
+#: audit at most this part goes to the same value.
+HOSTS, MOVING, AGAIN, TOGETHER = 3, 0.05, 1.25, 0.5
+#: And it is left out of drift where it can be nothing else: in so many audits, on this share, hardly two to one value.
+AUDITS, SURELY, APART = 5, 0.2, 0.25
+#: What returns to a value that it had goes back and forth: that is drift, except for so few.
+RETURNS = 0.2
+
+
+@dataclass
+class Moves:
+    """``changed``: audit -> value -> hosts that moved to it; ``had``: host -> the values that it has had."""
+
+    changed: dict[int, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    had: dict[int, set[int]] = field(default_factory=dict)
+    returned: int = 0
+
+    def add(self, host_id: int, audit_id: int, before: int, value: int) -> None:
+        had = self.had.setdefault(host_id, {before})
+        self.returned += value in had
+        had.add(value)
+        self.changed[audit_id][value] += 1
+
+    def audits(self, hosts: int, share: float, together: float) -> int:
+        """In how many audits at least that share of the hosts moved, not more than ``together`` to one value."""
+        return sum(total >= HOSTS and total > share * hosts and max(values.values()) <= max(1, together * total)
+                   for values in self.changed.values() for total in (values.total(),))
+
+
+def volatility(store: Store, last: int, audit_id: int | None) -> list[Volatile]:
+    heads = [head for head in audits.listed(store, None if audit_id else last)
+             if audit_id is None or head.id <= audit_id][-last:]
+    if len(heads) < 2:
+        return []
+    window = {head.id for head in heads[1:]}
+    found: dict[int, Moves] = defaultdict(Moves)
+    with store.db.read() as connection:
+        null = store.interned.null(connection) or 0
+        for fact_id, host_id, number, before, value in connection.execute(
+                select(span.c.fact_id, span.c.host_id, span.c.from_audit, span.c.before_id, span.c.value_id)
+                .where(span.c.from_audit.between(min(window), max(window)), span.c.baseline == false())
+                .order_by(span.c.from_audit)):
+            if number in window:
+                found[fact_id].add(host_id, number, null if before is None else before, value)
+        held = {fact_id: (hosts, distinct) for fact_id, hosts, distinct in connection.execute(
+            select(span.c.fact_id, func.count(), func.count(span.c.value_id.distinct()))
+            .where(span.c.until_audit.is_(None) if audit_id is None else during(audit_id))
+            .group_by(span.c.fact_id))} if found else {}
+        names = store.interned.facts(connection)
+    rows = [_row(names[fact_id], *held.get(fact_id, (len(moves.had), 1)), moves, len(window))
+            for fact_id, moves in found.items()]
+    return sorted(rows, key=lambda row: (not row.suspicious, -row.change_rate, row.fact))
+
+
+def _row(name: str, hosts: int, distinct: int, moves: Moves, steps: int) -> Volatile:
+    total, touched = sum(values.total() for values in moves.changed.values()), len(moves.had)
+    moved = moves.audits(hosts, MOVING, TOGETHER)
+    returns = moves.returned > RETURNS * total
+    suspicious = (steps >= 3 and 2 * moved >= steps and total >= AGAIN * touched
+                  and (not returns or moved >= AUDITS))
+    sure = suspicious and not returns and moves.audits(hosts, SURELY, APART) >= AUDITS
+    return Volatile(name, hosts, distinct / hosts, total / (hosts * steps), suspicious, "" if not suspicious else
+                    f"{name}: changed {total} times on {touched} of {hosts} hosts in {steps + 1} audits; it moves like "
+                    "a reading, not like a setting, and does not belong in the history", sure)

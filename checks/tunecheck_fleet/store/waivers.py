@@ -1,0 +1,81 @@
+"""What is not counted, by whose word, and until when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from sqlalchemy import Row, delete, insert, or_, select, update
+
+from tunecheck.errors import UsageError
+
+from .rows import Waiver, canonical
+from .sanitize import plain
+from .schema import waiver
+
+if TYPE_CHECKING:
+    from .store import Store
+
+__all__ = ["listed", "matched", "unwaive", "waive"]
+
+
+def listed(store: Store, expired: bool) -> list[Waiver]:
+    wanted = select(waiver).order_by(waiver.c.id)
+    if not expired:
+        wanted = wanted.where(or_(waiver.c.until.is_(None), waiver.c.until > store.clock()))
+    with store.db.read() as connection:
+        return [_waiver(row) for row in connection.execute(wanted)]
+
+
+def waive(store: Store, fact: str, *, reason: str, author: str, until: float | None, host: str | None,
+          group: str | None, value: str | None, kind: Literal["waive", "accept"]) -> Waiver:
+    for what, text in (("fact", fact), ("reason", reason), ("author", author)):
+        if not text.strip():
+            raise UsageError(f"a waiver needs a {what}")
+    now = store.clock()
+    if until is None and kind == "waive":
+        raise UsageError("a waiver needs an end; to take a state as it is for good, accept it")
+    if until is not None and not now < until < 1e11:
+        raise UsageError(f"the waiver's end {_day(until)} is over already; name a later day")
+    if value is not None:
+        try:
+            value = canonical(json.loads(value))
+        except (ValueError, RecursionError):
+            raise UsageError(f"the waived value {value[:100]!r} is no JSON; text needs quotes, absence is null"
+                             ) from None
+    row: dict[str, Any] = {
+        "kind": kind, "fact": plain(fact.strip(), 300), "host": None if host is None else plain(host, 255),
+        "grp": None if group is None else plain(group, 255), "value": value, "until": until,
+        "reason": plain(reason.strip(), 2000), "author": plain(author.strip(), 300), "created": now}
+    with store.turn, store.db.write() as connection:
+        return _waiver(connection.execute(insert(waiver).returning(waiver), row).one())
+
+
+def unwaive(store: Store, waiver_id: int) -> Waiver:
+    with store.turn, store.db.write() as connection:
+        row = connection.execute(delete(waiver).where(waiver.c.id == waiver_id).returning(waiver)).first()
+    if row is None:
+        raise UsageError(f"there is no waiver {waiver_id}; `tunecheck waive --list` shows them")
+    return _waiver(row)
+
+
+def matched(store: Store, waiver_ids: Iterable[int], audit_id: int) -> None:
+    numbers = list(waiver_ids)
+    if numbers:
+        with store.turn, store.db.write() as connection:
+            connection.execute(update(waiver).where(waiver.c.id.in_(numbers), or_(
+                waiver.c.last_matched.is_(None), waiver.c.last_matched < audit_id)).values(last_matched=audit_id))
+
+
+def _waiver(row: Row[Any]) -> Waiver:
+    return Waiver(row.id, row.fact, row.host, row.grp, row.value, row.until, row.reason, row.author, row.created,
+                  row.last_matched, row.kind)
+
+
+def _day(at: float) -> str:
+    try:
+        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (ValueError, OverflowError, OSError):
+        return repr(at)

@@ -1,0 +1,221 @@
+"""What an audit comes to: causes, splits, gaps. Every output is written from a FleetReport alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from tunecheck.model.command import Command
+
+from .model import AuditHead, Problem, Status
+
+__all__ = ["Authority", "Cause", "Decision", "FleetReport", "HostRow", "Since", "Split", "State", "Waived", "Wave"]
+
+#: Who says that the value is not what it should be: the spec's rules; the box's own earlier self; most of its group;
+#: the role's dry run; the box being unlike every other where it must be (duplicate serial) or unlike before (replaced);
+#: or, where a host was named to compare with, that host.
+Authority = Literal["desired", "previous", "majority", "role", "identity", "reference"]
+
+
+#: new in this audit; grown: hosts that have it longer, and others that are new in this audit; known: longer, on all of
+#: them; resolved by this audit.
+State = Literal["new", "grown", "known", "resolved"]
+
+
+@dataclass(frozen=True)
+class Since:
+    """When a value came: after audit ``after`` (the last one that saw another value; None: it was so when the host was
+    first seen) and not later than audit ``seen``. Times are the control node's."""
+
+    seen: int
+    seen_at: float
+    after: int | None = None
+    after_at: float | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What somebody said of a finding, as of audit ``audit``: approved (it is the baseline from there on) or
+    acknowledged (somebody is at work on it: ``owner``, ``link`` to a ticket). ``finding``: the id it was named by."""
+
+    id: int
+    kind: Literal["approve", "acknowledge"]
+    audit: int
+    finding: str
+    title: str
+    author: str
+    owner: str
+    link: str
+    note: str
+    created: float
+    ended: float | None = None
+
+
+@dataclass(frozen=True)
+class Wave:
+    """The hosts of a cause that have it since the same two audits."""
+
+    since: Since | None
+    hosts: tuple[str, ...]
+    state: Literal["new", "known", "resolved"]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One thing that happened, on as many hosts as it happened on: its identity is the destination value.
+
+    ``before`` and ``value`` are canonical JSON or None for absent; for desired causes ``subject`` names what the check
+    judged. ``expected`` is the sentence's other half: "desired pt", "differs from 299 of 300 in h100-a", "changed".
+    ``intended``: our own roles ran on the box between the two audits. ``since`` is that of the hosts that have it
+    longest; ``waves`` has every host with its own, the oldest first (empty: all of them as the cause itself says).
+    """
+
+    authority: Authority
+    severity: Literal["low", "medium", "high"]
+    fact: str
+    group: str
+    hosts: tuple[str, ...]
+    value: Any
+    before: Any
+    expected: str
+    fix: str
+    since: Since | None
+    state: State
+    subject: str = ""
+    text: str = ""
+    remedy: str = ""
+    commands: tuple[Command, ...] = ()
+    #: fail, warn or unknown, of a desired cause.
+    outcome: str = ""
+    intended: bool = False
+    #: A warning of the desired state that the box had when it was first heard, or that came when our own roles ran on
+    #: it: it goes with what was asked for.
+    standing: bool = False
+    rollout: bool = False
+    flapping: tuple[str, ...] = ()
+    waived: Waived | None = None
+    #: It differs from the others, and somebody approved that.
+    approved: Decision | None = None
+    #: Somebody has acknowledged it, on these of its hosts.
+    acknowledged: Decision | None = None
+    covered: tuple[str, ...] = ()
+    #: The same from night to night, for as long as it is open.
+    id: str = ""
+    waves: tuple[Wave, ...] = ()
+
+    @property
+    def told(self) -> tuple[Wave, ...]:
+        """The waves, at least one."""
+        return self.waves or (Wave(self.since, self.hosts, "known" if self.state == "grown" else self.state),)
+
+    @property
+    def news(self) -> tuple[str, ...]:
+        """The hosts for which it is new in this audit."""
+        return tuple(host for wave in self.told if wave.state == "new" for host in wave.hosts)
+
+    def on(self, hosts: Collection[str]) -> Cause:
+        """The same cause, on these of its hosts alone."""
+        waves = tuple(replace(wave, hosts=left) for wave in self.told
+                      if (left := tuple(host for host in wave.hosts if host in hosts)))
+        states = {wave.state for wave in waves}
+        return replace(self, hosts=tuple(host for host in self.hosts if host in hosts), waves=waves,
+                       since=waves[0].since if waves else None,
+                       flapping=tuple(host for host in self.flapping if host in hosts),
+                       covered=tuple(host for host in self.covered if host in hosts),
+                       state="grown" if len(states) > 1 else next(iter(states), self.state))
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is drift: not resolved, not waived, and not merely what our own roles did since the last audit.
+        Against the spec, the majority or another box it counts whoever did it. A value that left the desired state is
+        drift whether the check calls it fail or warn; a standing warning is not (a stock kernel that rejects
+        pci=noacs would be drift every night). The last line, every output and --fail-on drift go by this."""
+        return (self.state != "resolved" and self.waived is None and self.approved is None and not self.standing
+                and not (self.intended and self.authority == "previous"))
+
+
+@dataclass(frozen=True)
+class Waived:
+    """Why a cause is not counted."""
+
+    id: int
+    until: float
+    author: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Split:
+    """A fact on which a group does not agree: no verdict. ``shares`` is (value, hosts), most first; ``holders`` names
+    the hosts of each in the same order, of one with most hosts none: it is all the others."""
+
+    group: str
+    fact: str
+    shares: tuple[tuple[Any, int], ...]
+    note: str = ""
+    holders: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def parts(self) -> list[tuple[Any, int, tuple[str, ...]]]:
+        """(value, hosts, their names)."""
+        names = (*self.holders, *((),) * (len(self.shares) - len(self.holders)))
+        return [(*share, holding) for share, holding in zip(self.shares, names, strict=True)]
+
+
+@dataclass(frozen=True)
+class HostRow:
+    """One host of the grid. ``outcomes``: check family -> worst outcome. ``last_ok``: the newest audit that it answered
+    in, with its time; ``report``: its findings, for the page behind the cell. ``waits``: the audit that
+    asks it is still running."""
+
+    host: str
+    group: str
+    hardware: str
+    status: Status
+    reason: str = ""
+    outcomes: dict[str, str] = field(default_factory=dict)
+    drifted: int = 0
+    unknown: dict[str, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    last_ok: int | None = None
+    last_ok_at: float | None = None
+    in_change: bool = False
+    waits: bool = False
+
+
+@dataclass(frozen=True)
+class FleetReport:
+    """``previous`` is the audit that this one was compared with. ``timeline``: (audit id, time, changed values, hosts
+    that answered), oldest first. ``notes``: one line each (re-baselined, versions differ, a waiver that matched
+    nothing, a fact that looks volatile). ``judged``: every (group, fact or check) that was held against something,
+    with or without a cause: what JUnit shows as passed. ``baseline``: as in JudgeOptions. ``fact``: the only fact,
+    family or check that this report is about; else empty."""
+
+    audit: AuditHead
+    previous: AuditHead | None
+    hosts: tuple[HostRow, ...]
+    causes: tuple[Cause, ...]
+    splits: tuple[Split, ...] = ()
+    timeline: tuple[tuple[int, float, int, int], ...] = ()
+    notes: tuple[str, ...] = ()
+    judged: tuple[tuple[str, str], ...] = ()
+    baseline: str = "previous"
+    fact: str = ""
+
+    @property
+    def drift(self) -> tuple[Cause, ...]:
+        """The causes that are drift."""
+        return tuple(cause for cause in self.causes if cause.counts)
+
+    @property
+    def outcome(self) -> Literal["drift", "clean", "unknown"]:
+        """In a word: unknown where no host answered, whatever earlier audits saw."""
+        return "unknown" if not self.answered else "drift" if self.drift else "clean"
+
+    def count(self, *states: Status) -> int:
+        return sum(row.status in states for row in self.hosts)
+
+    @property
+    def answered(self) -> int:
+        return self.count("ok", "partial")

@@ -1,0 +1,1 @@
+"""Measurements: each prints a table, both sides in one run where there are two."""
