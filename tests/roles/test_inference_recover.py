@@ -57,6 +57,18 @@ def test_a_frozen_engine_serves_again_by_itself(serving: Machine) -> None:
     assert until(lambda: ready(serving) == ("200", "ready: idle")) and noticed < 60
     assert serving.show("Result", RECOVER) == "success"
     evidence_is_whole(serving)
+    page_is_whole(serving)
+    told = json.loads(serving.say("cat", "/run/tunecheck/accepted.json"))
+    assert told["invocation"] == serving.show("InvocationID") and told["tok_s"] > 0 and told["question"]["expect"]
+    assert "not-accepted" not in serving.say("curl", "-s", "-m", "3", "http://127.0.0.1:9638/metrics")
+
+
+def page_is_whole(serving: Machine) -> None:
+    done = serving.run("/opt/tunecheck/bin/tunecheck", "recover", "--html", "/run/tunecheck/page.html")
+    assert done.returncode == 0, done.stderr
+    page = serving.say("cat", "/run/tunecheck/page.html")
+    for words in ("It serves and is accepted again", "was stopped by a signal", "Requests, at once", "do_signal_stop"):
+        assert words in page, (words, page[-3000:])
 
 
 def evidence_is_whole(serving: Machine) -> None:

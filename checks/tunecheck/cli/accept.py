@@ -55,6 +55,8 @@ _KEY = "TUNECHECK_API_KEY"
               help="Write the figures as a golden candidate, with the box's facts.")
 @click.option("--judge", "judged", multiple=True, metavar="FILE",
               help="Judge a published raw file or an earlier --json, and ask no server.")
+@click.option("--keep", "keep_to", metavar="FILE",
+              help="Leave there what tunecheck watch holds the engine to; none where it is not accepted.")
 @click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
               help="Write JSON to FILE; without FILE to standard output, in place of the report.")
 @click.option("--junit", "junit_to", metavar="FILE", help="Write JUnit XML, for CI.")
@@ -66,15 +68,18 @@ def accept(judged: tuple[str, ...], **given: Any) -> None:
     Tokens are what the engine's usage says, speed is wall time, text has to make sense."""
     from ..report.exporters import check_outputs
 
+    keep = given.pop("keep_to")
     wanted: dict[str, str | None] = {kind: given.pop(f"{kind}_to") for kind in ("json", "junit", "html", "golden")}
     check_outputs(wanted)
     if judged:
         if given["base"] is not None:
             raise UsageError("--judge and --base exclude each other: files are judged, or a server; drop one of them")
+        if keep is not None:
+            raise UsageError("--keep is of a server that was asked; leave --judge out")
         _judge(judged, given["recipe_file"], given["verbose"], {**wanted, "golden": None})
     loads = Loads(*(given.pop(name) for name in ("sustain", "rate", "slo", "load_words")))
     ways = Ways(*(given.pop(name) for name in ("headers", "fields", "ca", "plain", "deadlines")))
-    _measure(wanted=wanted, ways=ways, loads=loads, **given)
+    _measure(wanted=wanted, ways=ways, loads=loads, keep=keep, **given)
 
 
 class Loads(NamedTuple):
@@ -98,7 +103,7 @@ class Ways(NamedTuple):
 
 def _measure(base: str | None, model: str, api: str, api_key_file: str | None, recipe_file: str | None, profile: str,
              wait_ready: str | None, ladder: str | None, concurrency: str | None, scale: float, verbose: bool,
-             ways: Ways, loads: Loads, wanted: Mapping[str, str | None]) -> None:
+             ways: Ways, loads: Loads, keep: str | None, wanted: Mapping[str, str | None]) -> None:
     """Ask the server, judge, report; leaves through SystemExit with the verdict's code."""
     from ..serving.plan import plan_for
     from ..serving.reach import address
@@ -107,6 +112,8 @@ def _measure(base: str | None, model: str, api: str, api_key_file: str | None, r
     if wanted["golden"] is not None and (wanted["golden"] == "-" or profile != "full"):
         raise UsageError("--golden: expected a file, and --profile full")
     recipe, digest = _recipe(recipe_file, needed=base is None)
+    if keep is not None:
+        _forget(keep)
     plan = _loaded(plan_for(profile, recipe, ladder, concurrency, scale), loads)
     where = address(base or f"http://127.0.0.1:{recipe.serve.port if recipe else 0}")
     ready = seconds("--wait-ready", wait_ready) if wait_ready else (
@@ -128,7 +135,39 @@ def _measure(base: str | None, model: str, api: str, api_key_file: str | None, r
         raise
     finally:
         client.close()
-    _report(seen, recipe, digest, where, None, verbose, wanted)
+    try:
+        _report(seen, recipe, digest, where, None, verbose, wanted)
+    except SystemExit as left:
+        if keep is not None and not left.code:
+            _keep(keep, seen, plan, recipe, digest, client)
+        raise
+
+
+def _forget(path: str) -> None:
+    """What was accepted before says nothing of what is asked now."""
+    from pathlib import Path
+
+    try:
+        Path(path).unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"--keep {path}: cannot be replaced ({error.strerror}); expected a file in a folder that "
+                         "you may write") from None
+
+
+def _keep(path: str, seen: Measured, plan: Plan, recipe: Recipe | None, digest: str | None, client: Client) -> None:
+    """A disk that takes nothing refuses no model: the watch then says that it knows of no acceptance."""
+    from pathlib import Path
+
+    from ..serving import accepted, keep
+
+    found = keep.of(seen, plan, recipe, digest or "", client.model, client.api, str(_here()["boot_id"] or ""))
+    try:
+        if found is not None:
+            Path(path).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            accepted.write(path, found)
+    except OSError as error:
+        click.echo(f"tunecheck accept: {path}: cannot be written ({error.strerror}); the watch will judge no speed",
+                   err=True)
 
 
 def _judge(files: tuple[str, ...], recipe_file: str | None, verbose: bool, wanted: Mapping[str, str | None]) -> None:

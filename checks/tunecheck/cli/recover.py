@@ -25,8 +25,10 @@ _PLAY = "/var/lib/tunecheck/provision.lock"
 
 @click.command()
 @click.option("--list", "show", is_flag=True, help="Only list the incidents of this box, oldest first.")
+@click.option("--html", "html_to", metavar="FILE", help="Only write a page of one incident, the newest by default.")
 @click.option("--api-key-file", metavar="FILE", help="A file that holds the engine's API key.")
-def recover(show: bool, api_key_file: str | None) -> None:
+@click.argument("incident", required=False)
+def recover(show: bool, html_to: str | None, api_key_file: str | None, incident: str | None) -> None:
     """Bring back a served model that stalled, as far as watch.on_stall allows.
 
     Run by tunecheck-recover.service. Exit code 0: it serves (again), or there is nothing to do; 1: a person has to look
@@ -34,6 +36,12 @@ def recover(show: bool, api_key_file: str | None) -> None:
     from ..host.live import LiveHost
     from ..recovery.model import Step
 
+    if incident is not None and html_to is None:
+        raise UsageError(f"{incident[:60]}: an incident is for --html FILE, as in tunecheck recover --html page.html "
+                         f"{incident[:60]}")
+    if html_to is not None:
+        _html(html_to, incident)
+        return
     if show:
         _list()
         return
@@ -134,13 +142,35 @@ def _tell(text: str) -> None:
     tell(text)
 
 
-def _list() -> None:
+def _incidents(verb: str) -> list[Incident]:
     from ..recovery.journal import PATH, Journal
     from ..recovery.model import incidents
 
     if not os.access(Path(PATH).parent, os.R_OK | os.X_OK) and os.geteuid() != 0:
-        raise UsageError(f"{Path(PATH).parent}: only root may read it; run sudo tunecheck recover --list")
-    found = incidents(Journal().read())
+        raise UsageError(f"{Path(PATH).parent}: only root may read it; run sudo tunecheck recover {verb}")
+    return incidents(Journal().read())
+
+
+def _html(place: str, wanted: str | None) -> None:
+    import socket
+
+    from ..recovery.kept import read
+    from ..recovery.page.incident import incident
+    from ..util.whole_file import PRIVATE, check_writable, write_file
+
+    check_writable(place)
+    found = _incidents(f"--html {place}")
+    chosen = found if wanted is None else [each for each in found if each.id == wanted]
+    if not chosen:
+        raise UsageError(f"{wanted[:60]}: no such incident; expected one of tunecheck recover --list" if wanted else
+                         "no incident is on record, so there is no page to write")
+    page = incident(chosen[-1], read(chosen[-1].id), socket.gethostname(), datetime.now(UTC))
+    write_file(place, page.encode("utf-8", "replace"), PRIVATE, "incident")
+    click.echo(f"HTML: {place}")
+
+
+def _list() -> None:
+    found = _incidents("--list")
     for each in found:
         click.echo(_line(each))
     if not found:

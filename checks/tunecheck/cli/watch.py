@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import ssl
 
     from ..host import Host
+    from ..spec.frozen import Watch
     from ..watch.ask import Asker
     from ..watch.door import Door
     from ..watch.model import Seen
@@ -29,6 +30,8 @@ __all__ = ["watch"]
 
 _URL = "http://127.0.0.1:30000"
 _UNIT_SUFFIXES = (".service", ".scope")
+#: In seconds.
+_LEAST_CANARY = 5.0
 #: So long --once looks for a step of an engine that has requests.
 _ONCE = 10.0
 
@@ -42,6 +45,9 @@ _ONCE = 10.0
 @click.option("--stall", default="120s", metavar="TIME", help="So long may requests run in vain; default: 120s.")
 @click.option("--spin", default="30s", metavar="TIME", help="The same where the GPUs only wait; default: 30s.")
 @click.option("--silent", default="30s", metavar="TIME", help="So long may the metrics not answer; default: 30s.")
+@click.option("--accepted", metavar="FILE", help="What accept --keep left; with --unit /run/tunecheck/accepted.json.")
+@click.option("--canary", metavar="TIME", help="Ask an idle engine a short question so often; 0: never; default: "
+              "watch.canary_every of the specification, where an acceptance is known.")
 @click.option("--once", is_flag=True, help="One verdict of a few looks, and its exit code.")
 @click.option("--json", "as_json", is_flag=True, help="A document for each verdict that is told, one line each.")
 @click.option("--prometheus", "prometheus_to", metavar="FILE", help="Keep metrics for node_exporter there.")
@@ -49,7 +55,8 @@ _ONCE = 10.0
 @click.option("--act", is_flag=True, help="Hand a stall to tunecheck-recover.service, which does what the "
               "specification's watch.on_stall allows.")
 def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interval: str, stall: str, spin: str,
-          silent: str, once: bool, as_json: bool, prometheus_to: str | None, listen: str | None, act: bool) -> None:
+          silent: str, accepted: str | None, canary: str | None, once: bool, as_json: bool,
+          prometheus_to: str | None, listen: str | None, act: bool) -> None:
     """Watch a served model: tokens, GPUs, kernel messages, links. Reads only, without --act.
 
     A line for each change, until it is ended. With --once the exit code is 0 for serving and idle, 1 for degraded,
@@ -59,10 +66,12 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     from ..host.live import LiveHost
     from ..host.notify import alive, ready
     from ..host.nvml_samples import NvmlSampler
+    from ..serving.accepted import PATH, read
     from ..serving.reach import key
     from ..util.durations import seconds
     from ..util.whole_file import check_writable
     from ..watch import tell
+    from ..watch.canary import Canary
     from ..watch.loop import Clock
     from ..watch.loop import watch as looks
     from ..watch.model import Limits, State
@@ -82,10 +91,16 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
         raise UsageError("--act is for a watch that goes on: give --unit with it, and leave --once out")
     if prometheus_to is not None:
         check_writable(prometheus_to)
-    limits = Limits(times["stall"], times["spin"], times["silent"], interval=times["interval"])
-    target = Target(where, _unit(unit), key(api_key_file), _trusted(ca) if where.startswith("https") else None)
-    door = _door(listen) if listen is not None else None
+    if accepted is not None:
+        read(accepted)
     host = LiveHost()
+    policy = _policy(host)
+    limits = Limits(times["stall"], times["spin"], times["silent"], interval=times["interval"],
+                    floor=policy.token_floor, canary=0.0 if once else _canary_every(canary, accepted or unit, policy))
+    target = Target(where, _unit(unit), key(api_key_file), _trusted(ca) if where.startswith("https") else None,
+                    accepted=accepted or (PATH if unit and (policy.token_floor or limits.canary) else ""),
+                    boot_id=_boot(host))
+    door = _door(listen) if listen is not None else None
     sampler = NvmlSampler(times["interval"]) if _has_driver(host) else None
     messages = None
     with contextlib.suppress(Unreadable):
@@ -95,7 +110,8 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
         beside_it = f" and {target.unit}" if target.unit else ""
         click.echo(f"watch: asks {where}/metrics{beside_it}; a line for each change, Ctrl-C ends it", err=True)
     teller = Teller(as_json, prometheus_to, target.unit, where)
-    sources = Sources(host, target, sampler, messages)
+    asker = Canary(where, target.key, ca, min(60.0, limits.stall / 2)) if limits.canary else None
+    sources = Sources(host, target, sampler, messages, asker)
     beside = _Beside(host, target.unit, where, door, teller) if act or door is not None else None
     try:
         for number, seen in enumerate(looks(sources, limits, alive, door or Clock())):
@@ -122,6 +138,8 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
             sampler.close()
         if messages is not None:
             messages.close()
+        if asker is not None:
+            asker.close()
         if door is not None:
             door.close()
         host.close()
@@ -131,14 +149,12 @@ class _Beside:
     """What follows a look beside telling it: what /ready answers, and who is asked to mend a stall."""
 
     def __init__(self, host: Host, unit: str, url: str, door: Door | None, teller: Teller) -> None:
-        from ..facts.file_text import text
         from ..watch.ask import Asker
         from ..watch.timeline import Timeline
 
         self._host, self._unit, self._url, self._door = host, unit, url, door
-        boot_id = text(host, "/proc/sys/kernel/random/boot_id").value or ""
         self._timeline = Timeline()
-        self._asker: Asker = Asker(host, unit, url, boot_id, teller.complain)
+        self._asker: Asker = Asker(host, unit, url, _boot(host), teller.complain)
 
     def look(self, seen: Seen, act: bool) -> None:
         """``act``: hand a stall on."""
@@ -154,6 +170,38 @@ class _Beside:
             self._door.tell(seen.state, out, tell.metrics(seen, at))
         if act:
             self._asker.look(seen, tell.document(seen, at, now - seen.since, self._unit, self._url), self._timeline)
+
+
+def _boot(host: Host) -> str:
+    from ..facts.file_text import text
+
+    return text(host, "/proc/sys/kernel/random/boot_id").value or ""
+
+
+def _policy(host: Host) -> Watch:
+    """The specification's section watch; its defaults where there is no specification on this box."""
+    from ..errors import SpecError
+    from ..facts.spec_file import read_spec
+    from ..spec.frozen import Watch
+
+    try:
+        frozen = read_spec(host, None, False)
+    except SpecError as error:
+        click.echo(f"tunecheck watch: {error.problems[0]}; it watches with the defaults", err=True)
+        return Watch()
+    return frozen.spec.watch if frozen else Watch()
+
+
+def _canary_every(given: str | None, accepted: str, policy: Watch) -> float:
+    """``accepted``: whether there may be an acceptance, whose question is asked then."""
+    from ..util.durations import seconds
+
+    if given is None:
+        return float(policy.canary_every) if accepted else 0.0
+    every = seconds("--canary", given)
+    if 0 < every < _LEAST_CANARY:
+        raise UsageError(f"--canary {given}: expected at least {_LEAST_CANARY:g}s, or 0 for never")
+    return every
 
 
 def _door(listen: str) -> Door:

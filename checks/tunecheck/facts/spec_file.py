@@ -53,6 +53,8 @@ def _judged_fields(spec: Spec) -> list[tuple[str, bool]]:
         ("accelerators.kernel_driver", want.kernel_driver in ("nvidia", "vfio-pci")),
         ("watch.on_stall", spec.watch.on_stall in ("report", "drain", "restart")),
         ("watch.restarts_per_day", type(spec.watch.restarts_per_day) is int and spec.watch.restarts_per_day >= 1),
+        ("watch.token_floor", type(spec.watch.token_floor) in (int, float) and 0 <= spec.watch.token_floor <= 1),
+        ("watch.canary_every", type(spec.watch.canary_every) is int and spec.watch.canary_every >= 0),
         ("iommu", spec.iommu in ("pt", "off", "translated", "leave")),
         ("acs.peer_redirect", spec.acs.peer_redirect in ("off", "leave")),
         ("acs.mechanism", isinstance(spec.acs.mechanism, str)),

@@ -71,8 +71,9 @@ def recover(box: Box, asked: Request | None) -> Record | None:
     if asked is None or asked.boot_id != box.boot_id or any(each.id == asked.incident for each in found):
         return None
     unit = Served(box.host, asked.unit).now()
-    first = Record(asked.incident, time.time(), box.boot_id, Step.NOTICED, Why.NONE, asked.unit, unit.invocation,
-                   asked.codes, culprit=asked.culprit)
+    # The run that stalled, which need not be the one that runs by now: two watches may have told of the same stall.
+    first = Record(asked.incident, time.time(), box.boot_id, Step.NOTICED, Why.NONE, asked.unit,
+                   asked.invocation or unit.invocation, asked.codes, culprit=asked.culprit)
     box.journal.append(first)
     return _Way(box, Incident((first,)), asked, found).go()
 

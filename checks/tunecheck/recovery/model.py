@@ -89,8 +89,10 @@ class Incident:
 
 
 def incidents(records: Iterable[Record]) -> list[Incident]:
-    """In the order in which they began."""
+    """In the order in which they began. The records of one in the order of its steps: a clock that jumped back, or a
+    disk that was full for a while, may have put a later one before."""
     found: dict[str, list[Record]] = {}
     for each in records:
         found.setdefault(each.incident, []).append(each)
-    return [Incident(tuple(each)) for each in found.values()]
+    order = list(Step)
+    return [Incident(tuple(sorted(each, key=lambda record: order.index(record.step)))) for each in found.values()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .model import Record, Step, Why
 
-__all__ = ["sentence"]
+__all__ = ["because", "sentence"]
 
 _STEPS = {
     Step.NOTICED: "noticed",
@@ -32,6 +32,11 @@ _WHYS = {
     Why.BOOTED: "by a boot",
     Why.INTERRUPTED: "it was interrupted",
 }
+
+
+def because(record: Record) -> str:
+    """Why the step is what it is; "" where its name says it."""
+    return _WHYS[record.why]
 
 
 def sentence(record: Record) -> str:

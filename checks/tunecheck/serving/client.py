@@ -60,6 +60,8 @@ class Client:
         self.deadlines, self._reach = deadlines or Deadlines(), reach or Reach()
         #: Requests that were answered "later" and asked again.
         self.retried = 0
+        #: HTTP status of the last request; 0 where there was no answer.
+        self.status = 0
         self._refused: set[str] = set()
         if key and not self._reach.plain and not base.lower().startswith("https:") and not own_machine(base):
             raise UsageError(f"{self.root}: the API key would go to another machine over plain HTTP, where everybody "
@@ -166,10 +168,12 @@ class Client:
         limits = replace(self.deadlines, whole=max(0.001, until - time.monotonic()))
         held = Arrivals()
         error, broken, media, status = "", "", "", 0
+        self.status = 0
         begun = ended = time.monotonic()
         try:
             with self._wire.open("POST", self.root + path, limits, body) as answer:
                 begun, status, media = answer.begun, answer.status, answer.media
+                self.status = status
                 if status != 200:
                     return self._status(kind, tokens, answer), status, _later(answer.header("Retry-After"))
                 # The body as a measure of what may come back.

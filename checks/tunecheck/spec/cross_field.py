@@ -1,4 +1,4 @@
-"""Fields of driver, runtime and gpu that are each right but not together."""
+"""Fields of driver, runtime, gpu and watch that are each right but not together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ __all__ = ["problems"]
 
 def problems(spec: Spec) -> list[tuple[str, str]]:
     """``(path, sentence)`` for each contradiction."""
-    return [*_mirror(spec), *_handed_on(spec), *_driver(spec), *_runtime(spec), *_gpu(spec)]
+    return [*_mirror(spec), *_handed_on(spec), *_driver(spec), *_runtime(spec), *_gpu(spec), *_watch(spec)]
+
+
+def _watch(spec: Spec) -> Iterator[tuple[str, str]]:
+    every = spec.watch.canary_every
+    if 0 < every < 60:
+        yield ("watch.canary_every", f"is {every} seconds; expected 0 (never), or 60 and more: it is for an engine "
+               "that nobody asks for minutes")
 
 
 def _mirror(spec: Spec) -> Iterator[tuple[str, str]]:

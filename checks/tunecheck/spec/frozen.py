@@ -112,6 +112,8 @@ class Gate:
 class Watch:
     on_stall: str = "report"
     restarts_per_day: int = 3
+    token_floor: float = 0.3
+    canary_every: int = 900
 
 
 @dataclass(frozen=True)

@@ -151,6 +151,18 @@ class Watch(_Part):
     restarts_per_day: int = Field(
         default=3, ge=1, le=24, description="so many restarts in 24 h; the next stall stops it and leaves it down"
     )
+    # 0.3 is half of what the acceptance at boot refuses below (0.6): policy of this project, 2026-11. Four streams give
+    # more than one does, so this is far below a healthy engine, and above a GPU at a tenth of its clock.
+    token_floor: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=0.3, description="with four requests at once and more, all together may not be slower for ten minutes "
+        "than this share of the accepted speed of one; 0: not judged"
+    )
+    # 900: 96 short answers a day, each when nobody asks; a dead scheduler behind a healthy /health is found within 17
+    # minutes of the last request. Policy of this project, 2026-11.
+    canary_every: Annotated[int, Field(ge=0, le=86400)] = Field(
+        default=900, description="seconds: so often an engine that nobody asks is asked what it answered right at its "
+        "acceptance; 0: never, else at least 60"
+    )
 
 
 class Boot(_Part):

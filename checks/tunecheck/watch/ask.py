@@ -51,7 +51,8 @@ class Asker:
         moved = {part.name: part.moved for part in [each for each in parts if each.asked] or parts}
         try:
             request.leave(request.Request(self._id, self._boot_id, self._unit, self._url, moved, document,
-                                          timeline.rows(), seen.ras.text if seen.ras else ""), self._path)
+                                          timeline.rows(), seen.ras.text if seen.ras else "", seen.invocation),
+                          self._path)
             done = self._host.run(("systemctl", "start", "--no-block", RECOVER), _COMMAND)
         except (OSError, ProbeError) as error:
             self._complain(f"the stall could not be handed to {RECOVER}: {error}")

@@ -79,7 +79,7 @@ class Watched:
     def _links(self, look: Look) -> None:
         """Whose links have carried something since the last look. A sample that is the same as the last is none."""
         for each in look.gpus or ():
-            if each.link_kib is not None:
+            if each.link_kib is not None and not each.over_pcie:     # a GPU that waits may poll over PCIe
                 before = self._carried.get(each.bdf, each.link_kib)
                 self._carried[each.bdf] = each.link_kib
                 self._moving.discard(each.bdf)

@@ -8,7 +8,9 @@ time that is allowed without progress."""
 from __future__ import annotations
 
 from . import blame, gpus
+from .doubt import Doubt
 from .events import Events
+from .floor import Floor
 from .model import Claim, Code, Culprit, Limits, Look, Part, Reason, Seen, State, UnitState
 
 __all__ = ["Judge"]
@@ -37,6 +39,9 @@ class Judge:
         self._base: tuple[State, list[Reason]] = (State.UNKNOWN, [])
         self._gpus = gpus.Watched()
         self._events = Events(limits.hold)
+        self._floor = Floor(limits.floor)
+        self._doubt = Doubt(limits.canary)
+        self._ever_moved = self._busy = False       # ``_busy``: requests ran when the canary was asked
         self._last: Seen | None = None
 
     @property
@@ -49,12 +54,29 @@ class Judge:
         return (self._last.frozen >= min(limits.spin, limits.stall) / 2 or silent >= limits.silent / 2
                 or self._last.state is State.STALLED)
 
+    @property
+    def curious(self) -> bool:
+        """Whether a canary is to be asked now: nobody asks the engine, or its metrics tell nothing. Never while
+        requests run, unless no counter has ever moved for them."""
+        look = self._before
+        urgent = not self._ever_moved and self._last is not None and self._last.frozen >= self.limits.stall / 2
+        if look is None or not self._doubt.due(look.at, urgent) or _traced(look):
+            return False
+        if look.unit is not None and look.unit.active != "active":
+            return False
+        if look.engine.code in _TELLS_NOTHING or (self._doubt.lie and look.engine.absence is None):
+            return not self._gpus.work(look)
+        if look.engine.absence is not None:
+            return False
+        return not any(part.asked for part in look.engine.parts) or (urgent and not self._gpus.work(look))
+
     def judge(self, look: Look) -> Seen:
         """The state as of this look; looks come in the order of their time."""
         paused = self._clocks(look)
         frozen = max(self._vain.values(), default=0.0)
         self._base = state, reasons = self._state(look, frozen)
-        beside = [*self._events.judge(look, self._before), *look.standing,
+        beside = [*self._events.judge(look, self._before), *look.standing, *self._floor.judge(look, paused),
+                  *self._doubt.beside,
                   *self._gpus.judge(look, _BRAKE_SECONDS), *([Reason(Code.WATCH_PAUSED)] if paused else [])]
         if state is State.IDLE and self._gpus.spun(look.at) >= self.limits.stall:
             # Who hangs in the first step of a request may not have counted it yet; it may be another's job too.
@@ -83,9 +105,11 @@ class Judge:
             self._answered_at = self._loads_at = look.at
             self._vain = {}
             self._gpus.forget_clocks()
+            self._doubt.forget()
         for name, part in self._parts.items():
             if part.asked and name in self._vain:
                 self._vain[name] += passed
+        moved = False
         if engine.absence is None:
             self._answered, self._answered_at, self._loads_at = True, look.at, look.at
             now = {part.name: part for part in engine.parts}
@@ -96,9 +120,16 @@ class Judge:
                                                for name, part in now.items())
             self._parts = now
             self._steps = self._steps or moved or not any(part.asked for part in engine.parts)
+            if not look.canary_asked:
+                self._busy = any(part.asked for part in engine.parts)
             if moved:
+                self._ever_moved = True
                 self._gpus.learn(look)
+        elif engine.code is not None and (look.unit is None or look.unit.active == "active"):
+            # It answers, although not what is asked: it has loaded, and when it falls silent that counts.
+            self._answered, self._answered_at, self._loads_at = True, look.at, look.at
         self._gpus.clock(look)
+        self._doubt.hear(look, moved, self._gpus.work(look))
         return paused and before is not None
 
     def _begins(self, unit: UnitState | None) -> bool:
@@ -130,7 +161,7 @@ class Judge:
         if unit is not None and unit.active in ("activating", "reloading"):
             return State.LOADING, [Reason(Code.UNIT_STARTING)]
         if engine.code is not None:     # it answered, and its answer tells nothing
-            return State.UNKNOWN, [Reason(engine.code), *beside]
+            return self._unseen(look, [Reason(engine.code), *beside])
         if engine.absence is not None:
             silent = look.at - self._answered_at
             if silent < limits.silent:
@@ -138,8 +169,11 @@ class Judge:
             if _traced(look):
                 return State.UNKNOWN, [Reason(Code.TRACED), *beside]
             return State.STALLED, [Reason(Code.METRICS_SILENT, numbers=(("seconds", round(silent, 1)),)), *beside]
-        if not any(part.asked for part in engine.parts):
-            return State.IDLE, beside
+        if self._doubt.lie:
+            return self._doubt.alone(look.at, beside)
+        # The canary is no request of anybody's.
+        if sum(part.asked for part in engine.parts) <= (1 if look.canary_asked and not self._busy else 0):
+            return (State.STALLED, [*self._doubt.silent, *beside]) if self._doubt.silent else (State.IDLE, beside)
         return self._running(look, frozen, beside)
 
     def _loading(self, look: Look, beside: list[Reason]) -> tuple[State, list[Reason]]:
@@ -149,15 +183,19 @@ class Judge:
         began = self._loads_at
         if unit is not None and unit.active == "active" and unit.entered is not None:
             began = min(began, unit.entered)
-        if look.at - began >= self.limits.load:
+        if code is None and look.at - began >= self.limits.load:
             return State.STALLED, [Reason(Code.LOADS_TOO_LONG, numbers=(("seconds", round(look.at - began, 1)),)),
                                    *beside]
         if unit is not None and unit.active in ("activating", "reloading"):
             return State.LOADING, [Reason(Code.UNIT_STARTING)]
         if code is not None:
-            return State.UNKNOWN, [Reason(code), *beside]
+            return self._unseen(look, [Reason(code), *beside])
         loads = unit is not None and unit.active == "active"
         return State.LOADING if loads else State.UNKNOWN, [Reason(Code.NOT_ANSWERING_YET), *beside]
+
+    def _unseen(self, look: Look, reasons: list[Reason]) -> tuple[State, list[Reason]]:
+        """Its page tells nothing: a canary may."""
+        return self._doubt.alone(look.at, reasons) if look.engine.code in _TELLS_NOTHING else (State.UNKNOWN, reasons)
 
     def _running(self, look: Look, frozen: float, beside: list[Reason]) -> tuple[State, list[Reason]]:
         limits, told = self.limits, Reason(Code.TOKENS_FROZEN, numbers=(("seconds", round(frozen, 1)),))
@@ -184,10 +222,15 @@ class Judge:
         return blame.culprit(told, before)
 
 
+#: What stands in the page of an engine of which only a canary can tell.
+_TELLS_NOTHING = (Code.NO_METRICS, Code.METRICS_UNREADABLE)
+
+
 def _traced(look: Look) -> bool:
     return any(each.state == "t" for each in look.processes)
 
 
 #: What is wrong with a box that still serves.
 _DEGRADES = (Code.XID, Code.SXID, Code.HUNG_TASK, Code.OOM_KILL, Code.AER_STORM, Code.LINK_NARROWER, Code.THROTTLED,
-             Code.DISK_LOW, Code.NVML_SILENT, Code.NVML_REFUSES, Code.GPU_TROUBLE)
+             Code.DISK_LOW, Code.NVML_SILENT, Code.NVML_REFUSES, Code.GPU_TROUBLE, Code.TOKENS_SLOW,
+             Code.CANARY_WRONG)

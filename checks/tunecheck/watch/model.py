@@ -8,9 +8,10 @@ from enum import StrEnum
 from ..host.nvml_samples import GpuSample
 from ..model.absence import Absence
 from ..parsers.nvidia.nccl_ras import Ras
+from ..serving.accepted import Accepted
 
-__all__ = ["BAD", "Claim", "Code", "Culprit", "Engine", "Kind", "Limits", "Look", "Part", "Process", "Reason", "Seen",
-           "State", "UnitState", "Witness"]
+__all__ = ["BAD", "Answer", "Claim", "Code", "Culprit", "Engine", "Kind", "Limits", "Look", "Part", "Process", "Reason",
+           "Seen", "State", "UnitState", "Witness"]
 
 
 class State(StrEnum):
@@ -67,6 +68,13 @@ class Code(StrEnum):
     DISK_LOW = "disk-low"
     WATCH_PAUSED = "watch-paused"
     WITNESSES_DISAGREE = "witnesses-disagree"
+    TOKENS_SLOW = "tokens-slow"
+    NOT_ACCEPTED = "not-accepted"
+    CANARY_SILENT = "canary-silent"
+    CANARY_WRONG = "canary-wrong"
+    CANARY_ALONE = "canary-alone"
+    CANARY_REFUSED = "canary-refused"
+    METRICS_LIE = "metrics-lie"
 
 
 class Witness(StrEnum):
@@ -91,6 +99,18 @@ class Kind(StrEnum):
     COMPUTES = "computes"       # GPU: does something else than wait, while the others only wait
 
 
+class Answer(StrEnum):
+    """What a canary came to. ``late``: no answer in time; ``failed``: it broke off, or the engine is dead behind its
+    server; ``refused``: says nothing of the engine; ``key``: the key is refused."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    LATE = "late"
+    FAILED = "failed"
+    REFUSED = "refused"
+    KEY = "key"
+
+
 @dataclass(frozen=True)
 class Reason:
     """``subject``: a PCI address, process, path or unit; ``numbers``: what was observed, in the unit of its name."""
@@ -112,7 +132,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Engine:
-    """The engine's own metrics, all replicas together and each. ``absence``: why there are none."""
+    """The engine's own metrics, all replicas together and each. ``absence``: why there are none. ``decoded``: tokens
+    that are counted as they come; ``steps``: of a batch, where tokens are counted at a request's end; ``prompted``:
+    prompt tokens."""
 
     running: int | None = None
     waiting: int | None = None
@@ -121,6 +143,9 @@ class Engine:
     absence: Absence | None = None
     code: Code | None = None
     replicas: tuple[Part, ...] = ()
+    decoded: float | None = None
+    steps: float | None = None
+    prompted: float | None = None
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -164,7 +189,9 @@ class Look:
     """One look. ``at`` is monotonic, ``took`` the seconds it lasted until then, ``gpus`` None where NVML did not
     answer. ``events``: what happened since the last look. ``standing``: what is so now beside engine and GPUs.
     ``processes``, ``ras``: asked only when a stall is near; ``ras_absence``: why there is no answer of NCCL's RAS.
-    ``sms``: by address, how many of a GPU's SMs are occupied, in %. ``asking``: one of the two has not answered yet."""
+    ``sms``: by address, how many of a GPU's SMs are occupied, in %. ``asking``: one of the two has not answered yet.
+    ``accepted``: what was measured of just this run of the engine. ``canary``: what a question came to, in the look in
+    which that is known; ``canary_asked``: one is under way."""
 
     at: float
     engine: Engine
@@ -178,6 +205,9 @@ class Look:
     ras_absence: Absence | None = None
     sms: tuple[tuple[str, float], ...] = ()
     asking: bool = False
+    accepted: Accepted | None = None
+    canary: Answer | None = None
+    canary_asked: bool = False
 
 
 @dataclass(frozen=True)
@@ -185,7 +215,9 @@ class Limits:
     """In seconds. ``stall``: so long may requests run without a token or a prompt step. A compiler that works for a new
     shape, and a prompt of 128 K tokens on one board, take up to a minute (policy of this project, 2026-11). ``spin``:
     the same where the GPUs only wait for each other. ``silent``: so long may the metrics give no answer. ``hold``: so
-    long an event of the past makes the box degraded. ``load``: so long may an engine take to its first answer."""
+    long an event of the past makes the box degraded. ``load``: so long may an engine take to its first answer.
+    ``floor``: share of the accepted speed below which it is slow; 0: none (floor.py). ``canary``: from
+    one question to an idle engine to the next; 0: none (doubt.py)."""
 
     stall: float = 120.0
     spin: float = 30.0
@@ -193,6 +225,8 @@ class Limits:
     hold: float = 300.0
     load: float = 3600.0
     interval: float = 1.0
+    floor: float = 0.0
+    canary: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ Names, read off the engines' sources and metrics documentation, 2026-11: vLLM nu
 num_running_reqs and num_queue_reqs, llama.cpp requests_processing and requests_deferred; generation_tokens_total and
 prompt_tokens_total of the first two, tokens_predicted_total and prompt_tokens_total of llama.cpp. SGLang counts the
 tokens of a request at its end, and the work of its steps in realtime_tokens_total; llama.cpp counts steps in
-n_decode_total. vLLM's replicas have the label engine, SGLang's dp_rank."""
+n_decode_total. vLLM's replicas have the label engine, SGLang's dp_rank. The label mode of realtime_tokens_total is
+decode, prefill_compute or prefill_cache."""
 
 from __future__ import annotations
 
@@ -24,6 +25,7 @@ _MOVES = (*_GENERATED, "prompt_tokens_total", "iteration_tokens_total_sum", "n_d
 _REPLICA = re.compile(r'[{,](?:engine|dp_rank)="([^"]{1,40})"')
 _MOST_REPLICAS = 64
 _SAMPLE = re.compile(r"(?:vllm|sglang|llamacpp):(\w{1,80})(\{[^\n]{0,2000}\})?[ \t]+([^ \t\r\n]{1,40})")
+_DECODES = re.compile(r'[{,]mode="decode"')
 #: As the text format of Prometheus has them: float() would take more.
 _VALUE = re.compile(r"[+]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,4})?")
 _MOST_LINES = 100_000
@@ -40,12 +42,15 @@ def engine_of_page(status: int, text: str) -> Engine:
     if status != 200:
         return Engine(absence=Absence.FAILED, code=Code.METRICS_UNREADABLE)
     replicas: dict[str, dict[str, float]] = {}
+    decoded: float | None = None
     for line in text.split("\n", _MOST_LINES)[:_MOST_LINES]:
         sample = _SAMPLE.match(line)
         if sample and sample[1] in (*_RUNNING, *_WAITING, *_MOVES):
             value = _number(sample[3])
             if value is None:       # a counter that is no number is no evidence of anything
                 return Engine(absence=Absence.NOT_UNDERSTOOD, code=Code.METRICS_UNREADABLE)
+            if sample[1] == "realtime_tokens_total" and _DECODES.search(sample[2] or ""):
+                decoded = (decoded or 0.0) + value
             named = _REPLICA.search(sample[2] or "")
             found = replicas.setdefault(named[1] if named else "", {}) if len(replicas) < _MOST_REPLICAS else \
                 replicas.get(named[1] if named else "", {})
@@ -55,10 +60,14 @@ def engine_of_page(status: int, text: str) -> Engine:
         for name, value in found.items():
             whole[name] = whole.get(name, 0.0) + value
     running, moved, waiting = _sum(whole, _RUNNING), _sum(whole, _MOVES), _sum(whole, _WAITING)
-    if running is None or moved is None or not all(map(math.isfinite, whole.values())) or not math.isfinite(moved):
+    if running is None or moved is None or not all(map(math.isfinite, whole.values())) or not math.isfinite(
+            moved):
         return Engine(absence=Absence.NOT_UNDERSTOOD, code=Code.METRICS_UNREADABLE)
+    if decoded is None and (text.startswith("vllm:") or "\nvllm:" in text):
+        decoded = _sum(whole, _GENERATED)       # the others count a request's tokens at its end
     return Engine(round(running), None if waiting is None else round(waiting), moved, _sum(whole, _GENERATED),
-                  replicas=_parts(replicas))
+                  replicas=_parts(replicas), decoded=decoded,
+                  steps=whole.get("n_decode_total"), prompted=whole.get("prompt_tokens_total"))
 
 
 def _parts(replicas: dict[str, dict[str, float]]) -> tuple[Part, ...]:

@@ -24,7 +24,8 @@ _MOST = 4 << 20
 class Request:
     """``incident``: its id. ``url``: of the engine. ``moved``: for each replica what its counters summed up to.
     ``document``: tunecheck/watch/1 of the look. ``timeline``: earlier looks, oldest first (timeline.py). ``ras``: what
-    NCCL's RAS said, "" for nothing."""
+    NCCL's RAS said, "" for nothing. ``invocation``: systemd's id of the run of the unit that stalled, "" where it is
+    not known."""
 
     incident: str
     boot_id: str
@@ -34,6 +35,7 @@ class Request:
     document: dict[str, Any] = field(default_factory=dict)
     timeline: tuple[dict[str, Any], ...] = ()
     ras: str = ""
+    invocation: str = ""
 
     @property
     def culprit(self) -> Culprit | None:
@@ -61,7 +63,8 @@ def leave(request: Request, path: str = PATH) -> None:
     Path(path).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     text = json.dumps({"schema": SCHEMA, "incident": request.incident, "boot_id": request.boot_id,
                        "unit": request.unit, "url": request.url, "moved": request.moved,
-                       "document": request.document, "timeline": list(request.timeline), "ras": request.ras})
+                       "document": request.document, "timeline": list(request.timeline), "ras": request.ras,
+                       "invocation": request.invocation})
     safe_files.replace(path, text.encode() + b"\n", 0o600)
 
 
@@ -84,7 +87,8 @@ def read(path: str = PATH) -> Request | None:
     if not incident.replace("-", "").isalnum() or not incident.isascii() or len(incident) > 60:
         raise ValueError("names its incident with other than letters, digits and dashes")
     return Request(incident, boot_id, unit, url, {name: float(each) for name, each in moved.items()}, document,
-                   tuple(each for each in timeline if isinstance(each, dict)), str(said.get("ras") or ""))
+                   tuple(each for each in timeline if isinstance(each, dict)), str(said.get("ras") or ""),
+                   str(said.get("invocation") or ""))
 
 
 def write_drained(found: Drained, path: str = DRAINED) -> None:

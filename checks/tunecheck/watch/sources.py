@@ -3,6 +3,7 @@ waited for without a bound: pages and commands have deadlines, NVML has a proces
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 import time
 
@@ -12,8 +13,11 @@ from ..host.http_page import fetch
 from ..host.kmsg import KernelMessages
 from ..host.nvml_samples import GpuSample, NvmlSampler
 from ..model.absence import Absence
+from ..serving import accepted
+from ..serving.accepted import Accepted
 from ..util.at_first_use import dataclass
 from . import kernel
+from .canary import Canary
 from .model import Code, Engine, Look, Reason, UnitState
 from .progress import engine_of_page
 from .witnesses import Witnesses
@@ -22,7 +26,7 @@ __all__ = ["Sources", "Target"]
 
 _PCI = "/sys/bus/pci/devices"
 #: In seconds: how often what changes slowly is read.
-_UNIT_EVERY, _LINKS_EVERY, _DISK_EVERY = 5.0, 30.0, 60.0
+_UNIT_EVERY, _LINKS_EVERY, _DISK_EVERY, _ACCEPTED_EVERY = 5.0, 30.0, 60.0, 10.0
 _PAGE, _COMMAND = 2.0, 3.0
 #: Below both a log or a cache fails soon.
 _FREE_SHARE, _FREE_BYTES = 0.05, 5 << 30
@@ -34,21 +38,24 @@ _STORM = 100
 @dataclass(frozen=True)
 class Target:
     """``url``: the engine, as http://127.0.0.1:30000. ``unit``: the systemd unit that serves, "" for none. ``paths``:
-    folders whose file system must not fill up."""
+    folders whose file system must not fill up. ``accepted``: where the acceptance left its figures, "": not judged by
+    them; ``boot_id``: of this boot."""
 
     url: str
     unit: str = ""
     key: str = ""
     context: ssl.SSLContext | None = None
     paths: tuple[str, ...] = ("/", "/var/lib")
+    accepted: str = ""
+    boot_id: str = ""
 
 
 class Sources:
     """``look`` is called once an interval; what fails is told as a reason, never raised."""
 
     def __init__(self, host: Host, target: Target, sampler: NvmlSampler | None,
-                 messages: KernelMessages | None) -> None:
-        self._host, self._target = host, target
+                 messages: KernelMessages | None, canary: Canary | None = None) -> None:
+        self._host, self._target, self._canary = host, target, canary
         self._sampler, self._messages = sampler, messages
         self._unit: UnitState | None = None
         self._slow: dict[str, float] = {}
@@ -58,10 +65,13 @@ class Sources:
         self._narrow: dict[str, Reason | None] = {}
         self._disk: dict[str, Reason | None] = {}
         self._witnesses = Witnesses(host)
+        self._accepted: Accepted | None = None
 
-    def look(self, processes: bool) -> Look:
-        """``processes``: whether those of the engine, and NCCL's RAS, are worth asking now."""
+    def look(self, processes: bool, ask: bool = False) -> Look:
+        """``processes``: whether those of the engine, and NCCL's RAS, are worth asking now. ``ask``: whether to ask a
+        canary, unless a request runs by now."""
         began = time.monotonic()
+        answer = self._canary.heard() if self._canary is not None else None
         engine = self._engine()
         standing: list[Reason] = []
         gpus = self._gpus(standing)
@@ -75,6 +85,10 @@ class Sources:
         if self._due("disk", _DISK_EVERY):
             for path in self._target.paths:
                 self._full(path)
+        if self._target.accepted and self._due("accepted", _ACCEPTED_EVERY):
+            self._accepted = self._reference()
+        if self._target.accepted and self._accepted is None and engine.running is not None:
+            standing.append(Reason(Code.NOT_ACCEPTED))
         self._witnesses.note(self._unit, gpus or (), engine.moved)
         found = self._witnesses.processes(self._unit) if processes else ()
         ras, absence = self._witnesses.ras(found) if processes else (None, None)
@@ -83,13 +97,20 @@ class Sources:
         if not processes:
             self._witnesses.forget()
         slow = [each for each in (*self._narrow.values(), *self._disk.values()) if each is not None]
+        if ask and answer is None:
+            self._ask()
         at = time.monotonic()
         return Look(at, engine, gpus, self._unit, events, (*standing, *slow), found, at - began, ras, absence, sms,
-                    asking)
+                    asking, self._accepted, answer, self._canary is not None and self._canary.asking)
 
     def close(self) -> None:
         """Let go of who is being asked."""
         self._witnesses.forget()
+
+    def _ask(self) -> None:
+        if self._canary is not None and not self._canary.asking:
+            with contextlib.suppress(OSError):      # no process can be started: it is due again at the next look
+                self._canary.ask(self._accepted)
 
     def _due(self, name: str, every: float) -> bool:
         now = time.monotonic()
@@ -104,6 +125,21 @@ class Sources:
         except Unreadable as error:
             return Engine(absence=error.absence)
         return engine_of_page(page.status, page.text)
+
+    def _reference(self) -> Accepted | None:
+        """What was accepted, where it is of what runs now: this run of the unit, this boot, these GPUs."""
+        try:
+            found = accepted.parsed(self._host.read_bytes(self._target.accepted))
+        except (ProbeError, ValueError):
+            return None
+        try:
+            gpus = accepted.addresses(self._host.list(accepted.GPUS))
+        except ProbeError:
+            gpus = ()
+        run = None if not self._target.unit else self._unit.invocation if self._unit else ""
+        if not found.holds(self._target.boot_id, run, gpus):
+            return None
+        return self._accepted if found == self._accepted else found
 
     def _gpus(self, standing: list[Reason]) -> tuple[GpuSample, ...] | None:
         if self._sampler is None:

@@ -50,6 +50,14 @@ MEANING: dict[Code, str] = {
     Code.DISK_LOW: "{free_bytes:.3g} bytes are free there",
     Code.WATCH_PAUSED: "the watch itself did not run for a while",
     Code.WITNESSES_DISAGREE: "NCCL, processes and GPUs point to different culprits",
+    Code.CANARY_SILENT: "no request runs, and two short questions in a row got no answer",
+    Code.CANARY_WRONG: "two short questions in a row got an answer that is wrong",
+    Code.CANARY_ALONE: "a short question was answered {seconds:g} s ago; nothing else is known of the engine",
+    Code.CANARY_REFUSED: "the engine refused a short question, which says nothing of it",
+    Code.METRICS_LIE: "a question was answered and no counter of the engine's moved: its metrics are not used",
+    Code.TOKENS_SLOW: "{tok_s:.3g} tokens/s of {streams:.3g} requests at once: with its prompts this is {share:.0%} of "
+                      "what it was accepted with for one ({accepted:.3g} tokens/s); expected at least {floor:.0%}",
+    Code.NOT_ACCEPTED: "no acceptance of this run of the engine on these GPUs is known, so its speed is not judged",
 }
 METRICS = {
     "tunecheck_watch_state": "The state of what is served: 1 for the one that holds, 0 for the others.",

@@ -24,11 +24,13 @@ class Timeline:
         self._looks.append((at, seen))
 
     def rows(self) -> tuple[dict[str, Any], ...]:
-        """Oldest first. ``generated``: tokens since the engine's start; ``gpus``: by address, utilisation of SMs and
-        memory in %, power in mW, what its NVLinks carried in KiB; None for what was not told."""
+        """Oldest first. ``reasons``: codes, and what they are about; ``generated``: tokens since the engine's start;
+        ``gpus``: by address, utilisation of SMs and memory in %, power in mW, KiB over its links since some time. None
+        for what was not told."""
         return tuple({"at": round(at, 2), "state": seen.state.value, "frozen": round(seen.frozen, 1),
                       "running": seen.engine.running, "waiting": seen.engine.waiting,
                       "generated": seen.engine.generated,
+                      "reasons": [" ".join(filter(None, (each.code.value, each.subject))) for each in seen.reasons],
                       "gpus": {each.bdf: [each.gpu, each.memory, each.power_mw, each.link_kib]
                                for each in seen.gpus or ()}}
                      for at, seen in self._looks)

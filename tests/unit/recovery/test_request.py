@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from tunecheck.watch import request
 from tunecheck.watch.request import Drained, Request
 
 GOOD = Request("20261124T000000Z-0a1b", "boot", "x.service", "http://127.0.0.1:30000", {"": 12.0},
-               {"reasons": [{"code": "tokens-frozen"}]}, ({"at": 1.0},))
+               {"reasons": [{"code": "tokens-frozen"}]}, ({"at": 1.0},), "NCCL version 2.28.9", "0af3")
 
 
 def test_it_is_read_as_it_was_left(tmp_path: Path) -> None:
@@ -20,6 +21,16 @@ def test_it_is_read_as_it_was_left(tmp_path: Path) -> None:
     assert request.read(path) is None
     request.leave(GOOD, path)
     assert request.read(path) == GOOD and GOOD.codes == ("tokens-frozen",)
+
+
+@pytest.mark.parametrize("missing", ["ras", "invocation"])
+def test_one_of_a_watch_that_did_not_know_the_field_is_read(tmp_path: Path, missing: str) -> None:
+    path = tmp_path / "stall.json"
+    request.leave(GOOD, str(path))
+    said = json.loads(path.read_text())
+    del said[missing]
+    path.write_text(json.dumps(said))
+    assert request.read(str(path)) == replace(GOOD, **{missing: ""})
 
 
 @pytest.mark.parametrize("change", [

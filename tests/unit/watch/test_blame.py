@@ -125,6 +125,14 @@ def test_links_that_carry_something_are_no_spinning() -> None:
     assert seen.state is State.STALLED
 
 
+def test_bytes_over_pcie_are_no_excuse_of_gpus_that_wait() -> None:
+    night = Night()
+    night.go(30)
+    for carried in range(0, 10_000 * round(LIMITS.spin + 3), 10_000):
+        night.go(1, step=0, gpus=[replace(each, link_kib=carried, over_pcie=True) for each in BOTH_SPIN])
+    assert night.all[-1].state is State.STALLED and Code.GPUS_SPINNING in _codes(night.all[-1])
+
+
 def test_a_culprit_stays_while_ras_is_asked_again() -> None:
     night = Night()
     night.go(30, gpus=DECODES)

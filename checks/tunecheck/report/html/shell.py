@@ -40,10 +40,11 @@ class Row:
     calm: bool = False
 
 
-def render(name: str, styles: Sequence[str], findings: Sequence[Finding], **given: Any) -> str:
-    """The whole page. ``name``: its template; ``styles``: what its style sheet is made of."""
+def render(name: str, styles: Sequence[str], findings: Sequence[Finding], scripts: Sequence[str] = _SCRIPTS,
+           **given: Any) -> str:
+    """The whole page. ``name``: its template; ``styles`` and ``scripts``: what its sheet and script are made of."""
     style, script = ("".join((_HERE / part).read_text(encoding="utf-8") for part in parts)
-                     for parts in (styles, _SCRIPTS))
+                     for parts in (styles, scripts))
     sections = list(_sections(findings))
     problems = [(outcome, list(dict.fromkeys(row.fold.first.id for row in rows)))
                 for outcome, _, rows in sections if outcome in _PROBLEMS]

@@ -1,0 +1,1 @@
+"""One incident as a page for the browser."""

@@ -1,0 +1,113 @@
+"""What an acceptance leaves on the box for whoever watches what was accepted: how fast it was, for which run of the
+unit, and a question that it answered right. It lies in /run: another boot is another acceptance."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import UsageError
+from ..util import safe_files
+from ..util.at_first_use import dataclass
+
+__all__ = ["GPUS", "PATH", "SCHEMA", "Accepted", "Question", "addresses", "parsed", "read", "write"]
+
+PATH = "/run/tunecheck/accepted.json"
+SCHEMA = "tunecheck/accepted/1"
+#: A folder for each GPU that the NVIDIA driver holds, by its address. Reading it asks no GPU.
+GPUS = "/proc/driver/nvidia/gpus"
+_MOST = 1 << 16
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+
+
+@dataclass(frozen=True)
+class Question:
+    """One that was answered right: ``expect`` must occur in the answer, ``tokens`` is the limit that it names."""
+
+    prompt: str
+    expect: str
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """``invocation``: systemd's id of the run of the unit, "" for a server that no unit runs. ``recipe``: digest of the
+    recipe; ``image``: its image's id; ``gpus``: addresses. ``tok_s``: of one stream, wall time; ``prompt_tok_s``: of a
+    long prompt to its first token, None where none was measured. ``model`` and ``api``: how it was asked."""
+
+    boot_id: str
+    invocation: str
+    recipe: str
+    image: str
+    gpus: tuple[str, ...]
+    tok_s: float
+    prompt_tok_s: float | None
+    model: str
+    api: str
+    question: Question | None = None
+
+    def holds(self, boot_id: str, invocation: str | None, gpus: Sequence[str]) -> bool:
+        """Whether it is of what runs now. ``invocation``: None where no unit is watched."""
+        return (self.boot_id == boot_id and self.gpus == tuple(sorted(gpus))
+                and (invocation is None or (self.invocation == invocation and invocation != "")))
+
+
+def parsed(content: bytes) -> Accepted:
+    """ValueError for what no acceptance wrote."""
+    try:
+        said = json.loads(content[:_MOST + 1])
+        if said["schema"] != SCHEMA:
+            raise ValueError("another schema")
+        texts = [said[name] for name in ("boot_id", "invocation", "recipe", "image", "model", "api")]
+        gpus, asked = said["gpus"], said["question"]
+        if not all(isinstance(each, str) for each in (*texts, *gpus)) or not isinstance(gpus, list):
+            raise ValueError("a text is none")
+        if said["api"] not in ("chat", "completions"):
+            raise ValueError("another API")
+        speed = _speed(said["tok_s"])
+        if speed is None:
+            raise ValueError("no speed")
+        return Accepted(texts[0], texts[1], texts[2], texts[3], tuple(gpus), speed, _speed(said["prompt_tok_s"]),
+                        texts[4], texts[5], None if asked is None else Question(
+                            str(asked["prompt"]), str(asked["expect"]), max(1, min(256, int(asked["tokens"])))))
+    except (TypeError, LookupError, RecursionError, OverflowError) as error:
+        raise ValueError(f"is no {SCHEMA}: {error}") from None
+
+
+def _speed(value: Any) -> float | None:
+    if value is None:
+        return None
+    speed = float(value)
+    if not math.isfinite(speed) or speed <= 0:
+        raise ValueError("a speed is none")
+    return speed
+
+
+def read(path: str) -> Accepted:
+    """UsageError says why it cannot be used."""
+    try:
+        return parsed(safe_files.read(path, _MOST))
+    except OSError as error:
+        why = error.strerror or "cannot be read"
+    except ValueError as error:
+        why = str(error)
+    raise UsageError(f"{path}: {why}; expected what tunecheck accept --keep left")
+
+
+def write(path: str, found: Accepted) -> None:
+    """OSError where it cannot be written."""
+    asked = found.question
+    text = json.dumps({
+        "schema": SCHEMA, "boot_id": found.boot_id, "invocation": found.invocation, "recipe": found.recipe,
+        "image": found.image, "gpus": list(found.gpus), "tok_s": found.tok_s, "prompt_tok_s": found.prompt_tok_s,
+        "model": found.model, "api": found.api, "question": None if asked is None else {
+            "prompt": asked.prompt, "expect": asked.expect, "tokens": asked.tokens}}, sort_keys=True)
+    safe_files.replace(path, text.encode() + b"\n", 0o644)
+
+
+def addresses(names: Sequence[str]) -> tuple[str, ...]:
+    """Of the folder's names those that are addresses, in order."""
+    return tuple(sorted(each for each in names if _ADDRESS.fullmatch(each)))
