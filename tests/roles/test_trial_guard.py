@@ -176,8 +176,8 @@ def test_the_guard_is_early_and_ends_with_nothing_else() -> None:
 
 
 def _installed() -> dict[str, dict[str, str]]:
-    task = yaml.safe_load((ROOT / "roles/kernel_cmdline/tasks/main.yml").read_text())[0]
-    return {entry["path"]: entry for entry in task["box_files"]["files"]}
+    held = yaml.safe_load((ROOT / "roles/kernel_cmdline/vars/main.yml").read_text())
+    return {entry["path"]: entry for entry in held["kernel_cmdline__guard"]}
 
 
 def test_the_role_links_what_the_unit_says_and_before_it_stages() -> None:
