@@ -33,6 +33,18 @@ def test_an_unreachable_box_is_said_and_fails(tmp_path: Path) -> None:
     assert "box: the machine answers, but no ssh server on this port" in done.stdout
 
 
+@pytest.mark.parametrize("given", [("-i", "inventory/nowhere"), ("-i", "{empty}"),
+                                   ("-i", "inventory/box1", "-i", "inventory/nowhere")])
+def test_an_inventory_that_is_not_there_is_an_error(tmp_path: Path, given: tuple[str, ...]) -> None:
+    """Ansible alone says "no hosts matched" and ends with 0: a timer would take that for a box that is well."""
+    argv = [str(Path(sys.executable).parent / "ansible-playbook"), "site.yml",
+            *(each.format(empty=tmp_path) for each in given)]
+    done = subprocess.run(argv, cwd=ROOT, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
+    assert done.returncode not in (0, None) and "parse inventory source" in done.stderr, done.stderr
+    assert "PLAY" not in done.stdout
+
+
 @pytest.mark.parametrize(("busy", "boot", "gpus", "says"), [
     ([], {}, ["0000:03:00.0"], ["GPUs: 1 of 2 found: 0000:03:00.0; the run would fail at its proof",
                                 "would reboot: once, on trial", "if the trial hangs: no hardware watchdog; only"]),

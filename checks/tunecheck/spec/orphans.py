@@ -1,5 +1,6 @@
 """What an inventory declares to no effect: variables that nobody reads or of no host or group, a box_spec that hides
-another, a host without the login user that its neighbours have. Ansible says nothing about any of them."""
+another, a host without the login user that its neighbours have, guesses that nobody completed. Ansible says nothing
+about any of them."""
 
 from __future__ import annotations
 
@@ -8,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from ..util.suggestions import nearest
+from ..util.text import some
 from .variables import without_effect
 
 __all__ = ["warnings_of"]
 
+#: As tunecheck init and inventory/box1 write it behind a value that is a guess.
+_MARK = "# CHANGE:"
 _SUFFIXES = ("", ".yml", ".yaml", ".json")
 
 
@@ -29,7 +33,7 @@ def warnings_of(inventory: str, listed: dict[str, Any]) -> list[str]:
     places = [*sorted(files), *_entries(root / "group_vars"), *_entries(root / "host_vars")]
     return [*_misnamed(places, listed), *_orphans(root / "host_vars", "host", hosts),
             *_orphans(root / "group_vars", "group", sorted(named)),
-            *_hidden(root, groups, hosts), *_without_user(listed, hosts)]
+            *_hidden(root, groups, hosts), *_without_user(listed, hosts), *_unfinished(root, places)]
 
 
 def _misnamed(places: list[Path], listed: dict[str, Any]) -> list[str]:
@@ -83,6 +87,24 @@ def _without_user(listed: dict[str, Any], hosts: list[str]) -> list[str]:
     have = [host for host in remote if "ansible_user" in variables.get(host, {})]
     return [f"{host}: has no ansible_user, while {have[0]} has one; ssh logs in under your own name then, or under the "
             "one in your ssh_config" for host in remote if have and host not in have]
+
+
+def _unfinished(root: Path, places: list[Path]) -> list[str]:
+    """Lines that `tunecheck init`, or the inventory that was copied, left to a person."""
+    marked = [f"{file.relative_to(root)}:{number}" for place in places
+              for file in (sorted(place.rglob("*")) if place.is_dir() else [place])
+              for number, line in enumerate(_lines_of(file), 1) if _MARK in line]
+    if not marked:
+        return []
+    count = f"{len(marked)} lines are" if len(marked) > 1 else "1 line is"
+    return [f"{root}: {count} still marked CHANGE ({some(marked, 6)}); complete each one, then take its mark away"]
+
+
+def _lines_of(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    except (OSError, UnicodeDecodeError):
+        return []
 
 
 def _below(groups: dict[str, Any], name: str, seen: frozenset[str] = frozenset()) -> set[str]:

@@ -118,10 +118,11 @@ def test_what_a_script_declares(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("inventory", ["box1", "lab"])
-def test_the_inventories_that_come_with_it_have_none(inventory: str, tmp_path: Path) -> None:
+def test_the_inventories_that_come_with_it_have_none_but_the_lines_to_complete(inventory: str, tmp_path: Path) -> None:
     where = REPOSITORY / "inventory" / inventory
     if inventory == "box1":
-        assert warnings_of(str(where), listed_of(str(where))) == []
+        unfinished, = warnings_of(str(where), listed_of(str(where)))
+        assert "6 lines are still marked CHANGE (hosts.yml:12, hosts.yml:13, " in unfinished
     for file in where.rglob("*.yml"):
         content = yaml.safe_load(file.read_text())
         assert without_effect(content or {}) == {}
