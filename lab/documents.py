@@ -36,7 +36,7 @@ from tunecheck.facts.registry.flatten import flatten
 from tunecheck.facts.snapshot import Snapshot, gather
 from tunecheck.facts.snapshot_file import Stored, packed
 from tunecheck.host.imported.machine import load_import
-from tunecheck.model.finding import Finding, exit_code, worst
+from tunecheck.model.finding import OUTCOMES, Finding, exit_code, worst
 from tunecheck.report.document import document
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
@@ -82,13 +82,13 @@ def reword() -> None:
             return new(cls, code, other(str(new(cls, code, text))))
 
         absence.Reason.__new__ = reason_  # type: ignore[method-assign]
-    Finding("", "", "pass", "", "")
+    Finding("", "ok", "", "pass", "", "")
     whole = Finding.__init__
 
     def finding(self: Any, *parts: Any, **fields: Any) -> None:
-        check, subject, outcome, layer, text = (*parts, *(fields.pop(name) for name in (
-            "id", "subject", "outcome", "layer", "text")[len(parts):]))[:5]
-        whole(self, check, subject, outcome, layer, other(text), *parts[5:], **fields)
+        names = ("id", "code", "subject", "outcome", "layer", "text")
+        first = (*parts, *(fields.pop(name) for name in names[len(parts):]))[:len(names)]
+        whole(self, *first[:-1], other(first[-1]), *parts[len(names):], **fields)
 
     Finding.__init__ = finding  # type: ignore[method-assign, assignment]
 
@@ -152,7 +152,7 @@ def _of_fleet(case: Case) -> dict[str, Any]:
 
 
 def compare(before: Any, after: Any, path: str, counts: collections.Counter[str], shown: list[str]) -> None:
-    """Counts "equal", "reworded", "added" and "differs"; the first differences go to ``shown``."""
+    """Counts "equal", "reworded", "coded", "added" and "differs"; the first differences go to ``shown``."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted({*before, *after}):
             if key not in before:
@@ -167,8 +167,10 @@ def compare(before: Any, after: Any, path: str, counts: collections.Counter[str]
             compare(one, other, f"{path}[{number}]", counts, shown)
     elif before == after:
         counts["equal"] += 1
+    elif _field(path) == "code" and before in OUTCOMES and isinstance(after, str):
+        counts["coded"] += 1        # the outcome stood for the code, before every finding had one
     elif isinstance(before, str) and isinstance(after, str) and (_field(path) in TEXTS or (
-            _field(path) == "observed" and _ANEW in after)):     # where nothing was observed it says why
+            _field(path) in ("observed", "evidence") and _ANEW in after)):   # where nothing was observed it says why
         counts["reworded"] += 1
     else:
         counts["differs"] += 1
@@ -206,7 +208,7 @@ def main() -> int:
     compare(one, other, "", counts, shown)
     print("\n".join(shown[:given.show]))
     print(f"{len(one)} and {len(other)} pieces of evidence; " + ", ".join(
-        f"{counts[word]} {word}" for word in ("equal", "reworded", "added", "differs")))
+        f"{counts[word]} {word}" for word in ("equal", "reworded", "coded", "added", "differs")))
     return 1 if counts["differs"] else 0
 
 

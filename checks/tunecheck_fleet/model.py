@@ -40,7 +40,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Problem:
-    """A finding of a rule on a box that is neither pass nor skip: as in tunecheck/report/1."""
+    """A finding of a rule on a box that is neither pass nor skip: as in tunecheck/report/1. ``code`` is empty where it
+    was stored by a version that kept none."""
 
     check: str
     subject: str
@@ -51,6 +52,9 @@ class Problem:
     tags: tuple[str, ...] = ()
     needs_reboot: bool = False
     commands: tuple[Command, ...] = ()
+    code: str = ""
+    observed: str = ""
+    absence: str = ""
 
     @property
     def subjects(self) -> tuple[str, ...]:

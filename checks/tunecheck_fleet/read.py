@@ -86,7 +86,7 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
     told = cache(lambda remedy: _told(remedy, answer.host))     # all ports of a box have the same one
     problems = tuple(_problem(finding, hidden, told(finding.remedy or _NO_REMEDY)) for finding in bad[:_MANY])
     if why:
-        problems = (Problem("spec-present", answer.host, "unknown", why), *problems)
+        problems = (Problem("spec-present", answer.host, "unknown", why, code="other-spec"), *problems)
         worst = {**worst, "spec": "unknown"}
     failed = {name: reason for name, reason in unknown.items() if reason.absence not in _NO_FAILURE}
     status, reason = answer.status, answer.reason
@@ -162,7 +162,8 @@ def _problem(finding: Finding, hidden: bool, told: tuple[Remedy, str, tuple[Comm
 
     remedy, said, commands = told
     return Problem(finding.id, text(finding.subject)[:200], cast(Any, finding.outcome), text(finding.text),
-                   text(finding.expected), text(said), remedy.ansible_tags, remedy.needs_reboot, commands)
+                   text(finding.expected), text(said), remedy.ansible_tags, remedy.needs_reboot, commands, finding.code,
+                   text(finding.observed), finding.absence.value if finding.absence else "")
 
 
 def _changes(stored: Stored) -> Iterator[Change]:

@@ -86,8 +86,9 @@ class Cause:
     text: str = ""
     remedy: str = ""
     commands: tuple[Command, ...] = ()
-    #: fail, warn or unknown, of a desired cause.
+    #: fail, warn or unknown, of a desired cause; and what the check says, as a code.
     outcome: str = ""
+    code: str = ""
     intended: bool = False
     #: A warning of the desired state that the box had when it was first heard, or that came when our own roles ran on
     #: it: it goes with what was asked for.

@@ -209,7 +209,7 @@ def checks() -> None:
 def explain(name: tuple[str, ...], markdown: bool) -> None:
     """Print what a check or a word of the field means and how to fix it.
 
-    CHECK is a check's id; a WORD is PIX, PHB, GNS, "Xid 79"."""
+    CHECK is a check's id; a WORD is PIX, PHB, GNS, "Xid 79", or the code of a finding in JSON."""
     from ..report.check_pages import page, summary
 
     if not name:

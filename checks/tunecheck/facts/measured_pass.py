@@ -45,9 +45,10 @@ class Key:
 @dataclass(frozen=True)
 class MeasuredPass:
     """``kind`` is "full" or "quick", ``place`` "host" or "image". ``exit_code`` is that of the trials' checks alone,
-    and ``reasons`` name what failed or was unknown. ``uptime`` and ``seconds`` are in seconds; ``taken`` is UTC, for
-    people. ``figures``: the weakest of each sort, by a name that says its unit; ``steady``: the same for audits, where
-    a figure keeps its former value until it moves by more than 5 %; ``best``: the best of each that these GPUs had."""
+    and ``reasons`` name what failed or was unknown; ``codes`` names it as "check/code", for programs. ``uptime`` and
+    ``seconds`` are in seconds; ``taken`` is UTC, for people. ``figures``: the weakest of each sort, by a
+    name that says its unit; ``steady``: the same for audits, where a figure keeps its former value
+    until it moves by more than 5 %; ``best``: the best of each that these GPUs had."""
 
     exit_code: int
     reasons: tuple[str, ...]
@@ -62,6 +63,7 @@ class MeasuredPass:
     figures: Mapping[str, float] = field(default_factory=dict)
     steady: Mapping[str, float] = field(default_factory=dict)
     best: Mapping[str, float] = field(default_factory=dict)
+    codes: tuple[str, ...] = ()
 
 
 #: Of a snapshot from before there were measured passes.

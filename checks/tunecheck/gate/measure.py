@@ -140,7 +140,8 @@ def keep(host: Host, snapshot: Snapshot, frozen: Frozen | None, done: Done, path
             library(host, file).value or "" if file else "", _image(host, snapshot, engine)),
         now.boot_id.value or "", now.uptime.value or 0.0,
         datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), round(done.seconds, 3), __version__,
-        weakest(done.first))
+        weakest(done.first),
+        codes=passed.codes_of(_of_trials(snapshot, frozen, done), ("fail", "unknown")))
     same = former is not None and former.key.gpus == found.key.gpus
     best = former.best if former is not None and same else {}
     found = replace(found, steady=measured.steady(found.figures, former.steady if former else {}),

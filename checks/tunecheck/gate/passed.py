@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from ..util.text import and_more
 from ..util.whole_file import write_file
 from .state import State
 
-__all__ = ["PATH", "SCHEMA", "Pass", "again", "from_findings", "make_own_folder", "read", "shortened", "write"]
+__all__ = ["PATH", "SCHEMA", "Pass", "again", "codes_of", "from_findings", "make_own_folder", "read", "shortened",
+           "write"]
 
 SCHEMA = "tunecheck/pass/1"
 PATH = "/run/tunecheck/pass.json"
@@ -26,7 +27,8 @@ _AGAIN = "run: sudo tunecheck preflight --pass"
 
 @dataclass(frozen=True)
 class Pass:
-    """``exit_code`` is preflight's; ``reasons`` name what failed or was unknown, the first few. ``full``: GPUs were
+    """``exit_code`` is preflight's; ``reasons`` name what failed or was unknown, the first few;
+    ``codes`` names all of it as "check/code", for programs. ``full``: GPUs were
     measured too. ``taken`` is UTC, for people: the age is counted by ``state.uptime``."""
 
     exit_code: int
@@ -36,6 +38,7 @@ class Pass:
     full: bool
     taken: str
     version: str
+    codes: tuple[str, ...] = ()
 
 
 def from_findings(findings: Sequence[Finding], exit_code: int, spec_digest: str, state: State, full: bool,
@@ -44,7 +47,12 @@ def from_findings(findings: Sequence[Finding], exit_code: int, spec_digest: str,
     wanted = {1: ("fail",), 3: ("unknown",)}.get(exit_code, ("fail", "unknown") if exit_code else ())
     reasons = shortened([each.message for each in findings if each.outcome in wanted], _SHOWN)
     taken = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return Pass(exit_code, tuple(reasons), spec_digest, state, full, taken, version)
+    return Pass(exit_code, tuple(reasons), spec_digest, state, full, taken, version, codes_of(findings, wanted))
+
+
+def codes_of(findings: Iterable[Finding], outcomes: Sequence[str]) -> tuple[str, ...]:
+    """What checks say with one of these outcomes, as "check/code", each once, in the order of the report."""
+    return tuple(dict.fromkeys(f"{each.id}/{each.code}" for each in findings if each.outcome in outcomes))
 
 
 def shortened(reasons: Sequence[str], most: int) -> list[str]:

@@ -10,8 +10,7 @@ from ..util.at_first_use import dataclass
 from .command import Command, pieces, typed
 from .fact import Absence
 
-__all__ = ["AS_ROOT", "DEVICES_INCOMPLETE", "HUNG", "LOG_INCOMPLETE", "NO_PORT", "ON_ITS_HOST", "OR_PLAY", "OUTCOMES",
-           "Finding", "Place", "Remedy", "exit_code", "worst"]
+__all__ = ["AS_ROOT", "HUNG", "ON_ITS_HOST", "OR_PLAY", "OUTCOMES", "Finding", "Place", "Remedy", "exit_code", "worst"]
 
 #: Exit code of a trial that hung.
 HUNG = 4
@@ -19,11 +18,6 @@ HUNG = 4
 ON_ITS_HOST = "this is a virtual machine; what has to be done is for the owner of its host: "
 #: Worst first. Skip and unknown are never shown as pass.
 OUTCOMES = ("fail", "unknown", "warn", "pass", "skip")
-
-
-#: Codes: no more is so than that the kernel log is not whole, which kernel-log-complete says once for all; that the
-#: list of PCI devices is, or may be, only a part of it; and that no port lies between accelerators.
-LOG_INCOMPLETE, DEVICES_INCOMPLETE, NO_PORT = "log-incomplete", "devices-incomplete", "no-port"
 
 
 OR_PLAY = "; or "
@@ -101,10 +95,12 @@ AS_ROOT = Remedy("run as root", as_root=True)
 @dataclass(frozen=True)
 class Finding:
     """One verdict on one subject. ``layer`` is where it was decided: declared, configured, generated, effective,
-    behaviour. ``text`` says what is so, without the id; it is for people, programs read the rest. ``code`` tells apart
-    what a check can say with one outcome, where something depends on it; ``absence`` is that of the fact it lacks."""
+    behaviour. ``code`` names what the check says, and does not change between versions: the check's own (CODES in its
+    file) or one of rules/codes.py. ``text`` says the same for people; no program reads it. ``absence`` is that of the
+    fact that the check lacks."""
 
     id: str
+    code: str
     subject: str
     outcome: str
     layer: str
@@ -113,7 +109,6 @@ class Finding:
     expected: str = ""
     evidence: tuple[str, ...] = ()
     remedy: Remedy | None = None
-    code: str = ""
     absence: Absence | None = None
 
     @property

@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 from ..errors import UsageError
+from ..rules.codes import COMMON
 from ..rules.index import BY_ID, CHECKS
+from ..serving.codes import CODES as ACCEPTANCE
 from ..util.suggestions import did_you_mean, nearest
 from .terms import NAMES, numbered, term
 
@@ -40,12 +42,12 @@ def summary(check: str) -> str:
 
 
 def page(check: str) -> str:
-    """The page's text, of a check, a fact or a word of the field. UsageError for what is none, with the nearest
-    checks."""
+    """The page's text, of a check, a fact, a word of the field or a finding's code. UsageError for what is none, with
+    the nearest checks."""
     ids = [check.id for check in CHECKS]
     if check not in ids:
-        if found := term(check, tuple(ids)) or _fact(check):
-            return found
+        if text := term(check, tuple(ids)) or _fact(check) or _code(check):
+            return text
         near = [f'"{word}"' for word in numbered(check)] or _near(check.lower().replace("_", "-"), ids) or \
             nearest(check.upper(), NAMES, 3, 0.65)
         naming = _naming(" ".join(check.split())) if not near else []
@@ -55,8 +57,27 @@ def page(check: str) -> str:
         raise UsageError(f"no check or word is called {check!r}; {hint}")
     for folder in _FOLDERS:
         if (folder / f"{check}.md").is_file():
-            return (folder / f"{check}.md").read_text(encoding="utf-8")
+            return (folder / f"{check}.md").read_text(encoding="utf-8") + _codes(check)
     raise UsageError(f"the page of {check} is missing from this installation; install tunecheck again")
+
+
+def _codes(check: str) -> str:
+    """The end of a check's page: its own codes, as its file declares them."""
+    own = {code: meaning for code, meaning in BY_ID[check].codes.items() if code not in COMMON}
+    items = "".join(f"- `{code}`: {meaning}\n" for code, meaning in own.items())
+    return f"\n## Codes\n\n{items}" if items else ""
+
+
+def _code(name: str) -> str:
+    """What a finding's code means, of every check that gives it; empty where no check does."""
+    code = re.sub(r"^(s?xid)-\d+$", r"\1-N", name.strip().lower())
+    if code in COMMON:
+        return f"# {code}\n\nA code of several checks: {COMMON[code]}\n"
+    meanings = {check.id: check.codes[code] for check in CHECKS if code in check.codes}
+    meanings |= {f"accept: {name}": codes[code] for name, codes in ACCEPTANCE.items() if code in codes}
+    items = "".join(f"- `{check}`: {meaning}\n" for check, meaning in meanings.items())
+    return f"# {code}\n\nA code that a check gives its findings. To read on: `tunecheck explain CHECK`.\n\n{items}" \
+        if items else ""
 
 
 def _fact(name: str) -> str:

@@ -149,7 +149,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     remedy = finding.remedy
     return {
         "id": finding.id, "subject": finding.subject, "outcome": finding.outcome,
-        "code": finding.code or finding.outcome, "absence": finding.absence.value if finding.absence else None,
+        "code": finding.code, "absence": finding.absence.value if finding.absence else None,
         "layer": finding.layer, "message": finding.message, "observed": finding.observed, "expected": finding.expected,
         "evidence": list(finding.evidence),
         "remedy": _remedy(remedy) if remedy else None,

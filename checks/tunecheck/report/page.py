@@ -10,7 +10,7 @@ from .style import Style, safe, wrap
 __all__ = ["TITLES", "blocks", "inline", "rendered"]
 
 TITLES = {"What": "What is checked", "Why": "Why it matters", "Wrong": "What you see", "Right": "What good looks like",
-          "How to fix": "How to fix"}
+          "How to fix": "How to fix", "Codes": "Codes in JSON"}
 #: Wider lines are hard to read.
 _MOST = 100
 _MESSAGE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*: |$")

@@ -53,7 +53,7 @@ def _short(group: list[PairPath]) -> str:
         return f"{start}, no prediction: {path.reason}"
     link = path.slowest.text if path.slowest else "?"
     hairpin = ", ACS redirects" if path.redirectors and path.pair.relation.value in ("PIX", "PXB") else ""
-    # Published for boards below different host bridges: 41 to 53 GB/s where the links would carry 57 (table_told).
+    # Published for boards below different host bridges: 41 to 53 GB/s where the links would carry 57 (smi_table).
     if path.latency_class in ("root-complex", "cross-socket"):
         return f"{start}, {link}{hairpin}: below {path.one_way:.1f} GB/s, as it goes through the CPU"
     both = f", {path.two_way:.1f} both ways" if path.two_way is not None else ""

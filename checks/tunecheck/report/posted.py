@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from ..facts.posted import Channel
 from ..facts.snapshot import Snapshot
 from ..rules.pcie.p2p_letters import LETTER_WORDS, letter_meaning
-from ..rules.pcie.table_told import COSTS
+from ..rules.pcie.smi_table import COSTS
 from ..util.text import and_more
 from .tree import square
 

@@ -171,7 +171,7 @@ def _by_cause(findings: Iterable[Finding]) -> list[Fold]:
     others' subjects."""
     groups: dict[tuple[str, str, str | Remedy | None], list[Finding]] = {}
     for finding in worst_first(findings):
-        groups.setdefault((finding.id, finding.outcome, finding.code or finding.remedy), []).append(finding)
+        groups.setdefault((finding.id, finding.outcome, finding.code), []).append(finding)
     return [Fold(f"{group[0].text}{_also(group[1:])}", tuple(group)) for group in groups.values()]
 
 

@@ -6,13 +6,14 @@ check to know which ones it runs. A test compares the two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import cache, cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ..util.at_first_use import dataclass
+from .codes import COMMON
 
 if TYPE_CHECKING:
     from ..model.finding import Finding
@@ -104,6 +105,13 @@ class Check:
     def module(self) -> str:
         """Where it is, below this folder: its family's folder, and its own file."""
         return f"{self.family.value[0]}.{self.id.replace('-', '_')}"
+
+    @cached_property
+    def codes(self) -> Mapping[str, str]:
+        """What it can say, by its code: CODES of its own file and, behind them, those of rules/codes.py. ``xid-N``
+        stands for xid-79 and every other number."""
+        own: Mapping[str, str] = import_module(f".{self.module}", __package__).CODES
+        return {**own, **{code: meaning for code, meaning in COMMON.items() if code not in own}}
 
     def judge(self, case: Case) -> Iterable[Finding]:
         """Its findings. The file is imported here: `tunecheck topo` does not pay for the others."""

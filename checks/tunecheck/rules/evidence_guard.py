@@ -1,4 +1,4 @@
-"""What a check may not conclude where the PCI tree is not known, or only a part of it: silence is no evidence then."""
+"""Turns a pass or a skip into unknown where the PCI tree, or a part of it, is not known: silence is no evidence."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ..model.fact import Absence
-from ..model.finding import NO_PORT, Finding
+from ..model.finding import Finding
 from .check import Needs
+from .codes import MAYBE_ACCELERATOR, NO_PORT, PATH_UNREAD, TREE_UNREAD
 from .context import Case
 from .index import BY_ID
 from .part_of_devices import shown_by_a_part
@@ -20,22 +21,22 @@ _NONE_BETWEEN = ("ports", "pairs")
 
 
 def limited(case: Case, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings, with unknown in place of a skip or pass that the tree does not bear out."""
+    """The findings, with unknown in place of a skip or a pass for which the tree has no evidence."""
     topology = case.snapshot.topology
     for finding in findings:
         if finding.outcome == "unknown" and finding.absence is Absence.ONLY_ON_HOST:
-            # Nothing that could be added to the import would answer it: no question to whoever made it.
+            # Nothing that the operator could add to the import would answer it, so the report does not ask.
             yield replace(finding, outcome="skip", remedy=None)
             continue
         if topology.certain or finding.outcome not in ("pass", "skip"):
             yield finding
             continue
         needs = _needs(finding)
-        if maybe := _could_change(case, finding):
-            yield replace(finding, outcome="unknown", text=f"whether {maybe} is an accelerator is not known; of those "
-                          f"that are known: {finding.text}")
+        if candidates := _could_change(case, finding):
+            yield replace(finding, outcome="unknown", code=MAYBE_ACCELERATOR, text=f"whether {candidates} is an "
+                          f"accelerator is not known; of those that are known: {finding.text}")
             continue
-        if finding.outcome == "skip" and topology.doubt and _none_here(case, finding):
+        if finding.outcome == "skip" and topology.doubt and _too_few_listed(case, finding):
             yield shown_by_a_part(finding, topology.doubt)
             continue
         blind = Needs.TREE in needs or finding.code == NO_PORT
@@ -44,8 +45,9 @@ def limited(case: Case, findings: Iterable[Finding]) -> Iterator[Finding]:
         elif topology.doubt and (Needs.WHOLE_TREE in needs or (
                 finding.id == "acs-redirect" and finding.subject in _NONE_BETWEEN)):
             yield shown_by_a_part(finding, topology.doubt)
-        elif Needs.WAY in needs and (hidden := _hidden(case)):
-            yield replace(finding, outcome="unknown", text=f"{hidden}; of what is known: {finding.text}")
+        elif Needs.WAY in needs and (unread_path := _unknown_path(case)):
+            yield replace(finding, outcome="unknown", code=PATH_UNREAD,
+                          text=f"{unread_path}; of what is known: {finding.text}")
         else:
             yield finding
 
@@ -55,31 +57,31 @@ def _needs(finding: Finding) -> tuple[Needs, ...]:
     return check.needs if check else ()
 
 
-def _none_here(case: Case, finding: Finding) -> bool:
+def _too_few_listed(case: Case, finding: Finding) -> bool:
     """Whether the check was skipped because no accelerator, or no second one, is among the devices that are listed."""
     count, needs = len(case.snapshot.topology.devices), _needs(finding)
     if finding.id == "p2p-capability" and finding.subject == "pairs":
-        return True     # also where the driver has fewer than two of the boards that are listed
+        return True     # the driver may also have fewer than two of the listed boards
     return (not count and (Needs.TREE in needs or Needs.GPUS in needs)) or (count < 2 and Needs.PAIRS in needs)
 
 
-def _hidden(case: Case) -> str:
-    """Why the way from the root to an accelerator is not known: what is on it cannot be counted then."""
+def _unknown_path(case: Case) -> str:
+    """Why the path to an accelerator is not known, "" where all paths are. What is on it cannot be counted."""
     topology = case.snapshot.topology
     gpu = next((device for device in topology.devices if device.chain.value is None), None)
     return f"what is above {gpu.bdf} is not known: {gpu.chain.why()}" if gpu else ""
 
 
 def _could_change(case: Case, finding: Finding) -> str:
-    """The device without ids that would change what is said of "none" or "all", were it an accelerator. What is said
-    of a named accelerator, pair or port stays as it is: accelerator-count names the device, once."""
+    """The devices without ids that would change this finding if they were accelerators, "" where there is none. Only a
+    finding about "none" or "all" can change. accelerator-count names these devices once."""
     topology, needs = case.snapshot.topology, _needs(finding)
     if Needs.PAIRS in needs and finding.outcome == "skip" and len(topology.devices) < 2:
         return ", ".join(each.bdf for each in topology.unidentified)
     if finding.outcome == "skip" and Needs.GPUS in needs and not topology.devices:
         return ", ".join(each.bdf for each in topology.unidentified)
     if finding.id == "link-errors":
-        # One directly on a root bus has no port above it.
+        # A device on a root bus has no port above it.
         return ", ".join(each.bdf for each in topology.unidentified if len(each.path) != 1)
     if Needs.SIBLINGS in needs:
         return ", ".join(each.bdf for each in topology.unidentified if set(each.path[1:-1]) & set(topology.bridges))
@@ -88,6 +90,6 @@ def _could_change(case: Case, finding: Finding) -> str:
 
 def no_tree(case: Case, check: str, subject: str, layer: str = "effective") -> Finding:
     """Nothing is known about the PCI devices."""
-    found = case.snapshot.topology.accelerators
-    return Finding(check, subject, "unknown", layer, f"the PCI devices are not known: {found.why()}",
-                   evidence=(found.source,), absence=found.absence)
+    unread = case.snapshot.topology.accelerators
+    return Finding(check, TREE_UNREAD, subject, "unknown", layer, f"the PCI devices are not known: {unread.why()}",
+                   evidence=(unread.source,), absence=unread.absence)

@@ -1,23 +1,24 @@
-"""What is said where the list of PCI devices is only a part: the text of an import was cut, filtered or damaged."""
+"""Findings where the list of PCI devices is only a part: the text of an import was cut, filtered or damaged."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ..model.finding import DEVICES_INCOMPLETE, Finding, Remedy
+from ..model.finding import Finding, Remedy
+from .codes import DEVICES_INCOMPLETE
 
 __all__ = ["only_of_a_part", "shown_by_a_part"]
 
-_WHOLE = Remedy.typed("give it again, whole: all that `sudo lspci -nnvvv` prints on the box, from the first line to "
+_GIVE_ALL = Remedy.typed("give it again, whole: all that `sudo lspci -nnvvv` prints on the box, from the first line to "
                       "the last")
 
 
 def shown_by_a_part(finding: Finding, doubt: str) -> Finding:
-    """``finding`` as unknown: it is what the part shows. ``doubt``: why it may be a part."""
+    """``finding`` as unknown, because only a part of the devices is known. ``doubt``: why the list may be a part."""
     return replace(finding, outcome="unknown", text=f"{doubt}; of what it shows: {finding.text}",
-                   code=DEVICES_INCOMPLETE, remedy=_WHOLE)
+                   code=DEVICES_INCOMPLETE, remedy=_GIVE_ALL)
 
 
 def only_of_a_part(finding: Finding) -> bool:
-    """Whether it says no more than that."""
+    """Whether the finding is unknown only because the list of devices is a part."""
     return finding.outcome == "unknown" and finding.code == DEVICES_INCOMPLETE

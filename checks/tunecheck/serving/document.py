@@ -83,7 +83,7 @@ def _run(run: Run) -> dict[str, Any]:
 
 
 def _finding(each: Finding) -> dict[str, Any]:
-    return {"id": each.id, "subject": each.subject, "outcome": each.outcome, "message": each.message,
+    return {"id": each.id, "subject": each.subject, "outcome": each.outcome, "code": each.code, "message": each.message,
             "observed": each.observed, "expected": each.expected, "remedy": each.remedy.text if each.remedy else None}
 
 

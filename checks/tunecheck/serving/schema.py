@@ -13,6 +13,7 @@ from ..report.schema_words import (
     MAYBE_TEXT,
     NUMBER,
     TEXT,
+    later,
     listed,
     mapped,
     maybe,
@@ -65,8 +66,8 @@ _PROVENANCE = object_(
     driver_why_not=MAYBE_TEXT, spec_digest=MAYBE_TEXT, acs=mapped(MAYBE_TEXT), gpus=listed(_GPU),
     gpus_why_not=MAYBE_TEXT, image_id=MAYBE_TEXT, image_digest=MAYBE_TEXT, model=MAYBE_TEXT, revision=MAYBE_TEXT,
     args=maybe(listed(TEXT)), env=maybe(mapped(TEXT)))
-_FINDING = object_(id={"enum": list(IDS)}, subject=TEXT, outcome={"enum": list(OUTCOMES)}, message=TEXT,
-                   observed=TEXT, expected=TEXT, remedy=MAYBE_TEXT)
+_FINDING = object_(id={"enum": list(IDS)}, subject=TEXT, outcome={"enum": list(OUTCOMES)}, code=later(TEXT),
+                   message=TEXT, observed=TEXT, expected=TEXT, remedy=MAYBE_TEXT)
 
 
 def _document(title: str, **properties: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from .view import Host, Move, View
 __all__ = ["desired"]
 
 _SEVERITY: dict[str, Literal["low", "medium", "high"]] = {"fail": "high", "warn": "medium", "unknown": "low"}
-#: So many wordings of one check in one group, and the numbers in them are no longer told apart (a temperature each).
+#: So many values of one check in one group, and the numbers in them are no longer told apart (a temperature each).
 _WORDINGS = 8
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
@@ -106,14 +106,15 @@ def _row(view: View, host: Host, problem: Problem, about: list[str], changed: li
         value=one.value if one else None, before=one.before if one else None, since=since, state=state,
         standing=state != "resolved" and _stands(view, host, problem),
         about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
-        commands=problem.commands, outcome=problem.outcome,
-        same=f"{plain(problem.subject)}\0{plain(problem.text)}")
+        commands=problem.commands, outcome=problem.outcome, code=problem.code,
+        same="\0".join((plain(problem.subject), plain(problem.observed), problem.absence)) if problem.code else
+        f"{plain(problem.subject)}\0{plain(problem.text)}")
 
 
 def _folded(rows: list[Row]) -> list[Row]:
     """A check that finds another number on every box is still one cause."""
-    kinds: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+    kinds: dict[tuple[str, str, str, str], Counter[str]] = defaultdict(Counter)
     for row in rows:
-        kinds[row.group, row.fact, row.outcome][row.same] += 1
+        kinds[row.group, row.fact, row.outcome, row.code][row.same] += 1
     return [replace(row, same=_NUMBER.sub("#", row.same))
-            if len(kinds[row.group, row.fact, row.outcome]) > _WORDINGS else row for row in rows]
+            if len(kinds[row.group, row.fact, row.outcome, row.code]) > _WORDINGS else row for row in rows]

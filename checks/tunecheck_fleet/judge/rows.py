@@ -39,7 +39,9 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """As a Cause, of one host. ``same``: what makes two rows one cause, beside authority, fact, group and state."""
+    """As a Cause, of one host. ``same``: what makes two rows one cause, beside authority, fact, code, group and state.
+    ``code``: of the finding, where a check judged. Its words make no difference: they may be other ones in the next
+    version."""
 
     authority: Authority
     severity: Literal["low", "medium", "high"]
@@ -57,6 +59,7 @@ class Row:
     remedy: str = ""
     commands: tuple[Command, ...] = ()
     outcome: str = ""
+    code: str = ""
     same: str = ""
     intended: bool = False
     standing: bool = False
@@ -70,12 +73,12 @@ class Row:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        return (self.authority, self.group, self.fact, self.outcome, self.same,
+        return (self.authority, self.group, self.fact, self.outcome, self.code, self.same,
                 str(self.state == "resolved"), str(self.intended), str(self.standing),
                 str(self.waived and self.waived.id), str(self.approved is not None))
 
     def name(self, whole: bool) -> str:
-        """What it is called, whatever becomes of it. Numbers in the words of a check may be other ones every night, and
+        """What it is called, whatever becomes of it. Numbers that a check observes may be other ones every night, and
         a value that differs from the others is the same finding when too many have it for that; with ``whole`` all of
         it counts, where two causes would be called the same else."""
         authority, same = self.authority, self.same
@@ -83,7 +86,7 @@ class Row:
             same = _ANY_NUMBER.sub("#", same)
         elif not whole and authority in ("majority", "previous"):
             authority, same = "previous", canon(self.value)
-        text = "\0".join((authority, self.group, self.fact, self.outcome, same))
+        text = "\0".join((authority, self.group, self.fact, self.outcome, *filter(None, (self.code,)), same))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
 
@@ -130,7 +133,7 @@ def _cause(pile: list[Row], name: str) -> Cause:
         subject=first.subject if len({row.subject for row in pile}) == 1 else plain(first.subject), text=text,
         remedy=remedy, commands=commands, intended=first.intended, rollout=any(row.rollout for row in pile),
         flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
-        outcome=first.outcome, standing=first.standing, id=name, approved=first.approved,
+        outcome=first.outcome, code=first.code, standing=first.standing, id=name, approved=first.approved,
         acknowledged=max((row.acknowledged for row in pile if row.acknowledged is not None),
                          key=lambda decision: decision.id, default=None),
         covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})))

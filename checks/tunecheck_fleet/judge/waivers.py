@@ -39,10 +39,11 @@ def waive(view: View, rows: Iterable[Row]) -> tuple[list[Row], list[str], list[i
 
 def matches(waiver: Waiver, row: Row) -> bool:
     """``fact`` is a pattern for a fact's name, a family ending in a dot, or for the desired state the check's id, alone
-    or with "/subject", or the name of the fact where the check judges no other."""
+    or with "/subject" or "/code", or the name of the fact where the check judges no other."""
     pattern = f"{waiver.fact}*" if waiver.fact.endswith(".") else waiver.fact
     return (fnmatchcase(row.group, waiver.group or "*") and fnmatchcase(row.host, waiver.host or "*")
-            and any(fnmatchcase(name, pattern) for name in {row.fact, f"{row.fact}/{row.subject}", row.about})
+            and any(fnmatchcase(name, pattern) for name in
+                {row.fact, f"{row.fact}/{row.subject}", f"{row.fact}/{row.code}", row.about})
             and (waiver.value is None or waiver.value == canon(row.value)))
 
 

@@ -79,6 +79,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "id": cause.id, "kind": kind(cause),
         "authority": cause.authority, "severity": cause.severity, "state": cause.state, "counts": cause.counts,
         "group": cause.group, "fact": cause.fact, "subject": cause.subject, "outcome": cause.outcome,
+        "code": cause.code,
         "before": cause.before, "value": cause.value, "expected": cause.expected, "text": cause.text,
         "hosts": list(cause.hosts),
         "since": since_of(cause.since),
@@ -103,7 +104,9 @@ def _host(row: HostRow) -> dict[str, Any]:
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
-    return {"check": problem.check, "subject": problem.subject, "outcome": problem.outcome, "text": problem.text,
+    return {"check": problem.check, "subject": problem.subject, "outcome": problem.outcome,
+            "code": problem.code, "absence": problem.absence or None, "text": problem.text,
+            "observed": problem.observed,
             "expected": problem.expected, "remedy": problem.remedy,
             "commands": _shown(problem), "tags": list(problem.tags), "needs_reboot": problem.needs_reboot}
 

@@ -11,6 +11,7 @@ from tunecheck.report.schema_words import (
     MAYBE_COUNT,
     MAYBE_TEXT,
     TEXT,
+    later,
     listed,
     mapped,
     maybe,
@@ -42,7 +43,7 @@ _FIELDS: dict[str, dict[str, Any]] = dict(
     id=TEXT, kind={"enum": list(KINDS)},
     authority={"enum": ["desired", "previous", "majority", "role", "identity", "reference"]},
     severity={"enum": ["low", "medium", "high"]}, state={"enum": ["new", "grown", "known", "resolved"]}, counts=FLAG,
-    group=TEXT, fact=TEXT, subject=TEXT, outcome={"enum": ["", "fail", "warn", "unknown"]},
+    group=TEXT, fact=TEXT, subject=TEXT, outcome={"enum": ["", "fail", "warn", "unknown"]}, code=later(TEXT),
     before=_VALUE, value=_VALUE, expected=TEXT, text=TEXT,
     hosts=listed(TEXT), since=maybe(_SINCE), waves=listed(_WAVE), fix=TEXT, remedy=TEXT, commands=COMMANDS,
     intended=FLAG, standing=FLAG, rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED),
@@ -53,7 +54,8 @@ _ENTRY_CAUSE: dict[str, dict[str, Any]] = {**_FIELDS, "what": TEXT, "more": list
 _ENTRY = object_(id=TEXT, kind={"enum": list(KINDS)}, what=TEXT, group=TEXT, fact=TEXT,
                  severity={"enum": ["low", "medium", "high"]}, hosts=listed(TEXT), news=listed(TEXT),
                  since=maybe(_SINCE), more=listed(TEXT))
-_PROBLEM = object_(check=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "unknown"]}, text=TEXT,
+_PROBLEM = object_(check=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "unknown"]},
+                   code=later(TEXT), absence=later(MAYBE_TEXT), text=TEXT, observed=later(TEXT),
                    expected=TEXT, remedy=TEXT, commands=COMMANDS, tags=listed(TEXT), needs_reboot=FLAG)
 _HOST = object_(
     host=TEXT, group=TEXT, hardware=TEXT, status=_STATUS, reason=TEXT, outcomes=mapped(TEXT), drifted=COUNT,

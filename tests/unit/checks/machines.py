@@ -82,6 +82,8 @@ def build(data: dict[str, Any]) -> RecordedHost:
     box = RecordedHost(host._reads, host._lists, host._realpaths,
                        {**host._errors, **({"nvml": nvml_reason(document)} if isinstance(document, str) else {})},
                        host._runs, None if isinstance(document, str) else document)
+    if "doubts" in data:
+        box.doubts = data["doubts"]  # type: ignore[attr-defined]
     if "posts" in data:
         box.posts = {kind: [Post("post.txt", text)] for kind, text in data["posts"].items()}  # type: ignore[attr-defined]
     return box
@@ -98,9 +100,12 @@ def _nvml(machine: Machine, data: dict[str, Any]) -> dict[str, Any] | str:
     changes = data.get("nvml", {})
     if "reason" in changes:
         return str(changes["reason"])
-    bdfs = [bdf for bdf in sorted(machine.lists[PCI]) if machine.reads.get(f"{PCI}/{bdf}/class", b"")[:6] == b"0x0302"]
+    bdfs = [bdf for bdf in sorted(machine.lists.get(PCI, []))
+            if machine.reads.get(f"{PCI}/{bdf}/class", b"")[:6] == b"0x0302"]
     gpus = []
     for index, bdf in enumerate(bdfs):
+        if index in changes and changes[index] is None:
+            continue
         values = {**healthy_gpu(), "uuid": f"GPU-{index}1111111-2222-3333-4444-555555555555"}
         errors = {}
         for key, value in changes.get(index, {}).items():
@@ -115,7 +120,7 @@ def _nvml(machine: Machine, data: dict[str, Any]) -> dict[str, Any] | str:
         "ancestor": ancestor, "p2p_read": 0, "p2p_write": 0, "p2p_nvlink": 5, "p2p_atomics": 0, "p2p_pci": 0,
         **data.get("pairs", {}).get(f"{bdfs.index(a)}-{bdfs.index(b)}", {})}} for a in bdfs for b in bdfs if a != b]
     return {"driver": changes.get("driver", "595.71.05"), "library": changes.get("library", "13.595.71.05"),
-            "errors": {}, "gpus": gpus, "pairs": pairs}
+            "errors": changes.get("errors", {}), "gpus": gpus, "pairs": pairs}
 
 
 def spec_of(data: dict[str, Any]) -> Frozen | None:

@@ -52,13 +52,13 @@ def measured(data: dict[str, Any], gpus: int) -> Measured:
     """``data`` is the case's ``measured:``. A figure is a number, [median, p99], or null: it was not measured."""
     given = data.get("figures", {})
     healthy = {} if data.get("only") else figures(gpus)
-    assert set(data) <= {"figures", "only", "wrong", "hangs", "failures", "notes", "unverified"}
+    assert set(data) <= {"figures", "only", "wrong", "hangs", "failures", "notes", "unverified", "unchecked"}
     unknown = [name for name in given if given[name] is None and name not in healthy]
     assert not unknown, f"there is no such figure to take away: {unknown}"
     dark = set(data.get("unverified", ()))
     found = [_figure(name, value, gpus) for name, value in {**healthy, **given}.items() if value is not None]
-    found = [replace(each, verified=False) if each.trial in ("host copy", "own memory") and each.a in dark else each
-             for each in found]
+    found = [replace(each, verified=False) if (each.trial in ("host copy", "own memory") and each.a in dark)
+             or (each.trial == "one way" and each.a in data.get("unchecked", ())) else each for each in found]
     return Measured(tuple(found), tuple(data.get("wrong", ())), tuple(_hang(each) for each in data.get("hangs", ())),
                     data.get("failures", {}),
                     {"size": 512 << 20, "nccl version": 22809, "nccl path": "libnccl.so.2", **data.get("notes", {})})

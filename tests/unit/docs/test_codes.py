@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+
+from lab.generators.codes import PAGE, page
 
 from tunecheck.model.absence import Absence
-from tunecheck.model.finding import DEVICES_INCOMPLETE, LOG_INCOMPLETE, NO_PORT
-from tunecheck.parsers.kernel.trial import REASONS
+from tunecheck.report.check_pages import page as explained
+from tunecheck.rules.codes import COMMON
+from tunecheck.rules.index import CHECKS
 
-_PAGE = Path(__file__).resolve().parents[3] / "docs" / "codes.md"
+
+def test_the_tables_are_those_of_the_checks() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert text == page(text), "run: python -m lab.generators.codes"
+    for check in CHECKS:
+        assert all(f"| `{code}` | {meaning} |" in text for code, meaning in check.codes.items())
 
 
-def test_the_page_has_every_code() -> None:
-    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", _PAGE.read_text(encoding="utf-8"), re.MULTILINE))
-    for heading in ("code", "absence"):
-        del rows[heading]
-    trials = {each.replace("_", "-") for each in REASONS}
-    assert set(rows) == {*(each.value for each in Absence), LOG_INCOMPLETE, DEVICES_INCOMPLETE, NO_PORT, *trials}
+def test_every_reason_of_an_absent_fact_is_there() -> None:
+    table = PAGE.read_text(encoding="utf-8").split("| `absence` | Meaning |")[1]
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", table, re.MULTILINE))
+    assert set(rows) == {each.value for each in Absence}
     assert all(len(text) > 10 for text in rows.values())
+
+
+def test_explain_knows_every_code() -> None:
+    codes = {code for check in CHECKS for code in check.codes}
+    for code in {re.sub("N$", "79", code) for code in codes} - {check.id for check in CHECKS}:
+        assert code.upper() in explained(code).upper() or "xid" in code, code
+    assert "Codes" in explained("link-width") and COMMON["log-incomplete"] in explained("log-incomplete")

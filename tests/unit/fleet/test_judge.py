@@ -184,6 +184,22 @@ def test_a_check_with_another_number_on_each_box_is_one_cause() -> None:
     assert len(_only(_said(view({}, hosts=hosts))).hosts) == 30
 
 
+def test_other_words_are_the_same_cause_and_another_code_is_another() -> None:
+    """What a check says in the next version in other words keeps its name: who watches it is not told again."""
+    def causes(words: str) -> list[tuple[str, str, tuple[str, ...]]]:
+        hosts = (_host("h1", _fail("link-width", "GPU0", f"GPU0 {words} x8", code="lost-lanes", observed="x8")),
+                 _host("h2", _fail("link-width", "GPU1", f"GPU1 {words} x8!", code="lost-lanes", observed="x8")),
+                 _host("h3", _fail("link-width", "GPU0", f"GPU0 {words} x8", code="fewer-lanes", observed="x8")),
+                 _host("h4", _fail("xid", "GPU0", words, code="xid-79")), 
+                 _host("h5", _fail("xid", "GPU0", words, code="xid-31")))
+        return sorted((cause.id, cause.code, cause.hosts) for cause in _said(view({}, hosts=hosts)).causes)
+
+    assert causes("has") == causes("was trained with")
+    assert sorted(each[1:] for each in causes("has")) == [
+        ("fewer-lanes", ("h3",)), ("lost-lanes", ("h1", "h2")), ("xid-31", ("h5",)), ("xid-79", ("h4",))]
+    assert len({name for name, _, _ in causes("has")}) == 4
+
+
 def test_new_known_and_resolved() -> None:
     hosts = (_host("h1", _fail()), _host("h2", _fail("swap")), _host("h3"), _host("h4", status="timeout"),
              _host("h5", _fail("xid", outcome="unknown")))
@@ -321,6 +337,12 @@ def test_what_is_resolved_needs_no_waiver_any_more() -> None:
     seen = view(_values(9, "f", "a"), moves=(move("h001", "f", "b", "a"),), waivers=(_waiver(1, "f"),))
     report = _said(seen)
     assert _only(report).waived is None and "matches nothing" in report.notes[-1]
+
+
+def test_one_thing_that_a_check_says_can_be_waived_by_its_code() -> None:
+    hosts = (_host("h1", _fail("gpu-ecc", "GPU0", code="off"), _fail("gpu-ecc", "GPU0", "a row", code="remap-failed")),)
+    report = _said(view({}, hosts=hosts, waivers=(_waiver(1, "gpu-ecc/off"),)))
+    assert {cause.code: cause.waived is not None for cause in report.causes} == {"off": True, "remap-failed": False}
 
 
 def test_a_check_can_be_waived_by_its_name() -> None:

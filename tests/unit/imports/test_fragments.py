@@ -77,20 +77,22 @@ def test_a_table_alone_is_shown_judged_and_explained(tmp_path: Path) -> None:
 
 def test_with_a_specification_a_table_fails_and_never_passes(tmp_path: Path) -> None:
     snapshot = snap(tmp_path, TOPO)
-    assert [each.outcome for each in findings(snapshot, "topo-relation", "PXB")] == ["fail"]
-    assert [each.outcome for each in findings(snapshot, "topo-relation", "SYS")] == ["unknown"]
+    assert [each.code for each in findings(snapshot, "topo-relation", "PXB")] == ["farther-than-declared"]
+    assert [(each.outcome, each.code) for each in findings(snapshot, "topo-relation", "SYS")] == [
+        ("unknown", "tree-not-given")]
 
 
 @pytest.mark.parametrize("text", [TOPO[:-30], TOPO.replace("SYS\tSYS", "SYSSYS", 1), TOPO.replace("GPU3\tSYS", "SYS")])
 def test_a_table_that_is_cut_or_damaged_is_unknown(tmp_path: Path, text: str) -> None:
     (found,) = findings(snap(tmp_path, text), "topo-relation")
-    assert found.outcome == "unknown" and "cannot be used" in found.text
+    assert (found.outcome, found.code) == ("unknown", "table-unread")
 
 
 def test_letters_alone_are_explained(tmp_path: Path) -> None:
     snapshot = snap(tmp_path, f"$ nvidia-smi topo -p2p r\n{P2P}")
     assert "nvidia-smi topo -p2p r: reads\n" in shown(snapshot)
-    assert {each.outcome for each in findings(snapshot, "p2p-capability")} <= {"warn", "unknown"}
+    assert {(each.outcome, each.code) for each in findings(snapshot, "p2p-capability")} <= {
+        ("warn", "pair-not-supported"), ("unknown", "not-proven")}
 
 
 def test_several_tables_without_prompts(tmp_path: Path) -> None:
@@ -125,10 +127,11 @@ def test_a_plain_table_that_is_cut_is_no_pass(tmp_path: Path) -> None:
     assert findings(snap(tmp_path, PLAIN.replace("| Processes:  |\n", "")), "nvml-answers")[0].outcome == "unknown"
 
 
-@pytest.mark.parametrize(("lanes", "outcome"), [("8x", "fail"), ("16x", "unknown")])
-def test_the_query_tells_the_gpus_own_link_and_no_hop_above(tmp_path: Path, lanes: str, outcome: str) -> None:
-    (found,) = findings(snap(tmp_path, QUERY % lanes), "link-width")
-    assert found.outcome == outcome and f"x{lanes[:-1]}" in found.text
+@pytest.mark.parametrize(("lanes", "outcome", "code"), [
+    ("8x", "fail", "lost-lanes"), ("16x", "unknown", "own-link-only")])
+def test_the_query_shows_the_gpus_own_link_alone(tmp_path: Path, lanes: str, outcome: str, code: str) -> None:
+    (width,) = findings(snap(tmp_path, QUERY % lanes), "link-width")
+    assert (width.outcome, width.code) == (outcome, code) and f"x{lanes[:-1]}" in width.observed
 
 
 def test_lspci_shows_bar1(tmp_path: Path) -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 from tests.unit.facts.trees import full, switch
 from tests.unit.imports.test_bug_report import REPORT
 from tests.unit.imports.test_import import LOG, folder, run
 
-from tunecheck.facts.past import Past
+from tunecheck.facts.past import Past, PastBoot, PastEvent
 from tunecheck.facts.snapshot import Snapshot, gather
 from tunecheck.host import Completed, Host
 from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.imported.machine import load_import
 from tunecheck.host.prefetch import PAST
+from tunecheck.model.fact import known
+from tunecheck.model.finding import Finding
 from tunecheck.report.history import history_document, history_lines
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
@@ -29,9 +32,23 @@ def read(door: Host) -> tuple[Snapshot, Past]:
     return snapshot, snapshot.past.value
 
 
+def judged(snapshot: Snapshot, check: str) -> Finding:
+    return next(each for each in judge(Case(snapshot), "preflight") if each.id == check)
+
+
 def outcome(snapshot: Snapshot, check: str) -> tuple[str, str]:
-    finding = next(each for each in judge(Case(snapshot), "preflight") if each.id == check)
+    finding = judged(snapshot, check)
     return finding.outcome, finding.text
+
+
+def test_earlier_boots_has_a_code_for_each_history() -> None:
+    snapshot = gather(full(switch()).host(), None, True)
+    quiet = PastBoot("a", "", "", 1, ())
+    panicked = replace(quiet, events=(PastEvent("panic", "", 0, 1, "", "", "Kernel panic"),))
+    for past, kind, code in ((Past(()), "skip", "no-earlier-boot"), (Past((quiet,)), "skip", "nothing-of-gpus"),
+                             (Past((quiet, panicked)), "warn", "gpu-events")):
+        finding = judged(replace(snapshot, past=known(past, "journalctl")), "earlier-boots")
+        assert (finding.outcome, finding.code) == (kind, code)
 
 
 def test_a_bug_report_tells_of_its_earlier_boots(tmp_path: Path) -> None:

@@ -77,7 +77,8 @@ def test_without_the_tree_nothing_is_said_about_it(tmp_path: Path) -> None:
 def test_what_lspci_shows_of_errors_is_told_with_its_limits(tmp_path: Path) -> None:
     flags = ("\t\tUESta:\tDLP- SDES- TLP- FCP- CmpltTO- CmpltAbrt- UnxCmplt- RxOF- MalfTLP- ECRC- UnsupReq+ ACSViol-\n"
              "\t\tCESta:\tRxErr- BadTLP{} BadDLLP- Rollover- Timeout- AdvNonFatalErr-\n")
-    for sign, outcome, words in (("-", "skip", "no error is latched at any of"), ("+", "warn", "CESta BadTLP")):
+    for sign, outcome, code, words in (("-", "skip", "nothing-latched", "no error is latched at any of"),
+                                       ("+", "warn", "errors-latched", "CESta BadTLP")):
         text = re.sub(r"(?m)^\t\t(?:UE|CE)Sta:.*\n", "", box("acs-iommu"))
         text = re.sub(r"(?m)^(\tCapabilities: \[\w+ v\d+\] Advanced Error Reporting.*\n)",
                       lambda found: found.group() + flags.format(sign), text)  # noqa: B023 - called at once
@@ -87,7 +88,7 @@ def test_what_lspci_shows_of_errors_is_told_with_its_limits(tmp_path: Path) -> N
                       text)
         (tmp_path / outcome).mkdir()
         (found,) = judged(tmp_path / outcome, text, smi("03", "04"))["link-errors"]
-        assert (found.outcome, words in found.message) == (outcome, True), found.message
+        assert (found.outcome, found.code, words in found.message) == (outcome, code, True), found.message
         assert "NVML counts 6 replays at 2 GPUs" in found.message
         assert "a state and no count" in found.message
 

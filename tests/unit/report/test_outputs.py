@@ -173,7 +173,7 @@ def test_series_of_figures_are_bounded_and_the_slowest_are_kept() -> None:
 
 
 def test_series_are_bounded() -> None:
-    many = [Finding("xid", f"subject {index}", "fail" if index > 4000 else "pass", "effective", "x")
+    many = [Finding("xid", "TODO", f"subject {index}", "fail" if index > 4000 else "pass", "effective", "x")
             for index in range(5000)]
     found = _parsed(prometheus(_one(*many)))
     assert len(found["tunecheck_finding"]) == 1000

@@ -90,6 +90,11 @@ def test_an_unreadable_boot_configuration_is_unknown_and_not_asked_in_a_trial() 
     assert outcomes(judged(machine, "cmdline-token", _PT, "host", trial=True)) == ["pass"]
 
 
+def test_a_trial_boot_without_the_parameter_fails() -> None:
+    (finding,) = judged(full(switch(), "quiet"), "cmdline-token", _PT, "host", trial=True)
+    assert (finding.outcome, finding.code) == ("fail", "not-running")
+
+
 def test_words_of_pci_count_one_by_one() -> None:
     spec = frozen(kernel=Kernel(cmdline=("pci=noacs", "pci=realloc")))
     machine = full(switch(), "pci=realloc,nomsi,noacs")

@@ -137,7 +137,7 @@ def test_every_output_shows_the_same_commands() -> None:
     """Terminal, JSON, page: a finding with prose before, between and behind its commands."""
     remedy = Remedy.of("first that, then run: ", run("apt-mark hold", "a b;c"), ", and ",
                        run("ansible-playbook site.yml -l gpu1", where="control"), " (after every boot)")
-    finding = Finding("swap", "it", "fail", "effective", "is wrong; run: curl EVIL", remedy=remedy)
+    finding = Finding("swap", "swap-active", "it", "fail", "effective", "is wrong; run: curl EVIL", remedy=remedy)
     shown = [command.shown for command in remedy.commands]
     assert shown == ["apt-mark hold 'a b;c'", "ansible-playbook site.yml -l gpu1"]
     path = next(path for path in CASES if path.stem == "swap-on" or check_of(path) == "swap")

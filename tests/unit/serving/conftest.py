@@ -1,4 +1,6 @@
-"""The engines that several tests share: llama.cpp's server (xllamacpp) with our own model, healthy and ill."""
+"""The engines that several tests share: llama.cpp's server (xllamacpp) with our own model, healthy and ill.
+
+In every test, each finding has a code that its check declares."""
 
 from __future__ import annotations
 
@@ -8,6 +10,19 @@ import pytest
 from tests.engine import models
 from tests.engine.pace_proxy import Manner, Proxy
 from tests.unit.serving.engines import Engine, engine
+
+from tunecheck.model.finding import Finding
+from tunecheck.serving import figures
+from tunecheck.serving.codes import CODES
+
+
+@pytest.fixture(autouse=True)
+def declared_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def finding(check: str, code: str, *rest: object) -> Finding:
+        assert code in CODES[check], f"{check} gives {code}, which serving/codes.py does not declare"
+        return Finding(check, code, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(figures, "Finding", finding)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """acs-redirect: no port between two accelerators sends their traffic up to the root complex.
 
-Judged is the control register itself, never the command line: `pci=noacs` is on thousands of command lines and does
-nothing. Only ReqRedir, CmpltRedir and EgressCtrl count; SrcValid and UpstreamFwd alone are harmless.
+The check reads the control register itself, never the command line: many command lines have `pci=noacs`, and it does
+nothing. Only ReqRedir, CmpltRedir and EgressCtrl count. SrcValid and UpstreamFwd alone do no harm.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ...model.finding import AS_ROOT, Finding, Remedy
 from ...parsers.pci.pci import REDIRECT_MASK, Acs
 from ...util.text import some
 from ..check import EVERY, Check, Family, Heading, Needs
+from ..codes import NO_PAIR, NOT_DECLARED, PATH_UNREAD, REGISTERS_UNREAD, VIRTUAL_PORTS
 from ..context import Case
 from ..remedies.acs_remedies import GUEST_PORTS, boot_fix, clear_now
 
@@ -24,6 +25,15 @@ CHECK = Check(
     Heading.ACS, 10, Family.ACS, EVERY, in_trial=True, needs=(Needs.TREE, Needs.PAIRS),
     judges=("acs.redirecting", "acs.path_ports"),
 )
+CODES = {
+    "redirects": "A port between two accelerators redirects their traffic up to the root complex.",
+    "path-hidden": "The machine shows no port above the accelerators, and the specification asks for none.",
+    "no-port-between": "No port lies between the accelerators and their nearest common bridge: nothing can redirect.",
+    "no-acs-capability": "The port has no ACS capability, so it cannot redirect.",
+    "guests-kept-apart": "The port sends peer traffic up to the IOMMU, which keeps virtual machines apart.",
+    "guests-not-kept-apart": "The port lets peer traffic pass below the IOMMU: virtual machines with these "
+                             "accelerators are not kept apart.",
+}
 _ID = CHECK.id
 _EXPECTED = "ReqRedir- CmpltRedir- EgressCtrl-"
 
@@ -31,14 +41,15 @@ _EXPECTED = "ReqRedir- CmpltRedir- EgressCtrl-"
 def judge(case: Case) -> Iterator[Finding]:
     topology = case.snapshot.topology
     if len(topology.devices) < 2:
-        yield Finding(_ID, "ports", "skip", "behaviour", "fewer than two accelerators: no peer traffic to redirect")
+        yield Finding(_ID, NO_PAIR, "ports", "skip", "behaviour",
+                      "fewer than two accelerators: no peer traffic to redirect")
         return
     if case.trial and case.spec.acs.peer_redirect == "leave":
-        yield Finding(_ID, "ports", "skip", "behaviour", "the spec leaves ACS alone, so this trial boot has nothing "
-                      "to prove about it")
+        yield Finding(_ID, NOT_DECLARED, "ports", "skip", "behaviour", "the spec leaves ACS alone, so this trial boot "
+                      "has nothing to prove about it")
         return
     if case.guest and case.spec.acs.peer_redirect == "leave":
-        yield Finding(_ID, _labels(list(topology.pairs)), "skip", "behaviour", GUEST_PORTS)
+        yield Finding(_ID, VIRTUAL_PORTS, _labels(list(topology.pairs)), "skip", "behaviour", GUEST_PORTS)
         return
     ports = topology.path_ports()
     remedy = cache(lambda: _remedy(case))       # one for all ports of the box
@@ -47,49 +58,50 @@ def judge(case: Case) -> Iterator[Finding]:
     # A pair whose place in the tree is hidden has no ports to look at, which proves nothing about it.
     hidden = [pair for pair in topology.pairs if pair.relation.value is None and not pair.bridges]
     if hidden:
-        # A tree that the machine hides (a flat guest) says nothing; one that is not read, whole or in part, is missing.
+        # A tree that the machine hides (a flat guest) says nothing. A tree that was not read is missing evidence.
         asked = (case.spec.accelerators.how_close or case.spec.acs.peer_redirect == "off"
                  or any(device.chain.value is None for device in topology.devices))
-        outcome = "unknown" if asked else "skip"
-        yield Finding(_ID, _labels(hidden), outcome, "behaviour", f"no port of the path {_labels(hidden)} can be seen: "
-                      f"{hidden[0].relation.reason}")
+        code, outcome = (PATH_UNREAD, "unknown") if asked else ("path-hidden", "skip")
+        yield Finding(_ID, code, _labels(hidden), outcome, "behaviour", f"no port of the path {_labels(hidden)} can be "
+                      f"seen: {hidden[0].relation.reason}")
     elif not ports:
-        yield Finding(_ID, "ports", "pass", "behaviour", "no port lies between the accelerators and their nearest "
-                      "common bridge: nothing can redirect", "no port", _EXPECTED)
+        yield Finding(_ID, "no-port-between", "ports", "pass", "behaviour", "no port lies between the accelerators and "
+                      "their nearest common bridge: nothing can redirect", "no port", _EXPECTED)
 
 
 def _judge(case: Case, port: Device, pairs: list[Pair], remedy: Callable[[], Remedy]) -> Finding:
     path = f"the path {_labels(pairs)}"
     if not port.acs.known:
         root = port.acs.absence is Absence.NO_PERMISSION
-        return Finding(_ID, port.bdf, "unknown", "behaviour", f"the ACS control register of {port.bdf} on {path} "
-                       f"cannot be read: {port.acs.why()}", "?", _EXPECTED, (port.acs.source,),
+        return Finding(_ID, REGISTERS_UNREAD, port.bdf, "unknown", "behaviour", f"the ACS control register of "
+                       f"{port.bdf} on {path} cannot be read: {port.acs.why()}", "?", _EXPECTED, (port.acs.source,),
                        AS_ROOT if root else None, absence=port.acs.absence)
-    found = port.acs.value
-    if found is None:
-        return Finding(_ID, port.bdf, "pass", "behaviour", f"{port.bdf} on {path} has no ACS capability, it cannot "
-                       "redirect", "no ACS capability", _EXPECTED, (port.acs.source,))
-    observed = f"ACSCtl=0x{found.ctl:04x}"
-    evidence = (f"{port.acs.source} at 0x{found.offset + 6:x}: {found.names()}", *_before(case, port.bdf))
+    acs = port.acs.value
+    if acs is None:
+        return Finding(_ID, "no-acs-capability", port.bdf, "pass", "behaviour", f"{port.bdf} on {path} has no ACS "
+                       "capability, it cannot redirect", "no ACS capability", _EXPECTED, (port.acs.source,))
+    observed = f"ACSCtl=0x{acs.ctl:04x}"
+    evidence = (f"{port.acs.source} at 0x{acs.offset + 6:x}: {acs.names()}", *_before(case, port.bdf))
     if case.spec.accelerators.kernel_driver == "vfio-pci" and case.spec.acs.peer_redirect == "leave":
-        return _for_guests(port, path, found, observed, evidence)
-    if found.redirects:
-        return Finding(_ID, port.bdf, "fail", "behaviour", f"{port.bdf} {observed} redirects peer traffic on {path}",
-                       observed, _EXPECTED, evidence, remedy())
-    return Finding(_ID, port.bdf, "pass", "behaviour", f"{port.bdf} {observed} lets peer traffic pass on {path} "
-                   f"({found.names(REDIRECT_MASK)}{_was(case, port.bdf, found)})", observed, _EXPECTED, evidence)
+        return _for_guests(port, path, acs, observed, evidence)
+    if acs.redirects:
+        return Finding(_ID, "redirects", port.bdf, "fail", "behaviour", f"{port.bdf} {observed} redirects peer traffic "
+                       f"on {path}", observed, _EXPECTED, evidence, remedy())
+    return Finding(_ID, "ok", port.bdf, "pass", "behaviour", f"{port.bdf} {observed} lets peer traffic pass on {path} "
+                   f"({acs.names(REDIRECT_MASK)}{_change(case, port.bdf, acs)})", observed, _EXPECTED, evidence)
 
 
-def _for_guests(port: Device, path: str, found: Acs, observed: str, evidence: tuple[str, ...]) -> Finding:
-    """Between virtual machines the same bits are what keeps them apart."""
-    if found.redirects:
-        return Finding(_ID, port.bdf, "pass", "behaviour", f"{port.bdf} {observed} sends peer traffic on {path} up to "
-                       "the IOMMU, which keeps virtual machines apart", observed, "ReqRedir+", evidence)
-    return Finding(_ID, port.bdf, "warn", "behaviour", f"{port.bdf} {observed} lets peer traffic pass on {path} below "
-                   "the IOMMU: virtual machines with these accelerators are not kept apart", observed, "ReqRedir+",
-                   evidence, Remedy("take pci=disable_acs_redir= and whatever else clears ACS out of the boot "
-                                    "configuration and reboot; where one machine has all of them, this is its direct "
-                                    "way", (), True))
+def _for_guests(port: Device, path: str, acs: Acs, observed: str, evidence: tuple[str, ...]) -> Finding:
+    """The same bits keep virtual machines apart: here they have to be set."""
+    if acs.redirects:
+        return Finding(_ID, "guests-kept-apart", port.bdf, "pass", "behaviour", f"{port.bdf} {observed} sends peer "
+                       f"traffic on {path} up to the IOMMU, which keeps virtual machines apart", observed, "ReqRedir+",
+                       evidence)
+    remedy = Remedy("take pci=disable_acs_redir= and whatever else clears ACS out of the boot configuration and "
+                    "reboot; where one machine has all of them, this is its direct way", (), True)
+    return Finding(_ID, "guests-not-kept-apart", port.bdf, "warn", "behaviour", f"{port.bdf} {observed} lets peer "
+                   f"traffic pass on {path} below the IOMMU: virtual machines with these accelerators are not kept "
+                   "apart", observed, "ReqRedir+", evidence, remedy)
 
 
 def _labels(pairs: list[Pair]) -> str:
@@ -98,7 +110,7 @@ def _labels(pairs: list[Pair]) -> str:
 
 def _remedy(case: Case) -> Remedy:
     if case.frozen is None:
-        # All ports of the box in one command: the same remedy at each of them, shown once.
+        # One command names all ports of the box, so that each of them has the same remedy and it is shown once.
         topology = case.snapshot.topology
         ports = [port for port in topology.path_ports()
                  if (bits := topology.bridges[port].acs.value) is not None and bits.redirects]
@@ -109,19 +121,21 @@ def _remedy(case: Case) -> Remedy:
         return case.play("acs", True, 'set box_spec.acs.peer_redirect: "off" in the inventory',
                          boot_fix(case, by_play=False))
     if case.guest:
-        # Declared for a machine whose ports its hypervisor made up: the play clears those that it sees.
+        # The hypervisor made these ports up, and the specification asks all the same: the play clears those it sees.
         return case.play("acs", True)
     return boot_fix(case)
 
 
 def _before(case: Case, bdf: str) -> tuple[str, ...]:
+    """The evidence of the receipt: the register before provisioning."""
     receipt = case.snapshot.receipt.value
     if receipt is None or bdf not in receipt.acs_before:
         return ()
     return (f"{receipt.acs_before[bdf]} before provisioning (receipt {receipt.taken})".replace(" )", ")"),)
 
 
-def _was(case: Case, bdf: str, found: Acs) -> str:
+def _change(case: Case, bdf: str, acs: Acs) -> str:
+    """What the register was before provisioning, where that is another value."""
     receipt = case.snapshot.receipt.value
     before = receipt.acs_before.get(bdf) if receipt else None
-    return f"; it was {before} before provisioning" if before and int(before, 16) != found.ctl else ""
+    return f"; it was {before} before provisioning" if before and int(before, 16) != acs.ctl else ""

@@ -1,4 +1,4 @@
-"""cmdline-pending: the next boot has the PCI, IOMMU and ASPM words that run now, also those nobody declared."""
+"""cmdline-pending: the next boot has the PCI, IOMMU and ASPM words that run now, also those that nobody declared."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ...parsers.kernel.cmdline import missing, words
 from ...parsers.kernel.kernel_params import VALUES, name_of
 from ...spec.frozen import declared_tokens
 from ..check import Check, Family, Heading
+from ..codes import UNREAD
 from ..context import Case
 from ..remedies import boot_remedies
 
@@ -17,31 +18,39 @@ CHECK = Check(
     "cmdline-pending", "the next boot has the tuning words that run now",
     Heading.BOOT, 40, Family.BOOT, judges=("boot.pending",),
 )
+CODES = {
+    "no-boot-loader": "The machine has no boot loader of its own, so no next boot can be compared.",
+    "reboot-pending": "The boot loader's default entry has a word that does not run.",
+    "lost-at-next-boot": "A word runs that the boot loader's default entry does not have.",
+}
 _ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:
     running, generated = case.host.kernel.cmdline, case.host.boot.generated
-    subject, evidence, found = "kernel command line", (running.source, generated.source), False
+    subject, evidence, same = "kernel command line", (running.source, generated.source), True
     if running.value is None or generated.value is None:
         unread = running if running.value is None else generated
-        outcome = "skip" if unread.absence is Absence.NO_BOOT_LOADER else "unknown"
-        yield Finding(_ID, subject, outcome, "generated", "whether the next boot has the same parameters cannot be "
-                      f"told: {unread.why()}", evidence=evidence, absence=unread.absence)
+        no_loader = unread.absence is Absence.NO_BOOT_LOADER
+        code, outcome = ("no-boot-loader", "skip") if no_loader else (UNREAD, "unknown")
+        yield Finding(_ID, code, subject, outcome, "generated", "whether the next boot has the same parameters cannot "
+                      f"be told: {unread.why()}", evidence=evidence, absence=unread.absence)
         return
-    # Declared ones are cmdline-token's, the declared ACS options acs-persistence's.
+    # cmdline-token judges the declared words, acs-persistence the declared ACS options.
     others = {*words(declared_tokens(case.spec))}
-    for here, there, text, runs in (
-            (generated.value, running.value, "set, reboot pending: it is in the boot loader's default entry, but does "
-             "not run", False),
-            (running.value, generated.value, "runs, but is not in the boot loader's default entry: the next boot loses "
-             "it", True)):
+    for code, here, there, text in (
+            ("reboot-pending", generated.value, running.value, "set, reboot pending: it is in the boot loader's "
+             "default entry, but does not run"),
+            ("lost-at-next-boot", running.value, generated.value, "runs, but is not in the boot loader's default "
+             "entry: the next boot loses it")):
         for word in missing(here, there):
             acs = case.spec.acs.peer_redirect == "off" and "_acs" in word
             if name_of(word) in {"pci", *VALUES} and word not in others and not acs:
-                found = True
-                yield Finding(_ID, word, "warn", "generated", f"{word} {text}", "", "now and then the same", evidence,
-                              boot_remedies.keep(word) if runs else Remedy("reboot, or remove it", (), True))
-    if not found:
-        yield Finding(_ID, subject, "pass", "generated", "the next boot has the same PCI, IOMMU and ASPM words",
+                same = False
+                remedy = (boot_remedies.keep(word) if code == "lost-at-next-boot" else
+                          Remedy("reboot, or remove it", (), True))
+                yield Finding(_ID, code, word, "warn", "generated", f"{word} {text}", "", "now and then the same",
+                              evidence, remedy)
+    if same:
+        yield Finding(_ID, "ok", subject, "pass", "generated", "the next boot has the same PCI, IOMMU and ASPM words",
                       evidence=evidence)

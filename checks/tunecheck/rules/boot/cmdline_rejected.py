@@ -10,6 +10,7 @@ from ...parsers.kernel.cmdline import words
 from ...parsers.kernel.kernel_params import INEFFECTIVE, name_of, release_of, unparsed
 from ...spec.frozen import declared_tokens
 from ..check import Check, Family, Heading
+from ..codes import NOT_DECLARED, UNREAD
 from ..context import Case
 from ..errors import from_log
 from ..remedies import boot_remedies
@@ -18,6 +19,11 @@ CHECK = Check(
     "cmdline-rejected", "the kernel took every declared parameter",
     Heading.BOOT, 20, Family.BOOT, in_trial=True, judges=("kernel.rejected",),
 )
+CODES = {
+    "rejected": "The kernel rejects a declared parameter.",
+    "rejected-by-every-kernel": "No kernel takes this declared parameter; acs-redirect judges what it was meant for.",
+    "not-running": "No declared parameter is on the running command line.",
+}
 _ID = CHECK.id
 
 
@@ -25,56 +31,56 @@ def judge(case: Case) -> Iterator[Finding]:
     running = case.host.kernel.cmdline
     declared = words(declared_tokens(case.spec))
     if running.value is None:
-        yield Finding(_ID, "kernel command line", "unknown", "effective",
+        yield Finding(_ID, UNREAD, "kernel command line", "unknown", "effective",
                       f"the running command line cannot be read: {running.why()}", evidence=(running.source,),
                       absence=running.absence)
         return
     present = words(running.value)
-    accepted, running_ours = [], [word for word in declared if word in present]
-    for word in running_ours:
+    accepted, running_declared = [], [word for word in declared if word in present]
+    for word in running_declared:
         reason, source = rejection(case, word)
         if reason:
-            yield _declared(case, word, reason, source)
+            yield _rejected(case, word, reason, source)
         else:
             accepted.append(word)
-    if accepted or not running_ours:
-        yield _rest(case, accepted)
+    if accepted or not running_declared:
+        yield _accepted(case, accepted)
 
 
 def rejection(case: Case, word: str) -> tuple[str, str]:
-    """Why the kernel rejects a word that is on its command line, and who says so; ("", "") where it does not."""
-    log, silent = case.host.kernel.log, from_log.whole(case)
+    """Why the kernel rejects a word that is on its command line, and the source of that; ("", "") where it does not."""
+    log = case.host.kernel.log
     complaints = log.value.rejected if log.value else {}
     line = complaints.get(word) or (None if word.startswith("pci=") else complaints.get(name_of(word)))
     if line:
         return line, log.source
-    # A kernel that has a newer word ported back says so by its silence, where the log is whole.
-    reason = unparsed(word, (0, 0) if silent else release_of(case.host.kernel.release.value or ""))
+    # A kernel may have a newer word ported back: then a log that is whole holds no complaint about it.
+    reason = unparsed(word, (0, 0) if from_log.whole(case) else release_of(case.host.kernel.release.value or ""))
     return (reason, "the kernel's own parser") if reason else ("", "")
 
 
-def _declared(case: Case, word: str, reason: str, source: str) -> Finding:
+def _rejected(case: Case, word: str, reason: str, source: str) -> Finding:
     if word in INEFFECTIVE:
-        return Finding(_ID, word, "warn", "effective", f"{word} is on the command line but rejected by the kernel "
-                       f"({reason}): it changes nothing; whether ACS is off is proven by acs-redirect instead",
-                       "rejected", "", (source,))
-    return Finding(_ID, word, "fail", "effective", f"{word} is on the command line but rejected by the kernel "
-                   f"({reason}): it changes nothing", "rejected", "taken", (source,),
-                   case.play("cmdline", True, "correct box_spec.kernel.cmdline in the inventory",
-                             boot_remedies.remove(word)))
+        return Finding(_ID, "rejected-by-every-kernel", word, "warn", "effective", f"{word} is on the command line but "
+                       f"rejected by the kernel ({reason}): it changes nothing; whether ACS is off is proven by "
+                       "acs-redirect instead", "rejected", "", (source,))
+    remedy = case.play("cmdline", True, "correct box_spec.kernel.cmdline in the inventory", boot_remedies.remove(word))
+    return Finding(_ID, "rejected", word, "fail", "effective", f"{word} is on the command line but rejected by the "
+                   f"kernel ({reason}): it changes nothing", "rejected", "taken", (source,), remedy)
 
 
-def _rest(case: Case, accepted: list[str]) -> Finding:
+def _accepted(case: Case, accepted: list[str]) -> Finding:
     log = case.host.kernel.log
     if not accepted:
-        return Finding(_ID, "kernel command line", "skip", "effective", "no declared parameter is on the running "
+        code = "not-running" if declared_tokens(case.spec) else NOT_DECLARED
+        return Finding(_ID, code, "kernel command line", "skip", "effective", "no declared parameter is on the running "
                        "command line" if case.frozen else "no spec given, so no parameter is declared")
     named = ", ".join(accepted)
     if log.value is None or not from_log.whole(case):
         why = log.why() if log.value is None else f"no complaint {from_log.partial(case)}"
         root = AS_ROOT if log.absence is Absence.NO_PERMISSION else None
-        return Finding(_ID, "kernel command line", "unknown", "effective",
+        return Finding(_ID, from_log.partial_code(case), "kernel command line", "unknown", "effective",
                        f"whether the kernel took {named} is unknown: {why}", "?", "taken", (log.source,), root,
-                       "" if log.value is None else from_log.partial_code(case), log.absence)
-    return Finding(_ID, "kernel command line", "pass", "effective", f"the kernel complained about none of {named}",
-                   "taken", "taken", (log.source,))
+                       log.absence)
+    return Finding(_ID, "ok", "kernel command line", "pass", "effective", "the kernel complained about none of "
+                   f"{named}", "taken", "taken", (log.source,))

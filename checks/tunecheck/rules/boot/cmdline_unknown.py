@@ -1,4 +1,4 @@
-"""cmdline-unknown: the kernel parses every tuning word on its command line, also those the spec does not declare."""
+"""cmdline-unknown: the kernel parses every tuning word on its command line, also what the spec does not declare."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ...parsers.kernel.cmdline import words
 from ...parsers.kernel.kernel_params import INEFFECTIVE, VALUES, name_of, unparsed
 from ...spec.frozen import declared_tokens
 from ..check import Check, Family, Heading
+from ..codes import UNREAD
 from ..context import Case
 from .cmdline_rejected import rejection
 
@@ -16,6 +17,9 @@ CHECK = Check(
     "cmdline-unknown", "the kernel parses every PCI, IOMMU and ASPM word it was given",
     Heading.BOOT, 30, Family.BOOT,
 )
+CODES = {
+    "not-parsed": "The kernel does not parse a word on its command line, so the word changes nothing.",
+}
 _ID = CHECK.id
 _REMOVE = Remedy("remove it from the boot configuration that sets it (look in /etc/default/grub and grub.d)", (), True)
 
@@ -23,23 +27,24 @@ _REMOVE = Remedy("remove it from the boot configuration that sets it (look in /e
 def judge(case: Case) -> Iterator[Finding]:
     running = case.host.kernel.cmdline
     if running.value is None:
-        yield Finding(_ID, "kernel command line", "unknown", "effective", f"the running command line cannot be read: "
-                      f"{running.why()}", evidence=(running.source,), absence=running.absence)
+        yield Finding(_ID, UNREAD, "kernel command line", "unknown", "effective", "the running command line cannot be "
+                      f"read: {running.why()}", evidence=(running.source,), absence=running.absence)
         return
-    declared, found = words(declared_tokens(case.spec)), False
+    declared, all_parsed = words(declared_tokens(case.spec)), True
     for word in words(running.value):
         reason, source = rejection(case, word)
-        # What the kernel leaves to user space (splash) is no matter; the declared words are cmdline-rejected's.
+        # The kernel leaves some words to user space (splash): they do not matter here. cmdline-rejected judges the
+        # declared ones.
         if not reason or word in declared or not (name_of(word) in {"pci", *VALUES} or unparsed(word)):
             continue
-        found, advice = True, unparsed(word)
+        all_parsed, advice = False, unparsed(word)
         if source == case.host.kernel.log.source:
             reason += f": rejected by the kernel{f'; {advice}' if advice and word not in INEFFECTIVE else ''}"
-        yield Finding(_ID, word[:200], "warn", "effective", f"{word[:200]} changes nothing: {reason}", "not parsed",
-                      "words that the kernel parses", (running.source, source), _REMOVE)
-    if not found:
-        told = case.host.kernel.log.value.rejected.items() if case.host.kernel.log.value else ()
-        left = " ".join(word for word, line in told if line.startswith("Unknown kernel"))[:200]
-        yield Finding(_ID, "kernel command line", "pass", "effective", "every PCI, IOMMU and ASPM word on the command "
-                      "line is one that the kernel parses" + (f"; of others it did not know: {left}" if left else ""),
-                      evidence=(running.source,))
+        yield Finding(_ID, "not-parsed", word[:200], "warn", "effective", f"{word[:200]} changes nothing: {reason}",
+                      "not parsed", "words that the kernel parses", (running.source, source), _REMOVE)
+    if all_parsed:
+        complaints = case.host.kernel.log.value.rejected.items() if case.host.kernel.log.value else ()
+        left = " ".join(word for word, line in complaints if line.startswith("Unknown kernel"))[:200]
+        yield Finding(_ID, "ok", "kernel command line", "pass", "effective", "every PCI, IOMMU and ASPM word on the "
+                      "command line is one that the kernel parses"
+                      + (f"; of others it did not know: {left}" if left else ""), evidence=(running.source,))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding, Place, Remedy
 from ..check import Check, Family, Heading
+from ..codes import UNREAD
 from ..context import Case
 from ..remedies.acs_remedies import boot_fix
 
@@ -14,30 +15,38 @@ CHECK = Check(
     "kernel-lockdown", "the kernel lets ACS be written, or nothing depends on it",
     Heading.BOOT, 80, Family.BOOT, judges=("kernel.lockdown",),
 )
+CODES = {
+    "setpci-refused": "Kernel lockdown refuses the only way by which the specification clears ACS.",
+    "unit-refused": "Kernel lockdown keeps tunecheck-acs.service from working; the command line form works.",
+    "locked-down": "Kernel lockdown refuses writes to PCI configuration space, and nothing declared needs them.",
+}
 _ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    fact, acs, boot = case.host.kernel.lockdown, case.spec.acs, case.host.kernel.log.value
+    fact, acs, log = case.host.kernel.lockdown, case.spec.acs, case.host.kernel.log.value
     secure = case.host.platform.secure_boot.value
-    secure = boot.boot.secure_boot if secure is None and boot else secure
-    known = "" if secure is None else f", Secure Boot is {'on' if secure else 'off'}"
-    locked = f"kernel lockdown ({fact.value}{known}) refuses writes to PCI configuration space"
-    outcome, remedy = "pass", None
+    secure = log.boot.secure_boot if secure is None and log else secure
+    secure_boot = "" if secure is None else f", Secure Boot is {'on' if secure else 'off'}"
+    locked = f"kernel lockdown ({fact.value}{secure_boot}) refuses writes to PCI configuration space"
+    code, outcome, remedy = "ok", "pass", None
     wants = acs.peer_redirect == "off" and case.snapshot.topology.path_ports()
     if fact.missing or fact.value == "none":
-        text = f"no kernel lockdown: configuration space can be written{known}"
+        text = f"no kernel lockdown: configuration space can be written{secure_boot}"
     elif fact.value is None:
-        outcome, text = "unknown", f"the lockdown mode cannot be read: {fact.why()}"
+        code, outcome, text = UNREAD, "unknown", f"the lockdown mode cannot be read: {fact.why()}"
         remedy = AS_ROOT if fact.absence is Absence.NO_PERMISSION else None
     elif wants and acs.mechanism == "setpci":
-        outcome, text = "fail", f"{locked}: tunecheck-acs.service, by which alone the spec clears ACS, cannot work"
+        code, outcome = "setpci-refused", "fail"
+        text = f"{locked}: tunecheck-acs.service, by which alone the spec clears ACS, cannot work"
         remedy = case.play("acs", True, "set box_spec.acs.mechanism: disable_acs_redir", boot_fix(case, by_play=False))
     elif wants and acs.at_boot_unit:
-        outcome, text = "warn", f"{locked}: tunecheck-acs.service cannot clear a register; the command line form can"
+        code, outcome = "unit-refused", "warn"
+        text = f"{locked}: tunecheck-acs.service cannot clear a register; the command line form can"
         remedy = Remedy("set box_spec.acs.at_boot_unit: false", place=Place.INVENTORY)
     else:
-        outcome, text = "skip", f"{locked}: setpci cannot change ACS, pci=disable_acs_redir= on the command line can"
+        code, outcome = "locked-down", "skip"
+        text = f"{locked}: setpci cannot change ACS, pci=disable_acs_redir= on the command line can"
     # drivers/pci/pci-sysfs.c: LOCKDOWN_PCI_ACCESS
-    yield Finding(_ID, "kernel", outcome, "effective", text, fact.value or "", "none" if remedy else "", (fact.source,),
-                  remedy, absence=fact.absence if outcome == "unknown" else None)
+    yield Finding(_ID, code, "kernel", outcome, "effective", text, fact.value or "", "none" if remedy else "",
+                  (fact.source,), remedy, absence=fact.absence if outcome == "unknown" else None)

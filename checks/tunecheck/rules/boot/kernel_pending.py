@@ -1,4 +1,4 @@
-"""kernel-pending: the next boot starts the kernel that is running now, the one everything else here was judged on."""
+"""kernel-pending: the next boot starts the kernel that runs now, on which every other check judged."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from collections.abc import Iterator
 from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding, Remedy
 from ..check import DRIVER, Check, Family, Heading
+from ..codes import UNREAD
 from ..context import Case
 
 CHECK = Check(
     "kernel-pending", "the next boot starts the running kernel",
     Heading.KERNEL, 120, Family.BOOT, DRIVER, judges=("kernel.next",),
 )
+CODES = {
+    "no-boot-loader": "The machine has no boot loader of its own, so no next boot can be compared.",
+    "other-kernel": "The next boot starts another kernel than the running one.",
+    "no-version": "The file name of the default boot entry names no kernel version.",
+}
 _ID = CHECK.id
 
 
@@ -21,14 +27,20 @@ def judge(case: Case) -> Iterator[Finding]:
     if running.value is None or default.value is None:
         unread = running if running.value is None else default
         no_loader = unread.absence is Absence.NO_BOOT_LOADER
+        code, outcome = ("no-boot-loader", "skip") if no_loader else (UNREAD, "unknown")
         root = AS_ROOT if unread.absence is Absence.NO_PERMISSION else None
-        yield Finding(_ID, "kernel", "skip" if no_loader else "unknown", "generated", "which kernel the next boot "
+        yield Finding(_ID, code, "kernel", outcome, "generated", "which kernel the next boot "
                       f"starts cannot be told: {unread.why()}", "?", running.value or "", (unread.source,), root,
                       absence=unread.absence)
         return
-    outcome = "pass" if default.value == running.value else "warn" if default.value else "skip"
-    text = {"pass": f"the next boot starts the running kernel {running.value}",
-            "warn": f"the next boot starts another kernel ({default.value}) than the one judged here ({running.value})",
-            "skip": "the default boot entry's file name tells no kernel version"}[outcome]
-    remedy = Remedy("reboot and check again, or hold the kernel package", (), True) if outcome == "warn" else None
-    yield Finding(_ID, "kernel", outcome, "generated", text, default.value, running.value, (default.source,), remedy)
+    remedy = None
+    if default.value == running.value:
+        code, outcome, text = "ok", "pass", f"the next boot starts the running kernel {running.value}"
+    elif default.value:
+        code, outcome = "other-kernel", "warn"
+        text = f"the next boot starts another kernel ({default.value}) than the one judged here ({running.value})"
+        remedy = Remedy("reboot and check again, or hold the kernel package", (), True)
+    else:
+        code, outcome, text = "no-version", "skip", "the default boot entry's file name tells no kernel version"
+    yield Finding(_ID, code, "kernel", outcome, "generated", text, default.value, running.value, (default.source,),
+                  remedy)

@@ -1,4 +1,4 @@
-"""trial-boot: no trial boot ended without a commit. Where one did, the box runs its old boot entry."""
+"""trial-boot: no trial boot ended without a commit. After one that did, the box runs its old boot entry."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from collections.abc import Iterator
 from ...model.fact import Absence
 from ...model.finding import Finding, Remedy
 from ..check import Check, Family, Heading
+from ..codes import UNREAD
 from ..context import Case
 
 CHECK = Check(
     "trial-boot", "no trial boot ended without a commit",
     Heading.BOOT, 45, Family.BOOT, happening=True,
 )
+CODES = {
+    "not-confirmed": "Nobody confirmed the trial boot in time.",
+    "not-proven": "The trial boot did not do what it is for.",
+    "did-not-come-up": "The trial boot did not come up.",
+}
 _ID = CHECK.id
 _AGAIN = "; then run the play again, which tries it once more"
-_WHY = {
+_REASONS = {
     "not_confirmed": (
         "nobody confirmed it in time, and the box returned to its old boot entry by itself",
         Remedy.typed("look at network and sshd of that boot (`sudo journalctl -b -1`, or the console's log)" + _AGAIN)),
@@ -26,25 +32,24 @@ _WHY = {
         "it did not come up (a panic, a hang, a power cycle or emergency mode), and the old boot entry runs",
         Remedy.typed("look at the console's log, and at kernel-panic" + _AGAIN)),
 }
-#: Nobody could have read it there: history, as earlier-boots has it, and no verdict rests on it.
+#: Nobody could read it there. It is history, as in earlier-boots: no verdict needs it.
 _ELSEWHERE = (Absence.NOT_RECORDED, Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST, Absence.NOT_READ)
 
 
 def judge(case: Case) -> Iterator[Finding]:
     fact = case.host.trial_ended
     if fact.value is None:
-        yield Finding(_ID, "trial boot", "skip" if fact.absence in _ELSEWHERE else "unknown", "effective",
+        yield Finding(_ID, UNREAD, "trial boot", "skip" if fact.absence in _ELSEWHERE else "unknown", "effective",
                       f"how the last trial boot ended cannot be told: {fact.why()}", evidence=(fact.source,),
                       absence=fact.absence)
         return
     ended = fact.value
     if not ended.reason:
-        yield Finding(_ID, "trial boot", "pass", "effective", "no trial boot ended without a commit",
+        yield Finding(_ID, "ok", "trial boot", "pass", "effective", "no trial boot ended without a commit",
                       evidence=(fact.source,))
         return
-    what, fix = _WHY[ended.reason]
+    reason, fix = _REASONS[ended.reason]
     when = f" at {ended.at}" if ended.at else ""
-    yield Finding(_ID, "trial boot", "warn", "effective",
-                  f"trial boot {ended.trial_id} ended{when} without a commit: {what}", ended.reason,
-                  "a trial boot that is committed", (fact.source,), fix,
-                  code=ended.reason.replace("_", "-"))
+    yield Finding(_ID, ended.reason.replace("_", "-"), "trial boot", "warn", "effective",
+                  f"trial boot {ended.trial_id} ended{when} without a commit: {reason}", ended.reason,
+                  "a trial boot that is committed", (fact.source,), fix)

@@ -1,4 +1,4 @@
-"""clocksource: the kernel reads the time from the CPU's own counter; every other source costs each reader far more."""
+"""clocksource: the kernel reads the time from the CPU's own counter. Every other source costs each reader far more."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from collections.abc import Iterator
 
 from ...model.finding import Finding, Remedy
 from ..check import Check, Family, Heading
+from ..codes import UNREAD
 from ..context import Case
 
 CHECK = Check(
     "clocksource", "the kernel reads the time from the CPU's own counter",
     Heading.KERNEL, 130, Family.CPU, judges=("kernel.clocksource",),
 )
+CODES = {
+    "slow-source": "The kernel reads the time from another source than the CPU's own counter.",
+    "slow-source-without-gpu": "The kernel reads the time from another source, and there is no NVIDIA GPU.",
+}
 _ID = CHECK.id
 _GOOD = ("tsc", "arch_sys_counter")
 _FIX = Remedy.typed("see why in the kernel log (`sudo journalctl -k -b -g 'tsc|clocksource'`): mostly the firmware, or "
@@ -21,17 +26,19 @@ _FIX = Remedy.typed("see why in the kernel log (`sudo journalctl -k -b -g 'tsc|c
 def judge(case: Case) -> Iterator[Finding]:
     clock = case.host.kernel.clocksource
     topology = case.snapshot.topology
-    # Where the boards are not all known they may be there.
+    # Where not all boards are known, an NVIDIA GPU may be among them.
     nvidia = (any(device.ids.startswith("10de:") for device in topology.devices) or topology.accelerators.value is None
               or bool(topology.doubt))
     if clock.value is None:
-        outcome, text = "unknown", f"the clock source cannot be read: {clock.why()}"
+        code, outcome, text = UNREAD, "unknown", f"the clock source cannot be read: {clock.why()}"
     elif clock.value in _GOOD:
-        outcome, text = "pass", f"the clock source is {clock.value}"
+        code, outcome, text = "ok", "pass", f"the clock source is {clock.value}"
     elif nvidia:
-        outcome, text = "warn", f"the clock source is {clock.value}: every time stamp of the launch path is slower"
+        code, outcome = "slow-source", "warn"
+        text = f"the clock source is {clock.value}: every time stamp of the launch path is slower"
     else:
-        outcome, text = "skip", f"the clock source is {clock.value}; without NVIDIA GPUs that is no matter"
-    yield Finding(_ID, "clock source", outcome, "effective", text, clock.value or "?", "tsc", (clock.source,),
+        code, outcome = "slow-source-without-gpu", "skip"
+        text = f"the clock source is {clock.value}; without NVIDIA GPUs that is no matter"
+    yield Finding(_ID, code, "clock source", outcome, "effective", text, clock.value or "?", "tsc", (clock.source,),
                   _FIX if outcome == "warn" else None,
                   absence=clock.absence if outcome == "unknown" else None)

@@ -10,12 +10,18 @@ from ...model.finding import Finding, Remedy
 from ...parsers.kernel.cpulist import show
 from ...util.text import and_more, some
 from ..check import Check, Family, Heading
+from ..codes import NOT_DECLARED, NOT_SUPPORTED, UNREAD
 from ..context import Case
 
 CHECK = Check(
     "cpu-governor", "every CPU has the declared governor", Heading.SYSTEM, 20, Family.CPU,
     judges=("cpu.governor", "cpu.epp"),
 )
+CODES = {
+    "no-policy": "The kernel scales no CPU frequency here, so there is no policy.",
+    "cpu-without-policy": "An online CPU is in no frequency policy.",
+    "differs": "A frequency policy has another governor or energy preference than the specification declares.",
+}
 _ID = CHECK.id
 _SET = {
     "governor": "`sudo cpupower frequency-set -g {wanted}` (until the next boot; package linux-cpupower or "
@@ -26,48 +32,50 @@ _SET = {
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    cpu, found = case.spec.cpu, case.host.policies
+    cpu, policies = case.spec.cpu, case.host.policies
     wants_governor = cpu.governor != "leave"
     if not wants_governor and cpu.epp is None:
-        yield Finding(_ID, "governor", "skip", "declared", "the spec leaves the governor alone" if case.frozen
-                      else f"no spec given{_seen(found)}")
-    elif found.value is None:
-        yield Finding(_ID, "governor", "unknown", "effective",
-                      f"the frequency policies cannot be listed: {found.why()}", "?", cpu.governor, (found.source,),
-                      absence=found.absence)
-    elif not found.value:
-        yield Finding(_ID, "governor", "skip", "effective", "no cpufreq policy: the kernel drives no frequency scaling "
-                      "here (virtual machine, or scaling left to the firmware)", "", cpu.governor, (found.source,))
+        yield Finding(_ID, NOT_DECLARED, "governor", "skip", "declared",
+                      "the spec leaves the governor alone" if case.frozen else f"no spec given{_governors(policies)}")
+    elif policies.value is None:
+        yield Finding(_ID, UNREAD, "governor", "unknown", "effective", "the frequency policies cannot be listed: "
+                      f"{policies.why()}", "?", cpu.governor, (policies.source,), absence=policies.absence)
+    elif not policies.value:
+        yield Finding(_ID, "no-policy", "governor", "skip", "effective", "no cpufreq policy: the kernel drives no "
+                      "frequency scaling here (virtual machine, or scaling left to the firmware)", "", cpu.governor,
+                      (policies.source,))
     else:
         if wants_governor:
-            yield _judge(case, "governor", found.value, lambda policy: policy.governor, cpu.governor)
+            yield _judge(case, "governor", policies.value, lambda policy: policy.governor, cpu.governor)
         if cpu.epp is not None:
-            yield _epp(case, found.value, cpu.epp)
-        yield from _uncovered(case, found.value)
+            yield _epp(case, policies.value, cpu.epp)
+        yield from _uncovered(case, policies.value)
 
 
 def _uncovered(case: Case, policies: tuple[Policy, ...]) -> Iterator[Finding]:
-    """CPUs that no policy covers keep the frequency that the firmware gives them; the other findings miss them."""
+    """CPUs in no policy keep the frequency that the firmware gives them; no other finding is about them."""
     online = case.host.platform.online
     if online.value is None or any(policy.cpus.value is None for policy in policies):
         return
-    bare = set(online.value) - {cpu for policy in policies for cpu in policy.cpus.value or ()}
-    if bare:
-        yield Finding(_ID, "CPUs", "warn", "effective", f"CPU {show(bare)} without a frequency policy: no governor "
-                      "drives them", show(bare), "every online CPU in a policy", (online.source,),
+    uncovered = set(online.value) - {cpu for policy in policies for cpu in policy.cpus.value or ()}
+    if uncovered:
+        yield Finding(_ID, "cpu-without-policy", "CPUs", "warn", "effective", f"CPU {show(uncovered)} without a "
+                      "frequency policy: no governor drives them", show(uncovered), "every online CPU in a policy",
+                      (online.source,),
                       Remedy.typed("look in the kernel log for the scaling driver: `sudo journalctl -k -b -g "
                                    "'cpufreq|pstate'`"))
 
 
-def _seen(found: Fact[tuple[Policy, ...]]) -> str:
-    governors = sorted({policy.governor.value for policy in found.value or () if policy.governor.value})
+def _governors(policies: Fact[tuple[Policy, ...]]) -> str:
+    governors = sorted({policy.governor.value for policy in policies.value or () if policy.governor.value})
     return f"; found {', '.join(governors)}" if governors else ""
 
 
 def _epp(case: Case, policies: tuple[Policy, ...], wanted: str) -> Finding:
     if all(policy.epp.missing for policy in policies):
-        return Finding(_ID, "energy preference", "skip", "effective", "the scaling driver has no energy preference "
-                       f"({policies[0].driver.value or 'driver unknown'})", "", wanted, (policies[0].epp.source,))
+        return Finding(_ID, NOT_SUPPORTED, "energy preference", "skip", "effective", "the scaling driver has no energy "
+                       f"preference ({policies[0].driver.value or 'driver unknown'})", "", wanted,
+                       (policies[0].epp.source,))
     return _judge(case, "energy preference", policies, lambda policy: policy.epp, wanted)
 
 
@@ -83,12 +91,13 @@ def _judge(case: Case, subject: str, policies: tuple[Policy, ...], pick: Callabl
     evidence = (f"{pick(policies[0]).source}{and_more(len(policies) - 1)}",
                 f"driver {policies[0].driver.value or 'unknown'}")
     if not wrong:
-        return Finding(_ID, subject, "pass", "effective", f"{subject} is {wanted} on all {len(policies)} policies",
-                       observed, wanted, evidence)
+        return Finding(_ID, "ok", subject, "pass", "effective", f"{subject} is {wanted} on all {len(policies)} "
+                       "policies", observed, wanted, evidence)
     read_wrong = [policy.name for value in wrong for policy in policies if pick(policy).value == value]
     if not read_wrong:
-        return Finding(_ID, subject, "unknown", "effective", f"{subject} cannot be read: {unread[0].why()}", observed,
-                       wanted, evidence, absence=unread[0].absence)
+        return Finding(_ID, UNREAD, subject, "unknown", "effective", f"{subject} cannot be read: {unread[0].why()}",
+                       observed, wanted, evidence, absence=unread[0].absence)
     shown = some(read_wrong, 3)
-    return Finding(_ID, subject, "fail", "effective", f"{subject} is not {wanted} on {shown} ({observed})", observed,
-                   wanted, evidence, case.play("governor", by_hand=Remedy.typed(_SET[subject], wanted=wanted)))
+    return Finding(_ID, "differs", subject, "fail", "effective", f"{subject} is not {wanted} on {shown} ({observed})",
+                   observed, wanted, evidence,
+                   case.play("governor", by_hand=Remedy.typed(_SET[subject], wanted=wanted)))

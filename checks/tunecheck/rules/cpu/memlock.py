@@ -1,4 +1,4 @@
-"""memlock: what serves may lock enough memory for its pinned buffers."""
+"""memlock: services and containers may lock enough memory for their pinned buffers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from ...facts.kernel.platform import UNLIMITED
 from ...model.fact import Absence
 from ...model.finding import Finding, Remedy
 from ..check import RUNTIME, Check, Family, Heading, Needs
+from ..codes import UNREAD
 from ..context import Case
 
 CHECK = Check(
     "memlock", "services may lock enough memory for pinned buffers",
     Heading.SYSTEM, 80, Family.CPU, RUNTIME, needs=(Needs.TREE, Needs.PAIRS), judges=("memlock.*",),
 )
+CODES = {
+    "no-gpu-pair": "There are fewer than two NVIDIA GPUs, so NCCL pins no buffers.",
+    "no-systemd": "There is no systemd here, so no service has a limit.",
+    "too-low": "The memory that a service or container may lock by default is too little for pinned buffers.",
+}
 _ID = CHECK.id
 _ENOUGH = 1 << 30
 _FIX = Remedy("start containers with --ulimit memlock=-1 (Quadlet: Ulimit=memlock=-1:-1), services with "
@@ -22,21 +28,23 @@ _FIX = Remedy("start containers with --ulimit memlock=-1 (Quadlet: Ulimit=memloc
 
 def judge(case: Case) -> Iterator[Finding]:
     fact = case.host.platform.memlock
-    outcome, text, found = "skip", "fewer than two NVIDIA GPUs: no NCCL buffers to pin", ""
+    code, outcome, text, shown = "no-gpu-pair", "skip", "fewer than two NVIDIA GPUs: no NCCL buffers to pin", ""
     if sum(device.ids.startswith("10de:") for device in case.snapshot.topology.devices) >= 2:
-        # Containers inherit from the runtime's service; where one runs, that is the limit that counts.
+        # Containers inherit the limit of the runtime's service: where a runtime runs, only its limit counts.
         limits = fact.value or {}
         counts = {name: limit for name, limit in limits.items() if name != "services"} or limits
-        found = ", ".join(f"{name} {_size(limit)}" for name, limit in counts.items())
+        shown = ", ".join(f"{name} {_size(limit)}" for name, limit in counts.items())
         if fact.value is None:
             no_systemd = fact.missing or fact.absence is Absence.NO_SYSTEMD
-            outcome, text = "skip" if no_systemd else "unknown", f"the limit of services cannot be told: {fact.why()}"
+            code, outcome = ("no-systemd", "skip") if no_systemd else (UNREAD, "unknown")
+            text = f"the limit of services cannot be told: {fact.why()}"
         elif min(counts.values()) >= _ENOUGH:
-            outcome, text = "pass", f"memory that may be locked by default: {found}"
+            code, outcome, text = "ok", "pass", f"memory that may be locked by default: {shown}"
         else:
-            outcome, text = "warn", (f"memory that may be locked by default: {found}; a container or service that sets "
-                                     "no limit of its own cannot pin NCCL's and RDMA's buffers, nor lock a model")
-    yield Finding(_ID, "limits", outcome, "effective", text, found, "unlimited" if outcome == "warn" else "",
+            code, outcome = "too-low", "warn"
+            text = (f"memory that may be locked by default: {shown}; a container or service that sets no limit of its "
+                    "own cannot pin NCCL's and RDMA's buffers, nor lock a model")
+    yield Finding(_ID, code, "limits", outcome, "effective", text, shown, "unlimited" if outcome == "warn" else "",
                   (fact.source,), _FIX if outcome == "warn" else None,
                   absence=fact.absence if outcome == "unknown" else None)
 

@@ -1,4 +1,4 @@
-"""smt: simultaneous multithreading is as declared; without that it is only told."""
+"""smt: simultaneous multithreading is as declared. Where nothing is declared, the finding only reports it."""
 
 from __future__ import annotations
 
@@ -6,28 +6,33 @@ from collections.abc import Iterator
 
 from ...model.finding import Finding, Place, Remedy
 from ..check import Check, Family, Heading
+from ..codes import NOT_DECLARED, UNREAD
 from ..context import Case
 
 CHECK = Check(
     "smt", "SMT is as declared", Heading.SYSTEM, 40, Family.CPU, judges=("cpu.smt",),
 )
+CODES = {
+    "differs": "SMT is in another state than the specification declares.",
+}
 _ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:
     fact, wanted = case.host.platform.smt, case.spec.cpu.smt
     state = "off" if fact.missing or fact.value in ("off", "forceoff", "notsupported", "notimplemented") else fact.value
-    seen = f"SMT is {fact.value or 'unknown to this kernel'}"
+    shown = f"SMT is {fact.value or 'unknown to this kernel'}"
     if wanted is None:
         asked = "the spec asks for no SMT state" if case.frozen else "no spec given"
-        yield Finding(_ID, "CPUs", "skip", "declared", f"{asked}; {seen if state else f'found none: {fact.why()}'}",
-                      absence=fact.absence)
+        yield Finding(_ID, NOT_DECLARED, "CPUs", "skip", "declared",
+                      f"{asked}; {shown if state else f'found none: {fact.why()}'}", absence=fact.absence)
     elif state is None:
-        yield Finding(_ID, "CPUs", "unknown", "effective", f"the SMT state cannot be read: {fact.why()}", "?", wanted,
-                      absence=fact.absence)
+        yield Finding(_ID, UNREAD, "CPUs", "unknown", "effective", f"the SMT state cannot be read: {fact.why()}", "?",
+                      wanted, absence=fact.absence)
     else:
         good = state == wanted
         command = "boot without nosmt, and enable SMT in the BIOS" if wanted == "on" else "boot with nosmt"
-        yield Finding(_ID, "CPUs", "pass" if good else "fail", "effective", seen, fact.value or "", wanted,
+        code, outcome = ("ok", "pass") if good else ("differs", "fail")
+        yield Finding(_ID, code, "CPUs", outcome, "effective", shown, fact.value or "", wanted,
                       (fact.source,), None if good else Remedy(
                           command, (), True, Place.FIRMWARE if wanted == "on" else Place.BOX))

@@ -15,6 +15,10 @@ CHECK = Check(
     Heading.ACCELERATORS, 80, Family.DRIVER, EVERY, of_posts=True,
 )
 _ID = CHECK.id
+CODES = {
+    "too-old": "The compiler nvcc is too old to compile for GPUs that are there.",
+    "gpus-not-given": "Which GPUs there are is not given.",
+}
 #: (architecture, beginnings of its device ids, words of its names, first CUDA release that compiles for it). Release
 #: notes of CUDA 11.0, 11.8 and 12.8: Ampere sm_80, Ada and Hopper sm_89/sm_90, Blackwell sm_100 and sm_120.
 _FIRST = (
@@ -38,15 +42,18 @@ def judge(case: Case) -> Iterator[Finding]:
     if late:
         for name, first in late.items():
             wanted = ".".join(map(str, first))
-            yield Finding(_ID, name, "fail", "configured", f"nvcc is of CUDA {release}, which cannot compile for "
+            yield Finding(_ID, "too-old", name, "fail", "configured",
+                          f"nvcc is of CUDA {release}, which cannot compile for "
                           f"{name}", release, f"{wanted} or later", (source,), Remedy("install the CUDA toolkit "
                           f"{wanted} or later; the driver need not change where nvidia-smi shows that CUDA version or "
                           "a higher one"))
     elif needs:
-        yield Finding(_ID, "nvcc", "pass", "configured", f"nvcc of CUDA {release} compiles for {', '.join(needs)}",
+        yield Finding(_ID, "ok", "nvcc", "pass", "configured",
+                      f"nvcc of CUDA {release} compiles for {', '.join(needs)}",
                       release, "", (source,))
     else:
-        yield Finding(_ID, "nvcc", "unknown", "configured", f"nvcc of CUDA {release} compiles up to {newest} "
+        yield Finding(_ID, "gpus-not-given", "nvcc", "unknown", "configured",
+                      f"nvcc of CUDA {release} compiles up to {newest} "
                       "(Blackwell needs 12.8); which GPUs there are is not given; add: nvidia-smi -L", release, "",
                       (source,))
 

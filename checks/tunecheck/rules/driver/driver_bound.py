@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...facts.pci.pci import Device
 from ...model.finding import Finding
 from ..check import DRIVER, Check, Family, Heading, Needs
+from ..codes import NO_GPU, OK, UNREAD
 from ..context import Case
 from ..nvidia import wanted_driver
 
@@ -15,34 +16,41 @@ CHECK = Check(
     needs=(Needs.TREE,), judges=("pcie.driver",),
 )
 _ID = CHECK.id
+CODES = {
+    "no-driver-bound": "A GPU of NVIDIA's has no kernel driver.",
+    "other-driver": "A GPU has another kernel driver than the specification wants.",
+    "nvml-and-lspci-differ": "No driver is shown for a GPU that NVML lists, so one of the two is wrong.",
+}
 
 
 def judge(case: Case) -> Iterator[Finding]:
     gpus, wanted = wanted_driver.gpus(case), wanted_driver.by_the_spec(case)
-    bare = [gpu for gpu in gpus if gpu.driver.missing and not wanted_driver.told(case, gpu)]
+    bare = [gpu for gpu in gpus if gpu.driver.missing and not wanted_driver.in_nvml(case, gpu)]
     unread = [gpu for gpu in gpus if not (gpu.driver.known or gpu.driver.missing)]
     others: dict[str, list[Device]] = {}
     for gpu in gpus:
         if wanted and gpu.driver.value not in (None, wanted):
             others.setdefault(str(gpu.driver.value), []).append(gpu)
     if bare:
-        yield Finding(_ID, _names(bare), "fail" if wanted else "warn", "effective", f"no driver has {_names(bare)}",
+        yield Finding(_ID, "no-driver-bound", _names(bare), "fail" if wanted else "warn", "effective",
+                      f"no driver has {_names(bare)}",
                       "no driver", str(wanted or "nvidia"), ("/sys/bus/pci/devices",), wanted_driver.install(case))
     for driver, held in others.items():
-        yield Finding(_ID, _names(held), "fail", "effective", f"the driver {driver} has {_names(held)}"
+        yield Finding(_ID, "other-driver", _names(held), "fail", "effective", f"the driver {driver} has {_names(held)}"
                       + (", which keeps it for a guest" if driver == "vfio-pci" else ""), driver, str(wanted),
                       tuple(gpu.driver.source for gpu in held[:8]), wanted_driver.release(held, driver, str(wanted)))
-    torn = [gpu for gpu in gpus if gpu.driver.missing and wanted_driver.told(case, gpu)]
+    torn = [gpu for gpu in gpus if gpu.driver.missing and wanted_driver.in_nvml(case, gpu)]
     if torn and not bare:
-        yield Finding(_ID, _names(torn), "unknown", "effective", f"no driver is shown for {_names(torn)}, and NVML "
+        yield Finding(_ID, "nvml-and-lspci-differ", _names(torn), "unknown", "effective",
+                      f"no driver is shown for {_names(torn)}, and NVML "
                       "names it: one of the two is of another time, or a line is missing; add: lspci -nnk")
     if unread:
-        yield Finding(_ID, unread[0].bdf, "unknown", "effective",
+        yield Finding(_ID, UNREAD, unread[0].bdf, "unknown", "effective",
                       f"the driver of {unread[0].bdf} is not known: {unread[0].driver.why()}",
                       absence=unread[0].driver.absence)
     if not (bare or others or torn or unread):
         names = ", ".join(sorted({str(gpu.driver.value) for gpu in gpus}))
-        yield Finding(_ID, "GPUs", "pass" if gpus else "skip", "effective",
+        yield Finding(_ID, OK if gpus else NO_GPU, "GPUs", "pass" if gpus else "skip", "effective",
                       f"every GPU has a driver: {names}" if gpus else "there is no GPU of NVIDIA's")
 
 

@@ -14,6 +14,11 @@ CHECK = Check(
     Heading.DRIVER, 20, Family.DRIVER, DRIVER, judges=("driver.library.*", "driver.nvml"),
 )
 _ID = CHECK.id
+CODES = {
+    "not-loaded": "A driver is installed for this kernel, and it is not loaded.",
+    "other-version": "A library or package is of another version than the loaded module.",
+    "nothing-to-compare": "There is no library, package or NVML answer to compare the loaded module with.",
+}
 _LOAD = Remedy.typed("run: `modprobe nvidia`; if that fails, look for NVRM in the kernel log: `sudo "
                      "journalctl -k -b -g NVRM`")
 
@@ -21,7 +26,8 @@ _LOAD = Remedy.typed("run: `modprobe nvidia`; if that fails, look for NVRM in th
 def judge(case: Case) -> Iterator[Finding]:
     loaded, there = from_driver.loaded(case), next(iter(case.host.driver_parts.modules.values()), None)
     if loaded.missing and there is not None and there.value:
-        yield Finding(_ID, "nvidia", "fail", "effective", f"driver {there.value.version} is installed for this kernel, "
+        yield Finding(_ID, "not-loaded", "nvidia", "fail", "effective",
+                      f"driver {there.value.version} is installed for this kernel, "
                       "but not loaded", "not loaded", there.value.version, (there.source,), _LOAD)
         return
     if early := list(from_driver.nothing(case, _ID, needs_version=True)):
@@ -34,11 +40,13 @@ def judge(case: Case) -> Iterator[Finding]:
         elif fact.value is None:
             yield from_driver.unread(_ID, name, f"the version of {name}", fact)
         else:
-            yield Finding(_ID, name, outcome, "effective", f"{name} is {fact.value}, the loaded module {loaded.value}",
+            yield Finding(_ID, "other-version", name, outcome, "effective",
+                          f"{name} is {fact.value}, the loaded module {loaded.value}",
                           fact.value, str(loaded.value), (fact.source, loaded.source), from_driver.AFTER_REBOOT)
     if agree:
-        yield Finding(_ID, "nvidia", "pass", "effective", f"the loaded module is {loaded.value}, and so are: "
+        yield Finding(_ID, "ok", "nvidia", "pass", "effective", f"the loaded module is {loaded.value}, and so are: "
                       + "; ".join(agree), str(loaded.value), "", (loaded.source,))
     elif not list(from_driver.parts(case)):
-        yield Finding(_ID, "nvidia", "unknown", "effective", "no library, package or NVML answer to hold against the "
+        yield Finding(_ID, "nothing-to-compare", "nvidia", "unknown", "effective",
+                      "no library, package or NVML answer to hold against the "
                       f"loaded module {loaded.value}", "", "", (loaded.source,))

@@ -15,6 +15,11 @@ CHECK = Check(
     Heading.DRIVER, 30, Family.DRIVER, DRIVER,
 )
 _ID = CHECK.id
+CODES = {
+    "modules-elsewhere": "The kernel modules are kept elsewhere: a container, or a kernel from outside.",
+    "no-module": "The next boot's kernel has no driver module, or one of another version than the libraries.",
+    "no-firmware": "There is no GSP firmware of the driver's version.",
+}
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -31,17 +36,21 @@ def judge(case: Case) -> Iterator[Finding]:
     release, file = list(parts.modules.items())[-1]
     build = from_driver.build(release, "", "install the module package for that kernel")
     if file.absence is Absence.ELSEWHERE:
-        yield Finding(_ID, release, "skip", "generated", f"{file.reason}: a container, or a kernel from outside")
+        yield Finding(_ID, "modules-elsewhere", release, "skip", "generated",
+                      f"{file.reason}: a container, or a kernel from outside")
     elif file.value is None and not file.missing:
         yield from_driver.unread(_ID, release, f"the module for kernel {release}", file)
     elif file.value is None or file.value.version != want:
         what = f"is {file.value.version}, the libraries are {want}" if file.value else "does not exist"
-        yield Finding(_ID, release, "fail", "generated", f"the driver module for kernel {release}, which the next boot "
+        yield Finding(_ID, "no-module", release, "fail", "generated",
+                      f"the driver module for kernel {release}, which the next boot "
                       f"starts, {what}", file.value.version if file.value else "none", want, (file.source,), build)
     else:
-        yield Finding(_ID, release, "pass", "generated", f"kernel {release} has the driver module {want}", want, want,
+        yield Finding(_ID, "ok", release, "pass", "generated", f"kernel {release} has the driver module {want}", want,
+                      want,
                       (file.source,))
     if parts.firmware.value and want not in parts.firmware.value:
-        yield Finding(_ID, "firmware", "fail", "generated", f"no GSP firmware {want} in {parts.firmware.source}",
+        yield Finding(_ID, "no-firmware", "firmware", "fail", "generated",
+                      f"no GSP firmware {want} in {parts.firmware.source}",
                       " ".join(parts.firmware.value), want, (parts.firmware.source,),
                       Remedy("install the firmware package of the driver's version"))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...model.finding import AS_ROOT, Finding, Remedy
 from ..check import DRIVER, Check, Family, Heading
+from ..codes import OK
 from ..context import Case
 from ..nvidia import from_driver
 
@@ -13,6 +14,11 @@ CHECK = Check(
     "driver-stuck", "no task hangs in the driver", Heading.DRIVER, 190, Family.DRIVER, DRIVER, happening=True,
 )
 _ID = CHECK.id
+CODES = {
+    "hangs-in-driver": "A task hangs in the NVIDIA driver.",
+    "hangs": "A task hangs in the kernel; only root can see whether it is in the NVIDIA driver.",
+    "tasks-in-part": "Not every task could be seen.",
+}
 _REBOOT = Remedy("reboot the host; do not start nvidia-smi again, it would hang too", (), True)
 
 
@@ -20,21 +26,23 @@ def judge(case: Case) -> Iterator[Finding]:
     if early := list(from_driver.nothing(case, _ID)):
         yield from early
         return
-    found = case.host.processes
-    if found.value is None:
-        yield from_driver.unread(_ID, "processes", "the list of tasks", found)
+    processes = case.host.processes
+    if processes.value is None:
+        yield from_driver.unread(_ID, "processes", "the list of tasks", processes)
         return
-    for stuck in found.value.stuck:
+    for stuck in processes.value.stuck:
         name = f"{stuck.task.name} (pid {stuck.task.pid})"
         where = f" at {stuck.where}" if stuck.where else ""
         kill = "; SIGKILL pending" if stuck.kill_pending else ""
         text = (f"{name} hangs in the NVIDIA driver{where}{kill}" if stuck.in_driver else
                 f"{name} hangs in the kernel{where}{kill}; whether in the NVIDIA driver only root can see")
-        yield Finding(_ID, name, "fail" if stuck.in_driver else "unknown", "behaviour", text, "state D", "no such task",
+        yield Finding(_ID, "hangs-in-driver" if stuck.in_driver else "hangs", name,
+                      "fail" if stuck.in_driver else "unknown", "behaviour", text, "state D", "no such task",
                       (f"/proc/{stuck.task.pid}/task/{stuck.task.thread}/stack",),
                       _REBOOT if stuck.in_driver else AS_ROOT)
-    if not found.value.stuck:
-        whole = found.value.complete
-        yield Finding(_ID, "processes", "pass" if whole else "unknown", "behaviour", "no task hangs in the driver" if
+    if not processes.value.stuck:
+        whole = processes.value.complete
+        yield Finding(_ID, OK if whole else "tasks-in-part", "processes", "pass" if whole else "unknown", "behaviour",
+                      "no task hangs in the driver" if
                       whole else "no task of those seen hangs in the driver; not every one could be seen", "", "",
-                      (found.source,), None if whole else AS_ROOT)
+                      (processes.source,), None if whole else AS_ROOT)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...model.finding import Finding, Remedy
 from ..check import DRIVER, Check, Family, Heading
+from ..codes import NO_DRIVER, NOT_DECLARED, OK, UNREAD
 from ..context import Case
 
 CHECK = Check(
@@ -13,6 +14,9 @@ CHECK = Check(
     Heading.DRIVER, 10, Family.DRIVER, DRIVER, judges=("driver.loaded",),
 )
 _ID = CHECK.id
+CODES = {
+    "other-version": "The loaded driver is of another version than declared.",
+}
 _INSTALL = Remedy("install modules and libraries of exactly that release together, hold their packages, reboot")
 
 
@@ -21,16 +25,18 @@ def judge(case: Case) -> Iterator[Finding]:
     if wanted is None:
         seen = f"; {driver.version.value} is loaded" if driver.version.value else ""
         asked = "the spec pins no driver version" if case.frozen else "no spec given"
-        yield Finding(_ID, "nvidia", "skip", "declared", f"{asked}{seen}")
+        yield Finding(_ID, NOT_DECLARED, "nvidia", "skip", "declared", f"{asked}{seen}")
         return
-    found, evidence = driver.version, (driver.version.source, f"flavour {driver.flavour.value or 'unknown'}")
-    if found.value is None:
-        outcome = "fail" if found.missing else "unknown"
-        reason = ("no NVIDIA kernel driver is loaded" if found.missing
-                  else f"the driver's version is unknown: {found.why()}")
-        yield Finding(_ID, "nvidia", outcome, "effective", reason, "", wanted, evidence,
-                      case.play("driver", by_hand=_INSTALL) if found.missing else None)
+    version, evidence = driver.version, (driver.version.source, f"flavour {driver.flavour.value or 'unknown'}")
+    if version.value is None:
+        outcome = "fail" if version.missing else "unknown"
+        reason = ("no NVIDIA kernel driver is loaded" if version.missing
+                  else f"the driver's version is unknown: {version.why()}")
+        yield Finding(_ID, NO_DRIVER if version.missing else UNREAD, "nvidia", outcome, "effective", reason, "",
+                      wanted, evidence,
+                      case.play("driver", by_hand=_INSTALL) if version.missing else None)
         return
-    good = found.value == wanted
-    yield Finding(_ID, "nvidia", "pass" if good else "fail", "effective", f"driver {found.value} is loaded",
-                  found.value, wanted, evidence, None if good else case.play("driver", True, by_hand=_INSTALL))
+    good = version.value == wanted
+    yield Finding(_ID, OK if good else "other-version", "nvidia", "pass" if good else "fail", "effective",
+                  f"driver {version.value} is loaded",
+                  version.value, wanted, evidence, None if good else case.play("driver", True, by_hand=_INSTALL))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...model.command import run
 from ...model.finding import Finding, Remedy
 from ..check import DRIVER, Check, Family, Heading
+from ..codes import UNREAD
 from ..context import Case
 from ..nvidia import from_driver
 
@@ -15,6 +16,12 @@ CHECK = Check(
     Heading.DRIVER, 170, Family.DRIVER, DRIVER,
 )
 _ID = CHECK.id
+CODES = {
+    "not-needed": "No board here needs them.",
+    "in-a-guest": "In a virtual machine the switches are its host's, or another machine's.",
+    "joined": "Every GPU has joined the fabric.",
+    "not-loaded": "A kernel module that Fabric Manager needs on these boards is not loaded.",
+}
 #: B200 and B300: their switches are reached by InfiniBand's management datagrams.
 BOARDS = ("10de:2901", "10de:3182")
 
@@ -25,18 +32,19 @@ def judge(case: Case) -> Iterator[Finding]:
     bare = [name for name, fact in loaded.items() if fact.value is False]
     unread = next((fact for fact in loaded.values() if not fact.known), None)
     if len(boards) < 2 or case.guest:
-        yield Finding(_ID, "modules", "skip", "effective", "no board here needs them" if len(boards) < 2 else
+        yield Finding(_ID, "not-needed" if len(boards) < 2 else "in-a-guest", "modules", "skip", "effective",
+                      "no board here needs them" if len(boards) < 2 else
                       "this is a virtual machine: the switches are its host's, or another machine's")
     elif set(states.values()) == {"completed"} and len(states) == len(boards):
-        yield Finding(_ID, "modules", "pass", "behaviour", f"all {len(states)} GPUs have joined the fabric")
+        yield Finding(_ID, "joined", "modules", "pass", "behaviour", f"all {len(states)} GPUs have joined the fabric")
     elif bare:
-        yield Finding(_ID, ", ".join(bare), "fail" if states else "warn", "effective", "not loaded: "
+        yield Finding(_ID, "not-loaded", ", ".join(bare), "fail" if states else "warn", "effective", "not loaded: "
                       f"{', '.join(bare)}; nvidia-fabricmanager does not start without them on boards like these",
                       ", ".join(bare), "loaded", tuple(fact.source for fact in loaded.values()),
                       Remedy.of("run: ", run("modprobe -a", *bare), "; keep them in /etc/modules-load.d; then: ",
                                 run("systemctl restart nvidia-fabricmanager")))
     elif unread is not None or not loaded:
         why = unread.why() if unread else "/sys/module: not recorded"
-        yield Finding(_ID, "modules", "unknown", "effective", f"whether they are loaded is unknown: {why}")
+        yield Finding(_ID, UNREAD, "modules", "unknown", "effective", f"whether they are loaded is unknown: {why}")
     else:
-        yield Finding(_ID, "modules", "pass", "effective", f"loaded: {', '.join(loaded)}")
+        yield Finding(_ID, "ok", "modules", "pass", "effective", f"loaded: {', '.join(loaded)}")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ...facts.nvidia.nvml import Gpu
 from ...model.finding import Finding
 from ..check import DRIVER, Check, Family, Heading
+from ..codes import NOT_DECLARED
 from ..context import Case
 from ..nvidia.from_nvml import Verdict, each, word
 
@@ -16,6 +17,9 @@ CHECK = Check(
     Heading.GPUS, 20, Family.DRIVER, DRIVER, judges=("gpu.addressing",),
 )
 _ID = CHECK.id
+CODES = {
+    "hmm-on": "HMM is on, though the specification switches it off.",
+}
 _FIX = ("reboot, or load nvidia_uvm anew while nothing uses it; still HMM: see module-parameter (an initramfs with an "
         "older modprobe.d?)")
 
@@ -29,11 +33,12 @@ def judge(case: Case) -> Iterator[Finding]:
         mode = word(gpu, "addressing_mode", "none", "HMM", "ATS")
         words = f"the addressing mode is {mode}"
         if not off:
-            return Verdict("skip", f"{words}; the spec does not switch HMM off", mode)
+            return Verdict(NOT_DECLARED, "skip", f"{words}; the spec does not switch HMM off", mode)
         if mode == "HMM":
-            return Verdict("fail", f"{words}, though the spec sets uvm_disable_hmm", mode, "not HMM", _FIX, True)
-        return Verdict("pass", words, mode, "not HMM")
+            return Verdict("hmm-on", "fail", f"{words}, though the spec sets uvm_disable_hmm", mode, "not HMM", _FIX,
+                           True)
+        return Verdict("ok", "pass", words, mode, "not HMM")
 
     for finding in each(case, _ID, look):
-        said = finding.text if finding.outcome == "skip" else f"the spec does not switch HMM off; {finding.text}"
-        yield finding if off else replace(finding, outcome="skip", text=said)
+        text = finding.text if finding.outcome == "skip" else f"the spec does not switch HMM off; {finding.text}"
+        yield finding if off else replace(finding, outcome="skip", code=NOT_DECLARED, text=text)

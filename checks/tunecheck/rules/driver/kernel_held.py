@@ -8,6 +8,7 @@ from ...model.fact import Absence
 from ...model.finding import Finding
 from ...util.at_first_use import regex
 from ..check import DRIVER, Check, Family, Heading
+from ..codes import OK
 from ..context import Case
 from ..nvidia import from_driver
 
@@ -16,26 +17,32 @@ CHECK = Check(
     Heading.DRIVER, 60, Family.DRIVER, DRIVER,
 )
 _ID = CHECK.id
+CODES = {
+    "no-precompiled-modules": "No package brings precompiled modules of the driver.",
+    "not-held": "An upgrade may bring a kernel before the driver has modules for it.",
+}
 _MODULES = regex(r"linux-(?:modules|objects)-nvidia-|kmod-nvidia-\d")
 #: A package with a kernel's version in its name never becomes another kernel; these do.
 _MOVES = regex(r"(?:linux-(?:image|headers|generic|virtual)(?!.*\d\.\d+\.\d)|kernel$|kernel-core$)")
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    found = case.host.packages
-    modules = [each.name for each in found.installed.value or () if _MODULES.match(each.name)]
+    packages = case.host.packages
+    modules = [each.name for each in packages.installed.value or () if _MODULES.match(each.name)]
     if not modules:
-        unknown = not found.installed.known and found.installed.absence not in (
+        unknown = not packages.installed.known and packages.installed.absence not in (
             Absence.NOT_PRESENT, Absence.NOT_ASKED)
-        yield from_driver.unread(_ID, "kernel", "the driver's packages", found.installed) if unknown else Finding(
-            _ID, "kernel", "skip", "configured", "no package brings precompiled modules of the driver")
+        yield from_driver.unread(_ID, "kernel", "the driver's packages", packages.installed) if unknown else Finding(
+            _ID, "no-precompiled-modules", "kernel", "skip", "configured",
+            "no package brings precompiled modules of the driver")
         return
-    if found.others.value is None:
-        yield from_driver.unread(_ID, "kernel", "the kernel's packages", found.others)
+    if packages.others.value is None:
+        yield from_driver.unread(_ID, "kernel", "the kernel's packages", packages.others)
         return
-    loose = [each.name for each in found.others.value if _MOVES.match(each.name) and not found.pinned(each)]
+    loose = [each.name for each in packages.others.value if _MOVES.match(each.name) and not packages.pinned(each)]
     strict = case.spec.driver.modules == "precompiled" and case.spec.driver.source != "leave"
-    yield Finding(_ID, "kernel", "pass" if not loose else "fail" if strict else "warn", "configured",
+    yield Finding(_ID, "not-held" if loose else OK, "kernel", "pass" if not loose else "fail" if strict else "warn",
+                  "configured",
                   f"an upgrade may bring a kernel before {modules[0]} has modules for it: {', '.join(loose[:6])} not "
                   "held" if loose else "no upgrade brings another kernel", ", ".join(loose), "held" if loose else "",
-                  (found.others.source,), from_driver.hold(found.manager, loose) if loose else None)
+                  (packages.others.source,), from_driver.hold(packages.manager, loose) if loose else None)

@@ -8,6 +8,7 @@ from ...facts.kernel.modules import Module
 from ...model.finding import Finding, Remedy
 from ...parsers.kernel.modprobe import normalise_module, same_value
 from ..check import DRIVER, Check, Family, Heading
+from ..codes import NOT_DECLARED, OK, UNREAD
 from ..context import Case
 from ..nvidia import from_driver, wanted_driver
 
@@ -17,11 +18,22 @@ CHECK = Check(
     judges=("module.parameter.{subject}", "module.configured.{subject}"),
 )
 _ID = CHECK.id
+CODES = {
+    "module-not-installed": "The module is not installed for this kernel.",
+    "not-loaded": "The module is not loaded, so no live value exists; modprobe.d is ready.",
+    "not-set": "The module is not loaded, and modprobe.d does not set the declared value.",
+    "no-such-parameter": "The loaded module shows no such parameter.",
+    "other-value": "The loaded module has another value than declared.",
+    "older-value": "The loaded module has another value than declared and than modprobe.d has: it was loaded before.",
+    "next-load-differs": "The live value is right, and modprobe.d sets another one for the next load.",
+    "next-load-unread": "The live value is right; modprobe.d cannot be read, so whether it stays is unknown.",
+}
 
 
 def judge(case: Case) -> Iterator[Finding]:
     if not case.spec.modules:
-        yield Finding(_ID, "modules", "skip", "declared", "the spec declares no module parameter" if case.frozen
+        yield Finding(_ID, NOT_DECLARED, "modules", "skip", "declared",
+                      "the spec declares no module parameter" if case.frozen
                       else "no spec given")
     for name, values in case.spec.modules.items():
         for parameter, value in values.items():
@@ -34,10 +46,11 @@ def _judge(case: Case, module: Module, parameter: str, value: int | str) -> Find
     if _waits_for_the_driver(case, module) and (module.installed.value is False or _ready(module, parameter, value)):
         return from_driver.without(case, _ID, subject, module.loaded.source)
     if module.installed.value is False:
-        return Finding(_ID, subject, "skip", "effective", f"{module.name} is not installed for this kernel", "",
+        return Finding(_ID, "module-not-installed", subject, "skip", "effective",
+                       f"{module.name} is not installed for this kernel", "",
                        expected, (module.installed.source,))
     if module.loaded.value is None:
-        return Finding(_ID, subject, "unknown", "effective", f"whether {module.name} is loaded is unknown: "
+        return Finding(_ID, UNREAD, subject, "unknown", "effective", f"whether {module.name} is loaded is unknown: "
                        f"{module.loaded.why()}", "?", expected, (module.loaded.source,), absence=module.loaded.absence)
     return (_live if module.loaded.value else _not_loaded)(case, module, parameter, value)
 
@@ -58,16 +71,17 @@ def _not_loaded(case: Case, module: Module, parameter: str, value: int | str) ->
     subject, expected = f"{module.name} {parameter}", f"{parameter}={value}"
     set_to, source = _configured(module, parameter), (module.configured.source,)
     if module.configured.value is None:
-        return Finding(_ID, subject, "unknown", "configured",
+        return Finding(_ID, UNREAD, subject, "unknown", "configured",
                        f"{module.name} is not loaded and modprobe.d cannot be read: {module.configured.why()}",
                        "?", expected, source, absence=module.configured.absence)
     if case.trial or _ready(module, parameter, value):
         ready = "" if case.trial else "; modprobe.d has the declared value ready"
-        return Finding(_ID, subject, "skip", "effective",
+        return Finding(_ID, "not-loaded", subject, "skip", "effective",
                        f"{module.name} is not loaded, so no live value exists{ready}", set_to or "",
                        expected, source)
     state = "does not set it" if set_to is None else f"sets {parameter}={set_to}"
-    return Finding(_ID, subject, "fail", "configured", f"{module.name} is not loaded, and modprobe.d {state}",
+    return Finding(_ID, "not-set", subject, "fail", "configured",
+                   f"{module.name} is not loaded, and modprobe.d {state}",
                    set_to or "not set", expected, source, case.play("modules", by_hand=_by_hand(module, expected)))
 
 
@@ -78,24 +92,29 @@ def _live(case: Case, module: Module, parameter: str, value: int | str) -> Findi
     if fact.value is None:
         reason = ("the loaded module shows no such parameter (misspelt, or not exported)" if fact.missing
                   else fact.why())
-        return Finding(_ID, subject, "unknown", "effective", f"the live value of {subject} is unknown: {reason}", "?",
+        return Finding(_ID, "no-such-parameter" if fact.missing else UNREAD, subject, "unknown", "effective",
+                       f"the live value of {subject} is unknown: {reason}", "?",
                        expected, evidence, absence=fact.absence)
     set_to = _configured(module, parameter)
     ready = set_to is not None and same_value(value, set_to)
     if not same_value(value, fact.value):
         pending = (", though modprobe.d has it: the module was loaded before, or from an older initramfs" if ready
                    else "")
-        return Finding(_ID, subject, "fail", "effective", f"{subject} is {fact.value} in the loaded module{pending}",
+        return Finding(_ID, "older-value" if ready else "other-value", subject, "fail", "effective",
+                       f"{subject} is {fact.value} in the loaded module{pending}",
                        fact.value, expected, evidence, case.play("modules", True, by_hand=_by_hand(module, expected)))
     if case.trial or ready:
-        return Finding(_ID, subject, "pass", "effective", f"{subject} is {fact.value} in the loaded module", fact.value,
+        return Finding(_ID, "ok", subject, "pass", "effective", f"{subject} is {fact.value} in the loaded module",
+                       fact.value,
                        expected, evidence)
     if module.configured.value is None:
-        return Finding(_ID, subject, "unknown", "configured", f"{subject} is right now; whether it stays is unknown: "
+        return Finding(_ID, "next-load-unread", subject, "unknown", "configured",
+                       f"{subject} is right now; whether it stays is unknown: "
                        f"{module.configured.why()}", fact.value, expected, evidence, absence=module.configured.absence)
     # A module's own default needs no line in modprobe.d: then the live value is right and nothing contradicts it.
     wrong = set_to is not None
-    return Finding(_ID, subject, "fail" if wrong else "pass", "configured" if wrong else "effective",
+    return Finding(_ID, "next-load-differs" if wrong else OK, subject, "fail" if wrong else "pass",
+                   "configured" if wrong else "effective",
                    f"{subject} is {fact.value} in the loaded module"
                    + (f", but modprobe.d sets {set_to} at the next load" if wrong else ""),
                    set_to or fact.value, expected, evidence,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...model.fact import Fact
 from ...model.finding import Finding, Remedy
 from ..check import DRIVER, Check, Family, Heading, Needs
+from ..codes import NO_GPU, OK, UNREAD
 from ..context import Case
 
 CHECK = Check(
@@ -14,6 +15,10 @@ CHECK = Check(
     needs=(Needs.TREE, Needs.WHOLE_TREE), judges=("pcie.driver",),
 )
 _ID = CHECK.id
+CODES = {
+    "loaded": "The driver nouveau is loaded.",
+    "drives-gpu": "The driver nouveau, or nova, drives a GPU of NVIDIA's.",
+}
 _OUT = Remedy.typed('write "blacklist nouveau" and "options nouveau modeset=0" to /etc/modprobe.d/nouveau.conf, one '
                     "below the other, run `sudo update-initramfs -u` (Fedora and Rocky: `sudo dracut -f`), reboot", (),
                     True)
@@ -22,24 +27,28 @@ _OUT = Remedy.typed('write "blacklist nouveau" and "options nouveau modeset=0" t
 def judge(case: Case) -> Iterator[Finding]:
     gpus = [device for device in case.snapshot.topology.devices if device.ids.startswith("10de:")]
     if not gpus and "nouveau" in (case.snapshot.posted.modules.modules if case.snapshot.posted.modules else ()):
-        yield Finding(_ID, "nouveau", "fail", "effective", "nouveau is loaded: what it drives, NVIDIA's driver cannot "
+        yield Finding(_ID, "loaded", "nouveau", "fail", "effective",
+                      "nouveau is loaded: what it drives, NVIDIA's driver cannot "
                       "have", "nouveau", "nvidia alone", ("lsmod",), _OUT)
         return
     bad = 0
     for gpu in gpus:
         fact = gpu.driver
-        bad += (wrong := fact.value in ("nouveau", "nova_core")) or not _told(fact)
+        bad += (wrong := fact.value in ("nouveau", "nova_core")) or not _is_known(fact)
         if wrong:
-            yield Finding(_ID, gpu.bdf, "fail", "effective", f"{fact.value} drives {gpu.bdf}", str(fact.value),
+            yield Finding(_ID, "drives-gpu", gpu.bdf, "fail", "effective", f"{fact.value} drives {gpu.bdf}",
+                          str(fact.value),
                           "nvidia", (fact.source,), _OUT)
-        elif not _told(fact):
-            yield Finding(_ID, gpu.bdf, "unknown", "effective", f"the driver of {gpu.bdf} is not known: {fact.why()}",
+        elif not _is_known(fact):
+            yield Finding(_ID, UNREAD, gpu.bdf, "unknown", "effective",
+                          f"the driver of {gpu.bdf} is not known: {fact.why()}",
                           absence=fact.absence)
     if not bad:
-        yield Finding(_ID, "nouveau", "pass" if gpus else "skip", "effective", "nouveau drives no GPU" if gpus else
+        yield Finding(_ID, OK if gpus else NO_GPU, "nouveau", "pass" if gpus else "skip", "effective",
+                      "nouveau drives no GPU" if gpus else
                       "there is no GPU of NVIDIA's", evidence=tuple(gpu.driver.source for gpu in gpus[:1]))
 
 
-def _told(fact: Fact[str]) -> bool:
+def _is_known(fact: Fact[str]) -> bool:
     """Whether the driver is known, or that there is none."""
     return fact.known or (fact.missing and not fact.silent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding, Remedy
+from ..codes import NO_DRIVER, NO_GPU, NVML_UNREAD
 from ..context import Case
 from ..nvidia import wanted_driver
 
@@ -26,25 +27,27 @@ def unanswered(case: Case, check: str, boards: set[str]) -> Finding:
     """The finding where NVML gave no document. ``boards``: the GPUs that the driver nvidia has.
 
     That it was asked and gave no answer in time is evidence, and a failure; that nobody asked it is none."""
-    said, needed = case.snapshot.nvml, wanted_driver.needs_nvidia(case)
-    reason = said.reason or ""
-    text, outcome, remedy = f"no answer: {reason}", "unknown", None
-    if said.absence is Absence.MISMATCH:
+    nvml, needed = case.snapshot.nvml, wanted_driver.needs_nvidia(case)
+    reason = nvml.reason or ""
+    code, outcome, text, remedy = NVML_UNREAD, "unknown", f"no answer: {reason}", None
+    if nvml.absence is Absence.MISMATCH:
         text = f"the library is of another version than the loaded kernel module: {reason}"
-        outcome, remedy = "fail", MISMATCH
-    elif said.absence is Absence.NO_PERMISSION:
+        code, outcome, remedy = "library-mismatch", "fail", MISMATCH
+    elif nvml.absence is Absence.NO_PERMISSION:
         remedy = AS_ROOT
-    elif said.absence is Absence.NOT_ASKED:
-        text, outcome = "NVML was not asked: there is no NVIDIA GPU", "skip"
-    elif said.absence is Absence.NO_DRIVER:
+    elif nvml.absence is Absence.NOT_ASKED:
+        code, outcome, text = NO_GPU, "skip", "NVML was not asked: there is no NVIDIA GPU"
+    elif nvml.absence is Absence.NO_DRIVER:
+        code = NO_DRIVER
         outcome, remedy = ("fail", wanted_driver.install(case)) if needed else ("skip", None)
-    elif said.absence in (Absence.NOT_RECORDED, Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST):
+    elif nvml.absence in (Absence.NOT_RECORDED, Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST):
         unsure = any(gpu.driver.value is None and (not gpu.driver.missing or gpu.driver.silent)
                      for gpu in wanted_driver.gpus(case))
         tree = case.snapshot.topology
         if not needed and not boards and not unsure and tree.accelerators.known and not tree.doubt:
             outcome = "skip"
-    elif (needed or boards) and said.absence in _IN_VAIN:
-        outcome, remedy = "fail", _LIBRARY if said.absence is Absence.NOT_PRESENT else STUCK
-    return Finding(check, "NVML", outcome, "effective", text, reason, "an answer within the deadline", (said.source,),
-                   remedy, absence=said.absence if outcome == "unknown" else None)
+    elif (needed or boards) and nvml.absence in _IN_VAIN:
+        no_library = nvml.absence is Absence.NOT_PRESENT
+        code, outcome, remedy = ("no-library", "fail", _LIBRARY) if no_library else ("no-answer", "fail", STUCK)
+    return Finding(check, code, "NVML", outcome, "effective", text, reason, "an answer within the deadline",
+                   (nvml.source,), remedy, absence=nvml.absence if outcome == "unknown" else None)

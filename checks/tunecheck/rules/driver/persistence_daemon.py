@@ -16,6 +16,11 @@ CHECK = Check(
     Heading.DRIVER, 140, Family.DRIVER, DRIVER,
 )
 _ID = CHECK.id
+CODES = {
+    "off-on-gpus": "Persistence mode is off on some GPUs.",
+    "not-running": "The service nvidia-persistenced does not run.",
+    "gpu-list-cut": "The list of GPUs is cut off, so persistence mode is not known of every GPU.",
+}
 _ON = Remedy.of("run: ", run("systemctl enable --now nvidia-persistenced"), "; for this boot only: ",
                 run("nvidia-smi -pm 1"))
 
@@ -24,21 +29,23 @@ def judge(case: Case) -> Iterator[Finding]:
     if early := list(from_driver.nothing(case, _ID)):
         yield from early
         return
-    service, told = case.host.services[PERSISTENCED].active, case.snapshot.nvml
-    modes = {gpu.bdf: gpu.fact("persistence").value for gpu in told.value.gpus} if told.value else {}
-    cut = told.value.errors.get("gpus") if told.value else None
+    service, nvml = case.host.services[PERSISTENCED].active, case.snapshot.nvml
+    modes = {gpu.bdf: gpu.fact("persistence").value for gpu in nvml.value.gpus} if nvml.value else {}
+    cut = nvml.value.errors.get("gpus") if nvml.value else None
     off = [bdf for bdf, on in modes.items() if on is False]
     if cut and not service.value and not off:
-        yield Finding(_ID, "nvidia", "unknown", "effective", f"persistence mode is not told of every GPU: the list is "
+        yield Finding(_ID, "gpu-list-cut", "nvidia", "unknown", "effective",
+                      f"persistence mode is not told of every GPU: the list is "
                       f"{cut}",
-                      evidence=(told.source,))
+                      evidence=(nvml.source,))
     elif service.value or (modes and all(modes.values())):
         how = "nvidia-persistenced runs" if service.value else "persistence mode is on"
-        yield Finding(_ID, "nvidia", "warn" if off else "pass", "effective", how + (f", but persistence mode is off on "
+        yield Finding(_ID, "off-on-gpus" if off else "ok", "nvidia", "warn" if off else "pass", "effective",
+                      how + (f", but persistence mode is off on "
                       f"{', '.join(off)}" if off else ""), "", "on", (service.source,), _ON if off else None)
     elif service.value is None and not off:
         yield from_driver.unread(_ID, "nvidia", "whether nvidia-persistenced runs", service)
     else:
-        yield Finding(_ID, "nvidia", "warn", "effective", "nvidia-persistenced does not run"
+        yield Finding(_ID, "not-running", "nvidia", "warn", "effective", "nvidia-persistenced does not run"
                       + (f" and persistence mode is off on {', '.join(off)}" if off else ""), "off", "on",
-                      (service.source, told.source), _ON)
+                      (service.source, nvml.source), _ON)

@@ -15,6 +15,12 @@ CHECK = Check(
     Heading.DRIVER, 80, Family.DRIVER, DRIVER, judges=("driver.signer", "driver.keys"),
 )
 _ID = CHECK.id
+CODES = {
+    "secure-boot-off": "Secure Boot is off.",
+    "no-module": "There is no module to judge.",
+    "not-signed": "Secure Boot is on, and the module is not signed.",
+    "not-trusted": "The kernel does not trust the key that the module is signed with.",
+}
 _ENROL = Remedy.of("run: ", run("mokutil --import /var/lib/dkms/mok.pub"), ", reboot, and confirm on the console; or "
                    "install modules that the distribution signs (linux-modules-nvidia-<branch>-open-generic)",
                    needs_reboot=True)
@@ -27,19 +33,22 @@ def judge(case: Case) -> Iterator[Finding]:
         unknown = not secure.known and not secure.missing and file is not None and file.value is not None
         why = "there is no module to judge" if secure.value else "Secure Boot is off"
         yield from_driver.unread(_ID, "module", "whether Secure Boot is on", secure) if unknown else Finding(
-            _ID, "module", "skip", "effective", why)
+            _ID, "no-module" if secure.value else "secure-boot-off", "module", "skip", "effective", why)
         return
     signer, running = file.value.signer, next(iter(modules.values())).value
     proven = case.host.driver.version.known and running is not None and running.signer == signer
     if not signer:
-        yield Finding(_ID, release, "fail", "generated", f"Secure Boot is on, and the module for kernel {release} is "
+        yield Finding(_ID, "not-signed", release, "fail", "generated",
+                      f"Secure Boot is on, and the module for kernel {release} is "
                       "not signed: it will not load", "unsigned", "signed", (file.source,), _ENROL)
     elif proven or (keys.value and keys.value.takes(signer)):
-        yield Finding(_ID, release, "pass", "effective", f"the module is signed by {signer}, which the kernel trusts")
+        yield Finding(_ID, "ok", release, "pass", "effective",
+                      f"the module is signed by {signer}, which the kernel trusts")
     elif keys.value is None:
         yield from_driver.unread(_ID, release, "which keys the kernel trusts", keys)
     else:
         wait = "; a key waits to be confirmed on the console at the next boot" if keys.value.pending else ""
-        yield Finding(_ID, release, "fail", "effective", f"the module for kernel {release} is signed by {signer}, "
+        yield Finding(_ID, "not-trusted", release, "fail", "effective",
+                      f"the module for kernel {release} is signed by {signer}, "
                       f"which the kernel does not trust: it will not load{wait}", signer, "a trusted key",
                       (keys.source,), _ENROL)

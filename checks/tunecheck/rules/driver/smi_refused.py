@@ -12,31 +12,32 @@ __all__ = ["refused"]
 
 _LOG = "`sudo journalctl -k -b -g 'nvrm|nvidia|nouveau|secure boot'`"
 _KINDS = {
-    "no driver": ("the NVIDIA driver does not answer: its kernel module is not loaded, or did not get to its end",
+    "no driver": ("driver-does-not-answer",
+                  "the NVIDIA driver does not answer: its kernel module is not loaded, or did not get to its end",
                   Remedy.typed(f"the kernel log says why: {_LOG}. The usual reasons: no module was built for the "
                                "running kernel (`dkms status`; then `sudo dkms autoinstall`), Secure Boot refuses its "
                                "signature (`mokutil --sb-state`), nouveau holds the GPU (`lsmod` lists it)")),
-    "no library": ("nvidia-smi finds no libnvidia-ml.so",
+    "no library": ("no-library", "nvidia-smi finds no libnvidia-ml.so",
                    Remedy("install the library in the loaded module's version (Debian: libnvidia-ml1, Ubuntu: "
                           "libnvidia-compute-BRANCH, Fedora and Rocky: nvidia-driver-cuda-libs); in a container the "
                           "toolkit brings it: --device nvidia.com/gpu=all")),
-    "mismatch": ("the driver's library is of another version than the loaded kernel module: it was updated while the "
-                 "old module runs", MISMATCH),
-    "no permission": ("the driver refuses this user",
+    "mismatch": ("library-mismatch", "the driver's library is of another version than the loaded kernel module: it was "
+                 "updated while the old module runs", MISMATCH),
+    "no permission": ("permission-refused", "the driver refuses this user",
                       Remedy.typed("run it as root, or see the mode of the device files: "
                                    "`find /dev -maxdepth 1 -name 'nvidia*' -ls`")),
-    "no gpu": ("the driver is loaded and has no GPU",
+    "no gpu": ("driver-without-gpu", "the driver is loaded and has no GPU",
                Remedy.typed(f"see {_LOG} (RmInitAdapter failed, or no GPU that this driver supports), and "
                             "`lspci -nn -d 10de:`")),
-    "no program": ("nvidia-smi is not installed here",
+    "no program": ("no-nvidia-smi", "nvidia-smi is not installed here",
                    Remedy("install the driver's utilities (Debian: nvidia-smi, Ubuntu: nvidia-utils-BRANCH, Fedora and "
                           "Rocky: nvidia-driver-cuda); in a container the toolkit brings it: "
                           "--device nvidia.com/gpu=all")),
-    "refused": ("NVML does not start: the driver is loaded and gives an unknown error",
+    "refused": ("nvml-does-not-start", "NVML does not start: the driver is loaded and gives an unknown error",
                 Remedy.typed(f"see {_LOG}; in a container, the device nodes were lost (a daemon-reload does that): "
                              "start it again, with CDI")),
-    "lost": ("a GPU is lost: it does not answer on the bus", LOST),
-    "no handle": ("the driver cannot open a GPU",
+    "lost": ("gpu-lost", "a GPU is lost: it does not answer on the bus", LOST),
+    "no handle": ("gpu-not-opened", "the driver cannot open a GPU",
                   Remedy.typed(f"see {_LOG} (RmInitAdapter failed, Xid 79, GSP); then reset it or switch the machine "
                                "off and on")),
 }
@@ -50,9 +51,9 @@ def refused(case: Case, check: str) -> Iterator[Finding]:
         kinds.setdefault(failure.kind, []).extend([failure.gpu] if failure.gpu else [])
         words.setdefault(failure.kind, failure.text)
     for kind, gpus in kinds.items():
-        text, fix = _KINDS[kind]
+        code, text, fix = _KINDS[kind]
         about = f"{', '.join(gpus)}: " if gpus else ""
         beside = " (another text in the import shows an answer: they are of different times)" \
             if case.snapshot.nvml.value is not None and not gpus else ""
-        yield Finding(check, ", ".join(gpus) or "NVML", "fail", "effective", f"{about}{text}{beside}", words[kind],
-                      "an answer", ("nvidia-smi",), fix)
+        yield Finding(check, code, ", ".join(gpus) or "NVML", "fail", "effective", f"{about}{text}{beside}",
+                      words[kind], "an answer", ("nvidia-smi",), fix)

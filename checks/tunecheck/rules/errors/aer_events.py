@@ -12,29 +12,40 @@ from . import from_log
 CHECK = Check(
     "aer-events", "no PCIe error since boot", Heading.KERNEL, 50, Family.ERRORS, happening=True,
 )
+CODES = {
+    "fatal-error": "A device reported a fatal PCIe error.",
+    "nonfatal-error": "A device reported a PCIe error that is neither fatal nor corrected.",
+    "corrected-error": "A device reported a corrected PCIe error.",
+    "contained-error": "A port contained an uncorrectable PCIe error (DPC).",
+    "not-recovered": "The kernel could not recover a PCIe error.",
+    "not-handled-by-kernel": "The kernel log holds no PCIe error, and the kernel does not handle them.",
+}
 _ID = CHECK.id
+_CODES = {"fatal": "fatal-error", "correctable": "corrected-error", "contained": "contained-error"}
 _LOOK = Remedy.typed("check seating, riser and slot of that link, and its width and speed (`tunecheck topo`)",
                place=Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    found = from_log.events(case)
-    if found is None:
+    log = from_log.events(case)
+    if log is None:
         yield from_log.unread(case, _ID)
         return
     paths = {bdf for device in case.snapshot.topology.devices for bdf in device.path}
-    for error in found.pcie:
-        ours = error.bdf in paths
+    for error in log.pcie:
+        on_path = error.bdf in paths
+        code = "not-recovered" if error.unrecovered else _CODES.get(error.severity, "nonfatal-error")
         hard = error.severity in ("fatal", "contained") or error.unrecovered
-        where = from_log.name(case, error.bdf) + (", on an accelerator's path" if ours else "")
+        where = from_log.name(case, error.bdf) + (", on an accelerator's path" if on_path else "")
         names = f" ({', '.join(error.names)})" if error.names else ""
-        many = ("s", ", last") if error.count > 1 else ("", "")
-        text = (f"{where}: {error.count} {error.severity} PCIe error{many[0]}{names}{many[1]}{from_log.at(error.last)}"
+        plural, last = ("s", ", last") if error.count > 1 else ("", "")
+        text = (f"{where}: {error.count} {error.severity} PCIe error{plural}{names}{last}{from_log.at(error.last)}"
                 + ("; the kernel could not recover it" if error.unrecovered else ""))
-        yield Finding(_ID, error.bdf, "fail" if ours and hard else "warn", "behaviour", text,
+        yield Finding(_ID, code, error.bdf, "fail" if on_path and hard else "warn", "behaviour", text,
                       str(error.count), "no PCIe error since boot", (case.host.kernel.log.source,), _LOOK)
-    if not found.pcie and from_log.whole(case) and from_log.aer_owners(case) != {"kernel"}:
-        yield Finding(_ID, "kernel log", "skip", "behaviour", "the kernel log holds no PCIe error, which says little "
-                      "here: the kernel does not handle them (aer-ownership)", evidence=(case.host.kernel.log.source,))
-    elif not found.pcie:
+    if not log.pcie and from_log.whole(case) and from_log.aer_owners(case) != {"kernel"}:
+        yield Finding(_ID, "not-handled-by-kernel", "kernel log", "skip", "behaviour", "the kernel log holds no PCIe "
+                      "error, which says little here: the kernel does not handle them (aer-ownership)",
+                      evidence=(case.host.kernel.log.source,))
+    elif not log.pcie:
         yield from_log.nothing(case, _ID, "PCIe error (AER, DPC)")

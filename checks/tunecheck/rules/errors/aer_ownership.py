@@ -14,31 +14,42 @@ CHECK = Check(
     "aer-ownership", "the kernel, not the firmware, handles PCIe errors",
     Heading.KERNEL, 60, Family.ERRORS, judges=("pcie.aer_owner",),
 )
+CODES = {
+    "services-off": "The PCIe port services are off, so the kernel handles no PCIe error.",
+    "support-missing": "The kernel lacks support that it needs to ask for control of PCIe errors.",
+    "not-asked": "The kernel took other PCIe features and did not ask for control of PCIe errors.",
+    "firmware-keeps-it": "The firmware keeps PCIe errors to itself.",
+    "osc-failed": "The firmware's _OSC failed, and it keeps PCIe errors to itself.",
+    "switched-off": "A word on the command line turns PCIe error reporting off.",
+    "not-negotiated": "No host bridge negotiated the control of PCIe errors.",
+}
 _ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    found = from_log.events(case)
-    if found is None:
+    log = from_log.events(case)
+    if log is None:
         yield from_log.unread(case, _ID)
         return
-    lost = losses(case, found.osc)
-    whole = from_log.whole(case)
-    code, outcome, text, remedy = "", "pass", "the kernel handles PCIe errors (AER) of every host bridge", None
+    lost = losses(case, log.osc)
+    complete = from_log.whole(case)
+    code, outcome, text, remedy = "ok", "pass", "the kernel handles PCIe errors (AER) of every host bridge", None
     if lost:
-        outcome, text, remedy = _lost(case, lost)
-    elif "kernel" not in from_log.aer_owners(case) and whole:
-        outcome, text = "skip", "no host bridge negotiated AER (a virtual machine, or no ACPI)"
-    elif not whole:
-        code = from_log.partial_code(case)
-        outcome, text = "unknown", f"who handles PCIe errors of every host bridge is not {from_log.partial(case)}"
-    yield Finding(_ID, "host bridges", outcome, "effective", text, "", "AER handled by the kernel",
-                  (case.host.kernel.log.source,), remedy, code)
+        code, outcome, text, remedy = _lost(case, lost)
+    elif "kernel" not in from_log.aer_owners(case) and complete:
+        code, outcome, text = "not-negotiated", "skip", "no host bridge negotiated AER (a virtual machine, or no ACPI)"
+    elif not complete:
+        code, outcome = from_log.partial_code(case), "unknown"
+        text = f"who handles PCIe errors of every host bridge is not {from_log.partial(case)}"
+    yield Finding(_ID, code, "host bridges", outcome, "effective", text, "", "AER handled by the kernel",
+                  (case.host.kernel.log.source,), remedy)
 
 
-def _lost(case: Case, lost: list[Loss]) -> tuple[str, str, Remedy]:
+def _lost(case: Case, lost: list[Loss]) -> tuple[str, str, str, Remedy]:
+    """Code, outcome, text and remedy. The code is that of the first loss; the text names all of them."""
     text = "; ".join(loss.text for loss in lost) + ": no AER line in the log is no proof of health"
     acs = case.spec.acs
     if acs.peer_redirect == "off" and (acs.at_boot_unit or acs.mechanism == "setpci"):
         text += ("; nor does an AER recovery start tunecheck-acs.service, which clears ACS redirect again after one")
-    return "fail" if any(loss.against_spec for loss in lost) else "warn", text, lost[0].remedy
+    outcome = "fail" if any(loss.against_spec for loss in lost) else "warn"
+    return lost[0].code, outcome, text, lost[0].remedy

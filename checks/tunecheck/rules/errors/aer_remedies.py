@@ -1,4 +1,4 @@
-"""Where the kernel does not handle PCIe errors: why, by the log of each host bridge, and which word is to blame."""
+"""Why the kernel does not handle PCIe errors, by the log of each host bridge, and which word is to blame."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ __all__ = ["Loss", "losses"]
 
 _BMC = Remedy("look for PCIe errors in the BMC's event log; some BIOSes have a setting for OS native AER",
               place=Place.FIRMWARE)
-#: What takes a kind of support away: the word of the command line, and what it is where no such word is there.
+#: The code of each outcome of parsers/pci/osc.py that leaves PCIe errors to somebody else, in order of report.
+_CODES = {"disabled": "services-off", "unsupported": "support-missing", "not asked": "not-asked",
+          "refused": "firmware-keeps-it", "failed": "osc-failed"}
+#: What takes a kind of support away: a word of the command line, or something else where no such word is there.
 _SUPPORT = {
     "ASPM": ("pcie_aspm=off", "a kernel without CONFIG_PCIEASPM"),
     "ClockPM": ("pcie_aspm=off", "a kernel without CONFIG_PCIEASPM"),
@@ -27,9 +30,10 @@ _SUPPORT = {
 
 @dataclass(frozen=True)
 class Loss:
-    """Why some host bridges' PCIe errors are not the kernel's. ``against_spec``: a word does it that contradicts what
-    the spec declares."""
+    """Why the kernel does not handle PCIe errors of some host bridges. ``code``: that of aer-ownership.
+    ``against_spec``: the reason is a word that contradicts what the spec declares."""
 
+    code: str
     text: str
     remedy: Remedy
     against_spec: bool = False
@@ -39,23 +43,26 @@ def losses(case: Case, bridges: Mapping[str, Bridge]) -> list[Loss]:
     """One per reason, a word on the command line first; empty where the log shows none."""
     line = case.host.kernel.cmdline.value or ()
     running = {word for token in line for word in split(token)}
-    # It makes the port services take errors over without asking the firmware (portdrv.c, pcie_ports_native).
+    # With it the port services take errors over without asking the firmware (portdrv.c, pcie_ports_native).
     native = "pcie_ports=native" in running
-    found: dict[str, Loss] = {}
+    losses_by_reason: dict[str, Loss] = {}
     named: set[str] = set()
-    for outcome in ("disabled", "unsupported", "not asked", "refused", "failed"):
+    for outcome, code in _CODES.items():
         names = [name for name, bridge in bridges.items() if bridge.outcome == outcome]
         if not names or (native and outcome != "disabled"):
             continue
         words, text = _why(outcome, [bridges[name] for name in names], running)
         named.update(words)
         shown = some(names, 3)
-        found[outcome] = _loss(case, text.format(f"{len(names)} of {len(bridges)} host bridges ({shown})"), words)
-    # Words that the log does not explain: it lost its start, or it is not this boot's.
-    bare: list[str] = [word for word in ("pci=noaer", "pcie_ports=compat") if word in running and word not in named]
-    if bare and not found:
-        found[bare[0]] = _loss(case, f"{bare[0]} turns PCIe error reporting off", bare[:1])
-    return list(found.values())
+        text = text.format(f"{len(names)} of {len(bridges)} host bridges ({shown})")
+        losses_by_reason[outcome] = _loss(case, code, text, words)
+    # Words whose effect the log does not show: it lost its start, or it is not this boot's.
+    unexplained: list[str] = [word for word in ("pci=noaer", "pcie_ports=compat")
+                              if word in running and word not in named]
+    if unexplained and not losses_by_reason:
+        word = unexplained[0]
+        losses_by_reason[word] = _loss(case, "switched-off", f"{word} turns PCIe error reporting off", [word])
+    return list(losses_by_reason.values())
 
 
 def _why(outcome: str, bridges: list[Bridge], running: set[str]) -> tuple[list[str], str]:
@@ -81,9 +88,9 @@ def _why(outcome: str, bridges: list[Bridge], running: set[str]) -> tuple[list[s
     return [], "the firmware keeps PCIe errors of {} to itself"
 
 
-def _loss(case: Case, text: str, words: list[str]) -> Loss:
+def _loss(case: Case, code: str, text: str, words: list[str]) -> Loss:
     if not words:
-        return Loss(text, _BMC)
+        return Loss(code, text, _BMC)
     declared = declared_tokens(case.spec)
     line = case.host.kernel.cmdline.value or ()
     against = {conflict.rival for conflict in conflicts(declared, line) if conflict.wins}
@@ -94,4 +101,4 @@ def _loss(case: Case, text: str, words: list[str]) -> Loss:
         fix = case.play("cmdline", True, f"{away} box_spec.kernel.cmdline{f' ({instead})' if instead else ''}")
     else:
         fix = Remedy(f"{away} the boot configuration and reboot{f'; {instead}' if instead else ''}", ("cmdline",), True)
-    return Loss(text, fix, bool(against & set(words)))
+    return Loss(code, text, fix, bool(against & set(words)))

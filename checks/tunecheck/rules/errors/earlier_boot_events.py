@@ -24,10 +24,10 @@ def from_to(marked: Sequence[PastBoot]) -> str:
     return f" (from {first} to {last})" if first and last else ""
 
 
-def counted(found: Past) -> str:
-    """"Xid 79 at 0000:03:00 600 times, kernel panic": most often first, the first six."""
+def counted(past: Past) -> str:
+    """"Xid 79 at 0000:03:00 600 times, kernel panic": the six most frequent events."""
     counts: Counter[str] = Counter()
-    for event in found.events:
+    for event in past.events:
         what = f"{_WORDS.get(event.kind, event.kind)}{f' {event.code}' if event.code else ''}"
         counts[f"{what}{f' at {event.device}' if event.device else ''}"] += event.count
     named = [what + (f" {count} times" if count > 1 else "") for what, count in counts.most_common(6)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...facts.snapshot import Snapshot
 from ...util.at_first_use import dataclass
 from ...util.text import some
+from ..codes import LOG_UNREAD, PATH_UNREAD, REGISTERS_UNREAD
 from ..context import Case
 from . import from_log
 
@@ -15,9 +16,10 @@ _UNCORRECTABLE = ("nonfatal", "fatal")
 
 @dataclass(frozen=True)
 class Errors:
-    """``hard`` and ``soft``: uncorrectable and corrected errors, "0000:03:00.0 BadTLP 12 (correctable)"; with
-    ``since`` only what came since the earlier snapshot. ``note``: why the earlier one is of no use. ``read``: how many
-    counters were; ``reason``: why one was not, None where all were; ``missing``: the kernel has none at all."""
+    """``hard`` and ``soft``: uncorrectable and corrected errors, "0000:03:00.0 BadTLP 12 (correctable)". With
+    ``since`` they are only those since the earlier snapshot. ``note``: why the earlier one is of no use. ``read``: the
+    number of counters that were read. ``reason``: why one was not, None where all were. ``missing``: the kernel has no
+    counters."""
 
     hard: tuple[str, ...]
     soft: tuple[str, ...]
@@ -29,29 +31,29 @@ class Errors:
 
 
 def errors(case: Case) -> Errors:
-    """What the counters say."""
-    now, dark = _counts(case.snapshot)
+    """The counters of this snapshot, and of the earlier one where there is one."""
+    now, unread = _counts(case.snapshot)
     before, note = _before(case)
     grown = {key: count - before.get(key, 0) if before is not None else count for key, count in now.items()}
     if before is not None and any(count < 0 for count in grown.values()):
-        # A driver load or a hot plug: some began again, and what they had before is not known.
+        # After a driver load or a hot plug some counters began again at 0.
         note, grown = "a counter went back (driver loaded again, device reset): counted from zero; ", now
         before = None
     shown = {key: f"{key[0]} {key[2]} {'+' if before is not None else ''}{count} ({key[1]})"
              for key, count in grown.items() if count}
-    absent = [reason for reason in dark if reason]
+    absent = [reason for reason in unread if reason]
     return Errors(tuple(text for key, text in shown.items() if key[1] in _UNCORRECTABLE),
                   tuple(text for key, text in shown.items() if key[1] not in _UNCORRECTABLE),
                   before is not None, note, len(now), absent[0] if absent else None, not now and not absent)
 
 
-#: Set on healthy machines too: probing for devices that are not there ends in an unsupported request.
+#: Set on healthy machines, too: a probe for a device that is not there ends in an unsupported request.
 _HARMLESS = ("UESta UnsupReq", "CESta AdvNonFatalErr", "DevSta CorrErr", "DevSta NonFatalErr")
 
 
-def latched(case: Case) -> tuple[str, str, str] | None:
-    """Outcome, text and the errors held, where there are no counts: by what every hop itself still holds. Unknown where
-    one of them does not show it; None where nobody was asked for it."""
+def latched(case: Case) -> tuple[str, str, str, str] | None:
+    """Code, outcome, text and the errors, by what every hop itself has latched: for where there are no counts. Unknown
+    where a hop does not show it; None where no hop was asked."""
     hops = list(case.host.errors.values())
     facts = [hop.latched for hop in hops]
     if not facts or any(fact is None for fact in facts):
@@ -62,16 +64,20 @@ def latched(case: Case) -> tuple[str, str, str] | None:
     counts = [count for gpu in gpus if (count := gpu.number("replay_counter").value) is not None]
     replays = f", and NVML counts {sum(counts)} replays at {len(counts)} GPUs since reset" if counts else ""
     limits = "a state and no count: whoever handles an error clears it; counts need a recording (tunecheck record)"
-    dark = next((fact for fact in facts if fact is not None and fact.value is None), None)
+    unread = next((fact for fact in facts if fact is not None and fact.value is None), None)
     if held:
-        return "warn", f"errors latched at a hop: {some(held, 6, ', ')}{replays} ({limits})", ", ".join(held)
-    if dark is not None:
-        return "unknown", f"no error counter can be read, and not every hop shows what it has latched: {dark.why()}", ""
+        text = f"errors latched at a hop: {some(held, 6, ', ')}{replays} ({limits})"
+        return "errors-latched", "warn", text, ", ".join(held)
+    if unread is not None:
+        text = f"no error counter can be read, and not every hop shows what it has latched: {unread.why()}"
+        return REGISTERS_UNREAD, "unknown", text, ""
     hidden = next((device.chain for device in case.snapshot.topology.devices if not device.chain.known), None)
     if hidden is not None:
-        return "unknown", ("no error counter can be read, and the ports above an accelerator, where most errors are "
-                           f"latched, are not known: {hidden.why()}"), ""
-    return "skip", f"no error is latched at any of {len(hops)} hops (UESta, CESta, DevSta){replays} ({limits})", ""
+        text = ("no error counter can be read, and the ports above an accelerator, where most errors are latched, are "
+                f"not known: {hidden.why()}")
+        return PATH_UNREAD, "unknown", text, ""
+    text = f"no error is latched at any of {len(hops)} hops (UESta, CESta, DevSta){replays} ({limits})"
+    return "nothing-latched", "skip", text, ""
 
 
 def _before(case: Case) -> tuple[dict[tuple[str, str, str], int] | None, str]:
@@ -88,29 +94,29 @@ def _before(case: Case) -> tuple[dict[tuple[str, str, str], int] | None, str]:
 def _counts(snapshot: Snapshot) -> tuple[dict[tuple[str, str, str], int], list[str]]:
     """Counts by (address, severity, name), and the reason for each that could not be read ("" for not present)."""
     counts: dict[tuple[str, str, str], int] = {}
-    dark = []
-    for found in snapshot.host.errors.values() if snapshot.host else ():
-        for severity, fact in found.by_severity.items():
+    unread = []
+    for hop in snapshot.host.errors.values() if snapshot.host else ():
+        for severity, fact in hop.by_severity.items():
             if fact.value is None:
-                dark.append("" if fact.missing else fact.why())
+                unread.append("" if fact.missing else fact.why())
             elif fact.value:
-                counts.update({(found.bdf, severity, name): count for name, count in fact.value.items()})
+                counts.update({(hop.bdf, severity, name): count for name, count in fact.value.items()})
     for gpu in snapshot.nvml.value.gpus if snapshot.nvml.value else ():
         replays = gpu.number("replay_counter").value
         if replays is not None:
             counts[gpu.bdf, "replayed, NVML", "packets"] = replays
-    return counts, dark
+    return counts, unread
 
 
 def uncounted(case: Case) -> tuple[str, str, str] | None:
-    """Outcome, text and code where counters of 0 prove nothing: they are there whoever handles PCIe errors, and stay
-    at 0 where the kernel does not (booted on 6.12.117); None where they count."""
+    """Code, outcome and text where counters of 0 prove nothing, None where they do. Counters are there also where the
+    kernel does not handle PCIe errors, and stay at 0 then (booted on 6.12.117)."""
     if from_log.aer_owners(case) - {"kernel"}:
-        return "skip", ("the counters stand at 0 and the kernel does not handle PCIe errors (aer-ownership): no sign "
-                        "of health"), ""
+        return "not-counted", "skip", ("the counters stand at 0 and the kernel does not handle PCIe errors "
+                                       "(aer-ownership): no sign of health")
     if from_log.events(case) is None:
-        return "unknown", ("the counters stand at 0; whether the kernel counts is in the kernel log, which cannot be "
-                           "read"), ""
+        return LOG_UNREAD, "unknown", ("the counters stand at 0; whether the kernel counts is in the kernel log, which "
+                                       "cannot be read")
     return None if from_log.whole(case) else (
-        "unknown", f"the counters stand at 0; whether the kernel counts is not {from_log.partial(case)}",
-        from_log.partial_code(case))
+        from_log.partial_code(case), "unknown",
+        f"the counters stand at 0; whether the kernel counts is not {from_log.partial(case)}")

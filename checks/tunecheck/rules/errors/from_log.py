@@ -1,11 +1,12 @@
-"""What every check that looks into the kernel log has in common."""
+"""What all checks of the kernel log have in common."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ...model.fact import Absence
-from ...model.finding import AS_ROOT, LOG_INCOMPLETE, Finding
+from ...model.finding import AS_ROOT, Finding
+from ..codes import LOG_INCOMPLETE, LOG_UNREAD, OK
 from ..context import Case
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["aer_owners", "at", "events", "name", "nothing", "only_cut", "partial", "partial_code", "unread", "whole"]
 
-#: By what parsers/pci/osc.py says; in every other case the firmware has them.
+#: Who handles PCIe errors, by the outcome of parsers/pci/osc.py; by every other outcome it is the firmware.
 _OWNER = {"kernel": "kernel", "disabled": "nobody", "unsupported": "nobody", "not asked": "nobody"}
 
 
@@ -24,52 +25,52 @@ def events(case: Case) -> KernelEvents | None:
 
 
 def unread(case: Case, check: str) -> Finding:
-    """The log cannot be read: nothing is known about what it would say."""
+    """The finding where the log cannot be read."""
     log = case.host.kernel.log
     root = AS_ROOT if log.absence is Absence.NO_PERMISSION else None
-    return Finding(check, "kernel log", "unknown", "behaviour", f"the kernel log cannot be read: {log.why()}",
-                   evidence=(log.source,), remedy=root, absence=log.absence)
+    return Finding(check, LOG_UNREAD, "kernel log", "unknown", "behaviour", "the kernel log cannot be read: "
+                   f"{log.why()}", evidence=(log.source,), remedy=root, absence=log.absence)
 
 
 def whole(case: Case) -> bool:
-    """Whether the log covers this boot from its first line to the time of reading: only then does its silence mean
-    that nothing happened."""
-    found = events(case)
-    return found is not None and found.complete
+    """Whether the log covers this boot from its first line to the time of reading. Only then a log without an event
+    means that nothing happened."""
+    log = events(case)
+    return log is not None and log.complete
 
 
 def partial(case: Case) -> str:
     """``in what is here of the kernel log (from 12.5 to 99.1); earlier ones would not be seen (kernel-log-complete)``:
-    behind what a log that is not whole does not hold."""
-    found = events(case)
-    if found is None:
+    the end of a sentence about what a log that is not whole does not hold."""
+    log = events(case)
+    if log is None:
         return f"in the kernel log, which cannot be read: {case.host.kernel.log.why()}"
-    span = f" (from {found.first} to {found.last})" if found.first and found.last else ""
-    which = "others" if found.start or found.doubt else "earlier ones"
+    span = f" (from {log.first} to {log.last})" if log.first and log.last else ""
+    which = "others" if log.start or log.doubt else "earlier ones"
     return f"in what is here of the kernel log{span}; {which} would not be seen (kernel-log-complete)"
 
 
 def partial_code(case: Case) -> str:
-    """The code of a finding that says no more than ``partial``."""
-    return LOG_INCOMPLETE if events(case) is not None else ""
+    """The code of a finding whose text ends with ``partial``."""
+    return LOG_INCOMPLETE if events(case) is not None else LOG_UNREAD
 
 
 def nothing(case: Case, check: str, what: str) -> Finding:
-    """The log holds none of ``what``: a pass only where it covers the whole boot, else nobody knows."""
+    """The finding where the log holds none of ``what``: a pass where it covers the whole boot, else unknown."""
     source = (case.host.kernel.log.source,)
     if whole(case):
-        return Finding(check, "kernel log", "pass", "behaviour", f"no {what} since boot", evidence=source)
-    return Finding(check, "kernel log", "unknown", "behaviour", f"no {what} {partial(case)}", evidence=source,
-                   code=partial_code(case))
+        return Finding(check, OK, "kernel log", "pass", "behaviour", f"no {what} since boot", evidence=source)
+    return Finding(check, partial_code(case), "kernel log", "unknown", "behaviour", f"no {what} {partial(case)}",
+                   evidence=source)
 
 
 def only_cut(finding: Finding) -> bool:
-    """Whether it says no more than that the log is not whole, which kernel-log-complete says once for all."""
+    """Whether the finding is open only because the log is not whole: kernel-log-complete says that for all checks."""
     return finding.outcome in ("warn", "unknown") and finding.code == LOG_INCOMPLETE
 
 
 def name(case: Case, address: str) -> str:
-    """``GPU0 0000:03:00.0`` for an accelerator's address with or without its function, else the address."""
+    """``GPU0 0000:03:00.0`` for the address of an accelerator, with or without its function; else the address."""
     for index, device in enumerate(case.snapshot.topology.devices):
         if address in (device.bdf, device.bdf.rpartition(".")[0]):
             return f"GPU{index} {device.bdf}"
@@ -82,16 +83,16 @@ def at(when: str) -> str:
 
 
 def aer_owners(case: Case) -> set[str]:
-    """Who handles PCIe errors, over all host bridges of the log: "kernel", "firmware" or "nobody"; empty where no host
-    bridge settled it."""
-    found = events(case)
-    if found is None:
+    """Who handles PCIe errors of the host bridges in the log: "kernel", "firmware" or "nobody". Empty where no host
+    bridge negotiated it."""
+    log = events(case)
+    if log is None:
         return set()
-    from ...parsers.kernel.param_conflicts import split  # start-up time
+    from ...parsers.kernel.param_conflicts import split  # imported here: start-up time
 
     words = {word for token in case.host.kernel.cmdline.value or () for word in split(token)}
     native = "pcie_ports=native" in words and "pci=noaer" not in words
-    outcomes = {bridge.outcome for bridge in found.osc.values()} - {""}
+    outcomes = {bridge.outcome for bridge in log.osc.values()} - {""}
     if native and "disabled" not in outcomes:
         return {"kernel"} if outcomes else set()
     return {_OWNER.get(outcome, "firmware") for outcome in outcomes}

@@ -13,6 +13,10 @@ CHECK = Check(
     "gpu-fallen-off", "no GPU fell off the bus, in operation or at probe",
     Heading.KERNEL, 40, Family.ERRORS, happening=True,
 )
+CODES = {
+    "fell-off-bus": "A GPU fell off the bus in operation.",
+    "no-answer-at-probe": "A GPU did not answer when the driver looked for it.",
+}
 _ID = CHECK.id
 _FIX = Remedy("reboot the host, power-cycle it if the GPU stays away; again: look at power, seating, riser", (), True,
               Place.MACHINE)
@@ -20,16 +24,17 @@ _SEE = Remedy("do what xid recommends for it; if it happens again: look at power
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    found = from_log.events(case)
-    if found is None:
+    log = from_log.events(case)
+    if log is None:
         yield from_log.unread(case, _ID)
         return
-    for gpu in found.fallen:
-        current = gpu.load == found.loads
-        how = "did not answer when the driver looked for it (no Xid)" if gpu.at_probe else "fell off the bus"
-        yield Finding(_ID, gpu.gpu, "fail" if current else "warn", "behaviour",
+    for gpu in log.fallen:
+        current = gpu.load == log.loads
+        code, how = (("no-answer-at-probe", "did not answer when the driver looked for it (no Xid)") if gpu.at_probe
+                     else ("fell-off-bus", "fell off the bus"))
+        yield Finding(_ID, code, gpu.gpu, "fail" if current else "warn", "behaviour",
                       f"{from_log.name(case, gpu.gpu)} {how}{from_log.at(gpu.when)}"
                       + ("" if current else ", before the driver was loaded again"), "fallen off the bus",
                       "every GPU on the bus", (case.host.kernel.log.source,), _FIX if gpu.at_probe else _SEE)
-    if not found.fallen:
+    if not log.fallen:
         yield from_log.nothing(case, _ID, "GPU that fell off the bus")

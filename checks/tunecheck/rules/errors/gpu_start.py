@@ -14,7 +14,14 @@ CHECK = Check(
     "gpu-start", "the driver brought every GPU up: adapter, firmware (GSP), probe",
     Heading.KERNEL, 20, Family.ERRORS, happening=True,
 )
+CODES = {
+    "adapter-failed": "The driver could not bring a GPU up (RmInitAdapter failed).",
+    "gsp-failed": "A GPU's own processor (GSP) or its firmware did not start.",
+    "wpr2-in-use": "The protected memory region WPR2 of a GPU was already in use.",
+    "probe-failed": "The driver's probe of a GPU failed.",
+}
 _ID = CHECK.id
+_CODES = {"adapter": "adapter-failed", "gsp": "gsp-failed", "wpr2": "wpr2-in-use", "probe": "probe-failed"}
 _RESET = Remedy.typed("look at what the kernel log says just before (`sudo journalctl -k -b -g nvrm`); reset the GPU, "
                       "or power-cycle the host where that does not help", (), True)
 _FIXES = {
@@ -26,22 +33,22 @@ _FIXES = {
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    found = from_log.events(case)
-    if found is None:
+    log = from_log.events(case)
+    if log is None:
         yield from_log.unread(case, _ID)
         return
-    failures = [each for each in found.failures if each.kind != "panic"]
+    failures = [each for each in log.failures if each.kind != "panic"]
     for each in failures:
-        yield _judge(case, each, each.load == found.loads)
+        yield _judge(case, each, each.load == log.loads)
     if not failures:
         yield from_log.nothing(case, _ID, "failed start of a GPU")
 
 
-def _judge(case: Case, found: Failure, current: bool) -> Finding:
-    subject = from_log.name(case, found.gpu) or "driver"
-    times = f", {found.count} times, last" if found.count > 1 else ""
-    text = (f"{subject}: {KINDS[found.kind]}{times}{from_log.at(found.last)}"
+def _judge(case: Case, failure: Failure, current: bool) -> Finding:
+    subject = from_log.name(case, failure.gpu) or "driver"
+    times = f", {failure.count} times, last" if failure.count > 1 else ""
+    text = (f"{subject}: {KINDS[failure.kind]}{times}{from_log.at(failure.last)}"
             + ("" if current else ", before the driver was loaded again"))
-    return Finding(_ID, f"{subject} {found.kind}", "fail" if current else "warn", "behaviour", text, found.text,
-                   "every GPU brought up by the driver", (f"{case.host.kernel.log.source}: {found.text}",),
-                   _FIXES.get(found.kind, _RESET))
+    return Finding(_ID, _CODES[failure.kind], f"{subject} {failure.kind}", "fail" if current else "warn", "behaviour",
+                   text, failure.text, "every GPU brought up by the driver",
+                   (f"{case.host.kernel.log.source}: {failure.text}",), _FIXES.get(failure.kind, _RESET))

@@ -13,25 +13,31 @@ CHECK = Check(
     "hung-task", "no task hung in the kernel or in the NVIDIA driver",
     Heading.KERNEL, 70, Family.ERRORS, happening=True,
 )
+CODES = {
+    "hung-in-driver": "A task hung in the NVIDIA driver.",
+    "hung-in-kernel": "A task hung in the kernel.",
+    "detector-off": "The kernel does not look for hung tasks.",
+}
 _ID = CHECK.id
 _WEDGED = Remedy("do not start nvidia-smi again, it would hang too; reboot the host", (), True)
 _LOOK = Remedy("see its stack in the kernel log: mostly storage or network that does not answer")
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    found = from_log.events(case)
-    if found is None:
+    log = from_log.events(case)
+    if log is None:
         yield from_log.unread(case, _ID)
         return
-    for task in found.hung:
-        where = "in the NVIDIA driver" if task.in_driver else "in the kernel"
-        yield Finding(_ID, f"{task.name} {task.pid}", "fail" if task.in_driver else "warn", "behaviour",
+    for task in log.hung:
+        code, outcome, where = (("hung-in-driver", "fail", "in the NVIDIA driver") if task.in_driver else
+                                ("hung-in-kernel", "warn", "in the kernel"))
+        yield Finding(_ID, code, f"{task.name} {task.pid}", outcome, "behaviour",
                       f"{task.name} (pid {task.pid}) hung {where} for more than {task.seconds} s"
                       f"{from_log.at(task.when)}", f"{task.seconds} s", "no hung task since boot",
                       (case.host.kernel.log.source,), _WEDGED if task.in_driver else _LOOK)
     timeout = case.host.kernel.hung_timeout
-    if not found.hung and (timeout.missing or timeout.value == 0):
-        yield Finding(_ID, "kernel log", "skip", "behaviour", "the kernel does not look for hung tasks "
+    if not log.hung and (timeout.missing or timeout.value == 0):
+        yield Finding(_ID, "detector-off", "kernel log", "skip", "behaviour", "the kernel does not look for hung tasks "
                       "(kernel.hung_task_timeout_secs is 0 or absent)", evidence=(timeout.source,))
-    elif not found.hung:
+    elif not log.hung:
         yield from_log.nothing(case, _ID, "hung task")

@@ -18,6 +18,11 @@ CHECK = Check(
     "kernel-log-complete", "the kernel log holds this whole boot",
     Heading.KERNEL, 100, Family.ERRORS, happening=True,
 )
+CODES = {
+    "start-missing": "The kernel log lost its start: it does not hold the first line of the boot.",
+    "lines-missing": "The kernel log lost lines, or its middle was left out.",
+    "end-unknown": "Whether the kernel log reaches to the time of reading is not known.",
+}
 _ID = CHECK.id
 _KEEP = Remedy("let the journal keep the whole boot (Storage=persistent, SystemMaxUse= in journald.conf), or add "
                "log_buf_len=16M to the command line")
@@ -25,22 +30,24 @@ _RECORD = Remedy.of("on the box run: ", run("sudo tunecheck record"), "; it read
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    found, source = from_log.events(case), case.host.kernel.log.source
-    if found is None:
+    log, source = from_log.events(case), case.host.kernel.log.source
+    if log is None:
         yield from_log.unread(case, _ID)
-    elif found.complete:
-        yield Finding(_ID, "kernel log", "pass", "behaviour", "the kernel log holds this whole boot",
+    elif log.complete:
+        yield Finding(_ID, "ok", "kernel log", "pass", "behaviour", "the kernel log holds this whole boot",
                       evidence=(source,))
     else:
-        what, remedy = _lacks(found)
-        yield Finding(_ID, "kernel log", "warn", "behaviour", f"the kernel log {what}; what happened there is not seen",
-                      "incomplete", "a log from the first line of the boot to the time of reading", (source,), remedy)
+        code, what, remedy = _lacks(log)
+        yield Finding(_ID, code, "kernel log", "warn", "behaviour", f"the kernel log {what}; what happened there is "
+                      "not seen", "incomplete", "a log from the first line of the boot to the time of reading",
+                      (source,), remedy)
 
 
-def _lacks(found: KernelEvents) -> tuple[str, Remedy]:
-    span = f" (from {found.first} to {found.last})" if found.first and found.last else ""
-    if not found.start:
-        return f"lost its start: the line `Linux version` is missing{span}", _RECORD if found.doubt else _KEEP
-    if found.cut:
-        return f"is too long to be read whole, or lost lines: its middle was left out{span}", _KEEP
-    return f"begins at the boot, and {found.doubt}{span}", _RECORD
+def _lacks(log: KernelEvents) -> tuple[str, str, Remedy]:
+    span = f" (from {log.first} to {log.last})" if log.first and log.last else ""
+    if not log.start:
+        text = f"lost its start: the line `Linux version` is missing{span}"
+        return "start-missing", text, _RECORD if log.doubt else _KEEP
+    if log.cut:
+        return "lines-missing", f"is too long to be read whole, or lost lines: its middle was left out{span}", _KEEP
+    return "end-unknown", f"begins at the boot, and {log.doubt}{span}", _RECORD

@@ -1,4 +1,4 @@
-"""kernel-panic: the kernel did not stop. A box that panics leaves it in a serial console's log or in pstore."""
+"""kernel-panic: the kernel did not stop. After a panic its text is in the log of a serial console or in pstore."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from . import from_log
 CHECK = Check(
     "kernel-panic", "the kernel did not stop", Heading.KERNEL, 80, Family.ERRORS, happening=True,
 )
+CODES = {
+    "panic": "The kernel stopped with a panic.",
+}
 _ID = CHECK.id
 _LOOK = Remedy("look at the lines before it for what was running, and at xid and aer-events for the hardware")
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    found = from_log.events(case)
-    if found is None:
+    log = from_log.events(case)
+    if log is None:
         yield from_log.unread(case, _ID)
         return
-    panics = [each for each in found.failures if each.kind == "panic"]
+    panics = [each for each in log.failures if each.kind == "panic"]
     for each in panics:
-        yield Finding(_ID, "kernel", "fail", "behaviour", f"{each.text}{from_log.at(each.last)}", each.text, "no panic",
-                      (case.host.kernel.log.source,), _LOOK)
+        yield Finding(_ID, "panic", "kernel", "fail", "behaviour", f"{each.text}{from_log.at(each.last)}", each.text,
+                      "no panic", (case.host.kernel.log.source,), _LOOK)
     if not panics:
         yield from_log.nothing(case, _ID, "panic")

@@ -1,4 +1,4 @@
-"""kernel-taint: the kernel has not marked itself as damaged. What NVIDIA's modules set (P, O, E) is expected."""
+"""kernel-taint: the kernel has not marked itself as damaged. NVIDIA's modules set P, O and E: these are expected."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from collections.abc import Iterator
 
 from ...model.finding import Finding, Remedy
 from ..check import Check, Family, Heading
+from ..codes import UNREAD
 from ..context import Case
 
 CHECK = Check(
     "kernel-taint", "the kernel has not marked itself as damaged",
     Heading.KERNEL, 110, Family.ERRORS, judges=("kernel.taint",),
 )
+CODES = {
+    "damaged": "The kernel is tainted by a machine check, a bad page, an oops or a BUG.",
+    "tainted": "The kernel is tainted by a warning, a locked-up CPU, a forced module or hardware out of specification.",
+}
 _ID = CHECK.id
 
 #: Bits and letters of Documentation/admin-guide/tainted-kernels.rst; every other bit only says what is loaded.
@@ -24,12 +29,12 @@ _FIX = Remedy("read what the kernel log says about it, then reboot", (), True)
 def judge(case: Case) -> Iterator[Finding]:
     taint = case.host.kernel.taint
     if taint.value is None:
-        yield Finding(_ID, "kernel", "unknown", "effective", f"the taints cannot be read: {taint.why()}", "?",
+        yield Finding(_ID, UNREAD, "kernel", "unknown", "effective", f"the taints cannot be read: {taint.why()}", "?",
                       evidence=(taint.source,), absence=taint.absence)
         return
     failed, warned = ([text for bit, text in table.items() if taint.value >> bit & 1] for table in (_FAIL, _WARN))
-    outcome = "fail" if failed else "warn" if warned else "pass"
+    code, outcome = ("damaged", "fail") if failed else ("tainted", "warn") if warned else ("ok", "pass")
     text = f"the kernel is tainted ({'; '.join(failed + warned)})" if failed or warned else (
         f"no taint of damage (mask {taint.value})")
-    yield Finding(_ID, "kernel", outcome, "effective", text, str(taint.value), "none of M, B, D, F, S, R, W, L",
+    yield Finding(_ID, code, "kernel", outcome, "effective", text, str(taint.value), "none of M, B, D, F, S, R, W, L",
                   (taint.source,), None if outcome == "pass" else _FIX)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...model.finding import Finding, Place, Remedy
 from ...util.text import some
 from ..check import Check, Family, Heading, Needs
+from ..codes import NO_ACCELERATOR, UNREAD
 from ..context import Case
 from .error_counts import errors, latched, uncounted
 
@@ -14,6 +15,16 @@ CHECK = Check(
     "link-errors", "no PCIe error at any hop, as differences with --since",
     Heading.LINKS, 50, Family.ERRORS, needs=(Needs.TREE,), happening=True,
 )
+CODES = {
+    "uncorrectable-growing": "Uncorrectable errors came since the earlier recording.",
+    "uncorrectable-since-boot": "A counter of uncorrectable errors is not 0; when they came is not known.",
+    "corrected-growing": "Corrected errors came since the earlier recording.",
+    "corrected-since-boot": "A counter of corrected errors is not 0; how fast it grows is not known.",
+    "errors-latched": "There are no counters, and a hop has latched an error.",
+    "nothing-latched": "There are no counters, and no hop has latched an error.",
+    "no-counters": "The kernel keeps no error counters.",
+    "not-counted": "The counters are 0, and the kernel does not handle PCIe errors.",
+}
 _ID = CHECK.id
 _FIX = Remedy("reseat board, riser and cable, or lower the slot's speed by one generation in the BIOS to prove it",
               place=Place.MACHINE)
@@ -21,27 +32,31 @@ _AGAIN = "counts since boot: for how fast they grow give an earlier recording of
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    found = errors(case)
-    hard, soft, held, code = some(found.hard, 6, ", "), some(found.soft, 6, ", "), "", ""
+    counts = errors(case)
+    hard, soft, held = some(counts.hard, 6, ", "), some(counts.soft, 6, ", "), ""
     if not case.snapshot.topology.devices:
-        outcome, text = "skip", "no accelerator found"
-    elif found.hard:
-        outcome, text = "fail" if found.since else "warn", f"uncorrectable errors: {hard}" + f"; {soft}" * bool(soft)
-    elif found.soft and found.since:
-        outcome, text = "warn", f"corrected errors since the earlier recording: {soft}"
-    elif found.reason and (state := latched(case)) is not None:
-        outcome, text, held = state
-    elif found.reason:
-        outcome, text = "unknown", f"not all error counters can be read: {found.reason}"
-    elif found.missing:
-        outcome, text = "skip", "the kernel keeps no error counters (AER is not built, or the firmware owns it)"
-    elif found.soft:
-        outcome, text = "skip", f"corrected errors: {soft}; {_AGAIN}"
-    elif (why := uncounted(case)) is not None:
-        outcome, text, code = why
+        code, outcome, text = NO_ACCELERATOR, "skip", "no accelerator found"
+    elif counts.hard:
+        code, outcome = ("uncorrectable-growing", "fail") if counts.since else ("uncorrectable-since-boot", "warn")
+        text = f"uncorrectable errors: {hard}" + f"; {soft}" * bool(soft)
+    elif counts.soft and counts.since:
+        code, outcome = "corrected-growing", "warn"
+        text = f"corrected errors since the earlier recording: {soft}"
+    elif counts.reason and (state := latched(case)) is not None:
+        code, outcome, text, held = state
+    elif counts.reason:
+        code, outcome, text = UNREAD, "unknown", f"not all error counters can be read: {counts.reason}"
+    elif counts.missing:
+        code, outcome = "no-counters", "skip"
+        text = "the kernel keeps no error counters (AER is not built, or the firmware owns it)"
+    elif counts.soft:
+        code, outcome, text = "corrected-since-boot", "skip", f"corrected errors: {soft}; {_AGAIN}"
+    elif (no_proof := uncounted(case)) is not None:
+        code, outcome, text = no_proof
     else:
-        outcome, text = "pass", f"no PCIe error in {found.read} counters" + " since then" * found.since
-    fix = _FIX if outcome in ("fail", "warn") and (hard or soft or found.reason) else None
-    whole = ", ".join((*found.hard, *found.soft)) or held
-    yield Finding(_ID, "error counters", outcome, "behaviour", found.note + text, whole or "0", "no new error",
-                  ("aer_dev_*", "NVML replay_counter"), fix, code)
+        code, outcome = "ok", "pass"
+        text = f"no PCIe error in {counts.read} counters" + " since then" * counts.since
+    fix = _FIX if outcome in ("fail", "warn") and (hard or soft or counts.reason) else None
+    observed = ", ".join((*counts.hard, *counts.soft)) or held
+    yield Finding(_ID, code, "error counters", outcome, "behaviour", counts.note + text, observed or "0",
+                  "no new error", ("aer_dev_*", "NVML replay_counter"), fix)

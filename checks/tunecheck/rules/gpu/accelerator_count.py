@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from ...model.finding import Finding, Place, Remedy
 from ..check import EVERY, Check, Family, Heading
+from ..codes import DEVICES_INCOMPLETE, MAYBE_ACCELERATOR, NO_ACCELERATOR, TREE_UNREAD, UNREAD
 from ..context import Case
 from ..nvidia import wanted_driver
-from ..nvidia.posted_gpus import gpus_told
+from ..nvidia.posted_gpus import gpu_count_text
 from ..part_of_devices import shown_by_a_part
 
 CHECK = Check(
@@ -16,55 +17,61 @@ CHECK = Check(
     Heading.ACCELERATORS, 20, Family.GPU, EVERY, in_trial=True,
     judges=("pcie.accelerators", "pcie.answers", "gpu.count"),
 )
+CODES = {
+    "differs": "There are more or fewer accelerators than the specification declares.",
+    "not-in-tree": "The driver has a GPU that the PCI tree lacks.",
+    "not-in-driver": "The PCI tree has a GPU that the driver lacks.",
+    "does-not-answer": "An accelerator is listed and does not answer: its configuration space reads ff.",
+}
 _ID = CHECK.id
 _LOOK = Remedy.typed("compare `lspci -nn` with box_spec.accelerators (pci_ids, count); a missing board is a matter of "
                      "power, seating or BIOS", place=Place.MACHINE)
-
 _LOOK_WITHOUT = Remedy.typed("see `lspci -nn -d 10de:`; a missing board is a matter of power, seating or BIOS",
-                       place=Place.MACHINE)
+                             place=Place.MACHINE)
 _GONE = Remedy("where all of it is of the same boot, they left the bus: look for Xid 79 in the kernel log, then "
                "power-cycle the host", (), True, Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:
     topology = case.snapshot.topology
-    found, told = topology.accelerators, _told(case)
-    if found.value is None:
-        more = f"; NVML (nvidia-smi) names {len(told)} GPUs: {', '.join(told)}" if told else ""
-        counted = gpus_told(case)
+    accelerators, named = topology.accelerators, _named_by_driver(case)
+    if accelerators.value is None:
+        more = f"; NVML (nvidia-smi) names {len(named)} GPUs: {', '.join(named)}" if named else ""
+        counted = gpu_count_text(case)
         more += f"; {counted}" if counted else ""
-        yield Finding(_ID, "accelerators", "unknown", "effective", f"the PCI devices cannot be listed: {found.why()}"
-                      f"{more}", evidence=(found.source,), absence=found.absence)
+        yield Finding(_ID, TREE_UNREAD, "accelerators", "unknown", "effective", "the PCI devices cannot be listed: "
+                      f"{accelerators.why()}{more}", evidence=(accelerators.source,), absence=accelerators.absence)
         return
     ids = ", ".join(case.spec.accelerators.pci_ids) or "NVIDIA display or 3D controllers"
     wanted = case.spec.accelerators.count
-    count = len(found.value)
+    count = len(accelerators.value)
     expected = f"{wanted} of {ids}" if wanted is not None else f"at least one of {ids}"
     good = count == wanted if wanted is not None else count > 0
-    names = ", ".join(device.bdf for device in found.value) or "none"
+    names = ", ".join(device.bdf for device in accelerators.value) or "none"
     text = f"{count} accelerator{'' if count == 1 else 's'} found ({names})"
     maybe = topology.unidentified
-    # However many of those are accelerators: too many stay too many, too few too few.
-    open_question = maybe and (not count if wanted is None else count <= wanted <= count + len(maybe))
-    missing = [bdf for bdf in told if topology.listed is not None and bdf not in topology.listed]
+    # Whatever the devices without ids are: too many stay too many, and too few stay too few.
+    could_fit = maybe and (not count if wanted is None else count <= wanted <= count + len(maybe))
+    missing = [bdf for bdf in named if topology.listed is not None and bdf not in topology.listed]
     if topology.doubt:
-        yield shown_by_a_part(Finding(_ID, "accelerators", "unknown", "effective", text, str(count), expected,
-                                      (f"{found.source}: {names}",)), topology.doubt)
-    elif not open_question and (not missing or not good):
-        yield Finding(_ID, "accelerators", "pass" if good else "fail", "effective", text, str(count), expected,
-                      (f"{found.source}: {names}",), None if good else _LOOK if case.frozen else _LOOK_WITHOUT)
+        yield shown_by_a_part(Finding(_ID, DEVICES_INCOMPLETE, "accelerators", "unknown", "effective", text, str(count),
+                                      expected, (f"{accelerators.source}: {names}",)), topology.doubt)
+    elif not could_fit and (not missing or not good):
+        code, outcome = ("ok", "pass") if good else ("differs" if count else NO_ACCELERATOR, "fail")
+        yield Finding(_ID, code, "accelerators", outcome, "effective", text, str(count), expected,
+                      (f"{accelerators.source}: {names}",), None if good else _LOOK if case.frozen else _LOOK_WITHOUT)
     if maybe:
         names = ", ".join(each.bdf for each in maybe)
-        yield Finding(_ID, names, "unknown", "effective", f"whether {names} is an accelerator is not known: "
-                      f"{maybe[0].why}; {text}", str(count), expected, tuple(each.why for each in maybe[:8]))
+        yield Finding(_ID, MAYBE_ACCELERATOR, names, "unknown", "effective", f"whether {names} is an accelerator is "
+                      f"not known: {maybe[0].why}; {text}", str(count), expected, tuple(each.why for each in maybe[:8]))
     if missing and not topology.doubt:
-        yield Finding(_ID, ", ".join(missing), "fail", "effective", f"the driver has {len(told)} GPUs, of which the "
-                      f"PCI tree lacks {len(missing)}: {', '.join(missing)}; {text}", str(count),
-                      "every GPU of the driver in the PCI tree", (found.source, "NVML"), _GONE)
+        yield Finding(_ID, "not-in-tree", ", ".join(missing), "fail", "effective", f"the driver has {len(named)} GPUs, "
+                      f"of which the PCI tree lacks {len(missing)}: {', '.join(missing)}; {text}", str(count),
+                      "every GPU of the driver in the PCI tree", (accelerators.source, "NVML"), _GONE)
     yield from _without_the_driver(case)
-    for index, device in enumerate(found.value):
+    for index, device in enumerate(accelerators.value):
         if device.answers.value is False:
-            yield Finding(_ID, device.bdf, "fail", "effective",
+            yield Finding(_ID, "does-not-answer", device.bdf, "fail", "effective",
                           f"GPU{index} {device.bdf} is listed but does not answer (its configuration space reads ff): "
                           "it fell off the bus", "ffffffff", "an answering device", (device.answers.source,),
                           Remedy("look for Xid 79 or AER lines in the kernel log; power-cycle the host", (), True,
@@ -72,32 +79,34 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _without_the_driver(case: Case) -> Iterator[Finding]:
-    """GPUs of the PCI tree that the driver has not, where the specification wants NVIDIA's. A boot on trial need not
-    have a driver yet: the play may install it afterwards."""
-    gpus, said = wanted_driver.gpus(case), case.snapshot.nvml
+    """GPUs of the PCI tree that the driver lacks, where the specification wants NVIDIA's. A trial boot does not need a
+    driver yet: the play may install it later."""
+    gpus, nvml = wanted_driver.gpus(case), case.snapshot.nvml
     if case.trial or not gpus or not wanted_driver.needs_nvidia(case):
         return
-    # A board without an address ("gpu 1": lost) may be any of them.
-    whole = said.value is not None and not any(key == "gpus" or key.startswith("gpu ") for key in said.value.errors)
-    lacking, unsure = [], []
+    # A lost board has no address in NVML ("gpu 1"): it may be any of them.
+    complete = nvml.value is not None and not any(key == "gpus" or key.startswith("gpu ") for key in nvml.value.errors)
+    lacking, unread = [], []
     for gpu in gpus:
-        if said.value is not None and said.value.gpu(gpu.bdf) is not None:
+        if nvml.value is not None and nvml.value.gpu(gpu.bdf) is not None:
             continue
-        if whole or gpu.driver.missing or gpu.driver.value not in (None, wanted_driver.NVIDIA):
+        if complete or gpu.driver.missing or gpu.driver.value not in (None, wanted_driver.NVIDIA):
             lacking.append(gpu.bdf)
         elif gpu.driver.value is None:
-            unsure.append(gpu)
+            unread.append(gpu)
     if lacking:
-        yield Finding(_ID, ", ".join(lacking), "fail", "effective", f"the driver has {len(gpus) - len(lacking)} of the "
-                      f"{len(gpus)} GPUs in the PCI tree, not {', '.join(lacking)}", str(len(gpus) - len(lacking)),
-                      str(len(gpus)), ("/sys/bus/pci/devices", said.source), wanted_driver.install(case))
-    if unsure:
-        yield Finding(_ID, ", ".join(gpu.bdf for gpu in unsure), "unknown", "effective", "whether the driver has "
-                      f"{', '.join(gpu.bdf for gpu in unsure)} is not known: {unsure[0].driver.why()}", "?", "",
-                      (unsure[0].driver.source,), absence=unsure[0].driver.absence)
+        yield Finding(_ID, "not-in-driver", ", ".join(lacking), "fail", "effective",
+                      f"the driver has {len(gpus) - len(lacking)} of the {len(gpus)} GPUs in the PCI tree, not "
+                      f"{', '.join(lacking)}", str(len(gpus) - len(lacking)), str(len(gpus)),
+                      ("/sys/bus/pci/devices", nvml.source), wanted_driver.install(case))
+    if unread:
+        yield Finding(_ID, UNREAD, ", ".join(gpu.bdf for gpu in unread), "unknown", "effective",
+                      f"whether the driver has {', '.join(gpu.bdf for gpu in unread)} is not known: "
+                      f"{unread[0].driver.why()}", "?", "", (unread[0].driver.source,),
+                      absence=unread[0].driver.absence)
 
 
-def _told(case: Case) -> list[str]:
+def _named_by_driver(case: Case) -> list[str]:
     """Every GPU that NVML or the driver names, in address order."""
-    said = case.snapshot.nvml.value
-    return sorted({*case.snapshot.topology.unlisted, *(gpu.bdf for gpu in (said.gpus if said else ()))})
+    nvml = case.snapshot.nvml.value
+    return sorted({*case.snapshot.topology.unlisted, *(gpu.bdf for gpu in (nvml.gpus if nvml else ()))})

@@ -15,6 +15,11 @@ CHECK = Check(
     "bar1-size", "every GPU shows all of its memory on the bus (Resizable BAR)",
     Heading.GPUS, 10, Family.GPU, needs=(Needs.GPUS,), judges=("gpu.bar1",),
 )
+CODES = {
+    "memory-unknown": "BAR1's size can be read, and the size of the board's memory is not known.",
+    "no-resizable-bar": "BAR1 is smaller than the board's memory, and the board has no Resizable BAR.",
+    "smaller-than-memory": "BAR1 is smaller than the board's memory.",
+}
 _ID = CHECK.id
 _FIX = ("switch on Above 4G Decoding and Resizable BAR in the BIOS; a professional board may be in a display mode with "
         "256 MiB, which NVIDIA's displaymodeselector changes; where bar-assignment says that BAR 1 did not fit, boot "
@@ -27,14 +32,16 @@ def judge(case: Case) -> Iterator[Finding]:
         size, known = number(gpu, "bar1_total_mib", _MOST, 1), board_of(case, gpu)
         wanted = (known and known.bar1_mib) or maybe(gpu, "memory_total_mib", _MOST)
         if wanted is None:
-            return Verdict("unknown", f"BAR1 has {size} MiB; the board's memory is not known", f"{size} MiB")
+            return Verdict("memory-unknown", "unknown", f"BAR1 has {size} MiB; the board's memory is not known",
+                           f"{size} MiB")
         if size >= wanted:
-            return Verdict("pass", f"BAR1 has {size} MiB (necessary for peer-to-peer, not sufficient)", f"{size} MiB")
+            return Verdict("ok", "pass", f"BAR1 has {size} MiB (necessary for peer-to-peer, not sufficient)",
+                           f"{size} MiB")
         if why := no_resizable_bar(case, gpu):
-            return Verdict("skip", f"BAR1 has {size} MiB; {why}", f"{size} MiB")
+            return Verdict("no-resizable-bar", "skip", f"BAR1 has {size} MiB; {why}", f"{size} MiB")
         needed = known is not None and known.p2p is not None and known.p2p != "nvlink"
         off = ": Resizable BAR is off, or a display mode limits it" if size <= 256 else ""
-        return Verdict("fail" if needed else "warn", f"BAR1 has only {size} MiB{off}", f"{size} MiB",
-                       f"at least {wanted} MiB", _FIX, True, place=Place.FIRMWARE)
+        return Verdict("smaller-than-memory", "fail" if needed else "warn", f"BAR1 has only {size} MiB{off}",
+                       f"{size} MiB", f"at least {wanted} MiB", _FIX, True, place=Place.FIRMWARE)
 
     yield from each(with_lspci_bar1(case), _ID, look)

@@ -14,9 +14,17 @@ CHECK = Check(
     "gpu-compute-mode", "every process may use every GPU", Heading.GPUS, 120, Family.GPU, needs=(Needs.GPUS,),
     judges=("gpu.compute_mode",),
 )
+CODES = {
+    "prohibited": "The compute mode lets no program use the GPU.",
+    "exclusive-process": "The compute mode lets only one process use the GPU.",
+}
 _ID = CHECK.id
-_MODES = {"default": ("pass", ""), "prohibited": ("fail", ": no program can use it"), "exclusive_process": (
-    "warn", ": a second process gets no context, so multi-process serving breaks")}
+_MODES = {
+    "default": ("ok", "pass", ""),
+    "prohibited": ("prohibited", "fail", ": no program can use it"),
+    "exclusive_process": ("exclusive-process", "warn", ": a second process gets no context, so multi-process serving "
+                          "breaks"),
+}
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -25,6 +33,6 @@ def judge(case: Case) -> Iterator[Finding]:
 
 def _look(gpu: Gpu) -> Verdict:
     mode = word(gpu, "compute_mode", *_MODES)
-    outcome, why = _MODES[mode]
+    code, outcome, why = _MODES[mode]
     fix = () if outcome == "pass" else smi("-c 0")
-    return Verdict(outcome, f"the compute mode is {mode}{why}", mode, "default", fix)
+    return Verdict(code, outcome, f"the compute mode is {mode}{why}", mode, "default", fix)

@@ -8,6 +8,7 @@ from ...facts.nvidia.nvml import Gpu
 from ...model.fact import Absence
 from ...model.finding import Finding
 from ..check import Check, Family, Heading, Needs
+from ..codes import UNREAD
 from ..context import Case
 from ..nvidia.from_nvml import Unread, Verdict, each, smi, word
 
@@ -15,6 +16,10 @@ CHECK = Check(
     "gpu-mig", "no GPU is cut into MIG instances", Heading.GPUS, 110, Family.GPU, needs=(Needs.GPUS,),
     judges=("gpu.mig", "gpu.mig_pending"),
 )
+CODES = {
+    "differs": "MIG is in another mode than declared; where nothing is declared, it is enabled beside other GPUs.",
+    "changes-at-reset": "MIG is as it should be, and the next reset changes its mode.",
+}
 _ID = CHECK.id
 
 
@@ -23,18 +28,21 @@ def judge(case: Case) -> Iterator[Finding]:
 
     def look(gpu: Gpu) -> Verdict:
         mode, pending = word(gpu, "mig_mode", "enabled", "disabled"), gpu.fact("mig_pending")
-        then = pending.value if isinstance(pending.value, str) else ""
-        words = f"MIG is {mode}" + (f", {then[:20]} after the next reset" if then not in ("", mode) else "")
+        pending_mode = pending.value if isinstance(pending.value, str) else ""
+        words = f"MIG is {mode}"
+        if pending_mode not in ("", mode):
+            words += f", {pending_mode[:20]} after the next reset"
         goal = wanted or ("disabled" if several else mode)
         if mode != goal:
             why = ": a MIG instance has no peer-to-peer" if mode == "enabled" else ""
             fix = smi(f"-mig {int(goal == 'enabled')}", " (nothing may use it)")
-            return Verdict("fail", words + why, mode, goal, fix)
-        if not then and pending.absence not in (Absence.NOT_SUPPORTED, Absence.NOT_PRESENT):
-            # Disabled now says nothing of the next reset, which may be the next boot.
+            return Verdict("differs", "fail", words + why, mode, goal, fix)
+        if not pending_mode and pending.absence not in (Absence.NOT_SUPPORTED, Absence.NOT_PRESENT):
+            # The mode now does not tell the mode after the next reset, which may be the next boot.
             why = pending.reason or f"a senseless {str(pending.value)[:40]!r}"
-            raise Unread("unknown", f"{words}, and the mode after the next reset is not known ({why})",
+            raise Unread(UNREAD, "unknown", f"{words}, and the mode after the next reset is not known ({why})",
                          "NVML mig_pending", pending.absence)
-        return Verdict("pass" if then in ("", goal) else "warn", words, mode, goal)
+        code, outcome = ("ok", "pass") if pending_mode in ("", goal) else ("changes-at-reset", "warn")
+        return Verdict(code, outcome, words, mode, goal)
 
     yield from each(case, _ID, look)

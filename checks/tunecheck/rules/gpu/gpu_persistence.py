@@ -15,6 +15,9 @@ CHECK = Check(
     "gpu-persistence", "the driver keeps idle GPUs initialised",
     Heading.GPUS, 90, Family.GPU, DRIVER, needs=(Needs.GPUS,), judges=("gpu.persistence",),
 )
+CODES = {
+    "differs": "Persistence mode is not as declared; where nothing is declared, it is off.",
+}
 _ID = CHECK.id
 
 
@@ -25,8 +28,9 @@ def judge(case: Case) -> Iterator[Finding]:
         on = word(gpu, "persistence", True, False)
         words, goal = f"persistence mode is {'on' if on else 'off'}", wanted is not False
         if on == goal:
-            return Verdict("pass", words)
+            return Verdict("ok", "pass", words)
         fix = smi("-pm 0") if on else ("run: ", run("systemctl enable --now nvidia-persistenced"))
-        return Verdict("warn" if wanted is None else "fail", words, "on" if on else "off", "on" if goal else "off", fix)
+        return Verdict("differs", "warn" if wanted is None else "fail", words, "on" if on else "off",
+                       "on" if goal else "off", fix)
 
     yield from each(case, _ID, look)

@@ -8,6 +8,7 @@ from ...facts.nvidia.nvml import Gpu
 from ...model.finding import Finding
 from ...spec.boards import Board
 from ..check import Check, Family, Heading, Needs
+from ..codes import SENSELESS_VALUE
 from ..context import Case
 from ..nvidia.from_nvml import Unread, Verdict, board_of, each, maybe, number, smi
 
@@ -15,6 +16,12 @@ CHECK = Check(
     "gpu-power-limit", "the power limit is the declared one, or the default",
     Heading.GPUS, 80, Family.GPU, needs=(Needs.GPUS,), judges=("gpu.power_limit",),
 )
+CODES = {
+    "default-unknown": "The power limit can be read; neither specification nor board has another to compare it with.",
+    "out-of-range": "The declared power limit is outside the range of the board.",
+    "differs": "The power limit is not the declared one.",
+    "below-default": "The power limit is below the board's default, and nothing is declared.",
+}
 _ID = CHECK.id
 _MOST = 5_000_000
 #: Published for the RTX PRO 6000 (600 W); see the page.
@@ -30,13 +37,16 @@ def judge(case: Case) -> Iterator[Finding]:
         span = f"{low or '?'} to {high or '?'} W"
         goal = wanted or _default(gpu, known, limit)
         if goal is None:
-            return Verdict("skip", f"the power limit is {limit} W; neither spec nor board tells another", f"{limit} W")
+            return Verdict("default-unknown", "skip", f"the power limit is {limit} W; neither spec nor board tells "
+                           "another", f"{limit} W")
         if limit == goal or (wanted is None and limit > goal):
-            return Verdict("pass", f"the power limit is {limit} W (the board takes {span})", f"{limit} W", f"{goal} W")
+            return Verdict("ok", "pass", f"the power limit is {limit} W (the board takes {span})", f"{limit} W",
+                           f"{goal} W")
         if wanted and ((low and wanted < low) or (high and wanted > high)):
-            return Verdict("fail", f"{wanted} W is outside what the board takes", f"{limit} W", span)
+            return Verdict("out-of-range", "fail", f"{wanted} W is outside what the board takes", f"{limit} W", span)
         cost = _COST if known and known.name.startswith("RTX PRO 6000") and known.power_default_w == 600 else ""
-        return Verdict("fail" if wanted else "warn", f"the power limit is {limit} W{cost}", f"{limit} W",
+        code, outcome = ("differs", "fail") if wanted else ("below-default", "warn")
+        return Verdict(code, outcome, f"the power limit is {limit} W{cost}", f"{limit} W",
                        f"{goal} W{'' if wanted else ' (the default)'}", smi(f"-pl {goal}", " (after every boot)"))
 
     yield from each(case, _ID, look)
@@ -47,22 +57,21 @@ def _watts(gpu: Gpu, end: str) -> int | None:
 
 
 def _range(gpu: Gpu, known: Board | None) -> tuple[int | None, int | None]:
-    """What the board takes in W, for the message: a limit that it has is one that it took."""
+    """The range of limits of the board in W, for the message."""
     return (_watts(gpu, "min") or (known.power_min_w if known else None),
             _watts(gpu, "max") or (known.power_max_w if known else None))
 
 
 def _default(gpu: Gpu, known: Board | None, limit: int) -> int | None:
-    """The limit in W that nobody set. The table of boards decides, and what the GPU tells counts where it is lower and
-    the board can take it (a maker's own board): told values alone must not excuse a lower limit, since without them
-    the table would be asked. Of an unknown board a limit passes only where its own range holds its default; Unread
-    where that is not told."""
-    low, told, high = (_watts(gpu, end) for end in ("min", "default", "max"))
+    """The default limit in W. The table of boards decides. The GPU's own default counts only where it is lower and
+    the board can take it (a maker's own board): the GPU's own values alone do not excuse a lower limit. For a board
+    that the table lacks, the GPU's own default has to lie in its own range; else Unread."""
+    low, own, high = (_watts(gpu, end) for end in ("min", "default", "max"))
     if known and known.power_default_w:
         least = known.power_min_w or known.power_default_w
-        return told if told and least <= told < known.power_default_w else known.power_default_w
-    number(gpu, "power_limit_default_mw", _MOST)      # where it is not told, it may be any
-    if told and limit >= told and not (low and high and low <= told <= high):
-        raise Unread("unknown", f"the power limit is {limit} W; a default of {told} W in a range of {low or '?'} to "
-                                f"{high or '?'} W is no sound answer", "NVML power_limit_default_mw")
-    return told
+        return own if own and least <= own < known.power_default_w else known.power_default_w
+    number(gpu, "power_limit_default_mw", _MOST)      # Unread where the GPU does not say it: it may be any
+    if own and limit >= own and not (low and high and low <= own <= high):
+        raise Unread(SENSELESS_VALUE, "unknown", f"the power limit is {limit} W; a default of {own} W in a range of "
+                     f"{low or '?'} to {high or '?'} W is no sound answer", "NVML power_limit_default_mw")
+    return own

@@ -16,16 +16,28 @@ CHECK = Check(
     Heading.GPUS, 30, Family.GPU, needs=(Needs.GPUS,),
     judges=("gpu.recovery_action", "gpu.remap_pending", "gpu.remap_failed"), happening=True,
 )
+CODES = {
+    "reset-needed": "The driver asks for a reset of the GPU.",
+    "reboot-needed": "The driver asks for a reboot.",
+    "p2p-drain-needed": "The driver asks for an end of the GPU's peer-to-peer traffic.",
+    "drain-and-reset-needed": "The driver asks for an end of the GPU's traffic and a reset.",
+    "system-reboot-needed": "The driver asks for a system reboot.",
+    "imex-recovery-needed": "The driver asks for a recovery of the GPU's IMEX domain.",
+    "bus-reset-needed": "The driver asks for a reset of the GPU's PCIe bus.",
+    "other-action-needed": "The driver asks for a recovery action that is not known here.",
+}
 _ID = CHECK.id
 _RESET = smi("--gpu-reset")
 #: nvmlDeviceGpuRecoveryAction_t
-_ACTIONS: dict[int, tuple[str, str, tuple[str | Command, ...]]] = {
-    1: ("a reset", "end every program that uses it", _RESET), 2: ("a reboot", "", ("reboot the host",)),
-    3: ("a drain of peer-to-peer", "end every program with peers, start no new one", ("read it again",)),
-    4: ("a drain and a reset", "end every program with peers", _RESET),
-    7: ("a system reboot", "", ("reboot the host",)),
-    5: ("a recovery of its IMEX domain", "", ("restart nvidia-imex on every node",)),
-    6: ("a reset of its PCIe bus", "end every program that uses it", ("power-cycle the host",)),
+_ACTIONS: dict[int, tuple[str, str, str, tuple[str | Command, ...]]] = {
+    1: ("reset-needed", "a reset", "end every program that uses it", _RESET),
+    2: ("reboot-needed", "a reboot", "", ("reboot the host",)),
+    3: ("p2p-drain-needed", "a drain of peer-to-peer", "end every program with peers, start no new one",
+        ("read it again",)),
+    4: ("drain-and-reset-needed", "a drain and a reset", "end every program with peers", _RESET),
+    7: ("system-reboot-needed", "a system reboot", "", ("reboot the host",)),
+    5: ("imex-recovery-needed", "a recovery of its IMEX domain", "", ("restart nvidia-imex on every node",)),
+    6: ("bus-reset-needed", "a reset of its PCIe bus", "end every program that uses it", ("power-cycle the host",)),
 }
 
 
@@ -36,8 +48,9 @@ def judge(case: Case) -> Iterator[Finding]:
 def _look(gpu: Gpu) -> Verdict:
     action = number(gpu, "recovery_action", 1 << 31)
     if not action:
-        return Verdict("pass", "the driver asks for no recovery action")
-    name, first, how = _ACTIONS.get(action, (f"recovery action {action}", "", typed("see `nvidia-smi -q`")))
+        return Verdict("ok", "pass", "the driver asks for no recovery action")
+    other = ("other-action-needed", f"recovery action {action}", "", typed("see `nvidia-smi -q`"))
+    code, name, first, how = _ACTIONS.get(action, other)
     fix = (f"{first}, then ", *how) if first else how
-    return Verdict("fail", f"the driver asks for {name}", str(action), "none", fix, action in (2, 6, 7),
+    return Verdict(code, "fail", f"the driver asks for {name}", str(action), "none", fix, action in (2, 6, 7),
                    place=Place.MACHINE if action == 6 else Place.BOX)

@@ -14,6 +14,10 @@ CHECK = Check(
     "gpu-temperature", "no GPU is near its slowdown temperature",
     Heading.GPUS, 70, Family.GPU, needs=(Needs.GPUS,), happening=True,
 )
+CODES = {
+    "at-slowdown": "The GPU has reached the temperature at which its hardware slows down.",
+    "near-slowdown": "The GPU is near the temperature at which its hardware slows down.",
+}
 _ID = CHECK.id
 _NEAR = 5
 _FIX = "look at airflow, fans and the neighbours' exhaust; lower the power limit until then (see gpu-power-limit)"
@@ -26,6 +30,7 @@ def judge(case: Case) -> Iterator[Finding]:
 def _look(gpu: Gpu) -> Verdict:
     now, slow = number(gpu, "temperature_c", 150), number(gpu, "temperature_slowdown_c", 150, 40)
     if slow - now > _NEAR:
-        return Verdict("pass", f"more than {_NEAR} degrees below the slowdown at {slow} C")
-    return Verdict("fail" if now >= slow else "warn", f"{now} C; the hardware slows down at {slow} C", f"{now} C",
+        return Verdict("ok", "pass", f"more than {_NEAR} degrees below the slowdown at {slow} C")
+    code, outcome = ("at-slowdown", "fail") if now >= slow else ("near-slowdown", "warn")
+    return Verdict(code, outcome, f"{now} C; the hardware slows down at {slow} C", f"{now} C",
                    f"below {slow - _NEAR} C", _FIX, place=Place.MACHINE)

@@ -14,10 +14,13 @@ CHECK = Check(
     "gpu-throttle", "no GPU is slowed down by heat or power supply",
     Heading.GPUS, 60, Family.GPU, needs=(Needs.GPUS,), happening=True,
 )
+CODES = {
+    "slowed-down": "The GPU is slowed down by heat or by its power supply.",
+}
 _ID = CHECK.id
-#: nvmlClocksEventReasons of nvml.h: the ones that take half of the clocks or more, and those that are ordinary.
+#: nvmlClocksEventReasons of nvml.h: reasons that take half of the clocks or more, and ordinary ones.
 _BAD = {8: "hardware slowdown", 32: "software thermal slowdown", 64: "hardware thermal slowdown", 128: "power brake"}
-_FINE = {1: "idle", 2: "application clocks", 4: "power limit reached, as under full load", 16: "sync boost",
+_ORDINARY = {1: "idle", 2: "application clocks", 4: "power limit reached, as under full load", 16: "sync boost",
          256: "display clocks"}
 _FIX = "look at airflow and fans (thermal), at cables and power supply (power brake), and read it again under load"
 
@@ -28,9 +31,10 @@ def judge(case: Case) -> Iterator[Finding]:
 
 def _look(gpu: Gpu) -> Verdict:
     bits = number(gpu, "clocks_event_reasons", (1 << 64) - 1)
-    bad, fine = ([name for bit, name in names.items() if bits & bit] for names in (_BAD, _FINE))
-    rest = bits & ~sum({**_BAD, **_FINE})
-    fine += [f"reasons {rest:#x}, unknown to this tunecheck"] if rest else []
+    bad, ordinary = ([name for bit, name in names.items() if bits & bit] for names in (_BAD, _ORDINARY))
+    rest = bits & ~sum({**_BAD, **_ORDINARY})
+    ordinary += [f"reasons {rest:#x}, unknown to this tunecheck"] if rest else []
     if bad:
-        return Verdict("fail", f"slowed down: {', '.join(bad)}", f"{bits:#x}", "no slowdown", _FIX, place=Place.MACHINE)
-    return Verdict("pass", f"not slowed down{f' ({chr(44).join(fine)})' if fine else ''}", f"{bits:#x}")
+        return Verdict("slowed-down", "fail", f"slowed down: {', '.join(bad)}", f"{bits:#x}", "no slowdown", _FIX,
+                       place=Place.MACHINE)
+    return Verdict("ok", "pass", f"not slowed down{f' ({chr(44).join(ordinary)})' if ordinary else ''}", f"{bits:#x}")

@@ -16,26 +16,30 @@ CHECK = Check(
     "gpu-zombie", "no dead process still holds a GPU", Heading.DRIVER, 200, Family.GPU, needs=(Needs.GPUS,),
     happening=True,
 )
+CODES = {
+    "held-by-zombie": "A dead process still holds a GPU.",
+}
 _ID = CHECK.id
 _LOOK = Remedy("end its parent process; where a thread of it hangs in the driver (driver-stuck), reboot", (), True)
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    if early := list(from_driver.nothing(case, _ID)):
-        yield from early
+    if no_driver := list(from_driver.nothing(case, _ID)):
+        yield from no_driver
         return
-    told, found = case.snapshot.nvml, case.host.processes
-    needed: list[Fact[Any]] = [told, found]
-    needed += [gpu.fact("processes") for gpu in (told.value.gpus if told.value else ())]
+    nvml, processes = case.snapshot.nvml, case.host.processes
+    needed: list[Fact[Any]] = [nvml, processes]
+    needed += [gpu.fact("processes") for gpu in (nvml.value.gpus if nvml.value else ())]
     for fact in needed:
         if fact.reason is not None:
             yield from_driver.unread(_ID, "processes", "which processes hold a GPU", fact)
             return
-    assert told.value is not None and found.value is not None
-    holders = {pid: gpu.bdf for gpu in told.value.gpus for pid in pids(gpu)}
-    dead = [pid for pid in found.value.zombies if pid in holders]
+    assert nvml.value is not None and processes.value is not None
+    holders = {pid: gpu.bdf for gpu in nvml.value.gpus for pid in pids(gpu)}
+    dead = [pid for pid in processes.value.zombies if pid in holders]
     for pid in dead:
-        yield Finding(_ID, f"pid {pid}", "fail", "behaviour", f"pid {pid} is dead and still holds GPU {holders[pid]}",
-                      "state Z", "no such process", (found.source, told.source), _LOOK)
+        yield Finding(_ID, "held-by-zombie", f"pid {pid}", "fail", "behaviour", f"pid {pid} is dead and still holds "
+                      f"GPU {holders[pid]}", "state Z", "no such process", (processes.source, nvml.source), _LOOK)
     if not dead:
-        yield Finding(_ID, "processes", "pass", "behaviour", "no dead process holds a GPU", evidence=(found.source,))
+        yield Finding(_ID, "ok", "processes", "pass", "behaviour", "no dead process holds a GPU",
+                      evidence=(processes.source,))

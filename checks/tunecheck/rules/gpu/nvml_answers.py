@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...facts.nvidia.nvml import cut_off
 from ...model.finding import Finding
 from ..check import EVERY, Check, Family, Heading, Needs
+from ..codes import GPU_LIST_INCOMPLETE, GPU_NOT_LISTED
 from ..context import Case
 from ..driver.nvml_remedies import LOST, STUCK, unanswered
 from ..driver.smi_refused import refused
@@ -16,30 +17,46 @@ CHECK = Check(
     "nvml-answers", "the driver's library answers for every GPU",
     Heading.ACCELERATORS, 60, Family.GPU, (*EVERY, "driver"), needs=(Needs.GPUS,),
 )
+CODES = {
+    "no-answer": "NVML was asked and gave no answer.",
+    "no-library": "The driver's library is not installed.",
+    "library-mismatch": "The driver's library is of another version than the loaded kernel module.",
+    "driver-does-not-answer": "The kernel module is not loaded, or did not get to its end.",
+    "driver-without-gpu": "The driver is loaded and has no GPU.",
+    "permission-refused": "The driver refuses this user.",
+    "nvml-does-not-start": "The driver is loaded and gives NVML an unknown error.",
+    "no-nvidia-smi": "The program nvidia-smi is not installed.",
+    "gpu-not-opened": "The driver cannot open a GPU.",
+    "gpu-lost": "NVML or nvidia-smi says that a GPU is lost.",
+    "gpu-no-answer": "A GPU gave NVML no answer, or not all of it.",
+}
 _ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    said = case.snapshot.nvml
+    nvml = case.snapshot.nvml
     boards = {device.bdf for device in case.snapshot.topology.devices if device.driver.value == wanted_driver.NVIDIA}
     if case.snapshot.posted.failures:
         yield from refused(case, _ID)
         return
-    if said.value is None:
+    if nvml.value is None:
         yield unanswered(case, _ID, boards)
         return
-    for who, error, lost in said.value.troubles():
-        yield Finding(_ID, who, "fail", "effective", f"{who}: {error}" + (", though sysfs still lists it" if lost and
-                      who in boards else ""), error, "an answer", (said.source,), LOST if lost else STUCK)
-    silent = sorted(boards - {gpu.bdf for gpu in said.value.gpus})
-    cut, more = said.value.error("gpus"), len(said.value.gpus)
+    for who, reason, lost in nvml.value.troubles():
+        yield Finding(_ID, "gpu-lost" if lost else "gpu-no-answer", who, "fail", "effective",
+                      f"{who}: {reason}" + (", though sysfs still lists it" if lost and who in boards else ""), reason,
+                      "an answer", (nvml.source,), LOST if lost else STUCK)
+    unlisted = sorted(boards - {gpu.bdf for gpu in nvml.value.gpus})
+    cut, count = nvml.value.error("gpus"), len(nvml.value.gpus)
     if cut is not None:
-        yield Finding(_ID, "NVML", "fail" if cut_off(cut) else "unknown", "effective", f"the list of GPUs is {cut}",
-                      str(more), "an answer", (said.source,), STUCK if cut_off(cut) else None)
-    elif silent and not any(who.startswith("gpu ") for who in said.value.errors):
-        yield Finding(_ID, ", ".join(silent), "fail", "effective", f"NVML does not list {', '.join(silent)}, which the "
-                      "driver has", "not listed", "an answer", (said.source,), LOST)
-    elif said.value.gpus and not said.value.troubles():
-        yield Finding(_ID, "NVML", "pass", "effective", f"NVML answers for {more} GPUs")
-    elif not said.value.gpus and not said.value.errors:
+        yield Finding(_ID, GPU_LIST_INCOMPLETE, "NVML", "fail" if cut_off(cut) else "unknown", "effective",
+                      f"the list of GPUs is {cut}", str(count), "an answer", (nvml.source,),
+                      STUCK if cut_off(cut) else None)
+    elif unlisted and not any(who.startswith("gpu ") for who in nvml.value.errors):
+        yield Finding(_ID, GPU_NOT_LISTED, ", ".join(unlisted), "fail", "effective",
+                      f"NVML does not list {', '.join(unlisted)}, which the driver has", "not listed", "an answer",
+                      (nvml.source,), LOST)
+    elif nvml.value.gpus and not nvml.value.troubles():
+        yield Finding(_ID, "ok", "NVML", "pass", "effective", f"NVML answers for {count} GPUs")
+    elif not nvml.value.gpus and not nvml.value.errors:
         yield wanted_driver.no_gpu(case, _ID)

@@ -1,7 +1,7 @@
 """iommu-mode: the accelerators' IOMMU groups are in the declared mode.
 
-The mode is the group's type, not the command line, and not the log's "Default domain type", which is printed
-without any IOMMU too.
+The mode is the type of the group. It is not the command line, nor "Default domain type" in the kernel log: the kernel
+prints that without an IOMMU, too.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...model.finding import Finding, Place, Remedy
 from ..check import Check, Family, Heading, Needs
+from ..codes import NO_ACCELERATOR, NOT_DECLARED, UNREAD
 from ..context import Case
 from ..remedies import boot_remedies
 
@@ -17,9 +18,16 @@ CHECK = Check(
     "iommu-mode", "the accelerators' IOMMU groups are in the declared mode",
     Heading.BOOT, 60, Family.IOMMU, in_trial=True, needs=(Needs.TREE,), judges=("iommu.mode",),
 )
+CODES = {
+    "unknown-type": "The IOMMU group has a type that is not known here.",
+    "no-group-for-guests": "There is no IOMMU group, and vfio-pci hands nothing to a virtual machine without one.",
+    "translated": "The IOMMU translates the accelerators' addresses, and the specification does not ask for that.",
+    "iommu-off": "No IOMMU is at work where the specification asks for pass-through.",
+    "differs": "The IOMMU group is in another mode than the specification declares.",
+}
 _ID = CHECK.id
 _MODES = {"identity": "pt", "DMA": "translated", "DMA-FQ": "translated", "none": "off"}
-_WORDS = {"pt": "passthrough (group type identity)", "translated": "translated (group type DMA or DMA-FQ)",
+_MEANINGS = {"pt": "passthrough (group type identity)", "translated": "translated (group type DMA or DMA-FQ)",
           "off": "no IOMMU group"}
 _BOOT = {"pt": "iommu=pt", "off": "iommu=off"}
 
@@ -27,11 +35,11 @@ _BOOT = {"pt": "iommu=pt", "off": "iommu=off"}
 def judge(case: Case) -> Iterator[Finding]:
     groups = case.host.iommu
     if not groups:
-        yield Finding(_ID, "accelerators", "skip", "effective", "no accelerator found")
+        yield Finding(_ID, NO_ACCELERATOR, "accelerators", "skip", "effective", "no accelerator found")
         return
     unread = [fact for fact in groups.values() if fact.value is None]
     if unread:
-        yield Finding(_ID, "accelerators", "unknown", "effective", f"the IOMMU group type cannot be read: "
+        yield Finding(_ID, UNREAD, "accelerators", "unknown", "effective", f"the IOMMU group type cannot be read: "
                       f"{unread[0].why()}", "?", case.spec.iommu if case.frozen else "", (unread[0].source,),
                       absence=unread[0].absence)
         return
@@ -45,27 +53,30 @@ def judge(case: Case) -> Iterator[Finding]:
 def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...]) -> Finding:
     wanted, mode = case.spec.iommu, _MODES.get(kind)
     subject = ", ".join(devices)
-    seen = _WORDS.get(mode or "", f"group type {kind}")
+    described = _MEANINGS.get(mode or "", f"group type {kind}")
     if mode is None:
-        return Finding(_ID, subject, "unknown", "effective", f"{subject}: unknown IOMMU group type {kind[:40]!r}", kind,
-                       wanted, evidence)
+        return Finding(_ID, "unknown-type", subject, "unknown", "effective",
+                       f"{subject}: unknown IOMMU group type {kind[:40]!r}", kind, wanted, evidence)
     if case.spec.accelerators.kernel_driver == "vfio-pci" and mode == "off":
-        return Finding(_ID, subject, "fail", "effective", f"{subject}: {seen}, and vfio-pci hands nothing to a virtual "
-                       "machine without one", kind, "an IOMMU group", evidence,
+        return Finding(_ID, "no-group-for-guests", subject, "fail", "effective", f"{subject}: {described}, and "
+                       "vfio-pci hands nothing to a virtual machine without one", kind, "an IOMMU group", evidence,
                        Remedy("switch the IOMMU on in the BIOS (AMD-Vi, VT-d); on Intel also intel_iommu=on", (), True,
                               Place.FIRMWARE))
     if wanted == "leave":
         risky = (mode == "translated" and len(case.host.iommu) > 1
                  and case.spec.accelerators.kernel_driver != "vfio-pci")
+        code, outcome = ("translated", "warn") if risky else (NOT_DECLARED, "skip")
         danger = ": peer writes under a translating IOMMU can be dropped without an error" if risky else ""
         asked = "the spec leaves the IOMMU alone" if case.frozen else "no spec given"
         wish = '"pt" or "off" in box_spec.iommu' if case.frozen else "iommu=pt on the command line"
-        return Finding(_ID, subject, "warn" if risky else "skip", "effective",
-                       f"{asked}; found {seen} at {subject}{danger}", kind, wish if risky else "", evidence)
+        return Finding(_ID, code, subject, outcome, "effective",
+                       f"{asked}; found {described} at {subject}{danger}", kind, wish if risky else "", evidence)
     if wanted == mode:
-        return Finding(_ID, subject, "pass", "effective", f"{subject}: {seen}", kind, _WORDS[wanted], evidence)
+        return Finding(_ID, "ok", subject, "pass", "effective", f"{subject}: {described}", kind, _MEANINGS[wanted],
+                       evidence)
     if (wanted, mode) == ("pt", "off"):
-        return Finding(_ID, subject, "warn", "effective", f"{subject}: no IOMMU is at work (off in BIOS or on the "
-                       "command line); DMA is untranslated all the same", kind, _WORDS[wanted], evidence)
-    return Finding(_ID, subject, "fail", "effective", f"{subject}: {seen}", kind, _WORDS[wanted], evidence,
+        return Finding(_ID, "iommu-off", subject, "warn", "effective", f"{subject}: no IOMMU is at work (off in BIOS "
+                       "or on the command line); DMA is untranslated all the same", kind, _MEANINGS[wanted], evidence)
+    return Finding(_ID, "differs", subject, "fail", "effective", f"{subject}: {described}", kind, _MEANINGS[wanted],
+                   evidence,
                    case.play("cmdline", True, by_hand=boot_remedies.add(_BOOT[wanted]) if wanted in _BOOT else None))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...model.finding import NO_PORT, Finding
+from ...model.finding import Finding
 from ..acs.acs_persistence import uncovered
 from ..check import Check, Family, Heading, Needs
+from ..codes import NO_PORT, UNREAD, VIRTUAL_PORTS
 from ..context import Case
 from ..evidence_guard import NO_PORT_TEXT
 from ..remedies.acs_remedies import GUEST_PORTS, boot_fix
@@ -16,32 +17,44 @@ CHECK = Check(
     "iommu-trap", "no word on the command line switches the IOMMU off and ACS on",
     Heading.BOOT, 70, Family.IOMMU, needs=(Needs.WHOLE_TREE, Needs.WAY),
 )
+CODES = {
+    "table-unread": "Whether the firmware describes an AMD IOMMU is not known: no ACPI table can be read.",
+    "not-switched-off": "No word on the command line switches an IOMMU off.",
+    "no-amd-table": "The firmware describes no AMD IOMMU (no IVRS table).",
+    "kernel-turns-acs-on": "A word on the command line switches the IOMMU off, and the kernel turns ACS on all the "
+                           "same.",
+}
 _ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:
     off, ports = switched_off(case), case.snapshot.topology.path_ports()
     table, line = iommu_table(case), case.host.kernel.cmdline
-    outcome, code, words = "skip", "", " ".join(off or ())
+    outcome, words = "skip", " ".join(off or ())
     if case.guest and case.spec.acs.peer_redirect == "leave":
-        text = GUEST_PORTS
-    elif off is None or (off and ports and table is None):
-        outcome, text = "unknown", (f"the command line cannot be read: {line.why()}" if off is None else f"whether "
-                                    f"{words} is a trap here is unknown: no ACPI table in /sys nor in the kernel log")
-    elif not off or not ports:
-        code, text = (NO_PORT, NO_PORT_TEXT) if off else ("", "no word on the command line switches an IOMMU off")
+        code, text = VIRTUAL_PORTS, GUEST_PORTS
+    elif off is None:
+        code, outcome, text = UNREAD, "unknown", f"the command line cannot be read: {line.why()}"
+    elif not off:
+        code, text = "not-switched-off", "no word on the command line switches an IOMMU off"
+    elif not ports:
+        code, text = NO_PORT, NO_PORT_TEXT
+    elif table is None:
+        code, outcome = "table-unread", "unknown"
+        text = f"whether {words} is a trap here is unknown: no ACPI table in /sys nor in the kernel log"
     elif table != "IVRS":
-        text = f"{words} is no trap here: the firmware gives no AMD IOMMU table (IVRS)"
+        code, text = "no-amd-table", f"{words} is no trap here: the firmware gives no AMD IOMMU table (IVRS)"
     elif not uncovered(case, ports, line.value or ()) or "intremap" in words:
-        outcome, text = "pass", f"{words}: no port between accelerators is left to the kernel's own ACS setting"
+        code, outcome = "ok", "pass"
+        text = f"{words}: no port between accelerators is left to the kernel's own ACS setting"
     else:
         bits = [acs for port in ports if (acs := case.snapshot.topology.bridges[port].acs.value)]
         kernels, redirect = sum(acs.ctl & 0x11 == 0x11 for acs in bits), sum(acs.redirects for acs in bits)
-        outcome, text = "warn", (
+        code, outcome, text = "kernel-turns-acs-on", "warn", (
             f"{words} does not keep the kernel from turning ACS on: it asks for ACS as soon as it looks up the IOMMU's "
             "table (IVRS), though neither translation nor interrupt remapping starts then: "
             f"{kernels} of {len(ports)} ports between accelerators have SrcValid+ UpstreamFwd+, as the kernel sets "
             f"them, {redirect} redirect; what was cleared by hand comes back at a port reset")
-    yield Finding(_ID, "kernel command line", outcome, "effective", text, words, "an ACS option for every port" if
-                  outcome == "warn" else "", (line.source,), boot_fix(case) if outcome == "warn" else None, code,
+    yield Finding(_ID, code, "kernel command line", outcome, "effective", text, words, "an ACS option for every port" if
+                  outcome == "warn" else "", (line.source,), boot_fix(case) if outcome == "warn" else None,
                   line.absence if outcome == "unknown" and off is None else None)

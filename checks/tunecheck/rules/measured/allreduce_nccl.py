@@ -15,6 +15,12 @@ CHECK = Check(
     Heading.ALLREDUCE, 50, Family.MEASURED, ALLREDUCE,
 )
 _ID = CHECK.id
+CODES = {
+    "no-nccl": "NCCL is missing.",
+    "version-unread": "NCCL did not get to say its version.",
+    "known-crashes": "This version of NCCL is known for crashes.",
+    "p2p-unused": "NCCL is no faster with peer-to-peer than without.",
+}
 #: Version code -> what is known of it. 2.26.2 on two RTX PRO 6000: NVIDIA/nccl#2418; 2.31.2 ran there.
 _BAD = {22602: "illegal memory access from 512 KB on, on boards without NVLink"}
 _GAIN, _SIZE = 0.95, 262144     # 8.4 us with P2P, 34.2 without on 2 x H200
@@ -23,20 +29,23 @@ _LEVEL = Remedy("pairs farther apart than NCCL_P2P_LEVEL go through the host, SY
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    found, nothing = measured(case), unmeasured(case, _ID)
-    version, missing = found.notes.get("nccl version"), found.notes.get("nccl missing")
+    trial, nothing = measured(case), unmeasured(case, _ID)
+    version, missing = trial.notes.get("nccl version"), trial.notes.get("nccl missing")
     if nothing or missing or not isinstance(version, int):
-        yield nothing or Finding(_ID, "NCCL", "skip" if missing else "unknown", "behaviour",
+        code, outcome = ("no-nccl", "skip") if missing else ("version-unread", "unknown")
+        yield nothing or Finding(_ID, code, "NCCL", outcome, "behaviour",
                                  str(missing or "NCCL did not get to say its version"))
         return
     name = f"NCCL {version // 10000}.{version // 100 % 100}.{version % 100}"
     known = _BAD.get(version)
-    yield Finding(_ID, "version", "warn" if known else "pass", "behaviour", f"{name} ({found.notes.get('nccl path')})"
+    yield Finding(_ID, "known-crashes" if known else "ok", "version", "warn" if known else "pass", "behaviour",
+                  f"{name} ({trial.notes.get('nccl path')})"
                   + (f": known for {known}" if known else ""), name, "no version with known crashes",
                   (), _NEWER if known else None)
-    for ranks in ranks_of(found):
-        direct, staged = (single(found, what, ranks, _SIZE) for what in ("nccl", "nccl staged"))
+    for ranks in ranks_of(trial):
+        direct, staged = (single(trial, what, ranks, _SIZE) for what in ("nccl", "nccl staged"))
         if direct and staged and direct.value > _GAIN * staged.value:
-            yield Finding(_ID, f"{ranks} ranks", "warn", "behaviour", f"{ranks} ranks: NCCL takes {direct.value:.1f} "
+            yield Finding(_ID, "p2p-unused", f"{ranks} ranks", "warn", "behaviour",
+                          f"{ranks} ranks: NCCL takes {direct.value:.1f} "
                           f"us for 256 KB, and {staged.value:.1f} with NCCL_P2P_DISABLE=1: it makes no use of P2P", "",
                           "less time than without P2P", (direct.method,), _LEVEL)

@@ -8,6 +8,7 @@ from ...facts.pci.pcie_link import hops
 from ...model.finding import Finding, Remedy
 from ...model.measurement import Measurement
 from ...parsers.pci.switch_chips import EMULATED
+from ..codes import MEASURED_IN_PART, NOT_MEASURED, TRIAL_FAILED, TRIAL_HUNG, WRONG_DATA
 from ..context import Case
 from .pair_figures import chosen, measured
 
@@ -26,18 +27,20 @@ def name(case: Case, number: int) -> str:
 
 def unmeasured(case: Case, check: str, trial: str) -> Iterator[Finding]:
     """Why nothing, or not all, can be judged: no trial, it hung, it failed, a GPU or a direction is missing."""
-    found = measured(case)
-    seen = {each.a for each in found.find(trial)} | {each["a"] for each in found.wrong if each["trial"] == trial}
-    hung = any(hang.trial == _TRIAL for hang in found.hangs)
-    if not seen and not hung and _TRIAL not in found.failures:
-        ran = f"{_TRIAL} seconds" in found.notes and chosen(case)
-        yield Finding(check, "GPUs", "unknown" if ran else "skip", "behaviour", "not measured, though the trial ran"
-                      if ran else "the trial of single GPUs did not run")
+    result = measured(case)
+    seen = {each.a for each in result.find(trial)} | {each["a"] for each in result.wrong if each["trial"] == trial}
+    hung = any(hang.trial == _TRIAL for hang in result.hangs)
+    if not seen and not hung and _TRIAL not in result.failures:
+        ran = f"{_TRIAL} seconds" in result.notes and chosen(case)
+        code, outcome, text = (MEASURED_IN_PART, "unknown", "not measured, though the trial ran") if ran else \
+            (NOT_MEASURED, "skip", "the trial of single GPUs did not run")
+        yield Finding(check, code, "GPUs", outcome, "behaviour", text)
         return
     missing = ", ".join(f"GPU{number}" for number in chosen(case) if number not in seen)
-    reason = ("the trial hung (trial-hang)" if hung else found.failures.get(_TRIAL, "no figure of them"))
-    if missing or hung or _TRIAL in found.failures:
-        yield Finding(check, missing or "GPUs", "unknown", "behaviour", "not measured to the end"
+    reason = ("the trial hung (trial-hang)" if hung else result.failures.get(_TRIAL, "no figure of them"))
+    if missing or hung or _TRIAL in result.failures:
+        code = TRIAL_HUNG if hung else TRIAL_FAILED if _TRIAL in result.failures else MEASURED_IN_PART
+        yield Finding(check, code, missing or "GPUs", "unknown", "behaviour", "not measured to the end"
                       f"{': ' if missing else ''}{missing}: {reason}")
 
 
@@ -46,17 +49,17 @@ def wrong(case: Case, check: str, trial: str, fix: Remedy) -> Iterator[Finding]:
     for each in measured(case).wrong:
         if each["trial"] == trial:
             who = name(case, each["a"])
-            yield Finding(check, who, "fail", "behaviour", f"{who}: {each['way']} of {each['size']} bytes: "
+            yield Finding(check, WRONG_DATA, who, "fail", "behaviour", f"{who}: {each['way']} of {each['size']} bytes: "
                           f"{each['words']} wrong words, one at offset {each['offset']:#x}", "wrong data",
                           "every word as written", remedy=fix)
 
 
 def rows(case: Case, trial: str) -> dict[int, list[Measurement]]:
     """The figures of a trial by GPU."""
-    found: dict[int, list[Measurement]] = {}
+    result: dict[int, list[Measurement]] = {}
     for each in measured(case).find(trial):
-        found.setdefault(each.a or 0, []).append(each)
-    return found
+        result.setdefault(each.a or 0, []).append(each)
+    return result
 
 
 def named(figures: list[Measurement]) -> str:

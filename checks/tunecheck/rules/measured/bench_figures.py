@@ -14,14 +14,27 @@ from ...parsers.nvidia.nccl_tests import NcclTest
 from ...spec.boards import Board, board
 from ...util.text import some
 from ..check import EVERY, Check, Family, Heading
+from ..codes import NO_COMPARISON, NO_PEER_ACCESS
 from ..context import Case
-from .pair_expected import blame, expected, remedy
+from .pair_expected import Expected, blame, expected, remedy
 
 CHECK = Check(
     "bench-figures", "figures of known benchmarks are what the path can carry",
     Heading.ACCELERATORS, 100, Family.MEASURED, EVERY, of_posts=True,
 )
 _ID = CHECK.id
+CODES = {
+    "slow": "A benchmark's figure is below what the path can carry.",
+    "no-pair-in-text": "The text holds no figure between two GPUs.",
+    "same-as-staged": "Peer access changes nothing: the copies go through the host.",
+    "late": "A write to the peer takes as long as a way through the host.",
+    "shared": "Both directions at once carry little more than one.",
+    "wrong-values": "A benchmark found wrong values.",
+    "one-direction": "The text holds the figures of one direction, or of both at once, alone.",
+    "cut": "The text of a benchmark is cut before its last lines.",
+    "below-known": "An all-reduce benchmark is slower than what such boards are known for.",
+    "sums-not-checked": "The benchmark did not check its sums.",
+}
 #: Two directions at once carry 1.7 to 2 times one where they do not share a link (evidence: p2p-duplex).
 _DUPLEX = 1.5
 #: Copies through the host reach 22 to 39 GB/s on boxes where direct ones reach 50 or more; equal within 15 % is no P2P.
@@ -56,25 +69,27 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
         if not figures and not double:
             continue
         slow, good, open_ = _compared(case, bench, figures, ways, number)
-        said = f"{bench.tool} ({kind}): {_range(figures)} GB/s one way" if figures else f"{bench.tool}"
-        said += f", {_range(double)} both ways" if double else ""
+        text = f"{bench.tool} ({kind}): {_range(figures)} GB/s one way" if figures else f"{bench.tool}"
+        text += f", {_range(double)} both ways" if double else ""
         if slow:
-            worst, path, limit, why = min(slow, key=lambda item: item[0])
-            guilty = blame([item[1] for item in slow], [path for path in good])
-            yield Finding(_ID, kind, "fail" if worst < _BAD and "at most" not in why else "warn", "behaviour",
-                          f"{said}: at worst {worst:.0%} of {why} {limit:.1f}{guilty}", f"{worst:.0%}", "90% or more",
-                          (bench.tool,), remedy(path))
+            worst, path, wanted = min(slow, key=lambda item: item[0])
+            hop = blame([item[1] for item in slow], [path for path in good])
+            yield Finding(_ID, "slow", kind, "fail" if worst < _BAD and not wanted.upper else "warn", "behaviour",
+                          f"{text}: at worst {worst:.0%} of {wanted.why} {wanted.one_way:.1f}{hop}", f"{worst:.0%}",
+                          "90% or more", (bench.tool,), remedy(path))
         elif open_ or not figures or not double or cut:
             why = open_ or (f"the table {', '.join(cut)} is cut" if cut else
                             f"only {'one way' if figures else 'both ways'} is in the text")
-            yield Finding(_ID, kind, "unknown", "behaviour", f"{said}: {why}", _range(figures or double), "",
+            code = NO_COMPARISON if open_ else "cut" if cut else "one-direction"
+            yield Finding(_ID, code, kind, "unknown", "behaviour", f"{text}: {why}", _range(figures or double), "",
                           (bench.tool,))
         elif not bad:
-            yield Finding(_ID, kind, "pass", "behaviour", f"{said}, as the path predicts", _range(figures), "",
+            yield Finding(_ID, "ok", kind, "pass", "behaviour", f"{text}, as the path predicts", _range(figures), "",
                           (bench.tool,))
     if not any(bench.grid(kind) or bench.grid(both) for kind, both in _KINDS) and not bad:
-        hosts = [f"{kind} {_range(found.figures)} GB/s" for kind, found in bench.grids.items() if "GPU" in kind]
-        yield Finding(_ID, bench.tool, "unknown", "behaviour", f"{bench.tool}: {', '.join(hosts) or 'no figure'}; no "
+        hosts = [f"{kind} {_range(grid.figures)} GB/s" for kind, grid in bench.grids.items() if "GPU" in kind]
+        yield Finding(_ID, "no-pair-in-text", bench.tool, "unknown", "behaviour",
+                      f"{bench.tool}: {', '.join(hosts) or 'no figure'}; no "
                       "figure between two GPUs is in the text", evidence=(bench.tool,))
 
 
@@ -84,7 +99,8 @@ def _contradictions(bench: Bench) -> Iterator[Finding]:
     access, late, slow = bench.grid("access"), bench.grid("latency"), bench.grid("latency off")
     refused = sorted(pair for pair, value in access.items() if value == 0)
     if refused:
-        yield Finding(_ID, _pairs(refused), "warn", "behaviour", f"{bench.tool}: no peer access between "
+        yield Finding(_ID, NO_PEER_ACCESS, _pairs(refused), "warn", "behaviour",
+                      f"{bench.tool}: no peer access between "
                       f"{_pairs(refused)}: its figures there are copies through the host", "0", "1", (bench.tool,),
                       _STAGED)
     # A slow link is as slow both ways round; a latency of the host's says that it is the host's way.
@@ -92,7 +108,8 @@ def _contradictions(bench: Bench) -> Iterator[Finding]:
                   and access.get(pair, 1.0) and (late.get(pair, _STAGED_US) >= _STAGED_US))
     if same:
         worst = min(same, key=lambda pair: direct[pair])
-        yield Finding(_ID, _pairs(same), "warn", "behaviour", f"{bench.tool}: peer access changes nothing between "
+        yield Finding(_ID, "same-as-staged", _pairs(same), "warn", "behaviour",
+                      f"{bench.tool}: peer access changes nothing between "
                       f"{_pairs(same)}: {direct[worst]:.1f} GB/s with it and {staged[worst]:.1f} without, so copies go "
                       "through the host", f"{direct[worst]:.1f} GB/s", "more than through the host", (bench.tool,),
                       _STAGED)
@@ -100,7 +117,7 @@ def _contradictions(bench: Bench) -> Iterator[Finding]:
                   and value > 0.5 * slow.get(pair, value))
     if high and not set(high) <= set(same):
         worst = max(high, key=lambda pair: late[pair])
-        yield Finding(_ID, _pairs(high), "warn", "behaviour", f"{bench.tool}: a write to the peer takes "
+        yield Finding(_ID, "late", _pairs(high), "warn", "behaviour", f"{bench.tool}: a write to the peer takes "
                       f"{late[worst]:.1f} us between {_pairs(high)}: it goes through the host", f"{late[worst]:.1f} us",
                       "below 3 us", (bench.tool,), _STAGED)
     for kind, both in _KINDS:
@@ -109,16 +126,17 @@ def _contradictions(bench: Bench) -> Iterator[Finding]:
                       and pair not in same)
         if half:
             worst = min(half, key=lambda pair: two[pair] / one[pair])
-            yield Finding(_ID, _pairs(half), "warn", "behaviour", f"{bench.tool}: both directions at once carry "
+            yield Finding(_ID, "shared", _pairs(half), "warn", "behaviour",
+                          f"{bench.tool}: both directions at once carry "
                           f"{two[worst]:.1f} GB/s, one alone {one[worst]:.1f} ({_pairs(half)}): they share a link",
                           f"{two[worst] / one[worst]:.2f}", f"{_DUPLEX} or more", (bench.tool,), _SHARED)
 
 
 def _compared(case: Case, bench: Bench, figures: Mapping[_Pair, float], ways: Mapping[frozenset[int], PairPath],
-              number: Mapping[str, int]) -> tuple[list[tuple[float, PairPath, float, str]], list[PairPath], str]:
-    """(share, path, limit, why) of the pairs that are too slow, the good ones' paths, and what keeps the others
+              number: Mapping[str, int]) -> tuple[list[tuple[float, PairPath, Expected]], list[PairPath], str]:
+    """(share, path, what is expected) of the pairs that are too slow, the good ones' paths, and what keeps the others
     open."""
-    slow: list[tuple[float, PairPath, float, str]] = []
+    slow: list[tuple[float, PairPath, Expected]] = []
     good: list[PairPath] = []
     open_ = ""
     for pair, value in figures.items():
@@ -134,7 +152,7 @@ def _compared(case: Case, bench: Bench, figures: Mapping[_Pair, float], ways: Ma
         if wanted.one_way is None:
             open_ = open_ or f"nothing to compare with: {wanted.why}"
         elif value < wanted.good * wanted.one_way:
-            slow.append((value / wanted.one_way, path, wanted.one_way, wanted.why))
+            slow.append((value / wanted.one_way, path, wanted))
         else:
             good.append(path)
     return slow, good, open_
@@ -144,38 +162,42 @@ def _test(case: Case, test: NcclTest) -> Iterator[Finding]:
     name = test.name or "nccl-tests"
     ranks = len(test.ranks)
     large = max(test.rows, key=lambda row: row.size, default=None)
-    said = f"{name}, {ranks} ranks" + (f": {large.busbw:.1f} GB/s bus bandwidth at {large.size >> 20} MiB"
+    text = f"{name}, {ranks} ranks" + (f": {large.busbw:.1f} GB/s bus bandwidth at {large.size >> 20} MiB"
                                        if large and large.size >= 1 << 20 else "")
     if test.wrong:
-        yield Finding(_ID, name, "fail", "behaviour", f"{said}: {test.wrong} values are wrong", str(test.wrong), "0",
+        yield Finding(_ID, "wrong-values", name, "fail", "behaviour",
+                      f"{text}: {test.wrong} values are wrong", str(test.wrong), "0",
                       (name,), Remedy.typed("the data path is broken: see acs-redirect, iommu-mode, link-errors and "
                                             "xid; then: `sudo tunecheck p2p`"))
         return
     known = _board(case, test)
     prior = getattr(known, f"bus_{ranks}_gb_s", None) if known and "all_reduce" in name else None
     if test.cut:
-        yield Finding(_ID, name, "unknown", "behaviour", f"{said}; the text is cut before its last lines", "", "",
+        yield Finding(_ID, "cut", name, "unknown", "behaviour",
+                      f"{text}; the text is cut before its last lines", "", "",
                       (name,))
     elif large is not None and prior is not None and large.size >= 1 << 27 and large.busbw < _BAD * prior:
-        yield Finding(_ID, name, "warn", "behaviour", f"{said}, {large.busbw / prior:.0%} of what "
+        yield Finding(_ID, "below-known", name, "warn", "behaviour", f"{text}, {large.busbw / prior:.0%} of what "
                       f"{known.name if known else ''} reached", f"{large.busbw:.1f}", f"{prior} GB/s", (name,),
                       Remedy("without NVLink try NCCL_MIN_NCHANNELS=8 and NCCL_P2P_LEVEL=SYS; with it see nvidia-smi "
                              "nvlink -s"))
     elif prior is None or large is None or large.size < 1 << 27 or any(row.wrong is None for row in test.rows):
-        why = "the sums were not checked" if test.rows and any(row.wrong is None for row in test.rows) else \
+        unchecked = bool(test.rows) and any(row.wrong is None for row in test.rows)
+        why = "the sums were not checked" if unchecked else \
             "nothing to compare with: no figure of such boards at that size is known here" if known else \
             f"nothing to compare with: which boards they are is not given; {_ADD}"
-        yield Finding(_ID, name, "unknown", "behaviour", f"{said}; {why}", "", "", (name,))
+        yield Finding(_ID, "sums-not-checked" if unchecked else NO_COMPARISON, name, "unknown", "behaviour",
+                      f"{text}; {why}", "", "", (name,))
     else:
-        yield Finding(_ID, name, "pass", "behaviour", f"{said}, {large.busbw / prior:.0%} of what "
+        yield Finding(_ID, "ok", name, "pass", "behaviour", f"{text}, {large.busbw / prior:.0%} of what "
                       f"{known.name if known else ''} reached, no value wrong", f"{large.busbw:.1f}", f"{prior} GB/s",
                       (name,))
 
 
 def _board(case: Case, test: NcclTest) -> Board | None:
     ids = {device.bdf: device.ids for device in case.snapshot.topology.devices}
-    found = {ids.get(rank.bdf, "") for rank in test.ranks}
-    return board(found.pop()) if len(found) == 1 else None
+    boards = {ids.get(rank.bdf, "") for rank in test.ranks}
+    return board(boards.pop()) if len(boards) == 1 else None
 
 
 def _range(figures: Mapping[_Pair, float]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...model.finding import Finding, Place, Remedy
 from ..check import ALONE, Check, Family, Heading
+from ..codes import NO_COMPARISON, OK
 from ..context import Case
 from .alone_figures import BAD, GOOD, carries, name, named, rows, unmeasured, wrong
 
@@ -14,6 +15,9 @@ CHECK = Check(
     Heading.P2P, 20, Family.MEASURED, ALONE,
 )
 _ID, _TRIAL = CHECK.id, "host copy"
+CODES = {
+    "slow": "A GPU and the host exchange data slower than the links between them carry.",
+}
 _SLOW = Remedy("see link-width, link-speed, link-errors, numa-nodes; are memory channels of the GPU's node empty?")
 _WRONG = Remedy("take the GPU out of use; see gpu-ecc, xid, link-errors, iommu-mode and the host's memory (EDAC)",
                 place=Place.MACHINE)
@@ -27,10 +31,12 @@ def judge(case: Case) -> Iterator[Finding]:
         if not all(each.verified for each in figures):
             continue
         if limit is None or least >= GOOD * limit:
-            said = f"predicted {limit:.1f}" if limit else f"nothing to compare with: {link}"
-            yield Finding(_ID, who, "pass", "behaviour", f"{text}, every word arrived; {said}")
+            comparison = f"predicted {limit:.1f}" if limit else f"nothing to compare with: {link}"
+            yield Finding(_ID, OK if limit else NO_COMPARISON, who, "pass", "behaviour",
+                          f"{text}, every word arrived; {comparison}")
         else:
-            yield Finding(_ID, who, "warn" if least >= BAD * limit else "fail", "behaviour", f"{text}, at worst "
+            yield Finding(_ID, "slow", who, "warn" if least >= BAD * limit else "fail", "behaviour",
+                          f"{text}, at worst "
                           f"{least / limit:.0%} of the {limit:.1f} that {link} carries", f"{least / limit:.0%}",
                           f"{GOOD:.0%} or more", (figures[0].method,), _SLOW)
     yield from unmeasured(case, _ID, _TRIAL)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...model.finding import Finding, Place, Remedy
 from ...spec.boards import board
 from ..check import ALONE, Check, Family, Heading
+from ..codes import NO_COMPARISON, OK
 from ..context import Case
 from .alone_figures import BAD, GOOD, name, named, rows, unmeasured, wrong
 
@@ -15,6 +16,9 @@ CHECK = Check(
     Heading.P2P, 30, Family.MEASURED, ALONE,
 )
 _ID, _TRIAL = CHECK.id, "own memory"
+CODES = {
+    "slow": "The GPU's memory is slower than what is known of the board.",
+}
 _WRONG = Remedy("take the GPU out of use: its memory is broken; see gpu-ecc and xid, then replace the board",
                 place=Place.MACHINE)
 _SLOW = Remedy("see gpu-throttle, gpu-clocks, gpu-power-limit and gpu-ecc (row remapping) while it runs")
@@ -31,11 +35,13 @@ def judge(case: Case) -> Iterator[Finding]:
         if not all(each.verified for each in figures):
             continue
         if limit is None or least >= GOOD * limit:
-            said = f"measured on {known.name} {limit:.0f}" if limit and known else "no figure of such a board is known"
+            comparison = f"measured on {known.name} {limit:.0f}" if limit and known else \
+                "no figure of such a board is known"
             checked = max(each.size or 0 for each in figures) >> 20
-            yield Finding(_ID, who, "pass", "behaviour", f"{text}, {checked} MiB written and read back; {said}")
+            yield Finding(_ID, OK if limit else NO_COMPARISON, who, "pass", "behaviour",
+                          f"{text}, {checked} MiB written and read back; {comparison}")
         else:
-            yield Finding(_ID, who, "warn" if least >= BAD * limit else "fail", "behaviour", f"{text}, "
+            yield Finding(_ID, "slow", who, "warn" if least >= BAD * limit else "fail", "behaviour", f"{text}, "
                           f"{least / limit:.0%} of {limit:.0f}", f"{least / limit:.0%}", f"{GOOD:.0%} or more",
                           (figures[0].method,), _SLOW)
     yield from unmeasured(case, _ID, _TRIAL)

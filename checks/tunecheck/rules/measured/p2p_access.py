@@ -16,6 +16,12 @@ CHECK = Check(
     Heading.P2P, 40, Family.MEASURED, P2P,
 )
 _ID = CHECK.id
+CODES = {
+    "patch-not-declared": "The driver allows peer access that NVIDIA's own driver refuses; no patch is declared.",
+    "mixed-boards": "The driver refuses peer access between boards of different kinds.",
+    "refused-by-model": "NVIDIA's own driver refuses peer access on this GPU model.",
+    "refused": "The driver refuses peer access between GPUs.",
+}
 _FIX = Remedy("see p2p-capability for the driver's reason, and iommu-mode")
 _MIXED = Remedy("build tensor parallel groups of equal boards")
 _ALL = "every GPU reaches every other one's memory"
@@ -29,12 +35,14 @@ def judge(case: Case) -> Iterator[Finding]:
     outcome, (why, fix) = outcome_of(case, word, patchable), explained(case, word, patchable)
     if word == "OK":
         more, remedy = (UNDECLARED, DECLARE) if outcome == "warn" else ("", None)
-        yield unmeasured(case, _ID) or Finding(_ID, "pairs", outcome, "behaviour", _ALL + more, remedy=remedy)
+        yield unmeasured(case, _ID) or Finding(
+            _ID, "ok" if outcome == "pass" else "patch-not-declared", "pairs", outcome, "behaviour", _ALL + more,
+            remedy=remedy)
         return
-    named = some([f"GPU{a}->GPU{b}" for a, b in refused], 6)
+    code, named = "refused-by-model", some([f"GPU{a}->GPU{b}" for a, b in refused], 6)
     if all(len({devices[number].ids for number in pair if number < len(devices)}) > 1 for pair in refused):
-        outcome, why, fix = "warn", "boards of different kinds", _MIXED
+        code, outcome, why, fix = "mixed-boards", "warn", "boards of different kinds", _MIXED
     elif not patchable:
-        outcome, why, fix = "fail", "p2p-capability has the driver's reason", _FIX
-    yield Finding(_ID, "pairs", outcome, "behaviour", f"the driver refuses peer access: {named}: {why}", named,
+        code, outcome, why, fix = "refused", "fail", "p2p-capability has the driver's reason", _FIX
+    yield Finding(_ID, code, "pairs", outcome, "behaviour", f"the driver refuses peer access: {named}: {why}", named,
                   "access both ways", (), fix)

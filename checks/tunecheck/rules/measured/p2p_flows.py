@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...model.finding import Finding, Remedy
 from ..check import P2P, Check, Family, Heading
+from ..codes import NOT_MEASURED, OK
 from ..context import Case
 from .pair_figures import chosen, measured, middle, one_way, unmeasured
 
@@ -14,6 +15,11 @@ CHECK = Check(
     Heading.P2P, 110, Family.MEASURED, P2P,
 )
 _ID = CHECK.id
+CODES = {
+    "one-pair": "With two GPUs there is one pair: its figure in both directions says it.",
+    "collapse": "Several transfers at once carry less than half of one alone.",
+    "share-a-link": "Several transfers at once carry little more than one alone.",
+}
 #: Sum over all flows beside one alone. Posted-write collapse: 36.8 to 2.7 GB/s. All pairs of eight boards: 52 GB/s with
 #: it (0.98 of one), 162 to 196 without. Flows over one uplink ("collapse") get no more than one alone when healthy.
 _COLLAPSE, _LITTLE = 0.5, 1.25
@@ -21,11 +27,12 @@ _FIX = Remedy("known of Broadcom PEX890xx under two root ports: keep tensor para
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    found = unmeasured(case, _ID)
+    unjudged = unmeasured(case, _ID)
     flows = measured(case).find("flows")
     few, quick = len(chosen(case)) == 2, measured(case).notes.get("quick")
-    if found or not flows:
-        yield found or Finding(_ID, "flows", "skip" if few or quick else "unknown", "behaviour", "two GPUs: their "
+    if unjudged or not flows:
+        code, outcome = ("one-pair" if few else NOT_MEASURED), ("skip" if few or quick else "unknown")
+        yield unjudged or Finding(_ID, code, "flows", outcome, "behaviour", "two GPUs: their "
                                "both-ways figure says it (p2p-duplex)" if few else "left out of the quick measurement; "
                                "preflight --full has it" if quick else "several flows at once were not measured")
         return
@@ -33,8 +40,9 @@ def judge(case: Case) -> Iterator[Finding]:
     for each in flows:
         share = each.value / alone if alone else 0.0
         little = share < _LITTLE and each.what != "collapse"
-        outcome = "fail" if share < _COLLAPSE else "warn" if little else "pass"
-        yield Finding(_ID, each.what, outcome, "behaviour",
+        code, outcome = ("collapse", "fail") if share < _COLLAPSE else \
+            ("share-a-link", "warn") if little else (OK, "pass")
+        yield Finding(_ID, code, each.what, outcome, "behaviour",
                       f"{each.what}: {each.value:.1f} GB/s in sum over {each.more.get('flows', 0):.0f} flows, "
                       f"{share:.2f} x one alone{': posted writes collapse' if outcome == 'fail' else ''}",
                       f"{share:.2f}", f"{_COLLAPSE if each.what == 'collapse' else _LITTLE} x or more", (each.method,),

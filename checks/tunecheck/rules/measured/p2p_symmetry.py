@@ -17,16 +17,19 @@ CHECK = Check(
     Heading.P2P, 90, Family.MEASURED, P2P,
 )
 _ID = CHECK.id
+CODES = {
+    "apart": "Pairs of one class differ by more than healthy ones do.",
+}
 _APART = 0.05       # healthy pairs repeat within 0.2 % over NVLink, within 3 % on Gen5 switches (53.4 to 56.3)
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    found = unmeasured(case, _ID)
-    if found:
-        yield found
+    unjudged = unmeasured(case, _ID)
+    if unjudged:
+        yield unjudged
     classes: dict[str, list[tuple[Measurement, PairPath | None]]] = {}
     names = case.snapshot.topology.names
-    for each, path in [] if found else one_way(case):
+    for each, path in [] if unjudged else one_way(case):
         boards = sorted({name for number, name in enumerate(names) if number in (each.a, each.b)})
         classes.setdefault(f"{class_of(path)}, {' with '.join(boards)}", []).append((each, path))
     for name, rows in classes.items():
@@ -37,6 +40,6 @@ def judge(case: Case) -> Iterator[Finding]:
         shown = listed([each for each, _ in apart])
         text = f"{shown} GB/s beside the best with {best:.1f}" + blame(
             slow, [path for row in rows if row not in apart and (path := row[1]) and path not in slow])
-        yield Finding(_ID, name.partition(",")[0], "warn" if apart else "pass", "behaviour",
+        yield Finding(_ID, "apart" if apart else "ok", name.partition(",")[0], "warn" if apart else "pass", "behaviour",
                       f"{name}: {text if apart else several([each for each, _ in rows], 'GB/s')}",
                       shown, "within 5 % of the best", (), remedy(apart[0][1]) if apart else None)

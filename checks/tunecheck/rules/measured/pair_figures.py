@@ -12,6 +12,15 @@ from ...facts.peer_paths import PairPath, paths
 from ...model.finding import Finding
 from ...model.measurement import REFUSED, Measured, Measurement
 from ...util.text import some
+from ..codes import (
+    CONTROL_WRONG,
+    MEASURED_IN_PART,
+    NO_PAIR,
+    NO_PEER_ACCESS,
+    NOT_MEASURED,
+    TRIAL_FAILED,
+    TRIAL_HUNG,
+)
 from ..context import Case
 
 __all__ = ["DIRECT", "ENGINE", "by_pair", "class_of", "figure", "label", "listed", "measured", "middle", "one_way",
@@ -25,9 +34,9 @@ _NAMED = 6
 
 def measured(case: Case) -> Measured:
     """The trial's outcome; an empty one where no trial ran. A figure that cannot be is not measured."""
-    found = case.measured or Measured()
-    sane = tuple(each for each in found.figures if isfinite(each.value) and each.value > 0)
-    return found if len(sane) == len(found.figures) else replace(found, figures=sane)
+    trial = case.measured or Measured()
+    sane = tuple(each for each in trial.figures if isfinite(each.value) and each.value > 0)
+    return trial if len(sane) == len(trial.figures) else replace(trial, figures=sane)
 
 
 def chosen(case: Case) -> list[int]:
@@ -39,32 +48,34 @@ def chosen(case: Case) -> list[int]:
 def unmeasured(case: Case, check: str) -> Finding | None:
     """Why nothing can be judged: no pair, it hung, it failed, the data was wrong without P2P already, or a pair is
     not there."""
-    found = measured(case)
+    trial = measured(case)
     count = len(chosen(case))
     if count < 2:
-        return Finding(check, "pairs", "skip", "behaviour", "fewer than two accelerators: no pair to measure")
-    if case.measured is None or REFUSED in found.failures:
-        return Finding(check, "pairs", "skip", "behaviour", "the p2p trial did not run")
-    refused = found.notes.get("no_access") or ()
+        return Finding(check, NO_PAIR, "pairs", "skip", "behaviour", "fewer than two accelerators: no pair to measure")
+    if case.measured is None or REFUSED in trial.failures:
+        return Finding(check, NOT_MEASURED, "pairs", "skip", "behaviour", "the p2p trial did not run")
+    refused = trial.notes.get("no_access") or ()
     if len(refused) == count * (count - 1):
-        return Finding(check, "pairs", "skip", "behaviour", "no peer access at all: see p2p-access")
-    return next((Finding(check, "pairs", "unknown", "behaviour", reason) for reason in _reasons(case, found)), None)
+        return Finding(check, NO_PEER_ACCESS, "pairs", "skip", "behaviour", "no peer access at all: see p2p-access")
+    return next((Finding(check, code, "pairs", "unknown", "behaviour", reason)
+                 for code, reason in _reasons(case, trial)), None)
 
 
-def _reasons(case: Case, found: Measured) -> Iterator[str]:
-    if any(hang.trial == "p2p" for hang in found.hangs):
-        yield "not measured to the end: the trial hung (trial-hang)"
-    if "p2p" in found.failures:
-        yield f"not measured: {found.failures['p2p']}"
-    if any(wrong["trial"] == "control" for wrong in found.wrong):
-        yield ("the control arm fails: copies through the host arrive wrong too, so nothing can be said about P2P "
-               "(p2p-integrity)")
-    if found.notes.get("no_access"):
-        yield "not measured, as some pairs have no peer access: see p2p-access"
-    seen = {(each.a, each.b) for each in found.find("one way", ENGINE)}
+def _reasons(case: Case, trial: Measured) -> Iterator[tuple[str, str]]:
+    """Code and sentence of everything that keeps a pair from being judged."""
+    if any(hang.trial == "p2p" for hang in trial.hangs):
+        yield TRIAL_HUNG, "not measured to the end: the trial hung (trial-hang)"
+    if "p2p" in trial.failures:
+        yield TRIAL_FAILED, f"not measured: {trial.failures['p2p']}"
+    if any(wrong["trial"] == "control" for wrong in trial.wrong):
+        yield CONTROL_WRONG, ("the control arm fails: copies through the host arrive wrong too, so nothing can be said "
+                              "about P2P (p2p-integrity)")
+    if trial.notes.get("no_access"):
+        yield NO_PEER_ACCESS, "not measured, as some pairs have no peer access: see p2p-access"
+    seen = {(each.a, each.b) for each in trial.find("one way", ENGINE)}
     missing = [pair for pair in permutations(chosen(case), 2) if pair not in seen]
     if missing:
-        yield f"not measured: {some([f'GPU{a}->GPU{b}' for a, b in missing], 4)}"
+        yield MEASURED_IN_PART, f"not measured: {some([f'GPU{a}->GPU{b}' for a, b in missing], 4)}"
 
 
 def by_pair(case: Case, trial: str, what: str) -> list[tuple[Measurement, PairPath | None]]:

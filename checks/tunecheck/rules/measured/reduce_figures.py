@@ -3,55 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any
 
 from ...model.finding import Finding
 from ...model.measurement import REFUSED, Measured, Measurement
+from ..codes import NO_PAIR, NOT_MEASURED
 from ..context import Case
 from .pair_figures import chosen, measured
 
-__all__ = ["attributed", "crossover", "crossover_size", "of_size", "ranks_of", "single", "sized", "tail", "unmeasured"]
+__all__ = ["Blame", "attributed", "crossover", "crossover_size", "of_size", "ranks_of", "single", "sized", "tail",
+           "unmeasured"]
 
 
 def unmeasured(case: Case, check: str) -> Finding | None:
     """Why nothing at all can be judged: nobody to sum with, not run, or not one figure."""
-    found = measured(case)
+    trial = measured(case)
     if len(chosen(case)) < 2:
-        return Finding(check, "ranks", "skip", "behaviour", "fewer than two accelerators: nothing to reduce")
-    if case.measured is None or REFUSED in found.failures:
-        return Finding(check, "ranks", "skip", "behaviour", "the all-reduce trial did not run")
-    if not ranks_of(found):
-        return Finding(check, "ranks", "unknown", "behaviour", "no all-reduce was measured")
+        return Finding(check, NO_PAIR, "ranks", "skip", "behaviour", "fewer than two accelerators: nothing to reduce")
+    if case.measured is None or REFUSED in trial.failures:
+        return Finding(check, NOT_MEASURED, "ranks", "skip", "behaviour", "the all-reduce trial did not run")
+    if not ranks_of(trial):
+        return Finding(check, NOT_MEASURED, "ranks", "unknown", "behaviour", "no all-reduce was measured")
     return None
 
 
-def ranks_of(found: Measured) -> list[int]:
+def ranks_of(trial: Measured) -> list[int]:
     """Every group size that the trial began with."""
-    sizes = {each.ranks for each in found.find("allreduce") if each.ranks}
-    sizes |= {int(wrong["ranks"]) for wrong in found.wrong if wrong.get("ranks")}
-    sizes |= {hang.ranks for hang in found.hangs if hang.trial == "allreduce" and hang.ranks}
+    sizes = {each.ranks for each in trial.find("allreduce") if each.ranks}
+    sizes |= {int(wrong["ranks"]) for wrong in trial.wrong if wrong.get("ranks")}
+    sizes |= {hang.ranks for hang in trial.hangs if hang.trial == "allreduce" and hang.ranks}
     # The key of a failure: "allreduce 2 ranks staged".
-    keys = [key.split() for key in found.failures if key.startswith("allreduce ")]
+    keys = [key.split() for key in trial.failures if key.startswith("allreduce ")]
     sizes |= {int(key[1]) for key in keys if key[1].isdecimal()}
     return sorted(sizes)
 
 
-def single(found: Measured, what: str, ranks: int, size: int) -> Measurement | None:
+def single(trial: Measured, what: str, ranks: int, size: int) -> Measurement | None:
     """One figure; None where it was not measured, or cannot be."""
-    same = (each for each in found.find("allreduce", what) if (each.ranks, each.size) == (ranks, size))
+    same = (each for each in trial.find("allreduce", what) if (each.ranks, each.size) == (ranks, size))
     return next((each for each in same if each.value > 0), None)
 
 
-def attributed(found: Measured, ranks: int | None) -> str:
-    """Whether P2P is to blame for what went wrong in the arm "p2p": only the arm without it can tell."""
-    staged = [each for each in found.find("allreduce", "nccl staged") if each.ranks == ranks]
-    hung = any(hang.arm == "staged" and hang.ranks == ranks for hang in found.hangs)
-    wrong = any(each.get("arm") == "staged" and each.get("ranks") == ranks for each in found.wrong)
+class Blame(Enum):
+    """Whether P2P is to blame for what went wrong in the arm "p2p", and the same in words. Only the arm without P2P can
+    tell."""
+
+    NOT_P2P = "with NCCL_P2P_DISABLE=1 too: not P2P, or not P2P alone"
+    P2P = "with NCCL_P2P_DISABLE=1 all is well: P2P is to blame"
+    OPEN = "not attributed: the arm with NCCL_P2P_DISABLE=1 did not run"
+    STAGED_ONLY = "only with NCCL_P2P_DISABLE=1: not P2P"
+
+    @property
+    def spares_p2p(self) -> bool:
+        return self in (Blame.NOT_P2P, Blame.STAGED_ONLY)
+
+
+def attributed(trial: Measured, ranks: int | None) -> Blame:
+    """What the arm without P2P shows about so many ranks."""
+    staged = [each for each in trial.find("allreduce", "nccl staged") if each.ranks == ranks]
+    hung = any(hang.arm == "staged" and hang.ranks == ranks for hang in trial.hangs)
+    wrong = any(each.get("arm") == "staged" and each.get("ranks") == ranks for each in trial.wrong)
     if hung or wrong:
-        return "with NCCL_P2P_DISABLE=1 too: not P2P, or not P2P alone"
-    if staged:
-        return "with NCCL_P2P_DISABLE=1 all is well: P2P is to blame"
-    return "not attributed: the arm with NCCL_P2P_DISABLE=1 did not run"
+        return Blame.NOT_P2P
+    return Blame.P2P if staged else Blame.OPEN
 
 
 def sized(size: int) -> str:
@@ -72,27 +87,27 @@ def tail(each: Measurement) -> tuple[float, float]:
     return (each.more.get("p50_ns", each.median * 1000) / 1000, each.more.get("p99_ns", each.p99 * 1000) / 1000)
 
 
-def crossover(found: Measured, ranks: int) -> str:
+def crossover(trial: Measured, ranks: int) -> str:
     """From which size on NCCL is faster: what users set in their engine."""
-    both = _beside(found, ranks)
+    both = _beside(trial, ranks)
     if not both:
         return "NCCL was not measured beside it"
-    above = crossover_size(found, ranks)
+    above = crossover_size(trial, ranks)
     if above is None:
         return f"faster than NCCL up to {sized(both[-1][0])}, the largest measured"
     return f"NCCL is faster from {sized(above)} on: set that as the limit of your engine's own all-reduce"
 
 
-def crossover_size(found: Measured, ranks: int) -> int | None:
+def crossover_size(trial: Measured, ranks: int) -> int | None:
     """The smallest measured size from which on NCCL is faster; None where it is not, or was not measured."""
-    both = _beside(found, ranks)
+    both = _beside(trial, ranks)
     # The last change counts: a single outlier in the middle of the table is no crossover.
     last = max((size for size, own, nccl in both if own <= nccl), default=0)
     return next((size for size, own, nccl in both if nccl < own and size > last), None)
 
 
-def _beside(found: Measured, ranks: int) -> list[tuple[int, float, float]]:
+def _beside(trial: Measured, ranks: int) -> list[tuple[int, float, float]]:
     """Size, own and NCCL's time, where both were measured."""
-    sizes = sorted({each.size for each in found.find("allreduce", "own") if each.ranks == ranks and each.size})
+    sizes = sorted({each.size for each in trial.find("allreduce", "own") if each.ranks == ranks and each.size})
     return [(size, own.value, nccl.value) for size in sizes
-            if (own := single(found, "own", ranks, size)) and (nccl := single(found, "nccl", ranks, size))]
+            if (own := single(trial, "own", ranks, size)) and (nccl := single(trial, "nccl", ranks, size))]

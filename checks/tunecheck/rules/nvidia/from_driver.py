@@ -12,10 +12,11 @@ from ...model.fact import Absence, Fact, known, not_understood
 from ...model.finding import AS_ROOT, Finding, Remedy
 from ...spec.boards import board
 from ...util.text import some
+from ..codes import NO_DRIVER, UNREAD
 from ..context import Case
 from . import wanted_driver
 
-__all__ = ["AFTER_REBOOT", "build", "fabric", "fabric_untold", "hold", "loaded", "nobody_asked", "nothing",
+__all__ = ["AFTER_REBOOT", "build", "fabric", "fabric_unread", "hold", "loaded", "nobody_asked", "nothing",
            "parts", "unread", "without"]
 
 AFTER_REBOOT = Remedy.of(
@@ -45,9 +46,10 @@ def without(case: Case, check: str, subject: str, source: str, layer: str = "eff
     """The finding of a check that needs the driver, where there is none: nothing to judge on a box that is not meant to
     have one, else unknown: driver-bound fails and says how to get it."""
     if wanted_driver.needs_nvidia(case):
-        return Finding(check, subject, "unknown", layer, f"{text}: not known before driver-bound passes", "?", "",
+        return Finding(check, NO_DRIVER, subject, "unknown", layer, f"{text}: not known before driver-bound passes",
+                       "?", "",
                        (source,), absence=Absence.NO_DRIVER)
-    return Finding(check, subject, "skip", layer, text, evidence=(source,))
+    return Finding(check, NO_DRIVER, subject, "skip", layer, text, evidence=(source,))
 
 
 def nobody_asked(fact: Fact[Any]) -> bool:
@@ -73,7 +75,7 @@ def build(kernel: str, first: str, otherwise: str = "") -> Remedy:
 
 def unread(check: str, subject: str, what: str, fact: Fact[Any]) -> Finding:
     """Nothing is known about ``what``."""
-    return Finding(check, subject, "unknown", "effective", f"{what} cannot be read: {fact.why()}", "?", "",
+    return Finding(check, UNREAD, subject, "unknown", "effective", f"{what} cannot be read: {fact.why()}", "?", "",
                    (fact.source,), AS_ROOT if fact.absence is Absence.NO_PERMISSION else None, absence=fact.absence)
 
 
@@ -111,7 +113,7 @@ def fabric(case: Case) -> dict[str, str]:
     return {bdf: state for bdf, state in states.items() if state.lower() != "not_supported"}
 
 
-def fabric_untold(case: Case) -> str:
+def fabric_unread(case: Case) -> str:
     """The GPUs of which is not known whether they hang on an NVSwitch, "" where it is of all: a report that lost lines
     does not tell their state, and boards without NVLink have no NVSwitch, whatever it tells."""
     told = case.snapshot.nvml.value

@@ -12,6 +12,15 @@ from ...model.fact import Absence
 from ...model.finding import Finding, Place, Remedy
 from ...spec.boards import Board, board
 from ...util.at_first_use import dataclass
+from ..codes import (
+    GPU_LIST_INCOMPLETE,
+    GPU_NOT_LISTED,
+    NO_GPU,
+    NOT_SUPPORTED,
+    NVML_UNREAD,
+    SENSELESS_VALUE,
+    UNREAD,
+)
 from ..context import Case
 from ..evidence_guard import no_tree
 from .from_driver import without
@@ -23,8 +32,10 @@ _SAVE = Remedy.typed("see what `nvidia-smi -q` prints")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is so with one GPU. ``text`` goes behind its name; "{gpus}" in ``fix`` stands for NVML's indices."""
+    """What is so with one GPU. ``code`` is the finding's; ``text`` goes behind the GPU's name; "{gpus}" in ``fix``
+    stands for NVML's indices."""
 
+    code: str
     outcome: str
     text: str
     observed: str = ""
@@ -39,8 +50,9 @@ class Verdict:
 class Unread(Exception):  # noqa: N818 - not an error of the program: a value that is not there
     """Carries the verdict of a GPU whose value cannot be had."""
 
-    def __init__(self, outcome: str, text: str, evidence: str = "", absence: Absence | None = None) -> None:
-        self.verdict = Verdict(outcome, text, evidence=(evidence,) if evidence else (), absence=absence)
+    def __init__(self, code: str, outcome: str, text: str, evidence: str = "",
+                 absence: Absence | None = None) -> None:
+        self.verdict = Verdict(code, outcome, text, evidence=(evidence,) if evidence else (), absence=absence)
         super().__init__(text)
 
 
@@ -57,14 +69,15 @@ def value(gpu: Gpu, key: str) -> Any:
     fact = gpu.fact(key)
     outcome = "skip" if fact.absence is Absence.NOT_SUPPORTED else "unknown"
     words = "has no such value" if outcome == "skip" else "gives no answer"
-    raise Unread(outcome, f"{words} for {key} ({fact.reason})", f"NVML {key}", fact.absence)
+    raise Unread(NOT_SUPPORTED if outcome == "skip" else UNREAD, outcome,
+                 f"{words} for {key} ({fact.reason})", f"NVML {key}", fact.absence)
 
 
 def number(gpu: Gpu, key: str, most: int, least: int = 0) -> int:
     """The same for a whole number; Unread (unknown) for one that no board can have."""
     found = value(gpu, key)
     if type(found) is not int or not least <= found <= most:
-        raise Unread("unknown", f"gives a senseless {key}: {str(found)[:40]!r}", f"NVML {key}")
+        raise Unread(SENSELESS_VALUE, "unknown", f"gives a senseless {key}: {str(found)[:40]!r}", f"NVML {key}")
     return found
 
 
@@ -90,7 +103,7 @@ def word(gpu: Gpu, key: str, *allowed: str | bool) -> Any:
     """The same for one of these words; Unread (unknown) for any other."""
     found = value(gpu, key)
     if not isinstance(found, (str, bool)) or found not in allowed:
-        raise Unread("unknown", f"gives a senseless {key}: {str(found)[:40]!r}", f"NVML {key}")
+        raise Unread(SENSELESS_VALUE, "unknown", f"gives a senseless {key}: {str(found)[:40]!r}", f"NVML {key}")
     return found
 
 
@@ -109,7 +122,7 @@ def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdi
     if not devices and topology.accelerators.value is None and not driver.missing:
         yield no_tree(case, check, "GPUs")
     elif not devices:
-        yield Finding(check, "GPUs", "skip", "effective", "no NVIDIA GPU among the accelerators")
+        yield Finding(check, NO_GPU, "GPUs", "skip", "effective", "no NVIDIA GPU among the accelerators")
     elif found.value is None:
         reason = found.reason or "not read"
         if driver.missing:
@@ -117,7 +130,8 @@ def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdi
             return
         asked = found.absence not in (Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST, Absence.NOT_RECORDED)
         text = f"NVML does not answer: {reason}" if asked else f"what NVML says of the GPUs is {reason}"
-        yield Finding(check, "GPUs", "unknown", "effective", text, "?", "", (found.source,), _SAVE if asked else None,
+        yield Finding(check, NVML_UNREAD, "GPUs", "unknown", "effective", text, "?", "", (found.source,),
+                      _SAVE if asked else None,
                       absence=found.absence)
     else:
         groups: dict[Verdict, _Group] = {}
@@ -133,13 +147,14 @@ def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdi
             yield _finding(check, verdict, group)
         cut = found.value.error("gpus")
         if cut is not None and topology.accelerators.value is None:
-            yield Finding(check, "GPUs", "unknown", "effective", f"not every GPU is told: the list is {cut}", "?", "",
+            yield Finding(check, GPU_LIST_INCOMPLETE, "GPUs", "unknown", "effective",
+                          f"not every GPU is told: the list is {cut}", "?", "",
                           (found.source,))
 
 
 def _verdicts(gpu: Gpu | None, look: Callable[[Gpu], Iterable[Verdict] | Verdict]) -> list[Verdict]:
     if gpu is None:
-        return [Verdict("unknown", "is not listed by NVML")]
+        return [Verdict(GPU_NOT_LISTED, "unknown", "is not listed by NVML")]
     try:
         result = look(gpu)
         return [result] if isinstance(result, Verdict) else list(result)
@@ -151,7 +166,8 @@ def _finding(check: str, verdict: Verdict, group: _Group) -> Finding:
     names = ", ".join(group.bdfs) if len(group.bdfs) < 4 else f"{len(group.bdfs)} GPUs ({group.bdfs[0]} and others)"
     fix = [_filled(part, ",".join(group.gpus)) for part in
            ([verdict.fix] if isinstance(verdict.fix, str) else verdict.fix)]
-    return Finding(check, ", ".join(name.split(" ")[0] for name in group.bdfs), verdict.outcome, "effective",
+    return Finding(check, verdict.code, ", ".join(name.split(" ")[0] for name in group.bdfs), verdict.outcome,
+                   "effective",
                    f"{names}: {verdict.text}", verdict.observed, verdict.expected,
                    verdict.evidence or tuple(f"NVML {name.split(' ')[1]}" for name in group.bdfs[:8]),
                    Remedy.of(*fix, needs_reboot=verdict.reboot, place=verdict.place) if verdict.fix else None,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..context import Case
 
-__all__ = ["gpus_told"]
+__all__ = ["gpu_count_text"]
 
 
-def gpus_told(case: Case) -> str:
+def gpu_count_text(case: Case) -> str:
     """``nvidia-smi topo -m has 8 GPUs``, "" where no text counts them."""
     posted = case.snapshot.posted
     if posted.table.value is not None:

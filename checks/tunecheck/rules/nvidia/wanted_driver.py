@@ -5,9 +5,10 @@ from __future__ import annotations
 from ...facts.pci.pci import Device
 from ...model.command import addresses, run, typed
 from ...model.finding import Finding, Remedy
+from ..codes import NO_GPU_LISTED
 from ..context import Case
 
-__all__ = ["NVIDIA", "VFIO", "by_the_spec", "gpus", "install", "needs_nvidia", "no_gpu", "release", "told"]
+__all__ = ["NVIDIA", "VFIO", "by_the_spec", "gpus", "in_nvml", "install", "needs_nvidia", "no_gpu", "release"]
 
 NVIDIA = "nvidia"
 #: What hands a GPU to a virtual machine of this host.
@@ -39,7 +40,7 @@ def needs_nvidia(case: Case) -> bool:
     return by_the_spec(case) == NVIDIA
 
 
-def told(case: Case, gpu: Device) -> bool:
+def in_nvml(case: Case, gpu: Device) -> bool:
     """Whether NVML names the GPU: then the driver has it, though an lspci of another time shows none."""
     return case.snapshot.nvml.value is not None and case.snapshot.nvml.value.gpu(gpu.bdf) is not None
 
@@ -47,7 +48,8 @@ def told(case: Case, gpu: Device) -> bool:
 def no_gpu(case: Case, check: str) -> Finding:
     """NVML answers, and lists nothing."""
     needed = needs_nvidia(case)
-    return Finding(check, "NVML", "fail" if needed else "skip", "effective", "NVML answers and lists no GPU", "0",
+    return Finding(check, NO_GPU_LISTED, "NVML", "fail" if needed else "skip", "effective",
+                   "NVML answers and lists no GPU", "0",
                    "every GPU", (case.snapshot.nvml.source,), install(case) if needed else None)
 
 

@@ -1,4 +1,4 @@
-"""bar-assignment: the memory of every PCI device found a place in the address space."""
+"""bar-assignment: the memory of every PCI device log a place in the address space."""
 
 from __future__ import annotations
 
@@ -19,24 +19,29 @@ CHECK = Check(
     Heading.RUNTIME, 100, Family.PCIE, judges=("pcie.unassigned",),
 )
 _ID = CHECK.id
+CODES = {
+    "no-address": "The memory of a device did not fit into the address space, so it has no address.",
+}
 _BIOS = "switch on Above 4G Decoding in the BIOS (and update it)"
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    found = from_log.events(case)
-    if found is None:
+    log = from_log.events(case)
+    if log is None:
         yield from_log.unread(case, _ID)
         return
     source, boards = (case.host.kernel.log.source,), {device.bdf for device in case.snapshot.topology.devices}
-    for bdf in dict.fromkeys(bar.bdf for bar in found.unassigned):
-        bars = ", ".join(_named(bar) for bar in found.unassigned if bar.bdf == bdf)
-        yield Finding(_ID, bdf, "fail" if bdf in boards else "warn", "effective", f"{from_log.name(case, bdf)}: {bars} "
+    for bdf in dict.fromkeys(bar.bdf for bar in log.unassigned):
+        bars = ", ".join(_named(bar) for bar in log.unassigned if bar.bdf == bdf)
+        yield Finding(_ID, "no-address", bdf, "fail" if bdf in boards else "warn", "effective",
+                      f"{from_log.name(case, bdf)}: {bars} "
                       "did not fit into the address space", bars, "an address for every BAR", source, _fix(case))
-    if not found.unassigned and not from_log.whole(case):
-        yield Finding(_ID, "kernel log", "unknown", "effective", f"no BAR without an address {from_log.partial(case)}",
-                      evidence=source, code=from_log.partial_code(case))
-    elif not found.unassigned:
-        yield Finding(_ID, "kernel log", "pass", "effective", "every BAR found a place", evidence=source)
+    if not log.unassigned and not from_log.whole(case):
+        yield Finding(_ID, from_log.partial_code(case), "kernel log", "unknown", "effective",
+                      f"no BAR without an address {from_log.partial(case)}",
+                      evidence=source)
+    elif not log.unassigned:
+        yield Finding(_ID, "ok", "kernel log", "pass", "effective", "every BAR found a place", evidence=source)
 
 
 def _named(bar: Unassigned) -> str:

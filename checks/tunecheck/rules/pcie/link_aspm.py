@@ -17,6 +17,9 @@ CHECK = Check(
     Heading.LINKS, 30, Family.PCIE, TOPO, needs=(Needs.TREE,), judges=("pcie.aspm", "pcie.bridge.aspm"),
 )
 _ID = CHECK.id
+CODES = {
+    "aspm-on": "A link on the path may sleep: ASPM is on.",
+}
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -30,6 +33,7 @@ def _judge(subject: str, chain: list[Device], running: list[str]) -> Finding:
     asleep = {bdf: link.aspm for bdf, link in links if link and link.aspm}
     named = ", ".join(f"{bdf} ({states})" for bdf, states in asleep.items())
     text = f"ASPM is on at {named}" if asleep else "ASPM is off at every hop"
-    return Finding(_ID, subject, "warn" if asleep else "pass", "effective", f"{subject}: {text}", named or "off",
+    return Finding(_ID, "aspm-on" if asleep else "ok", subject, "warn" if asleep else "pass", "effective",
+                   f"{subject}: {text}", named or "off",
                    "ASPM Disabled in LnkCtl at every hop", (chain[-1].express.source,),
                    fix(asleep, running) if asleep else None)

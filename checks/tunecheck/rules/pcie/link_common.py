@@ -11,8 +11,9 @@ from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding
 from ...parsers.pci.pcie_cap import generation
 from ...parsers.pci.switch_chips import EMULATED
+from ..codes import NO_ACCELERATOR, NO_LINK, PATH_UNREAD, REGISTERS_UNREAD
 from ..context import Case
-from .link_told import link_told
+from .link_from_smi import from_smi
 
 __all__ = ["board_gen", "busy", "cost", "each", "named", "no_accelerator", "payload", "unread"]
 
@@ -23,35 +24,36 @@ def each(case: Case, check: str, judge: Callable[[str, list[Device]], Finding], 
     one hop's cannot be read the finding is unknown; an accelerator that is not PCI Express is skipped. Where the way up
     to the root port is not known what is good at the accelerator itself is no pass: the hops above it decide."""
     if not case.snapshot.topology.devices:
-        yield from link_told(case, check) or [no_accelerator(check)]
+        yield from from_smi(case, check) or [no_accelerator(check)]
     for index, device in enumerate(case.snapshot.topology.devices):
         subject, chain = f"GPU{index} {device.bdf}", hops(case.snapshot.topology.bridges, device)
         if device.link.width.missing or (device.express.known and device.express.value is None):
-            yield Finding(check, subject, "skip", "effective", f"{subject} has no PCI Express link of its own")
+            yield Finding(check, NO_LINK, subject, "skip", "effective", f"{subject} has no PCI Express link of its own")
         else:
-            found = judge(subject, chain)
-            dark = unread(check, subject, chain) if registers else None
-            if dark is not None and found.outcome not in ("fail", "warn"):
-                found = dark
-            if device.chain.value is None and found.outcome in ("pass", "skip"):
-                own = found.text.replace(", all that the board has", "").replace(" at every hop", " at its own end")
-                found = replace(found, outcome="unknown",
+            finding = judge(subject, chain)
+            unread_hop = unread(check, subject, chain) if registers else None
+            if unread_hop is not None and finding.outcome not in ("fail", "warn"):
+                finding = unread_hop
+            if device.chain.value is None and finding.outcome in ("pass", "skip"):
+                own = finding.text.replace(", all that the board has", "").replace(" at every hop", " at its own end")
+                finding = replace(finding, outcome="unknown", code=PATH_UNREAD,
                                 text=f"{own}; the ports above it are not known: {device.chain.reason}",
-                                evidence=(*found.evidence, device.chain.source))
-            yield found
+                                evidence=(*finding.evidence, device.chain.source))
+            yield finding
 
 
 def no_accelerator(check: str) -> Finding:
-    return Finding(check, "links", "skip", "effective", "no accelerator found")
+    return Finding(check, NO_ACCELERATOR, "links", "skip", "effective", "no accelerator found")
 
 
 def unread(check: str, subject: str, chain: list[Device]) -> Finding | None:
     """The finding where a hop's PCI Express registers are not known."""
-    dark = next((hop for hop in chain if not hop.express.known), None)
-    if dark is not None:
-        root = AS_ROOT if dark.express.absence is Absence.NO_PERMISSION else None
-        return Finding(check, subject, "unknown", "effective", f"{subject}: the registers of {dark.bdf} are not known: "
-                       f"{dark.express.reason}", evidence=(dark.express.source,), remedy=root)
+    hop = next((hop for hop in chain if not hop.express.known), None)
+    if hop is not None:
+        root = AS_ROOT if hop.express.absence is Absence.NO_PERMISSION else None
+        return Finding(check, REGISTERS_UNREAD, subject, "unknown", "effective",
+                       f"{subject}: the registers of {hop.bdf} are not known: "
+                       f"{hop.express.reason}", evidence=(hop.express.source,), remedy=root)
     return None
 
 
@@ -77,9 +79,9 @@ def board_gen(device: Device) -> int | None:
     return generation(device.link.max_speed.value or "")
 
 
-def named(found: list[Wire]) -> str:
+def named(links: list[Wire]) -> str:
     """``0000:00:04.0-0000:01:00.0 at Gen4 of Gen5``, one after the other."""
-    return ", ".join(f"{slow.name} at Gen{slow.gen} of Gen{slow.top_gen}" for slow in found)
+    return ", ".join(f"{slow.name} at Gen{slow.gen} of Gen{slow.top_gen}" for slow in links)
 
 
 def cost(chain: list[Device]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ...facts.pci.pci import Device
 from ...model.finding import Finding, Place, Remedy
 from ..check import TOPO, Check, Family, Heading, Needs
+from ..codes import REGISTERS_UNREAD
 from ..context import Case
 from .link_common import cost, each, payload
 
@@ -17,19 +18,25 @@ CHECK = Check(
     judges=("pcie.payload", "pcie.bridge.payload"),
 )
 _ID = CHECK.id
+CODES = {
+    "reserved-code": "The register of a device on the path holds a packet size that does not exist.",
+    "too-large-for-others": "The accelerator sends packets that are too large for another device.",
+    "mixed-sizes": "Devices on the path have other packet sizes than the accelerator.",
+    "small-packets": "The packets have 128 bytes, and every device on the path can do 256 or more.",
+}
 _FIX = Remedy("let the BIOS set it (Max Payload Size: Auto), or boot with pci=pcie_bus_safe", (), True,
               Place.FIRMWARE)
 
 
 def judge(case: Case) -> Iterator[Finding]:
     peers = [peer for peer in case.snapshot.topology.devices if peer.express.value]
-    dark = next((peer for peer in case.snapshot.topology.devices if not peer.express.known), None)
-    for found in each(case, _ID, lambda subject, chain: _judge(subject, chain, [*chain[:-1], *peers])):
-        if found.outcome == "pass" and dark is not None:
+    unread = next((peer for peer in case.snapshot.topology.devices if not peer.express.known), None)
+    for finding in each(case, _ID, lambda subject, chain: _judge(subject, chain, [*chain[:-1], *peers])):
+        if finding.outcome == "pass" and unread is not None:
             # What is too large for a peer cannot be told where one's size is not known.
-            found = replace(found, outcome="unknown", text=f"{found.text}; what {dark.bdf} takes is not known: "
-                            f"{dark.express.reason}")
-        yield found
+            why = f"what {unread.bdf} takes is not known: {unread.express.reason}"
+            finding = replace(finding, outcome="unknown", code=REGISTERS_UNREAD, text=f"{finding.text}; {why}")
+        yield finding
 
 
 def _judge(subject: str, chain: list[Device], others: list[Device]) -> Finding:
@@ -39,13 +46,15 @@ def _judge(subject: str, chain: list[Device], others: list[Device]) -> Finding:
     apart = [f"{hop.bdf} ({size})" for hop, size in sizes if size != mine]
     waste = cost(chain) if mine == 128 else ""
     if own is None or mine is None or any(size is None for _, size in sizes):
-        outcome, text = "unknown", "the MPS of a hop is a reserved code"
+        code, outcome, text = "reserved-code", "unknown", "the MPS of a hop is a reserved code"
     elif less:
-        outcome, text = "fail", f"sends packets of {mine} bytes, too large for {', '.join(less)}"
+        code, outcome = "too-large-for-others", "fail"
+        text = f"sends packets of {mine} bytes, too large for {', '.join(less)}"
     elif apart or waste:
-        outcome, text = "warn", f"MPS {mine} bytes{waste}" + (f", other than {', '.join(apart)}" if apart else "")
+        code, outcome = "mixed-sizes" if apart else "small-packets", "warn"
+        text = f"MPS {mine} bytes{waste}" + (f", other than {', '.join(apart)}" if apart else "")
     else:
-        outcome, text = "pass", f"MPS {mine} bytes at every hop, MRRS {own.read_request} bytes"
-    return Finding(_ID, subject, outcome, "effective", f"{subject}: {text}", str(mine),
+        code, outcome, text = "ok", "pass", f"MPS {mine} bytes at every hop, MRRS {own.read_request} bytes"
+    return Finding(_ID, code, subject, outcome, "effective", f"{subject}: {text}", str(mine),
                    "one MPS along the path, 256 if able", (chain[-1].express.source,),
                    _FIX if outcome in ("fail", "warn") else None)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...facts.pci.pci import Device
 from ...model.finding import Finding, Place, Remedy
 from ..check import TOPO, Check, Family, Heading, Needs
+from ..codes import OK, UNREAD
 from ..context import Case
 from .link_common import board_gen, busy, each, named
 
@@ -15,6 +16,13 @@ CHECK = Check(
     Heading.LINKS, 20, Family.PCIE, TOPO, needs=(Needs.TREE,), judges=("pcie.gen_max", "pcie.gen_target"),
 )
 _ID = CHECK.id
+CODES = {
+    "slow-under-load": "A link runs slower than it can while the GPU works.",
+    "slower-than-board": "A link cannot run as fast as the board.",
+    "idle": "A link runs slower than it can, and the GPU does not work now: that saves power.",
+    "load-unread": "A link runs slower than it can, and whether the GPU works now is not known.",
+    "own-link-only": "The text shows the speed of the GPU's own link alone; the links above it are not given.",
+}
 _FIX = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto; see link-errors",
               place=Place.MACHINE)
 
@@ -25,18 +33,20 @@ def judge(case: Case) -> Iterator[Finding]:
 
 def _judge(case: Case, subject: str, device: Device) -> Finding:
     links, board, load = case.snapshot.topology.links_above(device), board_gen(device), busy(case, device.bdf)
-    blind = [wire.name for wire in links if not (wire.gen and wire.top_gen)]
+    unread = [wire.name for wire in links if not (wire.gen and wire.top_gen)]
     slow = [wire for wire in links if (wire.gen or 0) < (wire.top_gen or 0)]
     less = [f"{wire.name} reaches Gen{wire.top_gen} at most" for wire in links if (wire.top_gen or 9) < (board or 0)]
-    outcome, text = "pass", f"Gen{links[-1].gen}, and no link above it runs below what it can"
-    if blind:
-        outcome, text = "unknown", f"the speed of {', '.join(blind)} is not known ({device.link.speed.reason or '?'})"
+    code, outcome, text = OK, "pass", f"Gen{links[-1].gen}, and no link above it runs below what it can"
+    if unread:
+        code, outcome = UNREAD, "unknown"
+        text = f"the speed of {', '.join(unread)} is not known ({device.link.speed.reason or '?'})"
     elif slow and load:
-        outcome, text = "fail", f"under load, {named(slow)}"
+        code, outcome, text = "slow-under-load", "fail", f"under load, {named(slow)}"
     elif less:
-        outcome, text = "warn", f"the board is Gen{board}, and {', '.join(less)}"
+        code, outcome, text = "slower-than-board", "warn", f"the board is Gen{board}, and {', '.join(less)}"
     elif slow:
         idle = "idle" if load is False else "idle or not is not known"
-        outcome, text = "skip", f"{named(slow)}; {idle}: low speed saves power; judged under load by tunecheck p2p"
-    return Finding(_ID, subject, outcome, "effective", f"{subject}: {text}", "", f"Gen{board} at every link",
+        code, outcome = "idle" if load is False else "load-unread", "skip"
+        text = f"{named(slow)}; {idle}: low speed saves power; judged under load by tunecheck p2p"
+    return Finding(_ID, code, subject, outcome, "effective", f"{subject}: {text}", "", f"Gen{board} at every link",
                    (device.link.speed.source,), _FIX if outcome in ("fail", "warn") else None)

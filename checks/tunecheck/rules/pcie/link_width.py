@@ -11,6 +11,7 @@ from ...facts.pci.pci import Device
 from ...facts.pci.pcie_link import Wire
 from ...model.finding import Finding, Place, Remedy
 from ..check import TOPO, Check, Family, Heading, Needs
+from ..codes import UNREAD
 from ..context import Case
 from .link_common import each
 
@@ -19,6 +20,13 @@ CHECK = Check(
     Heading.LINKS, 10, Family.PCIE, TOPO, needs=(Needs.TREE,), judges=("pcie.width", "pcie.bridge.width"),
 )
 _ID = CHECK.id
+CODES = {
+    "narrower-than-declared": "A link on the path has fewer lanes than the specification declares.",
+    "lost-lanes": "A link has fewer lanes than both of its ends have.",
+    "fewer-lanes-than-board": "A link has fewer lanes than the board, because the slot or cable has no more.",
+    "board-lanes-unread": "How many lanes the board has cannot be read.",
+    "own-link-only": "The text shows the lanes of the GPU's own link alone; the links above it are not given.",
+}
 _SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS", place=Place.MACHINE)
 _SLOT = Remedy("where the board shall have all of its lanes, use a wider slot or change the bifurcation in the BIOS",
                place=Place.MACHINE)
@@ -39,10 +47,11 @@ def _declared(subject: str, hops: list[Device], wanted: int) -> Finding:
     narrow = [f"{hop.bdf} x{hop.link.width.value}" for hop in hops if (hop.link.width.value or wanted) < wanted
               or hop.link.width.value == 0]
     if narrow:
-        return Finding(_ID, subject, "fail", "effective", f"{subject} is held back by {', '.join(narrow)}",
+        return Finding(_ID, "narrower-than-declared", subject, "fail", "effective",
+                       f"{subject} is held back by {', '.join(narrow)}",
                        _observed(hops), expected, evidence, _SEAT)
-    return _dark(subject, hops, expected) or Finding(
-        _ID, subject, "pass", "effective", f"{subject} has {expected}", _observed(hops), expected, evidence)
+    return _unread(subject, hops, expected) or Finding(
+        _ID, "ok", subject, "pass", "effective", f"{subject} has {expected}", _observed(hops), expected, evidence)
 
 
 def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
@@ -54,17 +63,19 @@ def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
     lost = [f"{wire.name} x{wire.width} of x{wire.max_width}" for wire in links if _lost(wire)]
     less = [f"{wire.name} x{wire.width}" for wire in links if wire.width and wire.width < (board or 0)]
     if lost:
-        return Finding(_ID, subject, "fail", "effective", f"{subject} is held back by {', '.join(lost)}",
+        return Finding(_ID, "lost-lanes", subject, "fail", "effective", f"{subject} is held back by {', '.join(lost)}",
                        _observed(hops), "the lanes that both ends of a link have", evidence, _SEAT)
     if less:
-        return Finding(_ID, subject, "warn", "effective", f"{subject} has x{board}, and {', '.join(less)}: no more "
+        return Finding(_ID, "fewer-lanes-than-board", subject, "warn", "effective",
+                       f"{subject} has x{board}, and {', '.join(less)}: no more "
                        "lanes are wired there", _observed(hops), f"x{board} at every hop", evidence, _SLOT)
     if board is None:
-        return Finding(_ID, subject, "unknown", "effective", f"how many lanes {subject} could have is not known: "
+        return Finding(_ID, "board-lanes-unread", subject, "unknown", "effective",
+                       f"how many lanes {subject} could have is not known: "
                        f"{hops[-1].link.max_width.why()}", _observed(hops), "", evidence,
                        absence=hops[-1].link.max_width.absence)
-    return _dark(subject, hops, f"x{board}") or Finding(
-        _ID, subject, "pass", "effective", f"{subject} has x{board} at every hop, all that the board has",
+    return _unread(subject, hops, f"x{board}") or Finding(
+        _ID, "ok", subject, "pass", "effective", f"{subject} has x{board} at every hop, all that the board has",
         _observed(hops), f"x{board} at every hop", evidence)
 
 
@@ -72,14 +83,14 @@ def _lost(wire: Wire) -> bool:
     return wire.width is not None and wire.max_width is not None and wire.width < wire.max_width
 
 
-def _dark(subject: str, hops: list[Device], expected: str) -> Finding | None:
+def _unread(subject: str, hops: list[Device], expected: str) -> Finding | None:
     # A function of a root bus without a link of its own has no such file. Only its registers prove that it has none.
-    dark = [fact for hop in hops for fact in (hop.link.width, hop.link.max_width) if fact.value is None and not (
+    unread = [fact for hop in hops for fact in (hop.link.width, hop.link.max_width) if fact.value is None and not (
         fact.missing and hop.express.known and (hop.express.value is None or hop.express.value.link is None))]
-    if not dark and hops[-1].link.width.value is not None:
+    if not unread and hops[-1].link.width.value is not None:
         return None
-    why = (dark or [hops[-1].link.width])[0].why()
-    return Finding(_ID, subject, "unknown", "effective", f"the link width of {subject} is unknown: {why}",
+    why = (unread or [hops[-1].link.width])[0].why()
+    return Finding(_ID, UNREAD, subject, "unknown", "effective", f"the link width of {subject} is unknown: {why}",
                    _observed(hops), expected, tuple(hop.link.width.source for hop in hops))
 
 

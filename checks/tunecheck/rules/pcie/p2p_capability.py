@@ -8,36 +8,51 @@ from ...model.fact import Absence
 from ...model.finding import Finding
 from ...util.text import some
 from ..check import TOPO, Check, Family, Heading, Needs
+from ..codes import NO_PAIR, UNREAD
 from ..context import Case
 from ..nvidia import from_driver
-from .p2p_letters import DECLARE, UNDECLARED, explained, outcome_of, patch_only
-from .table_told import letters
+from .p2p_letters import DECLARE, UNDECLARED, code_of, explained, outcome_of, patch_only
+from .smi_table import letters
 
 CHECK = Check(
     "p2p-capability", "the driver lets every GPU reach every other's memory",
     Heading.ACCELERATORS, 50, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.PAIRS), judges=("p2p.read", "p2p.write"),
 )
 _ID = CHECK.id
+CODES = {
+    "chipset-not-supported": "The driver does not allow peer access on this chipset (CNS).",
+    "gpu-not-supported": "The driver does not allow peer access on this GPU model (GNS).",
+    "io-hub-not-supported": "The driver does not allow peer access across these I/O hubs (TNS).",
+    "disabled-by-regkey": "A registry word of the driver forbids peer access (DR).",
+    "pair-not-supported": "Peer access is not supported between these two boards (NS).",
+    "status-unknown": "The driver gives a status that is not known, or none.",
+    "refused-by-model": "NVIDIA's own driver refuses peer access on this GPU model; a patched module would allow it.",
+    "patch-without-effect": "The specification declares a patched driver, and the loaded one refuses peer access.",
+    "patch-not-declared": "The driver allows peer access that NVIDIA's own driver refuses; no patch is declared.",
+    "not-proven": "The driver allows peer access; the boards are not given, and nothing was measured.",
+}
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    said, topology = case.snapshot.p2p, case.snapshot.topology
+    status, topology = case.snapshot.p2p, case.snapshot.topology
     if not topology.devices and case.snapshot.posted.letters:
         yield from letters(case, _ID)
         return
     label = {device.bdf: f"GPU{number}" for number, device in enumerate(topology.devices)}
-    if len(label) < 2 or said.value is None:
-        reason = said.why() if len(label) > 1 else "fewer than two accelerators"
-        if len(label) > 1 and from_driver.nobody_asked(said):
-            yield from_driver.without(case, _ID, "pairs", said.source, text=reason)
+    if len(label) < 2 or status.value is None:
+        reason = status.why() if len(label) > 1 else "fewer than two accelerators"
+        if len(label) > 1 and from_driver.nobody_asked(status):
+            yield from_driver.without(case, _ID, "pairs", status.source, text=reason)
         else:
-            skip = len(label) < 2 or said.absence in (Absence.NOT_ASKED, Absence.NO_BOARDS)
-            yield Finding(_ID, "pairs", "skip" if skip else "unknown", "effective", reason, evidence=(said.source,),
-                          absence=None if skip else said.absence)
+            skip = len(label) < 2 or status.absence in (Absence.NOT_ASKED, Absence.NO_BOARDS)
+            code = NO_PAIR if len(label) < 2 else UNREAD
+            yield Finding(_ID, code, "pairs", "skip" if skip else "unknown", "effective",
+                          reason, evidence=(status.source,),
+                          absence=None if skip else status.absence)
         return
     groups: dict[tuple[str, bool], list[str]] = {}
     refused = patch_only(topology)
-    for (a, b, way), fact in said.value.items():
+    for (a, b, way), fact in status.value.items():
         key = (fact.value or fact.reason or "", a in refused or b in refused)
         groups.setdefault(key, []).append(f"{label.get(a, a)}->{label.get(b, b)} {way}")
     for (word, patchable), pairs in groups.items():
@@ -45,6 +60,7 @@ def judge(case: Case) -> Iterator[Finding]:
         outcome, (meaning, fix) = outcome_of(case, word, patchable), explained(case, word, patchable)
         text = f"{shown}: {word} ({meaning})" if meaning else f"{shown}: the driver does not say ({word})"
         if word == "OK":
-            text = f"the driver says OK for {len(pairs)} of {len(said.value)} reads and writes between two GPUs"
+            text = f"the driver says OK for {len(pairs)} of {len(status.value)} reads and writes between two GPUs"
             text, fix = (text + UNDECLARED, DECLARE) if outcome == "warn" else (text, None)
-        yield Finding(_ID, ", ".join(pairs[:4]), outcome, "effective", text, word, "OK", (said.source,), fix)
+        yield Finding(_ID, code_of(case, word, patchable), ", ".join(pairs[:4]), outcome, "effective",
+                      text, word, "OK", (status.source,), fix)

@@ -14,9 +14,10 @@ from ...facts.pci.topology import Topology
 from ...model.finding import Place, Remedy
 from ...spec.boards import board
 from ...util.at_first_use import regex
+from ..codes import OK
 from ..context import Case
 
-__all__ = ["DECLARE", "LETTER_WORDS", "UNDECLARED", "declared", "explained", "letter_meaning", "needs_patch",
+__all__ = ["DECLARE", "LETTER_WORDS", "UNDECLARED", "code_of", "declared", "explained", "letter_meaning", "needs_patch",
            "outcome_of", "patch_only", "unused"]
 
 #: Overrides the driver's list of chipsets; whether transfers work then only a measurement says.
@@ -64,6 +65,11 @@ _WORDS: dict[str, tuple[str, Remedy]] = {
 }
 
 
+#: As nvml.h names them: NVML_P2P_STATUS_CHIPSET_NOT_SUPPORTED and so on.
+_CODES = {"CNS": "chipset-not-supported", "GNS": "gpu-not-supported", "TNS": "io-hub-not-supported",
+          "DR": "disabled-by-regkey", "NS": "pair-not-supported"}
+
+
 def explained(case: Case, word: str, patchable: bool) -> tuple[str, Remedy | None]:
     """Meaning and remedy of a letter for two boards, ("", None) for one that nvml.h does not have. ``patchable``: one
     of them is a board that NVIDIA's own driver refuses (needs_patch), so CNS and GNS mean the same there."""
@@ -92,6 +98,15 @@ def outcome_of(case: Case, word: str, patchable: bool) -> str:
     return "warn" if mild else "fail"
 
 
+def code_of(case: Case, word: str, patchable: bool) -> str:
+    """The code of p2p-capability for a letter between two boards."""
+    if word == "OK":
+        return OK if outcome_of(case, word, patchable) == "pass" else "patch-not-declared"
+    if patchable and word in _BY_MODEL:
+        return "patch-without-effect" if declared(case) else "refused-by-model"
+    return _CODES.get(word, "status-unknown")
+
+
 def declared(case: Case) -> bool:
     """Whether the spec says that peer access was patched in."""
     return case.spec.driver.flavour == "patched-p2p"
@@ -104,12 +119,12 @@ def needs_patch(topology: Topology, *bdfs: str) -> bool:
 
 def patch_only(topology: Topology) -> frozenset[str]:
     """The addresses of those boards."""
-    found = []
+    addresses = []
     for device, name in zip(topology.devices, topology.names, strict=False):
         known = board(device.ids)
         if (known.p2p == "patched driver only") if known and known.p2p else "GeForce" in name:
-            found.append(device.bdf)
-    return frozenset(found)
+            addresses.append(device.bdf)
+    return frozenset(addresses)
 
 
 def unused(case: Case, direct: bool) -> Remedy:

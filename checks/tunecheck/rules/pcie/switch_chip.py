@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...model.finding import Finding, Remedy
 from ...parsers.pci.switch_chips import chip, collapses
 from ..check import TOPO, Check, Family, Heading, Needs
+from ..codes import UNREAD
 from ..context import Case
 
 CHECK = Check(
@@ -14,6 +15,11 @@ CHECK = Check(
     Heading.LINKS, 60, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.WHOLE_TREE, Needs.WAY),
 )
 _ID = CHECK.id
+CODES = {
+    "no-switch": "No PCIe switch lies above an accelerator.",
+    "not-in-table": "The switch is not in the table of known ones.",
+    "writes-may-collapse": "On this switch, writes of several boards at once to other root ports can become very slow.",
+}
 _FIX = Remedy.typed("measure it: several boards of this switch writing at once to boards at other root ports (`sudo "
                     "tunecheck p2p`)")
 
@@ -22,17 +28,19 @@ def judge(case: Case) -> Iterator[Finding]:
     topology = case.snapshot.topology
     above = topology.uplinks()
     if not above:
-        yield Finding(_ID, "switches", "skip", "effective", "no PCIe switch above an accelerator")
+        yield Finding(_ID, "no-switch", "switches", "skip", "effective", "no PCIe switch above an accelerator")
     roots = {device.path[0] for device in topology.devices}
     for ids in sorted({wire.lower.ids for wire, _ in above}):
         same = [(wire.lower.bdf, gpus) for wire, gpus in above if wire.lower.ids == ids]
         if not all(ids.split(":")):
-            yield Finding(_ID, same[0][0], "unknown", "effective", "which switch it is cannot be read: "
+            yield Finding(_ID, UNREAD, same[0][0], "unknown", "effective", "which switch it is cannot be read: "
                           + ", ".join(bdf for bdf, _ in same), "?")
             continue
-        text = f"{chip(ids) or 'a switch that is not in the table'} [{ids}]: {', '.join(bdf for bdf, _ in same)}"
+        known = chip(ids)
+        text = f"{known or 'a switch that is not in the table'} [{ids}]: {', '.join(bdf for bdf, _ in same)}"
         bad = collapses(ids) and len(roots) > 2 and any(len(gpus) > 1 for _, gpus in same)
         if bad:
             text += "; writes of two boards through one uplink to two root ports can collapse from 37 to 3 GB/s"
-        yield Finding(_ID, ids, "warn" if bad else "pass", "effective", text, ids, "", tuple(bdf for bdf, _ in same),
+        code, outcome = ("writes-may-collapse", "warn") if bad else ("ok" if known else "not-in-table", "pass")
+        yield Finding(_ID, code, ids, outcome, "effective", text, ids, "", tuple(bdf for bdf, _ in same),
                       _FIX if bad else None)

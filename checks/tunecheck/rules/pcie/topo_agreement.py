@@ -15,6 +15,7 @@ from ...model.fact import Absence, Fact
 from ...model.finding import Finding, Remedy
 from ...util.text import some
 from ..check import TOPO, Check, Family, Heading, Needs
+from ..codes import DEVICES_INCOMPLETE, NO_PAIR
 from ..context import Case
 from ..nvidia import from_driver
 from ..part_of_devices import shown_by_a_part
@@ -24,6 +25,12 @@ CHECK = Check(
     Heading.ACCELERATORS, 40, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.WHOLE_TREE, Needs.WAY, Needs.PAIRS),
 )
 _ID = CHECK.id
+CODES = {
+    "differ": "Two sources state another relation for the same pair of accelerators.",
+    "no-table": "The driver has no table of relations to compare the PCI tree with.",
+    "table-unread": "The driver's table of relations is there, and cannot be used.",
+    "not-comparable": "No pair can be compared: NVLink hides the PCIe way in the table, or the tree hides it.",
+}
 _LOOK = Remedy.typed("make sure that all of it is of the same boot of the same machine; where it is, see `lspci -tv`: "
                      "the tree that this machine shows is not the real one")
 #: nvmlGpuTopologyLevel_t; 0: two GPUs of one board.
@@ -35,53 +42,55 @@ _NAMES = {_TABLE: "nvidia-smi topo -m", _NVML: "NVML", _TREE: "the PCI tree"}
 def judge(case: Case) -> Iterator[Finding]:
     topology, text, nvml = case.snapshot.topology, case.snapshot.topo_text, case.snapshot.nvml
     if not topology.pairs:
-        yield Finding(_ID, "pairs", "skip", "effective", "fewer than two accelerators: no pair to compare")
+        yield Finding(_ID, NO_PAIR, "pairs", "skip", "effective", "fewer than two accelerators: no pair to compare")
         return
-    told = [(pair.label, _told(case, pair)) for pair in topology.pairs]
-    if text.value is None and not any(_NVML in words for _, words in told):
+    by_source = [(pair.label, _relations(case, pair)) for pair in topology.pairs]
+    if text.value is None and not any(_NVML in words for _, words in by_source):
         if from_driver.nobody_asked(text):
             yield from_driver.without(case, _ID, "pairs", text.source,
                                       text=f"no table of the driver to compare with: {text.why()}")
             return
         # A table that is there and cannot be trusted is no reason to trust the tree; none at all is no evidence.
-        yield Finding(_ID, "pairs", "unknown" if _refused(text) else "skip", "effective",
+        code, outcome = ("table-unread", "unknown") if _refused(text) else ("no-table", "skip")
+        yield Finding(_ID, code, "pairs", outcome, "effective",
                       f"no table of the driver to compare with: {text.why()}", evidence=(text.source,),
                       absence=text.absence)
         return
     if _refused(text):
-        yield Finding(_ID, "nvidia-smi topo -m", "unknown", "effective", f"the driver's table is not compared: "
+        yield Finding(_ID, "table-unread", "nvidia-smi topo -m", "unknown", "effective",
+                      f"the driver's table is not compared: "
                       f"{text.why()}", evidence=(text.source,), absence=text.absence)
-    apart = [(label, words) for label, words in told if len(set(words.values())) > 1]
+    apart = [(label, words) for label, words in by_source if len(set(words.values())) > 1]
     # The driver agreeing with itself about a hidden tree is no comparison.
-    compared = [words for _, words in told if len(words) > 1 and (_TREE in words or len(set(words.values())) > 1)]
+    compared = [words for _, words in by_source if len(words) > 1 and (_TREE in words or len(set(words.values())) > 1)]
     witnesses = [name for key, name in _NAMES.items() if any(key in words for words in compared)]
-    silent = len(told) - len(compared)
+    silent = len(by_source) - len(compared)
     named = {who for words in compared for who in words}
     yield _finding(apart, len(compared), silent, witnesses, (text.source, nvml.source, "/sys/bus/pci/devices"),
-                   _dark(told) or (_guess(case) if _TABLE in named else ""))
+                   _not_in_tree(by_source) or (_guess(case) if _TABLE in named else ""))
 
 
-def _dark(told: list[tuple[str, dict[str, str]]]) -> str:
-    """Why others of the pairs may disagree: the tree does not show where they meet, and the driver says it."""
-    dark = [label for label, words in told if words and _TREE not in words]
-    return f"of {len(dark)} others, {dark[0]} first, the tree does not show where they meet" if dark else ""
+def _not_in_tree(by_source: list[tuple[str, dict[str, str]]]) -> str:
+    """Why others of the pairs may disagree: the tree does not show where they meet, and the driver does."""
+    hidden = [label for label, words in by_source if words and _TREE not in words]
+    return f"of {len(hidden)} others, {hidden[0]} first, the tree does not show where they meet" if hidden else ""
 
 
 def _guess(case: Case) -> str:
-    """Whether the rows of the table may be other GPUs: they are those of NVIDIA's driver, and of one GPU it is not told
-    whether that has it."""
+    """Whether the rows of the table may be other GPUs: they are those of NVIDIA's driver, and for one GPU it is not
+    known whether that driver has it."""
     listed = {gpu.bdf for gpu in case.snapshot.nvml.value.gpus} if case.snapshot.nvml.value else set()
-    dark = [gpu for gpu in case.snapshot.topology.devices if gpu.bdf not in listed and not gpu.driver.known
+    hidden = [gpu for gpu in case.snapshot.topology.devices if gpu.bdf not in listed and not gpu.driver.known
             and (gpu.driver.silent or not gpu.driver.missing)]
     return ("which of these GPUs the rows of the table are is not known: the driver of "
-            f"{dark[0].bdf} is not known: {dark[0].driver.why()}") if dark else ""
+            f"{hidden[0].bdf} is not known: {hidden[0].driver.why()}") if hidden else ""
 
 
 def _refused(table: Fact[TopoText]) -> bool:
     return table.absence in (Absence.NOT_UNDERSTOOD, Absence.TIMED_OUT)
 
 
-def _told(case: Case, pair: Pair) -> dict[str, str]:
+def _relations(case: Case, pair: Pair) -> dict[str, str]:
     """Who says what about a pair. NV# is left out: it hides the PCIe path, of which NVML's ancestor still speaks."""
     devices, text, nvml = case.snapshot.topology.devices, case.snapshot.topo_text.value, case.snapshot.nvml.value
     a, b = devices[pair.a].bdf, devices[pair.b].bdf
@@ -101,13 +110,17 @@ def _finding(apart: list[tuple[str, dict[str, str]]], compared: int, silent: int
         lines = [f"{label} is " + " and ".join(f"{word} {where}" for where, word in words.items())
                  for label, words in apart]
         shown = some(lines, 4, ", ")
-        return Finding(_ID, "pairs", "fail", "effective", f"{who} disagree about {len(lines)} of {compared} pairs: "
+        return Finding(_ID, "differ", "pairs", "fail", "effective",
+                       f"{who} disagree about {len(lines)} of {compared} pairs: "
                        f"{shown}{rest}", "; ".join(lines), expected, evidence, _LOOK)
     if compared and doubt:
-        return shown_by_a_part(Finding(_ID, "pairs", "unknown", "effective", f"{who} agree about {compared} of "
+        return shown_by_a_part(Finding(_ID, DEVICES_INCOMPLETE, "pairs", "unknown", "effective",
+                                       f"{who} agree about {compared} of "
                                        f"{compared} pairs{rest}", "the same", expected, evidence), doubt)
     if compared:
-        return Finding(_ID, "pairs", "pass", "effective", f"{who} agree about {compared} of {compared} pairs{rest}",
+        return Finding(_ID, "ok", "pairs", "pass", "effective",
+                       f"{who} agree about {compared} of {compared} pairs{rest}",
                        "the same", expected, evidence)
-    return Finding(_ID, "pairs", "skip", "effective", f"no pair can be compared: {silent} are NVLink in the table or "
+    return Finding(_ID, "not-comparable", "pairs", "skip", "effective",
+                   f"no pair can be compared: {silent} are NVLink in the table or "
                    "hidden from the tree", evidence=evidence)

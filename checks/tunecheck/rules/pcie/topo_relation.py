@@ -10,14 +10,25 @@ from ...model.finding import Finding, Place, Remedy
 from ...parsers.pci.topology import RELATIONS, within
 from ...spec.boards import board
 from ..check import TOPO, Check, Family, Heading
+from ..codes import MAYBE_ACCELERATOR, NO_PAIR, NOT_DECLARED
 from ..context import Case
-from .table_told import absent_table, relations, undeclared
+from .smi_table import absent_table, relations, undeclared
 
 CHECK = Check(
     "topo-relation", "every pair of accelerators is as close as declared",
     Heading.ACCELERATORS, 30, Family.PCIE, TOPO, judges=("pcie.relation", "pcie.relation_told"),
 )
 _ID = CHECK.id
+CODES = {
+    "farther-than-declared": "A pair of accelerators is farther apart than the specification declares.",
+    "through-cpu": "Without a specification: the way between two accelerators goes through the CPU, which is slow.",
+    "across-sockets": "Without a specification: the way between two accelerators crosses the sockets, the slowest way.",
+    "relation-unknown": "How close a pair is cannot be read.",
+    "tree-not-given": "By the driver's table no pair is farther apart than declared; the PCI tree itself is not given.",
+    "table-unread": "The driver's table of relations cannot be used.",
+    "groups-unknown": "Which accelerators form a group is not known, because the relation of a pair is not.",
+    "other-groups": "The accelerators form other groups than the specification declares.",
+}
 _MOVE = Remedy("move the boards below one switch, or state the relation this machine really has in "
                "box_spec.accelerators.relation", place=Place.MACHINE)
 _REGROUP = Remedy("move the boards to the slots of their switch or socket (the board manual shows which), or state the "
@@ -30,7 +41,8 @@ def judge(case: Case) -> Iterator[Finding]:
     maybe = case.snapshot.topology.unidentified
     if maybe and case.snapshot.topology.devices and (wanted is not None or groups.inside is not None):
         names = ", ".join(each.bdf for each in maybe)
-        yield Finding(_ID, names, "unknown", "effective", f"whether {names} is an accelerator, and how close to the "
+        yield Finding(_ID, MAYBE_ACCELERATOR, names, "unknown", "effective",
+                      f"whether {names} is an accelerator, and how close to the "
                       f"others, is not known: {maybe[0].why}", "?", wanted or groups.inside or "")
         if not pairs:
             return
@@ -38,7 +50,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if not case.snapshot.topology.devices and not absent_table(case):
         yield from relations(case, _ID)
     elif not pairs and not (groups.inside and case.snapshot.topology.devices):
-        yield Finding(_ID, "pairs", "skip", "effective", "fewer than two accelerators: no pair to judge")
+        yield Finding(_ID, NO_PAIR, "pairs", "skip", "effective", "fewer than two accelerators: no pair to judge")
     elif groups.inside is not None:
         yield from _grouped(case, groups.inside)
     elif wanted is None:
@@ -47,26 +59,27 @@ def judge(case: Case) -> Iterator[Finding]:
         if not far:
             asked = "the spec asks for no relation" if case.frozen else "no spec given"
             seen = ", ".join(f"{pair.label} {pair.relation.value or '?'}" for pair in pairs)
-            yield Finding(_ID, "pairs", "skip", "effective", f"{asked}; found {seen}", seen)
+            yield Finding(_ID, NOT_DECLARED, "pairs", "skip", "effective", f"{asked}; found {seen}", seen)
     else:
         expected = f"{wanted} or closer ({' < '.join(RELATIONS)})"
         good = yield from _each(pairs, wanted, expected, _MOVE)
         if good:
             words = sorted({pair.relation.value for pair in pairs if pair.relation.value}, key=RELATIONS.index)
-            yield Finding(_ID, "pairs", "pass", "effective", f"{good} of {len(pairs)} pairs are {wanted} or closer",
+            yield Finding(_ID, "ok", "pairs", "pass", "effective",
+                          f"{good} of {len(pairs)} pairs are {wanted} or closer",
                           ", ".join(words), expected, ("/sys/bus/pci/devices",))
 
 
 def _words(case: Case) -> dict[str, list[tuple[int, int]]]:
     """The pairs of each relation, as far as the tree tells how their traffic goes: that of a virtual machine is made
     up, and boards that have NVLinks go by them, which no PCI tree shows."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    pairs: dict[str, list[tuple[int, int]]] = {}
     for path in paths(case.snapshot):
         ends = [case.snapshot.topology.devices[number] for number in (path.pair.a, path.pair.b)]
         linked = any((known := board(end.ids)) is not None and known.p2p == "nvlink" for end in ends)
         word = "NV" if path.latency_class == "nvlink" else "" if linked or case.guest else path.pair.relation.value
-        found.setdefault(word or "", []).append((path.pair.a, path.pair.b))
-    return found
+        pairs.setdefault(word or "", []).append((path.pair.a, path.pair.b))
+    return pairs
 
 
 def _each(pairs: tuple[Pair, ...], wanted: str, expected: str, move: Remedy) -> Generator[Finding, None, int]:
@@ -75,10 +88,12 @@ def _each(pairs: tuple[Pair, ...], wanted: str, expected: str, move: Remedy) -> 
     for pair in pairs:
         word = pair.relation.value
         if word is None:
-            yield Finding(_ID, pair.label, "unknown", "effective", f"the relation of {pair.label} is unknown: "
+            yield Finding(_ID, "relation-unknown", pair.label, "unknown", "effective",
+                          f"the relation of {pair.label} is unknown: "
                           f"{pair.relation.reason}", "?", expected, (pair.relation.source,))
         elif not within(word, wanted):
-            yield Finding(_ID, pair.label, "fail", "effective", f"{pair.label} is {word}", word, expected,
+            yield Finding(_ID, "farther-than-declared", pair.label, "fail", "effective",
+                          f"{pair.label} is {word}", word, expected,
                           (pair.relation.source,), move)
         else:
             good += 1
@@ -95,23 +110,20 @@ def _grouped(case: Case, inside: str) -> Iterator[Finding]:
     yield from _each(topology.pairs, across or RELATIONS[-1], expected, _REGROUP)
     groups = topology.groups(inside)
     if groups is None:
-        yield Finding(_ID, "groups", "unknown", "effective", "which accelerators form a group is unknown: the relation "
+        yield Finding(_ID, "groups-unknown", "groups", "unknown", "effective",
+                      "which accelerators form a group is unknown: the relation "
                       "of some pair is", "?", expected, ("/sys/bus/pci/devices",))
         return
-    apart = [pair for group in groups for pair in topology.pairs if pair.a in group and pair.b in group
-             and not within(pair.relation.value or "", inside)]
     shown = "; ".join(", ".join(f"GPU{one}" for one in group) for group in groups)
     sizes = ", ".join(str(len(group)) for group in groups)
     wrong = [group for group in groups if (len(group) != size if size else len(group) < 2)]
-    told = f"{len(groups)} groups of {sizes} accelerators ({shown})" if len(groups) > 1 else \
+    layout = f"{len(groups)} groups of {sizes} accelerators ({shown})" if len(groups) > 1 else \
         f"one group of {sizes} accelerator{'s' if len(groups[0]) > 1 else ''} ({shown})"
-    for pair in apart:
-        yield Finding(_ID, pair.label, "fail", "effective", f"{pair.label} is {pair.relation.value} inside a group",
-                      pair.relation.value or "", expected, (pair.relation.source,), _REGROUP)
     if wrong or (number is not None and len(groups) != number):
-        yield Finding(_ID, "groups", "fail", "effective", f"found {told}", sizes, expected, ("/sys/bus/pci/devices",),
+        yield Finding(_ID, "other-groups", "groups", "fail", "effective",
+                      f"found {layout}", sizes, expected, ("/sys/bus/pci/devices",),
                       _REGROUP)
     else:
-        yield Finding(_ID, "groups", "pass", "effective", f"{told}, {inside} or closer inside"
+        yield Finding(_ID, "ok", "groups", "pass", "effective", f"{layout}, {inside} or closer inside"
                       + (f", {across} or closer across" if across else ""), sizes, expected,
                       ("/sys/bus/pci/devices",))

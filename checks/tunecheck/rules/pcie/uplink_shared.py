@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...model.finding import Finding, Place, Remedy
 from ..check import TOPO, Check, Family, Heading, Needs
+from ..codes import UNREAD
 from ..context import Case
 
 CHECK = Check(
@@ -13,6 +14,10 @@ CHECK = Check(
     Heading.LINKS, 70, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.WHOLE_TREE, Needs.WAY, Needs.SIBLINGS),
 )
 _ID = CHECK.id
+CODES = {
+    "no-switch": "No PCIe switch lies above an accelerator.",
+    "slower-than-board": "A switch's way to the host is slower than a board's own link.",
+}
 _FIX = Remedy("give the switch a slot or cable as wide and fast as a board's, and look at bifurcation in the BIOS",
               place=Place.MACHINE)
 
@@ -21,14 +26,15 @@ def judge(case: Case) -> Iterator[Finding]:
     topology = case.snapshot.topology
     above = topology.uplinks()
     if not above:
-        yield Finding(_ID, "uplinks", "skip", "effective", "no PCIe switch above an accelerator")
+        yield Finding(_ID, "no-switch", "uplinks", "skip", "effective", "no PCIe switch above an accelerator")
     for wire, gpus in above:
         registers = [end.express.value for end in wire.ends]
-        sizes = [found.payload or 0 if found else 0 for found in registers]
+        sizes = [express.payload or 0 if express else 0 for express in registers]
         rate, evidence = wire.rate(min(sizes)) if all(sizes) else None, (wire.lower.link.width.source,)
         own = [topology.links_above(topology.devices[gpu])[-1].rate(min(sizes)) or 0 for gpu in gpus] if rate else [0]
         if rate is None:
-            yield Finding(_ID, wire.name, "unknown", "effective", f"speed, width or MPS of {wire.name} is not known ("
+            yield Finding(_ID, UNREAD, wire.name, "unknown", "effective",
+                          f"speed, width or MPS of {wire.name} is not known ("
                           f"{next((end.express.why() for end in wire.ends if not end.express.known), '?')})",
                           "", "", evidence)
             continue
@@ -36,6 +42,7 @@ def judge(case: Case) -> Iterator[Finding]:
         text = (f"{names} {'share' if len(gpus) > 1 else 'has'} {wire.text} of {wire.name}: host copies of all at once "
                 f"get {rate / len(gpus):.1f} GB/s each")
         slow = rate < max(own) * 0.99
-        yield Finding(_ID, wire.name, "warn" if slow else "pass", "effective", text, wire.text,
+        yield Finding(_ID, "slower-than-board" if slow else "ok", wire.name, "warn" if slow else "pass", "effective",
+                      text, wire.text,
                       f"an uplink of {max(own):.1f} GB/s, as a board's own link" if slow else "", evidence,
                       _FIX if slow else None)

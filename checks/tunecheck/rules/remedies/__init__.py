@@ -1,1 +1,1 @@
-"""How to put right what checks of several families find: the kernel command line, ACS and the IOMMU."""
+"""Remedies that checks of several families give: for the kernel command line, ACS and the IOMMU."""

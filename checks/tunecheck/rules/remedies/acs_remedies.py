@@ -1,4 +1,4 @@
-"""How to boot so that peer traffic keeps its way: one instruction for one box, whichever check gives it."""
+"""How to boot so that ACS leaves peer traffic on its direct path. Every check gives a box the same instruction."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ GUEST_PORTS = ("this is a virtual machine: its hypervisor made these ports up; t
 _OPTION = "pci=disable_acs_redir=pci:0:0"
 _EDIT = "put it into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and "
 _EVERY = " (pci:0:0 means every port, Linux 4.19 and later)"
-#: Of a virtual machine, or where no port between the accelerators can be seen.
+#: For a virtual machine, where no port between the accelerators can be seen.
 _ELSEWHERE = Remedy("clear ACS redirect on the machine that runs this virtual machine", place=Place.HYPERVISOR)
 _LOOK = Remedy.typed("see which ports are on the way (`sudo tunecheck topo -v`), and what ACS does there: `tunecheck "
                      "explain acs-redirect`")
 
 
 def boot_fix(case: Case, by_play: bool = True) -> Remedy:
-    """``iommu=pt`` never without the ACS option, as it turns ACS on; and in place of words that switch the IOMMU off,
-    as they cost the threads beyond 255 and keep no ACS bit clear."""
+    """The words for the command line. ``iommu=pt`` turns ACS on, so it never comes without the ACS option. It replaces
+    words that switch the IOMMU off: these cost the threads beyond 255 and keep no ACS bit clear."""
     # `tunecheck topo` does not read the command line.
     off = " ".join((switched_off(case) if case.snapshot.host else None) or ())
-    # The ports of a virtual machine are not the real ones: no ACS option there.
+    # The ports of a virtual machine are not the real ones, so it gets no ACS option.
     between = not case.guest and (case.snapshot.topology.path_ports() or
                                   not case.snapshot.topology.accelerators.known)
     words = " ".join([*(["iommu=pt"] if off else []), *([_OPTION] if between else [])])

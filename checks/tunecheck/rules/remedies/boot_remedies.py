@@ -1,4 +1,4 @@
-"""How words get onto the kernel command line by hand, and off it."""
+"""How an operator puts words on the kernel command line by hand, and takes them off."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from ...util.at_first_use import regex
 
 __all__ = ["add", "keep", "remove", "written"]
 
-#: Words that a shell takes as they are: a host's own words may be anything.
+#: Words that a shell takes as they are. The words on a host's command line may be anything.
 _PLAIN = regex(r"[A-Za-z0-9@%+=:,./_-]{1,1000}")
 
 
 def add(words: str) -> Remedy:
-    """These words, as the specification has them."""
+    """Put the words on the command line, as the specification has them."""
     return Remedy.of(*typed("put {words} into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and ", words=words),
                      *written(words), needs_reboot=True)
 
 
 def keep(words: str) -> Remedy:
-    """These words, which run already, for the next boots."""
+    """Keep the words, which run now, for the next boots."""
     return Remedy.of(*typed("if {words} is wanted, put it into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and ",
                             words=words), *written(words, reboot=False))
 
 
 def remove(words: str) -> Remedy:
-    """These words, whoever put them there."""
+    """Take the words off the command line, whoever put them there."""
     return Remedy.of(*typed("take {words} out of GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and ", words=words),
                      *written("", words), needs_reboot=True)
 
 
 def written(put: str, away: str = "", reboot: bool = True) -> tuple[str | Command, ...]:
-    """The end of such a sentence: how what was edited reaches the boot loader. Fedora and Rocky have grubby, which
-    edits and writes in one step: grubby(8), --args and --remove-args. Words that a shell would not take as they are
-    stay out of it."""
+    """The end of such a sentence: how the edited words reach the boot loader. Fedora and Rocky have grubby, which
+    edits and writes in one step: grubby(8), --args and --remove-args. Words that a shell does not take as they are
+    are left out of its command."""
     words = [*put.split(), *away.split()]
     grubby: tuple[str | Command, ...] = ()
     if words and all(_PLAIN.fullmatch(word) for word in words):

@@ -11,8 +11,8 @@ __all__ = ["iommu_table", "switched_off"]
 
 
 def switched_off(case: Case) -> list[str] | None:
-    """The running words that switch an AMD IOMMU off, `intremap=off` among them where it makes the others work; None
-    where the command line cannot be read."""
+    """The running words that switch an AMD IOMMU off. `intremap=off` is one of them where the others work only with it.
+    None where the command line cannot be read."""
     running = case.host.kernel.cmdline.value
     if running is None:
         return None

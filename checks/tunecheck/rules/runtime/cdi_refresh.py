@@ -16,6 +16,9 @@ CHECK = Check(
     Heading.RUNTIME, 70, Family.RUNTIME, RUNTIME, judges=("cdi.refresh",),
 )
 _ID = CHECK.id
+CODES = {
+    "not-refreshed": "Nothing writes the CDI specification anew when the driver changes.",
+}
 _ON = Remedy.of("run: ", run("systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"),
                 " (toolkit 1.18 and later)")
 
@@ -23,16 +26,18 @@ _ON = Remedy.of("run: ", run("systemctl enable --now nvidia-cdi-refresh.path nvi
 def judge(case: Case) -> Iterator[Finding]:
     specs, runtime = from_runtime.gpu_specs(case), case.host.runtime.value
     if runtime is None or not (specs.value or (specs.value is None and not from_runtime.no_toolkit(case))):
-        yield Finding(_ID, "nvidia.com/gpu", "skip", "configured", from_runtime.no_specs(specs))
+        code, text = from_runtime.no_specs(specs)
+        yield Finding(_ID, code, "nvidia.com/gpu", "skip", "configured", text)
         return
     units = runtime.refresh
     if units.value is None:
         yield from_driver.unread(_ID, "nvidia.com/gpu", "which units start at boot", units)
     elif units.value:
-        yield Finding(_ID, "nvidia.com/gpu", "pass", "configured", f"{', '.join(units.value)}: on",
+        yield Finding(_ID, "ok", "nvidia.com/gpu", "pass", "configured", f"{', '.join(units.value)}: on",
                       evidence=(units.source,))
     else:
-        gone = any(spec.file.startswith(("/var/run/", "/run/")) for spec in specs.value or ())
-        yield Finding(_ID, "nvidia.com/gpu", "warn", "configured", "nothing writes the CDI specification anew when the "
-                      "driver changes" + (", and this one is gone after a reboot" if gone else ""), "off", "on",
+        volatile = any(spec.file.startswith(("/var/run/", "/run/")) for spec in specs.value or ())
+        yield Finding(_ID, "not-refreshed", "nvidia.com/gpu", "warn", "configured",
+                      "nothing writes the CDI specification anew when the "
+                      "driver changes" + (", and this one is gone after a reboot" if volatile else ""), "off", "on",
                       (units.source,), _ON)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...model.command import run
 from ...model.finding import Finding, Remedy
 from ..check import RUNTIME, Check, Family, Heading
+from ..codes import NO_TOOLKIT, OK
 from ..context import Case
 from ..nvidia import from_driver
 from . import from_runtime
@@ -16,6 +17,12 @@ CHECK = Check(
     judges=("cdi.files", "cdi.devices"),
 )
 _ID = CHECK.id
+CODES = {
+    "none": "No CDI specification names the GPUs.",
+    "no-device-all": "A CDI specification names GPUs, and no device `all`.",
+    "not-every-gpu": "The CDI specifications name fewer GPUs than the host has.",
+    "defined-twice": "Two CDI specifications define the same device, so engines refuse it.",
+}
 _MAKE = Remedy.of("run: ", run("systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"),
                   "; before toolkit 1.18: ", run("nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"))
 
@@ -28,13 +35,13 @@ def judge(case: Case) -> Iterator[Finding]:
     wanted = from_runtime.declared(case) or toolkit
     if not specs.value:
         if not wanted:
-            yield Finding(_ID, "nvidia.com/gpu", "skip", "generated", "no container toolkit is installed")
+            yield Finding(_ID, NO_TOOLKIT, "nvidia.com/gpu", "skip", "generated", "no container toolkit is installed")
         elif from_driver.loaded(case).missing:
             yield from_driver.without(case, _ID, "nvidia.com/gpu", specs.source, "generated")
         elif specs.value is None:
             yield from_driver.unread(_ID, "nvidia.com/gpu", "the CDI specifications", specs)
         else:
-            yield Finding(_ID, "nvidia.com/gpu", "fail" if from_runtime.declared(case) else "warn", "generated",
+            yield Finding(_ID, "none", "nvidia.com/gpu", "fail" if from_runtime.declared(case) else "warn", "generated",
                           f"no CDI specification in {specs.source} names nvidia.com/gpu", "none", "nvidia.com/gpu=all",
                           (specs.source,), _MAKE)
         return
@@ -45,5 +52,7 @@ def judge(case: Case) -> Iterator[Finding]:
     good = "all" in names and not (few or twice)
     text = "no device all" if "all" not in names else f"{named} of {gpus} GPUs" if few else "all GPUs"
     text += f", and engines refuse {twice[0]}, which define the same device" if twice else ""
-    yield Finding(_ID, "nvidia.com/gpu", "pass" if good else "fail", "generated", f"{specs.value[-1].file}: {text}",
+    code = OK if good else "no-device-all" if "all" not in names else "not-every-gpu" if few else "defined-twice"
+    yield Finding(_ID, code, "nvidia.com/gpu", "pass" if good else "fail", "generated",
+                  f"{specs.value[-1].file}: {text}",
                   text, "" if good else "every GPU, and all", (specs.source,), None if good else _MAKE)

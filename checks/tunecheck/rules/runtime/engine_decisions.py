@@ -14,6 +14,19 @@ CHECK = Check(
     Heading.ACCELERATORS, 110, Family.RUNTIME, EVERY, of_posts=True,
 )
 _ID = CHECK.id
+CODES = {
+    "p2p-refused": "The engine's own test of peer access failed.",
+    "more-than-two": "The engine wants NVLink between more than two GPUs for its own all-reduce.",
+    "world-size": "The engine's own all-reduce does not take this number of GPUs.",
+    "several-nodes": "The engine's own all-reduce is off: the ranks run on several machines.",
+    "no-library": "The library of the engine's own all-reduce is missing.",
+    "setup-failed": "The set-up of the engine's own all-reduce failed.",
+    "symm-mem": "Symmetric memory is not offered for this compute capability.",
+    "by-option": "An option switches the engine's own all-reduce off.",
+    "mismatch": "Library and kernel module of the driver are of different versions.",
+    "driver-old": "The driver is too old for the engine's CUDA.",
+    "no-decision": "The log holds no decision about peer access or all-reduce.",
+}
 _PEERS = Remedy.typed("see `nvidia-smi topo -p2p r` (CNS, GNS, ...), ACS (acs-redirect) and the IOMMU; then: `sudo "
                       "tunecheck p2p`; the engine keeps its answer in ~/.cache/vllm/gpu_p2p_access_cache_for_*.json: "
                       "delete that file after a repair")
@@ -51,10 +64,12 @@ def judge(case: Case) -> Iterator[Finding]:
         about = f"{name} ({more})" if more else name
         for decision in log.decisions:
             outcome, text, fix = _KINDS[decision.kind]
-            yield Finding(_ID, name, outcome, "behaviour", f"{about}: {text}", decision.text,
+            yield Finding(_ID, decision.kind.replace(" ", "-"), name, outcome, "behaviour", f"{about}: {text}",
+                          decision.text,
                           "peer access in use" if outcome != "skip" else "", (f"{log.engine}'s log",),
                           fix)
         if not log.decisions:
-            yield Finding(_ID, name, "unknown", "behaviour", f"{about}: the log holds no decision about peer access or "
+            yield Finding(_ID, "no-decision", name, "unknown", "behaviour",
+                          f"{about}: the log holds no decision about peer access or "
                           "all-reduce", "", "", (f"{log.engine}'s log",),
                           Remedy("give the whole start-up log; with NCCL_DEBUG=INFO it names NCCL's transports, too"))

@@ -10,6 +10,7 @@ from ...facts.runtime.runtime import CdiSpec, Runtime
 from ...model.command import file, run
 from ...model.fact import Absence, Fact, absent_as, known
 from ...model.finding import Finding, Remedy
+from ..codes import NO_CDI_SPEC, NO_TOOLKIT, NOTHING_TO_SERVE
 from ..context import Case
 from ..nvidia import from_driver
 
@@ -21,7 +22,8 @@ def read(case: Case, check: str, subject: str) -> Iterator[Finding]:
     """The finding that ends a check early: nothing was read."""
     fact = case.host.runtime
     if fact.value is None and fact.absence is Absence.NOT_ASKED:
-        yield Finding(check, subject, "skip", "effective", "neither a GPU of NVIDIA's nor an engine in the spec")
+        yield Finding(check, NOTHING_TO_SERVE, subject, "skip", "effective",
+                      "neither a GPU of NVIDIA's nor an engine in the spec")
     elif fact.value is None:
         yield from_driver.unread(check, subject, "the container runtime", fact)
 
@@ -42,15 +44,16 @@ def unlisted(case: Case, check: str, subject: str) -> Iterator[Finding]:
     """The finding that ends a check early: the packages of NVIDIA's cannot be listed, or were not."""
     fact = case.host.packages.installed
     if fact.absence is Absence.NOT_ASKED:
-        yield Finding(check, subject, "skip", "configured", "neither a GPU of NVIDIA's nor an engine in the spec")
+        yield Finding(check, NOTHING_TO_SERVE, subject, "skip", "configured",
+                      "neither a GPU of NVIDIA's nor an engine in the spec")
     elif not fact.known and not fact.missing:
         yield from_driver.unread(check, subject, "the packages of the container toolkit", fact)
 
 
 def no_toolkit(case: Case) -> bool:
     """Whether the container toolkit is known not to be installed: where the packages could not be listed it is not."""
-    found = case.host.packages
-    return not found.toolkit and (found.installed.known or found.installed.missing)
+    packages = case.host.packages
+    return not packages.toolkit and (packages.installed.known or packages.installed.missing)
 
 
 def engines_unlisted(case: Case, check: str) -> Iterator[Finding]:
@@ -59,7 +62,7 @@ def engines_unlisted(case: Case, check: str) -> Iterator[Finding]:
     if others.known or others.missing:
         return
     if no_toolkit(case):
-        yield Finding(check, "engine", "skip", "configured", "no container toolkit is installed")
+        yield Finding(check, NO_TOOLKIT, "engine", "skip", "configured", "no container toolkit is installed")
     else:
         yield from_driver.unread(check, "engine", "whether a container engine is installed", others)
 
@@ -70,10 +73,11 @@ def perhaps_unwanted(case: Case, check: str) -> Iterator[Finding]:
         yield from unlisted(case, check, "nvidia.com/gpu")
 
 
-def no_specs(specs: Fact[tuple[CdiSpec, ...]]) -> str:
-    """Why there is nothing to judge about them."""
-    return "there is no CDI specification of GPUs" if specs.known or specs.absence is Absence.NOT_ASKED else \
-        "no container toolkit is installed"
+def no_specs(specs: Fact[tuple[CdiSpec, ...]]) -> tuple[str, str]:
+    """Why there is nothing to judge about them: code and sentence."""
+    if specs.known or specs.absence is Absence.NOT_ASKED:
+        return NO_CDI_SPEC, "there is no CDI specification of GPUs"
+    return NO_TOOLKIT, "no container toolkit is installed"
 
 
 def gpu_specs(case: Case) -> Fact[tuple[CdiSpec, ...]]:
@@ -90,18 +94,18 @@ def gpu_specs(case: Case) -> Fact[tuple[CdiSpec, ...]]:
 def defined_twice(specs: tuple[CdiSpec, ...]) -> list[str]:
     """Files of one folder that define the same device: engines then refuse it (CDI SPEC.md)."""
     seen: dict[tuple[str, str], str] = {}
-    found: list[str] = []
+    twice: list[str] = []
     for spec in specs:
         folder = spec.file.rpartition("/")[0]
-        found += [f"{first} and {spec.file}" for name in spec.devices
+        twice += [f"{first} and {spec.file}" for name in spec.devices
                   if (first := seen.setdefault((folder, name), spec.file)) != spec.file]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(twice))
 
 
 def numbers(version: str) -> tuple[int, ...]:
     """``5:28.2.0-1~ubuntu.24.04`` -> (28, 2, 0)."""
-    found = re.match(r"(?:\d{1,3}:)?(\d{1,6}(?:\.\d{1,6}){0,3})", version)
-    return tuple(int(part) for part in found[1].split(".")) if found else ()
+    match = re.match(r"(?:\d{1,3}:)?(\d{1,6}(?:\.\d{1,6}){0,3})", version)
+    return tuple(int(part) for part in match[1].split(".")) if match else ()
 
 
 def made_again(place: str) -> Remedy:

@@ -15,6 +15,14 @@ CHECK = Check(
     Heading.ACCELERATORS, 90, Family.RUNTIME, EVERY, of_posts=True,
 )
 _ID = CHECK.id
+CODES = {
+    "shm": "NCCL sends between GPUs of one machine through host memory (SHM).",
+    "net": "NCCL sends between GPUs of one machine over the network.",
+    "warning": "NCCL wrote a warning to its log.",
+    "peer-access-off": "NCCL finds peer access off between ranks of one machine.",
+    "one-rank": "NCCL has one rank, so it has no peer.",
+    "log-in-part": "NCCL's log is not whole: some channels are not in it.",
+}
 _SEE = "see `nvidia-smi topo -p2p r` and `nvidia-smi topo -m`"
 _SHOWN = 6
 _WHOLE = "run with NCCL_DEBUG=INFO and keep the whole log, of every rank"
@@ -31,33 +39,38 @@ def _judge(case: Case, log: Nccl) -> Iterator[Finding]:
     network = [each for each in log.channels if each.one_host and each.way == "NET"]
     direct = [each for each in log.channels if each.one_host and each.way not in ("SHM", "NET")]
     wanted = case.spec.accelerators.how_close or case.spec.acs.peer_redirect == "off"
-    for bad, words in ((staged, "through host memory (SHM): each byte crosses PCIe twice, and the CPU's memory"),
-                       (network, "over the network (NET), though both run on one machine")):
+    for code, bad, words in (
+            ("shm", staged, "through host memory (SHM): each byte crosses PCIe twice, and the CPU's memory"),
+            ("net", network, "over the network (NET), though both run on one machine")):
         if bad:
             shown = _named(bad)
-            yield Finding(_ID, shown, "fail" if wanted else "warn", "behaviour", f"{version} sends {shown} {words}",
+            yield Finding(_ID, code, shown, "fail" if wanted else "warn", "behaviour",
+                          f"{version} sends {shown} {words}",
                           f"{len(bad)} of {len(log.channels)} directions", "P2P between the GPUs of one machine",
                           ("NCCL_DEBUG=INFO",), _fix(log))
     for warning in log.warnings[:3]:
-        yield Finding(_ID, "warning", "warn", "behaviour", f"{version} warns: {warning}", warning, "no warning",
+        yield Finding(_ID, "warning", "warning", "warn", "behaviour", f"{version} warns: {warning}", warning,
+                      "no warning",
                       ("NCCL_DEBUG=INFO",), Remedy("see what it names; a failure of NCCL stops every rank"))
     if staged or network:
         return
     if log.apart:
         pairs = ", ".join(f"{a}-{b}" for a, b in log.apart[:_SHOWN])
-        yield Finding(_ID, pairs, "fail" if wanted else "warn", "behaviour", f"{version} finds peer access off between "
+        yield Finding(_ID, "peer-access-off", pairs, "fail" if wanted else "warn", "behaviour",
+                      f"{version} finds peer access off between "
                       f"ranks {pairs}", "off", "on", ("NCCL_DEBUG=INFO",), _fix(log))
     elif log.ranks == 1:
-        yield Finding(_ID, "ranks", "skip", "behaviour", f"{version} has one rank: no peer", "1")
+        yield Finding(_ID, "one-rank", "ranks", "skip", "behaviour", f"{version} has one rank: no peer", "1")
     elif not direct or not log.whole:
         seen = f"in what is here: {_named(direct)} by {', '.join(dict.fromkeys(each.way for each in direct))}" \
             if direct else "no line says by which transport"
-        yield Finding(_ID, "ranks", "unknown", "behaviour", f"{version}'s log is not whole: not every channel of "
+        yield Finding(_ID, "log-in-part", "ranks", "unknown", "behaviour",
+                      f"{version}'s log is not whole: not every channel of "
                       f"{log.ranks or 'its'} ranks is in it; {seen}", evidence=("NCCL_DEBUG=INFO",),
                       remedy=Remedy(_WHOLE))
     elif not log.warnings:
         ways = ", ".join(dict.fromkeys(f"{each.way}{each.how}" for each in direct))
-        yield Finding(_ID, "ranks", "pass", "behaviour", f"{version} reaches every peer on one machine directly "
+        yield Finding(_ID, "ok", "ranks", "pass", "behaviour", f"{version} reaches every peer on one machine directly "
                       f"({ways}; {log.ranks} ranks)", ways, "P2P between the GPUs of one machine", ("NCCL_DEBUG=INFO",))
 
 

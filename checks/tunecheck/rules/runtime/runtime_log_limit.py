@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...model.finding import Finding, Remedy
 from ..check import RUNTIME, Check, Family, Heading
+from ..codes import NOT_DECLARED
 from ..context import Case
 from ..nvidia import from_driver
 from . import from_runtime
@@ -15,6 +16,9 @@ CHECK = Check(
     Heading.RUNTIME, 80, Family.RUNTIME, RUNTIME,
 )
 _ID = CHECK.id
+CODES = {
+    "no-limit": "A container's log may grow without a limit, or beyond the declared one.",
+}
 #: These write files themselves; everything else hands the lines to something with limits of its own, or to nothing.
 _FILES = ("json-file", "k8s-file", "local")
 _LIMIT = {
@@ -28,7 +32,7 @@ _LOCAL = 100 * 10**6        # docker's local driver: five files of 20 MB
 def judge(case: Case) -> Iterator[Finding]:
     want, most = case.spec.runtime.engine, case.spec.runtime.log_max_mib << 20
     if want == "leave":
-        yield Finding(_ID, "engine", "skip", "declared", "the spec names no container engine")
+        yield Finding(_ID, NOT_DECLARED, "engine", "skip", "declared", "the spec names no container engine")
         return
     if early := list(from_runtime.read(case, _ID, want)):
         yield from early
@@ -45,6 +49,7 @@ def judge(case: Case) -> Iterator[Finding]:
     good = driver not in _FILES or (size is not None and size <= most)
     limit = "without a limit" if size is None else f"up to {size / (1 << 20):.0f} MiB"
     text = f"{limit} for a container" if driver in _FILES else "which has limits of its own"
-    yield Finding(_ID, want, "pass" if good else "fail", "configured", f"{want} logs by {driver}, {text}", limit,
+    yield Finding(_ID, "ok" if good else "no-limit", want, "pass" if good else "fail", "configured",
+                  f"{want} logs by {driver}, {text}", limit,
                   "" if good else f"at most {case.spec.runtime.log_max_mib} MiB", (fact.source,),
                   None if good else case.play("runtime", by_hand=_LIMIT[want]))

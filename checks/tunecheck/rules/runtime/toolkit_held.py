@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...model.finding import Finding
 from ..check import RUNTIME, Check, Family, Heading
+from ..codes import NO_TOOLKIT, OK
 from ..context import Case
 from ..nvidia import from_driver
 from . import from_runtime
@@ -15,17 +16,22 @@ CHECK = Check(
     Heading.RUNTIME, 40, Family.RUNTIME, RUNTIME, judges=("held.*",),
 )
 _ID = CHECK.id
+CODES = {
+    "not-held": "An upgrade would move packages of the container toolkit on its own.",
+}
 
 
 def judge(case: Case) -> Iterator[Finding]:
     if early := list(from_runtime.unlisted(case, _ID, "toolkit")):
         yield from early
         return
-    found, evidence = case.host.packages, (case.host.packages.installed.source,)
-    loose = [package.name for package in found.toolkit if not found.pinned(package)]
+    packages, evidence = case.host.packages, (case.host.packages.installed.source,)
+    loose = [package.name for package in packages.toolkit if not packages.pinned(package)]
     if not loose:
-        text = "every package of the container toolkit is held" if found.toolkit else "no container toolkit is there"
-        yield Finding(_ID, "toolkit", "pass" if found.toolkit else "skip", "configured", text, evidence=evidence)
+        text = "every package of the container toolkit is held" if packages.toolkit else "no container toolkit is there"
+        yield Finding(_ID, OK if packages.toolkit else NO_TOOLKIT, "toolkit", "pass" if packages.toolkit else "skip",
+                      "configured", text, evidence=evidence)
         return
-    yield Finding(_ID, "toolkit", "fail" if case.spec.runtime.toolkit else "warn", "configured", "not held: "
-                  + ", ".join(loose), "not held", "held", evidence, from_driver.hold(found.manager, loose))
+    yield Finding(_ID, "not-held", "toolkit", "fail" if case.spec.runtime.toolkit else "warn", "configured",
+                  "not held: "
+                  + ", ".join(loose), "not held", "held", evidence, from_driver.hold(packages.manager, loose))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...model.finding import Finding, Remedy
 from ..check import RUNTIME, Check, Family, Heading
+from ..codes import NO_TOOLKIT, OK
 from ..context import Case
 from . import from_runtime
 
@@ -14,28 +15,35 @@ CHECK = Check(
     Heading.RUNTIME, 30, Family.RUNTIME, RUNTIME,
 )
 _ID = CHECK.id
+CODES = {
+    "several-versions": "The packages of the container toolkit are of several versions.",
+    "other-version": "The container toolkit is of another version than declared.",
+}
 
 
 def judge(case: Case) -> Iterator[Finding]:
     if early := list(from_runtime.unlisted(case, _ID, "toolkit")):
         yield from early
         return
-    want, found = case.spec.runtime.toolkit, case.host.packages.toolkit
+    want, installed = case.spec.runtime.toolkit, case.host.packages.toolkit
     evidence = (case.host.packages.installed.source,)
     names: dict[str, list[str]] = {}
-    for package in found:
+    for package in installed:
         names.setdefault(package.version.partition("-")[0], []).append(package.name)
     fix = case.play("runtime", by_hand=Remedy("install all packages of nvidia-container-toolkit in one release, and "
                                               "hold them"))
-    if not found:
-        yield Finding(_ID, "toolkit", "fail" if want else "skip", "effective", "the NVIDIA container toolkit is not "
+    if not installed:
+        yield Finding(_ID, NO_TOOLKIT, "toolkit", "fail" if want else "skip", "effective",
+                      "the NVIDIA container toolkit is not "
                       "installed", "none", want or "", evidence, fix if want else None)
     elif len(names) > 1:
         each = "; ".join(f"{version}: {', '.join(sorted(packages))}" for version, packages in sorted(names.items()))
-        yield Finding(_ID, "toolkit", "fail", "effective", f"the container toolkit is of several versions ({each})",
+        yield Finding(_ID, "several-versions", "toolkit", "fail", "effective",
+                      f"the container toolkit is of several versions ({each})",
                       each, want or "one version", evidence, fix)
     else:
         (version,) = names
         good = want in (None, version)
-        yield Finding(_ID, "toolkit", "pass" if good else "fail", "effective", f"{len(found)} packages of the "
+        yield Finding(_ID, OK if good else "other-version", "toolkit", "pass" if good else "fail", "effective",
+                      f"{len(installed)} packages of the "
                       f"container toolkit are {version}", version, want or "", evidence, None if good else fix)

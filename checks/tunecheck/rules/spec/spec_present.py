@@ -12,13 +12,17 @@ CHECK = Check(
     "spec-present", "there is a desired state to judge against",
     Heading.ACCELERATORS, 10, Family.SPEC, ALL, judges=("spec", "spec.profile"),
 )
+CODES = {
+    "no-spec": "No specification is given.",
+}
 _ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:
     if case.frozen is None:
-        yield Finding(_ID, "spec", "skip", "declared", "no spec: judged by what holds for every box and by the boards' "
-                      "own data; what only a spec can ask for is skipped", remedy=Remedy("give one with --spec FILE"))
+        yield Finding(_ID, "no-spec", "spec", "skip", "declared", "no spec: judged by what holds for every box and by "
+                      "the boards' own data; what only a spec can ask for is skipped",
+                      remedy=Remedy("give one with --spec FILE"))
     else:
-        yield Finding(_ID, "spec", "pass", "declared", f"judged against {case.frozen.host} ({case.frozen.profile})",
-                      case.frozen.digest, "", ("/etc/tunecheck/spec.json or --spec",))
+        yield Finding(_ID, "ok", "spec", "pass", "declared", f"judged against {case.frozen.host} "
+                      f"({case.frozen.profile})", case.frozen.digest, "", ("/etc/tunecheck/spec.json or --spec",))

@@ -1,4 +1,4 @@
-"""What nvidia-smi's tables say where the PCI tree is not known: GPUs have numbers there and no addresses.
+"""What nvidia-smi's tables show where the PCI tree is not known: GPUs have numbers there and no addresses.
 
 The table is the driver's word about the relations, and shows neither links nor ACS. So what it says can fail a
 declaration; it never makes a pass, as half of a machine's evidence must not look better than all of it."""
@@ -12,8 +12,9 @@ from ...model.fact import Absence
 from ...model.finding import Finding, Place, Remedy
 from ...parsers.pci.topology import RELATIONS, within
 from ...util.text import some
+from ..codes import NO_PAIR, NOT_DECLARED, TREE_UNREAD
 from ..context import Case
-from .p2p_letters import LETTER_WORDS, explained, outcome_of
+from .p2p_letters import LETTER_WORDS, code_of, explained, outcome_of
 
 __all__ = ["COSTS", "absent_table", "by_word", "letters", "relations", "undeclared"]
 
@@ -51,11 +52,11 @@ def _names(pairs: list[tuple[int, int]]) -> str:
 
 def by_word(table: Table) -> dict[str, list[tuple[int, int]]]:
     """The pairs of each relation, closest relation first."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    pairs: dict[str, list[tuple[int, int]]] = {}
     for pair, word in table.relations.items():
-        found.setdefault(word, []).append(pair)
+        pairs.setdefault(word, []).append(pair)
     order = (*RELATIONS, "")
-    return dict(sorted(found.items(), key=lambda item: (-1, item[0]) if item[0].startswith("NV") else
+    return dict(sorted(pairs.items(), key=lambda item: (-1, item[0]) if item[0].startswith("NV") else
                        (order.index(item[0]), "")))
 
 
@@ -64,11 +65,12 @@ def relations(case: Case, check: str) -> Iterator[Finding]:
     fact = case.snapshot.posted.table
     table = fact.value
     if table is None:
-        yield Finding(check, "pairs", "unknown", "effective", f"the table of relations cannot be used: {fact.why()}",
+        yield Finding(check, "table-unread", "pairs", "unknown", "effective",
+                      f"the table of relations cannot be used: {fact.why()}",
                       evidence=(fact.source,), remedy=_AGAIN, absence=fact.absence)
         return
     if len(table.labels) < 2 and not table.cut:
-        yield Finding(check, "pairs", "skip", "effective", f"one GPU in {table.source}: no pair to judge")
+        yield Finding(check, NO_PAIR, "pairs", "skip", "effective", f"one GPU in {table.source}: no pair to judge")
         return
     words = by_word(table)
     seen = "; ".join(f"{len(pairs)} {word or '?'}" for word, pairs in words.items())
@@ -76,22 +78,25 @@ def relations(case: Case, check: str) -> Iterator[Finding]:
     if wanted is not None:
         bad = {word: pairs for word, pairs in words.items() if word in RELATIONS and not within(word, wanted)}
         for word, pairs in bad.items():
-            yield Finding(check, _names(pairs), "fail", "effective", f"{_names(pairs)} "
+            yield Finding(check, "farther-than-declared", _names(pairs), "fail", "effective", f"{_names(pairs)} "
                           f"{'is' if len(pairs) == 1 else 'are'} {word} in {table.source}", word,
                           f"{wanted} or closer", (table.source,), Remedy("move the boards below one switch, or state "
                           "the relation this machine really has in box_spec.accelerators.relation",
                           place=Place.MACHINE))
         if not bad:
-            yield Finding(check, "pairs", "unknown", "effective", f"no pair is farther than {wanted} in {table.source} "
+            yield Finding(check, "tree-not-given", "pairs", "unknown", "effective",
+                          f"no pair is farther than {wanted} in {table.source} "
                           f"({seen}); the PCI tree itself is not given; add: sudo lspci -nnvvv", seen,
                           f"{wanted} or closer", (table.source,))
         return
     far = list(undeclared(case, check, words, len(table.labels), f" in {table.source}", table.source))
     yield from far
     if not far:
-        yield Finding(check, "pairs", "unknown" if "" in words else "skip", "effective", f"found in "
-                      f"{table.source}: {seen}; {COSTS['']}" if "" in words else f"{_asked(case)}; found in "
-                      f"{table.source}: {seen}", seen, "", (table.source,))
+        text, code, outcome = f"found in {table.source}: {seen}", NOT_DECLARED, "skip"
+        text = f"{text}; {COSTS['']}" if "" in words else f"{_asked(case)}; {text}"
+        if "" in words:
+            code, outcome = "relation-unknown", "unknown"
+        yield Finding(check, code, "pairs", outcome, "effective", text, seen, "", (table.source,))
 
 
 def undeclared(case: Case, check: str, words: Mapping[str, list[tuple[int, int]]], gpus: int, where: str,
@@ -104,7 +109,9 @@ def undeclared(case: Case, check: str, words: Mapping[str, list[tuple[int, int]]
     for word, pairs in words.items():
         if word in _BY_CPU:
             every = "every pair is" if len(pairs) == total else f"{len(pairs)} of {total} pairs are"
-            yield Finding(check, _names(pairs), "warn", "effective", f"{every} {word}{where} ({_names(pairs)}): "
+            code = "across-sockets" if word == "SYS" else "through-cpu"
+            yield Finding(check, code, _names(pairs), "warn", "effective",
+                          f"{every} {word}{where} ({_names(pairs)}): "
                           f"{COSTS[word]}", word, "PIX, PXB or NVLink between GPUs that work on one model", (source,),
                           _advice(gpus, words))
 
@@ -131,34 +138,36 @@ def _together(count: int, near: set[tuple[int, int]]) -> list[list[int]]:
         if group[a] is not group[b]:
             joined = sorted(group[a] + group[b])
             group |= dict.fromkeys(joined, joined)
-    return [found for number, found in group.items() if found[0] == number and len(found) > 1]
+    return [members for number, members in group.items() if members[0] == number and len(members) > 1]
 
 
 def letters(case: Case, check: str) -> Iterator[Finding]:
     """p2p-capability of the tables of `nvidia-smi topo -p2p` alone."""
     # The names decide whether NVIDIA's driver refuses peers by model; without names that is open.
-    told = [name for _, name in case.snapshot.posted.names]
-    patchable = bool(told) and any("GeForce" in name for name in told)
+    names = [name for _, name in case.snapshot.posted.names]
+    patchable = bool(names) and any("GeForce" in name for name in names)
     for letter, table in case.snapshot.posted.letters.items():
         source = f"nvidia-smi topo -p2p{'' if letter == '?' else ' ' + letter}"
-        found: dict[str, list[tuple[int, int]]] = {}
+        by_letter: dict[str, list[tuple[int, int]]] = {}
         for pair, word in sorted(table.items()):
-            found.setdefault(word, []).append(pair)
-        for word, pairs in found.items():
+            by_letter.setdefault(word, []).append(pair)
+        for word, pairs in by_letter.items():
             kind = LETTER_WORDS[letter]
             shown = some([f"GPU{a}->GPU{b}" for a, b in pairs], 4)
             meaning, fix = explained(case, word, patchable)
             if letter not in "rw?":
                 # Atomics, NVLink and the property "p" are no condition of plain peer access.
-                yield Finding(check, shown, "skip", "effective", f"{kind}: {shown}: {word}"
+                yield Finding(check, TREE_UNREAD, shown, "skip", "effective", f"{kind}: {shown}: {word}"
                               + (f" ({meaning})" if meaning and letter != "n" else ""), word, "", (source,))
             elif word == "OK":
-                yield Finding(check, shown, "unknown", "effective", f"the driver says OK for {kind} of {len(pairs)} of "
+                yield Finding(check, "not-proven", shown, "unknown", "effective",
+                              f"the driver says OK for {kind} of {len(pairs)} of "
                               f"{len(table)} ordered pairs; whether transfers are right and fast only a measurement "
                               "says, and the boards are not given; add: sudo lspci -nnvvv", word, "OK",
                               (source,))
             else:
                 outcome = outcome_of(case, word, patchable)
-                yield Finding(check, shown, outcome, "effective", f"{kind}: {shown}: {word} "
+                yield Finding(check, code_of(case, word, patchable), shown, outcome, "effective",
+                              f"{kind}: {shown}: {word} "
                               f"({meaning or 'the driver does not say'}): CUDA and NCCL copy through host memory "
                               "there", word, "OK", (source,), fix)

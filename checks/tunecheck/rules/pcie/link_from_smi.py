@@ -1,0 +1,65 @@
+"""The link of each GPU as `nvidia-smi -q` shows it, where the PCI tree is not known: width and generation. It is the
+GPU's own link alone: the text does not show what lies above it, so nothing passes on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...facts.nvidia.nvml import Gpu
+from ...model.finding import Finding, Place, Remedy
+from ..context import Case
+
+__all__ = ["from_smi"]
+
+#: Code, outcome, text, expected value, remedy.
+_Judged = tuple[str, str, str, str, Remedy | None]
+
+_OWN = "own-link-only"
+_ADD = "the hops above it are not given; add: sudo lspci -nnvvv"
+_SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS", place=Place.MACHINE)
+_SPEED = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto", place=Place.MACHINE)
+
+
+def _width(gpu: Gpu) -> _Judged | None:
+    """``link_width_max`` is what board and slot can do together: fewer lanes than that were lost."""
+    now, most = gpu.number("link_width").value, gpu.number("link_width_max").value
+    if now is None or most is None or not 0 < most <= 32 or not 0 <= now <= 32:
+        return None
+    if now < most:
+        return "lost-lanes", "fail", f"its own link has x{now} of x{most}", f"x{most}", _SEAT
+    return _OWN, "unknown", f"its own link has x{now}, all that board and slot can do; {_ADD}", f"x{most}", None
+
+
+def _speed(gpu: Gpu) -> _Judged | None:
+    """An idle link sleeps at 2.5 GT/s: a low speed says something only of a GPU at work."""
+    now, most, board = (gpu.number(key).value for key in ("link_gen", "link_gen_max", "link_gen_board"))
+    state, load = gpu.number("pstate").value, gpu.number("utilization_gpu").value
+    if now is None or most is None or not 0 < now <= 8 or not 0 < most <= 8:
+        return None
+    if board and most < board <= 8:
+        text = f"its slot allows Gen{most}, the board can do Gen{board}"
+        return "slower-than-board", "warn", text, f"Gen{board}", _SPEED
+    if now < most and state is not None and state <= 2 and (load or 0) >= 50:
+        return "slow-under-load", "fail", f"under load its own link runs at Gen{now} of Gen{most}", f"Gen{most}", _SPEED
+    idle = ", idle" if now < most else ""
+    return _OWN, "unknown", f"its own link runs at Gen{now} of Gen{most}{idle}; {_ADD}", f"Gen{most} under load", None
+
+
+_LOOKS: dict[str, Callable[[Gpu], _Judged | None]] = {"link-width": _width, "link-speed": _speed}
+
+
+def from_smi(case: Case, check: str) -> list[Finding]:
+    """A finding for each GPU of which the text shows something; none where the PCI tree is known, and for other
+    checks."""
+    nvml, topology, look = case.snapshot.nvml.value, case.snapshot.topology, _LOOKS.get(check)
+    if topology.accelerators.value is not None or nvml is None or look is None:
+        return []
+    findings = []
+    for gpu in nvml.gpus:
+        judged = look(gpu)
+        if judged is not None:
+            code, outcome, text, expected, fix = judged
+            findings.append(Finding(check, code, f"GPU{gpu.index} {gpu.bdf}", outcome, "effective",
+                                    f"GPU{gpu.index} {gpu.bdf}: {text}", text.split(";")[0], expected,
+                                    (f"NVML {gpu.bdf}",), fix))
+    return findings
