@@ -1,11 +1,15 @@
 # The front door. Everything below needs Python >= 3.11 and, for the lab, an x86-64 Debian or Ubuntu.
-#   make demo       set up, build and boot the lab box, provision it, prove it, let it serve and ask it
+#   make demo       set up, build and boot the lab box, provision it, prove it,
+#                   let it serve and ask it
 #   make demo-down  end the lab box
-#   make test       set up and run every test this machine can run     (TESTS="-k grub" narrows; LONG=1: and
-#                   what takes another hour: VM sessions of drivers, serving and the fleet)
-#   make ptx        compile the GPU kernels after a change of tunecheck.cu (needs nvcc)
-#   make setup | lint | lock | clean
-#                   what the first ones use; clean removes all that was made
+#   make test       set up and run every test that this machine can run;
+#                   TESTS="-k grub" narrows; LONG=1 adds another hour: sessions in
+#                   VMs of drivers, serving and the fleet
+#   make ptx        compile the GPU kernels after a change of tunecheck.cu
+#                   (needs nvcc)
+#   make setup      make the virtual environment .venv; the commands above do it too
+#   make lint | lock | clean
+#                   check the code; renew the locks; clean removes all that was made
 PYTHON ?= python3
 TESTS ?=
 export LONG ?=

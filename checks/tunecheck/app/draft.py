@@ -20,6 +20,8 @@ __all__ = ["Draft", "Login", "drafted", "files"]
 #: "host-1" is what a recording without names calls its box.
 _HOST = re.compile(r"(?!host-\d+$|localhost$)[A-Za-z0-9][A-Za-z0-9-]{0,62}")
 _HELD = "vfio-pci"
+#: What a commented line asks for where no driver is loaded: the branch that all profiles were tried with.
+_NEWEST = "595.71.05"
 _ENGINES = (("docker", ("docker-ce", "docker.io", "moby-engine")), ("podman", ("podman",)))
 
 
@@ -36,13 +38,14 @@ class Login:
 @dataclass(frozen=True)
 class Draft:
     """``spec`` is the box_spec; ``change`` maps a path in it ("accelerators.count") to why the value is a guess;
-    ``found`` are sentences about the box."""
+    ``found`` are sentences about the box; ``driver`` is the version that is loaded."""
 
     name: str
     named: bool
     spec: dict[str, Any]
     change: dict[str, str] = field(default_factory=dict)
     found: tuple[str, ...] = ()
+    driver: str = ""
 
 
 def drafted(snapshot: Snapshot, name: str | None = None) -> Draft:
@@ -53,7 +56,8 @@ def drafted(snapshot: Snapshot, name: str | None = None) -> Draft:
     accelerators = _accelerators(snapshot, change)
     profile = accelerators.pop("profile")
     spec: dict[str, Any] = {"profile": profile, "accelerators": accelerators}
-    return Draft(name or (own if known else "box1"), known, spec, change, tuple(_found(snapshot)))
+    return Draft(name or (own if known else "box1"), known, spec, change, tuple(_found(snapshot)),
+                 (snapshot.host.driver.version.value if snapshot.host else None) or "")
 
 
 def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
@@ -216,7 +220,8 @@ def _group(draft: Draft) -> str:
              "# The profile gives every other value, each with its source: tunecheck spec show --sources", "---",
              "box_spec:", *_yaml(draft.spec, draft.change, "", 2), "",
              "  # Nothing below is asked of the box as long as it is commented out.",
-             "  # driver:", '  #   version: "595.71.05"   # ask for exactly this release; source: nvidia installs it',
+             "  # driver:", f'  #   version: "{draft.driver or _NEWEST}"   # ask for exactly this release; source: '
+             "nvidia installs it",
              "  # runtime:", "  #   engine: podman         # or docker: installs it, with NVIDIA's toolkit", ""]
     return "\n".join(lines)
 

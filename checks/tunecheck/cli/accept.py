@@ -25,7 +25,8 @@ _KEY = "TUNECHECK_API_KEY"
 
 
 @click.command()
-@click.option("--base", metavar="URL", help="The server, as http://127.0.0.1:30000; default: the recipe's port here.")
+@click.option("--base", "--url", "base", metavar="URL",
+              help="The server, as http://127.0.0.1:30000; default: the recipe's port here.")
 @click.option("--model", default="", metavar="NAME", help="Its name there; default: the recipe's, or the first.")
 @click.option("--api", type=click.Choice(["chat", "completions"]), default="chat", help="Which API; default: chat.")
 @click.option("--api-key-file", metavar="FILE", help=f"A file that holds the API key; or set {_KEY}.")

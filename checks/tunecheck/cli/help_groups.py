@@ -77,7 +77,8 @@ def meant(word: str, verbs: list[str]) -> list[str]:
     word = word.lower()
     if word in MEANT:
         return list(MEANT[word])
-    near = nearest(word, verbs, 3)
+    begins = [verb for verb in verbs if len(word) > 2 and verb.startswith(word)]
+    near = begins[:3] or nearest(word, verbs, 3)
     if near:
         return near
     like = nearest(word, MEANT, alike=0.8)

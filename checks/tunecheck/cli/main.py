@@ -218,7 +218,12 @@ def explain(name: tuple[str, ...], markdown: bool) -> None:
         raise UsageError(f"explain what? A check (`tunecheck checks` lists them), or a word: {', '.join(NAMES)}")
 
     asked = " ".join(name)
-    text = page(asked)
+    try:
+        text = page(asked)
+    except UsageError:
+        if asked in {*cli.list_commands(click.get_current_context()), *FLEET_VERBS}:
+            raise UsageError(f"{asked} is a command and no check; what it does: tunecheck {asked} --help") from None
+        raise
     if not markdown and text.startswith("#"):
         from ..report.page import rendered
         from ..report.style import style_for

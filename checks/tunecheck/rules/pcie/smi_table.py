@@ -24,10 +24,10 @@ COSTS = {
     "PIX": "below one PCIe switch: the traffic does not reach the CPU (52 to 57 GB/s at Gen5 x16, a load takes 0.7 us)",
     "PXB": "through several PCIe switches, not through the CPU (speed as PIX; a load takes 0.7 us)",
     "PHB": "through the CPU's host bridge (41 to 53 GB/s at Gen5 x16, a load takes 1.4 us). NCCL copies through host "
-           "memory (SHM) there unless NCCL_P2P_LEVEL=SYS is set; AMD CPUs with two GPUs are excepted",
+           "memory (SHM) there unless NCCL_P2P_LEVEL=SYS is set; only on AMD CPUs with two GPUs it uses P2P by itself",
     "NODE": "through the CPU, between host bridges of one NUMA node (41 to 53 GB/s at Gen5 x16, a load takes 1.4 us). "
-            "NCCL copies through host memory (SHM) there unless NCCL_P2P_LEVEL=SYS is set; AMD CPUs with two GPUs are "
-            "excepted",
+            "NCCL copies through host memory (SHM) there unless NCCL_P2P_LEVEL=SYS is set; only on AMD CPUs with two "
+            "GPUs it uses P2P by itself",
     "SYS": "through both CPUs and the link between the sockets, which all such pairs share: the slowest way. NCCL "
            "copies through host memory (SHM) there unless NCCL_P2P_LEVEL=SYS is set",
     "NV": "joined by that many NVLinks: PCIe does not carry their traffic",
