@@ -8,6 +8,7 @@ from ...facts.nvidia.services import PERSISTENCED
 from ...model.command import run
 from ...model.finding import Finding, Remedy
 from ..check import DRIVER, Check, Family, Heading
+from ..codes import GPU_LIST_INCOMPLETE, OK
 from ..context import Case
 from ..nvidia import from_driver
 
@@ -19,7 +20,6 @@ _ID = CHECK.id
 CODES = {
     "off-on-gpus": "Persistence mode is off on some GPUs.",
     "not-running": "The service nvidia-persistenced does not run.",
-    "gpu-list-cut": "The list of GPUs is cut off, so persistence mode is not known of every GPU.",
 }
 _ON = Remedy.of("run: ", run("systemctl enable --now nvidia-persistenced"), "; for this boot only: ",
                 run("nvidia-smi -pm 1"))
@@ -34,17 +34,21 @@ def judge(case: Case) -> Iterator[Finding]:
     cut = nvml.value.errors.get("gpus") if nvml.value else None
     off = [bdf for bdf, on in modes.items() if on is False]
     if cut and not service.value and not off:
-        yield Finding(_ID, "gpu-list-cut", "nvidia", "unknown", "effective",
-                      f"persistence mode is not told of every GPU: the list is "
-                      f"{cut}",
-                      evidence=(nvml.source,))
+        yield Finding(_ID, GPU_LIST_INCOMPLETE, "nvidia", "unknown", "effective",
+                      f"persistence mode is not told of every GPU: the list is {cut}", evidence=(nvml.source,))
     elif service.value or (modes and all(modes.values())):
         how = "nvidia-persistenced runs" if service.value else "persistence mode is on"
-        yield Finding(_ID, "off-on-gpus" if off else "ok", "nvidia", "warn" if off else "pass", "effective",
-                      how + (f", but persistence mode is off on "
-                      f"{', '.join(off)}" if off else ""), "", "on", (service.source,), _ON if off else None)
+        but = f", but persistence mode is off on {', '.join(off)}" if off else ""
+        code, outcome = ("off-on-gpus", "warn") if off else (OK, "pass")
+        yield Finding(_ID, code, "nvidia", outcome, "effective", how + but, "", "on", (service.source,),
+                      _ON if off else None)
     elif service.value is None and not off:
         yield from_driver.unread(_ID, "nvidia", "whether nvidia-persistenced runs", service)
+    elif service.value is None:     # that it does not run would be a guess
+        yield Finding(_ID, "off-on-gpus", "nvidia", "warn", "effective",
+                      f"persistence mode is off on {', '.join(off)}; "
+                      f"whether nvidia-persistenced runs is not known: {service.why()}", "off", "on",
+                      (service.source, nvml.source), _ON)
     else:
         yield Finding(_ID, "not-running", "nvidia", "warn", "effective", "nvidia-persistenced does not run"
                       + (f" and persistence mode is off on {', '.join(off)}" if off else ""), "off", "on",

@@ -31,9 +31,10 @@ def judge(case: Case) -> Iterator[Finding]:
     release, file = list(modules.items())[-1] if modules else ("", None)
     if not secure.value or file is None or file.value is None:
         unknown = not secure.known and not secure.missing and file is not None and file.value is not None
-        why = "there is no module to judge" if secure.value else "Secure Boot is off"
+        off = secure.missing or secure.value is False       # not read is not off
+        why = "Secure Boot is off" if off else "there is no module to judge"
         yield from_driver.unread(_ID, "module", "whether Secure Boot is on", secure) if unknown else Finding(
-            _ID, "no-module" if secure.value else "secure-boot-off", "module", "skip", "effective", why)
+            _ID, "secure-boot-off" if off else "no-module", "module", "skip", "effective", why)
         return
     signer, running = file.value.signer, next(iter(modules.values())).value
     proven = case.host.driver.version.known and running is not None and running.signer == signer

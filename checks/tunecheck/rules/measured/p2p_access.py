@@ -8,7 +8,7 @@ from ...model.finding import Finding, Remedy
 from ...util.text import some
 from ..check import P2P, Check, Family, Heading
 from ..context import Case
-from ..pcie.p2p_letters import DECLARE, UNDECLARED, explained, needs_patch, outcome_of
+from ..pcie.p2p_letters import DECLARE, UNDECLARED, declared, explained, needs_patch, outcome_of
 from .pair_figures import measured, unmeasured
 
 CHECK = Check(
@@ -19,6 +19,7 @@ _ID = CHECK.id
 CODES = {
     "patch-not-declared": "The driver allows peer access that NVIDIA's own driver refuses; no patch is declared.",
     "mixed-boards": "The driver refuses peer access between boards of different kinds.",
+    "patch-without-effect": "A driver that is patched for peer access is declared, and it refuses the access.",
     "refused-by-model": "NVIDIA's own driver refuses peer access on this GPU model.",
     "refused": "The driver refuses peer access between GPUs.",
 }
@@ -39,7 +40,8 @@ def judge(case: Case) -> Iterator[Finding]:
             _ID, "ok" if outcome == "pass" else "patch-not-declared", "pairs", outcome, "behaviour", _ALL + more,
             remedy=remedy)
         return
-    code, named = "refused-by-model", some([f"GPU{a}->GPU{b}" for a, b in refused], 6)
+    code = "patch-without-effect" if declared(case) else "refused-by-model"
+    named = some([f"GPU{a}->GPU{b}" for a, b in refused], 6)
     if all(len({devices[number].ids for number in pair if number < len(devices)}) > 1 for pair in refused):
         code, outcome, why, fix = "mixed-boards", "warn", "boards of different kinds", _MIXED
     elif not patchable:

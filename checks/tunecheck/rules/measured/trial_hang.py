@@ -9,17 +9,21 @@ from ..check import TRIALS, Check, Family, Heading
 from ..codes import NOT_MEASURED, OK
 from ..context import Case
 from .pair_figures import measured
-from .reduce_figures import attributed
+from .reduce_figures import Blame, attributed
 
 CHECK = Check(
     "trial-hang", "every trial got to its end", Heading.P2P, 10, Family.MEASURED, TRIALS,
 )
 _ID = CHECK.id
 CODES = {
-    "hung": "A trial made no progress and was ended.",
-    "wedged": "A trial hung, and its GPUs cannot be used any more.",
+    "hung": "The trial hung, and it is not known whether P2P is to blame.",
+    "hung-by-p2p": "The all-reduce hung, and without P2P it did not.",
+    "hung-without-p2p": "The all-reduce hung without P2P too.",
+    "process-stopped": "A process of the trial did not run, so the others waited for it.",
+    "wedged": "The trial hung, and its GPUs cannot be used any more.",
     "not-finished": "No trial hung, and one did not get to its end.",
 }
+_HUNG = {Blame.P2P: "hung-by-p2p", Blame.NOT_P2P: "hung-without-p2p", Blame.STAGED_ONLY: "hung-without-p2p"}
 _CAUSE = Remedy("the GPUs are usable; see acs-redirect and iommu-mode: redirected or translated peer writes hang")
 _AGAIN = Remedy("the GPUs are usable: find out what stopped it, and run it again")
 _RESET = Remedy.typed("reset the GPUs (`sudo nvidia-smi --gpu-reset`) or reboot, before anything else uses "
@@ -35,11 +39,11 @@ def judge(case: Case) -> Iterator[Finding]:
         # One that did not even run (stopped, killed) is the reason; ranks that run and wait may wait because of P2P.
         blame = attributed(trial, hang.ranks) if hang.trial == "allreduce" and hang.ran else None
         why, wedged = f"; {blame.value}" if blame else "", hang.aftermath.verdict == "wedged"
-        by_p2p = hang.ran and not (blame and blame.spares_p2p)
-        fix = _RESET if wedged else _CAUSE if by_p2p else _AGAIN
+        code, fix = ("wedged", _RESET) if wedged else ("process-stopped", _AGAIN) if not hang.ran else \
+            (_HUNG.get(blame, "hung") if blame else "hung", _AGAIN if blame and blame.spares_p2p else _CAUSE)
         lost = f"; evidence {trial.notes['bundle']}" if trial.notes.get("bundle") else ""
         kept = "".join(f"; {each}" for each in hang.remarks) + (f"; evidence: {hang.bundle}" if hang.bundle else lost)
-        yield Finding(_ID, "wedged" if wedged else "hung", f"{hang.trial}{among}", "fail", "behaviour",
+        yield Finding(_ID, code, f"{hang.trial}{among}", "fail", "behaviour",
                       f"{hang.trial}{among} hung in {hang.phase}"
                       f"{arm}, no progress for {hang.after:.1f} s ({who or 'nobody stands out'}){why}; afterwards "
                       f"{hang.aftermath.verdict}: {hang.aftermath.text}{kept}", hang.aftermath.verdict,
