@@ -1,5 +1,5 @@
-"""What somebody else wrote is read and judged in a child with limits; errors and notes come back as if there were
-none."""
+"""What somebody else wrote is read and judged in a child with limits; errors and notes come back as if the
+parent had read it."""
 
 from __future__ import annotations
 

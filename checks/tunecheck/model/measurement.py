@@ -1,4 +1,4 @@
-"""What the trials found, as plain data: judged by rules/p2p_*.py and rules/allreduce_*.py, reported as it is."""
+"""What the trials found, as plain data: judged by rules/measured/, reported as it is."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The JSON documents: tunecheck/topo/1 for `topo`, tunecheck/report/1 for the others.
 
-Their JSON Schemas are in schema.py; a test holds the two together.
+Their JSON Schemas are in app/schemas.py; a test holds the two together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a trial measured, as plain data and back; its JSON Schema is MEASURED in schema.py."""
+"""What a trial measured, as plain data and back; its JSON Schema is MEASURED in app/schemas.py."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ class Family(Enum):
 
 
 class Needs(Enum):
-    """What of the PCI tree a pass or a skip of the check rests on. Where that is not known, limits.py makes it
-    unknown."""
+    """What of the PCI tree a pass or a skip of the check rests on. Where that is not known, evidence_guard.py makes
+    it unknown."""
 
     TREE = "it looks at nothing but the tree: without it the check knows nothing, whatever it would skip for"
     WHOLE_TREE = "it counts what is there, or passes for what is not"
@@ -86,8 +86,8 @@ class Check:
     between. ``in_trial``: also judged of a boot that is not committed yet. ``of_posts``: it judges outputs of tools
     that only an import holds, and says nothing where none of them was given. ``judges``: the facts it judges, as shell
     patterns, where the desired state has the say in drift and neither majority nor previous audit; {subject} is the
-    name of what the finding is about. ``happening``: it tells what goes on, not how a host is set up: more of it is
-    news, so that a warning of it never stands."""
+    name of what the finding is about. ``happening``: it tells what goes on now, not how a host is
+    set up. So a warning of it is news in every audit, however long the host has had it."""
 
     id: str
     summary: str

@@ -1,4 +1,4 @@
-"""Packed texts of an import: xz, zip and bzip2, unpacked in memory up to a bound. gzip is imported_files'."""
+"""Packed texts of an import: xz, zip and bzip2, unpacked in memory up to a bound. gzip is unpacked in files.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bar-assignment: the memory of every PCI device log a place in the address space."""
+"""bar-assignment: the memory of every PCI device found a place in the address space."""
 
 from __future__ import annotations
 

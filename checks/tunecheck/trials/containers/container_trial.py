@@ -1,7 +1,7 @@
 """`--in-container`: a trial whose workers run inside the inference image. The parent stays outside and watches.
 
 The trials (p2p.py, allreduce.py) are the same: they are given a supervisor whose workers are in a container. Inside,
-the real supervisor runs (inside.py), on the image's Python and NCCL. Evidence is taken outside, before anything is
+container_main.py runs the real supervisor, on the image's Python and NCCL. Evidence is taken outside, before anything is
 killed; after a stall the container is killed, and only then the GPUs are examined, by the host's own driver.
 """
 
