@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tunecheck.model.acceptance_codes import CODES as ACCEPTANCE
 from tunecheck.rules.codes import COMMON
 from tunecheck.rules.index import CHECKS
-from tunecheck.serving.codes import CODES as ACCEPTANCE
 from tunecheck.util.safe_files import replace
 
 __all__ = ["PAGE", "page"]

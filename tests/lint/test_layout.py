@@ -26,7 +26,6 @@ SHORT = {
     "tunecheck/recipes/rules/*/*.py": "one rule is one file",
     "tunecheck/recipes/schema.py": "as serving/schema.py and watch/schema.py: each names its own documents",
     "tunecheck/rules/part_of_devices.py": "checks and the guard of all checks say it; the guard imports their index",
-    "tunecheck/rules/*/*.py": "one check is one file",
     "tunecheck/spec/programs.py": "the specification and the fleet both start Ansible's programs",
     "tunecheck/util/*.py": "one mechanism, for parsers that run inside Ansible modules too",
     "tunecheck_fleet/cli/*.py": "one verb is one file",

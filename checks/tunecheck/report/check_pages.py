@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from ..errors import UsageError
+from ..model.acceptance_codes import CODES as ACCEPTANCE
 from ..rules.codes import COMMON
 from ..rules.index import BY_ID, CHECKS
-from ..serving.codes import CODES as ACCEPTANCE
 from ..util.suggestions import did_you_mean, nearest
 from .terms import NAMES, numbered, term
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
+from ..model.acceptance_codes import OK
 from ..model.finding import Finding, Remedy
 from ..recipes.frozen import Expected
-from .codes import OK
 from .measured import USAGE, Measured
 
 __all__ = ["concurrency", "rates", "say", "speed", "spread", "ttft"]

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..model.acceptance_codes import OK
 from ..model.finding import Finding
-from .codes import OK
 from .figures import say
 from .measured import Measured
 

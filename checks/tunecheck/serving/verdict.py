@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..model.acceptance_codes import CODES, OK
 from ..model.finding import Finding
 from ..recipes.frozen import Expected, Recipe
-from .codes import CODES, OK
 from .figures import concurrency, say, speed, ttft
 from .figures_load import load
 from .garbage import alike, logprob_reasons, mean, nonsense, reasons, repeated

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from ..model.acceptance_codes import OK
 from ..model.finding import Finding
-from .codes import OK
 from .figures import say
 from .measured import USAGE, Measured, Run
 

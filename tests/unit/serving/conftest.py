@@ -11,15 +11,15 @@ from tests.engine import models
 from tests.engine.pace_proxy import Manner, Proxy
 from tests.unit.serving.engines import Engine, engine
 
+from tunecheck.model.acceptance_codes import CODES
 from tunecheck.model.finding import Finding
 from tunecheck.serving import figures
-from tunecheck.serving.codes import CODES
 
 
 @pytest.fixture(autouse=True)
 def declared_codes(monkeypatch: pytest.MonkeyPatch) -> None:
     def finding(check: str, code: str, *rest: object) -> Finding:
-        assert code in CODES[check], f"{check} gives {code}, which serving/codes.py does not declare"
+        assert code in CODES[check], f"{check} gives {code}, which model/acceptance_codes.py does not declare"
         return Finding(check, code, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(figures, "Finding", finding)

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from tests.unit.serving.test_verdict import CANARY, GOOD, RUN, TEXT, with_timed
 
+from tunecheck.model.acceptance_codes import CODES, OK
 from tunecheck.recipes.frozen import Expected
 from tunecheck.rules.codes import OK as RULES_OK
 from tunecheck.serving import verdict
-from tunecheck.serving.codes import CODES, OK
 from tunecheck.serving.load import Answer, Step
 from tunecheck.serving.measured import Measured, Run, Usage
 from tunecheck.serving.rates import figures

@@ -1,8 +1,9 @@
 """`--in-container`: a trial whose workers run inside the inference image. The parent stays outside and watches.
 
 The trials (p2p.py, allreduce.py) are the same: they are given a supervisor whose workers are in a container. Inside,
-container_main.py runs the real supervisor, on the image's Python and NCCL. Evidence is taken outside, before anything is
-killed; after a stall the container is killed, and only then the GPUs are examined, by the host's own driver.
+container_main.py runs the real supervisor, on the image's Python and NCCL. Evidence is taken outside, before
+anything is killed; after a stall the container is killed, and only then the GPUs are examined, by the host's own
+driver.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Two or more revisions of the checker on one lab box: the same documents, and what they cost.
 
     python -m lab up
-    python -m lab.releases record FOLDER REVISION REVISION ... [--runs 5]
-    python -m lab.releases costs FOLDER REVISION REVISION ... [--runs 15]
+    python -m lab.bench.releases record FOLDER REVISION REVISION ... [--runs 5]
+    python -m lab.bench.releases costs FOLDER REVISION REVISION ... [--runs 15]
     python -m lab.documents compare FOLDER/REVISION.json FOLDER/OTHER.json
 
 Every revision gets a folder of its own on the box, with the libraries that its own box.lock names, and runs there as
