@@ -53,8 +53,8 @@ def _links(tree: Topology) -> Fact[tuple[str, ...]]:
     lost = _lost(tree)
     if lost is not None:
         return lost
-    return known(tuple(sorted({f"{wire.name} {wire.text}" for device in tree.devices
-                               for wire in tree.links_above(device)})), "/sys/bus/pci/devices")
+    return known(tuple(sorted({f"{link.name} {link.text}" for device in tree.devices
+                               for link in tree.links_above(device)})), "/sys/bus/pci/devices")
 
 
 def _acs(tree: Topology) -> Fact[tuple[str, ...]]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ..model.absence import Absence
 from ..model.finding import OUTCOMES, Finding, Remedy
 from ..rules.context import Case
-from ..rules.errors.from_log import only_cut
+from ..rules.errors.from_log import only_log_incomplete
 from ..rules.part_of_devices import only_of_a_part
 from ..util.at_first_use import dataclass
 from .grouping import Fold, folded, worst_first
@@ -112,7 +112,7 @@ def _sorted(findings: Iterable[Finding], imported: bool, doubt: str) -> _Sorts:
 
     missing = taken(lambda finding: imported and is_missing(finding))
     rootless = taken(_needs_root)
-    cut = taken(only_cut)
+    cut = taken(only_log_incomplete)
     part = taken(only_of_a_part)
     return _Sorts(left, cut, missing, rootless, part, doubt)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..model.finding import Finding
 from ..rules.context import Case
-from ..rules.errors.from_log import only_cut
+from ..rules.errors.from_log import only_log_incomplete
 from ..rules.part_of_devices import only_of_a_part
 from .grouping import Fold, folded, worst_first
 from .style import Style, marked, safe, with_fix, wrap
@@ -37,7 +37,7 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
     text = [*whole_tables(verb, case, style), *(earlier(case, style) if history else [])]
     missing = [finding for finding in findings if imported and is_missing(finding)]
     here = [finding for finding in findings if not (imported and is_missing(finding))]
-    cut = [] if verbose else [finding for finding in here if only_cut(finding)]
+    cut = [] if verbose else [finding for finding in here if only_log_incomplete(finding)]
     here = [finding for finding in here if finding not in cut] if len(cut) > 1 else here
     part = [] if verbose else [finding for finding in here if only_of_a_part(finding)]
     here = [finding for finding in here if finding not in part] if len(part) > 1 else here
