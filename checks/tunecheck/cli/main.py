@@ -35,16 +35,16 @@ class _Output(io.TextIOWrapper):
         try:
             return super().write(text)
         except OSError as error:
-            self._lost(error)
+            self._write_failed(error)
             return len(text)
 
     def flush(self) -> None:
         try:
             super().flush()
         except OSError as error:
-            self._lost(error)
+            self._write_failed(error)
 
-    def _lost(self, error: OSError) -> None:
+    def _write_failed(self, error: OSError) -> None:
         # Python flushes once more at exit, and would complain there, with a code of its own.
         _to_nowhere(self.fileno())
         if isinstance(error, BrokenPipeError):

@@ -53,7 +53,7 @@ def show(which: str, lock_file: str | None, as_json: bool) -> None:
         click.echo(to_json(found.frozen), nl=False)
         return
     click.echo(_shown(found))
-    _say(found, judge(found.frozen))
+    _print(found, judge(found.frozen))
 
 
 def _shown(found: Loaded) -> str:
@@ -101,7 +101,7 @@ def lint(which: tuple[str, ...], lock_file: str | None, source: str | None, live
         verdicts = judge(found.frozen, box)
         if engine is not None:
             verdicts += _asked(found, engine)
-        _say(found, verdicts)
+        _print(found, verdicts)
         outcomes += [each.outcome for each in verdicts]
     raise SystemExit(1 if "reject" in outcomes else 3 if "unknown" in outcomes else 0)
 
@@ -125,7 +125,7 @@ def _box(source: str | None) -> Box:
     return box_of(look("preflight", None, source)[1])
 
 
-def _say(found: Loaded, verdicts: Sequence[Verdict]) -> None:
+def _print(found: Loaded, verdicts: Sequence[Verdict]) -> None:
     from ..report.style import style_for, wrap
 
     width = style_for(sys.stdout).width if sys.stdout.isatty() else 0

@@ -83,14 +83,14 @@ def _nothing(value: str) -> bool:
         "-0000-0000-0000-000000000000")
 
 
-def _stands_for(value: str) -> bool:
-    """What stands in a recording for such a number (parsers/text/redact.py)."""
+def _is_placeholder(value: str) -> bool:
+    """Whether it is what a recording has in place of such a number (parsers/text/redact.py)."""
     plain = value.lower().replace("-", "")
     return value.startswith("serial-") or (len(plain) == 32 and plain.startswith("0" * 20) and bool(plain.strip("0")))
 
 
 def _machine(content: str) -> str:
-    if _stands_for(content):
+    if _is_placeholder(content):
         raise ValueError("it is left out")
     return app_specific(content)
 
@@ -100,7 +100,7 @@ def _board(host: Host) -> Fact[str]:
     worst: Fact[str] = absent(f"{_DMI}/{_SERIALS[0]}", Absence.NOT_PRESENT)
     for name in _SERIALS:
         fact = text(host, f"{_DMI}/{name}")
-        if fact.value is not None and _stands_for(fact.value):
+        if fact.value is not None and _is_placeholder(fact.value):
             return absent(fact.source, Absence.LEFT_OUT)
         if fact.value is not None and not _nothing(fact.value):
             said = f"{name}:{fact.value.strip().lower()}".encode("utf-8", "replace")

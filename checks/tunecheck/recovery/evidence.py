@@ -74,7 +74,7 @@ def _texts(host: Host, request: Request, unit: UnitNow, key: str,
         loaded = False
     for name, (words, seconds) in {**(_GPUS if loaded else {}), **_COMMANDS}.items():
         alive()
-        found.append((name, _said(host, tuple(word.format(unit=request.unit) for word in words), seconds)))
+        found.append((name, _output_of(host, tuple(word.format(unit=request.unit) for word in words), seconds)))
     found.append(("stall.json", json.dumps({"watch": request.document, "timeline": list(request.timeline)}, indent=1)))
     return found
 
@@ -83,7 +83,7 @@ def _plain(text: str, key: str) -> str:
     return secrets.mask(text.replace(key, secrets.MASK) if key else text)
 
 
-def _said(host: Host, argv: tuple[str, ...], seconds: float) -> str:
+def _output_of(host: Host, argv: tuple[str, ...], seconds: float) -> str:
     try:
         done = host.run(argv, seconds)
     except ProbeError as error:

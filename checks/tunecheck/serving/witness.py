@@ -144,13 +144,13 @@ def needles(seen: Measured) -> Iterator[Finding]:
         return
     short = [run for run in asked if not run.target]
     long = [run for run in asked if run.target]
-    if any(_lost(run) for run in short):
+    if any(_not_found(run) for run in short):
         yield say("needle", "short-not-found", "short", "skip",
                   "the model does not find two numbers in a short prompt either, so a long one proves nothing")
         return
     for run in long:
-        if lost := _lost(run):
-            where = " and ".join(lost)
+        if missing := _not_found(run):
+            where = " and ".join(missing)
             yield say("needle", "not-found", str(run.target), "fail", f"the number at the {where} of a prompt made for "
                       f"{run.target} tokens is not in the answer {' '.join(run.text[:80].split())!r}, although the "
                       "model finds it in a short one", run.text[:200], run.expect,
@@ -162,7 +162,7 @@ def needles(seen: Measured) -> Iterator[Finding]:
                   f"{', '.join(str(run.target) for run in long)} tokens were found")
 
 
-def _lost(run: Run) -> list[str]:
+def _not_found(run: Run) -> list[str]:
     places = zip(("front", "middle"), run.expect.split(), strict=False)
     return [place for place, number in places if not re.search(rf"(?<!\d){re.escape(number)}(?!\d)", run.text)]
 

@@ -75,7 +75,7 @@ class Judge:
         paused = self._clocks(look)
         frozen = max(self._vain.values(), default=0.0)
         self._base = state, reasons = self._state(look, frozen)
-        beside = [*self._events.judge(look, self._before), *look.standing, *self._floor.judge(look, paused),
+        beside = [*self._events.judge(look, self._before), *look.conditions, *self._floor.judge(look, paused),
                   *self._doubt.beside,
                   *self._gpus.judge(look, _BRAKE_SECONDS), *([Reason(Code.WATCH_PAUSED)] if paused else [])]
         if state is State.IDLE and self._gpus.spun(look.at) >= self.limits.stall:
@@ -86,7 +86,7 @@ class Judge:
         if any(each.code is Code.GPU_GONE for each in beside) and state is not State.STOPPED:
             state = State.LOST
         since = self._last.since if self._last and self._last.state is state else look.at
-        told = blame.claims(look.ras, look.processes, self._gpus.odd(look), look.gpus or ()) \
+        told = blame.claims(look.ras, look.processes, self._gpus.outlier(look), look.gpus or ()) \
             if state is State.STALLED else ()
         beside += [Reason(Code.WITNESSES_DISAGREE)] if blame.disagree(told) else []
         seen = Seen(state, since, tuple(dict.fromkeys([*reasons, *beside])), self._culprit(state, told), frozen,

@@ -18,12 +18,12 @@ _LESS: Fact[Any] = absent("snapshot", Absence.OLDER.because(
     "not in it: `tunecheck topo` read it, which reads less"))
 
 
-def of_host(pick: Callable[[HostFacts], Fact[Any]]) -> Pick:
-    """``pick`` out of the part that `tunecheck topo` does without."""
+def of_host(select: Callable[[HostFacts], Fact[Any]]) -> Pick:
+    """``select`` out of the part that `tunecheck topo` does without."""
 
     def picked(stored: Stored) -> Fact[Any]:
         host = stored.snapshot.host
-        return _LESS if host is None else pick(host)
+        return _LESS if host is None else select(host)
 
     return picked
 

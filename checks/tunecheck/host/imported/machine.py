@@ -59,8 +59,9 @@ class ImportedHost:
         cut = f"lspci is cut short at {texts.cut_at}: what follows is missing" if texts.cut_at else ""
         if cut and texts.only_list:
             cut = "this lspci is a list without details, which may be a part of one"
-        if texts.lost_at and not cut:
-            cut = f"the first line of a device beside {texts.lost_at} in lspci cannot be read: that device is missing"
+        if texts.unread_header_at and not cut:
+            cut = (f"the first line of a device beside {texts.unread_header_at} in lspci cannot be read: that device "
+                   "is missing")
         from .log import doubt  # start-up time
 
         self.doubts = {**texts.doubts, "/sys/bus/pci/devices": cut or texts.missing, "dmesg": doubt(texts)}

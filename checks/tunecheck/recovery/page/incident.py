@@ -205,10 +205,10 @@ def _states(looks: Sequence[_Look]) -> list[tuple[str, str, str, str]]:
 
 def _table(pieces: Sequence[_Piece]) -> Iterator[tuple[str, ...]]:
     for each in pieces:
-        cells = [_offset(each.at), each.state or "-", *map(_said, (each.tok_s, each.running, each.waiting))]
+        cells = [_offset(each.at), each.state or "-", *map(_decimal, (each.tok_s, each.running, each.waiting))]
         for name in _gpu_names(pieces):
             values = each.gpus.get(name, (None,) * 4)
-            cells.append(" / ".join(_said(value) for value in values))
+            cells.append(" / ".join(_decimal(value) for value in values))
         yield tuple(cells)
 
 
@@ -273,7 +273,7 @@ def _number(value: Any, signed: bool = False) -> float | None:
     return float(value) if signed or value >= 0 else None
 
 
-def _said(value: float | None) -> str:
+def _decimal(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 

@@ -49,7 +49,7 @@ def html(run: Run) -> str:
                         for node in nodes.values()},
               "predicted": predicted,
               "boards": [board["bdf"] for board in boards],
-              "pairs": _compact(pairs, texts), "heat": _told(matrices, texts), "texts": list(texts)},
+              "pairs": _compact(pairs, texts), "heat": _heat_document(matrices, texts), "texts": list(texts)},
     )
 
 
@@ -87,7 +87,7 @@ def _compact(pairs: list[dict[str, Any]], texts: dict[str | None, int]) -> list[
             for pair in pairs]
 
 
-def _told(matrices: Heat | None, texts: dict[str | None, int]) -> dict[str, Any]:
+def _heat_document(matrices: Heat | None, texts: dict[str | None, int]) -> dict[str, Any]:
     """The facts of every measured cell for the script: [name, text, name, text, ...] by their places in ``texts``."""
     if matrices is None:
         return {}

@@ -34,8 +34,8 @@ def unread(case: Case, check: str) -> Finding:
 
 
 def is_complete(case: Case) -> bool:
-    """Whether the log covers this boot from its first line to the time of reading. Only then does a log without an event
-    mean that nothing happened."""
+    """Whether the log covers this boot from its first line to the time of reading. Only then does a log without an
+    event mean that nothing happened."""
     log = events(case)
     return log is not None and log.complete
 
@@ -61,12 +61,13 @@ def nothing_logged(case: Case, check: str, what: str) -> Finding:
     source = (case.host.kernel.log.source,)
     if is_complete(case):
         return Finding(check, OK, "kernel log", "pass", "behaviour", f"no {what} since boot", evidence=source)
-    return Finding(check, incomplete_code(case), "kernel log", "unknown", "behaviour", f"no {what} {limits_of_log(case)}",
-                   evidence=source)
+    return Finding(check, incomplete_code(case), "kernel log", "unknown", "behaviour",
+                   f"no {what} {limits_of_log(case)}", evidence=source)
 
 
 def only_log_incomplete(finding: Finding) -> bool:
-    """Whether the finding is open only because the log is incomplete: kernel-log-complete reports that for all checks."""
+    """Whether the finding is open only because the log is incomplete: kernel-log-complete reports that for all
+    checks."""
     return finding.outcome in ("warn", "unknown") and finding.code == LOG_INCOMPLETE
 
 

@@ -51,7 +51,7 @@ class Container:
         self._token = f"tc-{secrets.token_hex(6)}"
         self.name = f"tunecheck-trial-{self._token[3:]}"
         self._rest = b""
-        self._told = time.monotonic()
+        self._reported_at = time.monotonic()
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe that nobody reads would block it
         # Not tied to us: the end of its requests ends the container, and a podman that is killed meanwhile leaves the
         # container's storage behind.
@@ -85,7 +85,7 @@ class Container:
         assert self.process.stdin is not None
         with contextlib.suppress(OSError):
             os.write(self.process.stdin.fileno(), json.dumps(fields).encode() + b"\n")
-        self._told = time.monotonic()
+        self._reported_at = time.monotonic()
 
     def answers(self, seconds: float, silent: float = _SILENT_SECONDS) -> Iterator[dict[str, Any]]:
         """What it says, for at most ``seconds``. Silent where it says nothing for ``silent`` or was killed; TrialError
@@ -96,7 +96,7 @@ class Container:
         poller.register(descriptor, select.POLLIN)
         until = heard + seconds
         while (now := time.monotonic()) < until:
-            if now - self._told > _SIGN_SECONDS:
+            if now - self._reported_at > _SIGN_SECONDS:
                 self.tell()
             if now - heard > silent:
                 raise Silent(f"has said nothing for {silent:g} s")
@@ -120,7 +120,7 @@ class Container:
 
     def _ended(self) -> Exception:
         self._wait(_REMOVE_SECONDS)
-        code, said = self.process.returncode, self._said()
+        code, said = self.process.returncode, self._last_lines()
         if code is None or code in _KILLED:
             return Silent(f"was killed ({said[-1]})" if said else "was killed by somebody, or for memory", killed=True)
         text = " ".join(said)
@@ -132,7 +132,7 @@ class Container:
         return TrialError(f"the container of {self.image.asked} does not start or ended with {code}: "
                           f"{said[-1] if said else 'it said nothing'}")
 
-    def _said(self) -> list[str]:
+    def _last_lines(self) -> list[str]:
         size = self._stderr.seek(0, os.SEEK_END)
         self._stderr.seek(max(0, size - 4000))
         lines = self._stderr.read().decode("utf-8", "replace").splitlines()

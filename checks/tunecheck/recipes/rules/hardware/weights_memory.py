@@ -26,7 +26,7 @@ _MOST_CONTEXT = 2_097_152
 _GIB = 2**30
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     if recipe.max_context is not None and recipe.max_context > _MOST_CONTEXT:
         return f"max_context is {recipe.max_context}; expected at most {_MOST_CONTEXT}"
     room = recipe.requires.vram_gib
@@ -83,6 +83,6 @@ RULE = Rule(
     "weights and the cache of one longest request that are larger than the memory of a replica's GPUs cannot be held",
     "parameters x bits / 8, and vLLM 0.33.0 v1/kv_cache_interface.py (2 x heads x head size x bytes a token and "
     "layer); NVFP4 has a scale of 8 bits for 16 values (NVIDIA), 2026-11-23",
-    says,
+    violation,
     unbounded="it is arithmetic: the least bytes that any engine needs",
 )
