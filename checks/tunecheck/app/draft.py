@@ -150,22 +150,22 @@ def _observations(snapshot: Snapshot) -> list[str]:
     count = 0 if topology.devices else _gpus_in_table(snapshot)
     hint = "" if not count else (
         f" in a PCI tree; nvidia-smi topo -m names {count}, but not which boards: add sudo lspci -nnvvv")
-    said = [f"GPUs: {len(topology.devices)}{hint}"
+    lines = [f"GPUs: {len(topology.devices)}{hint}"
             + (f" ({', '.join(_plain(name) for name in names)})" if names else "")]
     if host is None:
-        return said
+        return lines
     kernel = host.kernel.release.value or ""
-    said.append(f"kernel: {_plain(kernel) or 'not known'}")
+    lines.append(f"kernel: {_plain(kernel) or 'not known'}")
     loader = host.boot.generated
     why = _plain((loader.reason or "").partition(";")[0])
-    said.append(f"boot loader: {_loader(loader.source) if loader.known else f'not known ({why})'}")
+    lines.append(f"boot loader: {_loader(loader.source) if loader.known else f'not known ({why})'}")
     if host.driver.version.value:
-        said.append(f"driver: {_plain(host.driver.version.value)}"
+        lines.append(f"driver: {_plain(host.driver.version.value)}"
                     + (f", {host.driver.flavour.value} modules" if host.driver.flavour.value else ""))
-    said.append(f"container engine: {_engines(host)}")
+    lines.append(f"container engine: {_engines(host)}")
     if snapshot.guest.value:
-        said.append(f"virtual machine: {_plain(snapshot.guest.value)}")
-    return said
+        lines.append(f"virtual machine: {_plain(snapshot.guest.value)}")
+    return lines
 
 
 def _loader(source: str) -> str:

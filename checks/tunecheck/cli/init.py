@@ -93,8 +93,8 @@ def _asked(login: Login) -> bytes:
         raise KeyboardInterrupt
     (answer,) = answers
     if not answer.content:
-        said, connecting = f"{answer.reason} {answer.status}", fleet_part("connecting", "init HOST")
-        step = connecting.next_step(said, login.address or "", login.user, typed=True)
+        failure, connecting = f"{answer.reason} {answer.status}", fleet_part("connecting", "init HOST")
+        step = connecting.next_step(failure, login.address or "", login.user, typed=True)
         raise UsageError(f"{login.address}: {answer.reason or answer.status}; {step}")
     content: bytes = answer.content
     return content
@@ -127,7 +127,7 @@ def _summary(draft: Draft, folder: Path, made: dict[str, str]) -> str:
     todo = [f"{len(marked)} line{'s' if len(marked) > 1 else ''} to complete, marked CHANGE:", *marked] if marked else [
         "every line was read from the box: nothing is marked CHANGE"]
     profile = draft.spec["profile"]
-    said = f"profile {profile}" if profile else "without a profile yet"
-    return "\n".join([f"{folder}: an inventory for {draft.name}, {said}",
+    shown = f"profile {profile}" if profile else "without a profile yet"
+    return "\n".join([f"{folder}: an inventory for {draft.name}, {shown}",
                       *(f"  {line}" for line in draft.observations), *todo,
                       f"next: {'complete them, then: ' if marked else ''}tunecheck spec show -i {folder}"])

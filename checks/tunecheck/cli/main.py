@@ -290,8 +290,8 @@ def _defect(error: Exception) -> None:
         traceback.print_exception(error)
     last = traceback.extract_tb(error.__traceback__)[-1:]
     where = "".join(f" in {each.filename.rpartition('/')[2]}:{each.lineno}" for each in last)
-    said = str(error).split("\n")[0][:200]
-    _complain(f"internal error: {type(error).__name__}{f' ({said})' if said else ''}{where}; nothing was determined. "
+    text = str(error).split("\n")[0][:200]
+    _complain(f"internal error: {type(error).__name__}{f' ({text})' if text else ''}{where}; nothing was determined. "
               "This is a defect of tunecheck: report it with the command; TUNECHECK_TRACEBACK=1 shows more")
 
 

@@ -112,10 +112,10 @@ def _asked(found: Loaded, engine: str) -> list[Verdict]:
 
     door = LiveHost()
     try:
-        told = ask(door, found.frozen, engine)
+        answers = ask(door, found.frozen, engine)
     finally:
         door.close()
-    return [] if told is None else [told]
+    return [] if answers is None else [answers]
 
 
 def _box(source: str | None) -> Box:
@@ -136,10 +136,10 @@ def _print(found: Loaded, verdicts: Sequence[Verdict]) -> None:
             click.echo(f"  {each.outcome:<10} {each.message}")
             continue
         first, *more = each.lines
-        told = wrap(f"  {each.outcome:<10} {first}", width, hang=11)
+        lines = wrap(f"  {each.outcome:<10} {first}", width, hang=11)
         for line in more:
-            told += wrap(f"{' ' * 13}{line}", width)
-        click.echo("\n".join(told))
+            lines += wrap(f"{' ' * 13}{line}", width)
+        click.echo("\n".join(lines))
 
 
 @recipe.command()

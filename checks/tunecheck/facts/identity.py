@@ -103,8 +103,8 @@ def _board(host: Host) -> Fact[str]:
         if fact.value is not None and _is_placeholder(fact.value):
             return absent(fact.source, Absence.LEFT_OUT)
         if fact.value is not None and not _nothing(fact.value):
-            said = f"{name}:{fact.value.strip().lower()}".encode("utf-8", "replace")
-            return known(hmac.digest(_APPLICATION, said, "sha256")[:16].hex(), fact.source)
+            material = f"{name}:{fact.value.strip().lower()}".encode("utf-8", "replace")
+            return known(hmac.digest(_APPLICATION, material, "sha256")[:16].hex(), fact.source)
         if not (fact.known or fact.missing):
             # Only root may read them: a lesser field must not stand for the one that root would see.
             return absent_as(fact)
@@ -131,21 +131,21 @@ def _cpuinfo(host: Host) -> Fact[str]:
 
 def _model(content: str) -> str:
     """``model name``; on Arm the implementer and part, which is all that the kernel says."""
-    said = _lines(content)
-    named = said.get("model name")
+    fields = _lines(content)
+    named = fields.get("model name")
     if named:
         return " ".join(named.split())[:120]
-    found = [said.get(f"CPU {word}", "")[:20] for word in ("implementer", "part")]
+    found = [fields.get(f"CPU {word}", "")[:20] for word in ("implementer", "part")]
     if not all(found):
         raise ValueError("it names no model")
     return "Arm " + "/".join(found)
 
 
 def _arch(content: str) -> str:
-    said = _lines(content)
-    if "vendor_id" in said:
+    fields = _lines(content)
+    if "vendor_id" in fields:
         return "x86_64"
-    if "CPU implementer" in said:
+    if "CPU implementer" in fields:
         return "aarch64"
     raise ValueError("neither x86 nor Arm")
 

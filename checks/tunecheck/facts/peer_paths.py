@@ -117,6 +117,6 @@ def _why(hop: Device) -> str:
 
 def _nvlink(snapshot: Snapshot, a: str, b: str) -> bool:
     """Whether NVML (p2p_nvlink 0: OK) or the driver's table (NV#) says so."""
-    told = snapshot.nvml.value.pairs.get((a, b), {}) if snapshot.nvml.value else {}
+    nvml = snapshot.nvml.value.pairs.get((a, b), {}) if snapshot.nvml.value else {}
     word = snapshot.topo_text.value.relations.get((a, b), "") if snapshot.topo_text.value else ""
-    return told.get("p2p_nvlink") == 0 or word.startswith("NV")
+    return nvml.get("p2p_nvlink") == 0 or word.startswith("NV")

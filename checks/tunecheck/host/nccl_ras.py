@@ -119,14 +119,14 @@ def _enter(pid: int) -> bytes:
 def _ask(pipe: int, address: str, port: int, until: float) -> bytes:
     """The kind of failure; b"" where there was an answer, which is written as it comes and ended by a NUL."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    heard = False
+    received = False
     for _ in range(_ROUNDS):
         door, some = _greeted(family, (address, port), until)
-        heard = heard or some
+        received = received or some
         if door is not None:
             break
         if not some or time.monotonic() >= until:
-            return _NO_ANSWER if heard else _REFUSED
+            return _NO_ANSWER if received else _REFUSED
     else:
         return _NO_ANSWER
     with door:

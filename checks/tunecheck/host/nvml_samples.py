@@ -144,10 +144,10 @@ class NvmlSampler:
             return
         self._answered_at = now
         try:
-            told = json.loads(lines[-1])
-            self._refused = str(told.get("refused", ""))
+            line = json.loads(lines[-1])
+            self._refused = str(line.get("refused", ""))
             if not self._refused:
-                self._last, self._pause = Sample(now, tuple(_gpu(each) for each in told["gpus"])), _AGAIN
+                self._last, self._pause = Sample(now, tuple(_gpu(each) for each in line["gpus"])), _AGAIN
         except (ValueError, TypeError, LookupError, AttributeError):
             self._refused = "its answers are damaged"
 
@@ -231,8 +231,8 @@ def _one(nvml: Any, bdf: str, handle: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"bdf": bdf}
 
     def rates() -> tuple[int, int]:
-        told = nvml.nvmlDeviceGetUtilizationRates(handle)
-        return told.gpu, told.memory
+        values = nvml.nvmlDeviceGetUtilizationRates(handle)
+        return values.gpu, values.memory
 
     for names, call in (
             (("gpu", "memory"), rates),

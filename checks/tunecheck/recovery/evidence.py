@@ -137,6 +137,6 @@ def _make_room(host: Host, folder: Path, name: str) -> None:
     for each in others[:max(0, len(others) + 1 - _KEPT)]:
         shutil.rmtree(each, ignore_errors=True)
     with contextlib.suppress(ProbeError, ValueError, IndexError):
-        told = host.run(("df", "--output=avail", "--block-size=1", "--", str(folder)), 5.0).stdout.splitlines()
-        if int(told[1]) < _ROOM:
+        lines = host.run(("df", "--output=avail", "--block-size=1", "--", str(folder)), 5.0).stdout.splitlines()
+        if int(lines[1]) < _ROOM:
             raise OSError(f"less than {_ROOM >> 20} MiB are free")

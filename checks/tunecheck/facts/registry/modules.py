@@ -25,9 +25,9 @@ def _live(module: Module) -> Iterator[tuple[str, Any]]:
 
 
 def _configured(module: Module) -> Iterator[tuple[str, Any]]:
-    said = module.configured
-    for parameter in module.live if said.value is None else said.value:
-        yield f"{module.name}.{parameter}", said if said.value is None else said.value[parameter]
+    configured = module.configured
+    for parameter in module.live if configured.value is None else configured.value:
+        yield f"{module.name}.{parameter}", configured if configured.value is None else configured.value[parameter]
 
 
 def _dwords(place: str) -> Callable[[Any], Fact[Any]]:

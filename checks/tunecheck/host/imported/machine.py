@@ -175,11 +175,11 @@ def load_import(path: str) -> ImportedHost:
 def _tables(texts: Texts, piece: imported_files.Piece) -> str:
     """Every table of one text, each with what stands above it."""
     starts = [found.start() for found in TABLE.finditer(piece.text)]
-    told = dict[str, None]()
+    reports = dict[str, None]()
     for begin, end in zip([0, *starts[1:]], [*starts[1:], len(piece.text)], strict=True):
         above = piece.text[max(0, begin - 300):begin].rsplit("\n\n", 1)[-1] if begin else ""
-        told.setdefault(texts.topo(piece.text[begin:end], _TOPO, f"{piece.title or piece.origin} {above}"))
-    return ", ".join(told)
+        reports.setdefault(texts.topo(piece.text[begin:end], _TOPO, f"{piece.title or piece.origin} {above}"))
+    return ", ".join(reports)
 
 
 def _kept(texts: Texts, piece: imported_files.Piece) -> list[str]:

@@ -253,8 +253,8 @@ class BusTree:
         does not say it at all, of some it is not known what they are, of others the line that says it is gone. At x0
         there is none."""
         unnamed = port.vendor is None and any(device.vendor for device in self._devices.values())
-        told = port.tells_link and port.link_shown
-        silent = not told or unnamed or f"{port.vendor}:{port.device}" in EMULATED
+        link_known = port.tells_link and port.link_shown
+        silent = not link_known or unnamed or f"{port.vendor}:{port.device}" in EMULATED
         return port.port in ("Root Port", "Downstream Port", None) and silent and port.width != 0
 
     def _not_a_root(self, domain: str, bus: int) -> str:

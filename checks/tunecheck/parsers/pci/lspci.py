@@ -250,8 +250,8 @@ def _link(device: LspciDevice, line: str) -> None:
     found = _LINK.match(line)
     if not found:
         return
-    register, told, lanes = found.groups()[:3] if found.group(1) else found.groups()[3:]
-    speed = "Unknown" if told == "unknown" else _sysfs_speed(told)
+    register, speed_text, lanes = found.groups()[:3] if found.group(1) else found.groups()[3:]
+    speed = "Unknown" if speed_text == "unknown" else _sysfs_speed(speed_text)
     if register == "Cap":
         device.max_speed, device.max_width = speed, int(lanes)
     else:

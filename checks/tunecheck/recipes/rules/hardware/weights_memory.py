@@ -32,9 +32,9 @@ def violation(recipe: Recipe, box: Box | None) -> str | None:
     room = recipe.requires.vram_gib
     if room is None or not recipe.requires.gpus:
         return None
-    told = dict(pairs(recipe.serve.args))
-    held = recipe.requires.gpus * room / recipe.parallel.dp * _share(told)
-    weights, cache = _weights(recipe), _cache(recipe, told)
+    options = dict(pairs(recipe.serve.args))
+    held = recipe.requires.gpus * room / recipe.parallel.dp * _share(options)
+    weights, cache = _weights(recipe), _cache(recipe, options)
     if weights is not None and weights > held:
         return f"{_size(recipe)}B parameters of {_bits(recipe):g} bits are {weights:.0f} GiB, and a replica's GPUs " \
                f"have {held:.0f} GiB"
@@ -59,11 +59,11 @@ def _weights(recipe: Recipe) -> float | None:
     return None if size is None else float(size) * 1e9 * _bits(recipe) / 8 / _GIB
 
 
-def _cache(recipe: Recipe, told: dict[str, str | None]) -> float | None:
+def _cache(recipe: Recipe, options: dict[str, str | None]) -> float | None:
     model = recipe.model
     if not (model.kv_layers and model.kv_heads and model.head_dim and recipe.max_context):
         return None
-    kind = told.get("--kv-cache-dtype") or told.get("--cache-type-k") or "auto"
+    kind = options.get("--kv-cache-dtype") or options.get("--cache-type-k") or "auto"
     # "auto" takes fp8 where the checkpoint has scales for it, as modelopt's have.
     small = kind.startswith(("fp8", "int8", "q8", "q4", "nvfp4", "fp4", "turboquant")) or (
         kind == "auto" and model.format == "modelopt_fp4")
@@ -71,10 +71,10 @@ def _cache(recipe: Recipe, told: dict[str, str | None]) -> float | None:
     return 2 * model.kv_layers * heads * model.head_dim * (1 if small else 2) * recipe.max_context / _GIB
 
 
-def _share(told: dict[str, str | None]) -> float:
+def _share(options: dict[str, str | None]) -> float:
     """What the words leave to the engine; all of it where they say nothing or nonsense (option-value tells)."""
-    said = told.get("--gpu-memory-utilization") or told.get("--mem-fraction-static") or "1"
-    share = float(said) if re.fullmatch(r"[01]?\.?\d*", said) and said.strip(".") else 1.0
+    stated = options.get("--gpu-memory-utilization") or options.get("--mem-fraction-static") or "1"
+    share = float(stated) if re.fullmatch(r"[01]?\.?\d*", stated) and stated.strip(".") else 1.0
     return share if 0 < share <= 1 else 1.0
 
 

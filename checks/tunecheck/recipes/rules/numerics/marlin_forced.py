@@ -13,14 +13,14 @@ _VOID, _OPTION = "VLLM_MOE_FORCE_MARLIN", "--moe-backend"
 def violation(recipe: Recipe, box: Box | None) -> str | None:
     if recipe.engine.name != "vllm":
         return None
-    said, chosen = value(recipe, _OPTION), recipe.engine.moe_backend
-    if chosen == "marlin" and said != "marlin":
+    stated, chosen = value(recipe, _OPTION), recipe.engine.moe_backend
+    if chosen == "marlin" and stated != "marlin":
         void = f", and {_VOID} in env does nothing" if _VOID in recipe.env else ""
-        return f"engine.moe_backend is marlin and args have {_OPTION} {said or 'not at all'}{void}; expected " \
+        return f"engine.moe_backend is marlin and args have {_OPTION} {stated or 'not at all'}{void}; expected " \
                f'args: [{_OPTION}, marlin]'
     if _VOID in recipe.env:
         return f"env has {_VOID}, which no vLLM reads; take it out"
-    if said == "marlin" and chosen != "marlin":
+    if stated == "marlin" and chosen != "marlin":
         return f"args have {_OPTION} marlin and engine.moe_backend is {chosen or 'null'}; expected marlin there too"
     return None
 

@@ -15,9 +15,9 @@ _OPTIONS = ("--speculative-config", "-sc", "--speculative-algorithm", "--specula
 def violation(recipe: Recipe, box: Box | None) -> str | None:
     if (recipe.status == "draft" and not recipe.serve.args) or recipe.serve.command == ():
         return None
-    told = has(recipe, *_OPTIONS)
-    if told == (recipe.speculative.method == "none"):
-        return f"speculative.method is {recipe.speculative.method}, args {'have' if told else 'have no'} speculation"
+    stated = has(recipe, *_OPTIONS)
+    if stated == (recipe.speculative.method == "none"):
+        return f"speculative.method is {recipe.speculative.method}, args {'have' if stated else 'have no'} speculation"
     return None
 
 
