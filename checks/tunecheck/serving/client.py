@@ -192,8 +192,8 @@ class Client:
                 if answer.late:
                     raise ExchangeError(answer.late, True)
         except ExchangeError as wrong:
-            said = self._safe(wrong)
-            error, broken = (said, "deadline") if wrong.late else (f"the stream broke off: {said}", "stream")
+            text = self._safe(wrong)
+            error, broken = (text, "deadline") if wrong.late else (f"the stream broke off: {text}", "stream")
         arrivals = held.finished(ended - begun)
         if media not in ("", "text/event-stream") and not (broken or any(b"data:" in each for _, each in arrivals)):
             error, broken = f"the server does not stream: it answered stream: true with {media[:60]}", "stream"
@@ -205,9 +205,9 @@ class Client:
 
     def _status(self, kind: str, tokens: int, answer: Exchange) -> Run:
         where = answer.header("Location")
-        said = f"it sends to {where[:200]}; give that as --base" if 300 <= answer.status < 400 and where else \
+        text = f"it sends to {where[:200]}; give that as --base" if 300 <= answer.status < 400 and where else \
             answer.error_text()
-        return Run(kind, tokens, error=f"HTTP {answer.status}: {self._safe(said)}", broken="status")
+        return Run(kind, tokens, error=f"HTTP {answer.status}: {self._safe(text)}", broken="status")
 
     def _no_entry(self, status: int) -> str:
         state = "refuses the API key" if self._key else "asks for an API key"
