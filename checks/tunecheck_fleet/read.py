@@ -21,7 +21,7 @@ from tunecheck.model.finding import Finding, Remedy
 from tunecheck.parsers.text import secrets
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
-from tunecheck.rules.errors.from_log import only_cut
+from tunecheck.rules.errors.from_log import only_log_incomplete
 from tunecheck.spec.frozen import Frozen
 
 from .families import outcomes
@@ -141,12 +141,12 @@ def _judged(stored: Stored, spec: Frozen | None) -> tuple[list[Finding], str]:
 
 def _once(findings: list[Finding]) -> list[Finding]:
     """A kernel log that has lost its beginning is one finding, not one of each check that looks into it."""
-    cut = [finding.id for finding in findings if only_cut(finding)]
+    cut = [finding.id for finding in findings if only_log_incomplete(finding)]
     if not cut or not any(finding.id == _WHOLE_LOG and finding.outcome in _BAD for finding in findings):
         return findings
     told = f"; cannot be told: {', '.join(sorted(set(cut)))}"
     return [replace(finding, text=finding.text + told) if finding.id == _WHOLE_LOG else finding
-            for finding in findings if not only_cut(finding)]
+            for finding in findings if not only_log_incomplete(finding)]
 
 
 def _told(remedy: Remedy, host: str) -> tuple[Remedy, str, tuple[Command, ...]]:

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tunecheck.host.imported.guest import guest_told
+from tunecheck.host.imported.guest import guest_evidence
 from tunecheck.host.imported.posts import kinds
 from tunecheck.parsers.containers.engine_log import parse_engine
 from tunecheck.parsers.nvidia.bench_grids import parse_grids
@@ -40,7 +40,7 @@ PARSERS: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("bench_grids", parse_grids), ("engine_log", parse_engine), ("lsmod", loaded), ("modinfo", modinfo),
     ("nvcc", nvcc), ("nodes", nodes), ("pasted", clean), ("kinds", lambda text: list(kinds(text))),
     ("lspci_machine", lambda text: (MACHINE.search(text), parse_lspci(listing(text)))),
-    ("guest", lambda text: guest_told(text, [text[:4]], [text])),
+    ("guest", lambda text: guest_evidence(text, [text[:4]], [text])),
 )
 #: Short texts of every kind: what the generator starts from.
 SEEDS = (

@@ -38,13 +38,13 @@ class Login:
 @dataclass(frozen=True)
 class Draft:
     """``spec`` is the box_spec; ``change`` maps a path in it ("accelerators.count") to why the value is a guess;
-    ``found`` are sentences about the box; ``driver`` is the version that is loaded."""
+    ``observations`` are sentences about the box; ``driver`` is the version that is loaded."""
 
     name: str
     named: bool
     spec: dict[str, Any]
     change: dict[str, str] = field(default_factory=dict)
-    found: tuple[str, ...] = ()
+    observations: tuple[str, ...] = ()
     driver: str = ""
 
 
@@ -56,7 +56,7 @@ def drafted(snapshot: Snapshot, name: str | None = None) -> Draft:
     accelerators = _accelerators(snapshot, change)
     profile = accelerators.pop("profile")
     spec: dict[str, Any] = {"profile": profile, "accelerators": accelerators}
-    return Draft(name or (own if known else "box1"), known, spec, change, tuple(_found(snapshot)),
+    return Draft(name or (own if known else "box1"), known, spec, change, tuple(_observations(snapshot)),
                  (snapshot.host.driver.version.value if snapshot.host else None) or "")
 
 
@@ -67,10 +67,10 @@ def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
     if not devices:
         why = topology.accelerators.why() if topology.accelerators.value is None else "no GPU is in the PCI tree"
         change["profile"] = f"{why}; which profile fits: roles/box_spec/README.md"
-        told = _told(snapshot)
-        if not told:
+        in_table = _gpus_in_table(snapshot)
+        if not in_table:
             change["accelerators.count"] = f"{why}; how many cards must be there?"
-        return {"profile": None, "count": told or 1}
+        return {"profile": None, "count": in_table or 1}
     ids = sorted({device.ids for device in devices})
     made: dict[str, Any] = {"profile": _profile(snapshot, ids), "count": len(devices)}
     if made["profile"] is None:
@@ -85,8 +85,8 @@ def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
     return made
 
 
-def _told(snapshot: Snapshot) -> int:
-    """How many GPUs a whole table of nvidia-smi counts, which says nothing of which boards they are."""
+def _gpus_in_table(snapshot: Snapshot) -> int:
+    """How many GPUs a whole table of nvidia-smi counts, which does not name the boards."""
     table = snapshot.posted.table.value
     return len(table.labels) if table is not None and not table.cut else 0
 
@@ -147,28 +147,29 @@ def _within(word: str | None, worst: str) -> bool:
     return word is not None and within(word, worst)
 
 
-def _found(snapshot: Snapshot) -> list[str]:
+def _observations(snapshot: Snapshot) -> list[str]:
     """What else the box says, for a comment and for the operator."""
     host, topology = snapshot.host, snapshot.topology
     names = sorted(set(topology.names))
-    told = "" if topology.devices or not _told(snapshot) else (
-        f" in a PCI tree; nvidia-smi topo -m names {_told(snapshot)}, but not which boards: add sudo lspci -nnvvv")
-    said = [f"GPUs: {len(topology.devices)}{told}"
+    count = 0 if topology.devices else _gpus_in_table(snapshot)
+    hint = "" if not count else (
+        f" in a PCI tree; nvidia-smi topo -m names {count}, but not which boards: add sudo lspci -nnvvv")
+    lines = [f"GPUs: {len(topology.devices)}{hint}"
             + (f" ({', '.join(_plain(name) for name in names)})" if names else "")]
     if host is None:
-        return said
+        return lines
     kernel = host.kernel.release.value or ""
-    said.append(f"kernel: {_plain(kernel) or 'not known'}")
+    lines.append(f"kernel: {_plain(kernel) or 'not known'}")
     loader = host.boot.generated
     why = _plain((loader.reason or "").partition(";")[0])
-    said.append(f"boot loader: {_loader(loader.source) if loader.known else f'not known ({why})'}")
+    lines.append(f"boot loader: {_loader(loader.source) if loader.known else f'not known ({why})'}")
     if host.driver.version.value:
-        said.append(f"driver: {_plain(host.driver.version.value)}"
+        lines.append(f"driver: {_plain(host.driver.version.value)}"
                     + (f", {host.driver.flavour.value} modules" if host.driver.flavour.value else ""))
-    said.append(f"container engine: {_engines(host)}")
+    lines.append(f"container engine: {_engines(host)}")
     if snapshot.guest.value:
-        said.append(f"virtual machine: {_plain(snapshot.guest.value)}")
-    return said
+        lines.append(f"virtual machine: {_plain(snapshot.guest.value)}")
+    return lines
 
 
 def _loader(source: str) -> str:
@@ -215,7 +216,7 @@ def _hosts(draft: Draft, login: Login) -> str:
 
 
 def _group(draft: Draft) -> str:
-    found = [f"#   {line}" for line in draft.found]
+    found = [f"#   {line}" for line in draft.observations]
     lines = ["# What this box should be, drafted by tunecheck init from what it is. It said:", *found, "#",
              "# The profile gives every other value, each with its source: tunecheck spec show --sources", "---",
              "box_spec:", *_yaml(draft.spec, draft.change, "", 2), "",

@@ -42,7 +42,7 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
     from ..util.live_line import LiveLine
     from .gate_pass import passing
     from .read_host import look
-    from .run_trial import check_folder, say_all_gpus
+    from .run_trial import check_folder, warn_all_gpus_used
     from .write_reports import emit_report
 
     if source is not None or since is not None or record is not None:
@@ -65,7 +65,7 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
     try:
         chosen, note = _chosen(kind, if_needed, path, findings, door, snapshot, spec)
         if chosen is not None:
-            say_all_gpus()
+            warn_all_gpus_used()
             done = _measured(door, snapshot, spec, chosen, soaked, evidence, None if alone else Shown(line), path)
             if path is not None and not done.refused:
                 note = _keep(door, snapshot, frozen, done, path)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..facts.pci.topology import Topology
     from ..trials.session import Trial
 
-__all__ = ["check_folder", "check_library", "numbers", "say_all_gpus", "trial"]
+__all__ = ["check_folder", "check_library", "numbers", "trial", "warn_all_gpus_used"]
 
 
 def numbers(text: str | None) -> list[int]:
@@ -39,7 +39,7 @@ def check_folder(evidence: str, given: bool = True) -> None:
         raise UsageError(f"--evidence {evidence}: nothing can be written there; choose another folder")
 
 
-def say_all_gpus(choose: str = "") -> None:
+def warn_all_gpus_used(choose: str = "") -> None:
     """What hides GPUs from a service hides none from a trial."""
     if "CUDA_VISIBLE_DEVICES" in os.environ:
         click.echo(f"tunecheck: CUDA_VISIBLE_DEVICES is set and not followed: a trial measures all GPUs{choose}",
@@ -85,7 +85,7 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
     check_outputs(wanted, None)
     chosen = numbers(gpus)
     check_folder(evidence)
-    say_all_gpus("; choose with --gpus")
+    warn_all_gpus_used("; choose with --gpus")
     frozen, snapshot = look(verb, spec_file, None, judges=True)
     if not chosen:
         _refuse_none(snapshot.topology)

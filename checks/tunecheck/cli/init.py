@@ -54,7 +54,7 @@ def init(target: str | None, source: str | None, name: str | None, output: str |
     _free(folder)
     made = files(draft, login)
     _write(folder, made)
-    click.echo(_said(draft, folder, made))
+    click.echo(_summary(draft, folder, made))
 
 
 def _looked(source: str | None) -> Snapshot:
@@ -93,8 +93,8 @@ def _asked(login: Login) -> bytes:
         raise KeyboardInterrupt
     (answer,) = answers
     if not answer.content:
-        said, connecting = f"{answer.reason} {answer.status}", fleet_part("connecting", "init HOST")
-        step = connecting.next_step(said, login.address or "", login.user, typed=True)
+        failure, connecting = f"{answer.reason} {answer.status}", fleet_part("connecting", "init HOST")
+        step = connecting.next_step(failure, login.address or "", login.user, typed=True)
         raise UsageError(f"{login.address}: {answer.reason or answer.status}; {step}")
     content: bytes = answer.content
     return content
@@ -121,13 +121,13 @@ def _write(folder: Path, made: dict[str, str]) -> None:
         raise UsageError(f"{folder}: cannot be written ({error.strerror}); choose another place: -o DIR") from None
 
 
-def _said(draft: Draft, folder: Path, made: dict[str, str]) -> str:
+def _summary(draft: Draft, folder: Path, made: dict[str, str]) -> str:
     marked = [f"  {folder / path}:{number}" for path, content in made.items()
               for number, line in enumerate(content.splitlines(), 1) if "# CHANGE" in line]
     todo = [f"{len(marked)} line{'s' if len(marked) > 1 else ''} to complete, marked CHANGE:", *marked] if marked else [
         "every line was read from the box: nothing is marked CHANGE"]
     profile = draft.spec["profile"]
-    said = f"profile {profile}" if profile else "without a profile yet"
-    return "\n".join([f"{folder}: an inventory for {draft.name}, {said}",
-                      *(f"  {line}" for line in draft.found), *todo,
+    shown = f"profile {profile}" if profile else "without a profile yet"
+    return "\n".join([f"{folder}: an inventory for {draft.name}, {shown}",
+                      *(f"  {line}" for line in draft.observations), *todo,
                       f"next: {'complete them, then: ' if marked else ''}tunecheck spec show -i {folder}"])

@@ -35,16 +35,16 @@ class _Output(io.TextIOWrapper):
         try:
             return super().write(text)
         except OSError as error:
-            self._lost(error)
+            self._write_failed(error)
             return len(text)
 
     def flush(self) -> None:
         try:
             super().flush()
         except OSError as error:
-            self._lost(error)
+            self._write_failed(error)
 
-    def _lost(self, error: OSError) -> None:
+    def _write_failed(self, error: OSError) -> None:
         # Python flushes once more at exit, and would complain there, with a code of its own.
         _to_nowhere(self.fileno())
         if isinstance(error, BrokenPipeError):
@@ -295,8 +295,8 @@ def _defect(error: Exception) -> None:
         traceback.print_exception(error)
     last = traceback.extract_tb(error.__traceback__)[-1:]
     where = "".join(f" in {each.filename.rpartition('/')[2]}:{each.lineno}" for each in last)
-    said = str(error).split("\n")[0][:200]
-    _complain(f"internal error: {type(error).__name__}{f' ({said})' if said else ''}{where}; nothing was determined. "
+    text = str(error).split("\n")[0][:200]
+    _complain(f"internal error: {type(error).__name__}{f' ({text})' if text else ''}{where}; nothing was determined. "
               "This is a defect of tunecheck: report it with the command; TUNECHECK_TRACEBACK=1 shows more")
 
 

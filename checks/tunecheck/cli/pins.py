@@ -48,7 +48,7 @@ def pins(spec_file: str | None, source: str | None, other: str | None, json_to: 
         click.echo(f"lock file: {json_to}", err=True)
     else:
         emit(here.to_text())
-    _say_unknown(here)
+    _print_unknown(here)
 
 
 def _lines(found: list[Difference], here: str, there: str) -> list[str]:
@@ -58,7 +58,7 @@ def _lines(found: list[Difference], here: str, there: str) -> list[str]:
             for each in sorted(found, key=lambda each: each.unknown)]
 
 
-def _say_unknown(pins: Pins) -> None:
+def _print_unknown(pins: Pins) -> None:
     if pins.unknown:
         first, why = next(iter(sorted(pins.unknown.items())))
         click.echo(f"tunecheck: {len(pins.unknown)} unknown, such as {first}: {_safe(why)}", err=True)

@@ -46,20 +46,20 @@ def push(url: str | None, token_file: str | None, ca: str | None, cert: str | No
     if to is None:
         if left:
             here = f"{source}: a usable snapshot" if source is not None else f"snapshot: {place}"
-            _say(f"{here}; nothing was sent (to send it: --to URL)")
+            _print(f"{here}; nothing was sent (to send it: --to URL)")
         raise SystemExit(0 if left else 1)
     from ..push.push import push as send
 
-    sent = send(content, to, kept, _say)
+    sent = send(content, to, kept, _print)
     for each in sent.left_out:
-        _say(f"left out, the receiver never takes it: {each}")
+        _print(f"left out, the receiver never takes it: {each}")
     if sent.taken:
-        _say(f"{sent.taken} snapshot{'s' * (sent.taken > 1)} taken by {to.url}")
+        _print(f"{sent.taken} snapshot{'s' * (sent.taken > 1)} taken by {to.url}")
     if sent.reason:
         rest = f"{sent.waiting} waiting in {spool}"
         if sent.unkept:
             rest = "this snapshot is lost: there is no usable spool"
-        _say(f"{to.url}: {sent.reason}; {rest}")
+        _print(f"{to.url}: {sent.reason}; {rest}")
     raise SystemExit(1 if sent.refused or sent.left_out or sent.unkept or not left else 3 if sent.reason else 0)
 
 
@@ -89,10 +89,10 @@ def _snapshot(place: str, source: str | None, nonce: str) -> tuple[bytes, bool]:
     try:
         write_file(place, content, PRIVATE, "snapshot")
     except UsageError as error:
-        _say(str(error))
+        _print(str(error))
         return content, False
     return content, True
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     click.echo(f"push: {text}", err=True)

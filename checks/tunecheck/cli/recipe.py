@@ -53,7 +53,7 @@ def show(which: str, lock_file: str | None, as_json: bool) -> None:
         click.echo(to_json(found.frozen), nl=False)
         return
     click.echo(_shown(found))
-    _say(found, judge(found.frozen))
+    _print(found, judge(found.frozen))
 
 
 def _shown(found: Loaded) -> str:
@@ -101,7 +101,7 @@ def lint(which: tuple[str, ...], lock_file: str | None, source: str | None, live
         verdicts = judge(found.frozen, box)
         if engine is not None:
             verdicts += _asked(found, engine)
-        _say(found, verdicts)
+        _print(found, verdicts)
         outcomes += [each.outcome for each in verdicts]
     raise SystemExit(1 if "reject" in outcomes else 3 if "unknown" in outcomes else 0)
 
@@ -112,10 +112,10 @@ def _asked(found: Loaded, engine: str) -> list[Verdict]:
 
     door = LiveHost()
     try:
-        told = ask(door, found.frozen, engine)
+        answers = ask(door, found.frozen, engine)
     finally:
         door.close()
-    return [] if told is None else [told]
+    return [] if answers is None else [answers]
 
 
 def _box(source: str | None) -> Box:
@@ -125,7 +125,7 @@ def _box(source: str | None) -> Box:
     return box_of(look("preflight", None, source)[1])
 
 
-def _say(found: Loaded, verdicts: Sequence[Verdict]) -> None:
+def _print(found: Loaded, verdicts: Sequence[Verdict]) -> None:
     from ..report.style import style_for, wrap
 
     width = style_for(sys.stdout).width if sys.stdout.isatty() else 0
@@ -136,10 +136,10 @@ def _say(found: Loaded, verdicts: Sequence[Verdict]) -> None:
             click.echo(f"  {each.outcome:<10} {each.message}")
             continue
         first, *more = each.lines
-        told = wrap(f"  {each.outcome:<10} {first}", width, hang=11)
+        lines = wrap(f"  {each.outcome:<10} {first}", width, hang=11)
         for line in more:
-            told += wrap(f"{' ' * 13}{line}", width)
-        click.echo("\n".join(told))
+            lines += wrap(f"{' ' * 13}{line}", width)
+        click.echo("\n".join(lines))
 
 
 @recipe.command()

@@ -83,14 +83,14 @@ def _nothing(value: str) -> bool:
         "-0000-0000-0000-000000000000")
 
 
-def _stands_for(value: str) -> bool:
-    """What stands in a recording for such a number (parsers/text/redact.py)."""
+def _is_placeholder(value: str) -> bool:
+    """Whether it is what a recording has in place of such a number (parsers/text/redact.py)."""
     plain = value.lower().replace("-", "")
     return value.startswith("serial-") or (len(plain) == 32 and plain.startswith("0" * 20) and bool(plain.strip("0")))
 
 
 def _machine(content: str) -> str:
-    if _stands_for(content):
+    if _is_placeholder(content):
         raise ValueError("it is left out")
     return app_specific(content)
 
@@ -100,11 +100,11 @@ def _board(host: Host) -> Fact[str]:
     worst: Fact[str] = absent(f"{_DMI}/{_SERIALS[0]}", Absence.NOT_PRESENT)
     for name in _SERIALS:
         fact = text(host, f"{_DMI}/{name}")
-        if fact.value is not None and _stands_for(fact.value):
+        if fact.value is not None and _is_placeholder(fact.value):
             return absent(fact.source, Absence.LEFT_OUT)
         if fact.value is not None and not _nothing(fact.value):
-            said = f"{name}:{fact.value.strip().lower()}".encode("utf-8", "replace")
-            return known(hmac.digest(_APPLICATION, said, "sha256")[:16].hex(), fact.source)
+            material = f"{name}:{fact.value.strip().lower()}".encode("utf-8", "replace")
+            return known(hmac.digest(_APPLICATION, material, "sha256")[:16].hex(), fact.source)
         if not (fact.known or fact.missing):
             # Only root may read them: a lesser field must not stand for the one that root would see.
             return absent_as(fact)
@@ -131,21 +131,21 @@ def _cpuinfo(host: Host) -> Fact[str]:
 
 def _model(content: str) -> str:
     """``model name``; on Arm the implementer and part, which is all that the kernel says."""
-    said = _lines(content)
-    named = said.get("model name")
+    fields = _lines(content)
+    named = fields.get("model name")
     if named:
         return " ".join(named.split())[:120]
-    found = [said.get(f"CPU {word}", "")[:20] for word in ("implementer", "part")]
+    found = [fields.get(f"CPU {word}", "")[:20] for word in ("implementer", "part")]
     if not all(found):
         raise ValueError("it names no model")
     return "Arm " + "/".join(found)
 
 
 def _arch(content: str) -> str:
-    said = _lines(content)
-    if "vendor_id" in said:
+    fields = _lines(content)
+    if "vendor_id" in fields:
         return "x86_64"
-    if "CPU implementer" in said:
+    if "CPU implementer" in fields:
         return "aarch64"
     raise ValueError("neither x86 nor Arm")
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from ..parsers.pci.switch_chips import EMULATED
 from ..util.at_first_use import dataclass
 from .pci.pci import Device
-from .pci.pcie_link import Wire
+from .pci.pcie_link import PcieLink
 from .pci.topology import Pair
 from .snapshot import Snapshot
 
@@ -33,8 +33,8 @@ class PairPath:
 
     pair: Pair
     hops: tuple[Device, ...]
-    links: tuple[Wire, ...]
-    slowest: Wire | None
+    links: tuple[PcieLink, ...]
+    slowest: PcieLink | None
     redirectors: tuple[str, ...]
     mps: int | None
     one_way: float | None
@@ -42,9 +42,9 @@ class PairPath:
     latency_class: str | None
     reason: str | None
 
-    def wire_of(self, bdf: str) -> Wire | None:
+    def link_of(self, bdf: str) -> PcieLink | None:
         """The link that one hop is an end of."""
-        return next((wire for wire in self.links if bdf in (end.bdf for end in wire.ends)), None)
+        return next((link for link in self.links if bdf in (end.bdf for end in link.ends)), None)
 
 
 def paths(snapshot: Snapshot) -> tuple[PairPath, ...]:
@@ -54,7 +54,7 @@ def paths(snapshot: Snapshot) -> tuple[PairPath, ...]:
     return tuple(_path(snapshot, pair, above) for pair in topology.pairs)
 
 
-def _path(snapshot: Snapshot, pair: Pair, above: dict[str, list[Wire]]) -> PairPath:
+def _path(snapshot: Snapshot, pair: Pair, above: dict[str, list[PcieLink]]) -> PairPath:
     topology = snapshot.topology
     a, b = topology.devices[pair.a], topology.devices[pair.b]
     ports = [topology.bridges[bdf] for bdf in pair.bridges if bdf in topology.bridges]
@@ -70,8 +70,8 @@ def _path(snapshot: Snapshot, pair: Pair, above: dict[str, list[Wire]]) -> PairP
     names = {hop.bdf for hop in hops}
     if hairpin:
         names |= set(a.path) | set(b.path)
-    links = tuple({wire.name: wire for device in (a, b) for wire in above[device.bdf]
-                   if any(end.bdf in names for end in wire.ends)}.values())
+    links = tuple({link.name: link for device in (a, b) for link in above[device.bdf]
+                   if any(end.bdf in names for end in link.ends)}.values())
     return _predicted(PairPath(pair, hops, links, None, redirectors, None, None, None,
                                "root-complex" if hairpin else _CLASSES[pair.relation.value], None), ports, hairpin)
 
@@ -83,7 +83,7 @@ def _predicted(path: PairPath, ports: list[Device], hairpin: bool) -> PairPath:
     emulated = next((hop.bdf for hop in path.hops if hop.ids in EMULATED), None)
     if emulated:
         return replace(path, mps=mps, reason=f"{emulated} is an emulated port: a virtual machine hides the real links")
-    rates = [(rate, wire) for wire in path.links if (rate := wire.rate(mps or 256)) is not None]
+    rates = [(rate, link) for link in path.links if (rate := link.rate(mps or 256)) is not None]
     whole = len(rates) == len(path.links) > 0
     rate, slowest = min(rates, key=lambda item: item[0]) if whole else (None, None)
     one_way = round(rate, 1) if rate is not None and mps else None
@@ -105,8 +105,8 @@ def _unknown(path: PairPath, mps: int | None, whole: bool) -> Iterator[str]:
         yield next(f"the MPS of {hop.bdf} is not known ({_why(hop)})" for hop in path.hops
                    if not (hop.express.value and hop.express.value.payload))
     if not whole:
-        yield next((f"speed or width of the link {wire.name} is not known" for wire in path.links
-                    if wire.rate(256) is None), "no link is visible")
+        yield next((f"speed or width of the link {link.name} is not known" for link in path.links
+                    if link.rate(256) is None), "no link is visible")
 
 
 def _why(hop: Device) -> str:
@@ -117,6 +117,6 @@ def _why(hop: Device) -> str:
 
 def _nvlink(snapshot: Snapshot, a: str, b: str) -> bool:
     """Whether NVML (p2p_nvlink 0: OK) or the driver's table (NV#) says so."""
-    told = snapshot.nvml.value.pairs.get((a, b), {}) if snapshot.nvml.value else {}
+    nvml = snapshot.nvml.value.pairs.get((a, b), {}) if snapshot.nvml.value else {}
     word = snapshot.topo_text.value.relations.get((a, b), "") if snapshot.topo_text.value else ""
-    return told.get("p2p_nvlink") == 0 or word.startswith("NV")
+    return nvml.get("p2p_nvlink") == 0 or word.startswith("NV")

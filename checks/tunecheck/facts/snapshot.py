@@ -116,15 +116,15 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
     found = topology(host, wanted)
     name, _, boot_id = identity(host)
     # Asked last: by then the answers that were started ahead have come.
-    said = cache(lambda: nvml(host, bool(found.devices) or not found.accelerators.known))
-    later = _host_facts(host, spec or Spec(), found, said) if with_host else None
+    ask_nvml = cache(lambda: nvml(host, bool(found.devices) or not found.accelerators.known))
+    later = _host_facts(host, spec or Spec(), found, ask_nvml) if with_host else None
     return Snapshot(
         hostname=name,
         boot_id=boot_id,
         topology=found,
         topo_text=topo_text(host, found.accelerators, with_text),
-        nvml=said(),
-        p2p=p2p(host, said()),
+        nvml=ask_nvml(),
+        p2p=p2p(host, ask_nvml()),
         receipt=receipt(host),
         host=later,
         guest=guest_of(host, later.identity.value.hypervisor if later and later.identity.value else None,
@@ -143,7 +143,7 @@ def _posted(host: Host) -> Posted:
     return read(host)
 
 
-def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact[Nvml]]) -> HostFacts:
+def _host_facts(host: Host, spec: Spec, found: Topology, ask_nvml: Callable[[], Fact[Nvml]]) -> HostFacts:
     # `tunecheck topo` does not pay for these.
     from .identity import identity_of
     from .kernel.platform import platform
@@ -183,7 +183,7 @@ def _host_facts(host: Host, spec: Spec, found: Topology, said: Callable[[], Fact
         processes=processes(host, nvidia),
         registry_dwords=registry_dwords(host, nvidia),
         gpu_locks=gpu_locks(host, nvidia),
-        service_env=service_env(host, nvidia, said()),
+        service_env=service_env(host, nvidia, ask_nvml()),
         module_build=module_build(host, asked, releases),
         module_keys=module_keys(host, asked and box.secure_boot.value is True),
         runtime=runtime(host, asked, spec.runtime),

@@ -50,17 +50,17 @@ def library(host: Host, path: str) -> Fact[str]:
 
 
 def _links(tree: Topology) -> Fact[tuple[str, ...]]:
-    lost = _lost(tree)
-    if lost is not None:
-        return lost
-    return known(tuple(sorted({f"{wire.name} {wire.text}" for device in tree.devices
-                               for wire in tree.links_above(device)})), "/sys/bus/pci/devices")
+    incomplete = _incomplete(tree)
+    if incomplete is not None:
+        return incomplete
+    return known(tuple(sorted({f"{link.name} {link.text}" for device in tree.devices
+                               for link in tree.links_above(device)})), "/sys/bus/pci/devices")
 
 
 def _acs(tree: Topology) -> Fact[tuple[str, ...]]:
-    lost = _lost(tree)
-    if lost is not None:
-        return lost
+    incomplete = _incomplete(tree)
+    if incomplete is not None:
+        return incomplete
     dark = next((port.acs for port in tree.bridges.values() if not port.acs.known), None)
     if dark is not None:
         return absent_as(dark)
@@ -72,9 +72,9 @@ def _register(port: Device) -> str:
 
 
 def _iommu(host: Host, tree: Topology) -> Fact[tuple[str, ...]]:
-    lost = _lost(tree)
-    if lost is not None:
-        return lost
+    incomplete = _incomplete(tree)
+    if incomplete is not None:
+        return incomplete
     found = modes(host, tree.devices)
     dark = next((mode for mode in found.values() if mode.value is None), None)
     if dark is not None:
@@ -82,7 +82,7 @@ def _iommu(host: Host, tree: Topology) -> Fact[tuple[str, ...]]:
     return known(tuple(f"{bdf} {mode.value}" for bdf, mode in found.items()), "/sys/kernel/iommu_groups")
 
 
-def _lost(tree: Topology) -> Fact[tuple[str, ...]] | None:
+def _incomplete(tree: Topology) -> Fact[tuple[str, ...]] | None:
     """Why the tree does not show every way: then nothing read from it is the whole truth."""
     found = tree.accelerators
     if found.value is None:

@@ -28,7 +28,7 @@ class Child:
             self.status = os.waitstatus_to_exitcode(status)
         return self.status is not None
 
-    def gone_within(self, seconds: float) -> bool:
+    def ended_within(self, seconds: float) -> bool:
         """Wait so long for its end, at most."""
         until = time.monotonic() + seconds
         while not self.reaped():
@@ -46,7 +46,7 @@ class Child:
         except ProcessLookupError:
             return ""
         # An ordinary process is gone within milliseconds.
-        return "" if self.gone_within(0.2) else f"; process {self.pid} cannot be killed and was left behind"
+        return "" if self.ended_within(0.2) else f"; process {self.pid} cannot be killed and was left behind"
 
 
 def let_go_of_everything_but(kept: int) -> None:

@@ -122,7 +122,7 @@ class Confined:
 
     def _fate(self, child: Child) -> Exception:
         """Why the child is gone."""
-        child.gone_within(1.0)
+        child.ended_within(1.0)
         status, ended = child.status, self._ended
         self._end()
         if ended:

@@ -31,13 +31,13 @@ class SmQuestion(Question):
     def answer(self) -> dict[str, float]:
         """By address of the GPU, in %. Unreadable where no GPU tells; one that does not is left out."""
         try:
-            told = json.loads(self.told())
-            found = {str(bdf): float(share) for bdf, share in told.items() if 0 <= share <= 100}
+            shares = json.loads(self.received())
+            valid = {str(bdf): float(share) for bdf, share in shares.items() if 0 <= share <= 100}
         except (ValueError, TypeError, AttributeError, RecursionError):
-            found = {}
-        if not found:
+            valid = {}
+        if not valid:
             raise Unreadable("NVML GPM", Absence.NOT_SUPPORTED.because("no GPU tells how many of its SMs are occupied"))
-        return found
+        return valid
 
 
 def _work(pipe: int, _: float) -> None:
@@ -53,7 +53,7 @@ def _work(pipe: int, _: float) -> None:
         except nvml.NVMLError:
             continue
     time.sleep(_APART)
-    found = {}
+    valid = {}
     for bdf, (handle, before) in first.items():
         try:
             asked = nvml.c_nvmlGpmMetricsGet_t()
@@ -62,10 +62,10 @@ def _work(pipe: int, _: float) -> None:
             asked.metrics[0].metricId = _SM_UTIL
             nvml.nvmlGpmMetricsGet(asked)
             if asked.metrics[0].nvmlReturn == 0:
-                found[bdf] = round(asked.metrics[0].value, 2)
+                valid[bdf] = round(asked.metrics[0].value, 2)
         except nvml.NVMLError:
             continue
-    os.write(pipe, json.dumps(found).encode())
+    os.write(pipe, json.dumps(valid).encode())
 
 
 def _sample(nvml: Any, handle: Any) -> Any:

@@ -58,10 +58,10 @@ def where(host: Host, pid: int) -> tuple[str, int]:
         variables = {}
     if variables.get(b"NCCL_RAS_ENABLE", b"1").strip() == b"0":
         raise Unreadable("NCCL RAS", Absence.NOT_ASKED.because("NCCL_RAS_ENABLE=0 in the engine's environment"))
-    told = variables.get(b"NCCL_RAS_ADDR", b"").decode("utf-8", "replace").strip()
-    if not told:
+    received = variables.get(b"NCCL_RAS_ADDR", b"").decode("utf-8", "replace").strip()
+    if not received:
         return "127.0.0.1", _PORT
-    address, _, port = told.rpartition(":")
+    address, _, port = received.rpartition(":")
     address = "127.0.0.1" if address.lower() == "localhost" else address.strip("[]")
     try:
         found = ipaddress.ip_address(address)
@@ -84,8 +84,8 @@ class RasQuestion(Question):
 
     def answer(self) -> RasAnswer:
         """What came, once it is over. Unreadable where nothing did."""
-        told = self.told()
-        kind, text = told[:1], told[1:MOST + 1].decode("utf-8", "replace")
+        received = self.received()
+        kind, text = received[:1], received[1:MOST + 1].decode("utf-8", "replace")
         if kind == _OK and text.endswith("\0"):
             return RasAnswer(text[:-1], True)
         if kind == _OK and text:
@@ -119,14 +119,14 @@ def _enter(pid: int) -> bytes:
 def _ask(pipe: int, address: str, port: int, until: float) -> bytes:
     """The kind of failure; b"" where there was an answer, which is written as it comes and ended by a NUL."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    heard = False
+    received = False
     for _ in range(_ROUNDS):
         door, some = _greeted(family, (address, port), until)
-        heard = heard or some
+        received = received or some
         if door is not None:
             break
         if not some or time.monotonic() >= until:
-            return _NO_ANSWER if heard else _REFUSED
+            return _NO_ANSWER if received else _REFUSED
     else:
         return _NO_ANSWER
     with door:

@@ -30,39 +30,39 @@ Say = Callable[[dict[str, Any]], None]
 _Call = Callable[[Any, Any], tuple[Any, ...]]
 
 
-def ask(nvml: Any, say: Say) -> None:
-    """Ask everything of the module ``nvml`` (pynvml); ``say`` sends each group of answers at once."""
+def ask(nvml: Any, send: Say) -> None:
+    """Ask everything of the module ``nvml`` (pynvml); ``send`` sends each group of answers at once."""
     names = _error_names(nvml)
     try:
         nvml.nvmlInit()
         count = nvml.nvmlDeviceGetCount()
     except nvml.NVMLError as error:
-        say({"refused": _name(names, error.value)})
+        send({"refused": _name(names, error.value)})
         return
-    say({"count": count, **_group(nvml, names, ("driver",), lambda: (nvml.nvmlSystemGetDriverVersion(),))})
-    say(_group(nvml, names, ("library",), lambda: (nvml.nvmlSystemGetNVMLVersion(),)))
+    send({"count": count, **_group(nvml, names, ("driver",), lambda: (nvml.nvmlSystemGetDriverVersion(),))})
+    send(_group(nvml, names, ("library",), lambda: (nvml.nvmlSystemGetNVMLVersion(),)))
     handles, linked = {}, set()
     for index in range(count):
         try:
             handle = nvml.nvmlDeviceGetHandleByIndex(index)
             place = nvml.nvmlDeviceGetPciInfo(handle)
         except nvml.NVMLError as error:
-            say({"lost": index, "error": _name(names, error.value)})
+            send({"lost": index, "error": _name(names, error.value)})
             continue
         handles[index] = handle
         # As the kernel writes it; NVML's own text has eight digits of domain.
-        say({"gpu": index, "bdf": f"{place.domain:04x}:{place.bus:02x}:{place.device:02x}.0", "values": {
+        send({"gpu": index, "bdf": f"{place.domain:04x}:{place.bus:02x}:{place.device:02x}.0", "values": {
             "ids": f"{place.pciDeviceId & 0xffff:04x}:{place.pciDeviceId >> 16:04x}"}, "errors": {}})
         for keys, call in _GROUPS:
             answer = _group(nvml, names, keys, partial(call, nvml, handle))
             if answer["values"].get("nvlinks_active"):
                 linked.add(index)
-            say({"gpu": index, **answer})
+            send({"gpu": index, **answer})
     for a, first in handles.items():
         for b, second in handles.items():
             if a != b:
-                say({"from": a, "to": b, **_pair(nvml, names, first, second, {a, b} <= linked)})
-    say({"end": True})
+                send({"from": a, "to": b, **_pair(nvml, names, first, second, {a, b} <= linked)})
+    send({"end": True})
 
 
 def _group(nvml: Any, names: dict[int, str], keys: tuple[str, ...], call: Callable[[], tuple[Any, ...]]

@@ -71,7 +71,7 @@ class NvmlChild(Child):
             cut_off = f"TIMED_OUT: timed out after {deadline:g} s{self.kill()}"
         elif cut_off == _END:
             # How it ended is known a moment later.
-            died = self.gone_within(1.0) and (self.status or 0) < 0
+            died = self.ended_within(1.0) and (self.status or 0) < 0
             cut_off = "CUT_OFF: " + (f"killed by signal {-(self.status or 0)}" if died else
                                      f"ended in the middle{self.kill()}")
         try:
@@ -152,7 +152,7 @@ class _Answers:
             raise Unreadable("NVML", nvml_reason(cut_off or "CUT_OFF: no answer"))
         for key in {"driver", "library"} - set(self.top) - set(self.errors):
             self.errors[key] = cut_off or NOT_READ
-        self._place_lost(list_lost)
+        self._find_lost_gpus(list_lost)
         for index in sorted(set(range(self.count)) - set(self.gpus)):
             self.errors[f"gpu {index}"] = self.lost.get(index) or cut_off or NOT_READ
         gpus = sorted(({"bdf": gpu["bdf"], "index": index, "values": gpu["values"],
@@ -161,7 +161,7 @@ class _Answers:
         return {"driver": self.top.get("driver"), "library": self.top.get("library"), "errors": self.errors,
                 "gpus": gpus, "pairs": self._pairs(cut_off)}
 
-    def _place_lost(self, list_lost: Callable[[], Sequence[str]]) -> None:
+    def _find_lost_gpus(self, list_lost: Callable[[], Sequence[str]]) -> None:
         """A lost GPU gives no handle, and without a handle no address. NVML counts in address order: where as many
         boards of the driver are without a handle as indices, they are these."""
         if not self.lost:
@@ -191,7 +191,7 @@ def _filled(keys: Any, part: dict[str, Any], reason: str | None) -> dict[str, st
 
 
 def _child(pipe: int, parent: int) -> None:
-    """Ask, say, end. Leaves by os._exit: neither the parent's clean-up nor nvmlShutdown (15 ms) is wanted."""
+    """Ask, send, end. Leaves by os._exit: neither the parent's clean-up nor nvmlShutdown (15 ms) is wanted."""
     try:
         os.setsid()
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -201,7 +201,7 @@ def _child(pipe: int, parent: int) -> None:
         let_go_of_everything_but(pipe)
         _no_core_dump()
 
-        def say(line: dict[str, Any]) -> None:
+        def send(line: dict[str, Any]) -> None:
             data = json.dumps(line).encode() + b"\n"
             while data:
                 data = data[os.write(pipe, data):]
@@ -211,9 +211,9 @@ def _child(pipe: int, parent: int) -> None:
         try:
             import pynvml  # type: ignore[import-untyped]
         except ImportError:
-            say({"refused": "NOT_INSTALLED: the Python package nvidia-ml-py is not installed"})
+            send({"refused": "NOT_INSTALLED: the Python package nvidia-ml-py is not installed"})
         else:
-            ask(pynvml, say)
+            ask(pynvml, send)
     finally:
         os._exit(0)
 

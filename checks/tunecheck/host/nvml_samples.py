@@ -80,7 +80,7 @@ class NvmlSampler:
         self._pipe = -1
         self._rest = b""
         self._last: Sample | None = None
-        self._heard = 0.0
+        self._answered_at = 0.0
         self._next, self._pause = 0.0, _AGAIN
         self._refused = ""
         self._abandoned: list[Child] = []
@@ -100,7 +100,7 @@ class NvmlSampler:
             raise Unreadable("NVML", Absence.TIMED_OUT.because(f"{len(self._abandoned)} processes hang in the driver"))
         if self._refused:
             raise Unreadable("NVML", Absence.FAILED.because(self._refused))
-        if self._child is not None and now - self._heard <= self.deadline:
+        if self._child is not None and now - self._answered_at <= self.deadline:
             raise Unreadable("NVML", Absence.NOT_READ.because("no sample yet"))
         if self._child is not None:
             left = self._child.kill()
@@ -129,7 +129,7 @@ class NvmlSampler:
             _sample(theirs, parent, self.interval)      # never returns
         os.close(theirs)
         os.set_blocking(self._pipe, False)
-        self._child, self._rest, self._heard = Child(pid), b"", now
+        self._child, self._rest, self._answered_at = Child(pid), b"", now
 
     def _hear(self, now: float) -> None:
         try:
@@ -142,12 +142,12 @@ class NvmlSampler:
         *lines, self._rest = (self._rest + part).split(b"\n")
         if len(self._rest) > _MOST or not lines:
             return
-        self._heard = now
+        self._answered_at = now
         try:
-            told = json.loads(lines[-1])
-            self._refused = str(told.get("refused", ""))
+            line = json.loads(lines[-1])
+            self._refused = str(line.get("refused", ""))
             if not self._refused:
-                self._last, self._pause = Sample(now, tuple(_gpu(each) for each in told["gpus"])), _AGAIN
+                self._last, self._pause = Sample(now, tuple(_gpu(each) for each in line["gpus"])), _AGAIN
         except (ValueError, TypeError, LookupError, AttributeError):
             self._refused = "its answers are damaged"
 
@@ -168,7 +168,7 @@ def _gpu(told: dict[str, Any]) -> GpuSample:
 
 
 def _sample(pipe: int, parent: int, interval: float) -> None:
-    """Ask, say, sleep, until the other end is closed. Leaves by os._exit."""
+    """Ask, send, sleep, until the other end is closed. Leaves by os._exit."""
     try:
         os.setsid()
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -177,7 +177,7 @@ def _sample(pipe: int, parent: int, interval: float) -> None:
             tie(parent)
         let_go_of_everything_but(pipe)
 
-        def say(line: dict[str, Any]) -> None:
+        def send(line: dict[str, Any]) -> None:
             data = json.dumps(line).encode() + b"\n"
             while data:
                 data = data[os.write(pipe, data):]
@@ -185,19 +185,19 @@ def _sample(pipe: int, parent: int, interval: float) -> None:
         try:
             import pynvml  # type: ignore[import-untyped]
         except ImportError:
-            say({"refused": "the Python package nvidia-ml-py is not installed"})
+            send({"refused": "the Python package nvidia-ml-py is not installed"})
             return
-        _ask(pynvml, say, interval)
+        _ask(pynvml, send, interval)
     finally:
         os._exit(0)
 
 
-def _ask(nvml: Any, say: Any, interval: float) -> None:
+def _ask(nvml: Any, send: Any, interval: float) -> None:
     try:
         nvml.nvmlInit()
         count = nvml.nvmlDeviceGetCount()
     except nvml.NVMLError as error:
-        say({"refused": str(error)[:200]})
+        send({"refused": str(error)[:200]})
         return
     handles, gone = {}, []
     for index in range(count):
@@ -212,7 +212,7 @@ def _ask(nvml: Any, say: Any, interval: float) -> None:
         if turn % _PIDS_EVERY == 0:
             for bdf, handle in handles.items():
                 fixed[bdf] = _named(nvml, handle)
-        say({"gpus": [*({**_one(nvml, bdf, handle), **fixed[bdf]} for bdf, handle in handles.items()), *gone]})
+        send({"gpus": [*({**_one(nvml, bdf, handle), **fixed[bdf]} for bdf, handle in handles.items()), *gone]})
         turn += 1
         time.sleep(interval)
 
@@ -231,8 +231,8 @@ def _one(nvml: Any, bdf: str, handle: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"bdf": bdf}
 
     def rates() -> tuple[int, int]:
-        told = nvml.nvmlDeviceGetUtilizationRates(handle)
-        return told.gpu, told.memory
+        values = nvml.nvmlDeviceGetUtilizationRates(handle)
+        return values.gpu, values.memory
 
     for names, call in (
             (("gpu", "memory"), rates),

@@ -37,7 +37,7 @@ class Question:
             _child(work, theirs, parent, self._until)       # never returns
         os.close(theirs)
         os.set_blocking(self._pipe, False)
-        self._child, self._told, self._done = Child(child), bytearray(), False
+        self._child, self._received, self._done = Child(child), bytearray(), False
 
     @property
     def over(self) -> bool:
@@ -48,16 +48,16 @@ class Question:
             except BlockingIOError:
                 self._done = time.monotonic() > self._until + _MORE
                 break
-            self._told += part
-            self._done = not part or len(self._told) > MOST + 2
+            self._received += part
+            self._done = not part or len(self._received) > MOST + 2
         return self._done
 
-    def told(self) -> bytes:
+    def received(self) -> bytes:
         """All that came until it was over; the child is let go of."""
         while not self.over:
             select.select([self._pipe], [], [], 0.2)
         self.close()
-        return bytes(self._told)
+        return bytes(self._received)
 
     def close(self) -> None:
         """Let go of it; a child that cannot be killed is left behind."""

@@ -79,7 +79,7 @@ class Reader(Child):
     def close(self) -> None:
         """End a healthy child: it leaves when the socket closes."""
         self._socket.close()
-        if not self.gone_within(0.5):
+        if not self.ended_within(0.5):
             self.kill()
 
     def _send(self, data: bytes, until: float) -> None:

@@ -44,7 +44,7 @@ class Box:
     key: str
     void: Callable[[], None]
     play_runs: Callable[[], bool]
-    told: Callable[[str], None]
+    report: Callable[[str], None]
     alive: Callable[[], None]
     folder: str = evidence.FOLDER
     drained: str = request.DRAINED
@@ -98,7 +98,7 @@ class _Way:
         """Through the steps that are not done yet."""
         while not self.incident.done:
             step = self.incident.last.step
-            self.box.told(f"incident {self.incident.id}: {step.value}")
+            self.box.report(f"incident {self.incident.id}: {step.value}")
             {Step.NOTICED: self._evidence, Step.EVIDENCE: self._decide, Step.STOPPING: self._stop,
              Step.STOPPED: self._begin, Step.STARTING: self._wait}[step]()
         assert self.incident.last.step in DONE
@@ -180,7 +180,7 @@ class _Way:
         # By the wall clock, since it counts over a SIGKILL; but a clock that jumped back makes it no longer.
         until = time.monotonic() + min(pause, max(0.0, self.incident.last.at + pause - time.time()))
         while (left := until - time.monotonic()) > 0:
-            self.box.told(f"incident {self.incident.id}: starts again in {left:.0f} s")
+            self.box.report(f"incident {self.incident.id}: starts again in {left:.0f} s")
             self.unit.wait(min(left, 5.0))
             now = self.unit.now()
             if now.known and not now.down:

@@ -74,7 +74,7 @@ def _texts(host: Host, request: Request, unit: UnitNow, key: str,
         loaded = False
     for name, (words, seconds) in {**(_GPUS if loaded else {}), **_COMMANDS}.items():
         alive()
-        found.append((name, _said(host, tuple(word.format(unit=request.unit) for word in words), seconds)))
+        found.append((name, _output_of(host, tuple(word.format(unit=request.unit) for word in words), seconds)))
     found.append(("stall.json", json.dumps({"watch": request.document, "timeline": list(request.timeline)}, indent=1)))
     return found
 
@@ -83,7 +83,7 @@ def _plain(text: str, key: str) -> str:
     return secrets.mask(text.replace(key, secrets.MASK) if key else text)
 
 
-def _said(host: Host, argv: tuple[str, ...], seconds: float) -> str:
+def _output_of(host: Host, argv: tuple[str, ...], seconds: float) -> str:
     try:
         done = host.run(argv, seconds)
     except ProbeError as error:
@@ -137,6 +137,6 @@ def _make_room(host: Host, folder: Path, name: str) -> None:
     for each in others[:max(0, len(others) + 1 - _KEPT)]:
         shutil.rmtree(each, ignore_errors=True)
     with contextlib.suppress(ProbeError, ValueError, IndexError):
-        told = host.run(("df", "--output=avail", "--block-size=1", "--", str(folder)), 5.0).stdout.splitlines()
-        if int(told[1]) < _ROOM:
+        lines = host.run(("df", "--output=avail", "--block-size=1", "--", str(folder)), 5.0).stdout.splitlines()
+        if int(lines[1]) < _ROOM:
             raise OSError(f"less than {_ROOM >> 20} MiB are free")

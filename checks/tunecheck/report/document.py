@@ -104,10 +104,10 @@ def _path(path: PairPath) -> dict[str, Any]:
 
 
 def _hop(path: PairPath, hop: Device) -> dict[str, Any]:
-    wire, express = path.wire_of(hop.bdf), hop.express.value
-    link = express.link if express else None
-    return {"bdf": hop.bdf, "link": {"gen": wire.top_gen, "width": wire.width} if wire else None,
-            "aspm": (link.aspm or "off") if link else None, "mps": express.payload if express else None,
+    link, express = path.link_of(hop.bdf), hop.express.value
+    state = express.link if express else None
+    return {"bdf": hop.bdf, "link": {"gen": link.top_gen, "width": link.width} if link else None,
+            "aspm": (state.aspm or "off") if state else None, "mps": express.payload if express else None,
             "mrrs": express.read_request if express else None}
 
 

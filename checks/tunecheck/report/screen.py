@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 from ..model.absence import Absence
 from ..model.finding import OUTCOMES, Finding, Remedy
 from ..rules.context import Case
-from ..rules.errors.from_log import only_cut
+from ..rules.errors.from_log import only_log_incomplete
 from ..rules.part_of_devices import only_of_a_part
 from ..util.at_first_use import dataclass
 from .grouping import Fold, folded, worst_first
 from .short_tables import short_tables
 from .style import Style, fix_lines, marked, wrap
-from .text_parts import counted, earlier, is_missing, not_given, says, summary, whole_tables
+from .text_parts import counted, earlier, finding_text, is_missing, not_given, summary, whole_tables
 
 __all__ = ["LINES", "screen"]
 
@@ -112,7 +112,7 @@ def _sorted(findings: Iterable[Finding], imported: bool, doubt: str) -> _Sorts:
 
     missing = taken(lambda finding: imported and is_missing(finding))
     rootless = taken(_needs_root)
-    cut = taken(only_cut)
+    cut = taken(only_log_incomplete)
     part = taken(only_of_a_part)
     return _Sorts(left, cut, missing, rootless, part, doubt)
 
@@ -192,7 +192,8 @@ def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
     play = first.remedy.play_text if first.remedy else ""
     briefly = f"{label}: {play}; by hand: tunecheck explain {first.id}" if play else \
         f"{these}: tunecheck explain {first.id}" if len(checks) == 1 else f"{label}: {fix}"
-    ways = [[line for row in rows for line in marked(row.first.outcome, says(row, len(row.findings)), style, text)]
+    ways = [[line for row in rows
+             for line in marked(row.first.outcome, finding_text(row, len(row.findings)), style, text)]
             for text, _ in _LIMITS]
     return _with_fixes(first.outcome, findings, ways, f"{label}: {fix}" if fix else "",
                        briefly, style)

@@ -20,7 +20,8 @@ _IDLE = "Gen1 of Gen5: idle links slow down; link-speed judges those of GPUs at 
 
 def short_tree_lines(topology: Topology, unicode: bool) -> list[str]:
     """One line for GPUs that have the same model, link and kind of way up, one for each branch between. Ports on the
-    way are counted; those that redirect, whose ACS cannot be read, or whose link is another than the GPU's are said."""
+    way are counted; those that redirect, whose ACS cannot be read, or whose link is another than the GPU's are
+    named."""
     if not topology.devices:
         found = topology.accelerators
         return ["no accelerator found" if found.known else f"PCI devices not known: {found.why()}"]
@@ -56,10 +57,10 @@ class _Tree:
                 left += [(node, True), *((child, False) for child in below)]
                 continue
             numbers = sorted(shapes[child] for child in self._below(node) if child in shapes)
-            shapes[node] = known.setdefault((self._said(node), tuple(numbers)), len(known))
+            shapes[node] = known.setdefault((self._lines_of(node), tuple(numbers)), len(known))
         return shapes
 
-    def _said(self, node: str) -> tuple[str, ...]:
+    def _lines_of(self, node: str) -> tuple[str, ...]:
         device = self.shown.get(node)
         if device is None:
             return ()
@@ -103,20 +104,20 @@ class _Tree:
         ports = [port for port in chains[0][:-1] if port in self.shown]
         roots = [chain[0] for chain in chains if chain[0] not in self.shown]
         above = f"{len(ports)} port{'s' * (len(ports) > 1)} above" if ports else ""
-        odd = "; ".join(self._odd(ports, _link(first), len(ends) == 1))
+        remarks = "; ".join(self._port_remarks(ports, _link(first), len(ends) == 1))
         one = roots[0] if len(roots) == 1 else f"{len(roots)} host bridges, {roots[0]} to {roots[-1]}" if roots else ""
-        said = [model, _link(first), f"{above}: {odd}" if odd else above, f"below {one}" if one else ""]
-        return f"{self._label(ends)} {places}: {', '.join(part for part in said if part)}"
+        parts = [model, _link(first), f"{above}: {remarks}" if remarks else above, f"below {one}" if one else ""]
+        return f"{self._label(ends)} {places}: {', '.join(part for part in parts if part)}"
 
     def _label(self, ends: list[str]) -> str:
         numbers = [self.numbers[end] for end in ends if end in self.numbers]
         return numbers_text(numbers) if len(numbers) == len(ends) else ends[0]
 
-    def _odd(self, ports: list[str], link: str, addresses: bool) -> Iterator[str]:
+    def _port_remarks(self, ports: list[str], link: str, addresses: bool) -> Iterator[str]:
         """What is to be said of ports on the way: at one GPU by their address, at several by their number."""
         seen: dict[str, list[str]] = {}
         for port in ports:
-            if text := _odd(self.shown[port], link):
+            if text := _port_remark(self.shown[port], link):
                 seen.setdefault(text, []).append(port)
         for text, which in seen.items():
             many = "" if len(which) == len(ports) == 1 else "all " if len(which) == len(ports) else f"{len(which)} "
@@ -127,12 +128,12 @@ class _Tree:
         long chain the first and the last ports are named, and those that are odd."""
         ports = [port for port in chain if port in self.shown]
         link = _link(self.shown[ports[-1]]) if ports else ""
-        said = {port: _odd(self.shown[port], link) for port in ports}
+        remarks = {port: _port_remark(self.shown[port], link) for port in ports}
         parts, hidden = [], 0
         for index, node in enumerate(chain):
-            if len(chain) <= _CHAIN or index < _CHAIN - 1 or index == len(chain) - 1 or said.get(node):
+            if len(chain) <= _CHAIN or index < _CHAIN - 1 or index == len(chain) - 1 or remarks.get(node):
                 parts += [f"{hidden} more"] if hidden else []
-                parts.append(f"{node} ({said[node]})" if said.get(node) else node)
+                parts.append(f"{node} ({remarks[node]})" if remarks.get(node) else node)
                 hidden = 0
             else:
                 hidden += 1
@@ -144,7 +145,7 @@ def _link(device: Device) -> str:
     return link_text(device, "Gen{} of Gen{}").strip()
 
 
-def _odd(device: Device, link: str) -> str:
+def _port_remark(device: Device, link: str) -> str:
     """What a port has that is not as at the GPU, or stops or turns traffic between GPUs."""
     acs = device.acs
     loud = not acs.known or (acs.value is not None and acs.value.redirects)

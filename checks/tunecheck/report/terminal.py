@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..model.finding import Finding
 from ..rules.context import Case
-from ..rules.errors.from_log import only_cut
+from ..rules.errors.from_log import only_log_incomplete
 from ..rules.part_of_devices import only_of_a_part
 from .grouping import Fold, folded, worst_first
 from .style import Style, marked, safe, with_fix, wrap
@@ -13,9 +13,9 @@ from .text_parts import (
     counts_text,
     cut_text,
     earlier,
+    finding_lines,
     is_missing,
     not_given,
-    said_lines,
     skips,
     summary,
     whole_tables,
@@ -37,7 +37,7 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
     text = [*whole_tables(verb, case, style), *(earlier(case, style) if history else [])]
     missing = [finding for finding in findings if imported and is_missing(finding)]
     here = [finding for finding in findings if not (imported and is_missing(finding))]
-    cut = [] if verbose else [finding for finding in here if only_cut(finding)]
+    cut = [] if verbose else [finding for finding in here if only_log_incomplete(finding)]
     here = [finding for finding in here if finding not in cut] if len(cut) > 1 else here
     part = [] if verbose else [finding for finding in here if only_of_a_part(finding)]
     here = [finding for finding in here if finding not in part] if len(part) > 1 else here
@@ -54,7 +54,7 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
             text += _not_given(missing, style, verbose)
             missing = []
         if verbose or fold.first.outcome != "skip":
-            text += said_lines(fold, style)
+            text += finding_lines(fold, style)
     text += [] if told else _part(part, case.snapshot.topology.doubt, style)
     text += marked("unknown", cut_text(cut), style) if len(cut) > 1 else []
     text += _not_given(missing, style, verbose) if missing else []
@@ -69,7 +69,7 @@ def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool 
     text = [part for line in head for part in wrap(safe(line), style.width)]
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     for finding in worst_first(findings):
-        text += said_lines(Fold(finding.text, (finding,)), style) if finding not in skipped else []
+        text += finding_lines(Fold(finding.text, (finding,)), style) if finding not in skipped else []
     text += marked("skip", skips(skipped), style) if skipped else []
     return "\n".join([*text, "", *wrap(counts_text(findings), style.width)]) + "\n"
 
@@ -83,5 +83,5 @@ def _part(findings: list[Finding], doubt: str, style: Style) -> list[str]:
 
 def _not_given(findings: list[Finding], style: Style, verbose: bool) -> list[str]:
     if verbose or len(findings) == 1:
-        return [part for finding in findings for part in said_lines(Fold(finding.text, (finding,)), style)]
+        return [part for finding in findings for part in finding_lines(Fold(finding.text, (finding,)), style)]
     return with_fix("unknown", *not_given(findings), style)

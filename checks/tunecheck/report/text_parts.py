@@ -15,8 +15,8 @@ from .paths import path_lines
 from .style import Style, shown, with_fix
 from .tree import matrix_lines, tree_lines
 
-__all__ = ["counted", "counts_text", "cut_text", "earlier", "head", "is_missing", "not_given", "said_lines", "says",
-           "skips", "summary", "whole_tables"]
+__all__ = ["counted", "counts_text", "cut_text", "earlier", "finding_lines", "finding_text", "head", "is_missing",
+           "not_given", "skips", "summary", "whole_tables"]
 
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
 #: So many names of checks stand in one line.
@@ -79,14 +79,14 @@ def _posted(case: Case, width: int) -> list[str]:
     return posted_lines(case.snapshot, width)
 
 
-def said_lines(fold: Fold, style: Style) -> list[str]:
+def finding_lines(fold: Fold, style: Style) -> list[str]:
     """What is so and what was expected; the remedy behind it, on a terminal on a line of its own to copy from."""
     finding = fold.first
     remedy = finding.remedy.text if finding.remedy and finding.outcome in ("fail", "warn", "unknown") else ""
-    return with_fix(finding.outcome, says(fold), remedy, style)
+    return with_fix(finding.outcome, finding_text(fold), remedy, style)
 
 
-def says(fold: Fold, count: int = 1) -> str:
+def finding_text(fold: Fold, count: int = 1) -> str:
     """``id: text; expected ...``; behind the id the ``count`` of findings where it is not 1."""
     finding = fold.first
     many = f" ({count})" if count > 1 else ""

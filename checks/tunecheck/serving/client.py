@@ -14,10 +14,10 @@ from typing import Any
 from ..errors import ProbeError, UsageError
 from . import interrupt
 from .arrivals import Arrivals, most_bytes
+from .http_exchange import Deadlines, Exchange, ExchangeError, HttpClient
 from .measured import Run
 from .reach import own_machine
 from .sse import run_of
-from .wire import Deadlines, Exchange, Wire, WireError
 
 __all__ = ["Client", "Deadlines", "NotReadyError", "Reach"]
 
@@ -67,10 +67,10 @@ class Client:
             raise UsageError(f"{self.root}: the API key would go to another machine over plain HTTP, where everybody "
                              "on the way can read it; expected https; give an https address, or --allow-plain-http")
         headers = {**self._reach.headers, **({"Authorization": f"Bearer {key}"} if key else {})}
-        self._wire = Wire(self.deadlines, headers, base.lower().startswith("https:"), self._reach.ca)
+        self._http = HttpClient(self.deadlines, headers, base.lower().startswith("https:"), self._reach.ca)
 
     def close(self) -> None:
-        self._wire.close()
+        self._http.close()
 
     def get(self, path: str, seconds: float = 10.0) -> tuple[int, str]:
         """Status and text of a small document; (0, reason) where there was no answer."""
@@ -87,8 +87,8 @@ class Client:
 
     def _small(self, method: str, path: str, seconds: float, body: Any = None) -> tuple[int, str]:
         try:
-            status, text = self._wire.small(method, self.root + path, seconds, body)
-        except WireError as error:
+            status, text = self._http.small(method, self.root + path, seconds, body)
+        except ExchangeError as error:
             return 0, self._safe(error)
         return status, text
 
@@ -171,7 +171,7 @@ class Client:
         self.status = 0
         begun = ended = time.monotonic()
         try:
-            with self._wire.open("POST", self.root + path, limits, body) as answer:
+            with self._http.open("POST", self.root + path, limits, body) as answer:
                 begun, status, media = answer.begun, answer.status, answer.media
                 self.status = status
                 if status != 200:
@@ -183,17 +183,17 @@ class Client:
                     ended = time.monotonic()
                     lines = held.add(ended - begun, content)
                     if lines:
-                        answer.heard(lines)
+                        answer.note_arrival(lines)
                     if held.ended:
                         break
                     if held.size > most:
                         error, broken = f"the answer is larger than {most >> 20} MiB for {tokens} tokens", "stream"
                         break
                 if answer.late:
-                    raise WireError(answer.late, True)
-        except WireError as wrong:
-            said = self._safe(wrong)
-            error, broken = (said, "deadline") if wrong.late else (f"the stream broke off: {said}", "stream")
+                    raise ExchangeError(answer.late, True)
+        except ExchangeError as wrong:
+            text = self._safe(wrong)
+            error, broken = (text, "deadline") if wrong.late else (f"the stream broke off: {text}", "stream")
         arrivals = held.finished(ended - begun)
         if media not in ("", "text/event-stream") and not (broken or any(b"data:" in each for _, each in arrivals)):
             error, broken = f"the server does not stream: it answered stream: true with {media[:60]}", "stream"
@@ -205,9 +205,9 @@ class Client:
 
     def _status(self, kind: str, tokens: int, answer: Exchange) -> Run:
         where = answer.header("Location")
-        said = f"it sends to {where[:200]}; give that as --base" if 300 <= answer.status < 400 and where else \
+        text = f"it sends to {where[:200]}; give that as --base" if 300 <= answer.status < 400 and where else \
             answer.error_text()
-        return Run(kind, tokens, error=f"HTTP {answer.status}: {self._safe(said)}", broken="status")
+        return Run(kind, tokens, error=f"HTTP {answer.status}: {self._safe(text)}", broken="status")
 
     def _no_entry(self, status: int) -> str:
         state = "refuses the API key" if self._key else "asks for an API key"

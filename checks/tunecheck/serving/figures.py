@@ -10,13 +10,13 @@ from ..model.finding import Finding, Remedy
 from ..recipes.frozen import Expected
 from .measured import USAGE, Measured
 
-__all__ = ["concurrency", "rates", "say", "speed", "spread", "ttft"]
+__all__ = ["concurrency", "finding", "rates", "speed", "spread", "ttft"]
 
 _AGAIN = "look at tunecheck preflight --full and at clocks, power and temperature; then measure again"
 
 
-def say(check: str, code: str, subject: str, outcome: str, text: str, observed: str = "", expected: str = "",
-        fix: str = "") -> Finding:
+def finding(check: str, code: str, subject: str, outcome: str, text: str, observed: str = "", expected: str = "",
+            fix: str = "") -> Finding:
     """A finding of the running engine's behaviour. ``code``: one of codes.CODES; ``fix``: how to put it right."""
     return Finding(check, code, subject, outcome, "behaviour", text, observed, expected, (),
                    Remedy(fix) if fix else None)
@@ -36,27 +36,28 @@ def speed(seen: Measured, expected: Expected | None, golden: bool, boot_floor: f
     tok_s = rates(seen)
     if not tok_s:
         if seen.of("timed") or seen.stopped:
-            yield say("speed", "not-counted", "C=1", "skip", "no run was counted, so there is no figure")
+            yield finding("speed", "not-counted", "C=1", "skip", "no run was counted, so there is no figure")
         return
     median = statistics.median(tok_s)
     figure = f"{median:.1f} tok/s at one stream by wall time, median of {len(tok_s)}"
     wanted = expected.value if expected and expected.metric == "decode_tok_s_c1" else None
     if wanted is None or expected is None:
-        yield say("speed", "no-figure-expected", "C=1", "skip", f"{figure}; no figure is expected of one stream",
-                  f"{median:.1f}")
+        yield finding("speed", "no-figure-expected", "C=1", "skip", f"{figure}; no figure is expected of one stream",
+                      f"{median:.1f}")
     else:
         tol = expected.tol_pct / 100
         low = wanted * (boot_floor if seen.profile == "boot" else 1 - tol)
         band = f"{low:.1f} to {wanted * (1 + tol):.1f} tok/s" + ("" if golden else f" (published, counted by "
                                                                  f"{expected.counted_by}: advisory)")
         if median < low:
-            yield say("speed", "too-slow", "C=1", "fail" if golden else "warn", f"too slow: {figure}", f"{median:.1f}",
-                      band, _AGAIN)
+            yield finding(
+                "speed", "too-slow", "C=1", "fail" if golden else "warn", f"too slow: {figure}", f"{median:.1f}",
+                band, _AGAIN)
         elif median > wanted * (1 + tol):
-            yield say("speed", "too-fast", "C=1", "warn", f"too fast: {figure}", f"{median:.1f}", band,
-                      "another model, another counter, or a cache: find out which before believing it")
+            yield finding("speed", "too-fast", "C=1", "warn", f"too fast: {figure}", f"{median:.1f}", band,
+                          "another model, another counter, or a cache: find out which before believing it")
         else:
-            yield say("speed", OK, "C=1", "pass", figure, f"{median:.1f}", band)
+            yield finding("speed", OK, "C=1", "pass", figure, f"{median:.1f}", band)
     if len(tok_s) > 1:
         yield from _spread(tok_s, expected)
 
@@ -65,13 +66,14 @@ def _spread(tok_s: list[float], expected: Expected | None) -> Iterator[Finding]:
     size = spread(tok_s)
     text = f"{len(tok_s)} runs lie {size:.1f} % apart ({', '.join(f'{each:.1f}' for each in tok_s)})"
     if expected is None:
-        yield say("spread", "no-limit", "C=1", "skip", f"{text}; no limit is given", f"{size:.1f}")
+        yield finding("spread", "no-limit", "C=1", "skip", f"{text}; no limit is given", f"{size:.1f}")
         return
     good = size <= expected.spread_pct
     code, outcome = (OK, "pass") if good else ("too-wide", "fail")
-    yield say("spread", code, "C=1", outcome, text, f"{size:.1f} %", f"at most {expected.spread_pct:g} %",
-              "" if good else "let nothing else run, warm up, and restart the engine: its autotuner may have chosen "
-                              "differently")
+    yield finding(
+        "spread", code, "C=1", outcome, text, f"{size:.1f} %", f"at most {expected.spread_pct:g} %",
+        "" if good else "let nothing else run, warm up, and restart the engine: its autotuner may have chosen "
+                        "differently")
 
 
 def ttft(seen: Measured, expected: Expected | None, golden: bool, slack: float) -> Iterator[Finding]:
@@ -87,17 +89,18 @@ def ttft(seen: Measured, expected: Expected | None, golden: bool, slack: float) 
         if run.first_s > ceilings[near] * slack:
             late.append((run, ceilings[near] * slack))
     for run, most in late:
-        yield say("ttft", "too-late", str(run.target), "fail" if golden else "warn", f"the first token of a prompt of "
-                  f"{run.usage.prompt if run.usage else 0} tokens took {run.first_s:.3f} s", f"{run.first_s:.3f} s",
-                  f"at most {most:.3f} s", _AGAIN)
+        yield finding(
+            "ttft", "too-late", str(run.target), "fail" if golden else "warn", f"the first token of a prompt of "
+            f"{run.usage.prompt if run.usage else 0} tokens took {run.first_s:.3f} s", f"{run.first_s:.3f} s",
+            f"at most {most:.3f} s", _AGAIN)
     left = seen.notes.get("ttft", "")
     shown = ", ".join(f"{run.usage.prompt}: {run.first_s:.3f} s" for run in points if run.usage)
     if points and not late:
         code, outcome = (OK, "pass") if judged else ("no-figure-expected", "skip")
-        yield say("ttft", code, "ladder", outcome, f"first token by prompt tokens: {shown}"
-                  + ("" if judged else "; none of these sizes has a figure") + (f"; {left}" if left else ""))
+        yield finding("ttft", code, "ladder", outcome, f"first token by prompt tokens: {shown}"
+                      + ("" if judged else "; none of these sizes has a figure") + (f"; {left}" if left else ""))
     elif left:
-        yield say("ttft", "left-out", "ladder", "skip", left)
+        yield finding("ttft", "left-out", "ladder", "skip", left)
 
 
 def concurrency(seen: Measured, expected: Expected | None, golden: bool) -> Iterator[Finding]:
@@ -110,16 +113,16 @@ def concurrency(seen: Measured, expected: Expected | None, golden: bool) -> Iter
     aggregate = expected is not None and expected.metric == "aggregate_tok_s" and expected.value is not None
     if not parts:
         if aggregate and seen.profile != "boot":
-            yield say("concurrency", "not-asked", "streams", "unknown",
-                      "the expected figure is of many streams at once, and none were asked for", "", "",
-                      "give --concurrency 1,16,64,256")
+            yield finding("concurrency", "not-asked", "streams", "unknown",
+                          "the expected figure is of many streams at once, and none were asked for", "", "",
+                          "give --concurrency 1,16,64,256")
         return
     shown = f"streams at once: {', '.join(parts)}"
     if not aggregate or expected is None or expected.value is None:
-        yield say("concurrency", "no-figure-expected", "streams", "skip", f"{shown}; no figure is expected of them",
-                  f"{best:.1f}")
+        yield finding("concurrency", "no-figure-expected", "streams", "skip", f"{shown}; no figure is expected of them",
+                      f"{best:.1f}")
         return
     good = best >= expected.value * (1 - expected.tol_pct / 100)
     code, outcome = (OK, "pass") if good else ("too-slow", "fail" if golden else "warn")
-    yield say("concurrency", code, "streams", outcome, shown, f"{best:.1f}",
-              f"{expected.value:g} tok/s", "" if good else _AGAIN)
+    yield finding("concurrency", code, "streams", outcome, shown, f"{best:.1f}",
+                  f"{expected.value:g} tok/s", "" if good else _AGAIN)

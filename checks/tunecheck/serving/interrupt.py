@@ -24,7 +24,7 @@ def remember() -> None:
     """From now on. Where somebody else handles the signal, that stays so."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _handle)
-        sys.unraisablehook = _untold
+        sys.unraisablehook = _ignore_interrupt
 
 
 def check() -> None:
@@ -33,7 +33,7 @@ def check() -> None:
         raise KeyboardInterrupt
 
 
-def _untold(unraisable: UnraisableHookArgs) -> None:
+def _ignore_interrupt(unraisable: UnraisableHookArgs) -> None:
     """It is not lost, so there is nothing to tell."""
     if not (unraisable.exc_type and issubclass(unraisable.exc_type, KeyboardInterrupt)):
         sys.__unraisablehook__(unraisable)

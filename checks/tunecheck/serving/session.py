@@ -66,7 +66,7 @@ class Session:
             self._calibrate()
             self._canaries("before")
             self._needles()
-            self._chances()
+            self._ask_logprobs()
             self._repeat()
             for number in range(self.plan.warm_ups):
                 self.say(f"warm-up {number + 1} of {self.plan.warm_ups}")
@@ -136,7 +136,7 @@ class Session:
                                f"model takes {self.limit}"
         return self.limit // 2
 
-    def _chances(self) -> None:
+    def _ask_logprobs(self) -> None:
         run = self._ask("logprobs", prompt(TIMED), _CHANCES, logprobs=True)
         if run.logprobs is None:
             self.notes["logprobs"] = "the server gives none in a stream"

@@ -27,7 +27,7 @@ _MOST_TEXT = 1 << 20
 
 @dataclass
 class _Seen:
-    """What the events of one stream said."""
+    """What the events of one stream carried."""
 
     text: list[str] = field(default_factory=list)
     size: int = 0
@@ -36,7 +36,7 @@ class _Seen:
     pieces: int = 0
     usages: list[Usage] = field(default_factory=list)
     first_tokens: int | None = None
-    chances: list[float | None] | None = None
+    logprobs: list[float | None] | None = None
     written: list[str] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     finish: str | None = None
@@ -67,30 +67,30 @@ def run_of(kind: str, asked: int, arrivals: Sequence[Arrival], error: str = "", 
     empty = sum(not each for each in seen.written)
     return Run(kind, asked, _last(seen.usages), "".join(seen.text), seen.first,
                seen.times[-1] if seen.times else None, len(seen.times), seen.first_tokens, gaps.quantiles, seen.finish,
-               None if seen.chances is None else tuple(seen.chances), error, broken, gap_p99_ms=gaps.p99,
+               None if seen.logprobs is None else tuple(seen.logprobs), error, broken, gap_p99_ms=gaps.p99,
                gap_bins=gaps.bins, pieces=seen.pieces, names=tuple(sorted(seen.names)),
                covered=covered if seen.written else None, blank_entries=empty)
 
 
 def _choice(seen: _Seen, choice: dict[str, Any], when: float, usage: Usage | None) -> None:
-    said = _said(choice)
-    if said:
-        seen.text.append(said)
-        seen.size += len(said)
+    text = _text_of(choice)
+    if text:
+        seen.text.append(text)
+        seen.size += len(text)
         seen.pieces += 1
         if not seen.times or seen.times[-1] != when:
             seen.times.append(when)
-        if seen.first is None and not said.isspace():
+        if seen.first is None and not text.isspace():
             seen.first = when
             # What came before it was white space, and is neither first token nor gap.
             seen.times = [when]
             seen.first_tokens = usage.completion if usage else None
-    found = _chances(choice.get("logprobs"))
-    if found is not None:
-        chances, written = found
-        if seen.chances is None:
-            seen.chances = []
-        seen.chances += chances
+    read = _logprobs(choice.get("logprobs"))
+    if read is not None:
+        logprobs, written = read
+        if seen.logprobs is None:
+            seen.logprobs = []
+        seen.logprobs += logprobs
         seen.written += written
     if isinstance(choice.get("finish_reason"), str):
         seen.finish = choice["finish_reason"]
@@ -142,7 +142,7 @@ def _dicts(value: object) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-def _said(choice: dict[str, Any]) -> str:
+def _text_of(choice: dict[str, Any]) -> str:
     """Content and reasoning of a chat's delta, or a completion's text: reasoning is work too."""
     delta = choice.get("delta")
     held = delta if isinstance(delta, dict) else {}
@@ -190,7 +190,7 @@ def _last(usages: list[Usage]) -> Usage | None:
     return Usage(max(each.prompt for each in usages), last.completion, cached, fell)
 
 
-def _chances(value: object) -> tuple[list[float | None], list[str]] | None:
+def _logprobs(value: object) -> tuple[list[float | None], list[str]] | None:
     """Logprobs per token, None for one that is null or no number, and what each token is written as. Chat:
     content[].logprob, reasoning_content[] beside it (some servers); completions: token_logprobs[]."""
     if not isinstance(value, dict):
@@ -198,10 +198,10 @@ def _chances(value: object) -> tuple[list[float | None], list[str]] | None:
     if isinstance(value.get("content"), list):
         entries = _dicts(value["content"])
         written = [_written(each) for each in entries if "token" in each]
-        return [_chance(each.get("logprob")) for each in entries], written
+        return [_logprob(each.get("logprob")) for each in entries], written
     if isinstance(value.get("token_logprobs"), list):
         tokens = value.get("tokens")
-        return ([_chance(each) for each in value["token_logprobs"]],
+        return ([_logprob(each) for each in value["token_logprobs"]],
                 [str(each) for each in tokens] if isinstance(tokens, list) else [])
     return None
 
@@ -212,7 +212,7 @@ def _written(entry: dict[str, Any]) -> str:
     return token or ("\ufffd" if entry.get("bytes") else "")
 
 
-def _chance(value: object) -> float | None:
+def _logprob(value: object) -> float | None:
     return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
 
 

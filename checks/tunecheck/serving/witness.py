@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from ..model.acceptance_codes import OK
 from ..model.finding import Finding
-from .figures import say
+from .figures import finding
 from .measured import USAGE, Measured, Run
 
 __all__ = ["model_name", "needles", "prompt_size", "repeatable", "tokens_witness"]
@@ -41,18 +41,19 @@ def tokens_witness(seen: Measured) -> Iterator[Finding]:
     if not bad and not good:
         good += _events(runs)
     if bad:
-        yield say("tokens-witness", "witness-disagrees", "usage", "fail",
-                  f"usage has a witness against it: {'; '.join(bad)}", bad[0], "as many tokens as usage claims",
-                  "the count is not of delivered tokens: no figure of this server "
-                  "means anything; report it to the engine's maintainers")
+        yield finding("tokens-witness", "witness-disagrees", "usage", "fail",
+                      f"usage has a witness against it: {'; '.join(bad)}", bad[0], "as many tokens as usage claims",
+                      "the count is not of delivered tokens: no figure of this server "
+                      "means anything; report it to the engine's maintainers")
     elif good:
-        yield say("tokens-witness", OK, "usage", "pass", f"usage agrees with a second witness: {'; '.join(good)}")
+        yield finding("tokens-witness", OK, "usage", "pass", f"usage agrees with a second witness: {'; '.join(good)}")
     elif not seen.stopped:
-        yield say("tokens-witness", "no-witness", "usage", "unknown", "nothing but its own usage says how many tokens "
-                  "it generated: it gives no logprobs, has no /tokenize, and its events hold several tokens each",
-                  "usage alone",
-                  "logprobs in the stream, /tokenize, or one event for each token",
-                  "serve with an engine that gives one of them, or ask the engine itself, not a proxy before it")
+        yield finding(
+            "tokens-witness", "no-witness", "usage", "unknown", "nothing but its own usage says how many tokens "
+            "it generated: it gives no logprobs, has no /tokenize, and its events hold several tokens each",
+            "usage alone",
+            "logprobs in the stream, /tokenize, or one event for each token",
+            "serve with an engine that gives one of them, or ask the engine itself, not a proxy before it")
 
 
 def _logprobs(runs: Sequence[Run]) -> Iterator[tuple[str, bool]]:
@@ -112,16 +113,16 @@ def prompt_size(seen: Measured) -> Iterator[Finding]:
     if seen.profile == "published" or not sized:
         return
     if seen.filler and abs(seen.filler[0] - seen.filler[1]) > _RECUT + 0.1 * seen.filler[1]:
-        yield say("prompt-size", "tokenizer-differs", "calibration", "fail",
-                  f"usage counts {seen.filler[0]} prompt tokens for a filler that the server's own tokenizer makes "
-                  f"{seen.filler[1]} of", str(seen.filler[0]), str(seen.filler[1]),
-                  "the time to the first token by size means nothing: report it to the engine's maintainers")
+        yield finding("prompt-size", "tokenizer-differs", "calibration", "fail",
+                      f"usage counts {seen.filler[0]} prompt tokens for a filler that the server's own tokenizer makes "
+                      f"{seen.filler[1]} of", str(seen.filler[0]), str(seen.filler[1]),
+                      "the time to the first token by size means nothing: report it to the engine's maintainers")
         return
     uncounted = [run for run in sized if run.usage and not run.usage.prompt]
     if uncounted:
-        yield say("prompt-size", "not-counted", "usage", "unknown",
-                  "usage does not count prompt tokens, so nobody knows how long the long prompts were", "0",
-                  "prompt_tokens in usage", "serve with an engine that sends it")
+        yield finding("prompt-size", "not-counted", "usage", "unknown",
+                      "usage does not count prompt tokens, so nobody knows how long the long prompts were", "0",
+                      "prompt_tokens in usage", "serve with an engine that sends it")
         return
     cut = [run for run in sized if run.usage and run.usage.prompt < _SHORT * run.target - _BESIDE]
     more = [run for run in sized if run.usage and run.usage.prompt > seen.template + _LONG * run.target + _BESIDE]
@@ -129,12 +130,12 @@ def prompt_size(seen: Measured) -> Iterator[Finding]:
         assert run.usage
         code, what = ("prompt-cut", "it was cut") if cut else (
             "prompt-longer", "something was put into it, or the count is wrong")
-        yield say("prompt-size", code, run.kind, "fail", f"a prompt made for {run.target} tokens had "
-                  f"{run.usage.prompt} by usage: {what}", str(run.usage.prompt), str(run.target),
-                  "look for a limit of the context or of truncation in the engine's options, or a proxy in between")
+        yield finding("prompt-size", code, run.kind, "fail", f"a prompt made for {run.target} tokens had "
+                      f"{run.usage.prompt} by usage: {what}", str(run.usage.prompt), str(run.target),
+                      "look for a limit of the context or of truncation in the engine's options, or a proxy in between")
     if not cut and not more:
-        yield say("prompt-size", OK, "usage", "pass", f"{len(sized)} prompts were as long as asked, the longest of "
-                  f"{max(run.usage.prompt for run in sized if run.usage)} tokens")
+        yield finding("prompt-size", OK, "usage", "pass", f"{len(sized)} prompts were as long as asked, the longest of "
+                      f"{max(run.usage.prompt for run in sized if run.usage)} tokens")
 
 
 def needles(seen: Measured) -> Iterator[Finding]:
@@ -144,25 +145,26 @@ def needles(seen: Measured) -> Iterator[Finding]:
         return
     short = [run for run in asked if not run.target]
     long = [run for run in asked if run.target]
-    if any(_lost(run) for run in short):
-        yield say("needle", "short-not-found", "short", "skip",
-                  "the model does not find two numbers in a short prompt either, so a long one proves nothing")
+    if any(_not_found(run) for run in short):
+        yield finding("needle", "short-not-found", "short", "skip",
+                      "the model does not find two numbers in a short prompt either, so a long one proves nothing")
         return
     for run in long:
-        if lost := _lost(run):
-            where = " and ".join(lost)
-            yield say("needle", "not-found", str(run.target), "fail", f"the number at the {where} of a prompt made for "
-                      f"{run.target} tokens is not in the answer {' '.join(run.text[:80].split())!r}, although the "
-                      "model finds it in a short one", run.text[:200], run.expect,
-                      "the prompt was cut, or attention is wrong at this length: look at the engine's context "
-                      "options, at the kv cache's type, and at proxies in between")
+        if missing := _not_found(run):
+            where = " and ".join(missing)
+            yield finding(
+                "needle", "not-found", str(run.target), "fail", f"the number at the {where} of a prompt made for "
+                f"{run.target} tokens is not in the answer {' '.join(run.text[:80].split())!r}, although the "
+                "model finds it in a short one", run.text[:200], run.expect,
+                "the prompt was cut, or attention is wrong at this length: look at the engine's context "
+                "options, at the kv cache's type, and at proxies in between")
             return
     if long:
-        yield say("needle", OK, "long", "pass", "numbers at the front and in the middle of prompts of "
-                  f"{', '.join(str(run.target) for run in long)} tokens were found")
+        yield finding("needle", OK, "long", "pass", "numbers at the front and in the middle of prompts of "
+                      f"{', '.join(str(run.target) for run in long)} tokens were found")
 
 
-def _lost(run: Run) -> list[str]:
+def _not_found(run: Run) -> list[str]:
     places = zip(("front", "middle"), run.expect.split(), strict=False)
     return [place for place, number in places if not re.search(rf"(?<!\d){re.escape(number)}(?!\d)", run.text)]
 
@@ -176,14 +178,14 @@ def repeatable(seen: Measured) -> Iterator[Finding]:
     start = _alike(first, second)
     shared = _shared(first, second)
     if start >= _SAME_START or shared >= _SAME_THREES:
-        yield say("repeatable", OK, "greedy", "pass", f"the same question got the same answer for {start} of "
-                  f"{max(len(first), len(second))} characters")
+        yield finding("repeatable", OK, "greedy", "pass", f"the same question got the same answer for {start} of "
+                      f"{max(len(first), len(second))} characters")
         return
-    yield say("repeatable", "answers-differ", "greedy", "fail",
-              "the same question, asked greedily, got two answers that have nothing in common: "
-              f"{' '.join(first[:40].split())!r} and {' '.join(second[:40].split())!r}", f"{start} characters",
-              f"at least {_SAME_START} characters, or a tenth of the word sequences",
-              "the engine ignores temperature 0, or its kernels give something else each time")
+    yield finding("repeatable", "answers-differ", "greedy", "fail",
+                  "the same question, asked greedily, got two answers that have nothing in common: "
+                  f"{' '.join(first[:40].split())!r} and {' '.join(second[:40].split())!r}", f"{start} characters",
+                  f"at least {_SAME_START} characters, or a tenth of the word sequences",
+                  "the engine ignores temperature 0, or its kernels give something else each time")
 
 
 def _alike(first: str, second: str) -> int:
@@ -207,12 +209,12 @@ def model_name(seen: Measured) -> Iterator[Finding]:
     known = {seen.model, *seen.listed}
     strange = [name for name in names if not any(_same(name, each) for each in known)]
     if strange:
-        yield say("model-name", "other-model", "reply", "fail",
-                  f"asked for {seen.model}, the answers are by {', '.join(strange[:3])}", ", ".join(strange[:3]),
-                  seen.model, "something sends the requests to another model: ask for the "
-                  "one that is wanted with --model, or look at the router in between")
+        yield finding("model-name", "other-model", "reply", "fail",
+                      f"asked for {seen.model}, the answers are by {', '.join(strange[:3])}", ", ".join(strange[:3]),
+                      seen.model, "something sends the requests to another model: ask for the "
+                      "one that is wanted with --model, or look at the router in between")
     else:
-        yield say("model-name", OK, "reply", "pass", f"the answers are by {', '.join(names)}")
+        yield finding("model-name", OK, "reply", "pass", f"the answers are by {', '.join(names)}")
 
 
 def _same(name: str, asked: str) -> bool:

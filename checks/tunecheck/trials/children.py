@@ -77,7 +77,7 @@ class Worker:
                 if isinstance(found, dict):
                     self.results.append(found)
 
-    def said(self) -> str:
+    def error_output(self) -> str:
         """The end of what it wrote to standard error."""
         size = self.stderr.seek(0, os.SEEK_END)
         self.stderr.seek(max(0, size - 4000))

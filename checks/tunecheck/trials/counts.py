@@ -19,15 +19,15 @@ _REPLAYED = ("replayed, NVML", "packets")
 
 
 def before(snapshot: Snapshot) -> dict[tuple[str, str, str], int]:
-    """What was read before the trial: AER counters of every hop, and the replays of every GPU that NVML told of."""
+    """What was read before the trial: AER counters of every hop, and the replays of every GPU that NVML reports."""
     found = {(bdf, severity, name): count for bdf, counters in (snapshot.host.errors if snapshot.host else {}).items()
              for severity, fact in counters.by_severity.items() for name, count in (fact.value or {}).items()}
     return {**found, **_replays(snapshot.nvml.value)}
 
 
-def now(host: Host, bdfs: Iterable[str], told: Nvml | None) -> dict[tuple[str, str, str], int]:
-    """The same as they are now, where they can be read; ``told``: what NVML says now."""
-    found = _replays(told)
+def now(host: Host, bdfs: Iterable[str], nvml: Nvml | None) -> dict[tuple[str, str, str], int]:
+    """The same as they are now, where they can be read; ``nvml``: what NVML says now."""
+    found = _replays(nvml)
     for bdf in bdfs:
         for severity, name in FILES.items():
             try:
@@ -38,8 +38,8 @@ def now(host: Host, bdfs: Iterable[str], told: Nvml | None) -> dict[tuple[str, s
     return found
 
 
-def _replays(told: Nvml | None) -> dict[tuple[str, str, str], int]:
-    counts = {gpu.bdf: gpu.number("replay_counter").value for gpu in (told.gpus if told else ())}
+def _replays(nvml: Nvml | None) -> dict[tuple[str, str, str], int]:
+    counts = {gpu.bdf: gpu.number("replay_counter").value for gpu in (nvml.gpus if nvml else ())}
     return {(bdf, *_REPLAYED): count for bdf, count in counts.items() if count is not None}
 
 

@@ -62,9 +62,9 @@ class Evidence:
         for suspect in alive:
             found["processes"][f"worker {suspect.worker}, pid {suspect.pid}"] = self._threads(suspect.pid, until)
         for suspect, argv in zip(alive, spies, strict=True):
-            found["python"][f"worker {suspect.worker}"] = self._said(argv, until)
+            found["python"][f"worker {suspect.worker}"] = self._output_of(argv, until)
         found["nccl ras"] = self._ras(_RAS_SECONDS)
-        found["kernel log"] = self._said(("dmesg",), until)[-8000:]
+        found["kernel log"] = self._output_of(("dmesg",), until)[-8000:]
         remarks = self._stuck(suspects, until)
         told = nvml(self._host, True, round(max(0.1, until - time.monotonic()), 1))
         found["nvml"] = told.value or told.why()
@@ -81,7 +81,7 @@ class Evidence:
 
     def _stuck(self, suspects: Sequence[Suspect], until: float) -> list[str]:
         """The driver's other users that hang in the kernel: one of them may hold what our workers wait for."""
-        tasks = parse_ps(self._said(PS, until))[0]
+        tasks = parse_ps(self._output_of(PS, until))[0]
         ours = {suspect.pid for suspect in suspects}
         others = [task for task in tasks if task.pid not in ours and looks_like_driver(task.name)][:8]
         return [f"{task.name} (pid {task.pid}) is stuck in the kernel, state D"
@@ -111,7 +111,7 @@ class Evidence:
         except Unreadable as error:
             return f"({error.reason})"
 
-    def _said(self, argv: tuple[str, ...], until: float) -> str:
+    def _output_of(self, argv: tuple[str, ...], until: float) -> str:
         try:
             done = self._host.run(argv, max(0.1, until - time.monotonic()))
         except Unreadable as error:

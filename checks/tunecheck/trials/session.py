@@ -77,21 +77,21 @@ def _numbers(snapshot: Snapshot, chosen: Sequence[int]) -> list[int]:
 
 def _gpus(snapshot: Snapshot, numbers: Sequence[int]) -> list[Gpu]:
     """The chosen accelerators as NVML has them; its index is CUDA's number in bus order."""
-    told = snapshot.nvml.value
-    if told is None:
+    nvml = snapshot.nvml.value
+    if nvml is None:
         raise TrialError(f"no trial without NVML: {snapshot.nvml.why()}; see `tunecheck explain nvml-answers`")
     found = []
     for number in numbers:
         device = snapshot.topology.devices[number]
-        gpu = told.gpu(device.bdf)
+        gpu = nvml.gpu(device.bdf)
         if gpu is None:
             raise TrialError(f"GPU{number} {device.bdf}: NVIDIA's driver does not have it; see `tunecheck topo`")
-        _refuse_unfit(number, gpu, told)
+        _refuse_unfit(number, gpu, nvml)
         found.append(gpu)
     return found
 
 
-def _refuse_unfit(number: int, gpu: Gpu, told: Nvml) -> None:
+def _refuse_unfit(number: int, gpu: Gpu, nvml: Nvml) -> None:
     name = f"GPU{number} {gpu.bdf}"
     lost = {"GPU_IS_LOST", "RESET_REQUIRED"} & set(gpu.errors.values())
     if lost:

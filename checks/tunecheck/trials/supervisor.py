@@ -129,7 +129,7 @@ class Supervisor:
                 worker.collect()
             board.close()
         codes = tuple(None if worker.pid in abandoned else worker.process.returncode for worker in workers)
-        errors = tuple(worker.said() for worker in workers)
+        errors = tuple(worker.error_output() for worker in workers)
         for worker in workers:
             worker.close()
         late = isinstance(stall, OutOfTime)

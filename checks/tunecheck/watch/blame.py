@@ -27,14 +27,14 @@ _OF_OTHERS = ("remote process error", "nccl operation in progress")
 _MOST = 64
 
 
-def claims(ras: Ras | None, processes: Sequence[Process], odd: Iterable[tuple[str, Kind]],
+def claims(ras: Ras | None, processes: Sequence[Process], outliers: Iterable[tuple[str, Kind]],
            gpus: Sequence[GpuSample]) -> tuple[Claim, ...]:
-    """``odd``: addresses of GPUs that do something else than their peers, which only wait."""
+    """``outliers``: addresses of GPUs that do something else than their peers, which only wait."""
     known = _Known(processes, gpus)
     found = [Claim(Witness.PROCESS, _STATES[each.state], each.pid, each.name, error=each.waits_in)
              for each in processes if each.state in _STATES and (each.state != "Z" or each.gpus)]
     found += _of_ras(ras) if ras is not None else []
-    for address, kind in odd:
+    for address, kind in outliers:
         on = [each for each in processes if address in each.gpus]
         one = on[0] if len(on) == 1 else None
         found.append(Claim(Witness.GPU, kind, one.pid if one else 0, one.name if one else "", gpu=address))
@@ -42,16 +42,16 @@ def claims(ras: Ras | None, processes: Sequence[Process], odd: Iterable[tuple[st
 
 
 def _of_ras(ras: Ras) -> list[Claim]:
-    told = [Claim(Witness.RAS, kind, engine_pid=each.pid, index=each.gpus[0] if len(each.gpus) == 1 else None)
-            for kind, peers in ((Kind.SILENT, ras.silent), (Kind.DEAD, ras.dead)) for each in peers]
-    told += [_rank(each, Kind.SILENT) for each in ras.missing]
-    told += [replace(_rank(each.rank, Kind.BEHIND), collective=each.collective, launched=each.launched,
-                     others=each.others) for each in ras.behind]
-    told += [replace(_rank(each.rank, Kind.FAILED), error=each.error) for each in ras.failed
-             if each.error.lower() not in _OF_OTHERS]
+    claims = [Claim(Witness.RAS, kind, engine_pid=each.pid, index=each.gpus[0] if len(each.gpus) == 1 else None)
+              for kind, peers in ((Kind.SILENT, ras.silent), (Kind.DEAD, ras.dead)) for each in peers]
+    claims += [_rank(each, Kind.SILENT) for each in ras.missing]
+    claims += [replace(_rank(each.rank, Kind.BEHIND), collective=each.collective, launched=each.launched,
+                       others=each.others) for each in ras.behind]
+    claims += [replace(_rank(each.rank, Kind.FAILED), error=each.error) for each in ras.failed
+               if each.error.lower() not in _OF_OTHERS]
     # A process that is named with its ranks is not told a second time without them.
-    ranked = {(each.kind, each.engine_pid) for each in told if each.rank is not None}
-    return [each for each in told if each.rank is not None or (each.kind, each.engine_pid) not in ranked]
+    ranked = {(each.kind, each.engine_pid) for each in claims if each.rank is not None}
+    return [each for each in claims if each.rank is not None or (each.kind, each.engine_pid) not in ranked]
 
 
 def _rank(rank: RasRank, kind: Kind) -> Claim:
@@ -91,26 +91,26 @@ def _who(claim: Claim) -> tuple[object, ...]:
     return ("gpu", claim.gpu) if claim.gpu else ("rank", claim.communicator, claim.rank)
 
 
-def disagree(told: Sequence[Claim]) -> bool:
+def disagree(claims: Sequence[Claim]) -> bool:
     """Whether two witnesses name nobody in common. State D comes and goes, with those that wait too."""
-    named = list(_named(each for each in told if each.kind is not Kind.HANGS).values())
+    named = list(_named(each for each in claims if each.kind is not Kind.HANGS).values())
     return any(not one & other for number, one in enumerate(named) for other in named[:number])
 
 
-def _named(told: Iterable[Claim]) -> dict[Witness, set[tuple[object, ...]]]:
+def _named(claims: Iterable[Claim]) -> dict[Witness, set[tuple[object, ...]]]:
     found: dict[Witness, set[tuple[object, ...]]] = {}
-    for each in told:
+    for each in claims:
         found.setdefault(each.witness, set()).add(_who(each))
     return found
 
 
-def culprit(told: Sequence[Claim], before: Culprit | None = None) -> Culprit | None:
+def culprit(claims: Sequence[Claim], before: Culprit | None = None) -> Culprit | None:
     """None where nobody is named, or where it is not one. ``before``: who was blamed in the last look of this stall; he
     stays until a witness that sees as directly names another: state D comes and goes, and RAS is asked now and then."""
     for number, level in enumerate(_LEVELS):
         if before is not None and any(each in earlier for earlier in _LEVELS[:number] for each in before.kinds):
             return before
-        these = [each for each in told if each.kind in level]
+        these = [each for each in claims if each.kind in level]
         if not these:
             continue
         by_all = set.intersection(*_named(these).values())
@@ -119,18 +119,18 @@ def culprit(told: Sequence[Claim], before: Culprit | None = None) -> Culprit | N
             return None
         # Of several that are stopped the first that was blamed stays.
         chosen = next((each for each in who if before is not None and each == ("process", before.pid)), who[0])
-        return _of([each for each in told if _who(each) == chosen], before)
+        return _of([each for each in claims if _who(each) == chosen], before)
     return before
 
 
-def _of(told: list[Claim], before: Culprit | None) -> Culprit:
+def _of(claims: list[Claim], before: Culprit | None) -> Culprit:
     found = Culprit(
-        next((each.pid for each in told if each.pid), 0), next((each.name for each in told if each.name), ""),
-        next((_LETTERS[each.kind] for each in told if each.kind in _LETTERS), ""),
-        next((each.rank for each in told if each.rank is not None), None),
-        next((each.gpu for each in told if each.gpu), ""), next((each.uuid for each in told if each.uuid), ""),
-        next((each.collective for each in told if each.collective), ""),
-        tuple(dict.fromkeys(each.witness for each in told)), tuple(dict.fromkeys(each.kind for each in told)))
+        next((each.pid for each in claims if each.pid), 0), next((each.name for each in claims if each.name), ""),
+        next((_LETTERS[each.kind] for each in claims if each.kind in _LETTERS), ""),
+        next((each.rank for each in claims if each.rank is not None), None),
+        next((each.gpu for each in claims if each.gpu), ""), next((each.uuid for each in claims if each.uuid), ""),
+        next((each.collective for each in claims if each.collective), ""),
+        tuple(dict.fromkeys(each.witness for each in claims)), tuple(dict.fromkeys(each.kind for each in claims)))
     if before is None or not found.pid or before.pid != found.pid:
         return found
     # RAS is asked anew now and then: what was said of the same process stays.

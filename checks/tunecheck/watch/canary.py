@@ -58,7 +58,7 @@ class Canary:
         with contextlib.suppress(OSError):
             child.stdin.close()
 
-    def heard(self) -> Answer | None:
+    def answer(self) -> Answer | None:
         """What it came to, once; None where nothing is under way, or nothing is known yet. Never waits."""
         child = self._child
         if child is None or child.stdout is None:
@@ -68,10 +68,10 @@ class Canary:
                 return None
             self.close()
             return Answer.REFUSED       # our own process hangs, which says nothing of the engine
-        said = child.stdout.read(_MOST) or b""
+        output = child.stdout.read(_MOST) or b""
         self.close()
         try:
-            return Answer(said.decode("ascii").strip())
+            return Answer(output.decode("ascii").strip())
         except ValueError:
             return Answer.REFUSED
 

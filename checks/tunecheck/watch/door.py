@@ -29,16 +29,16 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         door, path = self.server.door, self.path.partition("?")[0]
         if path == "/ready":
-            self._say(200 if door.ready else 503, f"{'ready' if door.ready else 'not ready'}: {door.why}\n")
+            self._reply(200 if door.ready else 503, f"{'ready' if door.ready else 'not ready'}: {door.why}\n")
         elif path == "/metrics":
-            self._say(200, door.metrics, "text/plain; version=0.0.4; charset=utf-8")
+            self._reply(200, door.metrics, "text/plain; version=0.0.4; charset=utf-8")
         else:
-            self._say(404, "expected /ready or /metrics\n")
+            self._reply(404, "expected /ready or /metrics\n")
 
     def do_HEAD(self) -> None:
         self.do_GET()
 
-    def _say(self, status: int, text: str, kind: str = "text/plain; charset=utf-8") -> None:
+    def _reply(self, status: int, text: str, kind: str = "text/plain; charset=utf-8") -> None:
         body = text.encode()
         self.send_response_only(status)
         for name, value in (("Content-Type", kind), ("Content-Length", str(len(body))), ("Connection", "close")):

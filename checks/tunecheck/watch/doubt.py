@@ -26,7 +26,7 @@ class Doubt:
         self._asking = self._asked = False
         self._right_at: float | None = None
         self._silent = self._wrong = 0
-        self._told: Reason | None = None
+        self._reason: Reason | None = None
         self._moved: float | None = None        # the counters, when it was asked
         self._settles: float | None = None
         self.lie = False                        # an answer came and no counter moved
@@ -35,7 +35,7 @@ class Doubt:
         """Another run of the engine."""
         self._right_at = self._settles = self._moved = None
         self._silent = self._wrong = 0
-        self._told, self.lie = None, False
+        self._reason, self.lie = None, False
 
     def due(self, at: float, urgent: bool = False) -> bool:
         """Whether it is time for one. Whoever begins just now asks nobody yet: a watch that is started again and
@@ -62,7 +62,7 @@ class Doubt:
 
     def _hear(self, look: Look, answer: Answer, works: bool) -> None:
         self._next = look.at + self.every
-        self._told = None
+        self._reason = None
         if answer is Answer.RIGHT:
             self._silent = self._wrong = 0
             self._right_at = look.at
@@ -73,9 +73,9 @@ class Doubt:
         elif answer is Answer.FAILED or (answer is Answer.LATE and not works):
             self._silent += 1
         elif answer is Answer.KEY:
-            self._told = Reason(Code.KEY_REFUSED)
+            self._reason = Reason(Code.KEY_REFUSED)
         elif answer is Answer.REFUSED:
-            self._told = Reason(Code.CANARY_REFUSED)
+            self._reason = Reason(Code.CANARY_REFUSED)
         if self._silent or self._wrong:
             soon = max(self._silent, self._wrong) < _TWICE
             self._next = look.at + (_AGAIN if soon else min(self.every, _BAD_EVERY))
@@ -89,7 +89,7 @@ class Doubt:
     def beside(self) -> list[Reason]:
         """What else is to be told of the answers."""
         wrong = [Reason(Code.CANARY_WRONG)] if self._wrong >= _TWICE else []
-        return [*wrong, *([Reason(Code.METRICS_LIE)] if self.lie else []), *([self._told] if self._told else [])]
+        return [*wrong, *([Reason(Code.METRICS_LIE)] if self.lie else []), *([self._reason] if self._reason else [])]
 
     def alone(self, at: float, reasons: list[Reason]) -> tuple[State, list[Reason]]:
         """The state of an engine of which nothing else is known."""

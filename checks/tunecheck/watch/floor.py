@@ -41,7 +41,7 @@ class Floor:
         self._pieces: deque[_Piece] = deque()
         self._before: Look | None = None
         self._busy_at = 0.0
-        self._told: list[Reason] = []
+        self._reasons: list[Reason] = []
 
     def judge(self, look: Look, paused: bool) -> list[Reason]:
         """Whether it is slow, as of this look."""
@@ -55,12 +55,12 @@ class Floor:
         if look.at - self._busy_at > _FORGET:
             self._forget()
         elif sum(each.seconds for each in self._pieces) >= WINDOW:
-            self._told = self._verdict(look.accepted)
-        return self._told
+            self._reasons = self._verdict(look.accepted)
+        return self._reasons
 
     def _forget(self) -> None:
         self._pieces.clear()
-        self._told = []
+        self._reasons = []
 
     def _count(self, before: Look, look: Look) -> None:
         then, now = before.engine, look.engine
@@ -93,7 +93,7 @@ class Floor:
             "seconds", "tokens", "stepped", "prompts", "streams"))
         tokens = max(counted, stepped)
         alone = tokens / accepted.tok_s + prompts / (accepted.prompt_tok_s or accepted.tok_s)
-        share, wanted = alone / seconds, self._share * (_AGAIN if self._told else 1.0)
+        share, wanted = alone / seconds, self._share * (_AGAIN if self._reasons else 1.0)
         if share >= wanted:
             return []
         return [Reason(Code.TOKENS_SLOW, numbers=(

@@ -33,13 +33,13 @@ class Watched:
         self._brake_at: float | None = None
         self._carried: dict[str, int] = {}
         self._moving: set[str] = set()
-        self._odd: tuple[tuple[str, Kind], ...] = ()
-        self._odd_at = 0.0
+        self._outlier: tuple[tuple[str, Kind], ...] = ()
+        self._outlier_at = 0.0
 
     def forget_clocks(self) -> None:
         """Nothing was seen for a while."""
         self._spin_at = self._brake_at = None
-        self._odd = ()
+        self._outlier = ()
 
     def learn(self, look: Look) -> None:
         """The engine made progress in this look."""
@@ -51,24 +51,24 @@ class Watched:
         ours = self._of_ours(look)
         spins = any(map(self._spins, ours)) and not any(map(_works, ours))
         self._spin_at = (self._spin_at if self._spin_at is not None else look.at) if spins else None
-        odd = self._odd_one(look)
-        self._odd, self._odd_at = odd, self._odd_at if odd == self._odd else look.at
+        outlier = self._find_outlier(look)
+        self._outlier, self._outlier_at = outlier, self._outlier_at if outlier == self._outlier else look.at
 
-    def odd(self, look: Look) -> tuple[tuple[str, Kind], ...]:
+    def outlier(self, look: Look) -> tuple[tuple[str, Kind], ...]:
         """The one GPU of the engine that does not wait while all others only do, and what it does; () where there is
         none, or more than one, or it is too early to tell."""
-        if not self._odd:
+        if not self._outlier:
             return self._by_sms(look)
-        return self._odd if look.at - self._odd_at >= _SURE else ()
+        return self._outlier if look.at - self._outlier_at >= _SURE else ()
 
     def _by_sms(self, look: Look) -> tuple[tuple[str, Kind], ...]:
         """All seem to wait, and a kernel on all SMs of one of them is no collective: those take a few."""
-        told, ours = dict(look.sms), [each.bdf for each in look.gpus or () if each.bdf in self._ours]
-        full = [bdf for bdf in ours if told.get(bdf, 0.0) >= _ALL_SMS]
-        few = [bdf for bdf in ours if _NO_SM < told.get(bdf, 0.0) <= _FEW_SMS]
+        occupied, ours = dict(look.sms), [each.bdf for each in look.gpus or () if each.bdf in self._ours]
+        full = [bdf for bdf in ours if occupied.get(bdf, 0.0) >= _ALL_SMS]
+        few = [bdf for bdf in ours if _NO_SM < occupied.get(bdf, 0.0) <= _FEW_SMS]
         return ((full[0], Kind.COMPUTES),) if len(full) == 1 and few and len(few) == len(ours) - 1 else ()
 
-    def _odd_one(self, look: Look) -> tuple[tuple[str, Kind], ...]:
+    def _find_outlier(self, look: Look) -> tuple[tuple[str, Kind], ...]:
         ours = [each for each in look.gpus or () if each.bdf in self._ours]
         others = [each for each in ours if not self._spins(each)]
         if len(others) != 1 or len(ours) < 2 or _percent(others[0].gpu) is None or _percent(others[0].memory) is None:
@@ -109,13 +109,13 @@ class Watched:
         named = {bdf for bdf in listed if ":" in bdf}
         gone = [Reason(Code.GPU_GONE, bdf) for bdf in sorted(self._listed - named)] if look.gpus is not None else []
         self._listed |= {each.bdf for each in look.gpus or () if ":" in each.bdf}
-        told = [*gone, *(Reason(Code.GPU_GONE if each.error in _GONE else Code.GPU_TROUBLE, each.bdf)
+        reasons = [*gone, *(Reason(Code.GPU_GONE if each.error in _GONE else Code.GPU_TROUBLE, each.bdf)
                          for each in look.gpus or () if each.error)]
         braked = [each for each in look.gpus or () if each.throttle is not None and each.throttle & _BRAKES]
         self._brake_at = (self._brake_at if self._brake_at is not None else look.at) if braked else None
         if self._brake_at is None or look.at - self._brake_at < brake_seconds:
-            return told
-        return [*told, *(Reason(Code.THROTTLED, each.bdf, (("bits", float((each.throttle or 0) & _BRAKES)),))
+            return reasons
+        return [*reasons, *(Reason(Code.THROTTLED, each.bdf, (("bits", float((each.throttle or 0) & _BRAKES)),))
                          for each in braked)]
 
     def _of_ours(self, look: Look) -> list[GpuSample]:
@@ -124,7 +124,7 @@ class Watched:
 
 
 def _percent(value: int | None) -> int | None:
-    """A driver that answers with garbage has told nothing."""
+    """A driver that answers with garbage has reported nothing."""
     return value if value is not None and 0 <= value <= 100 else None
 
 

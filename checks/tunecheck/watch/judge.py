@@ -75,7 +75,7 @@ class Judge:
         paused = self._clocks(look)
         frozen = max(self._vain.values(), default=0.0)
         self._base = state, reasons = self._state(look, frozen)
-        beside = [*self._events.judge(look, self._before), *look.standing, *self._floor.judge(look, paused),
+        beside = [*self._events.judge(look, self._before), *look.conditions, *self._floor.judge(look, paused),
                   *self._doubt.beside,
                   *self._gpus.judge(look, _BRAKE_SECONDS), *([Reason(Code.WATCH_PAUSED)] if paused else [])]
         if state is State.IDLE and self._gpus.spun(look.at) >= self.limits.stall:
@@ -86,12 +86,12 @@ class Judge:
         if any(each.code is Code.GPU_GONE for each in beside) and state is not State.STOPPED:
             state = State.LOST
         since = self._last.since if self._last and self._last.state is state else look.at
-        told = blame.claims(look.ras, look.processes, self._gpus.odd(look), look.gpus or ()) \
+        claims = blame.claims(look.ras, look.processes, self._gpus.outlier(look), look.gpus or ()) \
             if state is State.STALLED else ()
-        beside += [Reason(Code.WITNESSES_DISAGREE)] if blame.disagree(told) else []
-        seen = Seen(state, since, tuple(dict.fromkeys([*reasons, *beside])), self._culprit(state, told), frozen,
-                    look.engine, look.gpus, look.unit.invocation if look.unit else "", told, look.ras, look.ras_absence,
-                    look.sms, look.asking)
+        beside += [Reason(Code.WITNESSES_DISAGREE)] if blame.disagree(claims) else []
+        seen = Seen(state, since, tuple(dict.fromkeys([*reasons, *beside])), self._culprit(state, claims), frozen,
+                    look.engine, look.gpus, look.unit.invocation if look.unit else "", claims, look.ras,
+                    look.ras_absence, look.sms, look.asking)
         self._before, self._last = look, seen
         return seen
 
@@ -198,7 +198,7 @@ class Judge:
         return self._doubt.alone(look.at, reasons) if look.engine.code in _TELLS_NOTHING else (State.UNKNOWN, reasons)
 
     def _running(self, look: Look, frozen: float, beside: list[Reason]) -> tuple[State, list[Reason]]:
-        limits, told = self.limits, Reason(Code.TOKENS_FROZEN, numbers=(("seconds", round(frozen, 1)),))
+        limits, frozen_reason = self.limits, Reason(Code.TOKENS_FROZEN, numbers=(("seconds", round(frozen, 1)),))
         spins = frozen >= limits.spin and self._gpus.spun(look.at) >= max(limits.spin / 2, limits.spin - _LAG)
         if not spins and frozen < limits.stall:
             if frozen and not self._steps:      # it may be a hang that is older than the watch
@@ -212,14 +212,14 @@ class Judge:
             return State.SERVING, [Reason(Code.LONG_STEP, numbers=(("seconds", round(frozen, 1)),)), *beside]
         late = [Reason(Code.TOKENS_FROZEN, f"replica {name}", (("seconds", round(seconds, 1)),))
                 for name, seconds in self._vain.items() if name and seconds >= min(limits.stall, frozen)]
-        return State.STALLED, [*(late or [told]), *(self._gpus.spinning(look) if spins else []), *beside]
+        return State.STALLED, [*(late or [frozen_reason]), *(self._gpus.spinning(look) if spins else []), *beside]
 
-    def _culprit(self, state: State, told: tuple[Claim, ...]) -> Culprit | None:
+    def _culprit(self, state: State, claims: tuple[Claim, ...]) -> Culprit | None:
         """For as long as the stall lasts."""
         if state is not State.STALLED:
             return None
         before = self._last.culprit if self._last and self._last.state is State.STALLED else None
-        return blame.culprit(told, before)
+        return blame.culprit(claims, before)
 
 
 #: What stands in the page of an engine of which only a canary can tell.

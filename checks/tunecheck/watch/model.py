@@ -187,7 +187,7 @@ class UnitState:
 @dataclass(frozen=True)
 class Look:
     """One look. ``at`` is monotonic, ``took`` the seconds it lasted until then, ``gpus`` None where NVML did not
-    answer. ``events``: what happened since the last look. ``standing``: what is so now beside engine and GPUs.
+    answer. ``events``: what happened since the last look. ``conditions``: what is so now beside engine and GPUs.
     ``processes``, ``ras``: asked only when a stall is near; ``ras_absence``: why there is no answer of NCCL's RAS.
     ``sms``: by address, how many of a GPU's SMs are occupied, in %. ``asking``: one of the two has not answered yet.
     ``accepted``: what was measured of just this run of the engine. ``canary``: what a question came to, in the look in
@@ -198,7 +198,7 @@ class Look:
     gpus: tuple[GpuSample, ...] | None = None
     unit: UnitState | None = None
     events: tuple[Reason, ...] = ()
-    standing: tuple[Reason, ...] = ()
+    conditions: tuple[Reason, ...] = ()
     processes: tuple[Process, ...] = ()
     took: float = 0.0
     ras: Ras | None = None

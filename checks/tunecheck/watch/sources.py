@@ -71,11 +71,11 @@ class Sources:
         """``processes``: whether those of the engine, and NCCL's RAS, are worth asking now. ``ask``: whether to ask a
         canary, unless a request runs by now."""
         began = time.monotonic()
-        answer = self._canary.heard() if self._canary is not None else None
+        answer = self._canary.answer() if self._canary is not None else None
         engine = self._engine()
-        standing: list[Reason] = []
-        gpus = self._gpus(standing)
-        events = self._kernel(standing)
+        conditions: list[Reason] = []
+        gpus = self._gpus(conditions)
+        events = self._kernel(conditions)
         if self._target.unit and self._due("unit", _UNIT_EVERY):
             self._unit = self._unit_state()
         if gpus and self._due("links", _LINKS_EVERY):
@@ -88,7 +88,7 @@ class Sources:
         if self._target.accepted and self._due("accepted", _ACCEPTED_EVERY):
             self._accepted = self._reference()
         if self._target.accepted and self._accepted is None and engine.running is not None:
-            standing.append(Reason(Code.NOT_ACCEPTED))
+            conditions.append(Reason(Code.NOT_ACCEPTED))
         self._witnesses.note(self._unit, gpus or (), engine.moved)
         found = self._witnesses.processes(self._unit) if processes else ()
         ras, absence = self._witnesses.ras(found) if processes else (None, None)
@@ -100,7 +100,7 @@ class Sources:
         if ask and answer is None:
             self._ask()
         at = time.monotonic()
-        return Look(at, engine, gpus, self._unit, events, (*standing, *slow), found, at - began, ras, absence, sms,
+        return Look(at, engine, gpus, self._unit, events, (*conditions, *slow), found, at - began, ras, absence, sms,
                     asking, self._accepted, answer, self._canary is not None and self._canary.asking)
 
     def close(self) -> None:
@@ -141,7 +141,7 @@ class Sources:
             return None
         return self._accepted if found == self._accepted else found
 
-    def _gpus(self, standing: list[Reason]) -> tuple[GpuSample, ...] | None:
+    def _gpus(self, conditions: list[Reason]) -> tuple[GpuSample, ...] | None:
         if self._sampler is None:
             return None
         try:
@@ -149,17 +149,17 @@ class Sources:
         except Unreadable as error:
             code = Code.NVML_SILENT if error.absence in (Absence.TIMED_OUT, Absence.CUT_OFF) else Code.NVML_STARTS \
                 if error.absence is Absence.NOT_READ else Code.NVML_REFUSES
-            standing.append(Reason(code))
+            conditions.append(Reason(code))
             return None
 
-    def _kernel(self, standing: list[Reason]) -> tuple[Reason, ...]:
+    def _kernel(self, conditions: list[Reason]) -> tuple[Reason, ...]:
         if self._messages is None:
-            standing.append(Reason(Code.KMSG_UNREADABLE))
+            conditions.append(Reason(Code.KMSG_UNREADABLE))
             return ()
         try:
             new = self._messages.new()
         except Unreadable:
-            standing.append(Reason(Code.KMSG_UNREADABLE))
+            conditions.append(Reason(Code.KMSG_UNREADABLE))
             return ()
         return (*kernel.reasons(new.lines), *([Reason(Code.KMSG_OVERRUN)] if new.overrun else []))
 

@@ -68,7 +68,7 @@ METRICS = {
 }
 
 
-def _says(reason: Reason) -> str:
+def _message(reason: Reason) -> str:
     text = MEANING[reason.code].format(**dict(reason.numbers))
     return f"{plain(reason.subject)}: {text}" if reason.subject else text
 
@@ -83,12 +83,12 @@ def _claim(claim: Claim) -> dict[str, Any]:
 
 def line(seen: Seen, at: float) -> str:
     """One line for a journal; ``at`` is the time in seconds since 1970."""
-    told = [_says(each) for each in seen.reasons]
-    told += [f"the others wait: {culprits.named(seen.culprit)}"] if seen.culprit else []
+    messages = [_message(each) for each in seen.reasons]
+    messages += [f"the others wait: {culprits.named(seen.culprit)}"] if seen.culprit else []
     running = f"{seen.engine.running} running" if seen.engine.running is not None else ""
     when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     state = f"{seen.state.value} ({running})" if running else seen.state.value
-    return f"{when} {state}: {'; '.join(told)}" if told else f"{when} {state}"
+    return f"{when} {state}: {'; '.join(messages)}" if messages else f"{when} {state}"
 
 
 def document(seen: Seen, at: float, started: float, unit: str, url: str) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def document(seen: Seen, at: float, started: float, unit: str, url: str) -> dict
         "state": seen.state.value, "for_seconds": round(started, 1), "frozen_seconds": round(seen.frozen, 1),
         "exit_code": exit_code(seen.state),
         "reasons": [{"code": each.code.value, "subject": each.subject, "numbers": dict(each.numbers),
-                     "message": _says(each)} for each in seen.reasons],
+                     "message": _message(each)} for each in seen.reasons],
         "culprit": None if seen.culprit is None else culprits.document(seen.culprit),
         "claims": [_claim(each) for each in seen.claims],
         "nccl_ras": None if seen.ras is None and seen.ras_absence is None else {

@@ -29,7 +29,7 @@ class Teller:
         self._as_json, self._prometheus_to, self._unit, self._url = as_json, prometheus_to, unit, url
         self._shown: Seen | None = None
         self._written: float | None = None
-        self._said: set[str] = set()
+        self._failed: set[str] = set()
 
     def tell(self, seen: Seen) -> None:
         """A line where something changed, the metrics where they grow old."""
@@ -53,17 +53,17 @@ class Teller:
     def _try(self, what: str, write: Callable[[], object]) -> None:
         try:
             write()
-            self._said.discard(what)
+            self._failed.discard(what)
         except (UsageError, OSError) as error:
-            if what not in self._said:
-                self._said.add(what)
+            if what not in self._failed:
+                self._failed.add(what)
                 self.complain(str(error))
 
 
 def _changed(before: Seen | None, now: Seen) -> bool:
     """Another state or other codes; numbers alone move with every look."""
-    def told(seen: Seen) -> object:
+    def what_changes(seen: Seen) -> object:
         blamed = seen.culprit and (seen.culprit.pid, seen.culprit.gpu, seen.culprit.rank, seen.culprit.letter)
         return seen.state, blamed, {(each.code, each.subject) for each in seen.reasons}
 
-    return before is None or told(before) != told(now)
+    return before is None or what_changes(before) != what_changes(now)

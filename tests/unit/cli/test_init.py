@@ -90,7 +90,7 @@ def test_without_a_board_no_profile_is_guessed(table: Table | None, count: int, 
     draft = drafted(_without(table))
     assert (draft.spec["profile"], sorted(draft.change)) == (None, change)
     assert draft.spec["accelerators"]["count"] == count
-    assert ("names 2, but not which boards" in draft.found[0]) == (count == 2)
+    assert ("names 2, but not which boards" in draft.observations[0]) == (count == 2)
     group = yaml.safe_load(files(draft, Login("192.0.2.7"))["group_vars/inference.yml"])
     with pytest.raises(SpecError, match="profile: is missing; choose the one that fits"):
         build(draft.name, group["box_spec"], None)

@@ -31,7 +31,7 @@ def rates(path: PairPath) -> tuple[float | None, float | None, str | None]:
 def test_one_switch() -> None:
     path = one(switch(0x11))
     assert [hop.bdf for hop in path.hops] == ["0000:03:00.0", "0000:02:00.0", "0000:02:01.0", "0000:04:00.0"]
-    assert [wire.name for wire in path.links] == ["0000:02:00.0-0000:03:00.0", "0000:02:01.0-0000:04:00.0"]
+    assert [link.name for link in path.links] == ["0000:02:00.0-0000:03:00.0", "0000:02:01.0-0000:04:00.0"]
     assert (path.mps, path.redirectors, path.reason) == (256, (), None)
     assert rates(path) == (57.6, 115.2, "switch")
     assert path_lines(snapshot(switch(0x11))) == [
@@ -44,7 +44,7 @@ def test_a_redirect_makes_both_directions_share_the_uplink() -> None:
     assert path.redirectors == ("0000:02:00.0", "0000:02:01.0")
     assert rates(path) == (57.6, 57.6, "root-complex")
     assert "hairpin" in (path.reason or "")
-    assert "0000:00:04.0-0000:01:00.0" in [wire.name for wire in path.links]
+    assert "0000:00:04.0-0000:01:00.0" in [link.name for link in path.links]
 
 
 def test_a_redirect_through_a_narrow_uplink() -> None:

@@ -199,7 +199,7 @@ def test_a_pass_has_a_code_of_its_own() -> None:
 
 
 def test_every_code_in_the_sources_is_declared() -> None:
-    """What no test reaches, too: the codes that stand in a call of ``say`` itself."""
+    """What no test reaches, too: the codes that stand in a call of ``finding`` itself."""
     given = {pair for path in SERVING.glob("*.py") for pair in _given(ast.parse(path.read_text(encoding="utf-8")))}
     assert len(given) > 40
     assert {(check, code) for check, code in given if code not in CODES[check]} == set()
@@ -207,7 +207,7 @@ def test_every_code_in_the_sources_is_declared() -> None:
 
 def _given(tree: ast.Module) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say" \
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "finding" \
                 and isinstance(node.args[0], ast.Constant):
             choice = node.args[1]
             for part in (choice.body, choice.orelse) if isinstance(choice, ast.IfExp) else (choice,):

@@ -180,7 +180,7 @@ def test_somebody_else_on_the_server_is_noticed(good: Engine) -> None:
     other = Client(good.base, "tiny")
 
     class Busy(Session):
-        def _chances(self) -> None:
+        def _ask_logprobs(self) -> None:
             assert json.dumps(other.ask("timed", prompt(TIMED), 400, ignore_eos=True).tokens) == "400"
 
     client = Client(good.base)

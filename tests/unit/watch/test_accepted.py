@@ -52,7 +52,7 @@ def test_what_is_kept_is_of_this_run_alone() -> None:
             host.runs["systemctl"] = f"ActiveState=active\nControlGroup=/x\nMainPID=1\nInvocationID={run}\n"
             target = Target(server.url, "x.service", accepted=accepted.PATH, boot_id="b")
             seen = Sources(host, target, None, None).look(False)        # type: ignore[arg-type]
-            return seen.accepted is not None, any(each.code is Code.NOT_ACCEPTED for each in seen.standing)
+            return seen.accepted is not None, any(each.code is Code.NOT_ACCEPTED for each in seen.conditions)
 
         assert look("run1") == (True, False)
         assert look("run2") == (False, True), "started again, and not accepted"

@@ -282,7 +282,7 @@ def _ask(url: str, found: Accepted | None = ACCEPTED, seconds: float = 20.0, key
     canary.ask(found)
     try:
         end = time.monotonic() + 60
-        while (answer := canary.heard()) is None:
+        while (answer := canary.answer()) is None:
             assert time.monotonic() < end and canary.asking
             time.sleep(0.05)
         assert not canary.asking
@@ -307,7 +307,7 @@ def test_no_answer_in_time_is_late_and_nothing_is_waited_for() -> None:
         canary = Canary(server.url, "", None, 1.0)
         canary.ask(ACCEPTED)
         before = time.monotonic()
-        assert canary.heard() is None and time.monotonic() - before < 0.5
+        assert canary.answer() is None and time.monotonic() - before < 0.5
         canary.close()
         assert _ask(server.url, seconds=1.0) is Answer.LATE
         assert _ask(f"http://127.0.0.1:{_closed()}") is Answer.FAILED

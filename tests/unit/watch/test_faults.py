@@ -239,7 +239,7 @@ def test_18_samples_that_are_missing_are_always_told(absence: Absence) -> None:
             raise Unreadable("NVML", absence)
 
     look = _sources(_Host(), Sampler(), unit="").look(False)
-    assert {each.code for each in look.standing} - {Code.KMSG_UNREADABLE}
+    assert {each.code for each in look.conditions} - {Code.KMSG_UNREADABLE}
 
 
 def test_19_a_gpu_that_nvml_no_longer_lists_is_told() -> None:
@@ -266,10 +266,10 @@ def test_22_a_disk_that_is_full_stays_so_when_df_gives_no_answer() -> None:
     host = _Host()
     host.runs["df"] = "Avail 1B-blocks\n1000 1000000000\n"
     sources = _sources(host, unit="")
-    assert any(each.code is Code.DISK_LOW for each in sources.look(False).standing)
+    assert any(each.code is Code.DISK_LOW for each in sources.look(False).conditions)
     del host.runs["df"]
     sources._slow.clear()
-    assert {each.code for each in sources.look(False).standing} - {Code.KMSG_UNREADABLE}
+    assert {each.code for each in sources.look(False).conditions} - {Code.KMSG_UNREADABLE}
 
 
 def test_23_a_link_that_is_narrower_stays_so_when_sysfs_gives_no_answer() -> None:
@@ -279,10 +279,10 @@ def test_23_a_link_that_is_narrower_stays_so_when_sysfs_gives_no_answer() -> Non
     sources.look(False)
     host.files[path] = b"8\n"
     sources._slow.clear()
-    assert any(each.code is Code.LINK_NARROWER for each in sources.look(False).standing)
+    assert any(each.code is Code.LINK_NARROWER for each in sources.look(False).conditions)
     del host.files[path]
     sources._slow.clear()
-    assert any(each.code is Code.LINK_NARROWER for each in sources.look(False).standing)
+    assert any(each.code is Code.LINK_NARROWER for each in sources.look(False).conditions)
 
 
 def test_24_two_xids_of_one_gpu_are_both_told() -> None:
@@ -308,7 +308,7 @@ def test_26_a_storm_of_corrected_errors_that_the_kernel_limits_is_told() -> None
     host.files[f"{folder}/aer_dev_correctable"] = b"RxErr 90000\nTOTAL_ERR_COR 90000\n"
     sources._slow.clear()
     look = sources.look(False)
-    assert any(each.code is Code.AER_STORM for each in (*look.standing, *look.events))
+    assert any(each.code is Code.AER_STORM for each in (*look.conditions, *look.events))
 
 
 def test_27_the_oom_killer_is_told_where_it_kills_whoever_asked() -> None:
@@ -335,7 +335,7 @@ def test_28_a_page_that_ends_too_early_is_no_page() -> None:
 @pytest.mark.parametrize("bad", [
     lambda night: night.go(LIMITS.stall * 6, step=0), lambda night: night.go(
         1, gpus=(DECODES[0], replace(DECODES[1], error="GPU_IS_LOST"))),
-    lambda night: night.go(1, standing=(Reason(Code.DISK_LOW, "/", (("free_bytes", 1.0),)),))],
+    lambda night: night.go(1, conditions=(Reason(Code.DISK_LOW, "/", (("free_bytes", 1.0),)),))],
     ids=["stalled", "lost", "degraded"])
 def test_29_a_bad_state_always_has_a_reason(bad: Any) -> None:
     """Then the metrics are silent for a few seconds: the state is kept, and nobody says why."""
@@ -557,7 +557,7 @@ def test_43_a_width_that_a_lost_device_shows_is_no_width() -> None:
     sources.look(False)
     host.files[path] = b"16\n"
     sources._slow.clear()
-    assert not any(each.code is Code.LINK_NARROWER for each in sources.look(False).standing)
+    assert not any(each.code is Code.LINK_NARROWER for each in sources.look(False).conditions)
 
 
 def test_44_a_gpu_that_software_slows_down_for_its_heat_is_told() -> None:

@@ -49,7 +49,7 @@ class Night:
             self.at, self.moved = self.at + 1, self.moved + step
             engine = more.get("engine") or Engine(running, 0, self.moved, self.moved)
             look = Look(self.at, engine, gpus, self.unit, **{key: more[key] for key in (
-                "events", "standing", "processes", "ras", "sms") if key in more})
+                "events", "conditions", "processes", "ras", "sms") if key in more})
             self.all.append(self.judge.judge(look))
         return self.all[-1]
 
@@ -244,7 +244,7 @@ def test_an_event_degrades_for_a_while(code: Code) -> None:
 @pytest.mark.parametrize("code", [Code.LINK_NARROWER, Code.DISK_LOW, Code.NVML_SILENT])
 def test_what_stands_degrades_as_long_as_it_stands(code: Code) -> None:
     night = Night()
-    night.go(10, standing=(Reason(code, "x", (("lanes", 8.0), ("before", 16.0), ("free_bytes", 1.0))),))
+    night.go(10, conditions=(Reason(code, "x", (("lanes", 8.0), ("before", 16.0), ("free_bytes", 1.0))),))
     assert night.states == [State.DEGRADED]
     assert night.go(1).state is State.SERVING
 
@@ -252,7 +252,7 @@ def test_what_stands_degrades_as_long_as_it_stands(code: Code) -> None:
 @pytest.mark.parametrize("code", [Code.KMSG_OVERRUN, Code.KMSG_UNREADABLE])
 def test_what_cannot_be_seen_is_told_and_no_alarm(code: Code) -> None:
     night = Night()
-    seen = night.go(10, standing=(Reason(code),))
+    seen = night.go(10, conditions=(Reason(code),))
     assert seen.state is State.SERVING and _codes(seen) == {code}
 
 

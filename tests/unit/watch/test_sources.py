@@ -153,11 +153,11 @@ def test_a_link_that_lost_lanes_since_the_watch_began() -> None:
     host, path = _Host(), "/sys/bus/pci/devices/0000:03:00.0/current_link_width"
     host.files[path] = b"16\n"
     sources = _sources(host, _Sampler("0000:03:00.0", "GPU1"))
-    assert sources.look(False).standing == (Reason(Code.KMSG_UNREADABLE),)
+    assert sources.look(False).conditions == (Reason(Code.KMSG_UNREADABLE),)
     host.files[path] = b"8\n"
     sources._slow.clear()
     narrower = Reason(Code.LINK_NARROWER, "0000:03:00.0", (("lanes", 8.0), ("before", 16.0)))
-    assert narrower in sources.look(False).standing
+    assert narrower in sources.look(False).conditions
 
 
 @pytest.mark.parametrize(("said", "low"), [
@@ -166,4 +166,4 @@ def test_a_link_that_lost_lanes_since_the_watch_began() -> None:
 def test_a_disk_that_fills_up(said: str, low: bool) -> None:
     host = _Host()
     host.runs["df"] = said
-    assert any(each.code is Code.DISK_LOW for each in _sources(host).look(False).standing) is low
+    assert any(each.code is Code.DISK_LOW for each in _sources(host).look(False).conditions) is low

@@ -23,13 +23,13 @@ _AWAY = (Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST, Absence.NOT_RECORDED)
 _WAYS = (("read", "r"), ("write", "w"))
 
 
-def p2p(host: Host, said: Fact[Nvml]) -> Fact[P2p]:
+def p2p(host: Host, nvml: Fact[Nvml]) -> Fact[P2p]:
     """Ordered pairs of addresses. NVML counts; a text only where this is no live machine: there nvidia-smi would only
     ask NVML once more."""
-    if said.value is not None and said.value.pairs:
-        return known(dict(_from_nvml(said.value)), "NVML P2P status")
-    if said.value is None and said.absence not in _AWAY:
-        return absent("NVML P2P status", said.reason or Absence.NOT_READ)
+    if nvml.value is not None and nvml.value.pairs:
+        return known(dict(_from_nvml(nvml.value)), "NVML P2P status")
+    if nvml.value is None and nvml.absence not in _AWAY:
+        return absent("NVML P2P status", nvml.reason or Absence.NOT_READ)
     rows = driver_rows(host)
     if len(rows) < 2:
         return absent("nvidia-smi topo -p2p r", Absence.NO_BOARDS.because(
@@ -50,14 +50,14 @@ def p2p(host: Host, said: Fact[Nvml]) -> Fact[P2p]:
     return known({key: fact for key, fact in found.items() if key[2] in given}, "nvidia-smi topo -p2p")
 
 
-def _from_nvml(said: Nvml) -> list[tuple[tuple[str, str, str], Fact[str]]]:
+def _from_nvml(nvml: Nvml) -> list[tuple[tuple[str, str, str], Fact[str]]]:
     found: list[tuple[tuple[str, str, str], Fact[str]]] = []
-    for (a, b), values in said.pairs.items():
+    for (a, b), values in nvml.pairs.items():
         for way, _ in _WAYS:
             source = f"NVML P2P status {way} {a} -> {b}"
             code = values.get(f"p2p_{way}")
             if code is None:
-                reason = nvml_reason(said.pair_errors.get((a, b), {}).get(f"p2p_{way}", NOT_READ))
+                reason = nvml_reason(nvml.pair_errors.get((a, b), {}).get(f"p2p_{way}", NOT_READ))
                 found.append(((a, b, way), absent(source, reason)))
             else:
                 found.append(((a, b, way), known(LETTERS[code], source) if 0 <= code < len(LETTERS) else not_understood(

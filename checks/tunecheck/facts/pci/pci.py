@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from ...host import Host, Unreadable
 from ...model.fact import Fact, absent, known, not_understood, parsed
-from ...parsers.pci.pci import BDF, Acs, acs, bdf_key, config_gone
+from ...parsers.pci.pci import BDF, Acs, acs, bdf_key, config_is_all_ones
 from ...parsers.pci.pcie_cap import Express, express
 from ...parsers.pci.topology import Chain, chain
 from ...parsers.text.bounds import MOST_GPUS, MOST_PCI, NAMES, few
@@ -159,7 +159,7 @@ def device(host: Host, bdf: str) -> Device:
         numa_node=parsed(text(host, f"{folder}/numa_node"), int),
         link=_link(host, folder),
         driver=driver(host, bdf), acs=from_config(config, acs),
-        answers=from_config(config, lambda data: not config_gone(data)), express=from_config(config, express))
+        answers=from_config(config, lambda data: not config_is_all_ones(data)), express=from_config(config, express))
 
 
 def _link(host: Host, folder: str) -> Link:

@@ -15,16 +15,16 @@ from ...parsers.pci.switch_chips import EMULATED
 from ...util.at_first_use import dataclass
 from .pci import Device
 
-__all__ = ["Wire", "above", "hops", "wire"]
+__all__ = ["PcieLink", "above", "hops", "link_between"]
 
 
 @dataclass(frozen=True, eq=False)
-class Wire:
+class PcieLink:
     """One link. ``upper`` is None where the port above is not visible (a device on a root bus). ``name`` is
-    "0000:02:00.0-0000:03:00.0". Generations 1 to 6 and lanes, None where neither end says:
+    "0000:02:00.0-0000:03:00.0". Generations 1 to 6 and lanes, None where neither end reports them:
 
-    ``gen`` and ``width`` are those of now: at idle the generation is low, to save power, and the lanes stay (0: no link
-    is up). ``max_gen`` and ``max_width`` are what both ends have; an end that says 0 (emulated ports) says nothing.
+    ``gen`` and ``width`` are the current values: at idle the generation is low, to save power, and the lanes stay (0:
+    no link is up). ``max_gen`` and ``max_width`` are what both ends have; 0 at an end (emulated ports) is no value.
     ``held`` is where the port above holds the link below max_gen (Link Control 2)."""
 
     upper: Device | None
@@ -55,13 +55,13 @@ class Wire:
         return f"x{self.width or '?'} Gen{self.top_gen or '?'}"
 
 
-def wire(upper: Device | None, lower: Device) -> Wire:
-    """The link between two devices, as both their ends tell it; an emulated port above tells nothing."""
+def link_between(upper: Device | None, lower: Device) -> PcieLink:
+    """The link between two devices, as both ends report it; an emulated port above reports nothing."""
     ends = (upper, lower) if upper and upper.ids not in EMULATED else (lower,)
     most = min((gen for end in ends if (gen := _gen(end.link.max_speed))), default=None)
     above = ends[0].express.value.link if len(ends) > 1 and ends[0].express.value else None
     target = above.target_gen if above else None
-    return Wire(
+    return PcieLink(
         upper, lower, f"{upper.bdf}-{lower.bdf}" if upper else lower.bdf,
         gen=min((gen for end in ends if (gen := _gen(end.link.speed))), default=None),
         width=min((lanes for end in ends if (lanes := end.link.width.value) is not None), default=None),
@@ -78,9 +78,9 @@ def hops(bridges: Mapping[str, Device], device: Device) -> list[Device]:
     return [bridges[bdf] for bdf in device.path[:-1] if bdf in bridges] + [device]
 
 
-def above(bridges: Mapping[str, Device], device: Device) -> list[Wire]:
+def above(bridges: Mapping[str, Device], device: Device) -> list[PcieLink]:
     """The links from the root port down to ``device``. Counted from below: the device and the port above it, then the
     switch's upstream port and the port above that."""
     chain = hops(bridges, device)
-    found = [wire(chain[at - 1] if at else None, chain[at]) for at in range(len(chain) - 1, -1, -2)]
-    return found[::-1]
+    links = [link_between(chain[at - 1] if at else None, chain[at]) for at in range(len(chain) - 1, -1, -2)]
+    return links[::-1]

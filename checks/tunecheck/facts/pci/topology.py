@@ -16,7 +16,7 @@ from ..file_text import text
 from . import pci
 
 if TYPE_CHECKING:
-    from .pcie_link import Wire
+    from .pcie_link import PcieLink
 
 __all__ = ["Candidate", "Pair", "Topology", "topology"]
 
@@ -114,23 +114,23 @@ class Topology:
         return list(self._path_ports)
 
     @cached_property
-    def wires(self) -> dict[str, list[Wire]]:
+    def links(self) -> dict[str, list[PcieLink]]:
         """The links from the root port down to each accelerator, by its address."""
         from .pcie_link import above
 
         return {device.bdf: above(self.bridges, device) for device in self.devices}
 
-    def links_above(self, device: pci.Device) -> list[Wire]:
+    def links_above(self, device: pci.Device) -> list[PcieLink]:
         """The links from the root port down to an accelerator, looked up."""
-        if device.bdf in self.wires:
-            return self.wires[device.bdf]
+        if device.bdf in self.links:
+            return self.links[device.bdf]
         from .pcie_link import above
 
         return above(self.bridges, device)
 
-    def uplinks(self) -> list[tuple[Wire, list[int]]]:
+    def uplinks(self) -> list[tuple[PcieLink, list[int]]]:
         """The links above switches, nearest to the root first, each with the accelerators (indices) below it."""
-        found: dict[str, tuple[Wire, list[int]]] = {}
+        found: dict[str, tuple[PcieLink, list[int]]] = {}
         for index, device in enumerate(self.devices):
             for each in self.links_above(device)[:-1]:
                 found.setdefault(each.name, (each, []))[1].append(index)

@@ -14,18 +14,18 @@ from .selectors import booted, counted, of_host, through
 __all__ = ["ENTRIES"]
 
 
-def _policies(pick: Callable[[Policy], Fact[str]]) -> Callable[[Any], Fact[Any]]:
+def _policies(select: Callable[[Policy], Fact[str]]) -> Callable[[Any], Fact[Any]]:
     """What the frequency policies say, each counted once; absent where the kernel drives no frequency."""
 
-    def found(host: HostFacts) -> Fact[Any]:
+    def fact_of(host: HostFacts) -> Fact[Any]:
         policies = host.policies
         if policies.value is None:
             return policies
         if not policies.value:
             return absent(policies.source, Absence.NOT_PRESENT)
-        return counted([pick(policy) for policy in policies.value], policies.source)
+        return counted([select(policy) for policy in policies.value], policies.source)
 
-    return of_host(found)
+    return of_host(fact_of)
 
 
 def _per_node(host: HostFacts) -> Fact[Any]:

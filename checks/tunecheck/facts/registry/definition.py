@@ -24,7 +24,7 @@ Severity = Literal["low", "medium", "high"]
 
 @dataclass(frozen=True)
 class Entry:
-    """``name`` is one fact, or, ending in a dot, a family: then ``pick`` gives a mapping from the rest of the name to
+    """``name`` is one fact, or, ending in a dot, a family: then ``select`` gives a mapping from the rest of the name to
     the value. A value is plain JSON, normalised: equal states are equal values, sets are sorted, values of several
     GPUs are counted ({"595.58.03": 8}). None is "does not exist there", which is an answer."""
 
@@ -33,7 +33,7 @@ class Entry:
     severity: Severity
     fix: Fix
     summary: str
-    pick: Callable[[Stored], Fact[Any]]
+    select: Callable[[Stored], Fact[Any]]
     unit: str = ""
     #: One of the pins that `tunecheck pins` prints.
     pin: bool = False

@@ -33,7 +33,7 @@ def flatten_entries(entries: Iterable[Entry], stored: Stored) -> Flat:
     unknown: dict[str, Reason] = {}
     for entry in entries:
         try:
-            fact = entry.pick(stored)
+            fact = entry.select(stored)
             reason = fact.reason
             if entry.name[-1] == ".":
                 _family(entry.name, fact, known, unknown)

@@ -26,20 +26,20 @@ _STANDS_FOR = regex(r"(?:GPU-)?0{8}-0{4}-0{4}-0{4}-[0-9a-f]{12}|serial-\d+")
 
 def _answered(stored: Stored) -> Fact[Nvml]:
     """The document; unknown as a whole where a board gave no answer at all, since every count would be wrong."""
-    said = asked(stored, stored.snapshot.nvml)
-    for who, why in said.value.errors.items() if said.value else ():
+    nvml = asked(stored, stored.snapshot.nvml)
+    for who, why in nvml.value.errors.items() if nvml.value else ():
         if who.startswith("gpu "):
             return absent(f"NVML {who}", nvml_reason(why))
-    return said
+    return nvml
 
 
 def _values(stored: Stored, key: str) -> Fact[Any]:
     """The value of every board, None where it has no such thing."""
-    said = _answered(stored)
-    if said.value is None:
-        return said
+    nvml = _answered(stored)
+    if nvml.value is None:
+        return nvml
     found = []
-    for gpu in said.value.gpus:
+    for gpu in nvml.value.gpus:
         value = gpu.values.get(key)
         if value is None:
             why = gpu.errors.get(key, NOT_READ)
@@ -57,11 +57,11 @@ def _plain(value: object) -> bool:
 
 
 def _tally(key: str) -> Callable[[Stored], Fact[Any]]:
-    def found(stored: Stored) -> Fact[Any]:
+    def fact_of(stored: Stored) -> Fact[Any]:
         values = _values(stored, key)
         return values if values.value is None else Fact(tallied(values.value), values.source)
 
-    return found
+    return fact_of
 
 
 def _each(key: str) -> Callable[[Stored], Fact[Any]]:
@@ -71,7 +71,7 @@ def _each(key: str) -> Callable[[Stored], Fact[Any]]:
 def _names(key: str) -> Callable[[Stored], Fact[Any]]:
     """Numbers that no two boards of the world share, sorted."""
 
-    def found(stored: Stored) -> Fact[Any]:
+    def fact_of(stored: Stored) -> Fact[Any]:
         values = _values(stored, key)
         if values.value is None:
             return values
@@ -80,17 +80,17 @@ def _names(key: str) -> Callable[[Stored], Fact[Any]]:
             return absent(values.source, Absence.LEFT_OUT)
         return Fact(texts, values.source)
 
-    return found
+    return fact_of
 
 
 def _count(stored: Stored) -> Fact[Any]:
-    said = _answered(stored)
-    return said if said.value is None else Fact(len(said.value.gpus), said.source)
+    nvml = _answered(stored)
+    return nvml if nvml.value is None else Fact(len(nvml.value.gpus), nvml.source)
 
 
 def _users(stored: Stored) -> Fact[Any]:
-    said = _answered(stored)
-    return said if said.value is None else Fact([_contexts(gpu) for gpu in said.value.gpus], said.source)
+    nvml = _answered(stored)
+    return nvml if nvml.value is None else Fact([_contexts(gpu) for gpu in nvml.value.gpus], nvml.source)
 
 
 def _contexts(gpu: Gpu) -> int | None:

@@ -13,8 +13,8 @@ from .selectors import of_host, through
 __all__ = ["ENTRIES"]
 
 
-def _last(pick: Callable[[MeasuredPass], Any]) -> Callable[[Any], Fact[Any]]:
-    return of_host(lambda host: through(host.measured_pass, pick))
+def _last(select: Callable[[MeasuredPass], Any]) -> Callable[[Any], Fact[Any]]:
+    return of_host(lambda host: through(host.measured_pass, select))
 
 
 ENTRIES = (

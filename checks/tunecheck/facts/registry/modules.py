@@ -14,9 +14,9 @@ from .selectors import NOTHING, of_host
 __all__ = ["ENTRIES"]
 
 
-def _each(pick: Callable[[Module], Iterator[tuple[str, Any]]]) -> Callable[[Any], Fact[Any]]:
-    return of_host(lambda host: Fact({name: value for module in host.modules.values() for name, value in pick(module)},
-                                     "modules"))
+def _each(select: Callable[[Module], Iterator[tuple[str, Any]]]) -> Callable[[Any], Fact[Any]]:
+    return of_host(lambda host: Fact(
+        {name: value for module in host.modules.values() for name, value in select(module)}, "modules"))
 
 
 def _live(module: Module) -> Iterator[tuple[str, Any]]:
@@ -25,17 +25,17 @@ def _live(module: Module) -> Iterator[tuple[str, Any]]:
 
 
 def _configured(module: Module) -> Iterator[tuple[str, Any]]:
-    said = module.configured
-    for parameter in module.live if said.value is None else said.value:
-        yield f"{module.name}.{parameter}", said if said.value is None else said.value[parameter]
+    configured = module.configured
+    for parameter in module.live if configured.value is None else configured.value:
+        yield f"{module.name}.{parameter}", configured if configured.value is None else configured.value[parameter]
 
 
 def _dwords(place: str) -> Callable[[Any], Fact[Any]]:
-    def found(host: HostFacts) -> Fact[Any]:
+    def fact_of(host: HostFacts) -> Fact[Any]:
         fact = host.registry_dwords.get(place, NOTHING)
         return fact if fact.value is None else Fact(fact.value.strip(";"), fact.source)
 
-    return of_host(found)
+    return of_host(fact_of)
 
 
 ENTRIES = (

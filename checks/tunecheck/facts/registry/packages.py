@@ -15,10 +15,10 @@ from .selectors import of_host, through
 __all__ = ["ENTRIES"]
 
 
-def _every(pick: Callable[[Packages, Package], str]) -> Callable[[Any], Fact[Any]]:
+def _every(select: Callable[[Packages, Package], str]) -> Callable[[Any], Fact[Any]]:
     """By name; with a reason beside them where one of the two listings failed: there may be more."""
 
-    def found(host: HostFacts) -> Fact[Any]:
+    def fact_of(host: HostFacts) -> Fact[Any]:
         packages = host.packages
         values: dict[str, str] = {}
         unread: Fact[Any] | None = None
@@ -26,10 +26,10 @@ def _every(pick: Callable[[Packages, Package], str]) -> Callable[[Any], Fact[Any
             if fact.absence not in (None, Absence.NOT_PRESENT, Absence.NOT_ASKED):
                 unread = fact
             for package in fact.value or ():
-                values[package.name] = pick(packages, package)
+                values[package.name] = select(packages, package)
         return Fact(values, "packages") if unread is None else Fact(values, unread.source, unread.reason)
 
-    return of_host(found)
+    return of_host(fact_of)
 
 
 def _held(packages: Packages, package: Package) -> str:
@@ -44,9 +44,9 @@ def _engines(host: HostFacts) -> Fact[Any]:
     return Fact({name: engine.version if engine else None for name, engine in found.items()}, others.source)
 
 
-def _beside(pick: Callable[[Packages], Any]) -> Callable[[Any], Fact[Any]]:
+def _beside(select: Callable[[Packages], Any]) -> Callable[[Any], Fact[Any]]:
     """What is read where the listing was."""
-    return of_host(lambda host: through(host.packages.installed, lambda _: pick(host.packages)))
+    return of_host(lambda host: through(host.packages.installed, lambda _: select(host.packages)))
 
 
 ENTRIES = (

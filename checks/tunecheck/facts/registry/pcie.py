@@ -19,40 +19,40 @@ __all__ = ["ENTRIES"]
 _NONE: Fact[Any] = absent("config", Absence.NOT_PRESENT)
 
 
-def _accelerators(pick: Callable[[Device], Fact[Any]]) -> Callable[[Stored], Fact[Any]]:
-    def found(stored: Stored) -> Fact[Any]:
+def _accelerators(select: Callable[[Device], Fact[Any]]) -> Callable[[Stored], Fact[Any]]:
+    def fact_of(stored: Stored) -> Fact[Any]:
         listed = stored.snapshot.topology.accelerators
-        return listed if listed.value is None else counted([pick(device) for device in listed.value], listed.source)
+        return listed if listed.value is None else counted([select(device) for device in listed.value], listed.source)
 
-    return found
+    return fact_of
 
 
-def _bridges(pick: Callable[[Device], Fact[Any]]) -> Callable[[Stored], Fact[Any]]:
+def _bridges(select: Callable[[Device], Fact[Any]]) -> Callable[[Stored], Fact[Any]]:
     """Over every port above an accelerator."""
 
-    def found(stored: Stored) -> Fact[Any]:
+    def fact_of(stored: Stored) -> Fact[Any]:
         topology = stored.snapshot.topology
         if topology.accelerators.value is None:
             return topology.accelerators
-        return counted([pick(device) for device in topology.bridges.values()], topology.accelerators.source)
+        return counted([select(device) for device in topology.bridges.values()], topology.accelerators.source)
 
-    return found
+    return fact_of
 
 
-def _express(pick: Callable[[Express], object]) -> Callable[[Device], Fact[Any]]:
+def _express(select: Callable[[Express], object]) -> Callable[[Device], Fact[Any]]:
     """Out of the capability; conventional PCI has none."""
 
-    def found(device: Device) -> Fact[Any]:
+    def fact_of(device: Device) -> Fact[Any]:
         express = device.express
         if express.reason is not None:
             return express
-        return _NONE if express.value is None else Fact(pick(express.value), express.source)
+        return _NONE if express.value is None else Fact(select(express.value), express.source)
 
-    return found
+    return fact_of
 
 
-def _link(pick: Callable[[Any], object]) -> Callable[[Device], Fact[Any]]:
-    return _express(lambda express: pick(express.link) if express.link else None)
+def _link(select: Callable[[Any], object]) -> Callable[[Device], Fact[Any]]:
+    return _express(lambda express: select(express.link) if express.link else None)
 
 
 def _gen(fact: Fact[str]) -> Fact[Any]:
@@ -78,21 +78,21 @@ def _relations(stored: Stored) -> Fact[Any]:
                     for fact in facts], topology.accelerators.source)
 
 
-def _told(stored: Stored) -> Fact[Any]:
+def _driver_relations(stored: Stored) -> Fact[Any]:
     table = asked(stored, stored.snapshot.topo_text)
     return table if table.value is None else Fact(tallied(table.value.relations.values()), table.source)
 
 
 def _peer(way: str) -> Callable[[Stored], Fact[Any]]:
-    def found(stored: Stored) -> Fact[Any]:
-        said = asked(stored, stored.snapshot.p2p)
-        if said.value is None:
+    def fact_of(stored: Stored) -> Fact[Any]:
+        p2p = asked(stored, stored.snapshot.p2p)
+        if p2p.value is None:
             # One board, or none: there is no peer.
-            away = said.absence in (Absence.NOT_ASKED, Absence.NO_BOARDS)
-            return absent(said.source, Absence.NOT_PRESENT) if away else said
-        return counted([fact for key, fact in said.value.items() if key[2] == way], said.source)
+            away = p2p.absence in (Absence.NOT_ASKED, Absence.NO_BOARDS)
+            return absent(p2p.source, Absence.NOT_PRESENT) if away else p2p
+        return counted([fact for key, fact in p2p.value.items() if key[2] == way], p2p.source)
 
-    return found
+    return fact_of
 
 
 def _control(device: Device) -> Fact[Any]:
@@ -105,10 +105,10 @@ def _acs(of_paths: bool) -> Callable[[Stored], Fact[Any]]:
     """ACSCtl by the port's role: {"Downstream Port 0x001d": 8}; ``of_paths``: of the ports that peers' traffic
     crosses."""
 
-    def found(stored: Stored) -> Fact[Any]:
+    def fact_of(stored: Stored) -> Fact[Any]:
         return counted([_with_role(device) for device in _ports(stored.snapshot, of_paths)], "config")
 
-    return found
+    return fact_of
 
 
 def _ports(snapshot: Snapshot, of_paths: bool) -> Iterable[Device]:
@@ -193,7 +193,8 @@ ENTRIES = (
           _bridges(_link(lambda link: link.aspm or "off"))),
     Entry("pcie.relation", "config", "high", "hands-on", "pairs of accelerators by how they relate (PIX ... SYS)",
           _relations),
-    Entry("pcie.relation_told", "config", "medium", "hands-on", "the same as the driver's table tells it", _told),
+    Entry("pcie.relation_told", "config", "medium", "hands-on", "the same as the driver's table tells it",
+          _driver_relations),
     Entry("pcie.neighbours", "config", "low", "hands-on", "drives and network cards below the accelerators' ports",
           of_host(_near)),
     Entry("p2p.read", "config", "high", "reload", "pairs by whether the driver lets one GPU read the other",

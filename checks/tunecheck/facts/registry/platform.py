@@ -15,8 +15,8 @@ from .selectors import of_host, through
 __all__ = ["ENTRIES"]
 
 
-def _identity(pick: Callable[[Identity], Fact[Any]]) -> Callable[[Any], Fact[Any]]:
-    return of_host(lambda host: host.identity if host.identity.value is None else pick(host.identity.value))
+def _identity(select: Callable[[Identity], Fact[Any]]) -> Callable[[Any], Fact[Any]]:
+    return of_host(lambda host: host.identity if host.identity.value is None else select(host.identity.value))
 
 
 def _hostname(stored: Stored) -> Fact[Any]:
@@ -26,8 +26,8 @@ def _hostname(stored: Stored) -> Fact[Any]:
     return name
 
 
-def _spec(pick: Callable[[Any], str]) -> Callable[[Stored], Fact[Any]]:
-    return lambda stored: Fact(pick(stored.frozen) if stored.frozen else None, "/etc/tunecheck/spec.json")
+def _spec(select: Callable[[Any], str]) -> Callable[[Stored], Fact[Any]]:
+    return lambda stored: Fact(select(stored.frozen) if stored.frozen else None, "/etc/tunecheck/spec.json")
 
 
 ENTRIES = (

@@ -20,28 +20,28 @@ from .selectors import of_host, through
 __all__ = ["ENTRIES"]
 
 
-def _runtime(pick: Callable[[Runtime], Fact[Any]]) -> Callable[[Any], Fact[Any]]:
-    return of_host(lambda host: host.runtime if host.runtime.value is None else pick(host.runtime.value))
+def _runtime(select: Callable[[Runtime], Fact[Any]]) -> Callable[[Any], Fact[Any]]:
+    return of_host(lambda host: host.runtime if host.runtime.value is None else select(host.runtime.value))
 
 
-def _specs(pick: Callable[[Any], tuple[str, ...]]) -> Callable[[Any], Fact[Any]]:
+def _specs(select: Callable[[Any], tuple[str, ...]]) -> Callable[[Any], Fact[Any]]:
     """Of every specification together, sorted."""
     return _runtime(lambda runtime: through(runtime.cdi, lambda specs: sorted(
-        {each for spec in specs for each in pick(spec)})))
+        {each for spec in specs for each in select(spec)})))
 
 
 def _fields(settings: Any) -> dict[str, Any]:
     return dict(vars(settings)) if dataclasses.is_dataclass(settings) else {}
 
 
-def _services(pick: Callable[[Service], Fact[bool]]) -> Callable[[Any], Fact[Any]]:
-    def found(host: HostFacts) -> Fact[Any]:
-        every = {name.removesuffix(".service"): pick(service) for name, service in host.services.items()}
+def _services(select: Callable[[Service], Fact[bool]]) -> Callable[[Any], Fact[Any]]:
+    def fact_of(host: HostFacts) -> Fact[Any]:
+        every = {name.removesuffix(".service"): select(service) for name, service in host.services.items()}
         if host.runtime.value is not None:
-            every["docker"] = pick(host.runtime.value.daemon)
+            every["docker"] = select(host.runtime.value.daemon)
         return Fact(every, "services")
 
-    return of_host(found)
+    return of_host(fact_of)
 
 
 def _environment(found: ServiceEnv) -> dict[str, list[str]]:

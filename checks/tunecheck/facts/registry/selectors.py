@@ -18,24 +18,24 @@ _LESS: Fact[Any] = absent("snapshot", Absence.OLDER.because(
     "not in it: `tunecheck topo` read it, which reads less"))
 
 
-def of_host(pick: Callable[[HostFacts], Fact[Any]]) -> Pick:
-    """``pick`` out of the part that `tunecheck topo` does without."""
+def of_host(select: Callable[[HostFacts], Fact[Any]]) -> Pick:
+    """``select`` out of the part that `tunecheck topo` does without."""
 
     def picked(stored: Stored) -> Fact[Any]:
         host = stored.snapshot.host
-        return _LESS if host is None else pick(host)
+        return _LESS if host is None else select(host)
 
     return picked
 
 
-def asked(stored: Stored, told: Fact[Any]) -> Fact[Any]:
-    """What NVIDIA's driver told; absent, and not unknown, on a box that has neither its boards nor it."""
+def asked(stored: Stored, fact: Fact[Any]) -> Fact[Any]:
+    """A fact that NVIDIA's driver gives; absent, and not unknown, on a box that has neither its boards nor it."""
     snapshot = stored.snapshot
-    if told.value is not None or snapshot.host is None or not snapshot.host.driver.version.missing:
-        return told
+    if fact.value is not None or snapshot.host is None or not snapshot.host.driver.version.missing:
+        return fact
     if any(device.ids.startswith("10de:") for device in snapshot.topology.devices):
-        return told
-    return absent(told.source, Absence.NOT_PRESENT)
+        return fact
+    return absent(fact.source, Absence.NOT_PRESENT)
 
 
 def through(fact: Fact[Any], make: Callable[[Any], Any]) -> Fact[Any]:

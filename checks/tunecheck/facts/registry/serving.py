@@ -13,12 +13,12 @@ from .selectors import of_host, through
 __all__ = ["ENTRIES"]
 
 
-def _recipe(pick: Callable[[Serving], Any]) -> Callable[[Any], Fact[Any]]:
-    return of_host(lambda host: through(host.serving, pick))
+def _recipe(select: Callable[[Serving], Any]) -> Callable[[Any], Fact[Any]]:
+    return of_host(lambda host: through(host.serving, select))
 
 
-def _pin(name: str, summary: str, pick: Callable[[Serving], Any], fix: Fix = "reload") -> Entry:
-    return Entry(f"serving.{name}", "config", "high", fix, summary, _recipe(pick), pin=True)
+def _pin(name: str, summary: str, select: Callable[[Serving], Any], fix: Fix = "reload") -> Entry:
+    return Entry(f"serving.{name}", "config", "high", fix, summary, _recipe(select), pin=True)
 
 
 def _flags(serving: Serving) -> dict[str, Any]:

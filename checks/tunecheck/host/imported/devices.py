@@ -36,7 +36,7 @@ def paths(texts: Texts, devices: dict[str, LspciDevice]) -> None:
     """Fill in the paths of every device."""
     texts.lists[_PCI] = sorted(devices)
     texts.cut_at = next((device.bdf for device in devices.values() if device.cut), "")
-    texts.lost_at = next((device.bdf for device in devices.values() if device.lost), "")
+    texts.unread_header_at = next((device.bdf for device in devices.values() if device.unread_header), "")
     tree = BusTree(devices)
     tree.settle()
     texts.missing = tree.missing()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ...util.at_first_use import regex
 
-__all__ = ["guest_told"]
+__all__ = ["guest_evidence"]
 
 #: drivers/firmware/dmi_scan.c prints vendor, product and board in one line; the names are those of systemd's
 #: detect-virt (src/basic/virt.c).
@@ -23,7 +23,7 @@ _LSCPU = regex(r"^Hypervisor vendor: +(\S[^\n]{0,40})", re.MULTILINE)
 _VENDORS = {"5853": "Xen", "15ad": "VMware", "1414": "Hyper-V", "80ee": "VirtualBox"}
 
 
-def guest_told(log: str, vendors: Iterable[str | None], lscpu: Iterable[str]) -> str:
+def guest_evidence(log: str, vendors: Iterable[str | None], lscpu: Iterable[str]) -> str:
     """The hypervisor and the text that names it; "" where none does."""
     head = log[:1 << 20]
     named = _DMI.search(head)

@@ -59,8 +59,9 @@ class ImportedHost:
         cut = f"lspci is cut short at {texts.cut_at}: what follows is missing" if texts.cut_at else ""
         if cut and texts.only_list:
             cut = "this lspci is a list without details, which may be a part of one"
-        if texts.lost_at and not cut:
-            cut = f"the first line of a device beside {texts.lost_at} in lspci cannot be read: that device is missing"
+        if texts.unread_header_at and not cut:
+            cut = (f"the first line of a device beside {texts.unread_header_at} in lspci cannot be read: that device "
+                   "is missing")
         from .log import doubt  # start-up time
 
         self.doubts = {**texts.doubts, "/sys/bus/pci/devices": cut or texts.missing, "dmesg": doubt(texts)}
@@ -174,11 +175,11 @@ def load_import(path: str) -> ImportedHost:
 def _tables(texts: Texts, piece: imported_files.Piece) -> str:
     """Every table of one text, each with what stands above it."""
     starts = [found.start() for found in TABLE.finditer(piece.text)]
-    told = dict[str, None]()
+    reports = dict[str, None]()
     for begin, end in zip([0, *starts[1:]], [*starts[1:], len(piece.text)], strict=True):
         above = piece.text[max(0, begin - 300):begin].rsplit("\n\n", 1)[-1] if begin else ""
-        told.setdefault(texts.topo(piece.text[begin:end], _TOPO, f"{piece.title or piece.origin} {above}"))
-    return ", ".join(told)
+        reports.setdefault(texts.topo(piece.text[begin:end], _TOPO, f"{piece.title or piece.origin} {above}"))
+    return ", ".join(reports)
 
 
 def _kept(texts: Texts, piece: imported_files.Piece) -> list[str]:

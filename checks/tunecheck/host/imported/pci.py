@@ -53,8 +53,8 @@ def merge(known: dict[str, LspciDevice], found: Iterable[LspciDevice]) -> str | 
         best.occupied |= rest.occupied
         best.bytes_only |= rest.bytes_only
         best.driver_shown |= rest.driver_shown
-        best.gone |= rest.gone
-        best.lost = best.lost or rest.lost
+        best.all_ones |= rest.all_ones
+        best.unread_header = best.unread_header or rest.unread_header
         best.raw = max(best.raw, rest.raw, key=len)
         known[device.bdf] = best
     return None
@@ -67,7 +67,7 @@ def _differ(one: str | None, other: str | None) -> bool:
 def _control(device: LspciDevice) -> int | None:
     if device.acs is not None:
         return device.acs.ctl
-    found = acs(device.raw) if len(device.raw) >= 4096 and not device.gone else None
+    found = acs(device.raw) if len(device.raw) >= 4096 and not device.all_ones else None
     return found.ctl if found is not None else None
 
 
@@ -84,7 +84,7 @@ def has_no_link(device: LspciDevice) -> bool:
 def config(device: LspciDevice) -> bytes | str:
     """The configuration space as far as it is known, or why nothing of it is. Where its capabilities are shown, a part
     that is not is marked as not given (parsers.pci.pci.NotGiven); ``gaps`` tells why."""
-    if device.gone:
+    if device.all_ones:
         return b"\xff" * 4096
     if len(device.raw) >= 4096 or (len(device.raw) >= 256 and device.acs is None and not device.listed):
         return device.raw
@@ -99,7 +99,7 @@ def gaps(device: LspciDevice) -> Iterator[tuple[str, str]]:
     """The parts of its configuration space that the text does not tell ("acs", "express", "aer"), and why. That it
     shows no capability proves nothing: a text that went through grep, or lost a line, looks the same. Bytes
     prove it."""
-    if device.gone or len(device.raw) >= 4096:
+    if device.all_ones or len(device.raw) >= 4096:
         return
     ends = f"not in the import (the text ends inside this device); {FULL}"
     if device.port != "":
@@ -253,8 +253,8 @@ class BusTree:
         does not say it at all, of some it is not known what they are, of others the line that says it is gone. At x0
         there is none."""
         unnamed = port.vendor is None and any(device.vendor for device in self._devices.values())
-        told = port.tells_link and port.link_told
-        silent = not told or unnamed or f"{port.vendor}:{port.device}" in EMULATED
+        link_known = port.tells_link and port.link_shown
+        silent = not link_known or unnamed or f"{port.vendor}:{port.device}" in EMULATED
         return port.port in ("Root Port", "Downstream Port", None) and silent and port.width != 0
 
     def _not_a_root(self, domain: str, bus: int) -> str:

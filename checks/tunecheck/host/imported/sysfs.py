@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...model.absence import Absence, Reason
 from ...util.at_first_use import regex
 from .cmdline import apart, from_log
-from .guest import guest_told
+from .guest import guest_evidence
 from .short import from_short
 from .texts import Texts
 
@@ -55,7 +55,8 @@ def synthesise(texts: Texts) -> str | None:
         from .devices import paths
 
         paths(texts, devices)
-    texts.guest = guest_told(texts.runs.get(_DMESG, ""), (device.vendor for device in devices.values()), texts.lscpu)
+    texts.guest = guest_evidence(
+        texts.runs.get(_DMESG, ""), (device.vendor for device in devices.values()), texts.lscpu)
     _driver(texts, smi, devices)
     from_short(texts.posts, texts)
     _from_log(texts)

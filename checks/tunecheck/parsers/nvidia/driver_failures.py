@@ -62,7 +62,7 @@ class Failure:
 class Failures:
     """Collects line by line."""
 
-    _found: Dict[Tuple[int, str, str], Failure] = field(default_factory=dict)
+    _failures: Dict[Tuple[int, str, str], Failure] = field(default_factory=dict)
 
     def feed(self, line: Line, load: int) -> bool:
         """Take one message in; whether it was such a failure."""
@@ -73,17 +73,17 @@ class Failures:
         named = match.groupdict()
         gpu = _address(named["bdf"]) if named.get("bdf") else f"GPU{named['index']}" if named.get("index") else ""
         key = (load, kind, gpu)
-        known = self._found.get(key)
+        known = self._failures.get(key)
         # One attempt says it twice: RmInitAdapter failed! and rm_init_adapter failed.
         again = known is not None and not line.text[match.end() - 22:].startswith("rm_init_adapter failed")
-        if known is not None or len(self._found) < _MOST:
-            self._found[key] = replace(known, count=known.count + again, last=line.when) if known else Failure(
+        if known is not None or len(self._failures) < _MOST:
+            self._failures[key] = replace(known, count=known.count + again, last=line.when) if known else Failure(
                 kind, gpu, 1, line.when, line.when, line.text[:_TEXT].strip(), load)
         return True
 
     def result(self) -> Tuple[Failure, ...]:
         """In the order of first appearance."""
-        return tuple(self._found.values())
+        return tuple(self._failures.values())
 
 
 def _read(text: str) -> "Optional[tuple[str, re.Match[str]]]":

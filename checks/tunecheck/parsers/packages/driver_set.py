@@ -60,7 +60,7 @@ def plan(box: Box, want: Want) -> Plan:
     remove = leftovers(box, chosen, want)
     repository, problems = sources.repository(release, box, want)
     prerequisites, lacking = _prerequisites(box, want, release)
-    problems += _standing(box, want, family)
+    problems += _refusals(box, want, family)
     if missing:
         offered = any(box.available.get(name) for name in parts)
         problems += refusals.absent(box, want, missing, offered, family.components)
@@ -88,7 +88,7 @@ def preflight(box: Box, want: Want) -> Tuple[str, ...]:
     family = family_of(release, want) if release else None
     if unplanned or release is None or family is None:
         return unplanned
-    problems = [*sources.repository(release, box, want)[1], *_standing(box, want, family)]
+    problems = [*sources.repository(release, box, want)[1], *_refusals(box, want, family)]
     if want.modules == "dkms":
         problems += [*_kernel_problems(box, want, release, {}), *_prerequisites(box, want, release)[1]]
     chosen, missing = choose(family, box, want, release.manager)
@@ -133,8 +133,8 @@ def toolkit_plan(box: Box, version: str, source: str, hold: bool = True, mirror:
         problems=tuple(problems))
 
 
-def _standing(box: Box, want: Want, family: Family) -> List[str]:
-    """What the box itself stands against, whatever is offered."""
+def _refusals(box: Box, want: Want, family: Family) -> List[str]:
+    """What the box itself refuses, whatever is offered."""
     problems = [*refusals.secure_boot(box, want), *refusals.mixed(box, want)]
     if box.nvswitch and not any(part.on == "nvswitch" for part in family.parts):
         problems.append("this box has NVSwitch, and %s %s has no fabric manager of its own; expected one of the "

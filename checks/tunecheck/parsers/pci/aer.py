@@ -57,7 +57,7 @@ class PcieErrors:
     """Collects line by line. ``osc`` says per host bridge who handles AER."""
 
     osc: Negotiations = field(default_factory=Negotiations)
-    _found: dict[tuple[str, str], PcieError] = field(default_factory=dict)
+    _errors: dict[tuple[str, str], PcieError] = field(default_factory=dict)
     _received: dict[tuple[str, str], int] = field(default_factory=dict)
     _failed: set[str] = field(default_factory=set)
     _parents: dict[str, str] = field(default_factory=dict)
@@ -99,26 +99,26 @@ class PcieErrors:
         """One entry per device and severity, in the order of first appearance."""
         return tuple(replace(error, count=max(error.count, self._received.get(key, 0)),
                              unrecovered=bool({error.bdf, self._parents.get(error.bdf)} & self._failed))
-                     for key, error in self._found.items())
+                     for key, error in self._errors.items())
 
     def _add(self, bdf: str, severity: str, line: Line, counts: bool = True) -> None:
         """The port's announcement and the device's own report are the same error: the larger count is taken."""
         key = (bdf, severity)
-        known = self._found.get(key)
+        known = self._errors.get(key)
         if known is None:
-            if len(self._found) >= _MOST:
+            if len(self._errors) >= _MOST:
                 return
             known = PcieError(bdf, severity, 0, line.when, line.when)
         self._open = key
-        self._found[key] = replace(known, count=known.count + counts, last=line.when)
+        self._errors[key] = replace(known, count=known.count + counts, last=line.when)
         if not counts:
             self._received[key] = self._received.get(key, 0) + 1
 
     def _name(self, *names: str) -> None:
-        error = self._found.get(self._open) if self._open else None
+        error = self._errors.get(self._open) if self._open else None
         if error:
             new = tuple(name for name in names if name and name not in error.names)
-            self._found[error.bdf, error.severity] = replace(error, names=(error.names + new)[:8])
+            self._errors[error.bdf, error.severity] = replace(error, names=(error.names + new)[:8])
 
     def _firmware(self, line: Line) -> None:
         """Generic Hardware Error Source: the severity comes first, the device some lines later."""

@@ -10,7 +10,7 @@ from typing import Dict, Tuple
 
 from ...model.absence import Absence
 from ...util.at_first_use import regex
-from .pci import ConfigUnreadable, NotGiven, config_gone, find_capability, find_extended
+from .pci import ConfigUnreadable, NotGiven, config_is_all_ones, find_capability, find_extended
 
 __all__ = ["NAMES", "NOT_GIVEN", "latched", "read_status", "status_bytes"]
 
@@ -55,7 +55,7 @@ def status_bytes(codes: Dict[str, int]) -> bytes:
 
 def latched(config: bytes) -> Tuple[str, ...]:
     """The errors that are latched, ("UESta DLP", ...). ConfigUnreadable where the registers cannot be seen."""
-    if config_gone(config):
+    if config_is_all_ones(config):
         raise ConfigUnreadable("the device does not answer (its configuration space reads ff)", Absence.LOST)
     if len(config) < _CONVENTIONAL:
         raise ConfigUnreadable("no permission (only %d bytes of the configuration space)" % len(config),

@@ -51,11 +51,11 @@ class LspciDevice:
     ``port`` is the Express type ("Root Port", "Endpoint", ...; "" where nothing of PCI Express is shown, None where the
     capabilities are not shown or their beginning is missing), ``codes`` its registers as far as shown. ``extended``
     says whether any extended capability is listed, ``aer`` whether Advanced Error Reporting is, ``cut`` that the text
-    ends inside this device, ``denied`` that it was made without root, ``lost`` the header of a device beside it where
-    that cannot be read. ``express``: something only PCI Express has is shown; ``occupied``: the slot or link behind
-    this port says that a device is there, which a port only tells with ``tells_link``, in the line that
-    ``link_told`` says is shown; ``bytes_only``: what
-    its bytes say decides, no text can have lost a part."""
+    ends inside this device, ``denied`` that it was made without root, ``unread_header`` the header of a device beside
+    it where that cannot be read. ``all_ones``: its configuration space reads as ones only: it does not answer.
+    ``express``: something only PCI Express has is shown; ``occupied``: the slot or link behind this port reports a
+    device, which a port only tells with ``tells_link``, in the line that ``link_shown`` says is shown; ``bytes_only``:
+    only its bytes count, so no text can have lost a part."""
 
     bdf: str
     vendor: Optional[str] = None
@@ -82,12 +82,12 @@ class LspciDevice:
     express: bool = False
     occupied: bool = False
     tells_link: bool = False
-    link_told: bool = False
+    link_shown: bool = False
     bytes_only: bool = False
     denied: bool = False
     cut: bool = False
-    gone: bool = False
-    lost: str = ""
+    all_ones: bool = False
+    unread_header: str = ""
     raw: bytes = b""
 
     @property
@@ -125,13 +125,13 @@ def _devices(lines: List[str]) -> Iterator[LspciDevice]:
                 yield _ended(current, raw)
             status, once = "", set()
             current, raw = _start(header) if header else _nameless(bare), bytearray()
-            current.lost, lost = first, ""
+            current.unread_header, lost = first, ""
             first = ""
         elif _LOST.match(line):
             # Whose lines follow cannot be told: not the device's before.
             lost = line[:60]
             if current:
-                current.lost = lost
+                current.unread_header = lost
             else:
                 first = lost
         elif lost:
@@ -142,7 +142,7 @@ def _devices(lines: List[str]) -> Iterator[LspciDevice]:
             plain = line.strip()
             mark = _ONCE.match(plain)
             if mark and mark.group() in once:
-                lost = current.lost = plain[:60]
+                lost = current.unread_header = plain[:60]
                 continue
             once.add(mark.group() if mark else "")
             # A register that goes on in the next line.
@@ -170,7 +170,7 @@ def _start(header: "re.Match[str]") -> LspciDevice:
     vendor, device = ids_of(name)
     # lspci prints four digits at least; -D on some versions prints eight.
     number = "%04x" % int(domain or "0", 16)
-    return LspciDevice("%s:%s" % (number, slot), vendor, device, class_code(kind), gone="(rev ff)" in name)
+    return LspciDevice("%s:%s" % (number, slot), vendor, device, class_code(kind), all_ones="(rev ff)" in name)
 
 
 def _nameless(found: "Optional[re.Match[str]]") -> LspciDevice:
@@ -186,7 +186,7 @@ def _read(device: LspciDevice, line: str) -> None:
     if "LLActRep+" in line:
         device.tells_link = True
     if "DLActive" in line:
-        device.link_told = True
+        device.link_shown = True
     if line.startswith("Capabilities: "):
         _capability(device, line)
     elif line.startswith("ACS"):
@@ -216,7 +216,7 @@ def _read(device: LspciDevice, line: str) -> None:
     elif line.startswith("Kernel modules: "):
         device.driver_shown = True
     elif line.startswith(_GONE):
-        device.gone = True
+        device.all_ones = True
 
 
 def _capability(device: LspciDevice, line: str) -> None:
@@ -250,8 +250,8 @@ def _link(device: LspciDevice, line: str) -> None:
     found = _LINK.match(line)
     if not found:
         return
-    register, told, lanes = found.groups()[:3] if found.group(1) else found.groups()[3:]
-    speed = "Unknown" if told == "unknown" else _sysfs_speed(told)
+    register, speed_text, lanes = found.groups()[:3] if found.group(1) else found.groups()[3:]
+    speed = "Unknown" if speed_text == "unknown" else _sysfs_speed(speed_text)
     if register == "Cap":
         device.max_speed, device.max_width = speed, int(lanes)
     else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Optional
 
 from .lspci import LspciDevice
-from .pci import config_gone, find_capability
+from .pci import config_is_all_ones, find_capability
 
 __all__ = ["complete_from_bytes"]
 
@@ -22,9 +22,9 @@ _SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}
 def complete_from_bytes(device: LspciDevice) -> None:
     """Take the ids, and whatever is still None, from ``device.raw``, as far as it reaches (64 bytes without root)."""
     raw = device.raw
-    if config_gone(raw):
-        device.gone = True
-    if device.gone or len(raw) < 64:
+    if config_is_all_ones(raw):
+        device.all_ones = True
+    if device.all_ones or len(raw) < 64:
         return
     device.vendor = "%02x%02x" % (raw[1], raw[0])
     device.device = "%02x%02x" % (raw[3], raw[2])

@@ -12,7 +12,7 @@ from ...model.absence import Absence
 from ...util.at_first_use import dataclass, regex
 
 __all__ = ["ACS_NAMES", "ACS_NOT_GIVEN", "BDF", "REDIRECT_MASK", "Acs", "ConfigUnreadable", "NotGiven", "acs",
-           "bdf_key", "config_gone", "covered_by_acs_option", "find_capability", "find_extended",
+           "bdf_key", "config_is_all_ones", "covered_by_acs_option", "find_capability", "find_extended",
            "without_serial_number"]
 
 #: A PCI address. The domain may have more than four digits (Intel VMD: 10000:e1:00.0).
@@ -83,7 +83,7 @@ def bdf_key(bdf: str) -> "tuple[int, int, int, int]":
     return int(domain, 16), int(bus, 16), int(device, 16), int(function, 16)
 
 
-def config_gone(config: bytes) -> bool:
+def config_is_all_ones(config: bytes) -> bool:
     """Whether the device does not answer: reads of a device that fell off the bus give all ones."""
     return len(config) >= 4 and config[:4] == b"\xff\xff\xff\xff"
 
@@ -93,7 +93,7 @@ def acs(config: bytes) -> Optional[Acs]:
 
     ConfigUnreadable where that cannot be told: too few bytes (no root), a device that does not answer, or a
     PCI Express device whose extended space the kernel cannot reach."""
-    if config_gone(config):
+    if config_is_all_ones(config):
         raise ConfigUnreadable("the device does not answer (its configuration space reads ff)", Absence.LOST)
     if len(config) < _CONVENTIONAL:
         raise ConfigUnreadable("no permission (only %d bytes of the configuration space)" % len(config),

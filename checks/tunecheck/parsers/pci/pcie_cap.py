@@ -10,7 +10,7 @@ from typing import Optional
 
 from ...model.absence import Absence
 from ...util.at_first_use import dataclass
-from .pci import ConfigUnreadable, NotGiven, config_gone, find_capability, find_extended
+from .pci import ConfigUnreadable, NotGiven, config_is_all_ones, find_capability, find_extended
 
 __all__ = ["ASPM", "CUT_AT", "PORTS", "REGISTERS", "SPEEDS", "Express", "ExpressLink", "express", "generation"]
 
@@ -82,7 +82,7 @@ def generation(speed: str) -> Optional[int]:
 def express(config: bytes) -> Optional[Express]:
     """The capability, or None where the device is conventional PCI. ConfigUnreadable where that cannot be told: too
     few bytes (no root), a device that does not answer, or registers that are not given."""
-    if config_gone(config):
+    if config_is_all_ones(config):
         raise ConfigUnreadable("the device does not answer (its configuration space reads ff)", Absence.LOST)
     if len(config) < _CONVENTIONAL:
         raise ConfigUnreadable("no permission (only %d bytes of the configuration space)" % len(config),

@@ -33,7 +33,7 @@ def judge(recipe: Recipe, box: Box | None = None) -> list[Verdict]:
     """What the rules have to say: nothing where all is well. Without a box those that ask for one stay silent."""
     found = []
     for rule in RULES.values():
-        text = rule.says(recipe, box)
+        text = rule.violation(recipe, box)
         if text is None:
             continue
         why = recipe.overrides.get(rule.id) if rule.overridable else None

@@ -18,15 +18,15 @@ class Unknown(str):
 
 @dataclass(frozen=True)
 class Rule:
-    """``severity``: reject or warn. ``says``: what is wrong with the recipe (on that box), or None. ``asks_box``: it
-    speaks only where a box is given. ``bounds``: the releases that it is true of, or ``unbounded``: why it is true
+    """``severity``: reject or warn. ``violation``: what is wrong with the recipe (on that box), or None. ``asks_box``:
+    it speaks only where a box is given. ``bounds``: the releases that it is true of, or ``unbounded``: why it is true
     of all."""
 
     id: str
     severity: str
     reason: str
     source: str
-    says: Callable[[Recipe, Box | None], str | None]
+    violation: Callable[[Recipe, Box | None], str | None]
     overridable: bool = True
     asks_box: bool = False
     bounds: Bounds | None = None

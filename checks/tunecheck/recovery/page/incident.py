@@ -96,14 +96,15 @@ def _looks(timeline: Sequence[Mapping[str, Any]], noticed: float) -> list[_Look]
     found: list[_Look] = []
     for row in timeline[-_MOST_LOOKS:]:
         at = _number(row.get("at"), signed=True)
-        told = row.get("gpus")
+        gpu_rows = row.get("gpus")
         if at is None or not -86400 <= at - noticed <= 86400:
             continue
-        gpus = {_short(name)[:24]: _gpu(values) for name, values in told.items() if isinstance(values, list)} \
-            if isinstance(told, dict) else {}
+        gpus = {_short(name)[:24]: _gpu(values) for name, values in gpu_rows.items() if isinstance(values, list)} \
+            if isinstance(gpu_rows, dict) else {}
+        reasons = row.get("reasons")
         found.append(_Look(at - noticed, _short(row.get("state")), _number(row.get("running")),
                            _number(row.get("waiting")), _number(row.get("generated")), gpus,
-                           _short(", ".join(map(str, told)) if isinstance(told := row.get("reasons"), list) else "")))
+                           _short(", ".join(map(str, reasons)) if isinstance(reasons, list) else "")))
     return sorted(found, key=lambda each: each.at)
 
 
@@ -146,14 +147,14 @@ def _link(pairs: Sequence[tuple[float | None, float | None, float]]) -> float | 
 
 def _rate(pairs: Sequence[tuple[float | None, float | None, float]]) -> float | None:
     """Growth a second. A counter that fell began anew: it says nothing of that time."""
-    told = [(two - one, seconds) for one, two, seconds in pairs if one is not None and two is not None and two >= one]
-    passed = sum(seconds for _, seconds in told)
-    return sum(grown for grown, _ in told) / passed if passed > 0 else None
+    steps = [(two - one, seconds) for one, two, seconds in pairs if one is not None and two is not None and two >= one]
+    passed = sum(seconds for _, seconds in steps)
+    return sum(grown for grown, _ in steps) / passed if passed > 0 else None
 
 
 def _mean(values: Iterator[float | None]) -> float | None:
-    told = [each for each in values if each is not None]
-    return statistics.fmean(told) if told else None
+    known = [each for each in values if each is not None]
+    return statistics.fmean(known) if known else None
 
 
 # ---- plots -----------------------------------------------------------------------------------------------------------
@@ -185,8 +186,8 @@ def _of_gpus(pieces: Sequence[_Piece], at: int) -> list[Trace]:
             (each.at, each.gpus[name][at] if name in each.gpus else None) for each in pieces)) for name in names]
     lines: dict[str, list[tuple[float, float | None]]] = {"lowest": [], "median": [], "highest": []}
     for each in pieces:
-        told = sorted(value for values in each.gpus.values() if (value := values[at]) is not None)
-        for name, value in zip(lines, (told[0], statistics.median(told), told[-1]) if told else (None,) * 3,
+        known = sorted(value for values in each.gpus.values() if (value := values[at]) is not None)
+        for name, value in zip(lines, (known[0], statistics.median(known), known[-1]) if known else (None,) * 3,
                                strict=True):
             lines[name].append((each.at, value))
     return [Trace(name, tuple(points)) for name, points in lines.items()]
@@ -205,10 +206,10 @@ def _states(looks: Sequence[_Look]) -> list[tuple[str, str, str, str]]:
 
 def _table(pieces: Sequence[_Piece]) -> Iterator[tuple[str, ...]]:
     for each in pieces:
-        cells = [_offset(each.at), each.state or "-", *map(_said, (each.tok_s, each.running, each.waiting))]
+        cells = [_offset(each.at), each.state or "-", *map(_decimal, (each.tok_s, each.running, each.waiting))]
         for name in _gpu_names(pieces):
             values = each.gpus.get(name, (None,) * 4)
-            cells.append(" / ".join(_said(value) for value in values))
+            cells.append(" / ".join(_decimal(value) for value in values))
         yield tuple(cells)
 
 
@@ -227,15 +228,15 @@ def _why(last: Record) -> str:
 
 def _reasons(watch: Mapping[str, Any], first: Record) -> list[tuple[str, str, str]]:
     """Code, what it is about, sentence; the codes of the journal where there is no evidence."""
-    told = watch.get("reasons")
+    reasons = watch.get("reasons")
     found = [(_short(each.get("code")), _short(each.get("subject")) or "-", _short(each.get("message")))
-             for each in told if isinstance(each, dict)] if isinstance(told, list) else []
+             for each in reasons if isinstance(each, dict)] if isinstance(reasons, list) else []
     return found[:_MOST_ROWS] or [(code, "-", "-") for code in first.codes]
 
 
 def _culprit(watch: Mapping[str, Any]) -> str:
-    told = watch.get("culprit")
-    return _short(told.get("message")) if isinstance(told, dict) else ""
+    culprit = watch.get("culprit")
+    return _short(culprit.get("message")) if isinstance(culprit, dict) else ""
 
 
 def _threads(threads: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
@@ -273,7 +274,7 @@ def _number(value: Any, signed: bool = False) -> float | None:
     return float(value) if signed or value >= 0 else None
 
 
-def _said(value: float | None) -> str:
+def _decimal(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 

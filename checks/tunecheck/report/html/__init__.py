@@ -49,7 +49,7 @@ def html(run: Run) -> str:
                         for node in nodes.values()},
               "predicted": predicted,
               "boards": [board["bdf"] for board in boards],
-              "pairs": _compact(pairs, texts), "heat": _told(matrices, texts), "texts": list(texts)},
+              "pairs": _compact(pairs, texts), "heat": _heat_document(matrices, texts), "texts": list(texts)},
     )
 
 
@@ -87,7 +87,7 @@ def _compact(pairs: list[dict[str, Any]], texts: dict[str | None, int]) -> list[
             for pair in pairs]
 
 
-def _told(matrices: Heat | None, texts: dict[str | None, int]) -> dict[str, Any]:
+def _heat_document(matrices: Heat | None, texts: dict[str | None, int]) -> dict[str, Any]:
     """The facts of every measured cell for the script: [name, text, name, text, ...] by their places in ``texts``."""
     if matrices is None:
         return {}
@@ -100,14 +100,14 @@ def _predicted(path: dict[str, Any]) -> str | None:
     """What the arithmetic of path prediction says, in one line; None where the document holds none."""
     if path.get("one_way_gb_s") is None:
         return None
-    said = [f"{path['one_way_gb_s']:g} GB/s one way"]
+    parts = [f"{path['one_way_gb_s']:g} GB/s one way"]
     if path.get("two_way_gb_s") is not None:
-        said.append(f"{path['two_way_gb_s']:g} GB/s both ways")
+        parts.append(f"{path['two_way_gb_s']:g} GB/s both ways")
     slowest = path.get("slowest")
     if slowest:
-        said.append(f"slowest link {slowest['link']} x{slowest['width']} Gen{slowest['gen']}")
+        parts.append(f"slowest link {slowest['link']} x{slowest['width']} Gen{slowest['gen']}")
     if path.get("mps"):
-        said.append(f"MPS {path['mps']}")
+        parts.append(f"MPS {path['mps']}")
     if path.get("latency_class"):
-        said.append(f"latency class {path['latency_class']}")
-    return ", ".join(said)
+        parts.append(f"latency class {path['latency_class']}")
+    return ", ".join(parts)

@@ -37,7 +37,7 @@ class Quantity:
     id: str
     title: str
     unit: str
-    says: str
+    meaning: str
     legend: tuple[tuple[int, str], ...]
     rows: tuple[tuple[Cell | None, ...], ...]
     weakest: str
@@ -107,7 +107,7 @@ class _View:
         arrow = "-" if kind.trial == "both ways" else "\u2192"
         named = f"GPU{weakest[0][0]}{arrow}GPU{weakest[0][1]}" if weakest else ""
         more = and_more(len(weakest) - 1)
-        return Quantity(kind.id, kind.title, kind.unit, kind.says, legend(kind), rows,
+        return Quantity(kind.id, kind.title, kind.unit, kind.meaning, legend(kind), rows,
                         f"{named} {worst:.{kind.digits}f} {kind.unit}{more}" if named else "")
 
     def _cell(self, kind: Kind, pair: _Pair, weakest: list[_Pair]) -> Cell:

@@ -92,10 +92,10 @@ def plot(name: str, title: str, unit: str, series: Sequence[Series], *, logarith
         at = ((math.log(value) if logarithmic else value) - bottom) / (top - bottom)
         return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * at, 1)
 
-    def said(value: float) -> str:
+    def with_unit(value: float) -> str:
         return f"{value:{form}} {unit}"
 
-    curves = [_curve(each, said, words, [(across(size), up(value), up(most)) for size, value, most in each.points])
+    curves = [_curve(each, with_unit, words, [(across(size), up(value), up(most)) for size, value, most in each.points])
               for each in drawn]
     return Plot(name, title, unit, axis, WIDTH, HEIGHT, LEFT, WIDTH - RIGHT, TOP, HEIGHT - BOTTOM,
                 tuple(below([(across(size), words(size)) for size in sizes])),
@@ -103,14 +103,14 @@ def plot(name: str, title: str, unit: str, series: Sequence[Series], *, logarith
                 tuple(_apart(curves)), Mark(across(cross[0]), TOP, cross[1]) if cross else None)
 
 
-def _curve(each: Series, said: Callable[[float], str], words: Callable[[Any], str],
+def _curve(each: Series, with_unit: Callable[[float], str], words: Callable[[Any], str],
            at: Sequence[tuple[float, float, float]]) -> Curve:
     path = "M" + "L".join(f"{x} {y}" for x, y, _ in at)
     band = "M" + "L".join(f"{x} {y}" for x, y, _ in at) + "".join(f"L{x} {y}" for x, _, y in reversed(at)) + "Z"
     marks = []
     for (x, y, _), (size, value, most) in zip(at, each.points, strict=True):
-        tail = f", {each.above} {said(most)}" if most != value else ""
-        marks.append(Mark(x, y, f"{words(size)}, {each.name}: {said(value)}{tail}"))
+        tail = f", {each.above} {with_unit(most)}" if most != value else ""
+        marks.append(Mark(x, y, f"{words(size)}, {each.name}: {with_unit(value)}{tail}"))
     banded = any(most != value for _, value, most in each.points)
     return Curve(each.id, each.name, path, band if banded else "", tuple(marks), Mark(at[-1][0] + 9, at[-1][1] + 4,
                                                                                      each.name))

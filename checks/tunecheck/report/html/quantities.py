@@ -24,7 +24,7 @@ class Kind:
     id: str
     title: str
     unit: str
-    says: str
+    meaning: str
     digits: int
     predicted: str | None
     more_is_better: bool = True

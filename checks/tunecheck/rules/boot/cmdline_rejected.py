@@ -55,7 +55,7 @@ def rejection(case: Case, word: str) -> tuple[str, str]:
     if line:
         return line, log.source
     # A kernel may have a newer word ported back: then a log that is whole holds no complaint about it.
-    reason = unparsed(word, (0, 0) if from_log.whole(case) else release_of(case.host.kernel.release.value or ""))
+    reason = unparsed(word, (0, 0) if from_log.is_complete(case) else release_of(case.host.kernel.release.value or ""))
     return (reason, "the kernel's own parser") if reason else ("", "")
 
 
@@ -76,10 +76,10 @@ def _accepted(case: Case, accepted: list[str]) -> Finding:
         return Finding(_ID, code, "kernel command line", "skip", "effective", "no declared parameter is on the running "
                        "command line" if case.frozen else "no spec given, so no parameter is declared")
     named = ", ".join(accepted)
-    if log.value is None or not from_log.whole(case):
-        why = log.why() if log.value is None else f"no complaint {from_log.partial(case)}"
+    if log.value is None or not from_log.is_complete(case):
+        why = log.why() if log.value is None else f"no complaint {from_log.limits_of_log(case)}"
         root = AS_ROOT if log.absence is Absence.NO_PERMISSION else None
-        return Finding(_ID, from_log.partial_code(case), "kernel command line", "unknown", "effective",
+        return Finding(_ID, from_log.incomplete_code(case), "kernel command line", "unknown", "effective",
                        f"whether the kernel took {named} is unknown: {why}", "?", "taken", (log.source,), root,
                        log.absence)
     return Finding(_ID, "ok", "kernel command line", "pass", "effective", "the kernel complained about none of "

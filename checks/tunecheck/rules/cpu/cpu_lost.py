@@ -46,10 +46,10 @@ def judge(case: Case) -> Iterator[Finding]:
         remedy = boot_fix(case) if off else _X2APIC
     elif unread:
         code, outcome, text = UNREAD, "unknown", f"which CPUs are online cannot be told: {unread.why()}"
-    elif present == online and not from_log.whole(case):
-        code, outcome = from_log.partial_code(case), "unknown"
+    elif present == online and not from_log.is_complete(case):
+        code, outcome = from_log.incomplete_code(case), "unknown"
         text = (f"all {len(online)} CPUs that the kernel counts are online; no CPU that did not come up "
-                f"{from_log.partial(case)}")
+                f"{from_log.limits_of_log(case)}")
     elif present == online:
         text = f"all {len(online)} CPUs are online"
     elif box.smt.value in ("off", "forceoff"):

@@ -43,9 +43,9 @@ def judge(case: Case) -> Iterator[Finding]:
                 + ("; the kernel could not recover it" if error.unrecovered else ""))
         yield Finding(_ID, code, error.bdf, "fail" if on_path and hard else "warn", "behaviour", text,
                       str(error.count), "no PCIe error since boot", (case.host.kernel.log.source,), _LOOK)
-    if not log.pcie and from_log.whole(case) and from_log.aer_owners(case) != {"kernel"}:
+    if not log.pcie and from_log.is_complete(case) and from_log.aer_owners(case) != {"kernel"}:
         yield Finding(_ID, "not-handled-by-kernel", "kernel log", "skip", "behaviour", "the kernel log holds no PCIe "
                       "error, which says little here: the kernel does not handle them (aer-ownership)",
                       evidence=(case.host.kernel.log.source,))
     elif not log.pcie:
-        yield from_log.nothing(case, _ID, "PCIe error (AER, DPC)")
+        yield from_log.nothing_logged(case, _ID, "PCIe error (AER, DPC)")

@@ -32,15 +32,15 @@ def judge(case: Case) -> Iterator[Finding]:
         yield from_log.unread(case, _ID)
         return
     lost = losses(case, log.osc)
-    complete = from_log.whole(case)
+    complete = from_log.is_complete(case)
     code, outcome, text, remedy = "ok", "pass", "the kernel handles PCIe errors (AER) of every host bridge", None
     if lost:
         code, outcome, text, remedy = _lost(case, lost)
     elif "kernel" not in from_log.aer_owners(case) and complete:
         code, outcome, text = "not-negotiated", "skip", "no host bridge negotiated AER (a virtual machine, or no ACPI)"
     elif not complete:
-        code, outcome = from_log.partial_code(case), "unknown"
-        text = f"who handles PCIe errors of every host bridge is not {from_log.partial(case)}"
+        code, outcome = from_log.incomplete_code(case), "unknown"
+        text = f"who handles PCIe errors of every host bridge is not {from_log.limits_of_log(case)}"
     yield Finding(_ID, code, "host bridges", outcome, "effective", text, "", "AER handled by the kernel",
                   (case.host.kernel.log.source,), remedy)
 

@@ -117,6 +117,6 @@ def uncounted(case: Case) -> tuple[str, str, str] | None:
     if from_log.events(case) is None:
         return LOG_UNREAD, "unknown", ("the counters stand at 0; whether the kernel counts is in the kernel log, which "
                                        "cannot be read")
-    return None if from_log.whole(case) else (
-        from_log.partial_code(case), "unknown",
-        f"the counters stand at 0; whether the kernel counts is not {from_log.partial(case)}")
+    return None if from_log.is_complete(case) else (
+        from_log.incomplete_code(case), "unknown",
+        f"the counters stand at 0; whether the kernel counts is not {from_log.limits_of_log(case)}")

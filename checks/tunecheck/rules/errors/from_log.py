@@ -12,7 +12,8 @@ from ..context import Case
 if TYPE_CHECKING:
     from ...parsers.kernel.kernel_log import KernelEvents
 
-__all__ = ["aer_owners", "at", "events", "name", "nothing", "only_cut", "partial", "partial_code", "unread", "whole"]
+__all__ = ["aer_owners", "at", "events", "incomplete_code", "is_complete", "limits_of_log", "name", "nothing_logged",
+           "only_log_incomplete", "unread"]
 
 #: Who handles PCIe errors, by the outcome of parsers/pci/osc.py; by every other outcome it is the firmware.
 _OWNER = {"kernel": "kernel", "disabled": "nobody", "unsupported": "nobody", "not asked": "nobody"}
@@ -32,16 +33,16 @@ def unread(case: Case, check: str) -> Finding:
                    f"{log.why()}", evidence=(log.source,), remedy=root, absence=log.absence)
 
 
-def whole(case: Case) -> bool:
-    """Whether the log covers this boot from its first line to the time of reading. Only then a log without an event
-    means that nothing happened."""
+def is_complete(case: Case) -> bool:
+    """Whether the log covers this boot from its first line to the time of reading. Only then does a log without an
+    event mean that nothing happened."""
     log = events(case)
     return log is not None and log.complete
 
 
-def partial(case: Case) -> str:
+def limits_of_log(case: Case) -> str:
     """``in what is here of the kernel log (from 12.5 to 99.1); earlier ones would not be seen (kernel-log-complete)``:
-    the end of a sentence about what a log that is not whole does not hold."""
+    the end of a sentence about what an incomplete log does not contain."""
     log = events(case)
     if log is None:
         return f"in the kernel log, which cannot be read: {case.host.kernel.log.why()}"
@@ -50,22 +51,23 @@ def partial(case: Case) -> str:
     return f"in what is here of the kernel log{span}; {which} would not be seen (kernel-log-complete)"
 
 
-def partial_code(case: Case) -> str:
-    """The code of a finding whose text ends with ``partial``."""
+def incomplete_code(case: Case) -> str:
+    """The code of a finding whose text ends with ``limits_of_log``."""
     return LOG_INCOMPLETE if events(case) is not None else LOG_UNREAD
 
 
-def nothing(case: Case, check: str, what: str) -> Finding:
+def nothing_logged(case: Case, check: str, what: str) -> Finding:
     """The finding where the log holds none of ``what``: a pass where it covers the whole boot, else unknown."""
     source = (case.host.kernel.log.source,)
-    if whole(case):
+    if is_complete(case):
         return Finding(check, OK, "kernel log", "pass", "behaviour", f"no {what} since boot", evidence=source)
-    return Finding(check, partial_code(case), "kernel log", "unknown", "behaviour", f"no {what} {partial(case)}",
-                   evidence=source)
+    return Finding(check, incomplete_code(case), "kernel log", "unknown", "behaviour",
+                   f"no {what} {limits_of_log(case)}", evidence=source)
 
 
-def only_cut(finding: Finding) -> bool:
-    """Whether the finding is open only because the log is not whole: kernel-log-complete says that for all checks."""
+def only_log_incomplete(finding: Finding) -> bool:
+    """Whether the finding is open only because the log is incomplete: kernel-log-complete reports that for all
+    checks."""
     return finding.outcome in ("warn", "unknown") and finding.code == LOG_INCOMPLETE
 
 

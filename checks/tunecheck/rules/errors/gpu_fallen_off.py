@@ -37,4 +37,4 @@ def judge(case: Case) -> Iterator[Finding]:
                       + ("" if current else ", before the driver was loaded again"), "fallen off the bus",
                       "every GPU on the bus", (case.host.kernel.log.source,), _FIX if gpu.at_probe else _SEE)
     if not log.fallen:
-        yield from_log.nothing(case, _ID, "GPU that fell off the bus")
+        yield from_log.nothing_logged(case, _ID, "GPU that fell off the bus")

@@ -41,7 +41,7 @@ def judge(case: Case) -> Iterator[Finding]:
     for each in failures:
         yield _judge(case, each, each.load == log.loads)
     if not failures:
-        yield from_log.nothing(case, _ID, "failed start of a GPU")
+        yield from_log.nothing_logged(case, _ID, "failed start of a GPU")
 
 
 def _judge(case: Case, failure: Failure, current: bool) -> Finding:

@@ -40,4 +40,4 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "detector-off", "kernel log", "skip", "behaviour", "the kernel does not look for hung tasks "
                       "(kernel.hung_task_timeout_secs is 0 or absent)", evidence=(timeout.source,))
     elif not log.hung:
-        yield from_log.nothing(case, _ID, "hung task")
+        yield from_log.nothing_logged(case, _ID, "hung task")

@@ -29,4 +29,4 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "panic", "kernel", "fail", "behaviour", f"{each.text}{from_log.at(each.last)}", each.text,
                       "no panic", (case.host.kernel.log.source,), _LOOK)
     if not panics:
-        yield from_log.nothing(case, _ID, "panic")
+        yield from_log.nothing_logged(case, _ID, "panic")

@@ -38,4 +38,4 @@ def judge(case: Case) -> Iterator[Finding]:
                       str(each.count), "no SXid since boot", (case.host.kernel.log.source,),
                       _FATAL if each.fatal else _OTHER)
     if not log.sxids:
-        yield from_log.nothing(case, _ID, "SXid")
+        yield from_log.nothing_logged(case, _ID, "SXid")

@@ -34,7 +34,7 @@ def judge(case: Case) -> Iterator[Finding]:
     for xid in log.xids:
         yield _judge(case, xid, asked.get(xid.gpu), xid.load == log.loads)
     if not log.xids:
-        yield from_log.nothing(case, _ID, "Xid")
+        yield from_log.nothing_logged(case, _ID, "Xid")
 
 
 def _judge(case: Case, xid: Xid, asked: Xid | None, current: bool) -> Finding:

@@ -36,9 +36,9 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "no-address", bdf, "fail" if bdf in boards else "warn", "effective",
                       f"{from_log.name(case, bdf)}: {bars} "
                       "did not fit into the address space", bars, "an address for every BAR", source, _fix(case))
-    if not log.unassigned and not from_log.whole(case):
-        yield Finding(_ID, from_log.partial_code(case), "kernel log", "unknown", "effective",
-                      f"no BAR without an address {from_log.partial(case)}",
+    if not log.unassigned and not from_log.is_complete(case):
+        yield Finding(_ID, from_log.incomplete_code(case), "kernel log", "unknown", "effective",
+                      f"no BAR without an address {from_log.limits_of_log(case)}",
                       evidence=source)
     elif not log.unassigned:
         yield Finding(_ID, "ok", "kernel log", "pass", "effective", "every BAR found a place", evidence=source)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ...facts.pci.pci import Device
-from ...facts.pci.pcie_link import Wire, hops, wire
+from ...facts.pci.pcie_link import PcieLink, hops, link_between
 from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding
 from ...parsers.pci.pcie_cap import generation
@@ -79,7 +79,7 @@ def board_gen(device: Device) -> int | None:
     return generation(device.link.max_speed.value or "")
 
 
-def named(links: list[Wire]) -> str:
+def named(links: list[PcieLink]) -> str:
     """``0000:00:04.0-0000:01:00.0 at Gen4 of Gen5``, one after the other."""
     return ", ".join(f"{slow.name} at Gen{slow.gen} of Gen{slow.top_gen}" for slow in links)
 
@@ -90,7 +90,7 @@ def cost(chain: list[Device]) -> str:
     able = [hop.express.value.payload_max or 128 for hop in chain if hop.express.value]
     if not able or min(able) < 256:
         return ""
-    link = wire(None, chain[-1])
+    link = link_between(None, chain[-1])
     small, large = link.rate(128), link.rate(256)
     figures = f": {small:.1f} instead of {large:.1f} GB/s" if small and large else ""
     return f" where every hop can do 256{figures}"

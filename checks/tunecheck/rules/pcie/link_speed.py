@@ -33,9 +33,9 @@ def judge(case: Case) -> Iterator[Finding]:
 
 def _judge(case: Case, subject: str, device: Device) -> Finding:
     links, board, load = case.snapshot.topology.links_above(device), board_gen(device), busy(case, device.bdf)
-    unread = [wire.name for wire in links if not (wire.gen and wire.top_gen)]
-    slow = [wire for wire in links if (wire.gen or 0) < (wire.top_gen or 0)]
-    less = [f"{wire.name} reaches Gen{wire.top_gen} at most" for wire in links if (wire.top_gen or 9) < (board or 0)]
+    unread = [link.name for link in links if not (link.gen and link.top_gen)]
+    slow = [link for link in links if (link.gen or 0) < (link.top_gen or 0)]
+    less = [f"{link.name} reaches Gen{link.top_gen} at most" for link in links if (link.top_gen or 9) < (board or 0)]
     code, outcome, text = OK, "pass", f"Gen{links[-1].gen}, and no link above it runs below what it can"
     if unread:
         code, outcome = UNREAD, "unknown"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...facts.pci.pci import Device
-from ...facts.pci.pcie_link import Wire
+from ...facts.pci.pcie_link import PcieLink
 from ...model.finding import Finding, Place, Remedy
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import UNREAD
@@ -60,8 +60,8 @@ def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
     links = case.snapshot.topology.links_above(hops[-1])
     board = hops[-1].link.max_width.value
     evidence = tuple(hop.link.width.source for hop in hops)
-    lost = [f"{wire.name} x{wire.width} of x{wire.max_width}" for wire in links if _lost(wire)]
-    less = [f"{wire.name} x{wire.width}" for wire in links if wire.width and wire.width < (board or 0)]
+    lost = [f"{link.name} x{link.width} of x{link.max_width}" for link in links if _lost(link)]
+    less = [f"{link.name} x{link.width}" for link in links if link.width and link.width < (board or 0)]
     if lost:
         return Finding(_ID, "lost-lanes", subject, "fail", "effective", f"{subject} is held back by {', '.join(lost)}",
                        _observed(hops), "the lanes that both ends of a link have", evidence, _SEAT)
@@ -79,8 +79,8 @@ def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
         _observed(hops), f"x{board} at every hop", evidence)
 
 
-def _lost(wire: Wire) -> bool:
-    return wire.width is not None and wire.max_width is not None and wire.width < wire.max_width
+def _lost(link: PcieLink) -> bool:
+    return link.width is not None and link.max_width is not None and link.width < link.max_width
 
 
 def _unread(subject: str, hops: list[Device], expected: str) -> Finding | None:

@@ -30,8 +30,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if not above:
         yield Finding(_ID, "no-switch", "switches", "skip", "effective", "no PCIe switch above an accelerator")
     roots = {device.path[0] for device in topology.devices}
-    for ids in sorted({wire.lower.ids for wire, _ in above}):
-        same = [(wire.lower.bdf, gpus) for wire, gpus in above if wire.lower.ids == ids]
+    for ids in sorted({link.lower.ids for link, _ in above}):
+        same = [(link.lower.bdf, gpus) for link, gpus in above if link.lower.ids == ids]
         if not all(ids.split(":")):
             yield Finding(_ID, UNREAD, same[0][0], "unknown", "effective", "which switch it is cannot be read: "
                           + ", ".join(bdf for bdf, _ in same), "?")

@@ -27,22 +27,22 @@ def judge(case: Case) -> Iterator[Finding]:
     above = topology.uplinks()
     if not above:
         yield Finding(_ID, "no-switch", "uplinks", "skip", "effective", "no PCIe switch above an accelerator")
-    for wire, gpus in above:
-        registers = [end.express.value for end in wire.ends]
+    for link, gpus in above:
+        registers = [end.express.value for end in link.ends]
         sizes = [express.payload or 0 if express else 0 for express in registers]
-        rate, evidence = wire.rate(min(sizes)) if all(sizes) else None, (wire.lower.link.width.source,)
+        rate, evidence = link.rate(min(sizes)) if all(sizes) else None, (link.lower.link.width.source,)
         own = [topology.links_above(topology.devices[gpu])[-1].rate(min(sizes)) or 0 for gpu in gpus] if rate else [0]
         if rate is None:
-            yield Finding(_ID, UNREAD, wire.name, "unknown", "effective",
-                          f"speed, width or MPS of {wire.name} is not known ("
-                          f"{next((end.express.why() for end in wire.ends if not end.express.known), '?')})",
+            yield Finding(_ID, UNREAD, link.name, "unknown", "effective",
+                          f"speed, width or MPS of {link.name} is not known ("
+                          f"{next((end.express.why() for end in link.ends if not end.express.known), '?')})",
                           "", "", evidence)
             continue
         names = ", ".join(f"GPU{gpu}" for gpu in gpus)
-        text = (f"{names} {'share' if len(gpus) > 1 else 'has'} {wire.text} of {wire.name}: host copies of all at once "
+        text = (f"{names} {'share' if len(gpus) > 1 else 'has'} {link.text} of {link.name}: host copies of all at once "
                 f"get {rate / len(gpus):.1f} GB/s each")
         slow = rate < max(own) * 0.99
-        yield Finding(_ID, "slower-than-board" if slow else "ok", wire.name, "warn" if slow else "pass", "effective",
-                      text, wire.text,
+        yield Finding(_ID, "slower-than-board" if slow else "ok", link.name, "warn" if slow else "pass", "effective",
+                      text, link.text,
                       f"an uplink of {max(own):.1f} GB/s, as a board's own link" if slow else "", evidence,
                       _FIX if slow else None)

@@ -29,4 +29,4 @@ def iommu_table(case: Case) -> str | None:
         return next((name for name in ("IVRS", "DMAR") if name in tables), "")
     if log is None:
         return None
-    return log.boot.iommu_table or ("" if from_log.whole(case) else None)
+    return log.boot.iommu_table or ("" if from_log.is_complete(case) else None)

@@ -34,7 +34,7 @@ class _Canary:
     expect: str
     when: str
     prompt: str
-    said: str
+    answer: str
     good: bool
 
 
@@ -108,9 +108,9 @@ def _row(number: int, run: Run) -> tuple[str, ...]:
     longest in ms, characters a token, how it ended."""
     half = run.gaps_ms[len(run.gaps_ms) // 2] if run.gaps_ms else None
     return (str(number), str(run.usage.prompt) if run.usage else "-", str(run.tokens) if run.usage else "-",
-            _said(run.last_s, ".3f"), _said(run.rate, ".1f"), _said(run.decode_rate, ".1f"), _said(run.first_s, ".3f"),
-            _said(half, ".2f"), _said(run.gap_p99_ms, ".2f"), _said(run.gaps_ms[-1] if run.gaps_ms else None, ".2f"),
-            _said(run.characters / run.tokens if run.tokens else None, ".2f"), _short(run.error or str(run.finish)))
+            _fmt(run.last_s, ".3f"), _fmt(run.rate, ".1f"), _fmt(run.decode_rate, ".1f"), _fmt(run.first_s, ".3f"),
+            _fmt(half, ".2f"), _fmt(run.gap_p99_ms, ".2f"), _fmt(run.gaps_ms[-1] if run.gaps_ms else None, ".2f"),
+            _fmt(run.characters / run.tokens if run.tokens else None, ".2f"), _short(run.error or str(run.finish)))
 
 
 def _request(run: Run) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ def _request(run: Run) -> tuple[str, ...]:
     usage = run.usage
     return (run.kind, str(usage.prompt) if usage else "-",
             str(usage.cached) if usage and usage.cached is not None else "-", str(run.tokens) if usage else "-",
-            str(run.asked), _said(run.first_s, ".3f"), _said(run.last_s, ".3f"), _short(run.error or str(run.finish)))
+            str(run.asked), _fmt(run.first_s, ".3f"), _fmt(run.last_s, ".3f"), _short(run.error or str(run.finish)))
 
 
 def _canary(run: Run) -> _Canary:
@@ -146,9 +146,9 @@ def _facts(provenance: Mapping[str, Any] | None) -> list[tuple[str, str]]:
 
 def _gpu(gpu: Mapping[str, Any]) -> str:
     power = gpu.get("power_limit_mw")
-    said = [gpu.get("name"), f"VBIOS {gpu['vbios']}" if gpu.get("vbios") else None,
+    parts = [gpu.get("name"), f"VBIOS {gpu['vbios']}" if gpu.get("vbios") else None,
             f"{power / 1000:g} W" if isinstance(power, int) else None, gpu.get("uuid")]
-    return ", ".join(str(each) for each in said if each) or "nothing is known of it"
+    return ", ".join(str(each) for each in parts if each) or "nothing is known of it"
 
 
 def _sane(value: float | None) -> bool:
@@ -156,7 +156,7 @@ def _sane(value: float | None) -> bool:
     return value is not None and math.isfinite(value) and 1e-6 < value < 1e9
 
 
-def _said(value: float | None, form: str) -> str:
+def _fmt(value: float | None, form: str) -> str:
     return "-" if value is None else f"{value:{form}}"
 
 

@@ -22,13 +22,13 @@ _LINE = 14
 
 @dataclass(frozen=True)
 class Bar:
-    """``says``: where it is pointed at; ``text``: at its foot, "" for none."""
+    """``tooltip``: where it is pointed at; ``text``: at its foot, "" for none."""
 
     x: float
     y: float
     width: float
     height: float
-    says: str
+    tooltip: str
     text: str
 
 

@@ -51,7 +51,7 @@ class Container:
         self._token = f"tc-{secrets.token_hex(6)}"
         self.name = f"tunecheck-trial-{self._token[3:]}"
         self._rest = b""
-        self._told = time.monotonic()
+        self._reported_at = time.monotonic()
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe that nobody reads would block it
         # Not tied to us: the end of its requests ends the container, and a podman that is killed meanwhile leaves the
         # container's storage behind.
@@ -85,20 +85,20 @@ class Container:
         assert self.process.stdin is not None
         with contextlib.suppress(OSError):
             os.write(self.process.stdin.fileno(), json.dumps(fields).encode() + b"\n")
-        self._told = time.monotonic()
+        self._reported_at = time.monotonic()
 
     def answers(self, seconds: float, silent: float = _SILENT_SECONDS) -> Iterator[dict[str, Any]]:
         """What it says, for at most ``seconds``. Silent where it says nothing for ``silent`` or was killed; TrialError
         where it ended by itself."""
         assert self.process.stdout is not None
         descriptor = self.process.stdout.fileno()
-        poller, heard, size = select.poll(), time.monotonic(), 0
+        poller, last_output, size = select.poll(), time.monotonic(), 0
         poller.register(descriptor, select.POLLIN)
-        until = heard + seconds
+        until = last_output + seconds
         while (now := time.monotonic()) < until:
-            if now - self._told > _SIGN_SECONDS:
+            if now - self._reported_at > _SIGN_SECONDS:
                 self.tell()
-            if now - heard > silent:
+            if now - last_output > silent:
                 raise Silent(f"has said nothing for {silent:g} s")
             part = b""
             if b"\n" not in self._rest:
@@ -108,7 +108,7 @@ class Container:
                 size += len(part)
                 if not part or size > _MOST:
                     raise self._ended() if not part else TrialError("the container says more than a trial has to say")
-            heard = time.monotonic()
+            last_output = time.monotonic()
             self._rest += part
             while b"\n" in self._rest:      # what the caller leaves is there for the next one
                 line, _, self._rest = self._rest.partition(b"\n")
@@ -116,23 +116,24 @@ class Container:
                     found = json.loads(line)
                     if isinstance(found, dict) and found:
                         yield found
-            heard = time.monotonic()        # what the caller did meanwhile was not its silence
+            last_output = time.monotonic()        # what the caller did meanwhile was not its silence
 
     def _ended(self) -> Exception:
         self._wait(_REMOVE_SECONDS)
-        code, said = self.process.returncode, self._said()
+        code, lines = self.process.returncode, self._last_lines()
         if code is None or code in _KILLED:
-            return Silent(f"was killed ({said[-1]})" if said else "was killed by somebody, or for memory", killed=True)
-        text = " ".join(said)
+            return Silent(f"was killed ({lines[-1]})" if lines else "was killed by somebody, or for memory",
+                          killed=True)
+        text = " ".join(lines)
         if code in (126, 127) and "python3" in text:
             return ImageUnfitError(f"{self.image.asked} has no python3 in its PATH, which a trial inside it needs; "
                                    "measure with another image, or without --in-container")
-        if code == 0 and not said:
+        if code == 0 and not lines:
             return Silent("ended")
         return TrialError(f"the container of {self.image.asked} does not start or ended with {code}: "
-                          f"{said[-1] if said else 'it said nothing'}")
+                          f"{lines[-1] if lines else 'it said nothing'}")
 
-    def _said(self) -> list[str]:
+    def _last_lines(self) -> list[str]:
         size = self._stderr.seek(0, os.SEEK_END)
         self._stderr.seek(max(0, size - 4000))
         lines = self._stderr.read().decode("utf-8", "replace").splitlines()

@@ -80,7 +80,7 @@ class Outside(Supervisor):
         self._pids = {}
         container.tell(run=True, jobs=[vars(job) for job in jobs], seconds=seconds, limits=self._given)
         try:
-            outcome = self._heard(container, jobs, seconds + _SLACK_SECONDS)
+            outcome = self._read_answers(container, jobs, seconds + _SLACK_SECONDS)
         except Silent as error:
             outcome = self._fallen(container, error, len(jobs), time.monotonic() - began)
         if len(outcome.results) != len(jobs) or len(outcome.codes) != len(jobs):
@@ -91,7 +91,7 @@ class Outside(Supervisor):
             outcome = replace(outcome, abandoned={**abandoned, **container.close(kill=True)})
         return outcome
 
-    def _heard(self, container: Container, jobs: Sequence[Job], seconds: float) -> Outcome:
+    def _read_answers(self, container: Container, jobs: Sequence[Job], seconds: float) -> Outcome:
         suspects: tuple[Suspect, ...] = ()
         evidence: Mapping[str, Any] = {}
         for found in container.answers(seconds):

@@ -7,7 +7,7 @@ from ...frozen import Recipe
 from ..rule import Rule, Unknown
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     least = recipe.requires.driver_min
     if box is None or least is None:
         return None
@@ -22,6 +22,6 @@ RULE = Rule(
     "driver-minimum", "reject",
     "the image's CUDA needs at least that driver",
     "the recipe's own requires.driver_min",
-    says, asks_box=True,
+    violation, asks_box=True,
     unbounded="it is about the image's CUDA, whose driver the recipe states",
 )

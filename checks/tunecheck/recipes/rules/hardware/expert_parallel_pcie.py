@@ -8,7 +8,7 @@ from ..bounds import Bounds
 from ..rule import Rule, has
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     asked = has(recipe, "--enable-expert-parallel") or recipe.parallel.ep > 1
     if asked and recipe.requires.topology != "NVLINK":
         return f"experts are spread over GPUs and requires.topology is {recipe.requires.topology}"
@@ -20,6 +20,6 @@ RULE = Rule(
     "expert parallelism over PCIe fell to 1.4-2.6 tok/s; it needs NVLink",
     "vllm-project/vllm issue 36094, 2026-03; exception by hand: 8 GPUs on switches with patched SGLang, 350 tok/s"
     " (wiki)",
-    says,
+    violation,
     bounds=Bounds({"vllm": ">=0.17.0,<0.18.0"}, "measured with 0.17.0rc1, 2026-03; no other release was measured"),
 )

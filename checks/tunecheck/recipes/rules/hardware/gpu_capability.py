@@ -7,7 +7,7 @@ from ...frozen import Recipe
 from ..rule import Rule, Unknown, names
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     wanted = recipe.requires.sm
     if box is None or not wanted:
         return None
@@ -21,6 +21,6 @@ RULE = Rule(
     "gpu-capability", "reject",
     "kernels are built per compute capability: 12.0, 12.1, 10.0 and 9.0 are different machines",
     "NVIDIA, CUDA GPUs (compute capability), 2026-11",
-    says, asks_box=True,
+    violation, asks_box=True,
     unbounded="it is about the hardware, not about an engine",
 )

@@ -7,7 +7,7 @@ from ...frozen import Recipe
 from ..rule import Rule, Unknown
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     if box is None:
         return None
     if box.boards.value is None:
@@ -21,6 +21,6 @@ RULE = Rule(
     "gpu-count", "reject",
     "the split of the model needs that many GPUs",
     "the recipe's own requires.gpus",
-    says, asks_box=True,
+    violation, asks_box=True,
     unbounded="it is about the hardware, not about an engine",
 )

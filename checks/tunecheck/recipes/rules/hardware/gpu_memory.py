@@ -10,7 +10,7 @@ from ..rule import Rule, Unknown
 _SHOWN = 0.97
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     wanted = recipe.requires.vram_gib
     if box is None or wanted is None:
         return None
@@ -32,6 +32,6 @@ RULE = Rule(
     "weights, cache and graphs were fitted into that much memory per GPU",
     "the recipe's own requires.vram_gib; a board shows up to 3 % less than it is sold as (97887 MiB of 96 GB), "
     "2026-11",
-    says, asks_box=True,
+    violation, asks_box=True,
     unbounded="it is about the hardware, not about an engine",
 )

@@ -7,7 +7,7 @@ from ...frozen import Recipe
 from ..rule import Rule, Unknown
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     wanted, count = recipe.requires.topology, recipe.requires.gpus
     if box is None or wanted == "any" or count < 2:
         return None
@@ -22,6 +22,6 @@ RULE = Rule(
     "gpu-topology", "reject",
     "the figure was measured on GPUs that are joined so: 198 behind one switch, 168 across the CPU",
     "author of the 198 tok/s configuration, 2026-04-08 (part of the gap is other tuning, by his own later word)",
-    says, asks_box=True,
+    violation, asks_box=True,
     unbounded="it is about the hardware, not about an engine",
 )

@@ -7,7 +7,7 @@ from ...frozen import Recipe
 from ..rule import Rule, has
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     setting = " ".join(recipe.env.get(name, "") for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"))
     if has(recipe, "--enable-pcie-oneshot-allreduce") and "expandable_segments:true" in setting.lower():
         return "args have --enable-pcie-oneshot-allreduce and env expandable_segments:True"
@@ -18,6 +18,6 @@ RULE = Rule(
     "oneshot-segments", "reject",
     "oneshot all-reduce crashes in pcie_allreduce.cu with PyTorch's expandable segments",
     "rtx6kpro wiki (Visual-Synthesizer and local-inference-lab), 2026-05",
-    says,
+    violation,
     unbounded="the option is a fork's: no release in the tables has it, and a fork's versions are not the engine's",
 )

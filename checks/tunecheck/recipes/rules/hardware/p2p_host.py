@@ -9,7 +9,7 @@ from ...frozen import Recipe
 from ..rule import Rule, Unknown, workstation_blackwell
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     if box is None or not recipe.requires.p2p or recipe.requires.gpus < 2:
         return None
     if box.redirects.value:
@@ -30,6 +30,6 @@ RULE = Rule(
     "cycle",
     "author of the 198 tok/s configuration, 2026-04-08; vllm issues 33041 and 51513; observed here, never taken "
     "from the command line",
-    says, asks_box=True,
+    violation, asks_box=True,
     unbounded="it is about the hardware and its kernel module, not about an engine",
 )

@@ -7,7 +7,7 @@ from ...frozen import Recipe
 from ..rule import Rule
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     split = recipe.parallel
     if recipe.requires.gpus and split.tp * split.pp * split.dp != recipe.requires.gpus:
         return (f"parallel tp {split.tp} x pp {split.pp} x dp {split.dp} is {split.tp * split.pp * split.dp}, "
@@ -19,6 +19,6 @@ RULE = Rule(
     "parallel-product", "reject",
     "tp x pp x dp processes need one GPU each",
     "vLLM and SGLang documentation of parallelism, 2026-11",
-    says,
+    violation,
     unbounded="it is arithmetic of the recipe's own fields",
 )

@@ -26,15 +26,15 @@ _MOST_CONTEXT = 2_097_152
 _GIB = 2**30
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     if recipe.max_context is not None and recipe.max_context > _MOST_CONTEXT:
         return f"max_context is {recipe.max_context}; expected at most {_MOST_CONTEXT}"
     room = recipe.requires.vram_gib
     if room is None or not recipe.requires.gpus:
         return None
-    told = dict(pairs(recipe.serve.args))
-    held = recipe.requires.gpus * room / recipe.parallel.dp * _share(told)
-    weights, cache = _weights(recipe), _cache(recipe, told)
+    options = dict(pairs(recipe.serve.args))
+    held = recipe.requires.gpus * room / recipe.parallel.dp * _share(options)
+    weights, cache = _weights(recipe), _cache(recipe, options)
     if weights is not None and weights > held:
         return f"{_size(recipe)}B parameters of {_bits(recipe):g} bits are {weights:.0f} GiB, and a replica's GPUs " \
                f"have {held:.0f} GiB"
@@ -59,11 +59,11 @@ def _weights(recipe: Recipe) -> float | None:
     return None if size is None else float(size) * 1e9 * _bits(recipe) / 8 / _GIB
 
 
-def _cache(recipe: Recipe, told: dict[str, str | None]) -> float | None:
+def _cache(recipe: Recipe, options: dict[str, str | None]) -> float | None:
     model = recipe.model
     if not (model.kv_layers and model.kv_heads and model.head_dim and recipe.max_context):
         return None
-    kind = told.get("--kv-cache-dtype") or told.get("--cache-type-k") or "auto"
+    kind = options.get("--kv-cache-dtype") or options.get("--cache-type-k") or "auto"
     # "auto" takes fp8 where the checkpoint has scales for it, as modelopt's have.
     small = kind.startswith(("fp8", "int8", "q8", "q4", "nvfp4", "fp4", "turboquant")) or (
         kind == "auto" and model.format == "modelopt_fp4")
@@ -71,10 +71,10 @@ def _cache(recipe: Recipe, told: dict[str, str | None]) -> float | None:
     return 2 * model.kv_layers * heads * model.head_dim * (1 if small else 2) * recipe.max_context / _GIB
 
 
-def _share(told: dict[str, str | None]) -> float:
+def _share(options: dict[str, str | None]) -> float:
     """What the words leave to the engine; all of it where they say nothing or nonsense (option-value tells)."""
-    said = told.get("--gpu-memory-utilization") or told.get("--mem-fraction-static") or "1"
-    share = float(said) if re.fullmatch(r"[01]?\.?\d*", said) and said.strip(".") else 1.0
+    stated = options.get("--gpu-memory-utilization") or options.get("--mem-fraction-static") or "1"
+    share = float(stated) if re.fullmatch(r"[01]?\.?\d*", stated) and stated.strip(".") else 1.0
     return share if 0 < share <= 1 else 1.0
 
 
@@ -83,6 +83,6 @@ RULE = Rule(
     "weights and the cache of one longest request that are larger than the memory of a replica's GPUs cannot be held",
     "parameters x bits / 8, and vLLM 0.33.0 v1/kv_cache_interface.py (2 x heads x head size x bytes a token and "
     "layer); NVFP4 has a scale of 8 bits for 16 values (NVIDIA), 2026-11-23",
-    says,
+    violation,
     unbounded="it is arithmetic: the least bytes that any engine needs",
 )

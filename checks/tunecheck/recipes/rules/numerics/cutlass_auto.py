@@ -10,7 +10,7 @@ from ..bounds import Bounds
 from ..rule import Rule, workstation_blackwell
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     chosen = recipe.engine.moe_backend
     if recipe.engine.name == "vllm" and recipe.model.moe and recipe.model.format == "modelopt_fp4" \
             and workstation_blackwell(recipe) and chosen in (None, "auto", "cutlass"):
@@ -23,7 +23,7 @@ RULE = Rule(
     "on compute capability 12.x vLLM's own choice for NVFP4 experts is a CUTLASS kernel that gives garbage at 5-7"
     " tok/s",
     "vllm-project/vllm issue 36094 and NVIDIA/cutlass issue 3096, 2026-03",
-    says,
+    violation,
     bounds=Bounds(
         {"vllm": ">=0.16.0,<0.20.0"},
         "its own choice is FLASHINFER_CUTLASS in wheels 0.16.0 to 0.33.0 (oracle/nvfp4.py); garbage with 0.17.0 and "

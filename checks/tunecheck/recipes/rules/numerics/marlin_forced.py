@@ -10,17 +10,17 @@ from ..rule import Rule, value
 _VOID, _OPTION = "VLLM_MOE_FORCE_MARLIN", "--moe-backend"
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     if recipe.engine.name != "vllm":
         return None
-    said, chosen = value(recipe, _OPTION), recipe.engine.moe_backend
-    if chosen == "marlin" and said != "marlin":
+    stated, chosen = value(recipe, _OPTION), recipe.engine.moe_backend
+    if chosen == "marlin" and stated != "marlin":
         void = f", and {_VOID} in env does nothing" if _VOID in recipe.env else ""
-        return f"engine.moe_backend is marlin and args have {_OPTION} {said or 'not at all'}{void}; expected " \
+        return f"engine.moe_backend is marlin and args have {_OPTION} {stated or 'not at all'}{void}; expected " \
                f'args: [{_OPTION}, marlin]'
     if _VOID in recipe.env:
         return f"env has {_VOID}, which no vLLM reads; take it out"
-    if said == "marlin" and chosen != "marlin":
+    if stated == "marlin" and chosen != "marlin":
         return f"args have {_OPTION} marlin and engine.moe_backend is {chosen or 'null'}; expected marlin there too"
     return None
 
@@ -30,7 +30,7 @@ RULE = Rule(
     "vLLM takes Marlin only by --moe-backend marlin; VLLM_MOE_FORCE_MARLIN is no variable of it",
     "vLLM 0.17.0, 0.18.0, 0.19.1 and 0.33.0 log \"Unknown vLLM environment variable\", 2026-11-22; vllm-project/vllm "
     "issue 36094, 2026-03",
-    says,
+    violation,
     bounds=Bounds(
         {"vllm": ">=0.17.0,<0.34.0"},
         "--moe-backend is an option of 0.17.0 to 0.33.0 and not of 0.16.0, VLLM_MOE_FORCE_MARLIN is in none of them: "

@@ -8,7 +8,7 @@ from ..bounds import Bounds
 from ..rule import Rule
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     if recipe.engine.moe_backend == "marlin" and recipe.speculative.method != "none":
         return f"engine.moe_backend is marlin and speculative.method {recipe.speculative.method}"
     return None
@@ -18,6 +18,6 @@ RULE = Rule(
     "marlin-speculation", "reject",
     "speculation on Marlin's 16-bit activations costs 22 %: 50.5 became 39.6 tok/s",
     "vllm-project/vllm issue 36094, 4 GPUs, 2026-03",
-    says,
+    violation,
     bounds=Bounds({"vllm": ">=0.17.0,<0.18.0"}, "measured with 0.17.0rc1, 2026-03; no other release was measured"),
 )

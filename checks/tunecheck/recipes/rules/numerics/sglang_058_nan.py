@@ -8,7 +8,7 @@ from ..bounds import Bounds
 from ..rule import Rule, workstation_blackwell
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     if recipe.engine.name == "sglang" and recipe.engine.version == "0.5.8" and workstation_blackwell(recipe):
         return "engine.version is 0.5.8"
     return None
@@ -18,6 +18,6 @@ RULE = Rule(
     "sglang-058-nan", "reject",
     "SGLang 0.5.8 computes NaN on compute capability 12.x",
     "report of the 4-GPU Marlin configuration, 2026-03",
-    says,
+    violation,
     bounds=Bounds({"sglang": ">=0.5.8,<0.5.9"}, "the one release that the report names, 2026-03"),
 )

@@ -12,12 +12,12 @@ _OPTIONS = ("--speculative-config", "-sc", "--speculative-algorithm", "--specula
             "--spec-type")
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     if (recipe.status == "draft" and not recipe.serve.args) or recipe.serve.command == ():
         return None
-    told = has(recipe, *_OPTIONS)
-    if told == (recipe.speculative.method == "none"):
-        return f"speculative.method is {recipe.speculative.method}, args {'have' if told else 'have no'} speculation"
+    stated = has(recipe, *_OPTIONS)
+    if stated == (recipe.speculative.method == "none"):
+        return f"speculative.method is {recipe.speculative.method}, args {'have' if stated else 'have no'} speculation"
     return None
 
 
@@ -26,6 +26,6 @@ RULE = Rule(
     "what the recipe says of speculation and what the engine is told must agree, or another figure is measured",
     "vLLM --speculative-config, SGLang --speculative-algorithm, llama.cpp --model-draft: their documentation, "
     "2026-11",
-    says,
+    violation,
     unbounded="it compares the recipe's own fields with its words",
 )

@@ -11,7 +11,7 @@ from ..rule import Rule, workstation_blackwell
 _MAYBE = ("compressed-tensors", None)
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     stated = recipe.model.format
     fp4 = stated in _MAYBE or "fp4" in str(stated)
     if recipe.engine.name == "tensorrt-llm" and workstation_blackwell(recipe) and fp4:
@@ -24,7 +24,7 @@ RULE = Rule(
     "tensorrt-sm120", "reject",
     "TensorRT-LLM refuses FP4 on compute capability 12.x",
     "reports of the single-GPU and the 4-GPU Marlin configuration, 2026-03",
-    says,
+    violation,
     bounds=Bounds(
         {"tensorrt-llm": "<1.3.0"},
         "reports of 2026-03; TensorRT-LLM pull request 12309, 2026-03-18: NotImplementedError for FP4 experts; "

@@ -7,7 +7,7 @@ from ...frozen import Recipe
 from ..rule import Rule
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     return "status is draft; run: tunecheck recipe pin" if recipe.status == "draft" else None
 
 
@@ -15,6 +15,6 @@ RULE = Rule(
     "draft", "warn",
     "a draft is linted and never served",
     "tunecheck's hand-off: only pinned and golden recipes pass the gate",
-    says,
+    violation,
     unbounded="it is about tunecheck, not about an engine",
 )

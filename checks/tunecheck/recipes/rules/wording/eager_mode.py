@@ -7,7 +7,7 @@ from ...frozen import Recipe
 from ..rule import Rule, has
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     if recipe.engine.cuda_graphs == "eager" or has(recipe, "--enforce-eager", "--disable-cuda-graph"):
         return "CUDA graphs are switched off"
     return None
@@ -18,7 +18,7 @@ RULE = Rule(
     "without CUDA graphs decoding is several times slower: 12 against 31, 11 against 115 tok/s",
     "report of the single-GPU configuration and rtx6kpro wiki (Visual-Synthesizer and local-inference-lab), "
     "2026-05",
-    says,
+    violation,
     unbounded="without graphs the CPU launches every kernel of every step, in any release; the tables of vLLM 0.17.0 "
               "to 0.33.0 and SGLang 0.5.23 have the options",
 )

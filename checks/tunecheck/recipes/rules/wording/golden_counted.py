@@ -7,7 +7,7 @@ from ...frozen import Recipe
 from ..rule import Rule
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     if recipe.status != "golden":
         return None
     if recipe.expected.counted_by != "usage_wallclock" or recipe.expected.value is None:
@@ -19,6 +19,6 @@ RULE = Rule(
     "golden-counted", "reject",
     "only a figure of our own counter (usage over wall clock) may refuse a box",
     "four of the published figures divide characters by four: 198 was 157.5 by the author's own curl, 2026-04-08",
-    says, overridable=False,
+    violation, overridable=False,
     unbounded="it is about tunecheck, not about an engine",
 )

@@ -14,7 +14,7 @@ from ..rule import Rule
 _LATER = ">=0.20.0"
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     engine = recipe.engine
     if engine.name != "vllm" or engine.python is None:
         return None
@@ -33,7 +33,7 @@ RULE = Rule(
     "vLLM's wheels and the numba that they ask for take Python up to 3.13, from 0.20.0 on up to 3.14; the image's"
     " Python counts, not the host's",
     "Requires-Python of the wheels, 2026-11-23; report of the single-GPU 31 tok/s configuration, 2026-03",
-    says,
+    violation,
     bounds=Bounds(
         {"vllm": ">=0.16.0,<0.34.0"},
         "Requires-Python of the wheels: <3.14 in 0.16.0 to 0.19.1, <3.15 in 0.20.0 to 0.33.0, read 2026-11-23"),

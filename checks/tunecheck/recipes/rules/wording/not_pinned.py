@@ -13,7 +13,7 @@ from ..rule import Rule
 _DIGEST, _REVISION = re.compile(r"sha256:[0-9a-f]{64}"), re.compile(r"[0-9a-f]{40}")
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     if recipe.status == "draft":
         return None
     wanted = [("image.digest", recipe.image.digest, _DIGEST), ("image.image_id", recipe.image.image_id, _DIGEST)]
@@ -29,6 +29,6 @@ RULE = Rule(
     " and file sums",
     "no published configuration states a digest or a revision, 2026-05; digests do not survive podman save and "
     "load, ids do",
-    says, overridable=False,
+    violation, overridable=False,
     unbounded="it is about registries and hubs, not about an engine",
 )

@@ -11,13 +11,13 @@ from ...frozen import Recipe
 from ...options import Table, meant, refused
 from ..rule import Rule
 
-__all__ = ["RULE", "says", "unknown_words"]
+__all__ = ["RULE", "unknown_words", "violation"]
 
 
 _MANY = 12
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     engine = recipe.engine
     if recipe.serve.command == () or engine.fork:
         return None
@@ -52,6 +52,6 @@ RULE = Rule(
     "option-known", "reject",
     "an engine ends at a word that it does not know, and silently passes over a variable",
     "tables generated from the wheels of vLLM 0.17.0, 0.18.0, 0.19.1, 0.27.1 and 0.33.0 and SGLang 0.5.23, 2026-11-23",
-    says,
+    violation,
     unbounded="it asks the table of the recipe's own release",
 )

@@ -10,7 +10,7 @@ from ...options import Table, exact, pairs, refused, tables
 from ..rule import Rule
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     known, own = tables(recipe.engine.name), exact(recipe.engine.name, recipe.engine.version)
     if not known or recipe.serve.command == ():
         return None
@@ -65,6 +65,6 @@ RULE = Rule(
     "option-nowhere", "warn",
     "a word that no known version takes is a mistake, or belongs to a fork whose image has to be named",
     "tables generated from the wheels of vLLM 0.17.0, 0.18.0, 0.19.1, 0.27.1 and 0.33.0 and SGLang 0.5.23, 2026-11-23",
-    says,
+    violation,
     unbounded="it asks the tables of all known releases",
 )

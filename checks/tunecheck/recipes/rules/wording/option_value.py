@@ -20,7 +20,7 @@ _NO_DFLASH = (0, 19, 1)
 _METHODS = {"NEXTN": "nextn", "EAGLE": "eagle", "EAGLE3": "eagle", "NGRAM": "ngram"}
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     for option, value in pairs(recipe.serve.args):
         if found := _value(recipe, option, value or ""):
             return found
@@ -48,8 +48,8 @@ def says(recipe: Recipe, box: Box | None) -> str | None:
 
 def _parsers(recipe: Recipe) -> str | None:
     """vLLM reads tool calls only where it is told to call tools by itself (docs.vllm.ai, tool calling)."""
-    told = dict(pairs(recipe.serve.args))
-    if recipe.engine.name == "vllm" and ("--tool-call-parser" in told) != ("--enable-auto-tool-choice" in told):
+    options = dict(pairs(recipe.serve.args))
+    if recipe.engine.name == "vllm" and ("--tool-call-parser" in options) != ("--enable-auto-tool-choice" in options):
         return "--tool-call-parser and --enable-auto-tool-choice belong together: either alone reads no tool call"
     return None
 
@@ -84,6 +84,6 @@ RULE = Rule(
     "option-value", "reject",
     "a value that no engine takes, or that contradicts the recipe's own fields, makes another server than was stated",
     "vLLM 0.33.0 config/cache.py (0 < gpu_memory_utilization <= 1) and SGLang 0.5.23 server_args.py, 2026-11-22",
-    says,
+    violation,
     unbounded="it asks the table of the recipe's own release, and compares fields with words",
 )

@@ -14,7 +14,7 @@ _SECRET = re.compile(r"(?i)(api[_-]?key|(hf|hub|auth|access)[_-]token|secret([_-
 _VALUE = re.compile(r"\b(hf_[A-Za-z0-9]{8,}|AKIA[0-9A-Z]{12,}|sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{16,})")
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     names = [name for name in recipe.env if _SECRET.search(name)]
     names += [word.partition("=")[0] for word in recipe.serve.args if _SECRET.search(word.partition("=")[0])
               and word.startswith("--") and "file" not in word]
@@ -27,6 +27,6 @@ RULE = Rule(
     "secret-stated", "reject",
     "a recipe is shown, copied and kept in reports: keys and tokens come from files",
     "tunecheck's own rule; the engine's key is mounted or read from an environment file",
-    says, overridable=False,
+    violation, overridable=False,
     unbounded="it is about the recipe's text, not about an engine",
 )

@@ -7,7 +7,7 @@ from ...frozen import Recipe
 from ..rule import Rule, has
 
 
-def says(recipe: Recipe, box: Box | None) -> str | None:
+def violation(recipe: Recipe, box: Box | None) -> str | None:
     if recipe.requires.p2p and recipe.env.get("NCCL_P2P_DISABLE", "0") not in ("0", ""):
         return "env sets NCCL_P2P_DISABLE and requires.p2p is true"
     if has(recipe, "--skip-server-warmup"):
@@ -19,6 +19,6 @@ RULE = Rule(
     "undoes-preflight", "reject",
     "it switches off what preflight proved, or the warm-up that the first request then pays for",
     "tunecheck's own p2p checks; NCCL documentation of NCCL_P2P_DISABLE, 2026-11",
-    says,
+    violation,
     unbounded="it is about NCCL's variables and the warm-up, which every release has",
 )

@@ -22,7 +22,7 @@ import httpx
 
 from ..errors import UsageError
 
-__all__ = ["Deadlines", "Exchange", "Wire", "WireError"]
+__all__ = ["Deadlines", "Exchange", "ExchangeError", "HttpClient"]
 
 _POLL = 0.2
 #: No head, error text or small document of an honest server is larger.
@@ -30,11 +30,11 @@ _MOST_ERROR, MOST_DOCUMENT = 64 << 10, 4 << 20
 #: Text that is not empty, and text that is more than white space, in one line of a stream. Only for deadlines: what
 #: was delivered is parsed afterwards.
 _KEY = rb'"(?:content|text|reasoning_content|reasoning|thinking)"\s*:\s*"'
-_SAID = re.compile(_KEY + rb'[^"]')
+_NOT_EMPTY = re.compile(_KEY + rb'[^"]')
 _TEXT = re.compile(_KEY + rb'(?:\s|\\[nrtf])*(?:[^"\\\s]|\\[^nrtf])')
 
 
-class WireError(Exception):
+class ExchangeError(Exception):
     """No answer, or not all of it. ``late``: a deadline passed."""
 
     def __init__(self, text: str, late: bool = False) -> None:
@@ -53,7 +53,7 @@ class Deadlines:
     whole: float = 1800.0
 
 
-class Wire:
+class HttpClient:
     """How a server is reached. ``headers``: what every request carries; ``secure``: over TLS; ``ca``: a file of
     certificates to trust."""
 
@@ -73,7 +73,7 @@ class Wire:
 
     @contextmanager
     def open(self, method: str, url: str, limits: Deadlines, body: Any = None) -> Iterator[Exchange]:
-        """An answered exchange: its head is there. WireError where it does not come."""
+        """An answered exchange: its head is there. ExchangeError where it does not come."""
         guard = _Guard(limits)
         timeout = httpx.Timeout(limits.whole, connect=min(limits.connect, limits.whole))
         try:
@@ -91,23 +91,23 @@ class Wire:
             raise UsageError(f"{url}: not an address ({wrong}); expected http://host:port") from None
         except (httpx.HTTPError, OSError, zlib.error) as error:
             if guard.expired:
-                raise WireError(guard.expired, True) from None
+                raise ExchangeError(guard.expired, True) from None
             if isinstance(error, httpx.ConnectTimeout):
-                raise WireError(f"no answer within {limits.connect:g} s", True) from None
+                raise ExchangeError(f"no answer within {limits.connect:g} s", True) from None
             if isinstance(error, httpx.TimeoutException):
-                raise WireError(f"no answer within {round(limits.whole, 1):g} s", True) from None
-            raise WireError(str(error) or type(error).__name__) from None
+                raise ExchangeError(f"no answer within {round(limits.whole, 1):g} s", True) from None
+            raise ExchangeError(str(error) or type(error).__name__) from None
         finally:
             guard.stop()
 
     def small(self, method: str, url: str, seconds: float, body: Any = None) -> tuple[int, str]:
-        """Status and text of a small document. WireError where there is none, or where it has no end."""
+        """Status and text of a small document. ExchangeError where there is none, or where it has no end."""
         seconds = min(seconds, self.deadlines.whole)
         limits = Deadlines(min(seconds, self.deadlines.connect), seconds, seconds, seconds)
         with self.open(method, url, limits, body) as answer:
             content, whole = answer.most(MOST_DOCUMENT)
         if not whole:
-            raise WireError(f"its answer is larger than {MOST_DOCUMENT >> 20} MiB")
+            raise ExchangeError(f"its answer is larger than {MOST_DOCUMENT >> 20} MiB")
         return answer.status, content.decode("utf-8", "replace")
 
 
@@ -130,16 +130,16 @@ class Exchange:
         """Which deadline passed, "" for none."""
         return self._guard.expired
 
-    def heard(self, line: bytes) -> None:
+    def note_arrival(self, line: bytes) -> None:
         """Bytes of a stream arrived: text among them moves the deadlines of the first text and of the gaps."""
         if _TEXT.search(line):
-            self._guard.heard(True)
-        elif _SAID.search(line):
-            self._guard.heard(False)
+            self._guard.note_text(True)
+        elif _NOT_EMPTY.search(line):
+            self._guard.note_text(False)
 
     def content(self, limit: int) -> Iterator[bytes]:
-        """What arrives, unpacked, at most ``limit`` bytes and one read more. WireError for a packing nobody asked for
-        that is not gzip or deflate."""
+        """What arrives, unpacked, at most ``limit`` bytes and one read more. ExchangeError for a packing that
+        is neither asked for nor gzip or deflate."""
         if self.packed in ("", "identity"):
             size = 0
             for part in self._response.iter_raw():
@@ -150,7 +150,7 @@ class Exchange:
         elif self.packed in ("gzip", "x-gzip", "deflate"):
             yield from self._unpacked(limit)
         else:
-            raise WireError(f"it is packed as {self.packed[:30]}, although identity was asked for")
+            raise ExchangeError(f"it is packed as {self.packed[:30]}, although identity was asked for")
 
     def _unpacked(self, limit: int) -> Iterator[bytes]:
         packer, size = zlib.decompressobj(47), 0
@@ -193,23 +193,23 @@ class _Guard:
         threading.Thread(target=self._watch, daemon=True).start()
         self.begun = self._last = time.monotonic()
 
-    def trace(self, name: str, told: Mapping[str, Any]) -> None:
+    def trace(self, name: str, details: Mapping[str, Any]) -> None:
         """httpcore's trace: the socket is taken as soon as it is connected, before TLS and before the head. A copy of
         it, since TLS takes the first one away."""
         if name == "http11.send_request_headers.started":
             self.sent = time.monotonic()
         if name != "connection.connect_tcp.complete":
             return
-        held = told["return_value"].get_extra_info("socket")
+        held = details["return_value"].get_extra_info("socket")
         with self._lock:
             if held is not None and not self._done.is_set():
                 self._socket = socket.socket(fileno=os.dup(held.fileno()))
         if self.expired:
             self._shut()
 
-    def heard(self, text: bool) -> None:
+    def note_text(self, visible: bool) -> None:
         self._last = time.monotonic()
-        self._text = self._text or text
+        self._text = self._text or visible
 
     def stop(self) -> None:
         self._done.set()
