@@ -11,7 +11,7 @@ from tunecheck.report.style import Style, safe
 from tunecheck.util.text import and_more
 
 from ..entries import Entry, entries, happened
-from ..verdict import Cause, FleetReport, HostRow, Split, Wave
+from ..verdict import Batch, Cause, FleetReport, HostRow, Split
 from .lines import INDENT, cut, entry, marked, short
 from .text import (
     NOT_DRIFT,
@@ -127,7 +127,7 @@ def _next(told: Sequence[Entry], report: FleetReport) -> str:
         first = next((each.lead for each in told if kind(each.lead) == word and each.lead.id), None)
         if first is None:
             continue
-        hosts = first.news or first.hosts
+        hosts = first.new_hosts or first.hosts
         if first.authority == "desired" and any(each.where == "control" for each in first.commands):
             return f"{first.id} ({first.fact}): {first.remedy}"
         if word != "known" or first.authority in ("desired", "identity"):
@@ -167,10 +167,11 @@ def _four(told: Entry, style: Style, now: float) -> list[str]:
     """What is new, in four lines: what, where, since when, and what to do or what it says."""
     cause = told.lead
     where = f"{cause.group}, {_hosts(cause.hosts, False)}"
-    if len(cause.told) > 1:
-        beside = _plural(len(cause.hosts) - len(cause.news), "host")
-        where = f"{cause.group}, new on {fold(cause.news, 60)}, beside {beside}"
-    since = max((wave.since for wave in cause.told if wave.since is not None), key=lambda each: each.seen, default=None)
+    if len(cause.all_batches) > 1:
+        beside = _plural(len(cause.hosts) - len(cause.new_hosts), "host")
+        where = f"{cause.group}, new on {fold(cause.new_hosts, 60)}, beside {beside}"
+    since = max((batch.since for batch in cause.all_batches if batch.since is not None), key=lambda each: each.seen,
+                default=None)
     about = (f"id {cause.id}" if cause.id else "", f"since {interval(since, now)}", cause.expected, _needs(cause))
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
             f"{_plural(len(told.more), 'more fact')} of the same audit: {happened(told)}" if told.more else "")
@@ -195,13 +196,13 @@ def _cause(told: Entry, style: Style, verbose: bool, now: float) -> list[str]:
     if cause.flapping:
         remarks.append(f"flapping on {fold(cause.flapping, 60)}")
     first = f"{', '.join(remarks)}{'  ' if remarks else ''}{titled(cause)}: {change(cause)}"
-    several = len(cause.told) > 1
+    several = len(cause.all_batches) > 1
     parts = [f"{cause.group}, {_hosts(cause.hosts, verbose)}",
              "; ".join(part for part in (cause.expected, "" if several else f"since {interval(cause.since, now)}",
                                          _needs(cause) if word not in ("waived", "resolved") else "",
                                          f"id {cause.id}" if cause.counts and cause.id else "") if part)]
-    parts += [f"{'new on' if wave.state == 'new' else 'since'} {_wave(wave, verbose, now)}"
-              for wave in cause.told] if several else []
+    parts += [f"{'new on' if batch.state == 'new' else 'since'} {_batch(batch, verbose, now)}"
+              for batch in cause.all_batches] if several else []
     if cause.text and cause.text not in first and word != "resolved":
         parts.append(cause.text)
     if told.more:
@@ -218,10 +219,10 @@ def _cause(told: Entry, style: Style, verbose: bool, now: float) -> list[str]:
     return entry(mark, parts, style, first)
 
 
-def _wave(wave: Wave, verbose: bool, now: float) -> str:
-    names = fold(wave.hosts, 0 if verbose else _NAMES)
-    return f"{names}: since {interval(wave.since, now)}" if wave.state == "new" else \
-        f"{interval(wave.since, now)}: {names}"
+def _batch(batch: Batch, verbose: bool, now: float) -> str:
+    names = fold(batch.hosts, 0 if verbose else _NAMES)
+    return f"{names}: since {interval(batch.since, now)}" if batch.state == "new" else \
+        f"{interval(batch.since, now)}: {names}"
 
 
 def _said(cause: Cause) -> str:

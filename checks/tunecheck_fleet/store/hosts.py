@@ -16,7 +16,7 @@ from tunecheck.util.suggestions import did_you_mean, nearest
 from ..model import Problem
 from . import audits
 from .audit_queries import ANSWERED, SNAP_END, since, there, times
-from .claims import last_heard
+from .claims import last_answered
 from .rows import HostState, IdentityEvent, Span
 from .schema import host, identity, newest, snap
 
@@ -116,7 +116,7 @@ def identity_events(store: OpenHistory, audit_id: int | None, upto: int | None =
         rows = connection.execute(wanted).all()
         return [_replaced(connection, when, row.audit_id, row.name, row.key) if row.kind == "replaced"
                 else IdentityEvent(row.audit_id, row.name, row.kind, row.other, since=since(
-                    when, row.audit_id, last_heard(connection, [row.id], row.audit_id))) for row in rows]
+                    when, row.audit_id, last_answered(connection, [row.id], row.audit_id))) for row in rows]
 
 
 def _replaced(connection: Connection, when: dict[int, float], audit_id: int, name: str,
@@ -127,7 +127,7 @@ def _replaced(connection: Connection, when: dict[int, float], audit_id: int, nam
     if before is None:
         return IdentityEvent(audit_id, name, "replaced")
     return IdentityEvent(audit_id, name, "replaced", "", before.key, key,
-                         since(when, audit_id, last_heard(connection, [before.id], audit_id)))
+                         since(when, audit_id, last_answered(connection, [before.id], audit_id)))
 
 
 def presence(store: OpenHistory, name: str) -> list[Span]:

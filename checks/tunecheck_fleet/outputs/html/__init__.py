@@ -95,7 +95,7 @@ def _cause(index: int, cause: Cause, what: str = "", others: Sequence[dict[str, 
     return {"index": index, "cause": cause, "kind": kind(cause), "change": _cut(change(cause)), "remarks": remarks,
             "title": titled(cause), "what": what, "others": others, "said": said,
             "said_at": "" if said is None else clock(said.created),
-            "waves": [(interval(wave.since), wave.state, fold(wave.hosts, 2000)) for wave in cause.told],
+            "batches": [(interval(batch.since), batch.state, fold(batch.hosts, 2000)) for batch in cause.all_batches],
             "short": _short(cause), "names": fold(cause.hosts, 4000),
             "lasts": lasts(cause.waived) if cause.waived else "",
             "fix": [(part, _place(command) if command else "")
