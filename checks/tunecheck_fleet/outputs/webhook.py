@@ -104,11 +104,12 @@ def event(report: FleetReport, link: str = "") -> dict[str, Any] | None:
     new, resolved = _new_and_resolved(report)
     if not new and not resolved:
         return None
-    told = [{**entry_of(entry), "news": list(entry.lead.new_hosts)} for entry in new[:_MOST]]
-    over = [entry_of(entry) for entry in resolved[:_MOST]]
+    new_entries = [{**entry_of(entry), "news": list(entry.lead.new_hosts)} for entry in new[:_MOST]]
+    resolved_entries = [entry_of(entry) for entry in resolved[:_MOST]]
     return {"schema": "tunecheck/fleet-event/1", "tunecheck": __version__, "audit": audit_of(report.audit),
             "verdict": verdict(report), "text": _digest(report, new, resolved, link), "link": link or None,
-            "new": told, "resolved": over, "omitted": len(new) + len(resolved) - len(told) - len(over)}
+            "new": new_entries, "resolved": resolved_entries,
+            "omitted": len(new) + len(resolved) - len(new_entries) - len(resolved_entries)}
 
 
 def slack(report: FleetReport, link: str = "") -> dict[str, Any] | None:

@@ -80,7 +80,7 @@ def forget():
     remove(MEMORY)
 
 
-def found(name, root=""):
+def boot_file(name, root=""):
     """The file that a boot loader's path means, empty where there is none: GRUB counts from the partition that /boot is
     on, or from its subvolume's top; systemd-boot from the top of the partition with the entries."""
     bare = name[name.index(")") + 1:] if name.startswith("(") and ")" in name else name
