@@ -34,11 +34,11 @@ def entries(causes: Iterable[Cause]) -> list[Entry]:
     ranked = list(causes)
     together: dict[_Key, list[int]] = {}
     for index, cause in enumerate(ranked):
-        for batch in cause.all_batches:
+        for wave in cause.all_waves:
             # Of what is over it does not matter since when it was so.
-            seen = 0 if cause.state == "resolved" else batch.since.seen if batch.since is not None else None
+            seen = 0 if cause.state == "resolved" else wave.since.seen if wave.since is not None else None
             if seen is not None:
-                for host in batch.hosts:
+                for host in wave.hosts:
                     together.setdefault((host, seen, _sort(cause)), []).append(index)
     follows: dict[int, dict[str, int]] = {}     # cause -> host -> the cause that leads it there
     names: dict[int, str] = {}

@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from .outputs.webhook import Hook
     from .store import Store
-    from .verdict import Batch, FleetReport
+    from .verdict import FleetReport, Wave
 
 __all__ = ["hook_of", "hooked", "outputs", "posted", "unposted"]
 
@@ -88,23 +88,23 @@ def unposted(report: FleetReport, posted_until: Mapping[int, int | None]) -> Fle
             left = {host for host in cause.hosts if (last := posted_until.get(seen[host])) is None or last < seen[host]}
             found += [cause.on(left)] if left else []
             continue
-        batches = tuple(part for batch in cause.all_batches
-                        for part in _parts(batch, posted_until, frozenset(cause.covered)))
-        states = {batch.state for batch in batches}
-        found.append(replace(cause, batches=batches, state="grown" if len(states) > 1 else batches[0].state))
+        waves = tuple(part for wave in cause.all_waves
+                        for part in _parts(wave, posted_until, frozenset(cause.covered)))
+        states = {wave.state for wave in waves}
+        found.append(replace(cause, waves=waves, state="grown" if len(states) > 1 else waves[0].state))
     return replace(report, causes=tuple(found))
 
 
-def _parts(batch: Batch, posted_until: Mapping[int, int | None], covered: frozenset[str]) -> tuple[Batch, ...]:
+def _parts(wave: Wave, posted_until: Mapping[int, int | None], covered: frozenset[str]) -> tuple[Wave, ...]:
     """What was acknowledged since is no news any more."""
-    last = posted_until.get(batch.since.seen) if batch.since is not None else None
-    if batch.since is None or last is None or batch.state == "resolved":
-        return (batch,)
-    if batch.since.seen <= last:
-        return (replace(batch, state="known"),)
-    known = tuple(host for host in batch.hosts if host in covered)
-    fresh = tuple(host for host in batch.hosts if host not in covered)
-    return tuple(replace(batch, hosts=hosts, state=state) for hosts, state in ((known, batch.state), (fresh, "new"))
+    last = posted_until.get(wave.since.seen) if wave.since is not None else None
+    if wave.since is None or last is None or wave.state == "resolved":
+        return (wave,)
+    if wave.since.seen <= last:
+        return (replace(wave, state="known"),)
+    known = tuple(host for host in wave.hosts if host in covered)
+    fresh = tuple(host for host in wave.hosts if host not in covered)
+    return tuple(replace(wave, hosts=hosts, state=state) for hosts, state in ((known, wave.state), (fresh, "new"))
                  if hosts)
 
 

@@ -10,7 +10,7 @@ from tunecheck.model.command import Command
 
 from .model import AuditHead, Problem, Status
 
-__all__ = ["Authority", "Batch", "Cause", "Decision", "FleetReport", "HostRow", "Since", "Split", "State", "Waived"]
+__all__ = ["Authority", "Cause", "Decision", "FleetReport", "HostRow", "Since", "Split", "State", "Waived", "Wave"]
 
 #: Who says that the value is not what it should be: the spec's rules; the box's own earlier self; most of its group;
 #: the role's dry run; the box being unlike every other where it must be (duplicate serial) or unlike before (replaced);
@@ -53,7 +53,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Batch:
+class Wave:
     """The hosts of a cause that have it since the same two audits."""
 
     since: Since | None
@@ -68,7 +68,7 @@ class Cause:
     ``before`` and ``value`` are canonical JSON or None for absent; for desired causes ``subject`` names what the check
     judged. ``expected`` is the sentence's other half: "desired pt", "differs from 299 of 300 in h100-a", "changed".
     ``intended``: our own roles ran on the box between the two audits. ``since`` is that of the hosts that have it
-    longest; ``batches`` has every host with its own, the oldest first (empty: all of them as the cause itself says).
+    longest; ``waves`` has every host with its own, the oldest first (empty: all of them as the cause itself says).
     """
 
     authority: Authority
@@ -103,25 +103,25 @@ class Cause:
     covered: tuple[str, ...] = ()
     #: The same from night to night, for as long as it is open.
     id: str = ""
-    batches: tuple[Batch, ...] = ()
+    waves: tuple[Wave, ...] = ()
 
     @property
-    def all_batches(self) -> tuple[Batch, ...]:
-        """The batches, at least one."""
-        return self.batches or (Batch(self.since, self.hosts, "known" if self.state == "grown" else self.state),)
+    def all_waves(self) -> tuple[Wave, ...]:
+        """The waves, at least one."""
+        return self.waves or (Wave(self.since, self.hosts, "known" if self.state == "grown" else self.state),)
 
     @property
     def new_hosts(self) -> tuple[str, ...]:
         """The hosts for which it is new in this audit."""
-        return tuple(host for batch in self.all_batches if batch.state == "new" for host in batch.hosts)
+        return tuple(host for wave in self.all_waves if wave.state == "new" for host in wave.hosts)
 
     def on(self, hosts: Collection[str]) -> Cause:
         """The same cause, on these of its hosts alone."""
-        batches = tuple(replace(batch, hosts=left) for batch in self.all_batches
-                        if (left := tuple(host for host in batch.hosts if host in hosts)))
-        states = {batch.state for batch in batches}
-        return replace(self, hosts=tuple(host for host in self.hosts if host in hosts), batches=batches,
-                       since=batches[0].since if batches else None,
+        waves = tuple(replace(wave, hosts=left) for wave in self.all_waves
+                      if (left := tuple(host for host in wave.hosts if host in hosts)))
+        states = {wave.state for wave in waves}
+        return replace(self, hosts=tuple(host for host in self.hosts if host in hosts), waves=waves,
+                       since=waves[0].since if waves else None,
                        flapping=tuple(host for host in self.flapping if host in hosts),
                        covered=tuple(host for host in self.covered if host in hosts),
                        state="grown" if len(states) > 1 else next(iter(states), self.state))

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from tunecheck.model.command import Command, limited
 
-from ..verdict import Authority, Batch, Cause, Decision, Since, Waived
+from ..verdict import Authority, Cause, Decision, Since, Waived, Wave
 from .view import canon
 
 __all__ = ["RANK", "Row", "causes", "later", "plain", "widest"]
@@ -118,8 +118,8 @@ def _cause(pile: list[Row], name: str) -> Cause:
     before = min(befores, key=lambda text: (-befores[text], text))
     texts = Counter(row.text for row in pile)
     text = min(texts, key=lambda text: (-texts[text], text))
-    batches = _batches(pile)
-    states = {batch.state for batch in batches}
+    waves = _waves(pile)
+    states = {wave.state for wave in waves}
     if len(befores) > 1 and first.authority in ("previous", "majority"):
         text += f"{'; ' if text else ''}{len(befores)} different values before"
     # A rule's remedy says the box it was judged on; a cause is for all of them.
@@ -128,8 +128,8 @@ def _cause(pile: list[Row], name: str) -> Cause:
         authority=first.authority, severity=min((row.severity for row in pile), key=RANK.__getitem__), fact=first.fact,
         group=first.group, hosts=hosts, value=first.value if moved else None,
         before=next(row.before for row in pile if canon(row.before) == before) if moved else None,
-        expected=first.expected, fix=first.fix, since=batches[0].since, batches=batches,
-        state="grown" if len(states) > 1 else batches[0].state,
+        expected=first.expected, fix=first.fix, since=waves[0].since, waves=waves,
+        state="grown" if len(states) > 1 else waves[0].state,
         subject=first.subject if len({row.subject for row in pile}) == 1 else plain(first.subject), text=text,
         remedy=remedy, commands=commands, intended=first.intended, rollout=any(row.rollout for row in pile),
         flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
@@ -139,7 +139,7 @@ def _cause(pile: list[Row], name: str) -> Cause:
         covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})))
 
 
-def _batches(pile: list[Row]) -> tuple[Batch, ...]:
+def _waves(pile: list[Row]) -> tuple[Wave, ...]:
     """Every host with its own since, the oldest first. A host on which it is found twice has it since the first; it is
     news there as long as one of them is."""
     own: dict[str, tuple[Since | None, Literal["new", "known", "resolved"]]] = {}
@@ -150,8 +150,8 @@ def _batches(pile: list[Row]) -> tuple[Batch, ...]:
     piles: dict[tuple[Since | None, Literal["new", "known", "resolved"]], list[str]] = {}
     for host, about in own.items():
         piles.setdefault(about, []).append(host)
-    return tuple(sorted((Batch(since, tuple(hosts), state) for (since, state), hosts in piles.items()),
-                        key=lambda batch: (*_age(batch.since), batch.state != "known", batch.hosts)))
+    return tuple(sorted((Wave(since, tuple(hosts), state) for (since, state), hosts in piles.items()),
+                        key=lambda wave: (*_age(wave.since), wave.state != "known", wave.hosts)))
 
 
 def _age(since: Since | None) -> tuple[int, int, int]:

@@ -83,8 +83,8 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "before": cause.before, "value": cause.value, "expected": cause.expected, "text": cause.text,
         "hosts": list(cause.hosts),
         "since": since_of(cause.since),
-        "waves": [{"state": batch.state, "since": since_of(batch.since), "hosts": list(batch.hosts)}
-                  for batch in cause.all_batches],
+        "waves": [{"state": wave.state, "since": since_of(wave.since), "hosts": list(wave.hosts)}
+                  for wave in cause.all_waves],
         "fix": cause.fix, "remedy": cause.remedy, "commands": _shown(cause), "intended": cause.intended,
         "standing": cause.standing, "rollout": cause.rollout, "flapping": list(cause.flapping),
         "waived": None if waived is None else {"id": waived.id, "until": waived.until, "author": waived.author,

@@ -94,10 +94,10 @@ def _findings(report: FleetReport) -> Iterator[tuple[dict[str, str], float | Non
         lead = entry.lead
         if not lead.counts:
             continue
-        for batch in lead.all_batches:
-            for host in batch.hosts:
-                state = "new" if batch.state == "new" else "acknowledged" if host in lead.covered else "known"
+        for wave in lead.all_waves:
+            for host in wave.hosts:
+                state = "new" if wave.state == "new" else "acknowledged" if host in lead.covered else "known"
                 yield ({"host": host, "group": lead.group, "check": lead.fact if lead.authority in (
                     "desired", "role") else "", "fact": "" if lead.authority in ("desired", "role") else lead.fact,
                     "severity": lead.severity, "state": state, "id": lead.id},
-                       batch.since.seen_at if batch.since is not None else None)
+                       wave.since.seen_at if wave.since is not None else None)

@@ -11,7 +11,7 @@ from tunecheck.report.style import Style, safe
 from tunecheck.util.text import and_more
 
 from ..entries import Entry, entries, happened
-from ..verdict import Batch, Cause, FleetReport, HostRow, Split
+from ..verdict import Cause, FleetReport, HostRow, Split, Wave
 from .lines import INDENT, cut, entry, marked, short
 from .text import (
     NOT_DRIFT,
@@ -167,10 +167,10 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
     """What is new, in four lines: what, where, since when, and what to do or what it says."""
     cause = finding.lead
     where = f"{cause.group}, {_hosts(cause.hosts, False)}"
-    if len(cause.all_batches) > 1:
+    if len(cause.all_waves) > 1:
         beside = _plural(len(cause.hosts) - len(cause.new_hosts), "host")
         where = f"{cause.group}, new on {fold(cause.new_hosts, 60)}, beside {beside}"
-    since = max((batch.since for batch in cause.all_batches if batch.since is not None), key=lambda each: each.seen,
+    since = max((wave.since for wave in cause.all_waves if wave.since is not None), key=lambda each: each.seen,
                 default=None)
     about = (f"id {cause.id}" if cause.id else "", f"since {interval(since, now)}", cause.expected, _needs(cause))
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
@@ -196,13 +196,13 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     if cause.flapping:
         remarks.append(f"flapping on {fold(cause.flapping, 60)}")
     first = f"{', '.join(remarks)}{'  ' if remarks else ''}{titled(cause)}: {change(cause)}"
-    several = len(cause.all_batches) > 1
+    several = len(cause.all_waves) > 1
     parts = [f"{cause.group}, {_hosts(cause.hosts, verbose)}",
              "; ".join(part for part in (cause.expected, "" if several else f"since {interval(cause.since, now)}",
                                          _needs(cause) if word not in ("waived", "resolved") else "",
                                          f"id {cause.id}" if cause.counts and cause.id else "") if part)]
-    parts += [f"{'new on' if batch.state == 'new' else 'since'} {_batch(batch, verbose, now)}"
-              for batch in cause.all_batches] if several else []
+    parts += [f"{'new on' if wave.state == 'new' else 'since'} {_wave(wave, verbose, now)}"
+              for wave in cause.all_waves] if several else []
     if cause.text and cause.text not in first and word != "resolved":
         parts.append(cause.text)
     if finding.more:
@@ -220,10 +220,10 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     return entry(mark, parts, style, first)
 
 
-def _batch(batch: Batch, verbose: bool, now: float) -> str:
-    names = fold(batch.hosts, 0 if verbose else _NAMES)
-    return f"{names}: since {interval(batch.since, now)}" if batch.state == "new" else \
-        f"{interval(batch.since, now)}: {names}"
+def _wave(wave: Wave, verbose: bool, now: float) -> str:
+    names = fold(wave.hosts, 0 if verbose else _NAMES)
+    return f"{names}: since {interval(wave.since, now)}" if wave.state == "new" else \
+        f"{interval(wave.since, now)}: {names}"
 
 
 def _acknowledgement(cause: Cause) -> str:

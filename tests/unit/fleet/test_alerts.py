@@ -15,7 +15,7 @@ from tests.unit.fleet.reports import cause, report, row
 
 from tunecheck.report.prometheus import METRICS as OF_BOXES
 from tunecheck_fleet.outputs.prometheus import METRICS, prometheus
-from tunecheck_fleet.verdict import Batch
+from tunecheck_fleet.verdict import Wave
 
 ALERTS = Path(__file__).resolve().parents[3] / "docs/alerts"
 RULES = [rule for group in yaml.safe_load((ALERTS / "tunecheck-rules.yml").read_text())["groups"]
@@ -61,10 +61,10 @@ def test_a_report_of_more_than_5000_hosts_is_one_alert_for_each_host(tmp_path: P
     hosts = tuple(row(f"gpu{number:04d}") for number in range(5200))
     first, second = ("gpu5150", "gpu5198"), ("gpu5199",)
     base = cause(authority="majority", fact="driver.loaded", hosts=first, id="1a")
-    nights = [report(hosts=hosts, causes=(dataclasses.replace(base, batches=(Batch(base.since, first, "new"),)),)),
+    nights = [report(hosts=hosts, causes=(dataclasses.replace(base, waves=(Wave(base.since, first, "new"),)),)),
               report(hosts=hosts, causes=(dataclasses.replace(
                   base, hosts=first + second, state="grown",
-                  batches=(Batch(base.since, first, "known"), Batch(base.since, second, "new"))),))]
+                  waves=(Wave(base.since, first, "known"), Wave(base.since, second, "new"))),))]
     series: dict[str, list[str]] = {}
     for at, night in enumerate(nights):
         for line in prometheus(night).splitlines():

@@ -393,7 +393,7 @@ def test_equal_rows_in_any_order_give_the_same_report() -> None:
     for seed in range(5):
         rng = random.Random(seed)
         mixed = replace(seen, **{name: tuple(rng.sample(getattr(seen, name), len(getattr(seen, name))))
-                                 for name in ("moves", "odd", "tallies")})
+                                 for name in ("moves", "outliers", "tallies")})
         assert _said(mixed) == expected
 
 

@@ -16,7 +16,7 @@ from tunecheck_fleet.model import Change
 from tunecheck_fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_text
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.outputs.text import ago, fold, gaps, interval, measured, shown, shown_apart
-from tunecheck_fleet.verdict import Batch, Since, Split
+from tunecheck_fleet.verdict import Since, Split, Wave
 
 NOW = WHEN + 2 * 3600
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -236,8 +236,8 @@ def test_eleven_open_events_and_three_new_ones_are_a_page_of_forty_lines(width: 
     new = tuple(cause(fact=fact, hosts=("gpu030", "gpu031", "gpu033"), id=f"1000000{at}", text="what it says " * 9,
                       **(play("acs", ",".join(f"gpu{number:03d}" for number in range(30, 30 + 9 ** at)))))
                 for at, fact in enumerate(("acs-redirect", "link-width", "gpu-ecc")))
-    batches = (Batch(since(360, 359), ("gpu030",), "known"), Batch(since(), ("gpu031", "gpu033"), "new"))
-    new = (*new[:2], dataclasses.replace(new[2], batches=batches, state="grown", since=since(360, 359)))
+    waves = (Wave(since(360, 359), ("gpu030",), "known"), Wave(since(), ("gpu031", "gpu033"), "new"))
+    new = (*new[:2], dataclasses.replace(new[2], waves=waves, state="grown", since=since(360, 359)))
     over = tuple(cause(fact=f"over.{number}", state="resolved") for number in range(5))
     silent = row("gpu059", status="timeout", reason="no answer within 90 s", last_ok=360)
     made = report(hosts=(*hosts[:-1], silent), causes=(*new, *old, *over), notes=("a note",) * 5)

@@ -95,7 +95,7 @@ def _cause(index: int, cause: Cause, what: str = "", others: Sequence[dict[str, 
     return {"index": index, "cause": cause, "kind": kind(cause), "change": _cut(change(cause)), "remarks": remarks,
             "title": titled(cause), "what": what, "others": others, "decision": decision,
             "decided_at": "" if decision is None else clock(decision.created),
-            "batches": [(interval(batch.since), batch.state, fold(batch.hosts, 2000)) for batch in cause.all_batches],
+            "waves": [(interval(wave.since), wave.state, fold(wave.hosts, 2000)) for wave in cause.all_waves],
             "short": _short(cause), "names": fold(cause.hosts, 4000),
             "lasts": lasts(cause.waived) if cause.waived else "",
             "fix": [(part, _place(command) if command else "")
