@@ -11,7 +11,7 @@ from typing import Any
 from lab import access, aer, image, layer, layouts, needs, paths, process, recipe, uefi
 from lab.errors import LabError
 from lab.machine import Machine
-from lab.say import say
+from lab.progress import progress
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -39,7 +39,7 @@ def _image(args: argparse.Namespace) -> Path:
 def _up(args: argparse.Namespace) -> None:
     base = _image(args)
     box = Machine(args.name)
-    say(f"lab box `{args.name}`: layout {args.layout}, iommu {args.iommu}, {args.firmware}, {needs.accelerator()}")
+    progress(f"lab box `{args.name}`: layout {args.layout}, iommu {args.iommu}, {args.firmware}, {needs.accelerator()}")
     box.up(args.layout, args.iommu, base=base, firmware=args.firmware)
     if args.no_wait:
         return
@@ -54,7 +54,7 @@ def _wait(args: argparse.Namespace) -> None:
     box = Machine(args.name)
     _running(box)
     box.wait(args.timeout)
-    say(f"lab box `{args.name}` answers; reach it with: python3 -m lab ssh {args.name}")
+    progress(f"lab box `{args.name}` answers; reach it with: python3 -m lab ssh {args.name}")
 
 
 def _ssh(args: argparse.Namespace) -> None:
@@ -76,7 +76,7 @@ def _down(args: argparse.Namespace) -> int:
         raise LabError(f"say which lab box to end, or --all; known: {', '.join(paths.machines()) or 'none'}")
     for name in paths.machines() if args.all else [args.name]:
         if not Machine(name).down():
-            say(f"lab box `{name}` was not running")
+            progress(f"lab box `{name}` was not running")
     return 0
 
 
@@ -94,7 +94,7 @@ def _aer(args: argparse.Namespace) -> None:
     box = Machine(args.name)
     _running(box)
     aer.inject(box.folder, args.device, args.error)
-    say(f"lab box `{args.name}`: {args.error} at {args.device}")
+    progress(f"lab box `{args.name}`: {args.error} at {args.device}")
 
 
 def _running(box: Machine) -> None:

@@ -20,7 +20,7 @@ from lab import engine, needs, paths, process
 from lab.errors import LabError, NoMeansError
 from lab.generators import ptx
 from lab.machine import Machine
-from lab.say import elapsed, say, started
+from lab.progress import elapsed, progress, started
 
 VENV = paths.REPO / ".venv"
 PYTHON = VENV / "bin/python"
@@ -54,7 +54,7 @@ def _install(wanted: list[str]) -> None:
     sudo = [] if os.geteuid() == 0 else ["sudo", "--"]
     if sudo and shutil.which("sudo") is None:
         raise NoMeansError(f"installing {names} needs root and there is no sudo; as root: {' '.join(install)}")
-    say(f"installing Debian packages: {' '.join(wanted)}")
+    progress(f"installing Debian packages: {' '.join(wanted)}")
     env = ["env", "DEBIAN_FRONTEND=noninteractive"]
     if subprocess.run([*sudo, *env, *apt, "update"]).returncode or subprocess.run([*sudo, *env, *install]).returncode:
         raise NoMeansError(f"apt could not install {names} (see above)")
@@ -73,7 +73,7 @@ def _venv() -> None:
     stamp = VENV / "tunecheck.stamp"
     if PYTHON.exists() and stamp.exists() and stamp.read_text() == wanted:
         return
-    say("virtual environment: .venv, from requirements/dev.lock")
+    progress("virtual environment: .venv, from requirements/dev.lock")
     stamp.unlink(missing_ok=True)
     pip = [str(PYTHON), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
     for argv in (
@@ -84,7 +84,7 @@ def _venv() -> None:
         if subprocess.run(argv, cwd=paths.REPO).returncode != 0:
             raise LabError(f"the virtual environment could not be made (see above); failed: {' '.join(argv)}")
     stamp.write_text(wanted)
-    say("virtual environment ready")
+    progress("virtual environment ready")
 
 
 def _environment() -> dict[str, str]:
@@ -122,11 +122,11 @@ def demo() -> int:
     was_up = box.state() is not None
     try:
         if was_up:
-            say("lab box `lab` is already up; using it as it is")
+            progress("lab box `lab` is already up; using it as it is")
         elif _run(str(PYTHON), "-m", "lab", "up", "--image", "serving"):
             return 1
         begin = time.time()
-        say(f"ansible-playbook site.yml -i {INVENTORY}")
+        progress(f"ansible-playbook site.yml -i {INVENTORY}")
         # An old report beside a failed play would say the opposite of what happened.
         report = paths.REPO / "reports/lab-preflight.json"
         report.unlink(missing_ok=True)
@@ -135,7 +135,7 @@ def demo() -> int:
         if not was_up:
             box.down()
         raise
-    say(f"ansible-playbook ended with exit code {rc} after {time.time() - begin:.0f} s")
+    progress(f"ansible-playbook ended with exit code {rc} after {time.time() - begin:.0f} s")
     if report.exists():
         print(f"report: {report}")
     if rc == 0 and (box.folder / engine.LOCK).exists():
@@ -174,13 +174,13 @@ def test(arguments: list[str]) -> int:
     try:
         setup()
     except NoMeansError as error:
-        say(f"no lab here: {error}")
+        progress(f"no lab here: {error}")
         setup(lab=False)
     try:
         if wanted := needs.missing_packages(needs.TEST):
             _install(wanted)
     except NoMeansError as error:
-        say(f"some tests skip: {error}")
+        progress(f"some tests skip: {error}")
     # Two files at a time, in order: the VM tests come first and keep about one core busy each.
     spread = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"] if (os.cpu_count() or 1) > 1 else []
     return _run(str(PYTHON), "-m", "pytest", *spread, *arguments)
@@ -198,7 +198,7 @@ def lock() -> int:
     setup(lab=False)
     before: list[str] = []
     for name, extras in LOCKS.items():
-        say(f"requirements/{name}.lock")
+        progress(f"requirements/{name}.lock")
         extra = [f"--extra={extra}" for extra in extras]
         rc = _run("uv", "pip", "compile", "--quiet", "--universal", "--python-version", "3.11", "--upgrade",
                   "--generate-hashes", "--no-header", "--no-emit-index-url", "--no-emit-find-links", *extra, *before,
@@ -206,7 +206,7 @@ def lock() -> int:
         if rc:
             return rc
         before = ["-c", f"requirements/{name}.lock"]
-    say("requirements/build.lock")
+    progress("requirements/build.lock")
     return _run("uv", "pip", "compile", "--quiet", "--universal", "--python-version", "3.11", "--generate-hashes",
                 "--no-header", "--no-emit-index-url", "--no-emit-find-links", "-c", "requirements/control.lock",
                 "requirements/build.in", "-o", "requirements/build.lock")  # fmt: skip

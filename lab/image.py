@@ -20,7 +20,7 @@ from typing import IO
 from lab import engine, needs, paths, process, qemu, recipe, tree
 from lab import layer as layers
 from lab.errors import LabError
-from lab.say import say, started
+from lab.progress import progress, started
 
 DISK = "base.img"
 BUILDING = ".build-"
@@ -81,7 +81,7 @@ def _lock() -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("another build runs here; waiting for it")
+            progress("another build runs here; waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -114,7 +114,7 @@ def _build_as_root() -> None:
                     _seal(work)
                 except LabError as error:
                     # Seen twice in a day on a busy machine without KVM; a second boot of a fresh disk went well.
-                    say(f"{error}\nonce more, on a fresh disk")
+                    progress(f"{error}\nonce more, on a fresh disk")
                     _disk(work, log)
                     _seal(work)
             except LabError:
@@ -128,7 +128,7 @@ def _build_as_root() -> None:
         work.rename(path().parent)
         keep_log.unlink(missing_ok=True)
         _prune()
-        say(f"image ready: {path().stat().st_blocks * 512 // 2**20} MiB on disk")
+        progress(f"image ready: {path().stat().st_blocks * 512 // 2**20} MiB on disk")
     finally:
         if work.exists():
             remove(work)
@@ -150,7 +150,7 @@ def _backing(disk: Path) -> list[str]:
 
 
 def _debian(work: Path, log: IO[bytes]) -> None:
-    say(f"image: Debian {recipe.SUITE} with mmdebstrap (downloads about 190 MB)")
+    progress(f"image: Debian {recipe.SUITE} with mmdebstrap (downloads about 190 MB)")
     mirror = os.environ.get("LAB_MIRROR")
     _tool(log, [
         "mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(recipe.PACKAGES)}",
@@ -162,7 +162,7 @@ def _debian(work: Path, log: IO[bytes]) -> None:
 
 
 def _disk(work: Path, log: IO[bytes]) -> None:
-    say("image: disk")
+    progress("image: disk")
     disk, root = str(work / DISK), work / "root"
     version = next((root / "lib/modules").iterdir()).name
     shutil.copy(root / f"boot/vmlinuz-{version}", work / "vmlinuz")
@@ -178,7 +178,7 @@ def _disk(work: Path, log: IO[bytes]) -> None:
 
 
 def _seal(work: Path) -> None:
-    say("image: sealing boot, GRUB is installed inside the VM")
+    progress("image: sealing boot, GRUB is installed inside the VM")
     append = (
         f"root=UUID={recipe.ROOT_UUID} rw console=ttyS0 no_timer_check panic=-1 fsck.mode=skip "
         "init=/root/seal.sh"

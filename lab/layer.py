@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lab import engine, image, needs, paths, recipe, standin_gpus, tree
 from lab.errors import LabError
-from lab.say import say
+from lab.progress import progress
 
 
 def path(layer: recipe.Layer) -> Path:
@@ -29,7 +29,7 @@ def build(layer: recipe.Layer) -> Path:
 
 def build_as_root(layer: recipe.Layer) -> None:
     """Build it; the caller holds the lock. Nothing half-built stays."""
-    say(f"image `{layer.name}`: {' '.join(layer.packages)} (downloads about {layer.download} MB)")
+    progress(f"image `{layer.name}`: {' '.join(layer.packages)} (downloads about {layer.download} MB)")
     work = Path(tempfile.mkdtemp(prefix=image.BUILDING, dir=paths.images()))
     work.chmod(0o755)
     try:
@@ -61,7 +61,7 @@ def build_as_root(layer: recipe.Layer) -> None:
         image.own(work)
         work.rename(path(layer).parent)
         (paths.images() / "layer.log").unlink()
-        say(f"image `{layer.name}` ready: {path(layer).stat().st_blocks * 512 // 2**20} MiB on disk")
+        progress(f"image `{layer.name}` ready: {path(layer).stat().st_blocks * 512 // 2**20} MiB on disk")
     finally:
         if work.exists():
             image.remove(work)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lab import access, image, layouts, needs, paths, process, qemu, qmp, uefi
 from lab.errors import LabError
-from lab.say import say
+from lab.progress import progress
 
 STATE, CONSOLE, DISK = "machine.json", "console.log", "disk.qcow2"
 KEPT_CONSOLES = 3
@@ -170,7 +170,7 @@ class Machine:
         state = self.state()
         if state:
             process.kill(state.pid, state.start_ticks, state.marker)
-            say(f"lab box `{self.name}` is down")
+            progress(f"lab box `{self.name}` is down")
         self._clear()
         return state is not None
 

@@ -23,19 +23,19 @@ def decide(store: Store, report: FleetReport, what: Literal["approve", "acknowle
            author: str, owner: str = "", link: str = "", note: str = "") -> list[tuple[Decision, Entry]]:
     """Say it of each of the findings ``wanted``, with all that the same thing moved. UsageError, before anything is
     written, where one of them is not there or cannot be approved."""
-    found = [_found(report, name) for name in wanted]
+    wanted_entries = [_finding(report, name) for name in wanted]
     about = [[cause for cause in (entry.lead, *entry.more) if what == "acknowledge" or _approvable(cause)]
-             for entry in found]
-    for entry in found:
+             for entry in wanted_entries]
+    for entry in wanted_entries:
         if what == "approve" and not _approvable(entry.lead):
             raise UsageError(_why(entry.lead))
     return [(store.decide(what, report.audit.id, entry.lead.id, f"{entry.lead.group} {entry.lead.fact}",
                           [(host, cause.fact) for cause in causes for host in cause.hosts],
                           author=author, owner=owner, link=link, note=note), entry)
-            for entry, causes in zip(found, about, strict=True)]
+            for entry, causes in zip(wanted_entries, about, strict=True)]
 
 
-def _found(report: FleetReport, name: str) -> Entry:
+def _finding(report: FleetReport, name: str) -> Entry:
     there = {entry.lead.id: entry for entry in entries(report.causes) if entry.lead.counts and entry.lead.id}
     # What is folded may be named on its own.
     there = {cause.id: Entry(cause) for cause in report.causes if cause.counts and cause.id} | there

@@ -11,7 +11,7 @@ from typing import Any
 from .folds import FOLDS, Fold
 from .verdict import Cause
 
-__all__ = ["Entry", "entries", "happened", "lost"]
+__all__ = ["Entry", "entries", "happened", "members_lost"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def entries(causes: Iterable[Cause]) -> list[Entry]:
     ranked = list(causes)
     together: dict[_Key, list[int]] = {}
     for index, cause in enumerate(ranked):
-        for wave in cause.told:
+        for wave in cause.all_waves:
             # Of what is over it does not matter since when it was so.
             seen = 0 if cause.state == "resolved" else wave.since.seen if wave.since is not None else None
             if seen is not None:
@@ -81,7 +81,7 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int]) -> Iterable[tuple[i
     for fold in FOLDS:
         found = [index for index in left if _matches(ranked[index].fact, fold.leads)]
         fewer = next((count for index in members if fold.fewer and _matches(ranked[index].fact, fold.leads)
-                     and (count := lost(ranked[index]))), 0)
+                     and (count := members_lost(ranked[index]))), 0)
         if not found or (fold.fewer and not fewer):
             continue
         lead = min(found, key=lambda index: (_place(ranked[index].fact, fold.leads), index))
@@ -93,7 +93,7 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int]) -> Iterable[tuple[i
 
 
 def _fewer(cause: Cause, fold: Fold, count: int) -> bool:
-    return not fold.fewer or (lost(cause) == count if fold.fewer == "same" else lost(cause) > 0)
+    return not fold.fewer or (members_lost(cause) == count if fold.fewer == "same" else members_lost(cause) > 0)
 
 
 def _place(name: str, patterns: tuple[str, ...]) -> int:
@@ -111,7 +111,7 @@ def _sort(cause: Cause) -> str:
            f"{cause.standing}\0{cause.intended and not cause.counts}"
 
 
-def lost(cause: Cause) -> int:
+def members_lost(cause: Cause) -> int:
     """How many members fewer the value counts than the one before, and nothing else; 0: it is another change. Of what
     is over, how many there are again."""
     lost = _fewer_by(cause.before, cause.value)
@@ -135,7 +135,7 @@ def _members(value: Any) -> Mapping[str, int] | None:
     return None
 
 
-def happened(told: Entry) -> str:
+def happened(entry: Entry) -> str:
     """What it was, in a word; of lost GPUs, how many."""
-    count = lost(told.lead) if told.what == "GPU lost" else 0
-    return f"{count} GPU{'s' if count > 1 else ''} fewer" if count else told.what
+    count = members_lost(entry.lead) if entry.what == "GPU lost" else 0
+    return f"{count} GPU{'s' if count > 1 else ''} fewer" if count else entry.what

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .store import Store
     from .verdict import FleetReport, Wave
 
-__all__ = ["hook_of", "hooked", "outputs", "posted", "untold"]
+__all__ = ["hook_of", "hooked", "outputs", "posted", "unposted"]
 
 _OPTIONS = (
     click.option("--webhook", metavar="URL", envvar="TUNECHECK_WEBHOOK", help="Post news and what is resolved there, "
@@ -62,41 +62,42 @@ def posted(hook: Hook | None, report: FleetReport, store: Store, say: Callable[[
     scopes = {head.id: head.scope for head in store.audits()}
     shown = {scopes[number]: number for number in (*sorted(beside), report.audit.id) if number in scopes}
     places = {scope: hashlib.sha256(f"{hook.url}\0{scope}".encode("utf-8", "replace")).hexdigest() for scope in shown}
-    told = {scope: store.told(place) for scope, place in places.items()}
-    if all((told[scope] or 0) >= number for scope, number in shown.items()):
+    posted_until = {scope: store.last_posted(place) for scope, place in places.items()}
+    if all((posted_until[scope] or 0) >= number for scope, number in shown.items()):
         return []
     from .outputs.webhook import post
 
     try:
-        note = post(hook, untold(report, {number: told.get(scope) for number, scope in scopes.items()}))
+        note = post(hook, unposted(report, {number: posted_until.get(scope) for number, scope in scopes.items()}))
     except ProbeError as error:
         say(str(error))
         return []
     for scope, number in shown.items():
-        store.tell(places[scope], number)
+        store.set_posted(places[scope], number)
     return [note] if note else []
 
 
-def untold(report: FleetReport, told: Mapping[int, int | None]) -> FleetReport:
-    """The report with that as news which was not told yet. ``told``: audit -> up to which audit its inventory and limit
-    was told; None: never, then what is new in the report is."""
-    heard = {row.host: row.last_ok or report.audit.id for row in report.hosts}
+def unposted(report: FleetReport, posted_until: Mapping[int, int | None]) -> FleetReport:
+    """The report with that as new which was not posted yet. ``posted_until``: audit -> up to which audit its inventory
+    and limit were posted; None: never, then what is new in the report is."""
+    answered_in = {row.host: row.last_ok or report.audit.id for row in report.hosts}
     found = []
     for cause in report.causes:
         if cause.state == "resolved":
-            left = {host for host in cause.hosts if (last := told.get(heard.get(host, report.audit.id))) is None
-                    or last < heard.get(host, report.audit.id)}
+            seen = {host: answered_in.get(host, report.audit.id) for host in cause.hosts}
+            left = {host for host in cause.hosts if (last := posted_until.get(seen[host])) is None or last < seen[host]}
             found += [cause.on(left)] if left else []
             continue
-        waves = tuple(part for wave in cause.told for part in _parts(wave, told, frozenset(cause.covered)))
+        waves = tuple(part for wave in cause.all_waves
+                        for part in _parts(wave, posted_until, frozenset(cause.covered)))
         states = {wave.state for wave in waves}
         found.append(replace(cause, waves=waves, state="grown" if len(states) > 1 else waves[0].state))
     return replace(report, causes=tuple(found))
 
 
-def _parts(wave: Wave, told: Mapping[int, int | None], covered: frozenset[str]) -> tuple[Wave, ...]:
+def _parts(wave: Wave, posted_until: Mapping[int, int | None], covered: frozenset[str]) -> tuple[Wave, ...]:
     """What was acknowledged since is no news any more."""
-    last = told.get(wave.since.seen) if wave.since is not None else None
+    last = posted_until.get(wave.since.seen) if wave.since is not None else None
     if wave.since is None or last is None or wave.state == "resolved":
         return (wave,)
     if wave.since.seen <= last:

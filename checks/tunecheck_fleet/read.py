@@ -83,8 +83,9 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
         why = _OWN
     worst = outcomes(findings)
     bad = [finding for finding in _once(findings) if finding.outcome in _BAD]
-    told = cache(lambda remedy: _told(remedy, answer.host))     # all ports of a box have the same one
-    problems = tuple(_problem(finding, hidden, told(finding.remedy or _NO_REMEDY)) for finding in bad[:_MANY])
+    # All ports of a box have the same one.
+    remedy_texts = cache(lambda remedy: _for_control_node(remedy, answer.host))
+    problems = tuple(_problem(finding, hidden, remedy_texts(finding.remedy or _NO_REMEDY)) for finding in bad[:_MANY])
     if why:
         problems = (Problem("spec-present", answer.host, "unknown", why, code="other-spec"), *problems)
         worst = {**worst, "spec": "unknown"}
@@ -144,26 +145,26 @@ def _once(findings: list[Finding]) -> list[Finding]:
     cut = [finding.id for finding in findings if only_log_incomplete(finding)]
     if not cut or not any(finding.id == _WHOLE_LOG and finding.outcome in _BAD for finding in findings):
         return findings
-    told = f"; cannot be told: {', '.join(sorted(set(cut)))}"
-    return [replace(finding, text=finding.text + told) if finding.id == _WHOLE_LOG else finding
+    left_out = f"; cannot be told: {', '.join(sorted(set(cut)))}"
+    return [replace(finding, text=finding.text + left_out) if finding.id == _WHOLE_LOG else finding
             for finding in findings if not only_log_incomplete(finding)]
 
 
-def _told(remedy: Remedy, host: str) -> tuple[Remedy, str, tuple[Command, ...]]:
+def _for_control_node(remedy: Remedy, host: str) -> tuple[Remedy, str, tuple[Command, ...]]:
     """The remedy, its text and its commands, for who has the inventory."""
     remedy = remedy.by_play
     # The control node knows the box by the inventory's name, whatever the box calls itself.
     return remedy, *limited(remedy.text, remedy.commands, (host,))
 
 
-def _problem(finding: Finding, hidden: bool, told: tuple[Remedy, str, tuple[Command, ...]]) -> Problem:
+def _problem(finding: Finding, hidden: bool, remedy_texts: tuple[Remedy, str, tuple[Command, ...]]) -> Problem:
     def text(value: str) -> str:
         return _line(secrets.mask(value) if hidden else value)
 
-    remedy, said, commands = told
+    remedy, remedy_text, commands = remedy_texts
     return Problem(finding.id, text(finding.subject)[:200], cast(Any, finding.outcome), text(finding.text),
-                   text(finding.expected), text(said), remedy.ansible_tags, remedy.needs_reboot, commands, finding.code,
-                   text(finding.observed), finding.absence.value if finding.absence else "")
+                   text(finding.expected), text(remedy_text), remedy.ansible_tags, remedy.needs_reboot, commands,
+                   finding.code, text(finding.observed), finding.absence.value if finding.absence else "")
 
 
 def _changes(stored: Stored) -> Iterator[Change]:

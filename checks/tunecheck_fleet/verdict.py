@@ -106,18 +106,18 @@ class Cause:
     waves: tuple[Wave, ...] = ()
 
     @property
-    def told(self) -> tuple[Wave, ...]:
+    def all_waves(self) -> tuple[Wave, ...]:
         """The waves, at least one."""
         return self.waves or (Wave(self.since, self.hosts, "known" if self.state == "grown" else self.state),)
 
     @property
-    def news(self) -> tuple[str, ...]:
+    def new_hosts(self) -> tuple[str, ...]:
         """The hosts for which it is new in this audit."""
-        return tuple(host for wave in self.told if wave.state == "new" for host in wave.hosts)
+        return tuple(host for wave in self.all_waves if wave.state == "new" for host in wave.hosts)
 
     def on(self, hosts: Collection[str]) -> Cause:
         """The same cause, on these of its hosts alone."""
-        waves = tuple(replace(wave, hosts=left) for wave in self.told
+        waves = tuple(replace(wave, hosts=left) for wave in self.all_waves
                       if (left := tuple(host for host in wave.hosts if host in hosts)))
         states = {wave.state for wave in waves}
         return replace(self, hosts=tuple(host for host in self.hosts if host in hosts), waves=waves,

@@ -86,12 +86,12 @@ def _run(argv: list[str]) -> tuple[float, float]:
     begin = time.perf_counter()
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        said = process.stdout.read()
+        output = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - begin
-    if process.returncode not in (0, 1, 3) or "acs-redirect" not in said:
-        sys.exit(f"{' '.join(argv)} ended with {process.returncode}: {said}")
+    if process.returncode not in (0, 1, 3) or "acs-redirect" not in output:
+        sys.exit(f"{' '.join(argv)} ended with {process.returncode}: {output}")
     return wall, usage.ru_maxrss / 1024
 
 
@@ -168,7 +168,7 @@ def against(other: Path, turns: int) -> None:
                       + f"{pair[1] / pair[0]:9.2f} x")
 
 
-def _say(text: str, good: bool) -> bool:
+def _verdict(text: str, good: bool) -> bool:
     print(f"{text}: {'reached' if good else 'MISSED'}")
     return good
 
@@ -188,11 +188,11 @@ def main() -> int:
         against(args.against, args.runs)
         return 0
     wall, rss, size = topo(args.runs)
-    good = _say(f"topo --from a bundle of {size >> 10} KiB: median {wall:.2f} s wall (of {args.runs} runs), "
+    good = _verdict(f"topo --from a bundle of {size >> 10} KiB: median {wall:.2f} s wall (of {args.runs} runs), "
                 f"goal at most {WALL:.2f} s", wall <= WALL)
-    good &= _say(f"its memory: at most {rss:.0f} MiB, goal at most {RSS} MB", rss * 1.048576 <= RSS)
+    good &= _verdict(f"its memory: at most {rss:.0f} MiB, goal at most {RSS} MB", rss * 1.048576 <= RSS)
     per_cpu, per_wall, size = rate(args.count)
-    good &= _say(f"{args.count} snapshots of {size >> 10} KiB decoded and judged: {per_cpu:.0f}/s of one core "
+    good &= _verdict(f"{args.count} snapshots of {size >> 10} KiB decoded and judged: {per_cpu:.0f}/s of one core "
                  f"({per_wall:.0f}/s wall), goal at least {RATE}/s", per_cpu >= RATE)
     return int(not good)
 

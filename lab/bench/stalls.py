@@ -50,12 +50,12 @@ class Trial:
     verdict: str = ""
     blamed: str = ""
     right: bool = False
-    gone: bool = False
+    workers_ended: bool = False
     bundle: bool = False
 
     @property
     def usable(self) -> bool:
-        return self.verdict in ("recovered", "ghost latch") and self.gone
+        return self.verdict in ("recovered", "ghost latch") and self.workers_ended
 
 
 class _Watched(Supervisor):
@@ -120,17 +120,17 @@ def one_trial(session: Session, number: signal.Signals, rank: int, nccl: str | N
         return allreduce(host, ordinals, flows, soak_seconds=_SOAK_SECONDS, nccl_path=nccl, shortened=True,
                          supervisor=_Watched(began, supervisor.evidence, watch))
 
-    found = session(measure)
+    measured = session(measure)
     ended = time.monotonic()
     for timer in timers:
         timer.join()
     if not trial.at:
-        raise PeerError(f"the soak never began, or ended before the signal: {dict(found.failures)}")
+        raise PeerError(f"the soak never began, or ended before the signal: {dict(measured.failures)}")
     trial.seconds = ended - trial.at
     trial.proven = trial.proven or trial.seconds
-    trial.gone = all(process_state(pid) in ("gone", "Z") for pid in trial.pids)
-    if found.hangs:
-        hang = found.hangs[0]
+    trial.workers_ended = all(process_state(pid) in ("gone", "Z") for pid in trial.pids)
+    if measured.hangs:
+        hang = measured.hangs[0]
         trial.stalled_after, trial.verdict = hang.after, hang.aftermath.verdict
         trial.blamed = "; ".join(hang.culprits) or "nobody"
         trial.right = (len(hang.culprits) == 1 and f"pid {trial.hit})" in hang.culprits[0]
@@ -141,13 +141,13 @@ def one_trial(session: Session, number: signal.Signals, rank: int, nccl: str | N
 
 def _workers() -> list[int]:
     """Our workers that run now, oldest first."""
-    found = []
+    pids = []
     for path in Path("/proc/self/task").glob("*/children"):
         with suppress(OSError):
             for pid in map(int, path.read_text().split()):
                 if _WORKER in Path(f"/proc/{pid}/cmdline").read_bytes():
-                    found.append(pid)
-    return sorted(found)
+                    pids.append(pid)
+    return sorted(pids)
 
 
 def stalls(part: str, stops: int, kills: int, nccl: str | None) -> Iterable[Line]:
@@ -163,11 +163,11 @@ def stalls(part: str, stops: int, kills: int, nccl: str | None) -> Iterable[Line
 
 
 def _trials(session: Session, number: signal.Signals, count: int, nccl: str | None) -> list[Trial]:
-    chance = random.Random(4)       # another moment of the bursts each time, the same ones in every run
-    found: list[Trial] = []
-    while len(found) < count and (not found or found[-1].usable):
-        found.append(one_trial(session, number, len(found), nccl, chance.uniform(0, 0.3)))
-    return found
+    rng = random.Random(4)       # another moment of the bursts each time, the same ones in every run
+    trials: list[Trial] = []
+    while len(trials) < count and (not trials or trials[-1].usable):
+        trials.append(one_trial(session, number, len(trials), nccl, rng.uniform(0, 0.3)))
+    return trials
 
 
 def _judged(part: str, number: signal.Signals, count: int, trials: Sequence[Trial]) -> Iterable[Line]:

@@ -62,8 +62,8 @@ class Box:
         return dict(json.loads(self.ask("ranks")))
 
     def serves(self) -> bool:
-        told = self.ranks()
-        return bool(told["active"] == "active" and not told["recovering"])
+        report = self.ranks()
+        return bool(report["active"] == "active" and not report["recovering"])
 
 
 class Watching:
@@ -73,27 +73,27 @@ class Watching:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tunecheck", "watch", "--url", f"http://127.0.0.1:{_PORT}", "--unit", UNIT, *_WATCH,
              *arguments], stdout=subprocess.PIPE, text=True)
-        self.said: queue.Queue[tuple[float, dict[str, Any]]] = queue.Queue()
+        self.reports: queue.Queue[tuple[float, dict[str, Any]]] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            self.said.put((time.monotonic(), json.loads(line)))
+            self.reports.put((time.monotonic(), json.loads(line)))
 
     def until(self, state: str, seconds: float) -> tuple[float, dict[str, Any]] | None:
         """The first word of this state from now on."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             with contextlib.suppress(queue.Empty):
-                at, told = self.said.get(timeout=left)
-                if told["state"] == state:
-                    return at, told
+                at, report = self.reports.get(timeout=left)
+                if report["state"] == state:
+                    return at, report
         return None
 
     def forget(self) -> None:
-        while not self.said.empty():
-            self.said.get()
+        while not self.reports.empty():
+            self.reports.get()
 
     def end(self) -> None:
         self._process.terminate()
@@ -126,14 +126,14 @@ def _trial(box: Box, watching: Watching, fault: str, rank: int) -> dict[str, Any
     found["served"] = round(time.monotonic() - begun, 2) if again else None
     steps = _steps()
     first = steps[0] if steps else {}
-    told = first.get("culprit")
+    culprit = first.get("culprit")
     proof = json.loads((box.folder / "proof.json").read_text())
     place = next(iter(_INCIDENTS.glob("*/nccl-ras.txt")), None)
     text = place.read_text() if place else ""
     kept = json.loads((place.parent / "stall.json").read_text()) if place else {}
     seen = kept.get("watch", {})
-    return {**found, "blamed": None if told is None else told["pid"] == pid and told["rank"] in (None, rank),
-            "culprit": told, "claims": seen.get("claims"), "sms": seen.get("busy_sms_percent"),
+    return {**found, "blamed": None if culprit is None else culprit["pid"] == pid and culprit["rank"] in (None, rank),
+            "culprit": culprit, "claims": seen.get("claims"), "sms": seen.get("busy_sms_percent"),
             "codes": first.get("codes"), "last_looks": kept.get("timeline", [])[-6:],
             "steps": {each["step"]: round(each["at"] - first["at"], 1) for each in steps},
             "ras": "NCCL version" in text, "ras_text": text, "proven": proof["verdict"], "proof": proof["seconds"]}

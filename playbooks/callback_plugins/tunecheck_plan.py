@@ -105,11 +105,11 @@ class CallbackModule(CallbackBase):
         if ignore_errors:
             return
         box, data, task = self._seen(result)
-        said = " ".join(str(data.get(key) or "") for key in ("msg", "module_stderr", "module_stdout"))
+        output = " ".join(str(data.get(key) or "") for key in ("msg", "module_stderr", "module_stdout"))
         if not box.refused:     # what fails behind it only follows from it
-            box.refused = str(data.get("msg") or said).strip()
+            box.refused = str(data.get("msg") or output).strip()
             own = task.action.rpartition(".")[2] in ("fail", "assert") or ("rc" in data and "module_stderr" not in data)
-            box.kept_out = said if not own and _KEPT_OUT.search(said) else ""
+            box.kept_out = output if not own and _KEPT_OUT.search(output) else ""
 
     def v2_runner_on_unreachable(self, result):
         box, data, _task = self._seen(result)
@@ -118,9 +118,9 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_stats(self, stats):
         for name, box in sorted(self._boxes.items()):
             if box.kept_out:
-                self._say([f"{name}: {self._step(name, box)}"])
+                self._show([f"{name}: {self._step(name, box)}"])
             if context.CLIARGS.get("check") and self._frozen:
-                self._say(self._plan(name, box))
+                self._show(self._plan(name, box))
 
     def _seen(self, result):
         name = result._host.get_name()
@@ -140,14 +140,14 @@ class CallbackModule(CallbackBase):
         if box.kept_out:
             return [f"no plan for {name}: it could not be looked at, and nothing was written",
                     "  next: do what is said above, then run this again"]
-        wanted, found = box.spec.get("accelerators", {}).get("count"), box.info.get("gpus")
+        wanted, gpus = box.spec.get("accelerators", {}).get("count"), box.info.get("gpus")
         lines = [f"plan for {name} (--check: nothing was written)"]
-        if found is not None:
-            short = wanted is not None and len(found) < wanted
-            lines.append(f"  GPUs: {len(found)}{f' of {wanted}' if wanted is not None else ''} found"
-                         + (f": {' '.join(found[:8])}" if found else "")
+        if gpus is not None:
+            short = wanted is not None and len(gpus) < wanted
+            lines.append(f"  GPUs: {len(gpus)}{f' of {wanted}' if wanted is not None else ''} found"
+                         + (f": {' '.join(gpus[:8])}" if gpus else "")
                          + ("; the run would fail at its proof: look at slots and power, or correct "
-                            "box_spec.accelerators" if short or (not found and wanted != 0) else ""))
+                            "box_spec.accelerators" if short or (not gpus and wanted != 0) else ""))
         lines.append(f"  would change: {'; '.join(box.changed) or ('not known' if box.refused else 'nothing')}")
         if not box.refused:
             lines.append(f"  would reboot: {self._reboot(box)}")
@@ -173,7 +173,7 @@ class CallbackModule(CallbackBase):
         on_trial = box.trial.get("boot_trial_on_trial")
         return "once, on trial: the old entry stays the default until the box is proven" if on_trial else "once"
 
-    def _say(self, lines):
+    def _show(self, lines):
         width = max(40, min(int(os.environ.get("COLUMNS") or 80), 120))
         self._display.display("")
         for line in lines:

@@ -33,22 +33,22 @@ def hold():
     """Put the deadline off for the time that a commit takes. BoxIOError where that cannot be told. Nothing is told in a
     boot that is confirmed: it would take the confirmation back."""
     if not confirmed():
-        _tell({"hold_until": time.monotonic() + HOLD_SECONDS})
+        _write_state({"hold_until": time.monotonic() + HOLD_SECONDS})
 
 
 def confirm():
     """Tell the guard of this boot that the trial is committed. BoxIOError where that cannot be told."""
-    _tell({"confirmed": True})
+    _write_state({"confirmed": True})
 
 
 def confirmed():
     """Whether this boot was told that its trial is committed."""
-    return _told().get("confirmed") is True
+    return _read_state().get("confirmed") is True
 
 
 def seconds_left(confirm_seconds):
     """Seconds until the guard ends this boot; ``confirm_seconds`` as its command line says."""
-    held = _told().get("hold_until")
+    held = _read_state().get("hold_until")
     end = max(confirm_seconds, held) if isinstance(held, (int, float)) else confirm_seconds
     return max(0, round(end - time.monotonic()))
 
@@ -82,11 +82,11 @@ def forget():
     remove(trial.ENDED)
 
 
-def _tell(document):
+def _write_state(document):
     write_text(STATE, json.dumps(document) + "\n")
 
 
-def _told():
+def _read_state():
     try:
         document = json.loads(read_text(STATE, "{}"))
     except (OSError, ValueError):

@@ -44,13 +44,13 @@ def watchdog():
 
 
 def _watchdog(name):
-    def said(attribute):
+    def attribute_text(attribute):
         try:
             return read_text(_CLASS + name + "/" + attribute).strip()
         except OSError:
             return ""
 
-    identity, state = said("identity"), said("state")
+    identity, state = attribute_text("identity"), attribute_text("state")
     if not identity or not state:
         code = "unknown"
     elif state == "active" and _WATCHDOG not in read_text("/proc/cmdline"):     # else a trial boot's own systemd

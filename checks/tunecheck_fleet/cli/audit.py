@@ -87,7 +87,7 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
 
             found = report(store, done.audit.id, replace(options, claims=ask(inventory, targets(found))))
         found = replace(found, notes=(*done.notes, *found.notes))
-        finish(found, wanted, verbose, fail_on, max_missing, lambda: posted(hook, found, store, _tell))
+        finish(found, wanted, verbose, fail_on, max_missing, lambda: posted(hook, found, store, _progress))
 
 
 def _source(inventory: str | None, limit: str | None, folder: str | None, check_diff: bool, gone: tuple[str, ...], *,
@@ -125,17 +125,17 @@ def _asked(store: Store, source: Source, desired: str, resume: bool, gone: tuple
     from ..run import audit as run
 
     with _terminable() as ended:
-        done = run(store, source, lambda variables: _specs(desired, variables), _tell, resume, gone, options)
+        done = run(store, source, lambda variables: _specs(desired, variables), _progress, resume, gone, options)
     if not done.whole:
         how = "ended by SIGTERM" if ended else "interrupted"
-        _tell(f"{how}; {done.kept + done.new} of {done.audit.asked} hosts are kept in audit #{done.audit.id}; "
+        _progress(f"{how}; {done.kept + done.new} of {done.audit.asked} hosts are kept in audit #{done.audit.id}; "
               "the same command within 6 hours asks the rest")
         raise SystemExit(_TERMINATED if ended else 130)
     if source.options is not None and done.audit.asked >= _MANY and sys.stderr.isatty():
         from ..collect.kex import advice, client
 
         if hint := advice(client(), done.audit.asked, source.options.ssh_kex):
-            _tell(hint)
+            _progress(hint)
     return done
 
 
@@ -157,7 +157,7 @@ def _terminable() -> Iterator[list[int]]:
     except KeyboardInterrupt:
         if not ended:
             raise
-        _tell("ended by SIGTERM; no host was asked")
+        _progress("ended by SIGTERM; no host was asked")
         raise SystemExit(_TERMINATED) from None
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -171,7 +171,7 @@ def _specs(desired: str, variables: Mapping[str, Mapping[str, Any]]) -> dict[str
     return declared(variables)
 
 
-def _tell(line: str) -> None:
+def _progress(line: str) -> None:
     from tunecheck.report.style import fitted
 
     click.echo(fitted(f"tunecheck: {line}", sys.stderr), err=True)

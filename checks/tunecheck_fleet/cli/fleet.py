@@ -137,6 +137,6 @@ def prune(outer: str | None, store_url: str | None, keep: str) -> None:
 
     before = ago(keep, "--keep", time.time(), "400d or 52w")
     with opened(store_url or outer) as store:
-        gone = store.prune(before)
-    click.echo(f"forgot {gone.spans} values and {gone.audits} audits"
-               + (f"; the oldest audit is #{gone.first_kept}" if gone.first_kept is not None else ""))
+        pruned = store.prune(before)
+    click.echo(f"forgot {pruned.spans} values and {pruned.audits} audits"
+               + (f"; the oldest audit is #{pruned.first_kept}" if pruned.first_kept is not None else ""))

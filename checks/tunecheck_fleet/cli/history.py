@@ -56,9 +56,9 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
         spans = [span for span in store.history(host, fact, after)
                  if everything or fact is not None or not span.baseline]
         if fact is None or fact.startswith("host."):
-            told = [span for span in store.presence(host) if (everything or not span.baseline)
+            presence = [span for span in store.presence(host) if (everything or not span.baseline)
                     and (after is None or span.since.seen_at >= after) and (fact is None or span.fact.startswith(fact))]
-            spans = sorted([*spans, *told], key=lambda span: span.since.seen)
+            spans = sorted([*spans, *presence], key=lambda span: span.since.seen)
     rows = [HistoryRow(span.fact, span.value, span.since, span.before, span.until, span.until_at) for span in spans]
     show(f"{host}{f'  {fact}' if fact else ''}, oldest first", list(rows), json_to, "history",
          lookup.no_values(fact or "", host, "nothing changed" + (

@@ -171,13 +171,14 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
     emit("".join(f"{_decision(each)}\n" for each in found) or "nothing was approved or acknowledged\n")
 
 
-def _decision(said: Decision) -> str:
+def _decision(decision: Decision) -> str:
     from tunecheck.report.style import safe
 
     from ..outputs.text import clock
 
-    word = "approved" if said.kind == "approve" else "acknowledged"
-    parts = [f"{said.id}: {said.finding} {said.title} {word} by {said.author} as of #{said.audit}, "
-             f"{clock(said.created)}", f"owner {said.owner}" if said.owner else "", said.link, said.note,
-             "taken back" if said.ended is not None else ""]
+    verb = "approved" if decision.kind == "approve" else "acknowledged"
+    parts = [f"{decision.id}: {decision.finding} {decision.title} {verb} by {decision.author} as of "
+             f"#{decision.audit}, {clock(decision.created)}", f"owner {decision.owner}" if decision.owner else "",
+             decision.link, decision.note,
+             "taken back" if decision.ended is not None else ""]
     return safe("; ".join(part for part in parts if part))

@@ -50,7 +50,7 @@ def waive(fact: str | None, host: str | None, group: str | None, value: str | No
             found = [store.unwaive(ended)]
         else:
             found = [_add(store, fact, host, group, value, until, reason, author)]
-    _say(found, as_json, "ended: " if ended is not None else "")
+    _show(found, as_json, "ended: " if ended is not None else "")
 
 
 def _add(store: Store, fact: str | None, host: str | None, group: str | None, value: str | None, until: str | None,
@@ -86,7 +86,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def _say(found: list[Waiver], as_json: bool, before: str) -> None:
+def _show(found: list[Waiver], as_json: bool, before: str) -> None:
     from tunecheck.util.whole_file import emit
 
     if as_json:

@@ -30,8 +30,8 @@ class Event:
     host: str
     unreachable: bool
     late: bool
-    said: str
-    told: str
+    stdout: str
+    error_text: str
     seconds: float
 
 
@@ -50,15 +50,15 @@ def answer_of(event: Event, group: str, nonce: str, cap: int = CAP) -> Answer:
     """The host's answer. Never raises: whatever is wrong with it becomes a status and a reason."""
     status: Status
     if event.unreachable:
-        told = event.told.lower()
-        status = ("refused" if any(word in told for word in _REFUSED)
-                  else "timeout" if any(word in told for word in _TIMEOUT) else "unreachable")
-        reason = one_line(_ANSIBLES.sub("", event.told).strip())
+        error_text = event.error_text.lower()
+        status = ("refused" if any(phrase in error_text for phrase in _REFUSED)
+                  else "timeout" if any(phrase in error_text for phrase in _TIMEOUT) else "unreachable")
+        reason = one_line(_ANSIBLES.sub("", event.error_text).strip())
         return Answer(event.host, group, status, reason=reason or "ssh ended without a word", seconds=event.seconds)
     if event.late:
         return Answer(event.host, group, "timeout", reason=f"no answer within {event.seconds:.0f} s",
                       seconds=event.seconds)
-    status, content, reason = unframed(event.said, nonce, cap)
-    if status == "garbled" and not event.said.strip() and event.told.strip():
-        reason = f"no snapshot in its answer: {one_line(event.told)}"
+    status, content, reason = unframed(event.stdout, nonce, cap)
+    if status == "garbled" and not event.stdout.strip() and event.error_text.strip():
+        reason = f"no snapshot in its answer: {one_line(event.error_text)}"
     return Answer(event.host, group, status, content, reason, event.seconds)

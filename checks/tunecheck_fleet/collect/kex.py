@@ -35,9 +35,10 @@ class Client:
 @cache
 def client() -> Client:
     """Ask ssh: `-V`, `-Q kex` and what `-G` makes of the configuration."""
-    said = re.search(r"OpenSSH_[\w.]+", _said("-V"))
-    first = re.search(r"^kexalgorithms ([^,\s]+)", _said("-G", "localhost"), re.M)
-    return Client(said[0] if said else "ssh", frozenset(_said("-Q", "kex").split()), first[1] if first else "")
+    version = re.search(r"OpenSSH_[\w.]+", _ssh_output("-V"))
+    first = re.search(r"^kexalgorithms ([^,\s]+)", _ssh_output("-G", "localhost"), re.M)
+    known = frozenset(_ssh_output("-Q", "kex").split())
+    return Client(version[0] if version else "ssh", known, first[1] if first else "")
 
 
 def offered(wish: str | None, ssh: Client) -> str:
@@ -57,7 +58,7 @@ def advice(ssh: Client, hosts: int, wish: str | None = None) -> str:
             "--ssh-kex curve25519 is cheap now, but what is recorded today could be read with a later quantum computer")
 
 
-def _said(*arguments: str) -> str:
+def _ssh_output(*arguments: str) -> str:
     ssh = shutil.which("ssh")
     if ssh is None:
         return ""

@@ -136,10 +136,11 @@ def _answer(status: int, sentence: str, after: float | None = None, nonce: str |
         headers["Retry-After"] = str(max(1, round(after + 0.5)))
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    said = {"result" if status == 200 else "error": sentence, **({"nonce": nonce} if nonce else {})}
-    return JSONResponse(said, status, headers)
+    body = {"result" if status == 200 else "error": sentence, **({"nonce": nonce} if nonce else {})}
+    return JSONResponse(body, status, headers)
 
 
 async def _http_error(_: Request, error: Any) -> JSONResponse:
-    said = {404: "no such page; expected /v1/snapshot or /healthz", 405: "expected POST /v1/snapshot or GET /healthz"}
-    return _answer(error.status_code, said.get(error.status_code, "not a usable request"))
+    sentences = {404: "no such page; expected /v1/snapshot or /healthz",
+                 405: "expected POST /v1/snapshot or GET /healthz"}
+    return _answer(error.status_code, sentences.get(error.status_code, "not a usable request"))

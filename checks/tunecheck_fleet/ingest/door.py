@@ -97,7 +97,7 @@ class Door:
         if len(own) > self._limits.connections_of_a_host:
             next(iter(own)).leave()
 
-    def gone(self, guest: Guest) -> None:
+    def disconnected(self, guest: Guest) -> None:
         """Its connection is closed; once."""
         if guest.over:
             return
@@ -183,7 +183,7 @@ class Door:
         except (OSError, ssl.SSLError, asyncio.CancelledError, TimeoutError):
             guest.connection.close()
         if guest.transport is None:     # else the protocol tells when it is over
-            self.gone(guest)
+            self.disconnected(guest)
 
     async def _first_byte(self, connection: socket.socket) -> bytes:
         """It stays in the socket."""

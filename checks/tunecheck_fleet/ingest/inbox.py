@@ -159,7 +159,7 @@ class Inbox:
         with self._lock:
             return {row[0] for row in self._db.execute("SELECT host FROM newest WHERE content IS NOT NULL")}
 
-    def heard(self) -> Mapping[str, float]:
+    def last_pushed(self) -> Mapping[str, float]:
         """When each host was heard last."""
         with self._lock:
             return dict(self._db.execute("SELECT host, heard FROM newest"))

@@ -51,10 +51,10 @@ class Listen:
 
 
 def serve(listen: Listen, state: Path, tokens: Tokens, store: str | None, window: float, limits: Limits,
-          said: Callable[[str], None], inventory: str | None = None,
+          announce: Callable[[str], None], inventory: str | None = None,
           then: Callable[[Store, int], None] | None = None) -> None:
-    """Until SIGTERM (returns) or Ctrl-C (KeyboardInterrupt). ``said`` gets the address; ``inventory`` declares by which
-    spec each host is judged; ``then``: as in Writer. UsageError: it cannot."""
+    """Until SIGTERM (returns) or Ctrl-C (KeyboardInterrupt). ``announce`` gets the address; ``inventory`` declares
+    by which spec each host is judged; ``then``: as in Writer. UsageError: it cannot."""
     _check(listen)
     tls = _tls(listen)
     tokens.hosts()
@@ -69,7 +69,7 @@ def serve(listen: Listen, state: Path, tokens: Tokens, store: str | None, window
         server = _server(inbox, tokens, limits, tls, listen.behind_proxy)
         port = door.getsockname()[1]
         name = f"[{listen.host}]" if ":" in listen.host else listen.host
-        said(f"{'https' if tls else 'http'}://{name}:{port}/v1/snapshot")
+        announce(f"{'https' if tls else 'http'}://{name}:{port}/v1/snapshot")
         # For the time before uvicorn listens to it, and after: it raises the signal again once it has ended.
         before = signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
         writer.start()
@@ -236,7 +236,7 @@ def _protocol(limits: Limits) -> Any:
             for each in (self._head, self._life):
                 if each is not None:
                     each.cancel()
-            self._door.gone(self._guest)
+            self._door.disconnected(self._guest)
             super().connection_lost(exc)
 
     return Protocol

@@ -91,10 +91,10 @@ class Writer:
             return number
 
     def _fill(self, store: Store, audit: AuditHead, known: Mapping[str, str], judge: Judge) -> int | None:
-        heard = self._inbox.heard()
+        last_pushed = self._inbox.last_pushed()
         for host, group in sorted(known.items()):
             waiting = self._inbox.waiting(host)
-            found = judge.seen(_answer(host, group, waiting.content if waiting else None, heard))
+            found = judge.seen(_answer(host, group, waiting.content if waiting else None, last_pushed))
             if self._stop.is_set():
                 LOG.info("audit #%d is given up: this process ends; what waits stays in the inbox", audit.id)
                 return None
@@ -107,28 +107,28 @@ class Writer:
         return audit.id
 
     def _run(self) -> None:
-        said = ""
+        last_error = ""
         while not self._stop.wait(self._tick):
             try:
                 if self.due():
                     self.write()
-                said = ""
+                last_error = ""
             except Exception as error:
                 # Once, not at every try. What waits stays in the inbox.
                 line = str(error) if isinstance(error, TunecheckError) else f"{type(error).__name__}: {error}"
-                if line != said:
+                if line != last_error:
                     LOG.error("no audit could be written, trying again every %g s: %s", _AGAIN, line,
                               exc_info=None if isinstance(error, TunecheckError) else error)
-                said = line
+                last_error = line
                 self._stop.wait(_AGAIN)
 
 
-def _answer(host: str, group: str, content: bytes | None, heard: Mapping[str, float]) -> Answer:
+def _answer(host: str, group: str, content: bytes | None, last_pushed: Mapping[str, float]) -> Answer:
     from ..model import Answer
 
     if content is not None:
         return Answer(host, group, "ok", content)
-    last = heard.get(host)
-    said = "has never pushed" if last is None else (
+    last = last_pushed.get(host)
+    reason = "has never pushed" if last is None else (
         "pushed nothing since " + time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(last)))
-    return Answer(host, group, "unreachable", reason=said)
+    return Answer(host, group, "unreachable", reason=reason)

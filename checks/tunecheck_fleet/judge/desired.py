@@ -44,25 +44,25 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
         for problem in host.problems if host.answered else ():
             judges = facts(problem)
             checks.add((host.group, problem.check))
-            if not _stands(view, host, problem):
+            if not _is_standing(view, host, problem):
                 settled.update((host.host, fact) for fact in judges)
             if wanted is None or (host.group, problem.check) in wanted:
                 changed = [moved[host.host][fact] for fact in judges if fact in moved.get(host.host, {})]
                 rows.append(_row(view, host, problem, judges, changed, _state(view, host, problem)))
-    for gone in view.gone:
-        there = hosts.get(gone.host)
+    for over in view.resolved:
+        there = hosts.get(over.host)
         # A check that does not know any more has not resolved anything, and a box that is silent neither.
         if there is None or not there.answered or any(
-                problem.check == gone.check and (gone.subject in problem.subjects or problem.outcome == "unknown")
+                problem.check == over.check and (over.subject in problem.subjects or problem.outcome == "unknown")
                 for problem in there.problems):
             continue
-        problem = Problem(gone.check, gone.subject, gone.outcome,
-                          "is known again" if gone.outcome == "unknown" else "does not find it any more")
+        problem = Problem(over.check, over.subject, over.outcome,
+                          "is known again" if over.outcome == "unknown" else "does not find it any more")
         judges = facts(problem)
-        checks.add((there.group, gone.check))
-        settled.update((gone.host, fact) for fact in judges if fact in moved.get(gone.host, {}))
-        if wanted is None or (there.group, gone.check) in wanted:
-            rows.append(replace(_row(view, there, problem, judges, [], "resolved"), since=gone.since))
+        checks.add((there.group, over.check))
+        settled.update((over.host, fact) for fact in judges if fact in moved.get(over.host, {}))
+        if wanted is None or (there.group, over.check) in wanted:
+            rows.append(replace(_row(view, there, problem, judges, [], "resolved"), since=over.since))
     return _folded(rows), settled, checks
 
 
@@ -70,10 +70,10 @@ def _checks_of(view: View, name: str) -> set[tuple[str, str]]:
     """(group, check) of all that the host has, or had."""
     return {(host.group, check) for host in view.hosts if host.host == name
             for check in (*(problem.check for problem in host.problems),
-                          *(gone.check for gone in view.gone if gone.host == name))}
+                          *(over.check for over in view.resolved if over.host == name))}
 
 
-def _stands(view: View, host: Host, problem: Problem) -> bool:
+def _is_standing(view: View, host: Host, problem: Problem) -> bool:
     return problem.outcome == "warn" and view.standing.issuperset(_keys(host, problem))
 
 
@@ -104,7 +104,7 @@ def _row(view: View, host: Host, problem: Problem, about: list[str], changed: li
         "desired", severity, problem.check, host.group, host.host,
         expected=f"desired {problem.expected}" if problem.expected else "desired state", fix=fix,
         value=one.value if one else None, before=one.before if one else None, since=since, state=state,
-        standing=state != "resolved" and _stands(view, host, problem),
+        standing=state != "resolved" and _is_standing(view, host, problem),
         about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
         commands=problem.commands, outcome=problem.outcome, code=problem.code,
         same="\0".join((plain(problem.subject), plain(problem.observed), problem.absence)) if problem.code else

@@ -31,7 +31,7 @@ def identity(view: View) -> list[Row]:
     audit (--limit); not any more once it is out of the fleet, or has a key of its own."""
     groups = {host.host: host.group for host in view.hosts}
     rows = [*_replaced(view, groups), *_swapped(view, groups)]
-    shared = _told_twice(view)
+    shared = _shared_keys(view)
     # Cloned images share more than one thing: the same hosts are one finding, by the first that gives them away.
     also: dict[tuple[str, ...], list[str]] = {kept.hosts: [] for kept in shared}
     for kept in sorted(view.shared, key=lambda kept: (RANK[view.of(kept.fact).severity], kept.fact, canon(kept.value))):
@@ -73,7 +73,7 @@ def _replaced(view: View, groups: Mapping[str, str]) -> list[Row]:
                 state=_state(view, event.host, event.since),
                 text="replaced: another machine has this name now; its values are compared from here on",
                 same="replaced")
-            for event in latest.values() if view.said("approve", event.host, KEY, event.since) is None]
+            for event in latest.values() if view.decision("approve", event.host, KEY, event.since) is None]
 
 
 def _swapped(view: View, groups: Mapping[str, str]) -> list[Row]:
@@ -82,19 +82,19 @@ def _swapped(view: View, groups: Mapping[str, str]) -> list[Row]:
                if event.kind == "renamed"}
     # Both since the audit that heard either last under its name of before.
     return [Row("identity", "medium", KEY, groups.get(host, ""), host, expected="the machine of before", fix="none",
-                since=max((event.since, renamed[other, host, audit].since), key=_heard),
+                since=max((event.since, renamed[other, host, audit].since), key=_last_answered),
                 state=_state(view, host, event.since),
                 text=f"the machine that was {other} has this name now, and {other} has its machine",
                 same="\0".join(sorted((host, other))))
             for (host, other, audit), event in renamed.items()
-            if (other, host, audit) in renamed and view.said("approve", host, KEY, event.since) is None]
+            if (other, host, audit) in renamed and view.decision("approve", host, KEY, event.since) is None]
 
 
-def _heard(since: Since | None) -> int:
+def _last_answered(since: Since | None) -> int:
     return since.after or 0 if since is not None else -1
 
 
-def _told_twice(view: View) -> list[Kept]:
+def _shared_keys(view: View) -> list[Kept]:
     """Keys that several hosts tell, with since when each does."""
     answered = {host.host for host in view.hosts if host.answered}
     keys: dict[str, dict[str, Since | None]] = defaultdict(dict)

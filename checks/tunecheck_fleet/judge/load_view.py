@@ -16,7 +16,7 @@ from ..verdict import Since
 from .approved import approved
 from .authority import HAPPENING
 from .options import SPLIT, JudgeOptions
-from .view import Event, Gone, Host, Kept, Meta, Move, Odd, Tally, View, canon
+from .view import Event, Host, Kept, Meta, Move, Outlier, Resolved, Tally, View, canon
 
 if TYPE_CHECKING:
     from ..store import Store
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["view"]
 
-#: Audits that the look at restless facts goes back, and changes that are enough to tell their class.
+#: Audits that the look at volatile facts goes back, and changes that are enough to tell their class.
 _RECENT, _ENOUGH = 10, 20_000
 _TIMELINE, _FLAP_DAYS = 30, 30.0
 #: What our roles left on the box, and which of it says that they are not done: a trial boot waits, or runs.
@@ -43,35 +43,36 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         of_host.setdefault(row.host, []).append(row)
     also = store.beside(audit.id) if options.union and options.baseline == "previous" and options.since is None else {}
     states = store.hosts(audit.id, also)
-    # What is new on a host goes by the audit before the one that heard it last.
+    # What is new on a host goes by the audit before the one that it answered last.
     before = {state.host: also[state.newest] or 0 for state in states
               if state.newest in also and state.newest != audit.id and state.newest is not None}
     census, outliers, classes = store.survey(min(SPLIT, options.share), options.at_least, audit.id, also)
-    said = [replace(_host(state, _told(state, audit, of_host.get(state.host, ()))), kin=classes.get(state.host, ""))
+    kept = [replace(_host(state, _problems(state, audit, of_host.get(state.host, ()))), kin=classes.get(state.host, ""))
             for state in states]
-    hosts = tuple(sorted((*said, *_missing(store, audit, {host.host for host in said})), key=lambda host: host.host))
+    hosts = tuple(sorted((*kept, *_missing(store, audit, {host.host for host in kept})), key=lambda host: host.host))
     after = previous.id if previous else None
     # Audits of other limits lie between the two: what they saw is theirs.
     asked = {host.host for host in hosts}
     changes = [row for row in store.changes(min([after or 0, *before.values()]), audit.id)
                if row.host in asked and row.since.seen > before.get(row.host, after or 0)] if previous else []
     volatile = [row for row in store.volatility(_RECENT, audit.id) if row.suspicious]
-    # What looks volatile is told on its night, and held open by nobody: the next night it is another value.
-    standing, back = _standing(store, previous, audit, asked, before, {row.fact for row in volatile})
+    # What looks volatile is reported on its night only, and is not held open: the next night it is another value.
+    open_moves, back = _unapproved(store, previous, audit, asked, before, {row.fact for row in volatile})
     events = [event for event in _events(store, audit) if event.host in asked]
     begin = previous.id if previous else audit.id - 1
     names = {row.fact for row in volatile}
     last = done[-3:]
     recent = [row for row in store.changes(last[0].id - 1, audit.id) if row.fact in names] if volatile and last else []
-    facts = names.union((row.fact for row in census), (row.fact for row in changes), (move.fact for move in standing))
+    facts = names.union((row.fact for row in census), (row.fact for row in changes), (move.fact for move in open_moves))
     seen = View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
-        moves=_moves(changes), unapproved=standing, back=back, mended=_mended(store, standing, previous, audit),
+        moves=_moves(changes), unapproved=open_moves, back=back, mended=_mended(store, open_moves, previous, audit),
         decided={(row.decision.kind, row.host, row.name): row.decision for row in store.decided(audit.id)},
         volatile=tuple(volatile), recent=_moves(recent[-_ENOUGH:]),
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
-        odd=tuple(sorted((Odd(row.host, row.group, row.hardware, row.fact, row.value, row.since) for row in outliers),
-                         key=lambda odd: (odd.fact, odd.group, odd.host))),
+        outliers=tuple(sorted(
+            (Outlier(row.host, row.group, row.hardware, row.fact, row.value, row.since) for row in outliers),
+            key=lambda outlier: (outlier.fact, outlier.group, outlier.host))),
         events=tuple(event for event in events if event.audit > before.get(event.host, begin)),
         past=tuple(event for event in events if event.audit <= before.get(event.host, begin)),
         claims=tuple(store.claims(audit.id)),
@@ -79,8 +80,8 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         standing=frozenset((row.host, row.check, row.subject) for row in open_problems
                            if row.outcome == "warn" and row.check not in HAPPENING
                            and (row.since.after is None or row.ours)),
-        gone=_gone(row for row in store.problems_resolved(min([previous.id, *before.values()]), audit.id)
-                   if (row.until or 0) > before.get(row.host, previous.id)) if previous else (),
+        resolved=_resolved(row for row in store.problems_resolved(min([previous.id, *before.values()]), audit.id)
+                           if (row.until or 0) > before.get(row.host, previous.id)) if previous else (),
         in_change=frozenset(state.host for state in states
                             if state.newest in (audit.id, *also) and state.volatile.get(_STATE) in _OPEN),
         waivers=tuple(store.waivers()),
@@ -132,18 +133,18 @@ def _ages(states: Iterable[HostState], audit: AuditHead, also: Mapping[int, int 
                  f"#{audit.id}" for (number, at), hosts in sorted(count.items(), key=lambda item: item[0][0] or 0))
 
 
-def _told(state: HostState, audit: AuditHead, still: Iterable[ProblemSince]) -> tuple[Problem, ...]:
-    """The problems of the host in this audit. The store keeps the words of the newest answer only: of an older audit it
-    knows that a check failed, and not with which words."""
+def _problems(state: HostState, audit: AuditHead, open_rows: Iterable[ProblemSince]) -> tuple[Problem, ...]:
+    """The problems of the host in this audit. The store keeps the texts of the newest answer only: of an older audit it
+    knows that a check failed, and not with which text."""
     if state.newest is None or state.newest <= audit.id:
         return state.problems
-    words = {(problem.check, subject, str(problem.outcome)): problem
-             for problem in state.problems for subject in problem.subjects}
-    # A finding on two of them is told once.
+    newest = {(problem.check, subject, str(problem.outcome)): problem
+              for problem in state.problems for subject in problem.subjects}
+    # A finding on two of them is one problem.
     return tuple(dict.fromkeys(
-        words.get((row.check, row.subject, row.outcome),
-                  Problem(row.check, row.subject, _outcome(row.outcome), "its words of then are not kept"))
-        for row in still))
+        newest.get((row.check, row.subject, row.outcome),
+                   Problem(row.check, row.subject, _outcome(row.outcome), "its words of then are not kept"))
+        for row in open_rows))
 
 
 def _missing(store: Store, audit: AuditHead, there: set[str]) -> tuple[Host, ...]:
@@ -166,13 +167,14 @@ def _moves(rows: Iterable[ChangeRow]) -> tuple[Move, ...]:
                          for row in rows), key=lambda move: (move.since.seen, move.fact, move.host)))
 
 
-def _gone(rows: Iterable[ProblemSince]) -> tuple[Gone, ...]:
-    return tuple(sorted((Gone(row.host, row.group, row.check, row.subject, _outcome(row.outcome), row.since)
-                         for row in rows), key=lambda gone: (gone.check, gone.host, gone.subject, gone.outcome)))
+def _resolved(rows: Iterable[ProblemSince]) -> tuple[Resolved, ...]:
+    return tuple(sorted((Resolved(row.host, row.group, row.check, row.subject, _outcome(row.outcome), row.since)
+                         for row in rows), key=lambda problem: (problem.check, problem.host, problem.subject,
+                                                                problem.outcome)))
 
 
-def _standing(store: Store, previous: AuditHead | None, audit: AuditHead, asked: set[str], before: Mapping[str, int],
-              but: set[str]) -> tuple[tuple[Move, ...], frozenset[tuple[str, str]]]:
+def _unapproved(store: Store, previous: AuditHead | None, audit: AuditHead, asked: set[str], before: Mapping[str, int],
+                but: set[str]) -> tuple[tuple[Move, ...], frozenset[tuple[str, str]]]:
     """Changes of earlier audits that nobody approved; and what is as it was before."""
     if previous is None:
         return (), frozenset()
@@ -181,10 +183,10 @@ def _standing(store: Store, previous: AuditHead | None, audit: AuditHead, asked:
                    and row.since.seen <= before.get(row.host, previous.id)), frozenset(back))
 
 
-def _mended(store: Store, standing: Iterable[Move], previous: AuditHead | None,
+def _mended(store: Store, open_moves: Iterable[Move], previous: AuditHead | None,
             audit: AuditHead) -> frozenset[tuple[str, str, str, int]]:
     """(host, check, subject, audit) of findings that were over when such a change came: it was put right by that."""
-    moved = {(move.host, move.since.seen) for move in standing}
+    moved = {(move.host, move.since.seen) for move in open_moves}
     if not moved:
         return frozenset()
     first = min(seen for _, seen in moved)

@@ -9,7 +9,7 @@ from ..verdict import Split
 from .moves import Net
 from .options import SPLIT, JudgeOptions
 from .rows import Row
-from .significance import by_chance, usual
+from .significance import not_significant, usual
 from .view import View, canon
 from .votes import Key, Vote
 
@@ -18,36 +18,37 @@ __all__ = ["majority", "splits"]
 #: Of a split the most frequent values are shown.
 _SHARES = 8
 
-def majority(view: View, moves: Net, found: Mapping[Key, Vote], rolled: Collection[tuple[str, str, str]],
+def majority(view: View, moves: Net, vote_of: Mapping[Key, Vote], rolled: Collection[tuple[str, str, str]],
              not_of: Collection[tuple[str, str]], not_facts: Collection[str],
              options: JudgeOptions) -> tuple[list[Row], set[tuple[str, str]]]:
     """The rows, and which (host, fact) they have judged. ``not_of``: (host, fact) with a desired value; ``not_facts``:
-    facts that never rest."""
+    volatile facts."""
     rows, settled = [], set()
-    elsewhere = usual(found, options.share)
-    for odd in view.odd:
-        vote = found.get((odd.group, odd.hardware, odd.fact))
-        if vote is None or vote.share < options.share or (odd.host, odd.fact) in not_of or odd.fact in not_facts \
-                or canon(odd.value) == canon(vote.value) or by_chance(vote, odd.value, elsewhere.get(odd.fact, {})):
+    elsewhere = usual(vote_of, options.share)
+    for outlier in view.outliers:
+        vote = vote_of.get((outlier.group, outlier.hardware, outlier.fact))
+        if vote is None or vote.share < options.share or (outlier.host, outlier.fact) in not_of \
+                or outlier.fact in not_facts or canon(outlier.value) == canon(vote.value) \
+                or not_significant(vote, outlier.value, elsewhere.get(outlier.fact, {})):
             continue
-        move = moves.moves.get(odd.host, {}).get(odd.fact)
-        meta = view.of(odd.fact)
-        since = move.since if move else odd.since
+        move = moves.moves.get(outlier.host, {}).get(outlier.fact)
+        meta = view.of(outlier.fact)
+        since = move.since if move else outlier.since
         fresh = move is not None or vote.moved or view.previous is None or (
-            since is not None and not view.had(odd.host, since))
+            since is not None and not view.had(outlier.host, since))
         rows.append(Row(
-            "majority", meta.severity, odd.fact, odd.group, odd.host,
-            expected=f"differs from {vote.count} of {vote.total} in {odd.group}", fix=meta.fix, value=odd.value,
+            "majority", meta.severity, outlier.fact, outlier.group, outlier.host,
+            expected=f"differs from {vote.count} of {vote.total} in {outlier.group}", fix=meta.fix, value=outlier.value,
             before=move.before if move else vote.value, since=since, state="new" if fresh else "known",
             text="the others moved since the previous audit, this did not" if vote.moved and not move else "",
-            same=f"{odd.hardware}\0{canon(odd.value)}",
-            rollout=move is not None and (odd.group, odd.fact, canon(odd.value)) in rolled))
-        settled.add((odd.host, odd.fact))
-    back, done = _back(view, moves, found, not_of, not_facts, rolled, options)
+            same=f"{outlier.hardware}\0{canon(outlier.value)}",
+            rollout=move is not None and (outlier.group, outlier.fact, canon(outlier.value)) in rolled))
+        settled.add((outlier.host, outlier.fact))
+    back, done = _back(view, moves, vote_of, not_of, not_facts, rolled, options)
     return rows + back, settled | done
 
 
-def _back(view: View, moves: Net, found: Mapping[Key, Vote], not_of: Collection[tuple[str, str]],
+def _back(view: View, moves: Net, vote_of: Mapping[Key, Vote], not_of: Collection[tuple[str, str]],
           not_facts: Collection[str], rolled: Collection[tuple[str, str, str]],
           options: JudgeOptions) -> tuple[list[Row], set[tuple[str, str]]]:
     """Hosts that differed at the previous audit and do not any more."""
@@ -55,7 +56,7 @@ def _back(view: View, moves: Net, found: Mapping[Key, Vote], not_of: Collection[
     hardware = {host.host: host.cohort for host in view.hosts}
     for host, facts in sorted(moves.moves.items()):
         for fact, move in sorted(facts.items()):
-            vote = found.get((move.group, hardware.get(host, ""), fact))
+            vote = vote_of.get((move.group, hardware.get(host, ""), fact))
             if vote is None or vote.share < options.share or vote.moved or vote.before is None \
                     or canon(move.value) != vote.before or (host, fact) in not_of or fact in not_facts \
                     or (move.group, fact, canon(move.value)) in rolled:
@@ -69,15 +70,16 @@ def _back(view: View, moves: Net, found: Mapping[Key, Vote], not_of: Collection[
     return rows, settled
 
 
-def splits(view: View, moves: Net, found: Mapping[Key, Vote], not_groups: Collection[tuple[str, str]],
+def splits(view: View, moves: Net, vote_of: Mapping[Key, Vote], not_groups: Collection[tuple[str, str]],
            not_facts: Collection[str], options: JudgeOptions) -> tuple[Split, ...]:
     """Facts on which a group has no majority, but a half. ``not_groups``: (group, fact) with a desired value."""
     rows = []
-    several = Counter((group, fact) for group, _, fact in found)
+    several = Counter((group, fact) for group, _, fact in vote_of)
     holders: dict[tuple[Key, str], list[str]] = {}
-    for odd in view.odd:
-        holders.setdefault(((odd.group, odd.hardware, odd.fact), canon(odd.value)), []).append(odd.host)
-    for (group, hardware, fact), vote in found.items():
+    for outlier in view.outliers:
+        key = (outlier.group, outlier.hardware, outlier.fact), canon(outlier.value)
+        holders.setdefault(key, []).append(outlier.host)
+    for (group, hardware, fact), vote in vote_of.items():
         if not SPLIT <= vote.share < options.share or (group, fact) in not_groups or fact in not_facts:
             continue
         shares = vote.shares[:_SHARES]

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator
 from tunecheck.util.text import some
 
 from .view import View
-from .volatile import Restless
+from .volatile import VolatileFact
 
 __all__ = ["notes"]
 
 _NAMED = 5
 
 
-def notes(view: View, volatile: Iterable[Restless], back: Iterable[tuple[str, str]]) -> Iterator[str]:
+def notes(view: View, volatile: Iterable[VolatileFact], back: Iterable[tuple[str, str]]) -> Iterator[str]:
     yield from view.notes
     audit, previous = view.audit, view.previous
     if previous is not None and (audit.rebaselined or audit.catalogue != previous.catalogue):
@@ -28,10 +28,10 @@ def notes(view: View, volatile: Iterable[Restless], back: Iterable[tuple[str, st
             + "; facts that only some of them tell are not compared")
     if audit.finished is None:
         yield f"#{audit.id} is not finished: hosts may follow"
-    gone = [host.host for host in view.hosts if not host.answered and host.last_ok is not None]
-    if gone:
-        yield (f"{_listed(gone)} did not answer: what is known of {'it' if len(gone) == 1 else 'them'} is of earlier "
-               "audits, neither drifted nor clean")
+    silent = [host.host for host in view.hosts if not host.answered and host.last_ok is not None]
+    if silent:
+        yield (f"{_listed(silent)} did not answer: what is known of {'it' if len(silent) == 1 else 'them'} is of "
+               "earlier audits, neither drifted nor clean")
     for event in sorted(view.events, key=lambda event: event.host):
         if event.kind == "renamed":
             yield f"{event.host} is the machine that was {event.other}"
@@ -43,8 +43,8 @@ def notes(view: View, volatile: Iterable[Restless], back: Iterable[tuple[str, st
                    f"of the inventory; of a folder, --gone {claim.other}). They are a clone if both answer")
     if view.in_change:
         yield f"in change: our own roles are at work on {_listed(sorted(view.in_change))}"
-    for restless in volatile:
-        yield restless.note
+    for each in volatile:
+        yield each.note
     swung = Counter(fact for _, fact in back)
     for fact, count in sorted(swung.items(), key=_most):
         yield f"{fact} changed and came back since the previous audit on {_hosts(count)}"

@@ -20,7 +20,7 @@ from .reference import reference
 from .roles import roles
 from .rows import Row, causes
 from .view import View
-from .volatile import restless
+from .volatile import volatile_facts
 from .votes import Vote, votes
 from .waivers import waive
 
@@ -55,36 +55,38 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     report(). Its causes are whole, with every host that they have: their names and words depend on all of them."""
     another = replaced(view)
     moves = net(move for move in view.moves if move.host not in another)
-    volatile = restless(view, moves.moves)
+    volatile = volatile_facts(view, moves.moves)
     skip = {fact.fact for fact in volatile if fact.left_out}
     wanted, settled, checks = desired(view, moves.moves, about)
     rolled = rollouts(view, moves, options.rollout)
     found = votes(view, moves, options)
     ruled = _ruled(view, settled)
-    odd, voted = majority(view, moves, found, rolled, ruled, skip, options)
+    outliers, voted = majority(view, moves, found, rolled, ruled, skip, options)
     # Where only the previous audit is asked for, the majority has not said anything yet.
     done = settled | voted if options.judges("majority") and options.judges("previous") else settled
     changed = previous(view, moves, found, rolled, done, skip, another)
-    rows = [*wanted, *odd, *changed, *identity(view), *roles(view, options.claims), *reference(view, settled, skip)]
+    rows = [*wanted, *outliers, *changed, *identity(view), *roles(view, options.claims),
+            *reference(view, settled, skip)]
     rows, waived, matched = waive(view, _decided(view, _flapping(view, rows)))
     rows = [row for row in rows if options.judges(row.authority)]
     names = {(row.group, row.fact) for row in rows} | checks
     if about is not None:
         own = {(row.group, row.fact) for row in rows if row.host == about}
         rows = [row for row in rows if (row.group, row.fact) in own]
-    told = causes(rows)
+    found_causes = causes(rows)
     undecided = splits(view, moves, found, _of_groups(view, settled), skip, options)
     return FleetReport(
-        audit=view.audit, previous=view.previous, hosts=_hosts(view, told), causes=told,
+        audit=view.audit, previous=view.previous, hosts=_hosts(view, found_causes), causes=found_causes,
         splits=undecided if options.judges("majority") else (), timeline=view.timeline,
         judged=_judged(view, found, names), baseline=options.baseline,
         notes=(*waived, *notes(view, volatile, moves.back))), matched
 
 
 def _judged(view: View, found: Mapping[tuple[str, str, str], Vote],
-            told: set[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """What was held against something, with or without a cause. ``told``: (group, fact or check) of every cause."""
-    names = {(group, fact) for group, _, fact in found} | told
+            judged: set[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """What was held against something, with or without a cause. ``judged``: (group, fact or check) of every
+    cause."""
+    names = {(group, fact) for group, _, fact in found} | judged
     return tuple(sorted(names | {(tally.group, tally.fact) for tally in view.tallies if view.previous is not None}))
 
 
@@ -120,12 +122,12 @@ def _decided(view: View, rows: list[Row]) -> list[Row]:
         return rows
     found = []
     for row in rows:
-        approved = view.said("approve", row.host, row.fact, row.since) if row.state != "resolved" else None
+        approved = view.decision("approve", row.host, row.fact, row.since) if row.state != "resolved" else None
         if approved is not None and row.authority == "previous":
             continue
         if row.authority != "majority":
             approved = None
-        known = view.said("acknowledge", row.host, row.fact, row.since) if row.state == "known" else None
+        known = view.decision("acknowledge", row.host, row.fact, row.since) if row.state == "known" else None
         found.append(replace(row, approved=approved, acknowledged=known))
     return found
 

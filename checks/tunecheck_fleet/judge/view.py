@@ -13,7 +13,7 @@ from ..store.rows import Claim, Volatile, Waiver
 from ..store.sanitize import canonical as canon
 from ..verdict import Decision, Since
 
-__all__ = ["Claim", "Event", "Gone", "Host", "Kept", "Meta", "Move", "Odd", "Tally", "View", "Waiver", "canon"]
+__all__ = ["Claim", "Event", "Host", "Kept", "Meta", "Move", "Outlier", "Resolved", "Tally", "View", "Waiver", "canon"]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Odd:
+class Outlier:
     """A host whose value is not the one that most of its group have."""
 
     host: str
@@ -104,7 +104,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Gone:
+class Resolved:
     """A problem that a host had at the previous audit and has not any more."""
 
     host: str
@@ -136,13 +136,13 @@ class View:
     ``hosts`` of the audit, by name; ``missing`` were asked, and of them is not even a row. ``moves``: what changed
     after the previous audit. ``unapproved``: what changed earlier, is still so, and was approved by nobody;
     ``back``: (host, fact) that are again what they were; ``mended``: (host, check, subject, audit) of findings that
-    were over then. ``decided``: what somebody said of a fact or check of a host. ``events``: who is not who it was
-    since the previous audit, and ``past``: since an earlier one. ``volatile``: facts that never rest, and
+    were over then. ``decided``: the decision about a fact or check of a host. ``events``: who is not who it was
+    since the previous audit, and ``past``: since an earlier one. ``volatile``: volatile facts, and
     ``recent``: how they moved in the last audits. ``began``: since when a problem of (host, check, subject) is
     there; ``standing``: the warnings among them that were there from the start or came with our own roles.
     ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``: hosts that tell a key which
     another one had first. ``known``: every host of the store by name. ``approved``: (host, fact) that a spec of the
-    host's own asks for. ``before``: of a host that another audit of this inventory heard last, the audit before
+    host's own asks for. ``before``: of a host that another audit of this inventory asked last, the audit before
     that one. ``reference``: the host to compare with, where one was asked for, and ``values`` everybody's."""
 
     audit: AuditHead
@@ -155,12 +155,12 @@ class View:
     mended: frozenset[tuple[str, str, str, int]] = frozenset()
     decided: Mapping[tuple[str, str, str], Decision] = field(default_factory=dict)
     tallies: tuple[Tally, ...] = ()
-    odd: tuple[Odd, ...] = ()
+    outliers: tuple[Outlier, ...] = ()
     shared: tuple[Kept, ...] = ()
     events: tuple[Event, ...] = ()
     past: tuple[Event, ...] = ()
     claims: tuple[Claim, ...] = ()
-    gone: tuple[Gone, ...] = ()
+    resolved: tuple[Resolved, ...] = ()
     in_change: frozenset[str] = frozenset()
     waivers: tuple[Waiver, ...] = ()
     flaps: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -182,11 +182,11 @@ class View:
         prior = self.before.get(host, self.previous.id if self.previous is not None else 0)
         return since is not None and since.seen <= prior
 
-    def said(self, kind: Literal["approve", "acknowledge"], host: str, name: str,
+    def decision(self, kind: Literal["approve", "acknowledge"], host: str, name: str,
              since: Since | None) -> Decision | None:
-        """What somebody said of it, where that was not before it came."""
-        found = self.decided.get((kind, host, name))
-        return found if found is not None and (since is None or since.seen <= found.audit) else None
+        """The decision about it, where that was not made before it came."""
+        decision = self.decided.get((kind, host, name))
+        return decision if decision is not None and (since is None or since.seen <= decision.audit) else None
 
     def of(self, fact: str) -> Meta:
         return self.meta.get(fact, _PLAIN)

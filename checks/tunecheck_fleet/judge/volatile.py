@@ -10,7 +10,7 @@ from typing import Any
 
 from .view import Move, View, canon
 
-__all__ = ["LEFT_OUT", "Restless", "restless"]
+__all__ = ["LEFT_OUT", "VolatileFact", "volatile_facts"]
 
 #: Said wherever a report is silent about changes; it stays where only a part of the report is shown.
 LEFT_OUT = "it is left out of drift"
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True)
-class Restless:
+class VolatileFact:
     """``rate``: changes per host and audit; ``proposed``: the class to give. ``left_out``: of drift, which nothing but
     the registry and long evidence may do; ``hidden``: hosts on which it changed since the previous audit."""
 
@@ -40,13 +40,13 @@ class Restless:
                f"{self.proposed}"
 
 
-def restless(view: View, changed: Mapping[str, Mapping[str, Move]]) -> list[Restless]:
+def volatile_facts(view: View, changed: Mapping[str, Mapping[str, Move]]) -> list[VolatileFact]:
     """Facts of class config that look volatile to the store, by name. ``changed``: host -> fact -> how."""
     moves: dict[str, list[Move]] = defaultdict(list)
     for move in view.recent:
         moves[move.fact].append(move)
     hidden = Counter(fact for facts in changed.values() for fact in facts)
-    return [Restless(row.fact, row.change_rate, proposed(moves[row.fact]), row.sure, hidden[row.fact])
+    return [VolatileFact(row.fact, row.change_rate, proposed(moves[row.fact]), row.sure, hidden[row.fact])
             for row in sorted(view.volatile, key=lambda row: row.fact)
             if row.suspicious and view.of(row.fact).kind == "config"]
 

@@ -35,7 +35,7 @@ def document(report: FleetReport) -> dict[str, Any]:
         "causes": [_cause(each) for each in report.causes],
         "entries": [{"id": entry.lead.id, "kind": kind(entry.lead), "what": entry.what, "group": entry.lead.group,
                      "fact": entry.lead.fact, "severity": entry.lead.severity, "hosts": list(entry.lead.hosts),
-                     "news": list(entry.lead.news), "since": since_of(entry.lead.since),
+                     "news": list(entry.lead.new_hosts), "since": since_of(entry.lead.since),
                      "more": [each.fact for each in entry.more]}
                     for entry in entries(report.causes)],
         "splits": [{"group": each.group, "fact": each.fact, "note": each.note,
@@ -84,7 +84,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "hosts": list(cause.hosts),
         "since": since_of(cause.since),
         "waves": [{"state": wave.state, "since": since_of(wave.since), "hosts": list(wave.hosts)}
-                  for wave in cause.told],
+                  for wave in cause.all_waves],
         "fix": cause.fix, "remedy": cause.remedy, "commands": _shown(cause), "intended": cause.intended,
         "standing": cause.standing, "rollout": cause.rollout, "flapping": list(cause.flapping),
         "waived": None if waived is None else {"id": waived.id, "until": waived.until, "author": waived.author,
@@ -111,6 +111,6 @@ def _problem(problem: Problem) -> dict[str, Any]:
             "commands": _shown(problem), "tags": list(problem.tags), "needs_reboot": problem.needs_reboot}
 
 
-def _shown(told: Cause | Problem) -> list[dict[str, Any]]:
+def _shown(finding: Cause | Problem) -> list[dict[str, Any]]:
     """The commands that its remedy still holds whole."""
-    return commands(each for _, each in pieces(told.remedy, told.commands) if each)
+    return commands(each for _, each in pieces(finding.remedy, finding.commands) if each)

@@ -96,23 +96,23 @@ def _fact(suite: ElementTree.Element, group: str, fact: str, causes: list[Cause]
     counted = [cause for cause in causes if cause.counts]
     rest = [cause for cause in causes if not cause.counts]
     waived = [cause for cause in rest if cause.waived]
-    told = [_told(cause) for cause in rest] + [_divided(split) for split in splits]
+    texts = [_cause_text(cause) for cause in rest] + [_divided(split) for split in splits]
     if counted:
         hosts = len({host for cause in counted for host in cause.hosts})
         message = f"{fact}: {change(counted[0])} on {hosts} host{'s' * (hosts != 1)}; {counted[0].expected}"
         more = and_more(len(counted) - 1, "; ")
         result = ElementTree.SubElement(case, "failure", {"message": legal(message + more),
                                                           "type": counted[0].authority})
-        result.text = legal("\n\n".join(_told(cause) for cause in counted))
+        result.text = legal("\n\n".join(_cause_text(cause) for cause in counted))
     elif waived or splits:
         message = (f"waived {lasts(waived[0].waived)}: {waived[0].waived.reason}"
                    if waived and waived[0].waived else f"no verdict: {_divided(splits[0])}")
         ElementTree.SubElement(case, "skipped", {"message": legal(message)})
-    if told:
-        ElementTree.SubElement(case, "system-out").text = legal("\n\n".join(told))
+    if texts:
+        ElementTree.SubElement(case, "system-out").text = legal("\n\n".join(texts))
 
 
-def _told(cause: Cause) -> str:
+def _cause_text(cause: Cause) -> str:
     lines = {kind(cause): f"{cause.subject} {change(cause)}".strip(), "expected": cause.expected, "found": cause.text,
              "severity": cause.severity, "since": interval(cause.since), "fix": cause.fix, "remedy": cause.remedy,
              f"{len(cause.hosts)} host{'s' * (len(cause.hosts) != 1)}": fold(cause.hosts[:_NAMED])}
@@ -121,7 +121,7 @@ def _told(cause: Cause) -> str:
 
 def _divided(split: Split) -> str:
     values = [measured(split.fact, value) for value, _ in split.shares[:10]]
-    told = zip(shown_apart(values, 60), split.parts, strict=False)
+    texts = zip(shown_apart(values, 60), split.parts, strict=False)
     shares = " / ".join(f"{value} on {count}" + (f" ({fold(names[:_NAMED])})" if names else "")
-                        for value, (_, count, names) in told)
+                        for value, (_, count, names) in texts)
     return f"{shares}{f'; {split.note}' if split.note else ''}"

@@ -23,9 +23,9 @@ def entry(mark: str, parts: list[str], style: Style, first: str = "") -> list[st
     if not style.width:
         lines = [safe(head + "; ".join(part for part in [first, *parts] if part))]
     else:
-        said = [part for part in [first, *parts] if part]
-        lines = wrap(safe(head + (said[0] if said else "")), style.width, hang=hang)
-        for part in said[1:]:
+        given = [part for part in [first, *parts] if part]
+        lines = wrap(safe(head + (given[0] if given else "")), style.width, hang=hang)
+        for part in given[1:]:
             lines += wrap(safe(" " * hang + part), style.width)
     return [marked(lines[0], mark), *lines[1:]] if style.colour else lines
 

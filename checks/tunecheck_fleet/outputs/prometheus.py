@@ -55,14 +55,14 @@ def prometheus(report: FleetReport) -> str:
         struck.setdefault((cause.group, cause.severity), set()).update(cause.hosts)
         of_host.update((host, cause.severity) for host in cause.hosts)
     drifted = dict.fromkeys(host for host, _ in of_host)
-    heard = [*drifted, *(row.host for row in report.hosts if row.status in ("ok", "partial")
+    answered = [*drifted, *(row.host for row in report.hosts if row.status in ("ok", "partial")
                          and row.host not in drifted)][:_MOST_HOSTS]
     audit = report.audit
     took: list[_Sample] = [] if audit.finished is None else [({}, round(audit.finished - audit.started, 3))]
     splits = Counter(split.group for split in report.splits)
     changed: list[_Sample] = [({}, changes) for number, _, changes, _ in report.timeline[-1:] if number == audit.id]
     found = sorted(_findings(report), key=lambda each: (each[0]["state"] != "new", each[0]["severity"] != "high"))
-    told = found[:_MOST_FINDINGS]
+    listed = found[:_MOST_FINDINGS]
     return exposition({
         "tunecheck_audit_timestamp_seconds": [({}, round(audit.started, 3))],
         "tunecheck_audit_duration_seconds": took,
@@ -75,14 +75,14 @@ def prometheus(report: FleetReport) -> str:
         "tunecheck_drift_hosts": [({"group": group, "severity": severity}, len(struck.get((group, severity), ())))
                                   for group in named for severity in SEVERITIES],
         "tunecheck_host_drift": [({"host": host, "severity": severity}, of_host[host, severity])
-                                 for host in heard for severity in SEVERITIES],
+                                 for host in answered for severity in SEVERITIES],
         "tunecheck_host_unheard": [({"host": row.host, "group": row.group, "status": row.status}, 1)
                                    for row in report.hosts if row.status not in ("ok", "partial")],
-        "tunecheck_host_finding": [(labels, 1) for labels, _ in told],
+        "tunecheck_host_finding": [(labels, 1) for labels, _ in listed],
         "tunecheck_host_finding_since_seconds": [
-            ({name: labels[name] for name in ("host", "check", "fact", "id")}, round(at, 3)) for labels, at in told
+            ({name: labels[name] for name in ("host", "check", "fact", "id")}, round(at, 3)) for labels, at in listed
             if at is not None],
-        "tunecheck_findings_left_out": [({}, len(found) - len(told))],
+        "tunecheck_findings_left_out": [({}, len(found) - len(listed))],
         "tunecheck_splits": [({"group": group}, splits[group]) for group in named],
         "tunecheck_changed_values": changed,
     }, METRICS)
@@ -94,7 +94,7 @@ def _findings(report: FleetReport) -> Iterator[tuple[dict[str, str], float | Non
         lead = entry.lead
         if not lead.counts:
             continue
-        for wave in lead.told:
+        for wave in lead.all_waves:
             for host in wave.hosts:
                 state = "new" if wave.state == "new" else "acknowledged" if host in lead.covered else "known"
                 yield ({"host": host, "group": lead.group, "check": lead.fact if lead.authority in (

@@ -49,16 +49,16 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
     1970 that "2 h ago" counts from."""
     now = time.time() if now is None else now
     # With -v every cause stands for itself.
-    told = [Entry(cause) for cause in report.causes] if verbose else entries(report.causes)
-    many = style.width and not verbose and sum(each.lead.counts for each in told) >= _MANY
-    lines = _page(report, told, style, verbose, now)
+    findings = [Entry(cause) for cause in report.causes] if verbose else entries(report.causes)
+    many = style.width and not verbose and sum(each.lead.counts for each in findings) >= _MANY
+    lines = _page(report, findings, style, verbose, now)
     for rest in _REST if many else ():
         if len(lines) > _PAGE:
-            lines = _page(report, told, style, verbose, now, rest)
+            lines = _page(report, findings, style, verbose, now, rest)
     return "\n".join(lines) + "\n"
 
 
-def _page(report: FleetReport, told: Sequence[Entry], style: Style, verbose: bool, now: float,
+def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose: bool, now: float,
           rest: int = 0) -> list[str]:
     """``rest``: in few lines, with so many of what is not drift; 0: as long as it is."""
     audit, tight = report.audit, rest > 0
@@ -69,9 +69,9 @@ def _page(report: FleetReport, told: Sequence[Entry], style: Style, verbose: boo
     if audit.finished is None:
         lines += entry("", ["This audit is not finished: what it has not heard yet stands as INCOMPLETE."], style)
     kinds: dict[str, list[Entry]] = {}
-    for each in told:
+    for each in findings:
         kinds.setdefault(kind(each.lead), []).append(each)
-    lines += ["", *entry("", [f"CAUSES  {_summary(told)}"], style)]
+    lines += ["", *entry("", [f"CAUSES  {_summary(findings)}"], style)]
     splits, rest, before = rest or _SPLITS, rest or _ENTRIES, ""
     for part, section, most in (
             *(("news" if word in _NEWS else "open", _causes(kinds.get(word, []), style, verbose, now, tight), _ENTRIES)
@@ -87,7 +87,7 @@ def _page(report: FleetReport, told: Sequence[Entry], style: Style, verbose: boo
             lines += entry("", [f"{' ' * INDENT}{and_more(left, '')} (-v shows all)"], style) if left > 0 else []
             before = part
     # In a pipe a line is a cause, or what is said of the whole.
-    lines += entry("NEXT", [step], style) if style.width and (step := _next(told, report)) else []
+    lines += entry("NEXT", [step], style) if style.width and (step := _next(findings, report)) else []
     lines += ["", *entry("", [verdict(report)], style)]
     if style.colour:
         lines[-1] = marked(lines[-1], lines[-1].partition(":")[0])
@@ -111,23 +111,23 @@ def verdict(report: FleetReport) -> str:
     return f"DRIFT: {_plural(len(counted), 'cause')}{of} on {_plural(len(hosts), 'host')}{tail}"
 
 
-def _summary(told: Iterable[Entry]) -> str:
+def _summary(findings: Iterable[Entry]) -> str:
     """"3 new, 2 known; 1 waived": one entry for one thing that happened."""
-    counts = Counter(kind(each.lead) for each in told)
+    counts = Counter(kind(each.lead) for each in findings)
     open_ones = ", ".join(f"{counts[word]} {word}" for word in OPEN if counts[word])
     rest = [f"{counts[word]} {word}" for word in NOT_DRIFT if counts[word]]
     return "; ".join([open_ones or "none", *([", ".join(rest)] if rest else [])])
 
 
-def _next(told: Sequence[Entry], report: FleetReport) -> str:
+def _next(findings: Sequence[Entry], report: FleetReport) -> str:
     """One step, for who does not know where to begin: the worst of what is new, else of what is open."""
     if report.baseline != "previous":
         return ""
     for word in OPEN[:3]:
-        first = next((each.lead for each in told if kind(each.lead) == word and each.lead.id), None)
+        first = next((each.lead for each in findings if kind(each.lead) == word and each.lead.id), None)
         if first is None:
             continue
-        hosts = first.news or first.hosts
+        hosts = first.new_hosts or first.hosts
         if first.authority == "desired" and any(each.where == "control" for each in first.commands):
             return f"{first.id} ({first.fact}): {first.remedy}"
         if word != "known" or first.authority in ("desired", "identity"):
@@ -136,21 +136,21 @@ def _next(told: Sequence[Entry], report: FleetReport) -> str:
     return ""
 
 
-def _causes(told: Sequence[Entry], style: Style, verbose: bool, now: float, tight: bool) -> list[list[str]]:
-    if style.width and not verbose and len(told) > _FEW and kind(told[0].lead) in _QUIET:
-        word = kind(told[0].lead)
-        hosts = len({host for each in told for host in each.lead.hosts})
-        said = f"{_plural(len(told), 'cause')} on {_plural(hosts, 'host')} (-v lists them)"
-        return [entry(word.upper(), [said], style)]
+def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, tight: bool) -> list[list[str]]:
+    if style.width and not verbose and len(findings) > _FEW and kind(findings[0].lead) in _QUIET:
+        word = kind(findings[0].lead)
+        hosts = len({host for each in findings for host in each.lead.hosts})
+        summary = f"{_plural(len(findings), 'cause')} on {_plural(hosts, 'host')} (-v lists them)"
+        return [entry(word.upper(), [summary], style)]
     if tight:
-        return [_four(each, style, now) if kind(each.lead) in _NEWS else _brief(each, style, now) for each in told]
+        return [_four(each, style, now) if kind(each.lead) in _NEWS else _brief(each, style, now) for each in findings]
     return [_brief(each, style, now) if style.width and not verbose and kind(each.lead) in _BRIEF
-            else _cause(each, style, verbose, now) for each in told]
+            else _cause(each, style, verbose, now) for each in findings]
 
 
-def _brief(told: Entry, style: Style, now: float) -> list[str]:
+def _brief(finding: Entry, style: Style, now: float) -> list[str]:
     """What is open since an earlier night, or over, in one line."""
-    cause = told.lead
+    cause = finding.lead
     word = kind(cause)
     mark = cause.severity.upper() if cause.counts else word.upper()
     who = f" ({cause.acknowledged.owner or cause.acknowledged.author})" if word == "acknowledged" and \
@@ -163,17 +163,18 @@ def _brief(told: Entry, style: Style, now: float) -> list[str]:
     return [marked(line, mark) if style.colour else line]
 
 
-def _four(told: Entry, style: Style, now: float) -> list[str]:
+def _four(finding: Entry, style: Style, now: float) -> list[str]:
     """What is new, in four lines: what, where, since when, and what to do or what it says."""
-    cause = told.lead
+    cause = finding.lead
     where = f"{cause.group}, {_hosts(cause.hosts, False)}"
-    if len(cause.told) > 1:
-        beside = _plural(len(cause.hosts) - len(cause.news), "host")
-        where = f"{cause.group}, new on {fold(cause.news, 60)}, beside {beside}"
-    since = max((wave.since for wave in cause.told if wave.since is not None), key=lambda each: each.seen, default=None)
+    if len(cause.all_waves) > 1:
+        beside = _plural(len(cause.hosts) - len(cause.new_hosts), "host")
+        where = f"{cause.group}, new on {fold(cause.new_hosts, 60)}, beside {beside}"
+    since = max((wave.since for wave in cause.all_waves if wave.since is not None), key=lambda each: each.seen,
+                default=None)
     about = (f"id {cause.id}" if cause.id else "", f"since {interval(since, now)}", cause.expected, _needs(cause))
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
-            f"{_plural(len(told.more), 'more fact')} of the same audit: {happened(told)}" if told.more else "")
+            f"{_plural(len(finding.more), 'more fact')} of the same audit: {happened(finding)}" if finding.more else "")
     if cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
         last = f"fix: tunecheck drift --host {cause.hosts[0]} -v says how"
     lines = [f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", *(
@@ -186,8 +187,8 @@ def _age(cause: Cause, now: float) -> str:
     return "" if cause.since is None else f"#{cause.since.seen} {ago(cause.since.seen_at, now)}"
 
 
-def _cause(told: Entry, style: Style, verbose: bool, now: float) -> list[str]:
-    cause = told.lead
+def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]:
+    cause = finding.lead
     word = kind(cause)
     mark = word.upper() if word in ("standing", "approved", "waived", "resolved") else cause.severity.upper()
     remarks = [word] if mark == cause.severity.upper() else [cause.severity] if word == "standing" else []
@@ -195,19 +196,20 @@ def _cause(told: Entry, style: Style, verbose: bool, now: float) -> list[str]:
     if cause.flapping:
         remarks.append(f"flapping on {fold(cause.flapping, 60)}")
     first = f"{', '.join(remarks)}{'  ' if remarks else ''}{titled(cause)}: {change(cause)}"
-    several = len(cause.told) > 1
+    several = len(cause.all_waves) > 1
     parts = [f"{cause.group}, {_hosts(cause.hosts, verbose)}",
              "; ".join(part for part in (cause.expected, "" if several else f"since {interval(cause.since, now)}",
                                          _needs(cause) if word not in ("waived", "resolved") else "",
                                          f"id {cause.id}" if cause.counts and cause.id else "") if part)]
     parts += [f"{'new on' if wave.state == 'new' else 'since'} {_wave(wave, verbose, now)}"
-              for wave in cause.told] if several else []
+              for wave in cause.all_waves] if several else []
     if cause.text and cause.text not in first and word != "resolved":
         parts.append(cause.text)
-    if told.more:
-        parts.append(f"{_plural(len(told.more), 'more fact')} of the same audit: {happened(told)} (-v lists them)")
+    if finding.more:
+        more = _plural(len(finding.more), "more fact")
+        parts.append(f"{more} of the same audit: {happened(finding)} (-v lists them)")
     if cause.acknowledged and cause.counts:
-        parts.append(_said(cause))
+        parts.append(_acknowledgement(cause))
     if cause.approved:
         parts.append(f"approved by {cause.approved.author} as of #{cause.approved.audit}: {cause.approved.note}")
     if cause.waived:
@@ -224,13 +226,14 @@ def _wave(wave: Wave, verbose: bool, now: float) -> str:
         f"{interval(wave.since, now)}: {names}"
 
 
-def _said(cause: Cause) -> str:
+def _acknowledgement(cause: Cause) -> str:
     """Who is at work on it, and of which hosts that was said."""
-    said = cause.acknowledged
-    assert said is not None
+    decision = cause.acknowledged
+    assert decision is not None
     left = len(cause.hosts) - len(cause.covered)
-    parts = [f"acknowledged by {said.author} ({clock(said.created)})", f"owner {said.owner}" if said.owner else "",
-             said.link, said.note, f"not of {_plural(left, 'host')}" if left else ""]
+    parts = [f"acknowledged by {decision.author} ({clock(decision.created)})",
+             f"owner {decision.owner}" if decision.owner else "",
+             decision.link, decision.note, f"not of {_plural(left, 'host')}" if left else ""]
     return "; ".join(part for part in parts if part)
 
 
@@ -244,8 +247,8 @@ def _needs(cause: Cause) -> str:
 
 
 def _split(split: Split, style: Style, verbose: bool, one: Callable[..., list[str]]) -> list[str]:
-    told = shown_apart([measured(split.fact, value) for value, _ in split.shares[:6]], 60)
-    parts = list(zip(told, split.parts, strict=False))
+    values = shown_apart([measured(split.fact, value) for value, _ in split.shares[:6]], 60)
+    parts = list(zip(values, split.parts, strict=False))
     shares = " / ".join(f"{value} x{count}" for value, (_, count, _) in parts)
     more = f" / {len(split.shares) - 6} more values" if len(split.shares) > 6 else ""
     who = [f"{value}: {fold(names, 0 if verbose else _NAMES)}" for value, (_, _, names) in parts if names]
@@ -254,8 +257,8 @@ def _split(split: Split, style: Style, verbose: bool, one: Callable[..., list[st
 
 def _incomplete(report: FleetReport, style: Style, verbose: bool, one: Callable[..., list[str]]) -> Iterator[list[str]]:
     for status, reason, rows in gaps(report.hosts):
-        heard = status in ("ok", "partial")
-        parts = [_hosts([row.host for row in rows], verbose), reason, _missing(rows) if heard else _last(rows)]
+        answered = status in ("ok", "partial")
+        parts = [_hosts([row.host for row in rows], verbose), reason, _missing(rows) if answered else _last(rows)]
         if status == "ok" and style.width and not verbose:
             parts = [f"{_plural(len(rows), 'host')}, {_missing(rows)}"]
         word = "waiting" if all(row.waits for row in rows) else status if status != "ok" else "some facts unknown"
@@ -269,11 +272,12 @@ def _missing(rows: Iterable[HostRow]) -> str:
 
 def _last(rows: list[HostRow]) -> str:
     """Since when nothing was heard; what never answered is said, too."""
-    heard = [row.last_ok for row in rows if row.last_ok is not None]
-    if not heard:
+    answered_in = [row.last_ok for row in rows if row.last_ok is not None]
+    if not answered_in:
         return "never answered yet"
-    spread = f"#{min(heard)}" if min(heard) == max(heard) else f"#{min(heard)} to #{max(heard)}"
-    never = len(rows) - len(heard)
+    first, last = min(answered_in), max(answered_in)
+    spread = f"#{first}" if first == last else f"#{first} to #{last}"
+    never = len(rows) - len(answered_in)
     return f"last answered in {spread}{f'; {never} never yet' if never else ''}"
 
 

@@ -101,20 +101,21 @@ def check_link(link: str) -> None:
 
 def event(report: FleetReport, link: str = "") -> dict[str, Any] | None:
     """The document of a generic webhook; None where nothing is new and nothing resolved."""
-    new, resolved = _news(report)
+    new, resolved = _new_and_resolved(report)
     if not new and not resolved:
         return None
-    told = [{**entry_of(entry), "news": list(entry.lead.news)} for entry in new[:_MOST]]
-    over = [entry_of(entry) for entry in resolved[:_MOST]]
+    new_entries = [{**entry_of(entry), "news": list(entry.lead.new_hosts)} for entry in new[:_MOST]]
+    resolved_entries = [entry_of(entry) for entry in resolved[:_MOST]]
     return {"schema": "tunecheck/fleet-event/1", "tunecheck": __version__, "audit": audit_of(report.audit),
             "verdict": verdict(report), "text": _digest(report, new, resolved, link), "link": link or None,
-            "new": told, "resolved": over, "omitted": len(new) + len(resolved) - len(told) - len(over)}
+            "new": new_entries, "resolved": resolved_entries,
+            "omitted": len(new) + len(resolved) - len(new_entries) - len(resolved_entries)}
 
 
 def slack(report: FleetReport, link: str = "") -> dict[str, Any] | None:
     """The same for Slack and what understands its webhooks (Mattermost, Rocket.Chat): {"text": ...}. What is marked
     up there (<!channel>) is text here."""
-    new, resolved = _news(report)
+    new, resolved = _new_and_resolved(report)
     if not new and not resolved:
         return None
     text = _digest(report, new, resolved, link)
@@ -197,10 +198,10 @@ def _loopback(name: str) -> bool:
         return name == "localhost"
 
 
-def _news(report: FleetReport) -> tuple[list[Entry], list[Entry]]:
+def _new_and_resolved(report: FleetReport) -> tuple[list[Entry], list[Entry]]:
     """What is new on some host, and what is over; one entry for one thing that happened."""
     found = entries(report.causes)
-    return ([entry for entry in found if entry.lead.counts and entry.lead.news],
+    return ([entry for entry in found if entry.lead.counts and entry.lead.new_hosts],
             [entry for entry in found if kind(entry.lead) == "resolved"])
 
 
@@ -209,9 +210,9 @@ def _line(entry: Entry) -> str:
     lead = entry.lead
     grown = lead.state == "grown"
     word = "RESOLVED" if lead.state == "resolved" else f"{'GREW' if grown else 'NEW'} {lead.severity.upper()}"
-    text = f"{word} {lead.group} {lead.fact}: {change(lead)} on {fold(lead.news if grown else lead.hosts, 60)}"
+    text = f"{word} {lead.group} {lead.fact}: {change(lead)} on {fold(lead.new_hosts if grown else lead.hosts, 60)}"
     if grown:
-        count = len(lead.hosts) - len(lead.news)
+        count = len(lead.hosts) - len(lead.new_hosts)
         text += f", beside {count} host{'s' * (count != 1)} that {'has' if count == 1 else 'have'} it" + (
             f" since #{lead.since.seen}" if lead.since is not None else "")
     return text + (f", and {len(entry.more)} more of it" if entry.more else "")

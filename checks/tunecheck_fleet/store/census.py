@@ -40,15 +40,15 @@ Held = tuple[Any, ...]
 
 class Unknown(NamedTuple):
     """What a host does not know, as spans.covered has it: facts by their ``names`` or ``families``, but not those that
-    it ``told`` all the same."""
+    it ``reported`` all the same."""
 
     names: frozenset[str]
     families: tuple[str, ...]
-    told: frozenset[str]
+    reported: frozenset[str]
 
     def of(self, facts: Mapping[int, str]) -> frozenset[int]:
         """The numbers of those of the facts."""
-        return frozenset(number for number, name in facts.items() if name not in self.told and (
+        return frozenset(number for number, name in facts.items() if name not in self.reported and (
             name in self.names or name.startswith(self.families)))
 
 
@@ -111,8 +111,8 @@ def _members(store: OpenHistory, connection: Connection, number: int,
         members[host_id] = (name, cohorts.setdefault(cohort, cohort))
         if names := abouts[about]["unknown"]:
             if about not in same:
-                told = frozenset(abouts[about].get("told", ()))
-                same[about] = Unknown(frozenset(names), families(names), told).of(facts)
+                reported = frozenset(abouts[about].get("told", ()))
+                same[about] = Unknown(frozenset(names), families(names), reported).of(facts)
             unknown[host_id] = same[about]
     return members, unknown
 

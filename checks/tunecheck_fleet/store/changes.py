@@ -11,7 +11,7 @@ from ..uncollected import uncollected
 from . import audits
 from .audit_queries import ANSWERED, SNAP_END, between, since, times
 from .compiled_statements import Hot
-from .history import receipt, runs, words
+from .history import names_and_values, receipt, runs
 from .rows import ChangeRow, DiffRow, TimelineRow
 from .schema import host, snap, span
 
@@ -29,10 +29,10 @@ def changes(store: OpenHistory, after_audit: int | None, upto_audit: int | None)
                    span.c.before_id, span.c.from_audit, span.c.after_audit).join(host, host.c.id == span.c.host_id)
             .where(*between(span.c.from_audit, after_audit, upto_audit), span.c.baseline == false())
             .order_by(span.c.from_audit, host.c.name, span.c.fact_id)).all()
-        named, told = words(store, connection, rows)
+        named, values = names_and_values(store, connection, rows)
         before = store.interned.decoded(connection, {row.before_id for row in rows})
         ran = runs(connection, {row.id for row in rows})
-    return [ChangeRow(name, group, hardware, named[number], before[before_id], told[held], since(when, begun, after),
+    return [ChangeRow(name, group, hardware, named[number], before[before_id], values[held], since(when, begun, after),
                       receipt(ran, host_id, begun))
             for number, held, host_id, name, group, hardware, before_id, begun, after in rows]
 
@@ -52,15 +52,15 @@ def diff(store: OpenHistory, audit_a: int, audit_b: int) -> list[DiffRow]:
         last = {(host_id, number): held for host_id, number, _, held in rows}
         first = {(host_id, number): before for host_id, number, before, _ in reversed(rows)}
         anew = set(_ANEW(connection, window)) if rows else set()
-        told = store.interned.decoded(connection, {*first.values(), *last.values()})
+        values = store.interned.decoded(connection, {*first.values(), *last.values()})
         named = store.interned.facts(connection)
         hosts = dict(iter(connection.execute(select(host.c.id, host.c.name))))
         found = []
         for where, b in last.items():
             a = first[where]
             # Two numbers are two values, though Python holds 1 and True for equal; only absence has two names.
-            if a != b and (told[a] is not None or told[b] is not None) and where not in anew:
-                found.append(DiffRow(hosts[where[0]], named[where[1]], told[a], told[b]))
+            if a != b and (values[a] is not None or values[b] is not None) and where not in anew:
+                found.append(DiffRow(hosts[where[0]], named[where[1]], values[a], values[b]))
         found.sort(key=itemgetter(0, 1))
     return found
 

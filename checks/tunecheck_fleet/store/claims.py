@@ -20,7 +20,7 @@ from .schema import audit, host, identity, snap
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["claims", "hand_over", "kinds", "last_heard", "note", "settle"]
+__all__ = ["claims", "hand_over", "kinds", "last_answered", "note", "settle"]
 
 #: Who had the key first.
 _FIRST = host.alias("first")
@@ -48,14 +48,14 @@ def settle(connection: Connection, audit_id: int) -> None:
         select(host.c.id, host.c.name, host.c.claimed, _FIRST.c.name, _FIRST.c.retired_audit, _FIRST.c.answered_audit)
         .select_from(host).join(_FIRST, _FIRST.c.key == host.c.claimed)
         .where(host.c.retired_audit.is_(None), host.c.answered_audit == audit_id).order_by(host.c.id)).all()
-    said = set(map(tuple, connection.execute(select(identity.c.host_id, identity.c.other).join(
+    noted = set(map(tuple, connection.execute(select(identity.c.host_id, identity.c.other).join(
         host, host.c.id == identity.c.host_id).where(host.c.claimed.is_not(None))))) if rows else set()
-    told: dict[str, str] = {}       # key -> who told it in this audit: the owner, else the first that claims it
+    teller_of: dict[str, str] = {}      # key -> who told it in this audit: the owner, else the first that claims it
     for host_id, name, key, owner, retired, answered in rows:
         there = retired is None and answered == audit_id
-        other = told.setdefault(key, owner if there else name)
+        other = teller_of.setdefault(key, owner if there else name)
         kind, other = ("duplicate", other) if other != name else ("renamed" if retired is not None else "", owner)
-        if kind and (host_id, other) not in said:
+        if kind and (host_id, other) not in noted:
             note(connection, audit_id, host_id, kind, other)
 
 
@@ -78,22 +78,22 @@ def claims(store: OpenHistory, number: int) -> list[Claim]:
             both.setdefault(host_id, {})[other] = begun
         here = set(connection.execute(select(snap.c.host_id).join(host, host.c.id == snap.c.host_id).where(
             snap.c.from_audit <= number, number <= SNAP_END)).scalars())
-        tell: dict[str, dict[str, int]] = {}        # key -> name -> host
+        names_of: dict[str, dict[str, int]] = {}    # key -> name -> host
         for host_id, name, key, first_id, owner in rows:
-            tell.setdefault(key, {owner: first_id})[name] = host_id
+            names_of.setdefault(key, {owner: first_id})[name] = host_id
         found = []
         for host_id, name, key, first_id, _ in rows:
-            for other, other_id in tell[key].items():
+            for other, other_id in names_of[key].items():
                 begun = both.get(host_id, {}).get(other)
                 if begun is None and other_id != first_id:
                     continue
-                told = since(when, begun, last_heard(connection, (host_id, other_id), begun)) if begun else None
+                began = since(when, begun, last_answered(connection, (host_id, other_id), begun)) if begun else None
                 asked = all(each in here or _asked_for(connection, each, number) for each in (host_id, other_id))
-                found.append(Claim(name, key, other, told, asked))
+                found.append(Claim(name, key, other, began, asked))
         return found
 
 
-def last_heard(connection: Connection, host_ids: Collection[int], before: int) -> int | None:
+def last_answered(connection: Connection, host_ids: Collection[int], before: int) -> int | None:
     """The last audit before that one which any of the hosts answered."""
     ends = connection.execute(select(SNAP_END).join(host, host.c.id == snap.c.host_id).where(
         snap.c.host_id.in_(host_ids), snap.c.status.in_(ANSWERED), snap.c.from_audit < before)).scalars()

@@ -20,7 +20,7 @@ from .schema import decided, decision, host, told
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["decide", "decisions", "end", "last_told", "listed", "tell"]
+__all__ = ["decide", "decisions", "end", "last_posted", "listed", "set_posted"]
 
 
 def decide(store: OpenHistory, kind: Literal["approve", "acknowledge"], audit_id: int, finding: str, title: str,
@@ -78,14 +78,14 @@ def _decision(row: Row[Any]) -> Decision:
                     row.author, row.owner, row.link, row.note, row.created, row.ended)
 
 
-def last_told(store: OpenHistory, place: str) -> int | None:
-    """The newest audit that the place was told of."""
+def last_posted(store: OpenHistory, place: str) -> int | None:
+    """The newest audit that was posted to the place."""
     with store.db.read() as connection:
         return connection.execute(select(told.c.audit_id).where(told.c.place == place)).scalar()
 
 
-def tell(store: OpenHistory, place: str, audit_id: int) -> None:
-    """It was told of that audit; that it was of a later one stays."""
+def set_posted(store: OpenHistory, place: str, audit_id: int) -> None:
+    """That audit was posted there. A later one that was posted stays."""
     with store.turn, store.db.write() as connection:
         last = connection.execute(select(told.c.audit_id).where(told.c.place == place)).scalar()
         if last is not None and last >= audit_id:

@@ -18,7 +18,7 @@ from .schema import audit, fact, host, journal, span, value
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["at", "board", "current", "held", "receipt", "runs", "spans", "words"]
+__all__ = ["at", "board", "current", "held", "names_and_values", "receipt", "runs", "spans"]
 
 
 def current(store: OpenHistory, name: str) -> dict[str, tuple[Any, Since]]:
@@ -27,8 +27,8 @@ def current(store: OpenHistory, name: str) -> dict[str, tuple[Any, Since]]:
         when = times(store, connection)
         rows = connection.execute(select(span.c.fact_id, span.c.value_id, span.c.from_audit, span.c.after_audit)
                                   .where(span.c.host_id == row.id, span.c.until_audit.is_(None))).all()
-        named, told = words(store, connection, rows)
-    return {named[number]: (told[held], since(when, seen, after)) for number, held, seen, after in rows}
+        named, values = names_and_values(store, connection, rows)
+    return {named[number]: (values[held], since(when, seen, after)) for number, held, seen, after in rows}
 
 
 def at(store: OpenHistory, name: str, audit_id: int) -> dict[str, Any]:
@@ -36,8 +36,8 @@ def at(store: OpenHistory, name: str, audit_id: int) -> dict[str, Any]:
         row = find(store, connection, name)
         rows = connection.execute(select(span.c.fact_id, span.c.value_id)
                                   .where(span.c.host_id == row.id, during(audit_id))).all()
-        named, told = words(store, connection, rows)
-    return {named[number]: told[held] for number, held in rows if told[held] is not None}
+        named, values = names_and_values(store, connection, rows)
+    return {named[number]: values[held] for number, held in rows if values[held] is not None}
 
 
 def held(store: OpenHistory, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, tuple[Any, Since]]]:
@@ -50,12 +50,12 @@ def held(store: OpenHistory, facts: Iterable[str], audit_id: int) -> dict[str, d
             select(span.c.fact_id, span.c.value_id, span.c.host_id, span.c.from_audit, span.c.after_audit)
             .join(fact, fact.c.id == span.c.fact_id)
             .where(fact.c.name.in_(list(facts)), during(audit_id))).all()
-        facts_of, told = words(store, connection, rows)
+        facts_of, values = names_and_values(store, connection, rows)
         when = times(store, connection)
     found: dict[str, dict[str, tuple[Any, Since]]] = {}
     for fact_id, value_id, host_id, begun, after in rows:
-        if host_id in named and told[value_id] is not None:
-            found.setdefault(named[host_id], {})[facts_of[fact_id]] = told[value_id], since(when, begun, after)
+        if host_id in named and values[value_id] is not None:
+            found.setdefault(named[host_id], {})[facts_of[fact_id]] = values[value_id], since(when, begun, after)
     return found
 
 
@@ -72,10 +72,10 @@ def spans(store: OpenHistory, name: str, fact_name: str | None, from_time: float
         row = find(store, connection, name)
         when = times(store, connection)
         rows = connection.execute(wanted.where(span.c.host_id == row.id)).all()
-        named, told = words(store, connection, rows)
+        named, values = names_and_values(store, connection, rows)
         before = store.interned.decoded(connection, {row.before_id for row in rows})
         ran = runs(connection, [row.id] if any(not row.baseline for row in rows) else [])
-    return [Span(name, named[fact_id], told[value_id], before[before_id], since(when, begun, after), until,
+    return [Span(name, named[fact_id], values[value_id], before[before_id], since(when, begun, after), until,
                  None if until is None else when.get(until), baseline,
                  None if baseline else receipt(ran, row.id, begun))
             for fact_id, value_id, begun, after, until, before_id, baseline in rows]
@@ -92,10 +92,10 @@ def board(store: OpenHistory, serial: str) -> list[Span]:
             .join(value, value.c.id == span.c.value_id)
             .where(fact.c.name.in_(("gpu.serials", "gpu.uuids")), value.c.json.contains(f'"{serial}"', autoescape=True))
             .order_by(span.c.host_id, span.c.fact_id, span.c.from_audit)).all()
-        named, told = words(store, connection, rows)
+        named, values = names_and_values(store, connection, rows)
     found: list[Span] = []
     for row in rows:
-        if serial not in (told[row.value_id] or ()):
+        if serial not in (values[row.value_id] or ()):
             continue
         last = found[-1] if found else None
         ended = None if row.until_audit is None else when.get(row.until_audit)
@@ -108,7 +108,7 @@ def board(store: OpenHistory, serial: str) -> list[Span]:
     return sorted(found, key=lambda span: (span.since.seen, span.host))
 
 
-def words(store: OpenHistory, connection: Connection,
+def names_and_values(store: OpenHistory, connection: Connection,
           rows: Sequence[Any]) -> tuple[dict[int, str], dict[int | None, Any]]:
     """Names and values of rows that begin with fact and value."""
     named = store.interned.names

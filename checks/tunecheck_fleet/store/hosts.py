@@ -16,7 +16,7 @@ from tunecheck.util.suggestions import did_you_mean, nearest
 from ..model import Problem
 from . import audits
 from .audit_queries import ANSWERED, SNAP_END, since, there, times
-from .claims import last_heard
+from .claims import last_answered
 from .rows import HostState, IdentityEvent, Span
 from .schema import host, identity, newest, snap
 
@@ -32,19 +32,20 @@ def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = ()) 
     with store.db.read() as connection:
         when = times(store, connection)
         rows = connection.execute(
-            select(host, snap.c.status.label("said"), snap.c.about_id.label("about"), newest.c.audit_id.label("heard"),
-                   newest.c.boot_id, newest.c.volatile, newest.c.problems, newest.c.outcomes)
+            select(host, snap.c.status.label("answer"), snap.c.about_id.label("about"),
+                   newest.c.audit_id.label("newest_audit"), newest.c.boot_id, newest.c.volatile, newest.c.problems,
+                   newest.c.outcomes)
             .join(snap, snap.c.host_id == host.c.id).join(newest, newest.c.host_id == host.c.id, isouter=True)
             .where(there(number, also)).order_by(host.c.name, host.c.id)).all()
         abouts = store.interned.decoded(connection, {row.about for row in rows})
-        silent = [row.id for row in rows if row.said not in ANSWERED]
+        silent = [row.id for row in rows if row.answer not in ANSWERED]
         earlier = {row[0]: row[1:] for row in _last_answers(connection, silent, number)}
         before = store.interned.decoded(connection, {about for _, about in earlier.values()})
     return [_state(row, abouts[row.about], number, earlier.get(row.id), before, when) for row in rows]
 
 
 def _last_answers(connection: Connection, host_ids: Sequence[int], number: int) -> list[tuple[int, int, int]]:
-    """(host, its last audit up to ``number`` with an answer, what it said about itself there)."""
+    """(host, its last audit up to ``number`` with an answer, what it reported about itself there)."""
     found: dict[int, tuple[int, int, int]] = {}
     for start in range(0, len(host_ids), 1000):
         wanted = (select(snap.c.host_id, SNAP_END, snap.c.about_id).join(host, host.c.id == snap.c.host_id)
@@ -56,15 +57,15 @@ def _last_answers(connection: Connection, host_ids: Sequence[int], number: int) 
 
 def _state(row: Row[Any], about: dict[str, Any], number: int, earlier: Sequence[int] | None,
            before: dict[int | None, Any], when: dict[int, float]) -> HostState:
-    answered = row.said in ANSWERED
+    answered = row.answer in ANSWERED
     last = min(number, row.last_audit) if answered else (earlier[0] if earlier else None)
-    told = about if answered or not earlier else before[earlier[1]]
+    described = about if answered or not earlier else before[earlier[1]]
     problems = json.loads(row.problems) if row.problems else []
     return HostState(
-        row.name, about["group"], told["hardware"], row.key, row.said, about["reason"], last,
+        row.name, about["group"], described["hardware"], row.key, row.answer, about["reason"], last,
         None if last is None else when.get(last), tuple(_problem(problem) for problem in problems),
-        json.loads(row.outcomes or "{}"), json.loads(row.volatile or "{}"), about["unknown"], told["spec"],
-        told["tunecheck"], row.boot_id, row.heard, row.first_audit,
+        json.loads(row.outcomes or "{}"), json.loads(row.volatile or "{}"), about["unknown"], described["spec"],
+        described["tunecheck"], row.boot_id, row.newest_audit, row.first_audit,
         row.claimed)
 
 
@@ -116,7 +117,7 @@ def identity_events(store: OpenHistory, audit_id: int | None, upto: int | None =
         rows = connection.execute(wanted).all()
         return [_replaced(connection, when, row.audit_id, row.name, row.key) if row.kind == "replaced"
                 else IdentityEvent(row.audit_id, row.name, row.kind, row.other, since=since(
-                    when, row.audit_id, last_heard(connection, [row.id], row.audit_id))) for row in rows]
+                    when, row.audit_id, last_answered(connection, [row.id], row.audit_id))) for row in rows]
 
 
 def _replaced(connection: Connection, when: dict[int, float], audit_id: int, name: str,
@@ -127,7 +128,7 @@ def _replaced(connection: Connection, when: dict[int, float], audit_id: int, nam
     if before is None:
         return IdentityEvent(audit_id, name, "replaced")
     return IdentityEvent(audit_id, name, "replaced", "", before.key, key,
-                         since(when, audit_id, last_heard(connection, [before.id], audit_id)))
+                         since(when, audit_id, last_answered(connection, [before.id], audit_id)))
 
 
 def presence(store: OpenHistory, name: str) -> list[Span]:
@@ -138,19 +139,19 @@ def presence(store: OpenHistory, name: str) -> list[Span]:
         when = times(store, connection)
         snaps = connection.execute(select(snap.c.from_audit, snap.c.status).where(snap.c.host_id == row.id)
                                    .order_by(snap.c.from_audit)).all()
-        told = connection.execute(select(identity.c.audit_id, identity.c.other, identity.c.kind).where(
+        noted = connection.execute(select(identity.c.audit_id, identity.c.other, identity.c.kind).where(
             identity.c.host_id == row.id, identity.c.kind != "duplicate").order_by(identity.c.audit_id)).all()
-        renamed = [(each.audit_id, each.other) for each in told if each.kind == "renamed"]
-        replaced = [_replaced(connection, when, each.audit_id, name, row.key) for each in told
+        renamed = [(each.audit_id, each.other) for each in noted if each.kind == "renamed"]
+        replaced = [_replaced(connection, when, each.audit_id, name, row.key) for each in noted
                     if each.kind == "replaced"]
     found: list[Span] = []
-    said: list[tuple[int, str]] = []
+    answers: list[tuple[int, str]] = []
     for begun, status in snaps:
-        if not said or said[-1][1] != status:       # what it said about itself may change without that
-            said.append((begun, status))
-    for at, (begun, status) in enumerate(said):
-        until = said[at + 1][0] if at + 1 < len(said) else None
-        before = said[at - 1] if at else None
+        if not answers or answers[-1][1] != status:       # what it reports about itself may change without that
+            answers.append((begun, status))
+    for at, (begun, status) in enumerate(answers):
+        until = answers[at + 1][0] if at + 1 < len(answers) else None
+        before = answers[at - 1] if at else None
         found.append(Span(name, "host.answer", status, before[1] if before else None,
                           since(when, begun, None if before is None else begun - 1), until,
                           None if until is None else when.get(until), before is None))

@@ -64,13 +64,13 @@ def identify(connection: Connection, opened: Open, name: str, group: str, key: s
         return _new(connection, opened, name, group, None), ""
     if keyed is not None:
         claimed = named is not None and named.claimed == key
-        told = kinds(connection, named.id, keyed.name) if named is not None and claimed else set()
+        noted = kinds(connection, named.id, keyed.name) if named is not None and claimed else set()
         there = keyed.retired_audit is None and (keyed.last_audit >= opened.id or keyed.name in opened.asked)
-        if named is not None and claimed and (there or "duplicate" in told):
+        if named is not None and claimed and (there or "duplicate" in noted):
             return named, ""
         if there:
             return _claim(connection, opened, name, group, key, named, keyed)
-        return _renamed(connection, opened, name, named, keyed, "renamed" in told)
+        return _renamed(connection, opened, name, named, keyed, "renamed" in noted)
     if named is None:
         return _new(connection, opened, name, group, key), ""
     if named.key is None:
@@ -94,17 +94,17 @@ def _claim(connection: Connection, opened: Open, name: str, group: str, key: str
 
 
 def _renamed(connection: Connection, opened: Open, name: str, named: Box | None, keyed: Box,
-             told: bool) -> tuple[Box, str]:
-    """``told``: an audit before has said so already."""
+             noted: bool) -> tuple[Box, str]:
+    """``noted``: an audit before has said so already."""
     if named is not None:       # whoever had the name, has it no more
         _change(connection, named, retired_audit=opened.id)
-        if told:
+        if noted:
             hand_over(connection, named.id, keyed.id)
     back = keyed.retired_audit is not None and keyed.name == name
     row = _change(connection, keyed, name=name, retired_audit=None)
     if back:
         return row, f"{name}: the box that had this name before is back"
-    if told:
+    if noted:
         return row, ""
     note(connection, opened.id, row.id, "renamed", keyed.name)
     return row, f"{name}: was called {keyed.name} before"

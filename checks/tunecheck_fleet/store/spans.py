@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .identify import Box
     from .open_history import Open, OpenHistory
 
-__all__ = ["Past", "Said", "covered", "families", "write"]
+__all__ = ["AnswerFacts", "Past", "covered", "families", "write"]
 
 _OPEN = Hot(select(span.c.fact_id, span.c.value_id, span.c.from_audit).where(
     span.c.host_id == bindparam("number"), span.c.until_audit.is_(None)))
@@ -34,27 +34,28 @@ What = Literal["first", "unchanged", "changed", "baseline"]
 
 
 @dataclass(frozen=True)
-class Said:
-    """An answer in the store's own words: ``known`` name -> canonical JSON ("null" left out), ``absent`` names told to
-    be absent, ``unknown`` name or family -> reason, ``told`` known and absent names of a family that is unknown.
+class AnswerFacts:
+    """An answer as the store keeps it: ``known`` name -> canonical JSON ("null" left out), ``absent`` names reported to
+    be absent, ``unknown`` name or family -> reason, ``reported`` known and absent names of a family that is unknown.
     ``whole``: everything known could be kept."""
 
     known: dict[str, str]
     absent: frozenset[str]
     unknown: dict[str, str]
-    told: tuple[str, ...]
+    reported: tuple[str, ...]
     unknown_checks: tuple[str, ...]
     whole: bool = True
 
 
-class Heard(NamedTuple):
-    """An audit that the host answered in a row of like ones; ``last`` is the newest of them. ``told``: as in Said."""
+class PastAnswer(NamedTuple):
+    """An audit that the host answered in a row of like ones; ``last`` is the newest of them. ``reported``: as in
+    AnswerFacts."""
 
     last: int
     catalogue: int
     tunecheck: str
     unknown: dict[str, str]
-    told: frozenset[str]
+    reported: frozenset[str]
     checks: frozenset[str]
 
 
@@ -63,32 +64,31 @@ class Past:
 
     def __init__(self, store: OpenHistory, connection: Connection, row: Box) -> None:
         self._store, self._connection, self._row = store, connection, row
-        self._read: list[Heard] = []
+        self._read: list[PastAnswer] = []
         self._more = self._rows()
 
-    def fact(self, name: str) -> Heard | None:
+    def fact(self, name: str) -> PastAnswer | None:
         """The last time that the fact was no unknown one; None: never."""
-        return next((heard for heard in self if name in heard.told or not covered(name, heard.unknown)),
-                    None)
+        return next((each for each in self if name in each.reported or not covered(name, each.unknown)), None)
 
-    def check(self, name: str) -> Heard | None:
-        return next((heard for heard in self if name not in heard.checks), None)
+    def check(self, name: str) -> PastAnswer | None:
+        return next((each for each in self if name not in each.checks), None)
 
-    def __iter__(self) -> Iterator[Heard]:
+    def __iter__(self) -> Iterator[PastAnswer]:
         yield from self._read
-        for heard in self._more:
-            self._read.append(heard)
-            yield heard
+        for past_answer in self._more:
+            self._read.append(past_answer)
+            yield past_answer
 
-    def _rows(self) -> Iterator[Heard]:
+    def _rows(self) -> Iterator[PastAnswer]:
         if self._row.answered_audit is None:
             return
         for ended, about in _SNAPS(self._connection, {"number": self._row.id, **_STATUS}):
             last = ended if ended is not None else self._row.last_audit
-            said = json.loads(self._store.interned.texts(self._connection, [about])[about])
+            known = json.loads(self._store.interned.texts(self._connection, [about])[about])
             (catalogue,), = _CATALOGUE(self._connection, {"number": last})
-            yield Heard(last, catalogue, said["tunecheck"], said["unknown"], frozenset(said.get("told", ())),
-                        frozenset(said["checks"]))
+            yield PastAnswer(last, catalogue, known["tunecheck"], known["unknown"], frozenset(known.get("told", ())),
+                             frozenset(known["checks"]))
 
 
 def covered(name: str, unknown: Iterable[str]) -> bool:
@@ -102,22 +102,22 @@ def families(unknown: Iterable[str]) -> tuple[str, ...]:
 
 
 def write(store: OpenHistory, connection: Connection, row: Box, opened: Open, tunecheck: str,
-          said: Said) -> tuple[What, int, bool]:
+          facts: AnswerFacts) -> tuple[What, int, bool]:
     """What it was, how many facts changed, and whether values were taken over from another catalogue."""
     interned = store.interned
-    ids = interned.fact_ids(connection, said.known)
+    ids = interned.fact_ids(connection, facts.known)
     current = {fact: (value, begun) for fact, value, begun in _OPEN(connection, {"number": row.id})}
     texts = interned.texts(connection, {value for value, _ in current.values()})
     steps: list[tuple[str, int, str]] = []      # name, number, new text
-    for name, text in said.known.items():
+    for name, text in facts.known.items():
         held = current.get(ids[name])
         if held is None or texts[held[0]] != text:
             steps.append((name, ids[name], text))
-    known_ids = {ids[name] for name in said.known}
+    known_ids = {ids[name] for name in facts.known}
     for fact, (value, _) in current.items():
         if fact not in known_ids and texts[value] != "null":
             name = interned.name(connection, fact)
-            if name in said.absent or not covered(name, said.unknown):
+            if name in facts.absent or not covered(name, facts.unknown):
                 steps.append((name, fact, "null"))
     if not steps:
         return ("first" if row.answered_audit is None else "unchanged"), 0, False
@@ -132,10 +132,10 @@ def _step(store: OpenHistory, connection: Connection, row: Box, opened: Open, tu
     rebaselined = False
     for name, fact, text in steps:
         held = current.get(fact)
-        heard = past.fact(name)
-        baseline, after = _judge(heard, held, opened.catalogue, tunecheck, text)
+        past_answer = past.fact(name)
+        baseline, after = _judge(past_answer, held, opened.catalogue, tunecheck, text)
         changed += not baseline
-        rebaselined |= heard is not None and heard.catalogue != opened.catalogue
+        rebaselined |= past_answer is not None and past_answer.catalogue != opened.catalogue
         if held is not None:
             ends.append({"number": row.id, "named": fact, "begun": held[1], "ended": opened.id})
         begins.append({"host_id": row.id, "fact_id": fact, "from_audit": opened.id, "until_audit": None,
@@ -148,13 +148,13 @@ def _step(store: OpenHistory, connection: Connection, row: Box, opened: Open, tu
     return what, changed, rebaselined
 
 
-def _judge(heard: Heard | None, held: tuple[int, int] | None, catalogue: int, tunecheck: str,
+def _judge(past_answer: PastAnswer | None, held: tuple[int, int] | None, catalogue: int, tunecheck: str,
            text: str) -> tuple[bool, int | None]:
     """(no change but a baseline, the last audit that knew the fact)."""
-    if heard is None:
+    if past_answer is None:
         return True, None       # the first time that anything is known of it
-    if heard.catalogue != catalogue:
-        return True, heard.last     # the same box may be told in other words
-    if heard.tunecheck != tunecheck and (held is None or text == "null"):
-        return True, heard.last     # another version on the box tells other facts: only common ones are compared
-    return False, heard.last
+    if past_answer.catalogue != catalogue:
+        return True, past_answer.last     # the same box may be told in other words
+    if past_answer.tunecheck != tunecheck and (held is None or text == "null"):
+        return True, past_answer.last     # another version on the box tells other facts: only common ones are compared
+    return False, past_answer.last

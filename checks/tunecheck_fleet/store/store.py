@@ -271,13 +271,13 @@ class Store(OpenHistory):
         """Every (host, fact or check) of which somebody had said something by that audit, the oldest first."""
         return decisions.decisions(self, audit_id)
 
-    def told(self, place: str) -> int | None:
-        """The newest audit that a webhook was told of; None: of none."""
-        return decisions.last_told(self, place)
+    def last_posted(self, place: str) -> int | None:
+        """The newest audit that was posted to a webhook; None: none."""
+        return decisions.last_posted(self, place)
 
-    def tell(self, place: str, audit_id: int) -> None:
-        """It was told of it now."""
-        decisions.tell(self, place, audit_id)
+    def set_posted(self, place: str, audit_id: int) -> None:
+        """It was posted there now."""
+        decisions.set_posted(self, place, audit_id)
 
     # -- export -------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, false, func, or_, select
 
 from ..model import Change
 from . import audit_queries
-from .history import receipt, runs, words
+from .history import names_and_values, receipt, runs
 from .rows import ChangeRow
 from .schema import decided, decision, fact, host, span
 
@@ -41,27 +41,28 @@ def unapproved(store: OpenHistory, audit_id: int,
         rows = connection.execute(wanted).all()
         if not rows:
             return [], set()
-        said = _said(connection, audit_id)
+        approved_in = _approved_in(connection, audit_id)
         ran = runs(connection, {row.id for row in rows})
-        rows = [row for row in rows if row.from_audit > said.get((row.id, row.fact_id), 0)
+        rows = [row for row in rows if row.from_audit > approved_in.get((row.id, row.fact_id), 0)
                 and receipt(ran, row.id, row.from_audit) is None]
-        first = _baselines(connection, {row.id for row in rows}, {row.fact_id for row in rows}, general, said, ran)
-        named, told = words(store, connection, rows)
+        first = _baselines(connection, {row.id for row in rows}, {row.fact_id for row in rows}, general, approved_in,
+                           ran)
+        named, values = names_and_values(store, connection, rows)
         when = audit_queries.times(store, connection)
         held = {(row.id, row.fact_id): first.get((row.id, row.fact_id), row.before_id) for row in rows}
         before_values = store.interned.decoded(connection, set(held.values()))
     found, back = [], set()
     for row in rows:
         number = held[row.id, row.fact_id]
-        if number == row.value_id or (before_values[number] is None and told[row.value_id] is None):
+        if number == row.value_id or (before_values[number] is None and values[row.value_id] is None):
             back.add((row.name, named[row.fact_id]))
         else:
             found.append(ChangeRow(row.name, row.grp, row.hardware, named[row.fact_id], before_values[number],
-                                   told[row.value_id], audit_queries.since(when, row.from_audit, row.after_audit)))
+                                   values[row.value_id], audit_queries.since(when, row.from_audit, row.after_audit)))
     return found, back
 
 
-def _said(connection: Connection, audit_id: int) -> dict[tuple[int, int], int]:
+def _approved_in(connection: Connection, audit_id: int) -> dict[tuple[int, int], int]:
     """(host, fact) -> the audit as of which it was approved."""
     return {(host_id, fact_id): number for host_id, fact_id, number in connection.execute(
         select(decided.c.host_id, fact.c.id, func.max(decision.c.audit_id))
@@ -71,7 +72,7 @@ def _said(connection: Connection, audit_id: int) -> dict[tuple[int, int], int]:
 
 
 def _baselines(connection: Connection, hosts: set[int], facts: set[int], general: int,
-               said: dict[tuple[int, int], int], ran: dict[int, list[tuple[int, int, Change]]]
+               approved_in: dict[tuple[int, int], int], ran: dict[int, list[tuple[int, int, Change]]]
                ) -> dict[tuple[int, int], int]:
     """(host, fact) -> the number of the value that was last a baseline there."""
     found: dict[tuple[int, int], int] = {}
@@ -82,6 +83,6 @@ def _baselines(connection: Connection, hosts: set[int], facts: set[int], general
                 .where(span.c.host_id.in_(numbers[start:start + 500]), span.c.fact_id.in_(facts))
                 .order_by(span.c.host_id, span.c.fact_id, span.c.from_audit)):
             key = host_id, fact_id
-            if first or begun <= max(general, said.get(key, 0)) or receipt(ran, host_id, begun) is not None:
+            if first or begun <= max(general, approved_in.get(key, 0)) or receipt(ran, host_id, begun) is not None:
                 found[key] = value_id
     return found

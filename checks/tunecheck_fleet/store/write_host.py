@@ -18,7 +18,7 @@ from .identify import Box, identify
 from .rows import Stored
 from .sanitize import canonical, plain
 from .schema import audit, host, newest, snap
-from .spans import Said
+from .spans import AnswerFacts
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -29,14 +29,15 @@ __all__ = ["put"]
 FACTS, VALUE, PROBLEMS, RUNS = 20_000, 1 << 16, 2_000, 100
 
 _HOST = Hot(update(host).where(host.c.id == bindparam("number")).values(
-    grp=bindparam("group"), hardware=bindparam("hard"), last_audit=bindparam("now"), answered_audit=bindparam("heard"),
-    snap_from=bindparam("begun"), status=bindparam("how"), about_id=bindparam("about"), state=bindparam("digest")))
+    grp=bindparam("group"), hardware=bindparam("hard"), last_audit=bindparam("now"),
+    answered_audit=bindparam("answered"), snap_from=bindparam("begun"), status=bindparam("how"),
+    about_id=bindparam("about"), state=bindparam("digest")))
 _END_SNAP = update(snap).where(snap.c.host_id == bindparam("number"), snap.c.from_audit == bindparam("begun")).values(
     to_audit=bindparam("ended"))
 _SNAP = insert(snap)
 _NEWEST = Hot(update(newest).where(newest.c.host_id == bindparam("number")).values(
-    audit_id=bindparam("now"), boot_id=bindparam("boot"), volatile=bindparam("restless"),
-    problems=bindparam("found"), outcomes=bindparam("grid"), document=bindparam("content")))
+    audit_id=bindparam("now"), boot_id=bindparam("boot"), volatile=bindparam("volatile_json"),
+    problems=bindparam("problems_json"), outcomes=bindparam("grid"), document=bindparam("content")))
 _FIRST_NEWEST = insert(newest)
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 _REBASELINED = update(audit).where(audit.c.id == bindparam("number")).values(rebaselined=True)
@@ -62,17 +63,18 @@ def _put(store: OpenHistory, connection: Connection, audit_id: int, seen: Seen) 
         return Stored(name, "repeated")
     state = _state(opened.catalogue, seen) if answered else row.state
     same = answered and bool(state) and state == row.state
-    said = _said(seen, same, store.interned.known_names) if answered else Said({}, frozenset(), {}, (), ())
-    if not said.whole:
+    facts = _facts(seen, same, store.interned.known_names) if answered else AnswerFacts({}, frozenset(), {}, (), ())
+    if not facts.whole:
         state = b""     # something of it could not be kept, which has to be found out again each time
     about = store.interned.value(connection, canonical({
         "group": group, "hardware": plain(seen.hardware, 300), "tunecheck": plain(seen.tunecheck, 100),
         "spec": None if seen.spec is None else plain(seen.spec, 100), "reason": plain(seen.reason, 500),
-        "unknown": said.unknown, "checks": said.unknown_checks, **({"told": said.told} if said.told else {})}))
+        "unknown": facts.unknown, "checks": facts.unknown_checks,
+        **({"told": facts.reported} if facts.reported else {})}))
     stored = Stored(name, "silent" if not answered else "unchanged", 0, note)
     if answered and not same:
-        what, changed, rebaselined = spans.write(store, connection, row, opened, plain(seen.tunecheck, 100), said)
-        findings.write(store, connection, row, audit_id, seen.problems, said.unknown_checks)
+        what, changed, rebaselined = spans.write(store, connection, row, opened, plain(seen.tunecheck, 100), facts)
+        findings.write(store, connection, row, audit_id, seen.problems, facts.unknown_checks)
         if seen.changes:
             findings.receipts(connection, row.id, audit_id, seen.changes[-RUNS:])
         if rebaselined:
@@ -97,46 +99,46 @@ def _state(catalogue: int, seen: Seen) -> bytes:
     return blake2b(text.encode(), digest_size=16).digest()
 
 
-def _said(seen: Seen, same: bool, clean: Container[str]) -> Said:
+def _facts(seen: Seen, same: bool, clean: Container[str]) -> AnswerFacts:
     """Without the known facts where they are the ``same`` as before. ``clean``: names that need no look."""
     known: dict[str, str] = {}
     absent = set()
     unknown = {plain(name, 300): plain(reason, 300) for name, reason in list(seen.unknown.items())[:FACTS]}
-    told = _told(seen.known, unknown)
-    lost: dict[str, str] = {}
+    reported = _reported(seen.known, unknown)
+    not_kept: dict[str, str] = {}
     for name, value in () if same else seen.known.items():
         if name not in clean:
             name = plain(name, 300)
         try:
             text = canonical(value)
         except (ValueError, TypeError, RecursionError) as error:
-            lost[name] = f"its value cannot be kept ({type(error).__name__})"
+            not_kept[name] = f"its value cannot be kept ({type(error).__name__})"
             continue
         if text == "null":
             absent.add(name)
         elif len(text) > VALUE:
-            lost[name] = f"its value is too large to be kept: {len(text)} characters, at most {VALUE}"
+            not_kept[name] = f"its value is too large to be kept: {len(text)} characters, at most {VALUE}"
         elif len(known) >= FACTS:
-            lost[name] = f"the host tells more than {FACTS} facts"
+            not_kept[name] = f"the host tells more than {FACTS} facts"
         else:
             known[name] = text
     checks = {plain(problem.check, 200) for problem in seen.problems if problem.outcome == "unknown"}
-    return Said(known, frozenset(absent), {**unknown, **lost}, tuple(sorted(told - lost.keys())), tuple(sorted(checks)),
-                not lost)
+    return AnswerFacts(known, frozenset(absent), {**unknown, **not_kept}, tuple(sorted(reported - not_kept.keys())),
+                       tuple(sorted(checks)), whole=not not_kept)
 
 
-def _told(names: Iterable[str], unknown: dict[str, str]) -> set[str]:
+def _reported(names: Iterable[str], unknown: dict[str, str]) -> set[str]:
     """What is known is not unknown, whatever else is told; the names where only the family says so."""
     if not unknown:
         return set()
     families = tuple(start for start in unknown if start.endswith("."))
-    told = set()
+    reported = set()
     for name in names:
         name = plain(name, 300)
         unknown.pop(name, None)
         if families and name.startswith(families):
-            told.add(name)
-    return told
+            reported.add(name)
+    return reported
 
 
 def _snap(connection: Connection, row: Box, audit_id: int, group: str, seen: Seen, about: int,
@@ -150,7 +152,7 @@ def _snap(connection: Connection, row: Box, audit_id: int, group: str, seen: See
         connection.execute(_SNAP, {"host_id": row.id, "from_audit": begun, "status": seen.status, "about_id": about})
     _HOST(connection, {
         "number": row.id, "group": group, "hard": plain(seen.hardware, 300) if answered else row.hardware,
-        "now": audit_id, "heard": audit_id if answered else row.answered_audit, "begun": begun, "how": seen.status,
+        "now": audit_id, "answered": audit_id if answered else row.answered_audit, "begun": begun, "how": seen.status,
         "about": about, "digest": state})
 
 
@@ -163,7 +165,7 @@ def _newest(store: OpenHistory, connection: Connection, row: Box, audit_id: int,
         connection.execute(_FIRST_NEWEST, {"host_id": row.id, "audit_id": audit_id, **values})
     else:
         _NEWEST(connection, {"number": row.id, "now": audit_id, "boot": values["boot_id"],
-                                     "restless": values["volatile"], "found": values["problems"],
+                                     "volatile_json": values["volatile"], "problems_json": values["problems"],
                                      "grid": values["outcomes"], "content": values["document"]})
 
 

@@ -79,7 +79,7 @@ class Bootloader:
     def own_initrd(self, image, own):
         """For stage(): the default entry's name of the initramfs ``image``, and the name of ``own``, a file beside it.
         None where it does not load ``image`` from there."""
-        names = [name for name in self.initrds() if proof.found(name, self.root()) == image]
+        names = [name for name in self.initrds() if proof.boot_file(name, self.root()) == image]
         if len(names) != 1 or os.path.dirname(image) != os.path.dirname(own):
             return None
         return names[0], os.path.join(os.path.dirname(names[0]), os.path.basename(own))

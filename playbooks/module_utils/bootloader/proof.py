@@ -36,7 +36,7 @@ def unproven(kernel, initrds, root="", release=None, booted=None, own="", promot
     noted = _kept("files")
     promoted = False
     for name in (kernel, *initrds):
-        path = found(name, root)
+        path = boot_file(name, root)
         if not path:
             return ("the file %s that the default entry boots was not found; expected it below %s, so that it can be "
                     "compared with what this boot ran; run update-grub or its like and look at its output"
@@ -64,7 +64,7 @@ def unproven(kernel, initrds, root="", release=None, booted=None, own="", promot
 def note(kernel, initrds, root="", trial_id="", before=None, own=""):
     """Keep what the trial will boot: when it is staged, and again right before the reboot. The sums of its files,
     ``own`` among them, its id, this boot's id, and ``before``: the sysctls of this boot that a commit gives back."""
-    sums = {path: _sum(path) for path in (own, *(found(name, root) for name in (kernel, *initrds))) if path}
+    sums = {path: _sum(path) for path in (own, *(boot_file(name, root) for name in (kernel, *initrds))) if path}
     document = {"schema": trial.MEMORY_SCHEMA, "files": sums, "trial_id": trial_id, "kernel": before or {},
                 "boot_id": read_text("/proc/sys/kernel/random/boot_id").strip()}
     write_text(MEMORY, json.dumps(document, indent=2, sort_keys=True) + "\n")
@@ -80,7 +80,7 @@ def forget():
     remove(MEMORY)
 
 
-def found(name, root=""):
+def boot_file(name, root=""):
     """The file that a boot loader's path means, empty where there is none: GRUB counts from the partition that /boot is
     on, or from its subvolume's top; systemd-boot from the top of the partition with the entries."""
     bare = name[name.index(")") + 1:] if name.startswith("(") and ")" in name else name

@@ -384,7 +384,7 @@ def _scored(score: Score, fleet: Fleet, night: int, found: FleetReport, numbers:
                 continue
             matched += 1
             score.hosts += len(hosts)
-            since = {host: wave.since for wave in lead.told for host in wave.hosts}
+            since = {host: wave.since for wave in lead.all_waves for host in wave.hosts}
             score.wrong_since += [
                 f"night {night}: {planted.name} on {host} since {since[host]}" for host in sorted(hosts)
                 if (since[host].seen if since[host] else None) != numbers[planted.since[host]]]      # type: ignore[union-attr]

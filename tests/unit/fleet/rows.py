@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tunecheck_fleet.judge.view import Host, Move, Odd, Tally, View, canon
+from tunecheck_fleet.judge.view import Host, Move, Outlier, Tally, View, canon
 from tunecheck_fleet.model import AuditHead
 from tunecheck_fleet.verdict import Since
 
@@ -29,7 +29,7 @@ def move(host: str, fact: str, before: Any, value: Any, seen: int = 5, group: st
 
 def view(values: dict[str, dict[str, Any]], *, moves: tuple[Move, ...] = (), group: str = "g", number: int = 5,
          **more: Any) -> View:
-    """Audit ``number`` of one group, with the tallies and the odd ones out of ``values`` (host -> fact -> value)."""
+    """Audit ``number`` of one group, with the tallies and the outliers of ``values`` (host -> fact -> value)."""
     hosts = more.pop("hosts", None) or tuple(Host(name, group, "hw", last_ok=number, last_ok_at=number * DAY)
                                             for name in sorted(values))
     counts: dict[tuple[str, str], list[str]] = {}
@@ -39,14 +39,14 @@ def view(values: dict[str, dict[str, Any]], *, moves: tuple[Move, ...] = (), gro
             counts.setdefault((fact, canon(value)), []).append(name)
             plain[canon(value)] = value
     moved = {(each.host, each.fact): each.since for each in moves}
-    odd = []
+    outliers = []
     for fact in {fact for fact, _ in counts}:
         texts = {text: names for (name, text), names in counts.items() if name == fact}
         top = min(texts, key=lambda text: (-len(texts[text]), text))
-        odd += [Odd(name, group, "hw", fact, plain[text], moved.get((name, fact), since(1)))
+        outliers += [Outlier(name, group, "hw", fact, plain[text], moved.get((name, fact), since(1)))
                 for text, names in texts.items() if text != top for name in names]
     fields: dict[str, Any] = dict(
         audit=head(number), previous=head(number - 1) if number > 1 else None, now=number * DAY + 120, hosts=hosts,
-        moves=moves, odd=tuple(odd), known=frozenset(values),
+        moves=moves, outliers=tuple(outliers), known=frozenset(values),
         tallies=tuple(Tally(group, "hw", fact, plain[text], len(names)) for (fact, text), names in counts.items()))
     return View(**{**fields, **more})

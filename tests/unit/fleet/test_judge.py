@@ -14,7 +14,7 @@ from tunecheck.errors import UsageError
 from tunecheck.report.style import Style
 from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, judge
-from tunecheck_fleet.judge.view import Claim, Event, Gone, Host, Kept, Meta, Tally, View
+from tunecheck_fleet.judge.view import Claim, Event, Host, Kept, Meta, Resolved, Tally, View
 from tunecheck_fleet.model import Problem
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.outputs.text import compared
@@ -203,9 +203,9 @@ def test_other_words_are_the_same_cause_and_another_code_is_another() -> None:
 def test_new_known_and_resolved() -> None:
     hosts = (_host("h1", _fail()), _host("h2", _fail("swap")), _host("h3"), _host("h4", status="timeout"),
              _host("h5", _fail("xid", outcome="unknown")))
-    gone = tuple(Gone(host, "g", check, "it", "fail", since(2, 1)) for host, check in (
+    resolved = tuple(Resolved(host, "g", check, "it", "fail", since(2, 1)) for host, check in (
         ("h3", "smt"), ("h4", "smt"), ("h5", "xid")))
-    report = _said(view({}, hosts=hosts, gone=gone, began={("h1", "cpu-governor", "governor"): since(5, 4),
+    report = _said(view({}, hosts=hosts, resolved=resolved, began={("h1", "cpu-governor", "governor"): since(5, 4),
                                                            ("h2", "swap", "governor"): since(2, 1)}))
     states = {(cause.fact, cause.hosts): cause.state for cause in report.causes}
     # h4 did not answer and h5's check does not know: neither has resolved anything.
@@ -393,7 +393,7 @@ def test_equal_rows_in_any_order_give_the_same_report() -> None:
     for seed in range(5):
         rng = random.Random(seed)
         mixed = replace(seen, **{name: tuple(rng.sample(getattr(seen, name), len(getattr(seen, name))))
-                                 for name in ("moves", "odd", "tallies")})
+                                 for name in ("moves", "outliers", "tallies")})
         assert _said(mixed) == expected
 
 

@@ -83,7 +83,7 @@ def test_what_is_said_of_a_finding(tmp_path: Path) -> None:
 
     def said(night: int, found: FleetReport) -> None:
         told = {entry.lead.fact: entry for entry in entries(found.causes) if entry.lead.counts}
-        seen[night] = {fact: (kind(entry.lead), entry.lead.news) for fact, entry in told.items()}
+        seen[night] = {fact: (kind(entry.lead), entry.lead.new_hosts) for fact, entry in told.items()}
         if night == 2:
             ids = {fact: entry.lead.id for fact, entry in told.items()}
             decide(store, found, "approve", [ids["cpu.smt"]], author="mk", note="the BIOS was set")

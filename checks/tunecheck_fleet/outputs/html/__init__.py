@@ -52,8 +52,8 @@ def html(report: FleetReport) -> str:
     causes = [cause for cause in report.causes if cause.counts]
     rest = [cause for cause in report.causes if not cause.counts]
     listed = [*causes, *rest][:_CAUSES]
-    told = _told(listed)
-    counted = sum(each["cause"].counts for each in told)
+    shown = _entries(listed)
+    counted = sum(each["cause"].counts for each in shown)
     word = verdict(report).partition(":")[0]
     text = environment.get_template("fleet.html.j2").render(
         report=report, version=__version__, policy=policy(style, script), style=style, script=script,
@@ -62,12 +62,12 @@ def html(report: FleetReport) -> str:
         says=verdict(report).partition(": ")[2], coverage=words.coverage(report), clock=clock, shown=words.shown,
         fold=fold,
         severities=[(severity, sum(cause.severity == severity for cause in causes)) for severity in SEVERITIES],
-        open_causes=told[:counted], first=_FIRST, rest=told[counted:], counted=len(causes), uncounted=len(rest),
+        open_causes=shown[:counted], first=_FIRST, rest=shown[counted:], counted=len(causes), uncounted=len(rest),
         not_drift=[(word, number) for word in words.NOT_DRIFT
                    if (number := sum(kind(cause) == word for cause in rest))],
         left_out=len(report.causes) - len(listed), incomplete=_incomplete(hosts),
         families=families, by_group=_by_group(report, families), timeline=timeline(report.timeline),
-        page=_Data(hosts, families, [part["cause"] for each in told for part in (each, *each["others"])]).plain())
+        page=_Data(hosts, families, [part["cause"] for each in shown for part in (each, *each["others"])]).plain())
     return text + "\n"
 
 
@@ -80,7 +80,7 @@ def _gaps(report: FleetReport) -> bool:
     return any(row.status != "ok" or row.unknown for row in report.hosts) or len(report.hosts) < report.audit.asked
 
 
-def _told(listed: Sequence[Cause]) -> list[dict[str, Any]]:
+def _entries(listed: Sequence[Cause]) -> list[dict[str, Any]]:
     """The entries, in order; what one thing that happened says once more in another fact stands within its entry."""
     places = itertools.count()
     return [_cause(next(places), each.lead, happened(each), [_cause(next(places), other) for other in each.more])
@@ -91,11 +91,11 @@ def _cause(index: int, cause: Cause, what: str = "", others: Sequence[dict[str, 
     """What the template shows of a cause."""
     remarks = (["rollout"] * cause.rollout + ["by our own roles"] * cause.intended
                + ([f"flapping on {fold(cause.flapping, 80)}"] if cause.flapping else []))
-    said = cause.acknowledged or cause.approved
+    decision = cause.acknowledged or cause.approved
     return {"index": index, "cause": cause, "kind": kind(cause), "change": _cut(change(cause)), "remarks": remarks,
-            "title": titled(cause), "what": what, "others": others, "said": said,
-            "said_at": "" if said is None else clock(said.created),
-            "waves": [(interval(wave.since), wave.state, fold(wave.hosts, 2000)) for wave in cause.told],
+            "title": titled(cause), "what": what, "others": others, "decision": decision,
+            "decided_at": "" if decision is None else clock(decision.created),
+            "waves": [(interval(wave.since), wave.state, fold(wave.hosts, 2000)) for wave in cause.all_waves],
             "short": _short(cause), "names": fold(cause.hosts, 4000),
             "lasts": lasts(cause.waived) if cause.waived else "",
             "fix": [(part, _place(command) if command else "")

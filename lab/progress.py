@@ -9,7 +9,7 @@ import time
 _START = float(os.environ.get("LAB_STARTED", "0")) or time.time()
 
 
-def say(text: str) -> None:
+def progress(text: str) -> None:
     """Print one line of progress: `[  12.3 s] text`."""
     print(f"{elapsed()} {text}", file=sys.stderr, flush=True)
 
