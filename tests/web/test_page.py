@@ -152,7 +152,7 @@ def _fixes() -> Run:
     told = [("pass", "smt", both), ("skip", "swap", seat), ("unknown", "xid", AS_ROOT),
             ("unknown", "aer-events", AS_ROOT), ("warn", "link-width", seat), ("unknown", "memlock", None),
             ("fail", "module-parameter", both)]
-    findings = [Finding(check, "TODO", "it", outcome, "effective", f"{check} is so", remedy=remedy,
+    findings = [Finding(check, "any-code", "it", outcome, "effective", f"{check} is so", remedy=remedy,
                         absence=Absence.NO_PERMISSION if remedy is AS_ROOT else None)
                 for outcome, check, remedy in told]
     return dataclasses.replace(run, findings=findings)
@@ -182,7 +182,7 @@ def test_a_command_with_a_word_to_fill_in_has_no_copy(show: Show) -> None:
     """Pasted as it is it would do something else, or nothing."""
     fix = Remedy.of("run for each old one: ", command("dkms remove nvidia/OLD --all"))
     page = show(dataclasses.replace(wrong(), findings=[
-        Finding("dkms-build", "TODO", "it", "warn", "effective", "is old", remedy=fix)])).page
+        Finding("dkms-build", "any-code", "it", "warn", "effective", "is old", remedy=fix)])).page
     assert page.locator("#findings .command").inner_text().split() == [
         "dkms", "remove", "nvidia/OLD", "--all", "as", "root", "fill", "in", "OLD"]
     assert page.locator("#findings .copy:visible").count() == 0
@@ -345,7 +345,7 @@ def test_a_port_on_no_path_is_drawn_calmly(show: Show, screenshots: Path, scheme
 def test_what_is_unknown_was_not_observed(show: Show) -> None:
     run = wrong()
     said = [("None", "x16"), ("0", "no new error"), ("?", "")]
-    findings = [Finding("link-errors", "TODO", f"port {index}", "unknown", "effective",
+    findings = [Finding("link-errors", "any-code", f"port {index}", "unknown", "effective",
                         f"cannot be read {'abc'[index]}",
                         observed, expected) for index, (observed, expected) in enumerate(said)]
     passed = Finding("smt", "ok", "", "pass", "effective", "ok", "None")

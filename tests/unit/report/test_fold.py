@@ -16,7 +16,7 @@ from tunecheck.report.terminal import render
 
 def _finding(subject: str, text: str, outcome: str = "pass", check: str = "link-width",
              absence: Absence | None = None) -> Finding:
-    return Finding(check, "TODO", subject, outcome, "effective", text, absence=absence)
+    return Finding(check, "any-code", subject, outcome, "effective", text, absence=absence)
 
 
 def _gpus(count: int, text: str = "{} has x16 at every hop", outcome: str = "pass") -> list[Finding]:
@@ -84,7 +84,7 @@ def test_what_needs_attention_names_every_subject() -> None:
 
 
 def test_another_remedy_is_another_line() -> None:
-    ways = [Finding("c", "TODO", f"GPU{index}", "fail", "effective", f"GPU{index} is slow",
+    ways = [Finding("c", "any-code", f"GPU{index}", "fail", "effective", f"GPU{index} is slow",
                     remedy=Remedy(f"way {index // 5}"))
             for index in range(10)]
     assert [len(fold.findings) for fold in folded(ways)] == [5, 5]

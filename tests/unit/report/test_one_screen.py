@@ -21,8 +21,8 @@ from tunecheck.report.terminal import render
 from tunecheck.rules.context import Case
 
 HEALTHY = Finding("smt", "ok", "smt", "pass", "effective", "SMT is on")
-ROOT = Finding("xid", "TODO", "log", "unknown", "effective", "the log cannot be read", remedy=AS_ROOT)
-WRONG = Finding("swap", "TODO", "swap", "warn", "effective", "swap is in use",
+ROOT = Finding("xid", "any-code", "log", "unknown", "effective", "the log cannot be read", remedy=AS_ROOT)
+WRONG = Finding("swap", "any-code", "swap", "warn", "effective", "swap is in use",
                 remedy=Remedy("reboot it", needs_reboot=True))
 OTHER = replace(WRONG, id="smt", subject="smt", text="SMT is off")
 CASE = Case(gather(eight_gpus().host(), None, False))

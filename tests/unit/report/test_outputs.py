@@ -41,7 +41,8 @@ def _one(*findings: Finding) -> Run:
     return Run(document, list(findings), WHEN)
 
 
-_ANY = st.builds(Finding, st.just("xid"), st.text(), st.sampled_from(["fail", "unknown", "warn", "pass", "skip"]),
+_ANY = st.builds(Finding, st.just("xid"), st.text(), st.text(),
+                 st.sampled_from(["fail", "unknown", "warn", "pass", "skip"]),
                  st.just("effective"), st.text(), st.text(), st.text(), st.tuples(st.text()),
                  st.builds(Remedy, st.text()))
 
@@ -173,7 +174,7 @@ def test_series_of_figures_are_bounded_and_the_slowest_are_kept() -> None:
 
 
 def test_series_are_bounded() -> None:
-    many = [Finding("xid", "TODO", f"subject {index}", "fail" if index > 4000 else "pass", "effective", "x")
+    many = [Finding("xid", "any-code", f"subject {index}", "fail" if index > 4000 else "pass", "effective", "x")
             for index in range(5000)]
     found = _parsed(prometheus(_one(*many)))
     assert len(found["tunecheck_finding"]) == 1000
