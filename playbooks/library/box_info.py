@@ -13,6 +13,11 @@ options:
     description: "Digest of the specification: a box whose receipt says that it is applied is not asked for room."
     type: str
     default: ""
+  asked_of_boot_loader:
+    description: "Kernel parameters that the specification asks for; without any no boot loader is needed."
+    type: list
+    elements: str
+    default: []
 attributes:
   check_mode: {support: full}
 author: [tunecheck]
@@ -72,9 +77,13 @@ def suitable_python(module):
 
 
 def no_boot_loader(module):
-    """Why none can be driven, in the words in which the role kernel_cmdline would refuse later."""
+    """Why none can be driven, in the words in which the role kernel_cmdline would refuse later; empty where nothing is
+    asked of one."""
+    asked = module.params["asked_of_boot_loader"]
+    if not asked:
+        return ""
     try:
-        detect(module)
+        detect(module, asked)
     except (BootloaderError, BoxIOError, OSError, ValueError) as error:
         return str(error)
     return ""
@@ -82,7 +91,9 @@ def no_boot_loader(module):
 
 def main():
     module = AnsibleModule(argument_spec={"pci_ids": {"type": "list", "elements": "str", "default": []},
-                                          "applied": {"type": "str", "default": ""}}, supports_check_mode=True)
+                                          "applied": {"type": "str", "default": ""},
+                                          "asked_of_boot_loader": {"type": "list", "elements": "str", "default": []}},
+                           supports_check_mode=True)
     try:
         receipt = json.loads(read_text(RECEIPT, "{}"))
     except ValueError:

@@ -331,10 +331,18 @@ def main():
     )
     state, left = module.params["state"], []
     try:
-        loader = detect(module)
         modules = module.params["modules"]
+        asked = [] if state == "absent" else module.params["tokens"]
+        try:
+            loader = detect(module, asked)
+        except BootloaderError:
+            if asked or modules:
+                raise
+            # A container, or a box that boots from outside: nothing is asked of a boot loader, and nothing is there.
+            module.exit_json(changed=False, phase="settled", pending_reboot=False, trial_id="", tokens=[], riders=[],
+                             bootloader="none", watchdog=trial_hang.watchdog(), returns_in=-1, left=[], diff=[])
         options = module_options.Options(module, modules, bls.release(loader.kernel())) if modules else None
-        now = Situation(loader, [] if state == "absent" else module.params["tokens"],
+        now = Situation(loader, asked,
                         module.params["confirm_seconds"], module.params["panic_seconds"], options)
         before = loader.rendered(now.configured, loader.retired()) if now.configured else ""
         after = loader.rendered(now.tokens, now.retired) if now.tokens or now.retired else ""

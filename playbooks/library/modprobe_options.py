@@ -51,7 +51,11 @@ UNCHANGED = "The old initramfs is still in place and boots. Mend the cause and r
 def for_the_trial(module, modules):
     """(whether these wait for a trial boot, why they are written at once although a trial is wanted). A trial proves
     what is added or changed of a module that can be loaded. What is only taken away cannot ride on a command line."""
-    loader = detect(module)
+    try:
+        loader = detect(module)
+    except BootloaderError:
+        return False, ("module parameters are written at once, without a trial boot: this box has no boot loader that "
+                       "could take them")
     options = module_options.Options(module, modules, bls.release(loader.kernel()))
     if not (options.changed or (options.rebuild and not options.removed)):
         return False, ""

@@ -31,6 +31,46 @@ def situation(module: ModuleType, monkeypatch: pytest.MonkeyPatch, tokens: list[
     return module.Situation(loader, tokens)
 
 
+class _EndedError(Exception):
+    pass
+
+
+def run_without_loader(module: ModuleType, monkeypatch: pytest.MonkeyPatch, state: str, tokens: list[str]) -> Any:
+    """What the module returns on a box that has no boot loader of its own: ("exit" or "fail", its values)."""
+    said: list[tuple[str, dict[str, Any]]] = []
+
+    def ends(how: str) -> Any:
+        def end(**values: Any) -> None:
+            said.append((how, values))
+            raise _EndedError
+
+        return end
+
+    params = {"state": state, "tokens": tokens, "modules": {}, "trial": True, "panic_seconds": 30,
+              "confirm_seconds": 1200, "reason": "not_proven"}
+    monkeypatch.setattr(module, "AnsibleModule", lambda **_: SimpleNamespace(
+        params=params, check_mode=False, exit_json=ends("exit"), fail_json=ends("fail")))
+    for kind in ("GrubDebian", "Grubby", "SystemdBoot"):
+        monkeypatch.setattr(f"ansible.module_utils.bootloader.{kind}.absent", lambda: "it is not there")
+    with pytest.raises(_EndedError):
+        module.main()
+    return said[0]
+
+
+@pytest.mark.parametrize("state", ["staged", "noted", "committed", "given_up", "held", "absent"])
+def test_a_box_without_boot_loader_of_which_nothing_is_asked_is_left_alone(
+        kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch, state: str) -> None:
+    how, values = run_without_loader(kernel_cmdline, monkeypatch, state, [])
+    assert (how, values["changed"], values["phase"], values["tokens"]) == ("exit", False, "settled", [])
+
+
+def test_a_box_without_boot_loader_is_told_what_is_asked_and_how_to_take_it_out(
+        kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    how, values = run_without_loader(kernel_cmdline, monkeypatch, "staged", ["iommu=pt", "pci=noacs"])
+    assert how == "fail" and "asks for iommu=pt pci=noacs" in values["msg"] and "kernel: {cmdline: []}" in values["msg"]
+    assert run_without_loader(kernel_cmdline, monkeypatch, "absent", ["iommu=pt"])[0] == "exit", "nothing to take back"
+
+
 def test_a_fresh_box_stages_a_trial(kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     now = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=BASE, configured=[], generated=BASE)
     assert kernel_cmdline.decide(now, trial=True) == ("staged", "stage")

@@ -65,7 +65,7 @@ def _codes(check: str) -> str:
     """The end of a check's page: its own codes, as its file declares them."""
     own = {code: meaning for code, meaning in BY_ID[check].codes.items() if code not in COMMON}
     items = "".join(f"- `{code}`: {meaning}\n" for code, meaning in own.items())
-    return f"\n## Codes\n\n{items}" if items else ""
+    return f"\n## Codes\n{items}" if items else ""
 
 
 def _code(name: str) -> str:

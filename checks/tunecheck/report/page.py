@@ -14,6 +14,10 @@ TITLES = {"What": "What is checked", "Why": "Why it matters", "Wrong": "What you
 #: Wider lines are hard to read.
 _MOST = 100
 _MESSAGE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*: |$")
+#: Programs whose commands in a page change something, so are copied: each with an argument.
+_CHANGES = re.compile(r"(?:sudo|echo|ansible-playbook|pip|apt-mark|dnf|systemctl|modprobe|dkms|nvidia-ctk) ")
+#: textwrap breaks at white space of ASCII alone, and safe() shows what cannot be printed: this one is neither.
+_NO_BREAK = "\u2800"
 _ITEM = re.compile(r"(\s*)(?:[-*]|(\d+)\.) +(.*)")
 
 
@@ -32,16 +36,35 @@ def rendered(text: str, style: Style, summary: str = "") -> str:
             lines += [part for line in content.split("\n") for part in (
                 wrap(safe(f"    {line}"), width, hang=2) if _MESSAGE.match(line) else [safe(f"    {line}")])]
         elif kind == "item":
-            lines += wrap(safe(f"  {_plain(content)}"), width, hang=2)
+            lines += _prose(content, width, 2)
         elif kind == "row":
-            lines += wrap(safe(f"  {_plain(content)}"), width, hang=4)
+            lines += _prose(content, width, 4)
         elif kind == "blank":
             lines += [""] if lines and lines[-1] else []
         else:
-            lines += wrap(safe(f"  {_plain(content)}"), width, hang=0)
+            lines += _prose(content, width, 0)
     while lines and not lines[-1]:
         lines.pop()
     return "\n".join(_single(lines)) + "\n"
+
+
+def _prose(content: str, width: int, hang: int) -> list[str]:
+    """Lines of a paragraph. A command that changes something, or is long, stands on a line of its own, without the
+    sentence's full stop: it is there to be copied. Other commands are not broken."""
+    lines: list[str] = []
+    words = ""
+    for code, part in inline(content):
+        if code and (_CHANGES.match(part) or (" " in part and len(part) > width // 2)):
+            lines += _reflowed(words.rstrip(" ("), width, hang if not lines else 0)
+            lines.append(safe(f"      {part}"))
+            words = ""
+        else:
+            words += part.replace(" ", _NO_BREAK) if code else part.lstrip(" .,;:)") if lines and not words else part
+    return lines + _reflowed(words, width, hang if not lines else 0)
+
+
+def _reflowed(words: str, width: int, hang: int) -> list[str]:
+    return [line.replace(_NO_BREAK, " ") for line in wrap(safe(f"  {words}"), width, hang)] if words.strip() else []
 
 
 def blocks(text: str) -> list[tuple[str, str]]:

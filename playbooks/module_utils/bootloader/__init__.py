@@ -11,8 +11,9 @@ from .systemd_boot import SystemdBoot
 __all__ = ["Bootloader", "BootloaderError", "detect", "proof"]
 
 
-def detect(module) -> Bootloader:
-    """The box's boot loader. BootloaderError, before any write, where it is none that we know."""
+def detect(module, asked=()) -> Bootloader:
+    """The box's boot loader. BootloaderError, before any write, where it is none that we know. ``asked``: the kernel
+    parameters that it is to get."""
     looked = []
     for kind in (GrubDebian, Grubby, SystemdBoot):
         reason = kind.absent()
@@ -20,6 +21,8 @@ def detect(module) -> Bootloader:
             return kind(module)
         looked.append("%s (%s)" % (kind.name, reason))
     raise BootloaderError(
-        "no boot loader that this role can drive was found; looked for %s. Nothing was written. Set the kernel "
-        "parameters by hand, or leave box_spec.kernel.cmdline, iommu and acs unset for this host." % "; ".join(looked)
+        "no boot loader that this role can drive was found; looked for %s. Nothing was written. The specification "
+        "asks for %s. Set that by hand where the kernel of this host gets its parameters from, and take it out of the "
+        "host's specification: iommu: leave; acs: {peer_redirect: leave}; kernel: {cmdline: []}."
+        % ("; ".join(looked), " ".join(asked) or "module parameters on trial")
     )

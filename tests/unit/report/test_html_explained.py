@@ -26,11 +26,24 @@ def _words(told: Explained) -> list[str]:
         part.text for part in line).split()]
 
 
+def _bare(words: list[str]) -> list[str]:
+    return [bare for word in words if (bare := word.strip(".,;:()"))]
+
+
+def test_a_command_to_copy_stands_alone() -> None:
+    text = "# x\n\n## How to fix\n\nBy hand, now (`sudo sysctl -w a=0`). After every boot:\n" \
+        "`echo a=0 | sudo tee /etc/sysctl.d/90-a.conf`.\nSee what `nvidia-smi topo -m` prints " + "and more " * 9
+    lines = rendered(text, Style(60)).splitlines()
+    assert "      sudo sysctl -w a=0" in lines and "      echo a=0 | sudo tee /etc/sysctl.d/90-a.conf" in lines
+    assert "  After every boot:" in lines and any("`" not in line and "nvidia-smi topo -m" in line for line in lines)
+
+
 def test_every_check_says_in_the_browser_what_it_says_in_the_terminal() -> None:
     for told in explained(_IDS):
         lines = rendered(page(told.check), Style(100)).splitlines()[1:]
         shown = [word for line in lines for word in re.sub(r"^  (?:-|\d+\.) ", "", line).split()]
-        assert _words(told) == shown, told.check
+        # A command on a line of its own has no full stop behind it.
+        assert _bare(_words(told)) == _bare(shown), told.check
         assert {block.kind for block in told.blocks} <= {"heading", "text", "code", "bullets", "numbers"}
         assert told.summary
         for block in told.blocks:
