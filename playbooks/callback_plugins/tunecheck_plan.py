@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shlex
 import textwrap
 
 from ansible import context
@@ -34,6 +35,10 @@ _WATCHDOG = {
 }
 #: The playbooks that make a box what its variables say.
 _DECLARED_FOR = ("site.yml", "provision.yml", "handoff.yml")
+#: Tags of the playbooks' tasks; a test compares them.
+_TAGS = {"acs", "cmdline", "driver", "governor", "gpu", "inference", "install", "modules", "preflight", "runtime",
+         "snapshot"}
+_OF_ANSIBLE = {"all", "always", "never", "tagged", "untagged"}
 _UNDO = "ansible-playbook playbooks/rollback.yml"
 
 
@@ -43,6 +48,17 @@ def _part(path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def _given(*options):
+    """The tags of these options of the command line."""
+    return {tag.strip() for option in options for text in context.CLIARGS.get(option) or () for tag in text.split(",")
+            if tag.strip()}
+
+
+def _shorter(path):
+    """As it can be typed in this folder."""
+    return min(path, os.path.relpath(path), key=len) if os.path.exists(path) else path
 
 
 class Box:
@@ -62,10 +78,16 @@ class CallbackModule(CallbackBase):
     def __init__(self):
         super().__init__()
         self._boxes, self._variables, self._frozen = {}, {}, False
-        self._looks = False
+        self._looks, self._mistyped = False, []
 
     def v2_playbook_on_start(self, playbook):
         self._looks = os.path.basename(playbook._file_name) in _DECLARED_FOR
+        if self._looks:
+            self._mistyped = sorted(_given("tags", "skip_tags") - _TAGS - _OF_ANSIBLE)
+            for tag in self._mistyped:
+                near = _part(("tunecheck", "util", "suggestions")).nearest(tag, sorted(_TAGS))
+                self._display.warning(f"no task has the tag {tag}; " + (f"did you mean {near[0]}?" if near else
+                                      f"known are {', '.join(sorted(_TAGS))}"))
 
     def v2_playbook_on_play_start(self, play):
         manager = play.get_variable_manager()
@@ -142,6 +164,10 @@ class CallbackModule(CallbackBase):
                     "  next: do what is said above, then run this again"]
         wanted, gpus = box.spec.get("accelerators", {}).get("count"), box.info.get("gpus")
         lines = [f"plan for {name} (--check: nothing was written)"]
+        only = sorted(_given("tags") - {"all"})
+        if only:
+            wrong = f"; no task has {', '.join(self._mistyped)}" if self._mistyped else ""
+            lines.append(f"  only what has these tags: {', '.join(only)}{wrong}")
         if gpus is not None:
             short = wanted is not None and len(gpus) < wanted
             lines.append(f"  GPUs: {len(gpus)}{f' of {wanted}' if wanted is not None else ''} found"
@@ -155,7 +181,8 @@ class CallbackModule(CallbackBase):
                 lines.append(f"  if the trial hangs: {_WATCHDOG[box.watchdog['code']].format(**box.watchdog)}")
         else:
             lines.append(f"  refused: {' '.join(box.refused.split())[:500]}")
-        lines.append(f"  undo it later: {_UNDO} -l {name} and your -i")
+        given = "".join(f" -i {shlex.quote(_shorter(each))}" for each in context.CLIARGS.get("inventory") or ())
+        lines.append(f"  undo it later: {_UNDO}{given} -l {name}")
         lines.append("  next: " + ("mend what is refused, then run this again" if box.refused else
                                    "the same command without --check"))
         return lines

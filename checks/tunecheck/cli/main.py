@@ -16,6 +16,7 @@ from ..app.evaluate import check
 from ..errors import SpecError, TunecheckError, UsageError
 from . import completed
 from .fleet_verbs import FLEET_VERBS, fleet_installed, fleet_verb
+from .given_once import check_given_once
 from .shared_options import HISTORY, options
 
 __all__ = ["main", "terminate"]
@@ -113,7 +114,9 @@ class _Verbs(click.Group):
             near = meant(args[0], sorted({*self.list_commands(ctx), *FLEET_VERBS}))
             hint = did_you_mean(near) or "`tunecheck --help` lists them"
             raise UsageError(f"No such command {args[0][:60]!r}; {hint}")
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        check_given_once(ctx, command, rest)
+        return name, command, rest
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,0 +1,38 @@
+"""An option with one value that is given twice is refused by every verb, and no other option is."""
+
+from __future__ import annotations
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from tunecheck.cli.main import cli
+from tunecheck.errors import UsageError
+
+
+def _options() -> list[tuple[tuple[str, ...], click.Option]]:
+    context, found = click.Context(cli), []
+    for verb in cli.list_commands(context):
+        command = cli.get_command(context, verb)
+        assert command is not None
+        below: list[tuple[str, ...]] = [(verb,)]
+        if isinstance(command, click.Group):
+            below = [(verb, name) for name in command.list_commands(context)]
+        for names in below:
+            last = command.get_command(context, names[1]) if isinstance(command, click.Group) else command
+            assert last is not None
+            found += [(names, each) for each in last.params if isinstance(each, click.Option)]
+    return found
+
+
+OPTIONS = _options()
+
+
+@pytest.mark.parametrize(("names", "option"), OPTIONS,
+                         ids=[f"{' '.join(names)} {each.opts[-1]}" for names, each in OPTIONS])
+def test_an_option_given_twice(names: tuple[str, ...], option: click.Option) -> None:
+    if option.is_flag or option.count or option.multiple or option.nargs != 1:
+        pytest.skip("may be given again")
+    name = max(option.opts, key=len)
+    done = CliRunner().invoke(cli, [*names, name, "1", name, "2"])
+    assert isinstance(done.exception, UsageError) and f"{name} is given 2 times; expected once" in str(done.exception)
