@@ -278,7 +278,7 @@ def test_a_rollback_takes_the_trial_away(box: Box, monkeypatch: pytest.MonkeyPat
     said: dict[str, Any] = {}
     box.exit_json = lambda **result: said.update(result)  # type: ignore[attr-defined]
     monkeypatch.setattr(module, "AnsibleModule", lambda **_options: box)
-    monkeypatch.setattr(module, "detect", lambda _module: grub_debian.GrubDebian(box))
+    monkeypatch.setattr(module, "detect", lambda *_: grub_debian.GrubDebian(box))
     module.main()
     assert said["changed"] and box.what_boots() == before and box.options() == options and not left_of_the_trial()
     box.power_cycle()
@@ -341,7 +341,7 @@ def test_for_whom_the_trial_waits(load_module: Callable[[str], ModuleType], monk
     module = load_module("modprobe_options")
     loader = SimpleNamespace(kernel=lambda: "/vmlinuz", trial_refusal=lambda: None, name="GRUB",
                              own_initrd=lambda *_: ("/initrd", "/own"))
-    monkeypatch.setattr(module, "detect", lambda _module: loader)
+    monkeypatch.setattr(module, "detect", lambda *_: loader)
     monkeypatch.setattr(module_options, "image_tools", lambda _release: ("/boot/initrd.img", "", []))
 
     def options(**stated: Any) -> None:
