@@ -182,7 +182,9 @@ class CallbackModule(CallbackBase):
         else:
             lines.append(f"  refused: {' '.join(box.refused.split())[:500]}")
         given = "".join(f" -i {shlex.quote(_shorter(each))}" for each in context.CLIARGS.get("inventory") or ())
-        lines.append(f"  undo it later: {_UNDO}{given} -l {name}")
+        # A line that does not fit would be broken, and could not be pasted.
+        undo = f"  undo it later: {_UNDO}{given} -l {name}"
+        lines.append(undo if len(undo) <= 80 else f"  undo it later: {_UNDO} -l {name} and your -i")
         lines.append("  next: " + ("mend what is refused, then run this again" if box.refused else
                                    "the same command without --check"))
         return lines

@@ -36,7 +36,7 @@ why = Path("/etc/verdict").read_text().strip()
 forget_pass(PATH)
 with open("/var/preflights", "a") as count:
     count.write("x")
-found = [Finding(why.partition(":")[0], "box", "fail", "effective", why.partition(": ")[2])] if why else []
+found = [Finding(why.partition(":")[0], "redirects", "box", "fail", "effective", why.partition(": ")[2])] if why else []
 leave_pass(PATH, found, int(bool(why)), load_frozen("/etc/tunecheck/spec.json"), False)
 sys.exit(int(bool(why)))
 """
