@@ -20,8 +20,9 @@ __all__ = ["Draft", "Login", "drafted", "files"]
 #: "host-1" is what a recording without names calls its box.
 _HOST = re.compile(r"(?!host-\d+$|localhost$)[A-Za-z0-9][A-Za-z0-9-]{0,62}")
 _HELD = "vfio-pci"
-#: What a commented line asks for where no driver is loaded: the branch that all profiles were tried with.
-_NEWEST = "595.71.05"
+_VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,2}")
+#: An example for the commented line, where no driver is loaded.
+_EXAMPLE = "595.71.05"
 _ENGINES = (("docker", ("docker-ce", "docker.io", "moby-engine")), ("podman", ("podman",)))
 
 
@@ -38,7 +39,8 @@ class Login:
 @dataclass(frozen=True)
 class Draft:
     """``spec`` is the box_spec; ``change`` maps a path in it ("accelerators.count") to why the value is a guess;
-    ``observations`` are sentences about the box; ``driver`` is the version that is loaded."""
+    ``observations`` are sentences about the box; ``driver`` is the version that is loaded, empty
+    where none is, or where what the host says is no version: it goes into a file."""
 
     name: str
     named: bool
@@ -56,8 +58,9 @@ def drafted(snapshot: Snapshot, name: str | None = None) -> Draft:
     accelerators = _accelerators(snapshot, change)
     profile = accelerators.pop("profile")
     spec: dict[str, Any] = {"profile": profile, "accelerators": accelerators}
+    driver = (snapshot.host.driver.version.value if snapshot.host else None) or ""
     return Draft(name or (own if known else "box1"), known, spec, change, tuple(_observations(snapshot)),
-                 (snapshot.host.driver.version.value if snapshot.host else None) or "")
+                 driver if _VERSION.fullmatch(driver) else "")
 
 
 def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
@@ -221,7 +224,7 @@ def _group(draft: Draft) -> str:
              "# The profile gives every other value, each with its source: tunecheck spec show --sources", "---",
              "box_spec:", *_yaml(draft.spec, draft.change, "", 2), "",
              "  # Nothing below is asked of the box as long as it is commented out.",
-             "  # driver:", f'  #   version: "{draft.driver or _NEWEST}"   # ask for exactly this release; source: '
+             "  # driver:", f'  #   version: "{draft.driver or _EXAMPLE}"   # ask for exactly this release; source: '
              "nvidia installs it",
              "  # runtime:", "  #   engine: podman         # or docker: installs it, with NVIDIA's toolkit", ""]
     return "\n".join(lines)

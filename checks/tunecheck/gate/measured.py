@@ -75,7 +75,7 @@ def void(path: str, former: MeasuredPass | None) -> None:
     """An older measurement does not outlive the start of a new one, however that ends. What its GPUs once reached does:
     otherwise a start that is cut short would let a slow one after it pass."""
     if former is not None:
-        write(path, replace(former, exit_code=3, reasons=(_BEGUN,)))
+        write(path, replace(former, exit_code=3, reasons=(_BEGUN,), codes=()))
         removed.append(path)
         return
     try:

@@ -54,12 +54,15 @@ def _prose(content: str, width: int, hang: int) -> list[str]:
     lines: list[str] = []
     words = ""
     for code, part in inline(content):
-        if code and (_CHANGES.match(part) or (" " in part and len(part) > width // 2)):
+        message = _MESSAGE.match(part)      # is read, not copied, so it is prose
+        if code and not message and (_CHANGES.match(part) or (" " in part and len(part) > width // 2)):
             lines += _reflowed(words.rstrip(" ("), width, hang if not lines else 0)
             lines.append(safe(f"      {part}"))
             words = ""
         else:
-            words += part.replace(" ", _NO_BREAK) if code else part.lstrip(" .,;:)") if lines and not words else part
+            if lines and not words and not code:
+                part = part.lstrip(" .,;:)")
+            words += part.replace(" ", _NO_BREAK) if code and not message else part
     return lines + _reflowed(words, width, hang if not lines else 0)
 
 

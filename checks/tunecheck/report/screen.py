@@ -2,7 +2,7 @@
 fix settles, then counts and the next step.
 
 What does not fit is left out step by step, and never in silence. First the tables are drawn short. Then what one check
-says with one code or one fix is one row, what several checks do not know for one reason is one entry, and long
+says with one code is one row, what several checks do not know for one reason is one entry, and long
 sentences end in " ...". Last, entries that do not fail are counted by check. A check that fails keeps a row of its own
 whatever happens. ``-v`` shows all of it."""
 

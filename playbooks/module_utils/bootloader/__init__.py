@@ -20,9 +20,10 @@ def detect(module, asked=()) -> Bootloader:
         if reason is None:
             return kind(module)
         looked.append("%s (%s)" % (kind.name, reason))
-    raise BootloaderError(
-        "no boot loader that this role can drive was found; looked for %s. Nothing was written. The specification "
-        "asks for %s. Set that by hand where the kernel of this host gets its parameters from, and take it out of the "
-        "host's specification: iommu: leave; acs: {peer_redirect: leave}; kernel: {cmdline: []}."
-        % ("; ".join(looked), " ".join(asked) or "module parameters on trial")
-    )
+    wanted = (
+        " The specification asks for %s. Set that by hand where the kernel of this host gets its parameters from, and "
+        "take it out of the host's specification: iommu: leave; acs: {peer_redirect: leave}; kernel: {cmdline: []}."
+        % " ".join(asked)
+    ) if asked else ""
+    raise BootloaderError("no boot loader that this role can drive was found; looked for %s. Nothing was written.%s"
+                          % ("; ".join(looked), wanted))

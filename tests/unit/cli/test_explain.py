@@ -28,6 +28,8 @@ def test_every_page_is_rendered_whole_at_every_width() -> None:
         text = page(check.id)
         copied = {line.strip() for block in re.findall(r"(?ms)^```\n(.*?)^```", text) for line in block.splitlines()
                   if not re.match(r"[a-z0-9-]+: ", line)}
+        prose = re.sub(r"(?ms)^```\n.*?^```", "", text)
+        commands = {" ".join(part.split()) for part in re.findall(r"`((?:sudo|echo|ansible-playbook) [^`]+)`", prose)}
         for width in (40, 80, 200):
             shown = rendered(text, Style(width), check.summary)
             head, *lines = shown.splitlines()
@@ -35,7 +37,9 @@ def test_every_page_is_rendered_whole_at_every_width() -> None:
             assert "```" not in shown and not re.search(r"(?m)^#|^\s*\|", shown), check.id
             for title in ("What is checked", "Why it matters", "What you see", "What good looks like", "How to fix"):
                 assert title in lines, check.id
-            long = [line for line in lines if len(line) > min(width, 100) and line.strip() not in copied]
+            assert commands <= {line.strip() for line in lines}, (check.id, "each on a line of its own, unbroken")
+            long = [line for line in lines if len(line) > min(width, 100) and line.strip() not in copied
+                    and f"`{line.strip()}`" not in " ".join(prose.split())]
             # Only a word that is longer than the line itself is broken, and only there. What is to be copied is not.
             assert not long, (check.id, long)
         plain = rendered(text, Style(100), check.summary)

@@ -133,6 +133,18 @@ def test_what_a_box_says_cannot_leave_its_comment() -> None:
     assert yaml.safe_load(text)["box_spec"]["profile"] == "rtx-pro-6000-switch"
 
 
+@pytest.mark.parametrize(("version", "asked"), [
+    ("610.43.02", "610.43.02"), ("535.2", "535.2"), ("1\nbox_spec: {profile: lab}", "595.71.05"),
+    ('1"\n  acs: {peer_redirect: "leave', "595.71.05"), ("", "595.71.05")])
+def test_the_drivers_version_is_asked_for_where_it_is_one(version: str, asked: str) -> None:
+    snapshot = gather(trees.full(trees.below_one_switch(2)).host(), None, True)
+    assert snapshot.host is not None
+    host = replace(snapshot.host, driver=replace(snapshot.host.driver, version=known(version, "/sys/module/nvidia")))
+    text = files(drafted(replace(snapshot, host=host)), Login())["group_vars/inference.yml"]
+    assert f'  #   version: "{asked}"   # ask for exactly' in text
+    assert yaml.safe_load(text) == yaml.safe_load(files(drafted(snapshot), Login())["group_vars/inference.yml"])
+
+
 def test_the_verb_writes_once_and_says_what_is_next(tmp_path: Path) -> None:
     place = str(tmp_path / "inv")
     done = CliRunner().invoke(cli, ["init", "--from", str(FIXTURE), "-o", place])

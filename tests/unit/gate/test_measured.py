@@ -114,12 +114,12 @@ def test_it_survives_its_file(tmp_path: Path) -> None:
 def test_what_the_gpus_once_reached_outlives_a_measurement_that_was_cut_short(tmp_path: Path) -> None:
     """Stopped, killed or without power in its midst: the next one is held against the same figures."""
     path = str(tmp_path / "measured.json")
-    measured.write(path, dataclasses.replace(FOUND, best={"p2p_one_way_gb_s": 50.0}))
+    measured.write(path, dataclasses.replace(FOUND, best={"p2p_one_way_gb_s": 50.0}, codes=("p2p-staged/unused",)))
     for _ in range(2):
         measured.void(path, measured.read(path))
     (reason,) = reasons(measured.read(path))
     assert "a measurement was begun after it and did not end" in reason
-    assert measured.read(path).best == {"p2p_one_way_gb_s": 50.0}
+    assert measured.read(path).best == {"p2p_one_way_gb_s": 50.0} and measured.read(path).codes == ()
 
 
 def test_the_best_is_kept_of_what_was_not_measured_now() -> None:

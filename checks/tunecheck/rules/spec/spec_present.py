@@ -14,6 +14,7 @@ CHECK = Check(
 )
 CODES = {
     "no-spec": "No specification is given.",
+    "other-spec": "In an audit: the host was judged by its own specification, not by the one that was asked for.",
 }
 _ID = CHECK.id
 
