@@ -56,7 +56,7 @@ def devices(text: str) -> list[LspciDevice]:
 @pytest.mark.parametrize("text", [
     RECORD, NUMBERS, OLDER, LINES, RECORD.replace("\t", "    "), LINES.replace(" -p00", "")])
 def test_every_form_has_the_same_devices(text: str) -> None:
-    assert [(each.bdf, each.class_code, each.vendor, each.device, each.cut, each.lost) for each in devices(text)] == [
+    assert [(each.bdf, each.class_code, each.vendor, each.device, each.cut, each.unread_header) for each in devices(text)] == [
         ("0000:00:00.0", "0600", "8086", "29c0", False, ""), ("0000:03:00.0", "0302", "10de", "2330", False, "")]
 
 
@@ -78,7 +78,7 @@ def test_names_without_numbers_are_those_that_stand_for_one_id() -> None:
     (RECORD.replace("\n\nSlot:", "\nSlot:"), False),                        # only the empty line is gone
 ])
 def test_a_record_that_cannot_be_told_is_a_device_that_is_missing(text: str, lost: bool) -> None:
-    assert any(each.lost for each in devices(text)) is lost
+    assert any(each.unread_header for each in devices(text)) is lost
 
 
 @pytest.mark.parametrize("gone", ["Class:\t3D controller [0302]\n", "Vendor:\tNVIDIA Corporation [10de]\n",
