@@ -56,7 +56,8 @@ def devices(text: str) -> list[LspciDevice]:
 @pytest.mark.parametrize("text", [
     RECORD, NUMBERS, OLDER, LINES, RECORD.replace("\t", "    "), LINES.replace(" -p00", "")])
 def test_every_form_has_the_same_devices(text: str) -> None:
-    assert [(each.bdf, each.class_code, each.vendor, each.device, each.cut, each.unread_header) for each in devices(text)] == [
+    assert [(each.bdf, each.class_code, each.vendor, each.device, each.cut, each.unread_header)
+            for each in devices(text)] == [
         ("0000:00:00.0", "0600", "8086", "29c0", False, ""), ("0000:03:00.0", "0302", "10de", "2330", False, "")]
 
 
