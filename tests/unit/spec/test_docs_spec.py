@@ -1,4 +1,4 @@
-"""The role's README knows every key, every default and every profile of the model."""
+"""The role's README has every key, default and meaning of the model, and names every profile."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from lab.generators import spec_table
 
 from tunecheck.spec import profile_files
 from tunecheck.spec.frozen import Spec
@@ -22,6 +23,15 @@ KEYS = [(path, value) for path, value in leaves(asdict(Spec())) if path != "modu
 def test_every_key_is_documented_with_its_default(path: str, default: object) -> None:
     value = default if isinstance(default, str) else json.dumps(default)
     assert f"| `{path}` | `{value}` |" in README
+
+
+def test_the_table_is_made_from_the_model() -> None:
+    assert spec_table.page(README) == README, "run: python3 -m lab.generators.spec_table"
+
+
+def test_every_key_has_allowed_values_and_a_meaning() -> None:
+    for key, _, allowed, meaning in spec_table.rows():
+        assert allowed and meaning, key
 
 
 def test_every_profile_is_named() -> None:
