@@ -153,7 +153,8 @@ class Gate(_Part):
     measured: Literal["each-boot", "on-change", "never"] = Field(
         default="each-boot",
         description="when the GPUs are measured before a container starts. each-boot: once in each boot; on-change: "
-        "only where no earlier measurement of this box as it is holds; never: every report warns of it (`docs/gate.md`)",
+        "only where no earlier measurement of this box as it is holds; never: every report warns of it "
+        "(`docs/gate.md`)",
     )
 
 
