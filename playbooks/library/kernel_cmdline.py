@@ -57,7 +57,7 @@ phase:
 pending_reboot: {description: Whether only a reboot is missing., type: bool, returned: always}
 trial_id: {description: Id of the trial that is staged or running., type: str, returned: always}
 tokens: {description: The owned tokens, merged., type: list, returned: always}
-riders: {description: What only the trial's command line has of module parameters., type: list, returned: always}
+trial_parameters: {description: Module parameters that only the trial's line has., type: list, returned: always}
 bootloader: {description: The boot loader driven., type: str, returned: always}
 watchdog:
   description: >-
@@ -114,9 +114,9 @@ class Situation:
         self.retired = [word for word in stale if word not in foreign]
         # Module parameters that modprobe.d or the initramfs lacks: they ride on the trial's command line.
         self.options = options if options is not None and options.differs else None
-        self.riders = _riders(self.options)
-        ridden = cmdline.riders(self.running)
-        self.riding = self.options is not None and not cmdline.missing(self.riders, ridden)
+        self.trial_parameters = _trial_parameters(self.options)
+        ridden = cmdline.trial_parameters(self.running)
+        self.riding = self.options is not None and not cmdline.missing(self.trial_parameters, ridden)
         self.own = trial_initrd.OWN if any(word.startswith(cmdline.INITRD_KEY + "=") for word in ridden) else ""
         in_effect = not cmdline.missing(self.tokens, self.running) and stale == foreign
         settles = (self.configured == self.tokens and not cmdline.missing(self.tokens, self.generated)
@@ -128,11 +128,12 @@ class Situation:
         # Of a boot that has the words: whether it also ran the kernel and initrd that the default entry boots.
         self.unproven = proof.unproven(loader.kernel(), loader.initrds(), loader.root(), None, None, self.own,
                                        self.riding) if self.effective and not self.committed else ""
-        owed = " ".join([*self.tokens, "-", *self.dropped, *(["-", *self.riders] if self.riders else [])])
+        only_trial = ["-", *self.trial_parameters] if self.trial_parameters else []
+        owed = " ".join([*self.tokens, "-", *self.dropped, *only_trial])
         self.trial_id = hashlib.sha256(owed.encode()).hexdigest()[:12]
         line = [*cmdline.without_trial(self.generated), *self.tokens]
         mark, *rest = trial_hang.tokens(line, self.trial_id, confirm_seconds, panic_seconds)
-        self.trial_tokens = [mark, *self.riders, *rest]
+        self.trial_tokens = [mark, *self.trial_parameters, *rest]
         # Behind BOOT_IMAGE= and initrd=, which the boot loader adds.
         ran = {word for word in cmdline.words(cmdline.without_trial(self.running))
                if not word.startswith(("BOOT_IMAGE=", "initrd="))}
@@ -142,7 +143,7 @@ class Situation:
                                 and not trial_guard.confirmed())
 
 
-def _riders(options):
+def _trial_parameters(options):
     """What stands between the trial's mark and its deadline: the module parameters, and whether it loads an initramfs
     of its own."""
     if options is None:
@@ -163,8 +164,8 @@ def decide(now, trial):
         return "pending", "commit"
     # An entry that an earlier version staged has no deadline: it is staged again.
     ready = (now.staged is not None and now.staged.armed and not cmdline.missing(now.trial_tokens, now.staged.tokens)
-             and cmdline.riders(now.staged.tokens) == now.riders
-             and (not now.riders or not now.options.rebuild or trial_initrd.usable(_image(now.options))))
+             and cmdline.trial_parameters(now.staged.tokens) == now.trial_parameters
+             and (not now.trial_parameters or not now.options.rebuild or trial_initrd.usable(_image(now.options))))
     return "staged", None if ready else "stage"
 
 
@@ -223,7 +224,7 @@ def run_staged(module, loader, now):
         refusal = loader.trial_refusal()
         if refusal:
             module.fail_json(msg=REFUSED % refusal)
-    length = len(" ".join([*now.generated, *now.tokens, *now.riders])) + ROOM_FOR_TRIAL
+    length = len(" ".join([*now.generated, *now.tokens, *now.trial_parameters])) + ROOM_FOR_TRIAL
     if step in ("stage", "commit") and length >= cmdline.COMMAND_LINE_SIZE:
         module.fail_json(msg="the kernel command line would have %d characters and the kernel cuts it at %d; set "
                              "box_spec.acs.scope: all, or drop parameters. Nothing was written."
@@ -274,7 +275,7 @@ def run_committed(module, loader, now):
         module.fail_json(
             msg="the running kernel lacks %s; expected a trial boot that has them before they become the default. "
                 "Run the play again to stage the trial."
-                % " ".join(cmdline.missing([*now.tokens, *now.riders], now.running)))
+                % " ".join(cmdline.missing([*now.tokens, *now.trial_parameters], now.running)))
     if now.unproven:
         module.fail_json(msg="%s. Nothing was committed." % now.unproven)
     if module.check_mode:
@@ -339,8 +340,9 @@ def main():
             if asked or modules:
                 raise
             # A container, or a box that boots from outside: nothing is asked of a boot loader, and nothing is there.
-            module.exit_json(changed=False, phase="settled", pending_reboot=False, trial_id="", tokens=[], riders=[],
-                             bootloader="none", watchdog=trial_hang.watchdog(), returns_in=-1, left=[], diff=[])
+            module.exit_json(changed=False, phase="settled", pending_reboot=False, trial_id="", tokens=[],
+                             trial_parameters=[], bootloader="none", watchdog=trial_hang.watchdog(), returns_in=-1,
+                             left=[], diff=[])
         options = module_options.Options(module, modules, bls.release(loader.kernel())) if modules else None
         now = Situation(loader, asked,
                         module.params["confirm_seconds"], module.params["panic_seconds"], options)
@@ -377,7 +379,7 @@ def main():
         pending_reboot=phase in ("staged", "pending"),
         trial_id=now.trial_id if phase == "staged" else (now.running_trial or ""),
         tokens=now.tokens,
-        riders=now.riders,
+        trial_parameters=now.trial_parameters,
         bootloader=loader.name,
         watchdog=trial_hang.watchdog(),
         returns_in=returns_in(now.running),

@@ -326,14 +326,15 @@ def test_disk_full_while_the_initramfs_is_made(box: Box, monkeypatch: pytest.Mon
     assert not left_of_the_trial()
 
 
-@pytest.mark.parametrize(("running", "riders", "left"), [
+@pytest.mark.parametrize(("running", "parameters", "left"), [
     ("a tunecheck.trial=x m.p=1 tunecheck.confirm=9 panic=30 b", ["m.p=1"], ["a", "b"]),
     ("a tunecheck.trial=x tunecheck.confirm=9 panic=30", [], ["a"]),
     ("a tunecheck.trial=x m.p=1", [], ["a", "m.p=1"]),         # no deadline: an entry of an earlier version
     ("a m.p=1 tunecheck.confirm=9", [], ["a", "m.p=1", "tunecheck.confirm=9"]),
 ])
-def test_riders(running: str, riders: list[str], left: list[str]) -> None:
-    assert cmdline.riders(shlex.split(running)) == riders and cmdline.without_trial(shlex.split(running)) == left
+def test_trial_parameters(running: str, parameters: list[str], left: list[str]) -> None:
+    tokens = shlex.split(running)
+    assert cmdline.trial_parameters(tokens) == parameters and cmdline.without_trial(tokens) == left
 
 
 def test_for_whom_the_trial_waits(load_module: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:

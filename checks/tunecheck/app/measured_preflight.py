@@ -125,7 +125,7 @@ def _measured(door: Host, snapshot: Snapshot, spec: Spec, kind: str, soak: float
 
     def admitted() -> None:
         if path is not None:
-            measured.void(path, _former(path))
+            measured.invalidate(path, _former(path))
 
     return measure(door, snapshot, spec, kind, soak, evidence, shown, admitted)
 

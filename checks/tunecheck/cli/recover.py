@@ -105,11 +105,11 @@ def _box(host: LiveHost, secret: str) -> Box:
     boot_id = text(host, "/proc/sys/kernel/random/boot_id").value
     if boot_id is None:
         raise UsageError("the id of this boot cannot be read (/proc/sys/kernel/random/boot_id); nothing was done")
-    return Box(host, Journal(), frozen.spec.watch if frozen else None, boot_id, secret, _void,
+    return Box(host, Journal(), frozen.spec.watch if frozen else None, boot_id, secret, _invalidate,
                lambda: os.path.lexists(_PLAY), _tell, alive)
 
 
-def _void() -> None:
+def _invalidate() -> None:
     """OSError where an earlier measurement stays."""
     from ..gate import measured
 
@@ -118,7 +118,7 @@ def _void() -> None:
             former = measured.read(measured.PATH)
         except UsageError:      # none, or none that could be believed
             former = None
-        measured.void(measured.PATH, former)
+        measured.invalidate(measured.PATH, former)
     except UsageError:          # a full disk takes nothing, and still forgets
         Path(measured.PATH).unlink(missing_ok=True)
 

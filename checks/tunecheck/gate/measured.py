@@ -24,7 +24,7 @@ from ..util import safe_files
 from ..util.whole_file import removed, write_file
 from . import passed
 
-__all__ = ["EVIDENCE", "PATH", "best", "make_evidence", "path_beside", "read", "steady", "void", "write"]
+__all__ = ["EVIDENCE", "PATH", "best", "invalidate", "make_evidence", "path_beside", "read", "steady", "write"]
 
 #: Where a trial that hung leaves its bundle.
 EVIDENCE = "/var/lib/tunecheck/evidence"
@@ -71,7 +71,7 @@ def read(path: str, again: str = passed.again(passed.PATH)) -> MeasuredPass:
     return measured
 
 
-def void(path: str, former: MeasuredPass | None) -> None:
+def invalidate(path: str, former: MeasuredPass | None) -> None:
     """An older measurement does not outlive the start of a new one, however that ends. What its GPUs once reached does:
     otherwise a start that is cut short would let a slow one after it pass."""
     if former is not None:

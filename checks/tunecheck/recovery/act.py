@@ -34,15 +34,16 @@ _PAUSES = (0.0, 60.0, 300.0, 900.0)
 
 @dataclass
 class Box:
-    """Where and by what rules. ``void``: declare earlier measurements of the GPUs void. ``play_runs``: whether a play
-    holds this box. ``told``: takes a sentence for the unit's status line."""
+    """Where and by what rules. ``invalidate``: declare earlier measurements of the GPUs invalid. ``play_runs``: whether
+    a play holds this box. ``report``: takes a sentence for the unit's status line. ``alive``: tells
+    systemd's watchdog."""
 
     host: Host
     journal: Journal
     policy: Watch | None
     boot_id: str
     key: str
-    void: Callable[[], None]
+    invalidate: Callable[[], None]
     play_runs: Callable[[], bool]
     report: Callable[[str], None]
     alive: Callable[[], None]
@@ -166,7 +167,7 @@ class _Way:
             return
         # What was measured before the stall says nothing about GPUs that somebody wedged since.
         try:
-            self.box.void()
+            self.box.invalidate()
         except OSError as error:
             self._note(Step.STAYS_DOWN, Why.NO_ROOM, f"an earlier measurement could not be voided: {error}")
             return

@@ -29,13 +29,13 @@ class Doubt:
         self._reason: Reason | None = None
         self._moved: float | None = None        # the counters, when it was asked
         self._settles: float | None = None
-        self.lie = False                        # an answer came and no counter moved
+        self.metrics_lied = False                        # an answer came and no counter moved
 
     def forget(self) -> None:
         """Another run of the engine."""
         self._right_at = self._settles = self._moved = None
         self._silent = self._wrong = 0
-        self._reason, self.lie = None, False
+        self._reason, self.metrics_lied = None, False
 
     def due(self, at: float, urgent: bool = False) -> bool:
         """Whether it is time for one. Whoever begins just now asks nobody yet: a watch that is started again and
@@ -49,14 +49,14 @@ class Doubt:
         if self._began is None:
             self._began, self._next = look.at, look.at + self.every
         if moved:
-            self._silent, self.lie, self._settles = 0, False, None
+            self._silent, self.metrics_lied, self._settles = 0, False, None
             if not (look.canary_asked or look.canary):
                 self._next = max(self._next, look.at + self.every)      # a request is as good as a question
         if look.canary_asked and not self._asking:
             self._moved, self._settles, self._asked = look.engine.moved, None, True
         self._asking = look.canary_asked
         if self._settles is not None and look.at >= self._settles and look.engine.absence is None:
-            self.lie, self._settles = look.engine.moved == self._moved, None
+            self.metrics_lied, self._settles = look.engine.moved == self._moved, None
         if look.canary is not None:
             self._hear(look, look.canary, works)
 
@@ -89,7 +89,8 @@ class Doubt:
     def beside(self) -> list[Reason]:
         """What else is to be told of the answers."""
         wrong = [Reason(Code.CANARY_WRONG)] if self._wrong >= _TWICE else []
-        return [*wrong, *([Reason(Code.METRICS_LIE)] if self.lie else []), *([self._reason] if self._reason else [])]
+        lied = [Reason(Code.METRICS_LIE)] if self.metrics_lied else []
+        return [*wrong, *lied, *([self._reason] if self._reason else [])]
 
     def alone(self, at: float, reasons: list[Reason]) -> tuple[State, list[Reason]]:
         """The state of an engine of which nothing else is known."""

@@ -64,7 +64,7 @@ class Judge:
             return False
         if look.unit is not None and look.unit.active != "active":
             return False
-        if look.engine.code in _TELLS_NOTHING or (self._doubt.lie and look.engine.absence is None):
+        if look.engine.code in _TELLS_NOTHING or (self._doubt.metrics_lied and look.engine.absence is None):
             return not self._gpus.work(look)
         if look.engine.absence is not None:
             return False
@@ -169,7 +169,7 @@ class Judge:
             if _traced(look):
                 return State.UNKNOWN, [Reason(Code.TRACED), *beside]
             return State.STALLED, [Reason(Code.METRICS_SILENT, numbers=(("seconds", round(silent, 1)),)), *beside]
-        if self._doubt.lie:
+        if self._doubt.metrics_lied:
             return self._doubt.alone(look.at, beside)
         # The canary is no request of anybody's.
         if sum(part.asked for part in engine.parts) <= (1 if look.canary_asked and not self._busy else 0):

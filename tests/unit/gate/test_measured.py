@@ -105,8 +105,8 @@ def test_it_survives_its_file(tmp_path: Path) -> None:
     first = (tmp_path / "measured.key").read_bytes()
     measured.write(path, FOUND)
     assert (tmp_path / "measured.key").read_bytes() == first
-    measured.void(path, None)
-    measured.void(path, None)
+    measured.invalidate(path, None)
+    measured.invalidate(path, None)
     with pytest.raises(UsageError, match="no measured pass"):
         measured.read(path)
 
@@ -116,7 +116,7 @@ def test_what_the_gpus_once_reached_outlives_a_measurement_that_was_cut_short(tm
     path = str(tmp_path / "measured.json")
     measured.write(path, dataclasses.replace(FOUND, best={"p2p_one_way_gb_s": 50.0}, codes=("p2p-staged/unused",)))
     for _ in range(2):
-        measured.void(path, measured.read(path))
+        measured.invalidate(path, measured.read(path))
     (reason,) = reasons(measured.read(path))
     assert "a measurement was begun after it and did not end" in reason
     assert measured.read(path).best == {"p2p_one_way_gb_s": 50.0} and measured.read(path).codes == ()

@@ -176,9 +176,9 @@ def test_long_runs_cost_no_time_worth_naming() -> None:
         tasks.in_driver(text)
 
 
-@pytest.mark.parametrize(("pattern", "spares"), [
+@pytest.mark.parametrize(("pattern", "blacklisted"), [
     ("nvidia-", True), ("nvidia-utils-595", True), ("nvidia-utils-595$", True), ("nvidia-utils$", False),
     ("^nvidia", True), ("nvidia-.*", True), ("nvidia-*", True), ("libnvidia", False), ("", True), ("(n+)+v", False),
     (r"nvidia\-utils", False), ("." * 300, False)])
-def test_what_unattended_upgrades_spare(pattern: str, spares: bool) -> None:
-    assert packages.spares(pattern, "nvidia-utils-595") is spares
+def test_what_unattended_upgrades_spare(pattern: str, blacklisted: bool) -> None:
+    assert packages.blacklisted(pattern, "nvidia-utils-595") is blacklisted

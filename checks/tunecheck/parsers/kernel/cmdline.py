@@ -8,7 +8,8 @@ tokens add up. Ownership is therefore judged by *word*, never by comparing whole
 from __future__ import annotations
 
 __all__ = ["COMMAND_LINE_SIZE", "CONFIRM_KEY", "INITRD_KEY", "TRIAL_KEY", "confirm_token", "count", "merge", "missing",
-           "panic_token", "present", "riders", "tokenize", "trial_id", "trial_token", "without_trial", "words"]
+           "panic_token", "present", "tokenize", "trial_id", "trial_parameters", "trial_token", "without_trial",
+           "words"]
 
 #: x86 kernels cut the line here without a word (arch/x86/include/asm/setup.h).
 COMMAND_LINE_SIZE = 2048
@@ -107,15 +108,15 @@ def confirm_token(seconds: int) -> str:
 
 
 def without_trial(tokens: list[str] | tuple[str, ...]) -> list[str]:
-    """``tokens`` without what only a trial boot has: its mark, its riders(), and behind them what ends a hang."""
+    """``tokens`` without what only a trial boot has: its mark, its parameters, and behind them what ends a hang."""
     marks = [at for at, token in enumerate(tokens) if token.startswith(TRIAL_KEY + "=")]
     if not marks:
         return list(tokens)
-    behind = tokens[marks[0] + 1 + len(riders(tokens)):]
+    behind = tokens[marks[0] + 1 + len(trial_parameters(tokens)):]
     return [*tokens[:marks[0]], *(token for token in behind if token.partition("=")[0] not in _TRIAL_ONLY)]
 
 
-def riders(tokens: list[str] | tuple[str, ...]) -> list[str]:
+def trial_parameters(tokens: list[str] | tuple[str, ...]) -> list[str]:
     """What rides on a trial's command line and is committed elsewhere, module parameters: it stands between the mark
     and the deadline."""
     names = [token.partition("=")[0] for token in tokens]

@@ -11,8 +11,8 @@ from typing import Dict, Iterable, List, Optional, Set, Tuple
 from ...util.at_first_use import dataclass, regex
 from ..text.bounds import MOST_GLOBS, MOST_PACKAGES, MOST_PATTERNS, few, name_of
 
-__all__ = ["Globs", "Locks", "Package", "Spared", "apt_pins", "apt_settings", "dpkg", "driver_version", "locked",
-           "rpm", "settings", "spares"]
+__all__ = ["Globs", "Locks", "Package", "Spared", "apt_pins", "apt_settings", "blacklisted", "dpkg",
+           "driver_version", "locked", "rpm", "settings"]
 
 _MOST = 4096
 _VERSION = regex(r"^(?:\d{1,3}:)?(\d{3}\.\d{1,4}(?:\.\d{1,4})?)(?![\d.])")
@@ -163,7 +163,7 @@ def apt_settings(text: str) -> Tuple[Optional[bool], List[str]]:
     return (said[-1] != "0" if said else None), spared
 
 
-def spares(pattern: str, name: str) -> bool:
+def blacklisted(pattern: str, name: str) -> bool:
     """Whether one entry of Unattended-Upgrade::Package-Blacklist means the package."""
     return Spared([pattern]).mean(name)
 

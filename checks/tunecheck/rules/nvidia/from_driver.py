@@ -16,7 +16,7 @@ from ..codes import NO_DRIVER, UNREAD
 from ..context import Case
 from . import wanted_driver
 
-__all__ = ["AFTER_REBOOT", "build", "fabric", "fabric_unread", "hold", "loaded", "nobody_asked", "nothing",
+__all__ = ["AFTER_REBOOT", "build", "fabric", "fabric_unread", "hold", "loaded", "not_asked", "nothing",
            "parts", "unread", "without"]
 
 AFTER_REBOOT = Remedy.of(
@@ -52,7 +52,7 @@ def without(case: Case, check: str, subject: str, source: str, layer: str = "eff
     return Finding(check, NO_DRIVER, subject, "skip", layer, text, evidence=(source,))
 
 
-def nobody_asked(fact: Fact[Any]) -> bool:
+def not_asked(fact: Fact[Any]) -> bool:
     """Whether a question to the driver was not asked because there is none, or it has no GPU."""
     return fact.absence in (Absence.NO_DRIVER, Absence.NO_BOARDS)
 

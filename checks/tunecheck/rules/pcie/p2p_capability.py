@@ -41,7 +41,7 @@ def judge(case: Case) -> Iterator[Finding]:
     label = {device.bdf: f"GPU{number}" for number, device in enumerate(topology.devices)}
     if len(label) < 2 or status.value is None:
         reason = status.why() if len(label) > 1 else "fewer than two accelerators"
-        if len(label) > 1 and from_driver.nobody_asked(status):
+        if len(label) > 1 and from_driver.not_asked(status):
             yield from_driver.without(case, _ID, "pairs", status.source, text=reason)
         else:
             skip = len(label) < 2 or status.absence in (Absence.NOT_ASKED, Absence.NO_BOARDS)

@@ -46,7 +46,7 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     by_source = [(pair.label, _relations(case, pair)) for pair in topology.pairs]
     if text.value is None and not any(_NVML in words for _, words in by_source):
-        if from_driver.nobody_asked(text):
+        if from_driver.not_asked(text):
             yield from_driver.without(case, _ID, "pairs", text.source,
                                       text=f"no table of the driver to compare with: {text.why()}")
             return
