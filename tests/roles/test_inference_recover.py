@@ -138,3 +138,27 @@ def test_killed_in_the_middle_it_takes_up_and_starts_nothing_twice(serving: Mach
                                                                   serving.say("journalctl", "-u", RECOVER))
     assert serving.preflights() - before == 1
     assert len([step for step, _ in steps(serving) if step == "serving"]) == 1
+
+
+def test_a_container_with_another_name_is_stopped_and_serves_again(serving: Machine) -> None:
+    assert serving.run("podman", "rename", "tunecheck-inference", "mine").returncode == 0
+    serving.run("podman", "kill", "--signal=STOP", "mine")
+    assert until(lambda: ("serving", "") in steps(serving)), (steps(serving), serving.say("journalctl", "-u", RECOVER))
+    assert serving.say("podman", "ps", "--all", "--format", "{{.Names}}").split() == ["tunecheck-inference"]
+    assert serving.run("podman", "rename", "tunecheck-inference", "mine").returncode == 0
+    assert serving.run("systemctl", "restart", UNIT).returncode == 0, serving.status()
+    assert serving.say("podman", "ps", "--all", "--format", "{{.Names}}").split() == ["tunecheck-inference"]
+
+
+@pytest.mark.parametrize("command", [("restart", "--time", "5"), ("kill",), ("stop", "--time", "5"), ("rm", "--force")])
+def test_a_container_that_somebody_ends_is_never_served_unproven(serving: Machine, command: tuple[str, ...]) -> None:
+    """Whatever is done to the container by hand: the unit ends with it. Where it starts again, it was proven anew."""
+    before, run = serving.preflights(), serving.show("InvocationID")
+    serving.run("podman", *command, "tunecheck-inference")
+    ended = ("inactive", "failed")
+    assert until(lambda: serving.show("InvocationID") != run or serving.show("ActiveState") in ended, 60)
+    assert until(lambda: serving.show("ActiveState") in ("active", *ended), 120), serving.status()
+    if serving.show("ActiveState") == "active":
+        assert serving.preflights() == before + 1 and serving.show("InvocationID") != run
+    else:
+        assert not serving.say("podman", "ps", "--all", "--quiet").strip(), "a container is left behind the unit"

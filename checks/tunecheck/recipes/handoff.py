@@ -13,9 +13,11 @@ from typing import Any
 from ..errors import SpecError, UsageError
 from .frozen import Recipe
 
-__all__ = ["NAME", "exec_line", "hand_off", "main", "servable"]
+__all__ = ["ID_FILE", "NAME", "exec_line", "hand_off", "main", "servable"]
 
 NAME = "tunecheck-inference"
+#: The container's id, kept while the unit runs (its RuntimeDirectory): podman finds it by that, renamed or not.
+ID_FILE = f"/run/{NAME}/container.id"
 _CACHE = "tunecheck/jit"
 #: Beyond what the engine may take to be ready: the first sums of a model (hundreds of GB at 1 GB/s) and the acceptance.
 _MORE_SECONDS = 1800
@@ -54,12 +56,14 @@ def hand_off(which: str, lock: str | None, engine: str, models: str, bind: str) 
         file, line = secret(frozen, "{key}")
     except ValueError as error:
         raise UsageError(f"{which}: {error}") from None
+    if engine == "podman":
+        words[words.index("run") + 1:words.index("run") + 1] = [f"--cidfile={ID_FILE}"]
     image = frozen.image
     assert image.image_id is not None       # argv refuses otherwise
     here = "127.0.0.1" if bind == "0.0.0.0" else bind
     return {
         "id": frozen.id, "status": frozen.status, "digest": digest_of(frozen), "recipe": to_json(frozen),
-        "engine": engine, "exec": exec_line([f"/usr/bin/{words[0]}", *words[1:]]),
+        "engine": engine, "id_file": ID_FILE, "exec": exec_line([f"/usr/bin/{words[0]}", *words[1:]]),
         "models": exec_line([models]), "image_id": image.image_id, "pull": _pulled(image.ref, image.digest),
         "secret": {"file": file, "line": line}, "cache": f"{_CACHE}/{image.image_id.removeprefix('sha256:')}",
         "base": f"http://{here}:{frozen.serve.port}", "seconds": frozen.serve.ready_seconds + _MORE_SECONDS,
