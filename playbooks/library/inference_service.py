@@ -97,7 +97,7 @@ def main():
         else:
             missing = [name for name in ("recipe", "unit", "secret") if not module.params[name]]
             if missing:
-                module.fail_json(msg="%s: expected with state present" % ", ".join(missing))
+                module.fail_json(msg="%s: expected with state present" % ", ".join(missing), done=[])
             diff = box.shown(module.params["recipe"], module.params["unit"], module.params["units"])
             present(module, service, done)
     except (BoxIOError, ValueError, OSError) as error:

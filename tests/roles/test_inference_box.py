@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import stat
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -249,6 +251,18 @@ def test_an_upgrade_keeps_the_former_recipe_and_lacks_are_said_before_anything_s
     done = box.hand_over(other)
     assert done.returncode == 0 and box.show("InvocationID") != started, done.stdout
     assert '"id": "lab-good"' in (box.root / "etc/tunecheck/recipe.previous.json").read_text()
+
+
+def test_a_play_does_not_wait_for_a_job_that_a_reboot_ended(serving: Machine, good: Path) -> None:
+    """A reboot takes /run with it, and the file of the job that Ansible asks for."""
+    serving.run("systemctl", "stop", UNIT)
+    gone = "for i in $(seq 600); do ls /run/tunecheck-job/j* && sleep 1 && rm -rf /run/tunecheck-job && break; sleep 0.1; done"
+    reboot = threading.Thread(target=lambda: serving.run("sh", "-c", gone))
+    reboot.start()
+    begun = time.monotonic()
+    done = serving.hand_over(good)
+    reboot.join()
+    assert done.returncode != 0 and "gave no answer" in done.stdout and time.monotonic() - begun < 200, done.stdout
 
 
 def test_taking_it_back_leaves_nothing_and_no_recipe_means_nothing_to_do(box: Machine, good: Path) -> None:
