@@ -1,4 +1,4 @@
-"""What the texts of an import hold as it is: the first text of a kind counts."""
+"""The answers that the texts of an import give, as they are collected. The first text of a kind counts."""
 
 from __future__ import annotations
 
@@ -54,13 +54,15 @@ class Texts:
             self.cmdlines.append(content)
 
     def longer(self, path: str, content: str) -> None:
-        """Keep a list of which another text may hold only the beginning."""
+        """Keep a list at ``path``, if it is longer than the one that is there: another text may hold only the beginning
+        of it."""
         if len(content) > len(self.reads.get(path, b"")) or path not in self.reads:
             self.reads[path] = content.encode()
 
     def topo(self, text: str, command: tuple[str, ...], name: str) -> str:
-        """Keep a table of GPUs. Which status a table of `topo -p2p` shows, it does not say itself: the command above
-        it does, or else ``name``, the file's (topo-p2p-r.txt). One that nobody names is not used."""
+        """Keep a table of GPUs and return its kind for people. Which status a table of `topo -p2p` shows, it does not
+        say itself: the command above it does, or else ``name``, the file's (topo-p2p-r.txt). One that nobody names is
+        kept under the letter "?"."""
         try:
             matrix = parse_matrix(text)
         except ValueError:
@@ -81,7 +83,7 @@ class Texts:
         return f"nvidia-smi {matrix.kind}"
 
     def values(self, text: str) -> None:
-        """Output of `grep . FILES`."""
+        """Keep each path and value in the output of `grep . FILES`."""
         for path, value in _VALUE.findall(text):
             self.file(path, value)
             policy = re.match(r"(/sys/devices/system/cpu/cpufreq)/(policy\d+)/", path)
