@@ -68,8 +68,8 @@ class Host(Protocol):
         ...
 
     def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
-        """Everything NVML says, asked in a child: {"driver": "595.71.05", "library": "13.595.71.05", "errors": {},
-        "gpus": [{"bdf": "0000:06:00.0", "index": 0, "values": {key: value}, "errors": {key: "NOT_SUPPORTED"}}],
+        """Return everything NVML says, asked in a child: {"driver": "595.71.05", "library": "13.595.71.05", "errors":
+        {}, "gpus": [{"bdf": "0000:06:00.0", "index": 0, "values": {key: value}, "errors": {key: "NOT_SUPPORTED"}}],
         "pairs": [{"a": bdf, "b": bdf, "values": {"ancestor": 10, "p2p_read": 0, "p2p_write": 0}, "errors": {}}]},
         ordered pairs in both directions, "p2p_nvlink" too where both boards have NVLinks up. What a crash or the
         deadline cut off is under "errors" of its GPU; a board without an address ("gpu 1": "GPU_IS_LOST") under those

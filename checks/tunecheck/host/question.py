@@ -21,8 +21,9 @@ _MORE = 1.0
 
 
 class Question:
-    """``work`` runs in the child with the pipe to write to and the time to end at; the child has nothing else open.
-    ``over`` never blocks; ``wait`` does until the deadline at most. OSError where no process can be started."""
+    """One question, under way. ``work`` runs in the child with the pipe to write to and the time to end at; the child
+    has nothing else open. ``over`` never blocks; ``received`` waits, at most a second beyond the deadline. OSError
+    where no process can be started."""
 
     def __init__(self, work: Callable[[int, float], None], deadline: float) -> None:
         self._until = time.monotonic() + deadline

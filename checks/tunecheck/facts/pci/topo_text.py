@@ -22,7 +22,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TopoText:
-    """``relations`` maps two addresses in address order to PIX, PXB, PHB, NODE, SYS or NV#."""
+    """The table of `nvidia-smi topo -m`. ``relations`` maps two addresses in address order to PIX, PXB, PHB, NODE, SYS
+    or NV#."""
 
     relations: dict[tuple[str, str], str]
 

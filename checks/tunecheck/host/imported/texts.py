@@ -20,12 +20,13 @@ _VALUE = regex(r"^(/(?:sys|proc/sys)/(?:[\w.-]+/)+[\w.-]+):(.*)$", re.MULTILINE)
 
 @dataclass
 class Texts:
-    """``reads``, ``lists``, ``realpaths`` and ``errors`` as in RecordedHost; ``runs`` maps commands to their output.
-    The first text of a kind counts, of kernel logs the most complete one. ``cut_at`` is the device in which an lspci
-    text ends, "" for a complete one; ``unread_header_at`` the one beside a device whose first line cannot be read.
-    ``past``: the lines of earlier boots, each with where they are from; ``taken``: when a bug report or nvidia-smi was
-    made; ``only_list``: lspci came without details, and such a list does not show its end; ``guest``: the hypervisor
-    that a text names; ``missing``: why a device must be there that no text shows; ``doubts``: as in base.doubt."""
+    """The answers so far. ``reads``, ``lists``, ``realpaths`` and ``errors`` are as in RecordedHost; ``runs`` maps
+    commands to their output. The first text of a kind counts, of kernel logs the most complete one. ``cut_at`` is the
+    device in which an lspci text ends, "" for a complete one; ``unread_header_at`` the one beside a device whose first
+    line cannot be read. ``past``: the lines of earlier boots, each with where they are from; ``taken``: when a bug
+    report or nvidia-smi was made; ``only_list``: lspci came without details, and such a list does not show its end;
+    ``guest``: the hypervisor that a text names; ``missing``: why a device must be there that no text shows; ``doubts``:
+    as in base.doubt."""
 
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)

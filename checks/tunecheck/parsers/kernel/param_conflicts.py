@@ -89,8 +89,8 @@ _LAST = "the kernel obeys the last of them"
 
 @dataclass(frozen=True)
 class Conflict:
-    """``rival`` contradicts ``declared`` (both are one word). ``wins``: the kernel obeys the rival. ``index`` is the
-    place of the rival's token on the line; ``why`` is a clause on how the kernel comes to that."""
+    """One contradiction: ``rival`` contradicts ``declared`` (both are one word). ``wins``: the kernel obeys the rival.
+    ``index`` is the place of the rival's token on the line; ``why`` is a clause on how the kernel comes to that."""
 
     declared: str
     rival: str

@@ -28,8 +28,9 @@ _GPUS = 512
 
 @dataclass
 class SmiTree:
-    """``head`` holds what stands before the first GPU. ``gpus`` are (address, leaves) in order; a list of processes is
-    (pid, used memory as written) pairs, None where the report says nothing (complete) about them."""
+    """The texts of one report. ``head`` holds what stands before the first GPU. ``gpus`` are (address, leaves) in
+    order; a list of processes is (pid, used memory as written) pairs, None where the report says nothing (complete)
+    about them."""
 
     head: Dict[str, str] = field(default_factory=dict)
     gpus: List[Tuple[str, Dict[str, str]]] = field(default_factory=list)

@@ -95,13 +95,13 @@ class Want:
 
 @dataclass(frozen=True)
 class Plan:
-    """``problems``: refusals, each what, expected, how to fix; where there is any, nothing may be written.
-    ``prerequisites`` go in first (compiler, dkms, headers of both kernels), then ``install`` and ``remove`` as one
-    transaction, then ``hold``. ``missing``: those of ``install`` not there at that version.
+    """What is to be done on a box. ``problems``: refusals, each what, expected, how to fix; where there is any, nothing
+    may be written. ``prerequisites`` go in first (compiler, dkms, headers of both kernels), then ``install`` and
+    ``remove`` as one transaction, then ``hold``. ``missing``: those of ``install`` not there at that version.
     ``dkms_package``: the one of ``install`` to try to build before; None if precompiled. ``kernel_hold``: kernel
     packages that stay together with precompiled modules. ``blacklist``: regular expressions for unattended-upgrades.
-    ``versionlock``: lines of dnf's versionlock.list. ``repository``: None for the distribution's
-    own, which is configured already (``components`` are what it must offer). ``notes``: said, but no refusal."""
+    ``versionlock``: lines of dnf's versionlock.list. ``repository``: None for the distribution's own, which is
+    configured already (``components`` are what it must offer). ``notes``: said, but no refusal."""
 
     version: str = ""
     prerequisites: Tuple[Exact, ...] = ()

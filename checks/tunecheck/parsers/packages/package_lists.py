@@ -36,7 +36,8 @@ def dnf_listing(text: str) -> Dict[str, Tuple[str, ...]]:
 
 
 def repoquery(text: str) -> Dict[str, Tuple[str, ...]]:
-    r"""``dnf repoquery --qf '%{name}\t%{evr}\n' NAME...``: {name: versions}, each once. dnf 4 prints the epoch 0."""
+    r"""Parse the output of ``dnf repoquery --qf '%{name}\t%{evr}\n' NAME...`` into {name: versions}, each once. dnf 4
+    prints the epoch 0, which is taken away."""
     rows = []
     for line in text.splitlines()[:_MOST]:
         name, mark, version = line.strip().partition("\t")
