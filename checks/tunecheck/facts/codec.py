@@ -35,8 +35,9 @@ _MISSING = dataclasses.MISSING
 
 @dataclasses.dataclass(frozen=True)
 class _Shape:
-    """How one type is written and read. ``raw``: what json gives is the value itself, once it is ``raw``;
-    ``optional``: or None. ``inner``: how what is not None is read, where None is itself."""
+    """How values of one type are written as JSON and read again. If ``raw`` is a type, json gives the value itself, and
+    only its type has to be checked; with ``optional`` the value may also be None. ``inner``, for a type of values or
+    None, reads a value that is not None."""
 
     encode: _Change
     decode: _Change
@@ -47,12 +48,13 @@ class _Shape:
 
 
 def encode(kind: Any, value: Any) -> Any:
-    """``value``, of type ``kind``, as plain JSON data."""
+    """Return ``value``, which is of type ``kind``, as plain JSON data."""
     return shape(kind).encode(value)
 
 
 def decode(kind: Any, data: Any) -> Any:
-    """The value again. ValueError says where the data does not fit."""
+    """Return the value of type ``kind`` that ``encode`` wrote as ``data``. ValueError says where the data does not
+    fit."""
     return shape(kind).decode(data)
 
 
@@ -62,7 +64,7 @@ definitions: dict[str, dict[str, Any]] = {}
 
 
 def shape(kind: Any) -> _Shape:
-    """How values of type ``kind`` are written and read. TypeError for a type that facts cannot have."""
+    """Return how values of type ``kind`` are written and read. TypeError for a type that facts cannot have."""
     found = _known.get(kind)
     if found is None:
         found = _known[kind] = _looked_at(kind)
@@ -70,7 +72,8 @@ def shape(kind: Any) -> _Shape:
 
 
 def used(kind: type) -> dict[str, Any]:
-    """The $defs of a document that holds ``kind``: its schema and those it refers to, by name."""
+    """Return the $defs of a JSON Schema for a document that holds ``kind``: the schema of ``kind`` and those that it
+    refers to, by name."""
     shape(kind)
     found: dict[str, Any] = {}
     wanted = [_name(kind)]
@@ -286,8 +289,8 @@ def _listed(data: Any) -> list[Any]:
 
 
 def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> _Shape:
-    """A dataclass. Its functions are made as source text, as dataclasses makes __init__: they run a thousand times for
-    every snapshot."""
+    """Return the shape of a dataclass. Its functions are made as source text, as dataclasses makes __init__: they run a
+    thousand times for every snapshot."""
     bound = dict(zip(getattr(made, "__parameters__", ()), arguments, strict=False))
     fields = [item for item in dataclasses.fields(made) if item.init]
     types_of = hints(made)
@@ -332,7 +335,7 @@ def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> _Shape:
 
 def _reading(index: int, item: dataclasses.Field[Any], form: _Shape, default: Any, names: dict[str, Any],
              hint: Any) -> list[str]:
-    """The statements that put one field into x<index>."""
+    """Return the lines of source text that read one field of ``data`` into the variable x<index>."""
     names[f"n{index}"] = item.name
     if default is not _MISSING:
         lost = f"x{index} = v{index}"
@@ -358,7 +361,8 @@ def _absent(name: str) -> Fact[Any]:
 
 
 def _filled(hint: Any, bound: Mapping[Any, Any]) -> Any:
-    """``T | None`` -> ``int | None`` in Fact[int]; a parameter that nobody bound is Any."""
+    """Return the type ``hint`` with its type parameters filled in: ``T | None`` is ``int | None`` in Fact[int]. A
+    parameter that nobody bound is Any."""
     if isinstance(hint, TypeVar):
         return bound.get(hint, Any)
     arguments = typing.get_args(hint)
@@ -372,7 +376,7 @@ def _filled(hint: Any, bound: Mapping[Any, Any]) -> Any:
 
 
 def _name(kind: Any) -> str:
-    """``Fact[tuple[Device, ...]]`` -> ``Fact_tuple_Device``, for the schema."""
+    """Return the name of a type in the schema: ``Fact_tuple_Device`` for ``Fact[tuple[Device, ...]]``."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Ellipsis or kind is types.NoneType:
         return ""

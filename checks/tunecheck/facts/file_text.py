@@ -1,4 +1,4 @@
-"""A file of the host as a fact, and a unit of systemd: whether it starts at boot."""
+"""Reads a file of the host as a fact, and whether systemd starts a unit at boot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNITS = "/etc/systemd/system"
 
 
 def text(host: Host, path: str) -> Fact[str]:
-    """A file as text without surrounding white space; undecodable bytes are replaced."""
+    """Return the content of a file as text without surrounding white space. Undecodable bytes are replaced."""
     try:
         return Fact(host.read_bytes(path).decode("utf-8", "replace").strip(), path)
     except Unreadable as error:
@@ -20,7 +20,7 @@ def text(host: Host, path: str) -> Fact[str]:
 
 
 def enabled(host: Host, unit: str) -> Fact[bool]:
-    """Whether some target or unit wants or requires ``unit``, by the links that `systemctl enable` leaves."""
+    """Return whether some target or unit wants or requires ``unit``, by the links that `systemctl enable` leaves."""
     try:
         folders = [name for name in host.list(_UNITS) if name.endswith((".wants", ".requires"))]
         return known(any(unit in host.list(f"{_UNITS}/{name}") for name in folders), _UNITS)

@@ -13,7 +13,8 @@ __all__ = ["hints"]
 
 
 def hints(kind: type) -> dict[str, Any]:
-    """Field name -> type. What stands under ``if TYPE_CHECKING:``, for the sake of start-up time, is imported now."""
+    """Return the types of a dataclass' fields by name. What a module imports under ``if TYPE_CHECKING:``, for the sake
+    of start-up time, is imported now."""
     found: dict[str, Any] = {}
     for part in reversed(kind.__mro__):
         module = sys.modules.get(part.__module__)
@@ -25,7 +26,7 @@ def hints(kind: type) -> dict[str, Any]:
 
 
 class _Names(dict[str, Any]):
-    """Names that exist in a module for the type checker only."""
+    """Looks up the names that a module imports for the type checker only. KeyError for any other name."""
 
     def __init__(self, module: Any) -> None:
         super().__init__()

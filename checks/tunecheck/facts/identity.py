@@ -36,9 +36,9 @@ _NO_FLAG: Fact[bool] = absent("/proc/cpuinfo", Absence.NOT_RECORDED)
 
 @dataclass(frozen=True)
 class Identity:
-    """``machine`` and ``board`` are 32 hex digits each, of no use to anybody else; ``memory_gib`` is what is installed,
-    as near as the kernel's figure tells it. ``arch``: x86_64 or aarch64. ``hypervisor``: the CPU's flag of that
-    name."""
+    """What tells one box from another. ``machine`` and ``board`` are 32 hex digits each, of no use to anybody else;
+    ``memory_gib`` is the installed memory in GiB, as near as the kernel's figure tells it. ``arch`` is x86_64 or
+    aarch64. ``hypervisor`` says whether the CPU has the flag of that name."""
 
     machine: Fact[str]
     board: Fact[str]
@@ -55,7 +55,8 @@ class Identity:
 
 
 def identity_of(host: Host) -> Fact[Identity]:
-    """Read all of it: small files and the head of /proc/cpuinfo, whose rest costs every CPU an interrupt."""
+    """Read the identity of a host from small files and the head of /proc/cpuinfo. The rest of /proc/cpuinfo costs every
+    CPU an interrupt."""
     cpu = _cpuinfo(host)
     return known(Identity(
         machine=parsed(text(host, _MACHINE_ID), _machine), board=_board(host), vendor=_field(host, "sys_vendor"),
@@ -67,8 +68,9 @@ def identity_of(host: Host) -> Fact[Identity]:
 
 
 def app_specific(machine_id: str, application: bytes = _APPLICATION) -> str:
-    """As sd_id128_get_machine_app_specific(3): HMAC-SHA256 of the application's id with the machine id as key, made a
-    UUID of version 4. 32 hex digits, as it takes them. ValueError for anything but 32 of them."""
+    """Return the id that sd_id128_get_machine_app_specific(3) gives: HMAC-SHA256 of the application's id with the
+    machine id as key, made a UUID of version 4. Both ids are 32 hex digits. ValueError for a machine id that is
+    anything else."""
     if len(machine_id) != 32 or machine_id.strip("0123456789abcdef"):
         raise ValueError("not 32 hexadecimal digits")
     made = bytearray(hmac.digest(bytes.fromhex(machine_id), application, "sha256")[:16])
@@ -84,7 +86,7 @@ def _nothing(value: str) -> bool:
 
 
 def _is_placeholder(value: str) -> bool:
-    """Whether it is what a recording has in place of such a number (parsers/text/redact.py)."""
+    """Return whether ``value`` is what a recording has in place of a serial number or id (parsers/text/redact.py)."""
     plain = value.lower().replace("-", "")
     return value.startswith("serial-") or (len(plain) == 32 and plain.startswith("0" * 20) and bool(plain.strip("0")))
 
@@ -96,7 +98,8 @@ def _machine(content: str) -> str:
 
 
 def _board(host: Host) -> Fact[str]:
-    """The digest of the first serial number that is one; not present only where every field says so."""
+    """Return the digest of the first field that holds a serial number. It is "not present" only where every field says
+    so."""
     worst: Fact[str] = absent(f"{_DMI}/{_SERIALS[0]}", Absence.NOT_PRESENT)
     for name in _SERIALS:
         fact = text(host, f"{_DMI}/{name}")
@@ -130,7 +133,8 @@ def _cpuinfo(host: Host) -> Fact[str]:
 
 
 def _model(content: str) -> str:
-    """``model name``; on Arm the implementer and part, which is all that the kernel says."""
+    """Return the model of the processor: ``model name``; on Arm the implementer and part, which is all that the kernel
+    says."""
     fields = _lines(content)
     named = fields.get("model name")
     if named:
@@ -151,7 +155,8 @@ def _arch(content: str) -> str:
 
 
 def _hypervisor(content: str) -> bool:
-    """Whether the flags hold ``hypervisor``; ``lahf_lm`` comes behind it, so flags that reach that far are enough."""
+    """Return whether the CPU's flags hold ``hypervisor``. ``lahf_lm`` comes behind it, so flags that reach that far are
+    enough. ValueError where they do not."""
     flags = _lines(content).get("flags", "").split()
     if "hypervisor" not in flags and "lahf_lm" not in flags:
         raise ValueError("the flags of the CPU are not there, or not to their end")
@@ -159,7 +164,7 @@ def _hypervisor(content: str) -> bool:
 
 
 def _lines(content: str) -> dict[str, str]:
-    """The first value of each name."""
+    """Return the fields of /proc/cpuinfo by name, each with its first value. Only the first 100 lines are read."""
     found: dict[str, str] = {}
     for line in content.splitlines()[:100]:
         name, mark, value = line.partition(":")
@@ -169,8 +174,8 @@ def _lines(content: str) -> dict[str, str]:
 
 
 def _memory(content: str) -> int:
-    """MemTotal lacks what firmware and kernel keep, about 2 %, by version a little more or less: rounded up to a step
-    that installed memory comes in."""
+    """Return the installed memory in GiB. MemTotal lacks what firmware and kernel keep, about 2 %, by version a little
+    more or less, so it is rounded up to a step that installed memory comes in."""
     words = content[:200].split()
     if words[:1] != ["MemTotal:"] or words[2:3] != ["kB"] or not words[1].isdecimal() or len(words[1]) > 15:
         raise ValueError("no MemTotal")
@@ -180,5 +185,5 @@ def _memory(content: str) -> int:
 
 
 def digest(*parts: str) -> str:
-    """32 hex digits over texts."""
+    """Return 32 hex digits of the SHA-256 over ``parts``, with a NUL between two of them."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]

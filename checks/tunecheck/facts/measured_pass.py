@@ -44,10 +44,10 @@ class Key:
 
 @dataclass(frozen=True)
 class MeasuredPass:
-    """``kind`` is "full" or "quick", ``place`` "host" or "image". ``exit_code`` is that of the trials' checks alone,
-    and ``reasons`` name what failed or was unknown; ``codes`` names it as "check/code", for programs. ``uptime`` and
-    ``seconds`` are in seconds; ``taken`` is UTC, for people. ``figures``: the weakest of each sort, by a
-    name that says its unit; ``steady``: the same for audits, where a figure keeps its former value
+    """The result of one measurement. ``kind`` is "full" or "quick", ``place`` "host" or "image". ``exit_code`` is that
+    of the trials' checks alone, and ``reasons`` name what failed or was unknown; ``codes`` names it as "check/code",
+    for programs. ``uptime`` and ``seconds`` are in seconds; ``taken`` is UTC, for people. ``figures``: the weakest of
+    each sort, by a name that says its unit; ``steady``: the same for audits, where a figure keeps its former value
     until it moves by more than 5 %; ``best``: the best of each that these GPUs had."""
 
     exit_code: int
@@ -71,13 +71,14 @@ ABSENT: Fact[MeasuredPass] = absent(PATH, Absence.NOT_RECORDED)
 
 
 def measured_pass(host: Host) -> Fact[MeasuredPass]:
-    """As it lies there; whether it is genuine is the gate's question."""
+    """Read the measured pass from its file. Whether it is genuine is the gate's question."""
     return parsed(text(host, PATH), _parse)
 
 
 def measurable(wanted: Accelerators, gpus: Sequence[str] | None) -> bool:
-    """Whether a trial has anything to measure. Not where NVIDIA's driver has no GPU (``gpus``; None: not known) and the
-    specification wants none there: it names none of NVIDIA's (the lab's stand-ins), or hands them to guests."""
+    """Return whether a trial has anything to measure. It has not where NVIDIA's driver has no GPU (``gpus``; None: not
+    known) and the specification wants none there: it names none of NVIDIA's (the lab's stand-ins), or hands them to
+    guests."""
     foreign = bool(wanted.pci_ids) and not any(each.startswith("10de:") for each in wanted.pci_ids)
     return not (foreign or wanted.kernel_driver == "vfio-pci") or gpus is None or len(gpus) > 0
 

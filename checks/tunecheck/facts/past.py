@@ -23,9 +23,9 @@ _SECONDS = 20.0
 
 @dataclass(frozen=True)
 class PastEvent:
-    """``kind``: "xid", "sxid", "fallen" (off the bus), or one of driver_failures.KINDS ("adapter", "gsp", "wpr2",
-    "probe", "panic"). ``device`` is "0000:03:00", "GPU0" or ""; ``code`` of an Xid or SXid, else 0; ``count`` in this
-    boot; ``first`` and ``last`` as printed in the log."""
+    """One kind of event in one earlier boot. ``kind``: "xid", "sxid", "fallen" (off the bus), or one of
+    driver_failures.KINDS ("adapter", "gsp", "wpr2", "probe", "panic"). ``device`` is "0000:03:00", "GPU0" or "";
+    ``code`` of an Xid or SXid, else 0; ``count`` in this boot; ``first`` and ``last`` as printed in the log."""
 
     kind: str
     device: str
@@ -38,8 +38,8 @@ class PastEvent:
 
 @dataclass(frozen=True)
 class PastBoot:
-    """``name``: the boot's id, or which text the lines are from. ``first`` and ``last``: from when to when its lines
-    go, a date where the log has dates. ``lines``: how many there are of it."""
+    """One earlier boot. ``name``: the boot's id, or which text the lines are from. ``first`` and ``last``: from when to
+    when its lines go, a date where the log has dates. ``lines``: how many there are of it."""
 
     name: str
     first: str
@@ -50,19 +50,19 @@ class PastBoot:
 
 @dataclass(frozen=True)
 class Past:
-    """Earlier boots, oldest first. ``cut``: not all of them are here."""
+    """Earlier boots, oldest first. ``cut``: some of them, or of their events, are not here."""
 
     boots: tuple[PastBoot, ...]
     cut: bool = False
 
     @property
     def events(self) -> tuple[PastEvent, ...]:
-        """Of all boots."""
+        """Return the events of all boots."""
         return tuple(event for boot in self.boots for event in boot.events)
 
 
 def past(host: Host, boot_id: str) -> Fact[Past]:
-    """Ask the journal for every earlier boot; ``boot_id`` is this one's."""
+    """Ask the journal for every boot before this one, whose id is ``boot_id``."""
     # An import says what its texts hold.
     source = "texts of earlier boots" if doubt(host, "dmesg") else "journalctl"
     try:
@@ -98,7 +98,8 @@ def _read(text: str, current: str) -> Past:
 
 
 def _key(event: PastEvent) -> tuple[str, str, int, str, str]:
-    """Two texts of an import may hold the same lines. Without a time nobody can tell."""
+    """Return what two equal events have in common: two texts of an import may hold the same lines. An event without a
+    time equals no other one."""
     return event.kind, event.device, event.code, event.last or str(id(event)), event.text
 
 

@@ -26,10 +26,11 @@ _BEYOND = {"root-complex": "upper bound: the way through the CPU, from one root 
 
 @dataclass(frozen=True)
 class PairPath:
-    """``hops`` from a to b, ``links`` the links between them (with a redirect also those up to the root port),
-    ``slowest`` one of these, ``redirectors`` the ports that send peer traffic up (ACS), ``mps`` the smallest along the
-    way in bytes. Rates in GB/s of payload, one way and both ways together; where one is None, ``reason`` says why, and
-    where it is only an upper bound, too. ``latency_class``: switch, cascade, root-complex, cross-socket, nvlink."""
+    """The way between two accelerators. ``hops`` go from a to b, ``links`` are the links between them (with a redirect
+    also those up to the root port), ``slowest`` is one of these. ``redirectors`` are the ports that send peer traffic
+    up (ACS); ``mps`` is the smallest along the way in bytes. Rates are in GB/s of payload, one way and both ways
+    together. ``reason`` says why a rate is None, or why it is only an upper bound. ``latency_class``: switch, cascade,
+    root-complex, cross-socket, nvlink."""
 
     pair: Pair
     hops: tuple[Device, ...]
@@ -43,12 +44,12 @@ class PairPath:
     reason: str | None
 
     def link_of(self, bdf: str) -> PcieLink | None:
-        """The link that one hop is an end of."""
+        """Return the first link of the way that the device ``bdf`` is an end of. None where there is none."""
         return next((link for link in self.links if bdf in (end.bdf for end in link.ends)), None)
 
 
 def paths(snapshot: Snapshot) -> tuple[PairPath, ...]:
-    """One for each of topology.pairs, in their order."""
+    """Return one way for each of topology.pairs, in their order."""
     topology = snapshot.topology
     above = {device.bdf: topology.links_above(device) for device in topology.devices}
     return tuple(_path(snapshot, pair, above) for pair in topology.pairs)
@@ -100,7 +101,7 @@ def _predicted(path: PairPath, ports: list[Device], hairpin: bool) -> PairPath:
 
 
 def _unknown(path: PairPath, mps: int | None, whole: bool) -> Iterator[str]:
-    """Why there is no figure."""
+    """Yield why there is no figure: an MPS, or the speed or width of a link, is not known."""
     if mps is None:
         yield next(f"the MPS of {hop.bdf} is not known ({_why(hop)})" for hop in path.hops
                    if not (hop.express.value and hop.express.value.payload))
@@ -116,7 +117,7 @@ def _why(hop: Device) -> str:
 
 
 def _nvlink(snapshot: Snapshot, a: str, b: str) -> bool:
-    """Whether NVML (p2p_nvlink 0: OK) or the driver's table (NV#) says so."""
+    """Return whether NVML (p2p_nvlink 0: OK) or the driver's table (NV#) says that the two are joined by NVLink."""
     nvml = snapshot.nvml.value.pairs.get((a, b), {}) if snapshot.nvml.value else {}
     word = snapshot.topo_text.value.relations.get((a, b), "") if snapshot.topo_text.value else ""
     return nvml.get("p2p_nvlink") == 0 or word.startswith("NV")

@@ -27,27 +27,28 @@ _MAY_LACK = ("package.", "held.", "driver.module.")
 
 @dataclass(frozen=True)
 class Pins:
-    """``known`` by name; ``unknown`` maps names and beginnings of names to the reason."""
+    """The pins of one box. ``known`` maps names to values; ``unknown`` maps names and beginnings of names to the
+    reason."""
 
     known: dict[str, str | None]
     unknown: dict[str, str]
 
     def why(self, name: str) -> str | None:
-        """Why the pin is not known; None where it is, or where nothing of that name exists."""
+        """Return why the pin is not known. None where it is known, or where nothing of that name exists."""
         if name in self.known:
             return None
         return self.unknown.get(name) or next((reason for start, reason in self.unknown.items()
                                                if start.endswith(".") and name.startswith(start)), None)
 
     def to_text(self) -> str:
-        """The lock file: sorted, indented, ASCII, so that equal pins are equal files."""
+        """Return the text of the lock file: sorted, indented, ASCII, so that equal pins are equal files."""
         document = {"schema": SCHEMA, "pins": self.known, "unknown": self.unknown}
         return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One pin that is not the same in both; ``unknown``: one of them cannot be told."""
+    """One pin that is not the same in both boxes. ``unknown``: the value of one of them cannot be told."""
 
     name: str
     here: str
@@ -56,7 +57,7 @@ class Difference:
 
 
 def pins(snapshot: Snapshot, frozen: Frozen | None) -> Pins:
-    """Every pin that the facts hold: the entries of the registry that are one."""
+    """Return every pin that the facts hold. The entries of the registry say which facts are pins."""
     assert snapshot.host is not None
     flat = flatten_entries((entry for entry in ENTRIES if entry.pin), Stored(snapshot, frozen))
     return Pins(flat.known, {name: str(why) for name, why in flat.unknown.items()})
@@ -85,8 +86,9 @@ def load(path: str) -> Pins:
 
 
 def compare(here: Pins, there: Pins) -> list[Difference]:
-    """What is not the same, by name. A package that only one has is a difference: "none" stands for the other; a pin of
-    another kind that only one has is unknown in the other, which a tunecheck without that pin wrote."""
+    """Return the pins that are not the same, by name. A package that only one has is a difference: "none" stands for
+    the other; a pin of another kind that only one has is unknown in the other, which a tunecheck without that pin
+    wrote."""
     found = []
     for name in sorted({*here.known, *there.known, *here.unknown, *there.unknown}):
         if name.endswith("."):
@@ -99,7 +101,7 @@ def compare(here: Pins, there: Pins) -> list[Difference]:
 
 
 def _side(pins: Pins, name: str) -> tuple[bool, str]:
-    """Whether it is known, and how it is shown."""
+    """Return whether the pin is known, and the text that shows its value or why it is unknown."""
     why = pins.why(name)
     if why is not None:
         return False, f"unknown ({why})"

@@ -1,5 +1,5 @@
-"""Whether a snapshot holds what a host can hold: so many GPUs, and names that are names. Whoever wrote the file wrote
-the facts; the readers of a live host keep to the same limits (parsers/text/bounds.py)."""
+"""Checks that a snapshot holds what a host can hold: so many GPUs, and names that are names. Whoever wrote the file
+wrote the facts; the readers of a live host keep to the same limits (parsers/text/bounds.py)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["check"]
 
 
 def check(found: Snapshot) -> None:
-    """ValueError says what no host has."""
+    """Look through a snapshot for what no host has. ValueError says what it is."""
     tree = found.topology
     few("accelerators", len(tree.devices), MOST_GPUS)
     if len({device.bdf for device in tree.devices}) < len(tree.devices) or len(tree.names) != len(tree.devices):

@@ -1,5 +1,5 @@
-"""What an import tells beside a machine's files: nvidia-smi's tables without the tree, its own failures, the logs and
-figures of other tools. Nothing of it on a machine itself, which is asked directly."""
+"""What an import holds beside a machine's files: nvidia-smi's tables without the tree, failures of nvidia-smi, the logs
+and figures of other tools. On a machine itself none of it is read: the machine is asked directly."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ __all__ = ["NOTHING", "Channel", "Nccl", "Posted", "Table"]
 @dataclass(frozen=True)
 class Table:
     """The relations between GPUs that have only numbers. ``labels`` are their addresses where ``source`` tells them
-    (lspci -tv), else "". A relation is PIX, PXB, PHB, NODE, SYS, NV#, or "" where it cannot be told; ``cut``: there
-    are more GPUs than shown."""
+    (lspci -tv), else "". ``relations`` maps pairs of numbers to PIX, PXB, PHB, NODE, SYS, NV#, or "" where the relation
+    cannot be told; ``cut``: there are more GPUs than shown."""
 
     labels: tuple[str, ...]
     relations: Mapping[tuple[int, int], str]
@@ -35,8 +35,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Channel:
-    """How rank ``a`` sends to rank ``b``: P2P, SHM, NET, ... on ``count`` channels; ``one_host``: both run on one
-    machine."""
+    """How rank ``a`` sends to rank ``b``: ``way`` is P2P, SHM, NET, ... on ``count`` channels; ``one_host``: both run
+    on one machine."""
 
     a: int
     b: int
@@ -48,7 +48,8 @@ class Channel:
 
 @dataclass(frozen=True)
 class Nccl:
-    """``whole``: the log has every channel of every rank. ``apart`` are ranks whose peer access NCCL found off."""
+    """What a log of NCCL says. ``whole``: the log has every channel of every rank. ``apart`` are pairs of ranks whose
+    peer access NCCL found off."""
 
     version: str
     ranks: int
@@ -63,8 +64,9 @@ class Nccl:
 
 @dataclass(frozen=True)
 class Posted:
-    """``letters`` maps r, w, n, a, p ("?": not told) to the table of `nvidia-smi topo -p2p`. ``names`` are those of
-    `nvidia-smi -L`; ``bar1`` maps addresses to MiB; ``cuda`` is nvcc's release; ``module`` what modinfo tells."""
+    """Everything that an import holds beside a machine's files. ``letters`` maps r, w, n, a, p ("?": not told) to the
+    table of `nvidia-smi topo -p2p`. ``names`` are those of `nvidia-smi -L`; ``bar1`` maps addresses to MiB; ``cuda`` is
+    nvcc's release; ``module`` is what modinfo tells."""
 
     table: Fact[Table] = field(default_factory=lambda: absent("nvidia-smi topo -m", Absence.NOT_IN_IMPORT))
     letters: Mapping[str, Mapping[tuple[int, int], str]] = field(default_factory=dict)
@@ -83,7 +85,7 @@ class Posted:
 
     @property
     def anything(self) -> bool:
-        """Whether there is a post that a finding or a table speaks of."""
+        """Return whether the import holds a text of which a finding or a table speaks."""
         return self.table.known or any((self.letters, self.names, self.failures, self.nccl, self.tests, self.benches,
                                         self.engines, self.cuda, self.module, self.modules, self.device_nodes))
 

@@ -1,4 +1,4 @@
-"""Reads what posted.py describes. Apart from it, so that only an import pays for loading these parsers."""
+"""Reads the values that posted.py describes. It is a module of its own, so that only an import loads these parsers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["read"]
 
 
 def read(host: Host) -> Posted:
-    """Every post of the import. A parser is loaded for what is there: most imports hold one or two kinds."""
+    """Read every text of the import. A parser is loaded only for what is there: most imports hold one or two kinds."""
     found: dict[str, Any] = {}
     for kind, reader in _READERS.items():
         texts = posts(host, kind)
@@ -108,7 +108,8 @@ def _table(host: Host, drawings: tuple[str, ...]) -> Fact[Table]:
 
 
 def _drawn(drawings: tuple[str, ...]) -> Fact[Table]:
-    """The relations that follow from `lspci -tv`; NUMA nodes are not in it, so host bridges are all that it tells."""
+    """Return the relations that follow from `lspci -tv`. NUMA nodes are not in it, so it cannot tell more than host
+    bridges."""
     from ..parsers.pci.lspci_tree import parse_tree
     from ..parsers.pci.topology import relate
 
@@ -138,7 +139,7 @@ def _letters(host: Host, letter: str) -> Mapping[tuple[int, int], str] | None:
 
 
 def _nccl(texts: tuple[str, ...], found: dict[str, Any]) -> None:
-    """Every rank may have written its own file: they are read as one log."""
+    """Read the logs of NCCL as one log: every rank may have written its own file."""
     from ..parsers.nvidia.nccl_log import parse_nccl
 
     log = parse_nccl("\n".join(texts))

@@ -22,7 +22,7 @@ _MOST = 50
 
 @dataclass(frozen=True)
 class Run:
-    """One entry of the history. ``at`` is UTC by the box's clock, "2026-11-21T05:00:00Z"."""
+    """One entry of the receipt's history. ``at`` is UTC by the box's clock, "2026-11-21T05:00:00Z"."""
 
     at: str
     state: str
@@ -31,8 +31,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Receipt:
-    """``acs_before`` holds the ACS control registers as they were before the first run (address -> "0x001d"); ``runs``
-    what the roles noted, oldest first; ``revision`` of the roles at the last one."""
+    """What the roles noted on the box. ``acs_before`` holds the ACS control registers as they were before the first run
+    (address -> "0x001d"); ``runs`` is the history, oldest first; ``revision`` is that of the roles at the last run."""
 
     state: str
     trial_id: str | None = None

@@ -13,7 +13,8 @@ STANDS_FOR = regex(r"host-?\d*|(?:GPU-)?0{8}-0{4}-.*|(?:GPU-)?[0-9a-f]{4}0{4}-00
 
 
 def other_machine(before: Snapshot, now: Snapshot) -> str:
-    """What differs that one machine has only one of; "" where nothing does, and for two snapshots of one boot."""
+    """Return a text that says what differs although one machine has only one of it. "" where nothing does, and for two
+    snapshots of one boot."""
     if before.boot_id.value is not None and before.boot_id.value == now.boot_id.value:
         return ""
     then, here = (_boards(snapshot) for snapshot in (before, now))

@@ -55,7 +55,7 @@ _NO_HGX = Hgx()
 
 @dataclass(frozen=True)
 class HostFacts:
-    """The part that `tunecheck topo` does without."""
+    """All facts of a host that `tunecheck topo` does not read."""
 
     kernel: Kernel
     boot: Boot
@@ -135,7 +135,7 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
 
 
 def _posted(host: Host) -> Posted:
-    """Every post of an import; NOTHING on any other host."""
+    """Read every text of an import. NOTHING on any other host."""
     if posts(host, "") is None:
         return NOTHING
     from .posted_texts import read  # a machine itself does not pay for these parsers

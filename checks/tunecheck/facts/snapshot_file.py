@@ -28,15 +28,16 @@ MAX_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class Stored:
-    """``frozen`` is the spec that the host had, or was read with; ``tunecheck`` the version that wrote it."""
+    """A snapshot with what is stored beside it. ``frozen`` is the spec that the host had, or was read with;
+    ``tunecheck`` is the version that wrote it."""
 
     snapshot: Snapshot
     frozen: Frozen | None
     tunecheck: str = field(default=__version__, compare=False)
 
     def judged_with(self, given: Frozen | None) -> Frozen | None:
-        """The spec to judge with: the one given on the command line, or its own. UsageError where the facts that the
-        given one needs were never read."""
+        """Return the spec to judge with: ``given``, from the command line, else its own. UsageError where the facts
+        that the given one needs were never read."""
         if given is None or self._holds_facts_for(given.spec):
             return given or self.frozen
         raise UsageError("this snapshot was made with other accelerators or modules than --spec names, so their facts "
@@ -49,13 +50,13 @@ class Stored:
         return spec.accelerators.pci_ids == own.accelerators.pci_ids and wanted <= read
 
     def seen_by(self, verb: str) -> Snapshot:
-        """What that verb would have read."""
+        """Return the snapshot as the verb ``verb`` would have read it."""
         return replace(self.snapshot, host=None) if verb == "topo" else self.snapshot
 
 
 def packed(stored: Stored, created: float | None = None, nonce: str = "") -> bytes:
-    """The file's content. ``created`` is in seconds since 1970, default now; ``nonce``: what the receiver of
-    pushes gave for it."""
+    """Return the content of a snapshot's file. ``created`` is in seconds since 1970, by default now; ``nonce`` is what
+    the receiver of pushes gave for it."""
     document = {
         "schema": SCHEMA, "tunecheck": __version__,
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(created)),
@@ -66,7 +67,7 @@ def packed(stored: Stored, created: float | None = None, nonce: str = "") -> byt
 
 
 def load(path: str) -> Stored:
-    """Read a snapshot. UsageError says what is wrong with it."""
+    """Read a snapshot's file. UsageError says what is wrong with it."""
     try:
         if Path(path).stat().st_size > MAX_BYTES:
             raise UsageError(f"{path}: larger than {MAX_BYTES >> 20} MiB; no snapshot of tunecheck is")
@@ -80,7 +81,7 @@ def load(path: str) -> Stored:
 
 
 def unpack(content: bytes) -> Stored:
-    """The facts in a snapshot's content. ValueError says what is wrong with it."""
+    """Return the facts and the spec in the content of a snapshot's file. ValueError says what is wrong with it."""
     document = json_of(content, MAX_BYTES)
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         found = document.get("schema") if isinstance(document, dict) else None
@@ -123,7 +124,8 @@ def _frozen(text: str) -> Frozen:
 
 
 def same_boot(before: Snapshot, now: Snapshot) -> Snapshot:
-    """``before`` with the boot id of ``now``, where its own stands for that one in a recording without names."""
+    """Return ``before`` with the boot id of ``now``, if its own is the placeholder that a recording without names has
+    for that one. Otherwise return it unchanged."""
     from ..parsers.text.redact import boot_placeholder
 
     if before.boot_id.value is None or before.boot_id.value != boot_placeholder(now.boot_id.value or ""):

@@ -14,7 +14,8 @@ PATH = "/etc/tunecheck/spec.json"
 
 
 def read_spec(host: Host, given: str | None, required: bool) -> Frozen | None:
-    """The spec at ``given`` on this machine, else the host's own; None where there is none and none is required."""
+    """Return the spec at ``given`` on this machine, else the host's own. None where there is none and none is required.
+    SpecError where it cannot be read or used."""
     if given is not None:
         return usable(load_frozen(given), given)
     try:
@@ -32,7 +33,8 @@ def read_spec(host: Host, given: str | None, required: bool) -> Frozen | None:
 
 
 def usable(frozen: Frozen, path: str) -> Frozen:
-    """The digest only shows that a file was not altered by accident; one from a stranger may hold anything."""
+    """Return the spec if its values are of the kinds that the checks expect, else SpecError. The digest only shows that
+    a file was not altered by accident; one from a stranger may hold anything."""
     spec = frozen.spec
     wrong = [name for name, good in _judged_fields(spec) if not good]
     if wrong:

@@ -17,14 +17,15 @@ _MAX_BYTES = 16 << 20
 
 
 def typed_text(schema: str, kind: Any, value: Any, **more: Any) -> str:
-    """``{"schema": ..., "<word>": value}``, sorted; the word is the schema's: tunecheck/lock/1 -> lock."""
+    """Return the JSON text ``{"schema": ..., "<word>": value}``, sorted. The word is the schema's: tunecheck/lock/1 ->
+    lock."""
     document = {"schema": schema, _word(schema): codec.encode(kind, value), **more}
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
 def read_typed(path: str | Path, schema: str, kind: Any, again: str, ours: bool = False) -> tuple[Any, dict[str, Any]]:
-    """The value and the whole document. UsageError says why it is none; ``again``: how a good one is made. ``ours``: no
-    link, and nothing that others than root and who asks may have written."""
+    """Return the value and the whole document. UsageError says why the file is not usable; ``again`` says how a good
+    one is made. ``ours``: it must be no link, and nothing that others than root and who asks may have written."""
     try:
         # The plays hand a recipe in by standard input, so that nothing is written before it is judged.
         content = sys.stdin.buffer.read(_MAX_BYTES) if str(path) == "/dev/stdin" and not ours else safe_files.read(

@@ -1,4 +1,4 @@
-"""The code of a reason that was stored as text, by a version that had no codes: recordings and snapshots until 0.9.
+"""Finds the code of a reason that was stored as text alone. Recordings and snapshots until 0.9 had no codes.
 
 Nothing that this version says itself passes here."""
 
@@ -41,7 +41,7 @@ _BEGINS = (
 
 
 def reason_of_text(text: str) -> Reason:
-    """The text with its code; OTHER for words that no version said."""
+    """Return the text as a reason with its code. The code is OTHER for words that no version said."""
     code = _WHOLE.get(text) or next((each for start, each in _BEGINS if text.startswith(start)), None)
     if code is None and text.isupper() and text.replace("_", "").isalnum():     # another of NVML's errors
         code = Absence.FAILED
@@ -49,7 +49,7 @@ def reason_of_text(text: str) -> Reason:
 
 
 def stored_reason(text: str, code: object) -> Reason:
-    """A reason of a document: ``code`` is None in an old one. ValueError for a code that there is not."""
+    """Return a reason of a document. ``code`` is None in an old one. ValueError for a code that there is not."""
     if code is not None and type(code) is not str:
         raise ValueError("the code of an absent fact is a text")
     return _stored(text, code)
@@ -66,6 +66,7 @@ def _stored(text: str, code: str | None) -> Reason:
 
 
 def stored_reasons(texts: Mapping[str, str], codes: Any) -> dict[str, Reason]:
-    """The same for a table of them and the table of their codes, where the document has one."""
+    """Return a table of reasons from the table of their texts and, where the document has one, the table of their
+    codes. ValueError as of stored_reason."""
     known: Mapping[str, Any] = codes if isinstance(codes, dict) else {}
     return {name: stored_reason(text, known.get(name)) for name, text in texts.items()}

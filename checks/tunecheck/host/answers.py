@@ -36,12 +36,12 @@ class Answers:
     verb: str | None = field(default=None, compare=False)
 
     def host(self) -> RecordedHost:
-        """The machine that gives these answers."""
+        """Return the machine that gives these answers."""
         return RecordedHost(self.reads, self.lists, self.realpaths, self.errors, self.runs, self.nvml, self.verb)
 
 
 class RecordedHost:
-    """Answer from a recording. What was never asked then is "not recorded" now."""
+    """Answers from a recording. What was not asked when it was made is "not recorded"."""
 
     def __init__(self, reads: dict[str, bytes], lists: dict[str, list[str]] | None = None,
                  realpaths: dict[str, str] | None = None, errors: Mapping[str, Reason] | None = None,
@@ -76,10 +76,10 @@ class RecordedHost:
         return self._nvml
 
     def ahead(self, *argvs: tuple[str, ...], nvml: bool = False) -> None:
-        """Nothing to start."""
+        """Do nothing: a recording has no commands to start."""
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: a recording has no children to end."""
 
     def _answer(self, answers: Mapping[str, _T], kind: str, path: str) -> _T:
         try:

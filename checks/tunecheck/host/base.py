@@ -1,4 +1,4 @@
-"""What a host can be asked, and the one way in which it fails to answer."""
+"""The questions that a host can be asked, and the one error that says that it gave no answer."""
 
 from __future__ import annotations
 
@@ -32,34 +32,35 @@ class Completed:
 
 
 def doubt(host: object, path: str) -> str:
-    """Why what this host answers about ``path`` may be less than there is ("lspci is cut short at 0000:84:00.0"); ""
-    for a whole answer. Only imports have such (``doubts``, by path): a machine answers wholly or not at all. Of a
-    configuration space each part has its own: "/sys/bus/pci/devices/0000:02:00.0/config acs"."""
+    """Return why what this host answers about ``path`` may be less than there is ("lspci is cut short at
+    0000:84:00.0"); "" for a whole answer. Only imports have such doubts (``doubts``, by path): a machine answers wholly
+    or not at all. Each part of a configuration space has its own: "/sys/bus/pci/devices/0000:02:00.0/config acs"."""
     doubts = getattr(host, "doubts", {})
     return str(doubts.get(path, ""))
 
 
 def posts(host: object, kind: str) -> tuple[str, ...] | None:
-    """The outputs of a tool that an import holds ("nccl-tests", ...), of which no file of a machine speaks. None where
-    this is no import: a machine is asked itself."""
+    """Return the outputs of a tool that an import holds ("nccl-tests", ...), of which no file of a machine speaks. None
+    where this is no import: a machine is asked itself."""
     found = getattr(host, "posts", None)
     return None if found is None else tuple(post.text for post in found.get(kind, ()))
 
 
 @runtime_checkable
 class Host(Protocol):
-    """Reads and commands; each raises Unreadable, and none of them waits without a bound."""
+    """A machine that can be asked. Reads and commands raise Unreadable where there is no answer, and none of them waits
+    without a bound."""
 
     def read_bytes(self, path: str) -> bytes:
-        """The content of a file, at most 16 MiB."""
+        """Return the content of a file, at most 16 MiB."""
         ...
 
     def list(self, path: str) -> list[str]:
-        """The names in a directory, sorted."""
+        """Return the names in a directory, sorted."""
         ...
 
     def realpath(self, path: str) -> str:
-        """The path with every symbolic link resolved; Unreadable where nothing is there."""
+        """Return the path with every symbolic link resolved. Unreadable where nothing is there."""
         ...
 
     def run(self, argv: tuple[str, ...], deadline: float = 20.0) -> Completed:
@@ -67,8 +68,8 @@ class Host(Protocol):
         ...
 
     def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
-        """Everything NVML says, asked in a child: {"driver": "595.71.05", "library": "13.595.71.05", "errors": {},
-        "gpus": [{"bdf": "0000:06:00.0", "index": 0, "values": {key: value}, "errors": {key: "NOT_SUPPORTED"}}],
+        """Return everything NVML says, asked in a child: {"driver": "595.71.05", "library": "13.595.71.05", "errors":
+        {}, "gpus": [{"bdf": "0000:06:00.0", "index": 0, "values": {key: value}, "errors": {key: "NOT_SUPPORTED"}}],
         "pairs": [{"a": bdf, "b": bdf, "values": {"ancestor": 10, "p2p_read": 0, "p2p_write": 0}, "errors": {}}]},
         ordered pairs in both directions, "p2p_nvlink" too where both boards have NVLinks up. What a crash or the
         deadline cut off is under "errors" of its GPU; a board without an address ("gpu 1": "GPU_IS_LOST") under those
@@ -77,10 +78,10 @@ class Host(Protocol):
         ...
 
     def ahead(self, *argvs: tuple[str, ...], nvml: bool = False) -> None:
-        """A hint: these commands (and the NVML document) will be asked for soon. They may be started now. What was
+        """Say that these commands (and the NVML document) will be asked for soon. They may be started now. What was
         started and is never asked for ends with ``close``."""
         ...
 
     def close(self) -> None:
-        """Let go of every child."""
+        """End every child process."""
         ...

@@ -50,8 +50,8 @@ _EXPECTED = "expected a file made with tunecheck record, or the text of an outpu
 
 def pack(answers: Answers, redacted: bool = False, created: float | None = None, root: bool | None = None,
          verb: str | None = None) -> bytes:
-    """The file's content. ``created`` is in seconds since 1970, default now; ``root``: whether it was read as root;
-    ``verb``: the verb that recorded it."""
+    """Return the content of a recording's file. ``created`` is in seconds since 1970, default now; ``root``: whether it
+    was read as root; ``verb``: the verb that recorded it. UsageError where the recording would be too large."""
     import zstandard
 
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(created))
@@ -127,7 +127,8 @@ def load(path: str) -> Answers:
 
 
 def unpack(packed: bytes) -> Answers:
-    """The answers in a recording's content. ValueError says what is wrong with it, in bounded memory and time."""
+    """Return the answers in a recording's content. ValueError says what is wrong with it. Memory and time are
+    bounded."""
     if packed.startswith(MAGIC):
         return _answers(_contents(packed))
     if packed.startswith(_GZIP):
@@ -138,7 +139,7 @@ def unpack(packed: bytes) -> Answers:
 
 
 def _contents(packed: bytes) -> dict[str, bytes]:
-    """Every member by its name."""
+    """Return every member of the archive by its name. ValueError says what is wrong with it."""
     import zstandard
 
     found: dict[str, bytes] = {}
@@ -209,7 +210,7 @@ def _answers(found: dict[str, bytes]) -> Answers:
 
 
 def _runs(document: dict[str, Any], found: dict[str, bytes]) -> dict[tuple[str, ...], Completed | Reason]:
-    """Takes the outputs out of ``found``."""
+    """Return what each command wrote, or why there is nothing. Its outputs are taken out of ``found``."""
     result: dict[tuple[str, ...], Completed | Reason] = {}
     for number, (argv, run) in enumerate(bundle_schema.commands(document)):
         code, error = run.get("returncode"), run.get("error")

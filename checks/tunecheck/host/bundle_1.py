@@ -23,7 +23,7 @@ _MAX_UNPACKED = 32 * 1024 * 1024
 
 
 def unpack(packed: bytes) -> Answers:
-    """The answers in the content of such a file. ValueError says what is wrong with it."""
+    """Return the answers in the content of such a file. ValueError says what is wrong with it."""
     return unpack_plain(_unpack(packed))
 
 
@@ -41,7 +41,7 @@ def _unpack(packed: bytes) -> Any:
 
 
 def unpack_plain(document: Any) -> Answers:
-    """The answers in the document itself. ValueError says what is wrong with it."""
+    """Return the answers in the document itself. ValueError says what is wrong with it."""
     if not isinstance(document, dict):
         raise ValueError("it holds no table")
     bundle_schema.check_schema(document, 1)

@@ -20,16 +20,17 @@ _MOST = 17 << 20
 
 
 class OtherVersionError(ValueError):
-    """A recording, but not one that this version reads. The message is a whole sentence."""
+    """The document is a recording, but not one that this version reads. The message is a whole sentence."""
 
 
 def parse(text: bytes, what: str) -> Any:
-    """JSON of any depth and with anything in it, but not endlessly much."""
+    """Parse JSON that may hold anything, but only so much of it. ``what`` names the document in the error."""
     return json_of(text, _MOST, what)
 
 
 def check_schema(document: dict[str, Any], version: int) -> None:
-    """Refuse everything but "tunecheck/record/<version>"."""
+    """Refuse everything but "tunecheck/record/<version>". OtherVersionError for another version, ValueError for
+    anything else."""
     schema = document.get("schema")
     found = re.fullmatch(r"tunecheck/record/([1-9]\d{0,5})", schema) if isinstance(schema, str) else None
     if not found:
@@ -41,7 +42,7 @@ def check_schema(document: dict[str, Any], version: int) -> None:
 
 
 def texts(document: dict[str, Any], part: str) -> dict[str, str]:
-    """A table of texts; empty where there is none."""
+    """Return the part of the document that is a table of texts. It is empty where the document has no such part."""
     value = document.get(part, {})
     if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
         raise ValueError(f"{part} is not a table of texts")
@@ -49,12 +50,13 @@ def texts(document: dict[str, Any], part: str) -> dict[str, str]:
 
 
 def reasons(document: dict[str, Any]) -> dict[str, Reason]:
-    """``errors``: the reason by what was asked, with the codes of ``absences``, which an old recording has not."""
+    """Return ``errors``: the reason by what was asked, with the codes of ``absences``, which an old recording has
+    not."""
     return stored_reasons(texts(document, "errors"), document.get("absences"))
 
 
 def contents(document: dict[str, Any]) -> dict[str, bytes]:
-    """``reads``: base64 by path."""
+    """Return ``reads``: the content of each file by its path, decoded from base64."""
     result = {}
     for path, text in texts(document, "reads").items():
         try:
@@ -65,7 +67,7 @@ def contents(document: dict[str, Any]) -> dict[str, bytes]:
 
 
 def lists(document: dict[str, Any]) -> dict[str, list[str]]:
-    """``lists``: names by directory."""
+    """Return ``lists``: the names in each directory, by its path."""
     value = document.get("lists", {})
     if not isinstance(value, dict) or not all(_are_texts(names) for names in value.values()):
         raise ValueError("lists is not a table of lists of names")
@@ -73,7 +75,7 @@ def lists(document: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def table(document: dict[str, Any], part: str) -> dict[str, Any] | None:
-    """A table of anything, or nothing."""
+    """Return the part of the document that is a table of anything. None where the document has no such part."""
     value = document.get(part)
     if value is not None and not isinstance(value, dict):
         raise ValueError(f"{part} is not a table")
@@ -81,7 +83,7 @@ def table(document: dict[str, Any], part: str) -> dict[str, Any] | None:
 
 
 def commands(document: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    """``runs``: every command with what is said about it."""
+    """Yield ``runs``: every command with what is said about it."""
     value = document.get("runs", [])
     if not isinstance(value, list):
         raise ValueError("runs is not a list")

@@ -1,4 +1,5 @@
-"""A forked child that may hang in the kernel, where SIGKILL has no effect: killed, waited for briefly, abandoned."""
+"""A forked child that may hang in the kernel, where SIGKILL has no effect. It is killed, waited for briefly, and left
+behind where it does not end."""
 
 from __future__ import annotations
 
@@ -10,14 +11,15 @@ __all__ = ["Child", "let_go_of_everything_but"]
 
 
 class Child:
-    """The parent's view of it. ``status`` is its exit code once it is gone, -N where signal N ended it."""
+    """A child process as its parent sees it. ``status`` is its exit code once it is gone, -N where signal N ended
+    it."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.status: int | None = None
 
     def reaped(self) -> bool:
-        """Whether it is gone; never blocks."""
+        """Return whether the child is gone. Never blocks."""
         if self.status is not None:
             return True
         try:
@@ -29,7 +31,7 @@ class Child:
         return self.status is not None
 
     def ended_within(self, seconds: float) -> bool:
-        """Wait so long for its end, at most."""
+        """Wait at most ``seconds`` for the child's end. Return whether it is gone."""
         until = time.monotonic() + seconds
         while not self.reaped():
             if time.monotonic() >= until:
@@ -38,7 +40,8 @@ class Child:
         return True
 
     def kill(self) -> str:
-        """SIGKILL, without waiting for what never ends. Returns what became of it, for the reason."""
+        """Send SIGKILL, and do not wait for a child that never ends. Return "" where it is gone, else a text for the
+        reason that says that it was left behind."""
         if self.reaped():
             return ""
         try:
@@ -50,8 +53,8 @@ class Child:
 
 
 def let_go_of_everything_but(kept: int) -> None:
-    """For the child. One that is stuck in the kernel keeps what it holds: with our standard output among it, the pipe
-    to Ansible or to `| less` would never see its end."""
+    """Close every file of the child but ``kept``. A child that is stuck in the kernel keeps what it holds: with our
+    standard output among it, the pipe to Ansible or to `| less` would never see its end."""
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         if descriptor != kept:

@@ -1,4 +1,5 @@
-"""One command in its own session: started, collected with a deadline, and never waited for without a bound."""
+"""Runs one command in its own session: it is started, collected with a deadline, and never waited for without a
+bound."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin
 
 
 class Command:
-    """A command that runs already. A command that cannot be started says so when it is collected."""
+    """A command that runs already. Where it could not be started, ``completed`` raises Unreadable."""
 
     def __init__(self, argv: tuple[str, ...]) -> None:
         self._argv = argv
@@ -32,7 +33,8 @@ class Command:
             self._failed = reason_for(error)
 
     def completed(self, deadline: float, until: float) -> Completed:
-        """Collect to its end. ``until`` is the time to stop at, ``deadline`` the seconds to name then."""
+        """Wait for the command's end and return what it wrote. ``until`` is the time to stop at; Unreadable names
+        ``deadline`` seconds then."""
         process = self._process
         if process is None:
             raise Unreadable(self._argv[0], self._failed)
@@ -51,7 +53,7 @@ class Command:
         return Completed(tuple(self._argv), process.returncode, texts[0], texts[1])
 
     def close(self) -> None:
-        """Kill it where it still runs, let go of its pipes."""
+        """Kill the command where it still runs, and close its pipes."""
         if self._process is not None:
             if self._process.poll() is None:
                 _kill(self._process)
@@ -67,7 +69,7 @@ class Command:
 
 
 def _collect(process: subprocess.Popen[bytes], output: dict[int, bytearray], until: float) -> bool:
-    """Read until the process has ended and both pipes are drained. False: the deadline passed first.
+    """Read until the process has ended and both pipes are drained. Return False where ``until`` passed first.
 
     The end of the *process* counts, not of the pipes: a grandchild that left for its own session may hold them."""
     import select
@@ -97,7 +99,8 @@ def _collect(process: subprocess.Popen[bytes], output: dict[int, bytearray], unt
 
 
 def _leave_out_middle(output: bytearray) -> None:
-    """A runaway log: what it began with and what came last count, and that something is missing."""
+    """Shorten an output that is longer than MAX_BYTES. Its beginning and its end stay, and a line says that something
+    is missing between them."""
     if len(output) > MAX_BYTES:
         from ..parsers.text.log_lines import HEAD, LEFT_OUT
 
@@ -112,7 +115,8 @@ def _chunk(descriptor: int) -> bytes:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> str:
-    """SIGKILL the whole session, wait at most a second, else abandon. Returns what is left, for the reason."""
+    """Send SIGKILL to the whole session and wait at most a second. Return "" where the process is gone, else a text for
+    the reason that says in which state it was left."""
     _signal_group(process.pid)
     until = time.monotonic() + 1.0
     while process.poll() is None:

@@ -1,4 +1,4 @@
-"""Foreign input is judged in a child: what is too much for its limits ends the child, and nothing else.
+"""Judges foreign input in a child process: what is too much for its limits ends the child, and nothing else.
 
 A snapshot, recording or bug report was written by somebody else. The parsers have limits of their own; this is the
 limit for what they overlook: processor time, memory, time, and the size of the answer. A child serves many requests,
@@ -33,8 +33,8 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class Bounds:
-    """``cpu``: seconds of processor time of one request, and up to one more; ``wall``: seconds until its answer;
-    ``memory``: bytes beyond those that the child starts with; ``answer``: bytes."""
+    """The limits of one request. ``cpu``: seconds of processor time, and up to one more; ``wall``: seconds until its
+    answer; ``memory``: bytes beyond those that the child starts with; ``answer``: bytes."""
 
     cpu: int = 4
     wall: float = 30.0
@@ -56,21 +56,23 @@ class Confined:
 
     def __init__(self, answer: Callable[[bytes], bytes], bounds: Bounds | None = None,
                  foreground: bool = False) -> None:
-        """``foreground``: the child keeps standard output and error, whose width and colours a report goes by."""
+        """Keep what to run and the limits. With ``foreground`` the child keeps standard output and error, whose width
+        and colours a report goes by."""
         self._answer, self.bounds, self._foreground = answer, bounds or Bounds(), foreground
         self._lock = threading.Lock()
         self._worker: tuple[Child, socket.socket] | None = None
         self._ended = False
 
     def start(self) -> None:
-        """Start the child now, not at the first request: as long as no other thread is at work, whose locks it would
-        inherit."""
+        """Start the child now, not at the first request. That is possible as long as no other thread is at work, whose
+        locks the child would inherit."""
         with self._lock:
             if self._worker is None and not self._ended:
                 self._start()
 
     def ask(self, request: bytes = b"") -> bytes:
-        """ExceededError, DefectError; ExceededError also after ``abandon``."""
+        """Send one request to the child and return its answer. ExceededError where the request was too much, or after
+        ``abandon``; DefectError where the child failed."""
         with self._lock:
             if self._ended:
                 raise ExceededError("this process is ending")
@@ -98,7 +100,7 @@ class Confined:
             raise DefectError(found.decode("utf-8", "replace"))
 
     def abandon(self) -> None:
-        """For another thread: ends the request that is under way, and every later one."""
+        """End the request that is under way, and every later one. Another thread calls this."""
         self._ended = True
         worker = self._worker
         if worker is not None:
@@ -107,7 +109,7 @@ class Confined:
                     os.kill(worker[0].pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Let go of the child."""
+        """End the child."""
         with self._lock:
             self._end()
 
@@ -121,7 +123,7 @@ class Confined:
         return f"it needs more than {self.bounds.memory >> 20} MiB of memory"
 
     def _fate(self, child: Child) -> Exception:
-        """Why the child is gone."""
+        """Return the exception that says why the child is gone."""
         child.ended_within(1.0)
         status, ended = child.status, self._ended
         self._end()
@@ -188,7 +190,8 @@ def _wait(connection: socket.socket, event: int, until: float) -> None:
 
 def _child(connection: socket.socket, answer: Callable[[bytes], bytes], bounds: Bounds, parent: int,
            foreground: bool) -> None:
-    """Answer until the parent closes. Leaves by os._exit: the parent's clean-up must not run twice."""
+    """Answer until the parent closes the socket. The child leaves by os._exit: the parent's clean-up must not run
+    twice."""
     try:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         _die_with(parent)
@@ -226,7 +229,8 @@ def _answered(answer: Callable[[bytes], bytes], request: bytes) -> tuple[bytes, 
 
 
 def _die_with(parent: int) -> None:
-    """An orphan is of no use. prctl(2): the signal comes when the thread that forked ends."""
+    """End this child when its parent ends: an orphan is of no use. prctl(2): the signal comes when the thread that
+    forked ends."""
     import ctypes
 
     with contextlib.suppress(OSError, AttributeError):
@@ -236,8 +240,8 @@ def _die_with(parent: int) -> None:
 
 
 def _confine(bounds: Bounds) -> None:
-    """RLIMIT_DATA counts what is really written to (setrlimit(2), Linux 4.7); address space that is only set aside, as
-    for threads, is free."""
+    """Limit the memory of this process, and leave no core dump. RLIMIT_DATA counts what is really written to
+    (setrlimit(2), Linux 4.7); address space that is only set aside, as for threads, is free."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError, ValueError):
         with open("/proc/self/status", encoding="ascii", errors="replace") as stream:
@@ -247,7 +251,8 @@ def _confine(bounds: Bounds) -> None:
 
 
 def _allow(cpu: int) -> None:
-    """So many seconds of processor time from now on; then SIGXCPU, whose default is the end."""
+    """Allow ``cpu`` seconds of processor time from now on, rounded up by at most one. Then SIGXCPU comes, which by
+    default ends the process."""
     spent = resource.getrusage(resource.RUSAGE_SELF)
     soft = int(spent.ru_utime + spent.ru_stime) + cpu + 1
     resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))

@@ -1,4 +1,4 @@
-"""How many of a GPU's SMs are occupied, by NVML's GPM (Hopper and later): what utilisation does not tell.
+"""Measures how many of a GPU's SMs are occupied, by NVML's GPM (Hopper and later). Utilisation does not tell it.
 
 Utilisation is 100 % where one kernel runs, on one SM or on all. GPM compares two samples; asked only where a stall is
 near, in a child that may hang in the driver. It needs no CUDA context."""
@@ -23,13 +23,14 @@ _SM_UTIL = 2
 
 
 class SmQuestion(Question):
-    """One question, under way."""
+    """One question for the occupied SMs of all GPUs, under way in a child."""
 
     def __init__(self) -> None:
         super().__init__(_work, _DEADLINE)
 
     def answer(self) -> dict[str, float]:
-        """By address of the GPU, in %. Unreadable where no GPU tells; one that does not is left out."""
+        """Return the share of occupied SMs in %, by address of the GPU. A GPU that does not tell it is left out.
+        Unreadable where no GPU tells it."""
         try:
             shares = json.loads(self.received())
             valid = {str(bdf): float(share) for bdf, share in shares.items() if 0 <= share <= 100}
@@ -69,5 +70,5 @@ def _work(pipe: int, _: float) -> None:
 
 
 def _sample(nvml: Any, handle: Any) -> Any:
-    """Never freed: the child ends."""
+    """Take one sample. It is never freed: the child ends."""
     return nvml.nvmlGpmSampleGet(handle, nvml.nvmlGpmSampleAlloc())

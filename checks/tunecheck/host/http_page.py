@@ -1,4 +1,4 @@
-"""One page of a server on this machine, with one deadline for everything and a limit on its size.
+"""Gets one page of a server on this machine, with one deadline for everything and a limit on its size.
 
 HTTP/1.0, so that the answer is neither chunked nor kept open: what a metrics page needs, in a tenth of the memory of an
 HTTP library that stays in a process for months. TLS where the address says https."""
@@ -25,7 +25,7 @@ _STATUS = re.compile(rb"HTTP/1\.[01] ([0-9]{3})")
 
 @dataclass(frozen=True)
 class Page:
-    """``status`` is the HTTP status, ``text`` the body, undecodable bytes replaced."""
+    """One answer. ``status`` is the HTTP status, ``text`` the body, undecodable bytes replaced."""
 
     status: int
     text: str

@@ -1,8 +1,8 @@
-"""New kernel messages from /dev/kmsg as they come, without ever waiting for one.
+"""Reads new kernel messages from /dev/kmsg as they come, without ever waiting for one.
 
 The format is that of Documentation/ABI/testing/dev-kmsg: a read gives one record, ``prio,seq,us,flags;text`` and lines
-of ``KEY=value`` behind it. EPIPE says that records were overwritten before they were read, EAGAIN that there is no
-new one."""
+of ``KEY=value`` behind it. EPIPE says that records were overwritten before they were read, EAGAIN that there is no new
+one."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _MOST = 2000
 
 @dataclass(frozen=True)
 class Messages:
-    """``lines``: as dmesg shows them, "[  123.456789] text". ``overrun``: older ones were lost before they were read.
-    ``whole``: there is no more to read now."""
+    """What one look found. ``lines`` are as dmesg shows them, "[ 123.456789] text". ``overrun``: older ones were lost
+    before they were read. ``whole``: there is no more to read now."""
 
     lines: tuple[str, ...] = ()
     overrun: bool = False
@@ -32,7 +32,7 @@ class Messages:
 
 
 class KernelMessages:
-    """Begins with the messages that come after it was opened. Unreadable where the kernel does not give them."""
+    """The messages that come after it was opened. Unreadable where the kernel does not give them."""
 
     def __init__(self, path: str = _PATH) -> None:
         self._path = path
@@ -47,7 +47,7 @@ class KernelMessages:
             raise Unreadable(path, Absence.FAILED.because(error.strerror or "failed")) from None
 
     def new(self) -> Messages:
-        """What came since the last call."""
+        """Return the messages that came since the last call. Unreadable where the kernel does not give them."""
         lines: list[str] = []
         overrun = False
         for _ in range(_MOST):

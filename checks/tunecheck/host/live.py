@@ -57,7 +57,7 @@ class LiveHost:
         return os.fsdecode(self._ask(b"p", path))
 
     def close(self) -> None:
-        """Let go of every child; what was started ahead and never asked for is killed."""
+        """End every child. What was started ahead and never asked for is killed."""
         while self._commands:
             self._commands.popitem()[1].close()
         if self._nvml is not None:
@@ -94,15 +94,15 @@ class LiveHost:
         return reader.abandon()
 
     def run(self, argv: tuple[str, ...], deadline: float = 20.0) -> Completed:
-        """As Host.run. Of a command that was started ahead, ``deadline`` counts from its start, but it has two seconds
-        from now in any case."""
+        """Run a command as Host.run does. For a command that was started ahead ``deadline`` counts from its start, but
+        it has two seconds from now in any case."""
         from .command import Command  # only where a command is really run: start-up time
 
         command = self._commands.pop(argv, None) or Command(argv)
         return command.completed(deadline, _until(command.started, deadline))
 
     def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
-        """As Host.nvml. ``deadline`` as in run."""
+        """Return the document as Host.nvml does. ``deadline`` counts as in run."""
         if self._nvml is None:
             self._start_nvml()
         child, self._nvml = self._nvml, None
@@ -114,7 +114,7 @@ class LiveHost:
             self._left.append(child)
 
     def ahead(self, *argvs: tuple[str, ...], nvml: bool = False) -> None:
-        """Start them now; ``run`` and ``nvml`` collect. What is never collected is killed by ``close``."""
+        """Start the commands now; ``run`` and ``nvml`` collect them. What is never collected is killed by ``close``."""
         if nvml and self._nvml is None:
             with contextlib.suppress(Unreadable):
                 self._start_nvml()
@@ -141,7 +141,7 @@ class LiveHost:
         self._nvml = NvmlChild()
 
     def _boards(self) -> Sequence[str]:
-        """The addresses of every GPU that the driver has; none where that cannot be told."""
+        """Return the addresses of every GPU that the driver has. The list is empty where that cannot be told."""
         try:
             return [name for name in self.list(_BOARDS) if BDF.match(name)]
         except Unreadable:

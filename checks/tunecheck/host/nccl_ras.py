@@ -1,4 +1,4 @@
-"""NCCL's RAS, asked from outside: in a child that enters the engine's network namespace and may hang.
+"""Asks NCCL's RAS from outside: in a child that enters the engine's network namespace and may hang.
 
 Every process of a job listens at the same port (SO_REUSEPORT), one that is stopped too: the kernel gives a connection
 to any of them. So several are opened, and the first that answers a greeting is asked (NCCL 2.24 to 2.29,
@@ -41,16 +41,16 @@ _WHY = {
 
 @dataclass(frozen=True)
 class RasAnswer:
-    """``text`` as it came. ``whole``: its sender closed the connection; else the deadline cut it off."""
+    """One answer. ``text`` is as it came. ``whole``: its sender closed the connection; else the deadline cut it off."""
 
     text: str
     whole: bool
 
 
 def where(host: Host, pid: int) -> tuple[str, int]:
-    """Address and port by NCCL_RAS_ADDR in the environment of the process; NCCL's default where it has none or cannot
-    be read. Unreadable with NOT_ASKED where RAS is switched off or its address is a name that somebody would have to
-    look up."""
+    """Return address and port of RAS, by NCCL_RAS_ADDR in the environment of the process. They are NCCL's default where
+    that has none or cannot be read. Unreadable with NOT_ASKED where RAS is switched off, or where its address is no
+    number with a port: a name would have to be looked up."""
     name = f"/proc/{pid}/environ"
     try:
         variables = dict(entry.partition(b"=")[::2] for entry in host.read_bytes(name).split(b"\0"))
@@ -76,14 +76,15 @@ def where(host: Host, pid: int) -> tuple[str, int]:
 
 
 class RasQuestion(Question):
-    """One question, under way: to the process ``pid`` where it lives, as ``where`` says."""
+    """One question to RAS of the process ``pid``, under way in a child. Address and port are those that ``where``
+    gives; they are those of the process' own network namespace."""
 
     def __init__(self, pid: int, address: str, port: int, deadline: float = DEADLINE) -> None:
         self._name = f"NCCL RAS at {address}:{port}"
         super().__init__(lambda pipe, until: _work(pipe, until, pid, address, port), deadline)
 
     def answer(self) -> RasAnswer:
-        """What came, once it is over. Unreadable where nothing did."""
+        """Wait until the question is over and return what came. Unreadable where nothing did."""
         received = self.received()
         kind, text = received[:1], received[1:MOST + 1].decode("utf-8", "replace")
         if kind == _OK and text.endswith("\0"):
@@ -102,7 +103,8 @@ def _work(pipe: int, until: float, pid: int, address: str, port: int) -> None:
 
 
 def _enter(pid: int) -> bytes:
-    """The network namespace of the process; b"" where that is done or it is ours."""
+    """Enter the network namespace of the process. Return b"" where that is done or it is ours, else the kind of
+    failure."""
     try:
         place = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         mine = Path("/proc/self/ns/net").stat()
@@ -117,7 +119,8 @@ def _enter(pid: int) -> bytes:
 
 
 def _ask(pipe: int, address: str, port: int, until: float) -> bytes:
-    """The kind of failure; b"" where there was an answer, which is written as it comes and ended by a NUL."""
+    """Ask RAS at this address, and write the answer to ``pipe`` as it comes, ended by a NUL. Return b"" where there was
+    an answer, else the kind of failure."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     received = False
     for _ in range(_ROUNDS):
@@ -153,7 +156,8 @@ def _ask(pipe: int, address: str, port: int, until: float) -> bytes:
 
 
 def _line(door: socket.socket, words: bytes, until: float) -> bytes | None:
-    """Say it and read the one line that answers it. What came behind the line; None where none came."""
+    """Send ``words`` and read the one line that answers them. Return what came behind the line. None where none
+    came."""
     found = b""
     try:
         door.sendall(words)
@@ -169,7 +173,8 @@ def _line(door: socket.socket, words: bytes, until: float) -> bytes | None:
 
 
 def _greeted(family: int, place: tuple[str, int], until: float) -> tuple[socket.socket | None, bool]:
-    """A connection at whose other end somebody lives, and whether anybody listens there at all."""
+    """Return a connection at which a process answered the greeting (None: there is none), and whether anybody listens
+    there at all."""
     doors, listens, poller = {}, False, select.poll()
     for _ in range(_DOORS):
         door = socket.socket(family, socket.SOCK_STREAM)

@@ -12,17 +12,18 @@ _LONGEST = 400
 
 
 def tell(text: str) -> None:
-    """Set the line, if a unit with NotifyAccess=all runs us; it stays until the unit is started again."""
+    """Set the line `Status:`, if a unit with NotifyAccess=all runs us. It stays until the unit is started again."""
     _send(f"STATUS={' '.join(text.split())[:_LONGEST]}")
 
 
 def ready() -> None:
-    """A unit of Type=notify has started."""
+    """Tell systemd that a unit of Type=notify has started."""
     _send("READY=1")
 
 
 def alive() -> None:
-    """For WatchdogSec=: without this for so long, systemd ends the process and starts it again."""
+    """Tell systemd that the unit is alive. It ends a unit with WatchdogSec= that does not say so for so long, and
+    starts it again."""
     _send("WATCHDOG=1")
 
 

@@ -1,5 +1,5 @@
-"""NVML's errors as reasons. In its document an error is NVML's own name (NOT_SUPPORTED, GPU_IS_LOST), or a name of ours
-with a text behind it (CUT_OFF: killed by signal 11)."""
+"""Turns NVML's errors into reasons. In its document an error is NVML's own name (NOT_SUPPORTED, GPU_IS_LOST), or a name
+of ours with a text behind it (CUT_OFF: killed by signal 11)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _THEIRS = {
 
 @lru_cache(512)        # every GPU says the same few
 def nvml_reason(error: str) -> Reason:
-    """``error`` as in the document; one of an old document is known by its words."""
+    """Return the reason for an error as it is in the document. One of an old document is known by its words."""
     name, _, text = error.partition(": ")
     if name in _OURS:
         return Reason(_OURS[name], text)

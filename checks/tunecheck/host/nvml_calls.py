@@ -1,7 +1,7 @@
-"""What is asked of NVML, call by call. Only ever run in a child (nvml_reader.py): any of these calls may hang or crash.
+"""The calls that ask NVML. They are only ever run in a child (nvml_reader.py): any of them may hang or crash.
 
-Calls that take longer than about 5 ms on a healthy board are not made (measured on H200, driver 580: PcieThroughput
-21 ms, InforomConfigurationChecksum 67 ms). Structures are passed by reference with their version set: by value,
+Calls that take longer than about 5 ms on a healthy board are not made (measured on H200, driver 580: PcieThroughput 21
+ms, InforomConfigurationChecksum 67 ms). Structures are passed by reference with their version set: by value,
 nvmlDeviceGetGpuFabricInfoV ended the process. On 2 H200: import of pynvml 36 ms, nvmlInit 9, the handles 13, all values
 of both boards 25 to 40, the first common ancestor 14, each P2P status 0.9 to 1.7. Threads make it no faster."""
 
@@ -162,7 +162,7 @@ def _processes(nvml: Any, handle: Any) -> tuple[Any, ...]:
 
 
 def _words(function: str, words: tuple[str, ...]) -> _Call:
-    """A call that returns the number of a word, or of several (now and pending)."""
+    """Make a call whose answer is the number of a word, or several (now and pending), and that returns the words."""
 
     def call(nvml: Any, handle: Any) -> tuple[Any, ...]:
         answer = getattr(nvml, function)(handle)

@@ -1,4 +1,4 @@
-"""The driver's library, asked in a child of its own session: a call into a sick driver can crash, or never return.
+"""Asks the driver's library in a child of its own session: a call into a sick driver can crash, or never return.
 
 Each group of answers crosses the pipe as one line of JSON when it is there, so what a crash or the deadline cuts off
 takes nothing along. The parent never loads the library."""
@@ -39,7 +39,7 @@ _DAMAGED = "CUT_OFF: its answers are damaged"
 
 
 class NvmlChild(Child):
-    """A child that asks at once; ``document`` collects."""
+    """A child that begins to ask at once. ``document`` collects its answers."""
 
     def __init__(self) -> None:
         self.started = time.monotonic()
@@ -63,7 +63,7 @@ class NvmlChild(Child):
             fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, 1 << 20)
 
     def document(self, deadline: float, until: float, list_lost: Callable[[], Sequence[str]]) -> dict[str, Any]:
-        """The document (host/base.py). ``until`` is the time to stop at, ``deadline`` the seconds to name;
+        """Return the document (host/base.py). ``until`` is the time to stop at, ``deadline`` the seconds to name;
         ``list_lost`` gives the addresses of every GPU that the driver has, where some gave no handle."""
         answers = _Answers()
         cut_off = self._collect(answers, until)
@@ -80,7 +80,8 @@ class NvmlChild(Child):
             raise Unreadable("NVML", nvml_reason(_DAMAGED)) from None
 
     def close(self) -> None:
-        """Let go of it. After the last answer it has nothing left to do, else it is killed."""
+        """Close the pipe. After its last answer the child has nothing left to do and ends by itself; before it, it is
+        killed."""
         if self._pipe >= 0:
             os.close(self._pipe)
             self._pipe = -1
@@ -88,7 +89,7 @@ class NvmlChild(Child):
                 self.kill()
 
     def _collect(self, answers: _Answers, until: float) -> str | None:
-        """Read to the last answer: None. Else what cut it off."""
+        """Read to the last answer. Return None then, else what cut it off."""
         poller = select.poll()
         poller.register(self._pipe, select.POLLIN)
         rest, total = b"", 0
@@ -111,7 +112,7 @@ class NvmlChild(Child):
 
 
 class _Answers:
-    """The lines of the child, put together."""
+    """Puts the lines of the child together."""
 
     def __init__(self) -> None:
         self.refused: str | None = None
@@ -123,7 +124,7 @@ class _Answers:
         self.pairs: dict[tuple[int, int], dict[str, Any]] = {}
 
     def take(self, line: dict[str, Any]) -> bool:
-        """Keep one line. Returns whether it is the last one."""
+        """Keep one line. Return whether it is the last one."""
         if "count" in line:
             self.count = int(line["count"])
             if not 0 <= self.count <= _MOST_GPUS:
@@ -162,8 +163,8 @@ class _Answers:
                 "gpus": gpus, "pairs": self._pairs(cut_off)}
 
     def _find_lost_gpus(self, list_lost: Callable[[], Sequence[str]]) -> None:
-        """A lost GPU gives no handle, and without a handle no address. NVML counts in address order: where as many
-        boards of the driver are without a handle as indices, they are these."""
+        """Find the addresses of lost GPUs. A lost GPU gives no handle, and without a handle no address. NVML counts in
+        address order: where as many boards of the driver are without a handle as indices, they are these."""
         if not self.lost:
             return
         seen = {gpu["bdf"] for gpu in self.gpus.values()}
@@ -185,13 +186,14 @@ class _Answers:
 
 
 def _filled(keys: Any, part: dict[str, Any], reason: str | None) -> dict[str, str]:
-    """Its errors, and ``reason`` for each key that has neither a value nor an error."""
+    """Return the errors of a part, and ``reason`` for each key that has neither a value nor an error."""
     missing = {key: reason or NOT_READ for key in keys if key not in part["values"]}
     return {**missing, **part["errors"]}
 
 
 def _child(pipe: int, parent: int) -> None:
-    """Ask, send, end. Leaves by os._exit: neither the parent's clean-up nor nvmlShutdown (15 ms) is wanted."""
+    """Ask, send the answers, end. The child leaves by os._exit: neither the parent's clean-up nor nvmlShutdown (15 ms)
+    is wanted."""
     try:
         os.setsid()
         signal.signal(signal.SIGALRM, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""What the GPUs do from second to second, sampled in a child that may hang or crash in the driver.
+"""Samples what the GPUs do from second to second, in a child that may hang or crash in the driver.
 
 The child opens NVML once and writes a line of JSON a sample, so a sample costs the calls alone: six calls a GPU, a few
 milliseconds (own runs on 2 x H200: reading ten times a second cost an engine less than noise, 0.4 %). It makes no CUDA
@@ -62,7 +62,7 @@ class GpuSample:
 
 @dataclass(frozen=True)
 class Sample:
-    """Every GPU at one time. ``at`` is monotonic."""
+    """The samples of all GPUs at one time. ``at`` is in seconds of the monotonic clock."""
 
     at: float
     gpus: tuple[GpuSample, ...]
@@ -86,8 +86,8 @@ class NvmlSampler:
         self._abandoned: list[Child] = []
 
     def latest(self) -> Sample:
-        """The newest sample. Unreadable with TIMED_OUT where NVML hangs, CUT_OFF where its process ended, NO_DRIVER
-        or FAILED where it refuses."""
+        """Return the newest sample. Unreadable with TIMED_OUT where NVML hangs, CUT_OFF where its process ended, FAILED
+        where it refuses or cannot be asked, NOT_READ where there is no sample yet."""
         now = time.monotonic()
         self._abandoned = [child for child in self._abandoned if not child.reaped()]
         if self._child is None and now >= self._next and len(self._abandoned) < _MOST_STUCK:
@@ -168,7 +168,7 @@ def _gpu(told: dict[str, Any]) -> GpuSample:
 
 
 def _sample(pipe: int, parent: int, interval: float) -> None:
-    """Ask, send, sleep, until the other end is closed. Leaves by os._exit."""
+    """Ask, send, sleep, until the other end is closed. The child leaves by os._exit."""
     try:
         os.setsid()
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -218,7 +218,7 @@ def _ask(nvml: Any, send: Any, interval: float) -> None:
 
 
 def _named(nvml: Any, handle: Any) -> dict[str, Any]:
-    """What changes seldom."""
+    """Return what seldom changes: the UUID and the processes that compute on the GPU."""
     found: dict[str, Any] = {}
     with contextlib.suppress(Exception):
         found["uuid"] = nvml.nvmlDeviceGetUUID(handle)
@@ -252,7 +252,8 @@ def _one(nvml: Any, bdf: str, handle: Any) -> dict[str, Any]:
 
 
 def _links(nvml: Any, handle: Any) -> tuple[int | None, bool]:
-    """What its NVLinks carried, else what PCIe did, and whether it is the latter."""
+    """Return the KiB that the GPU's NVLinks carried, and False; where it has none, the KiB that PCIe carried, and True.
+    (None, False) where the driver says neither."""
     nvlinks = _sum(nvml.nvmlDeviceGetFieldValues(handle, [(field, _ALL_LINKS) for field in _LINK_FIELDS]))
     if nvlinks is not None:
         return nvlinks, False

@@ -1,4 +1,4 @@
-"""What takes long to answer, started first: it runs while Python still reads the rest of our modules and sysfs is read.
+"""Starts first what takes long to answer: it runs while Python still reads the rest of our modules and sysfs is read.
 
 On 2 x H200 NVML takes 110 ms and `nvidia-smi topo -m` 60, everything else together about as long.
 """
@@ -29,7 +29,8 @@ DPKG_BOX = (*_LISTED, "podman", "docker-ce", "docker.io", "moby-engine", "contai
 
 
 def start(host: Host, text: bool, everything: bool) -> None:
-    """Only a hint to ``host``: what is really wanted is decided by the facts. ``text``: also nvidia-smi's table."""
+    """Give ``host`` the hint to start commands. What is really wanted is decided by the facts. ``text``: also
+    nvidia-smi's table; ``everything``: also what is read beside the topology."""
     try:
         boards = len(host.list(_BOARDS))
     except Unreadable:

@@ -1,4 +1,5 @@
-"""A question whose answer may never come, asked in a forked child: looked at now and then, dropped at its deadline."""
+"""A question whose answer may never come. It is asked in a forked child, looked at now and then, and dropped at its
+deadline."""
 
 from __future__ import annotations
 
@@ -20,8 +21,9 @@ _MORE = 1.0
 
 
 class Question:
-    """``work`` runs in the child with the pipe to write to and the time to end at; the child has nothing else open.
-    ``over`` never blocks; ``wait`` does until the deadline at most. OSError where no process can be started."""
+    """One question, under way. ``work`` runs in the child with the pipe to write to and the time to end at; the child
+    has nothing else open. ``over`` never blocks; ``received`` waits, at most a second beyond the deadline. OSError
+    where no process can be started."""
 
     def __init__(self, work: Callable[[int, float], None], deadline: float) -> None:
         self._until = time.monotonic() + deadline
@@ -41,7 +43,7 @@ class Question:
 
     @property
     def over(self) -> bool:
-        """Whether the answer is here, or none will come."""
+        """Whether the answer is here, or none will come. Never blocks."""
         while not self._done:
             try:
                 part = os.read(self._pipe, 1 << 16)
@@ -53,14 +55,14 @@ class Question:
         return self._done
 
     def received(self) -> bytes:
-        """All that came until it was over; the child is let go of."""
+        """Wait until the question is over and return all that came. The child is ended."""
         while not self.over:
             select.select([self._pipe], [], [], 0.2)
         self.close()
         return bytes(self._received)
 
     def close(self) -> None:
-        """Let go of it; a child that cannot be killed is left behind."""
+        """End the child. A child that cannot be killed is left behind."""
         self._done = True
         if self._pipe >= 0:
             os.close(self._pipe)

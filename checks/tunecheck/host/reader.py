@@ -1,4 +1,4 @@
-"""One forked child that does the reading, so that a read which never returns costs a deadline and not the run.
+"""A forked child that does the reading, so that a read which never returns costs a deadline and not the run.
 
 A read of a driver's /proc or /sys file can hang in the kernel where SIGKILL has no effect (state D). The parent
 therefore only ever waits on a socket, with a deadline; a child that misses it is killed, and abandoned.
@@ -32,12 +32,13 @@ _REASONS = {"FileNotFoundError": Reason(Absence.NOT_PRESENT), "NotADirectoryErro
 
 
 def reason_for(error: OSError) -> Reason:
-    """The reason of an operating system error."""
+    """Return the reason that stands for an operating system error."""
     return _REASONS.get(type(error).__name__) or Reason(Absence.UNREADABLE, error.strerror or type(error).__name__)
 
 
 class Reader(Child):
-    """The parent's end. After any error but Unreadable it is of no more use: make another one."""
+    """The child that reads, as its parent sees it. After any error but Unreadable it is of no more use: make another
+    one."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
@@ -57,7 +58,8 @@ class Reader(Child):
         self._socket.setblocking(False)
 
     def ask(self, operation: bytes, path: str, deadline: float) -> bytes:
-        """One question, one answer. Unreadable, TimeoutError, or ChildProcessError where the child was killed."""
+        """Ask for one read and return its answer. Unreadable where the child could not read it, TimeoutError after
+        ``deadline`` seconds, ChildProcessError where the child was killed."""
         until = time.monotonic() + deadline
         payload = os.fsencode(path)
         try:
@@ -72,12 +74,13 @@ class Reader(Child):
         return answer
 
     def abandon(self) -> str:
-        """Kill the child without waiting for it. Returns what became of it, for the reason."""
+        """Kill the child without waiting for it. Return "" where it is gone, else a text for the reason that says that
+        it was left behind."""
         self._socket.close()
         return self.kill()
 
     def close(self) -> None:
-        """End a healthy child: it leaves when the socket closes."""
+        """End a healthy child, which leaves when the socket closes. One that does not leave is killed."""
         self._socket.close()
         if not self.ended_within(0.5):
             self.kill()
@@ -106,7 +109,8 @@ class Reader(Child):
 
 
 def _child(connection: socket.socket, parent: int) -> None:
-    """Answer until the parent closes. Leaves by os._exit: the parent's clean-up must not run twice."""
+    """Answer until the parent closes the socket. The child leaves by os._exit: the parent's clean-up must not run
+    twice."""
     try:
         if parent:
             tie(parent)

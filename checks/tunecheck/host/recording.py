@@ -1,4 +1,4 @@
-"""Keep everything a run reads (RecordingHost) and load it again (load_recording). The file format is in bundle.py."""
+"""Keeps everything a run reads (RecordingHost) and loads it again (load_recording). The file format is in bundle.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 class RecordingHost:
-    """Pass everything on to ``inner`` and keep every answer, also the refused ones, without the secrets in it.
+    """Passes everything on to ``inner`` and keeps every answer, also the refused ones, without the secrets in it.
 
     ``asked`` is told of every path and command before it is asked for."""
 
@@ -72,7 +72,7 @@ class RecordingHost:
         return answers[path]
 
     def packed(self, redact: bool = False, **manifest: Any) -> bytes:
-        """The recording as file content: without secrets in any case, with ``redact`` also without names, serial
+        """Return the recording as file content: without secrets in any case, with ``redact`` also without names, serial
         numbers and addresses. ``manifest``: as for bundle.pack."""
         from .bundle import pack
         from .redact import redacted, without_secrets

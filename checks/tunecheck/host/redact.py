@@ -1,4 +1,4 @@
-"""What a recording keeps of the answers of a host: never a secret, and by default nothing that names it."""
+"""Decides what a recording keeps of the answers of a host: never a secret, and by default nothing that names it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _PLAIN_KEYS = ("driver", "library", "vbios", "ids", "bdf", "a", "b")
 
 
 def without_secrets(answers: Answers) -> Answers:
-    """The answers as they may be kept at all: of environments only what concerns the GPUs, nothing of secrets."""
+    """Return the answers as they may be kept at all: of environments only what concerns the GPUs, nothing of
+    secrets."""
     return dataclasses.replace(
         answers, reads={path: _masked(path, data) for path, data in answers.reads.items()},
         runs={argv: done if isinstance(done, Reason) else dataclasses.replace(
@@ -57,7 +58,8 @@ def _masked(path: str, data: bytes) -> bytes:
 
 
 def _recipe(text: str) -> str:
-    """A served recipe whose engine's words are masked as a command line: there each is a text of its own."""
+    """Return a served recipe with the secrets in the engine's words masked. In the recipe each word is a text of its
+    own; they are masked together, as one command line."""
     try:
         document = json.loads(text)
         words = document["recipe"]["serve"]["args"]
@@ -71,7 +73,8 @@ def _recipe(text: str) -> str:
 
 
 def redacted(answers: Answers) -> Answers:
-    """The same machine without its names, serial numbers and addresses: it is judged as before, with other names."""
+    """Return the answers without the machine's names, serial numbers and addresses. It is judged as before, with other
+    names."""
     redactor = _redactor(answers)
     result = Answers(
         lists={redactor.text(path): [_name(redactor, path, name) for name in names]
@@ -115,7 +118,8 @@ def _declared_host(spec: bytes) -> str:
 
 
 def _text(path: str, data: bytes) -> str | None:
-    """The file as text; None where it is none. Environments and command lines of processes are texts with zeros."""
+    """Return a file as text, or None where it is none. Environments and command lines of processes are texts with
+    zeros."""
     zeros = path.startswith("/proc/") and path.endswith(("/environ", "/cmdline"))
     if _is_config(path) or (b"\0" in data and not zeros):
         return None
@@ -144,7 +148,8 @@ def _read(redactor: Redactor, path: str, data: bytes) -> bytes | None:
 
 
 def _spec(data: bytes, change: Callable[[str], str], rename: Callable[[str], str]) -> bytes:
-    """A spec that states the digest of what it holds now; one that was not usable is none afterwards either."""
+    """Return a spec whose texts ``change`` has changed, with the digest of what it holds then. One that was not usable
+    is not usable afterwards either."""
     from ..spec.frozen import Frozen, from_plain, load_frozen
 
     try:
@@ -169,7 +174,7 @@ def _name(redactor: Redactor, folder: str, name: str) -> str:
 
 
 def _plain(redactor: Redactor, value: Any, key: str) -> Any:
-    """Any JSON."""
+    """Return any JSON value with its names, serial numbers and addresses replaced."""
     if isinstance(value, dict):
         # "errors" of an NVML document say why there is no serial number, by its name: nothing to hide.
         return {name: item if name == "errors" else _plain(redactor, item, str(name)) for name, item in value.items()}

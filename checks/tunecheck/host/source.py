@@ -1,5 +1,5 @@
-"""What `--from` was given: a recording, an import ("-": from standard input), or a snapshot. Decided by content, never
-by name."""
+"""Opens what `--from` was given: a recording, an import ("-": from standard input), or a snapshot. The content decides,
+never the name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
 def open_source(path: str) -> tuple[Host, str]:
-    """The host behind ``path``, and a line about what an import consists of ("" for a recording)."""
+    """Return the host behind ``path``, and a line about what an import consists of ("" for a recording). UsageError
+    where it cannot be read."""
     if _is_recording(path):
         from .recording import load_recording
 
@@ -28,12 +29,13 @@ def open_source(path: str) -> tuple[Host, str]:
 
 
 def is_import(path: str) -> bool:
-    """Whether there are loose texts, made by others, and neither a recording nor a snapshot."""
+    """Return whether there are loose texts, made by others, and neither a recording nor a snapshot."""
     return not is_snapshot(path) and not _is_recording(path)
 
 
 def _is_recording(path: str) -> bool:
-    """zstd, or gzip that holds JSON. What cannot be read is left to the readers, which say why."""
+    """Return whether the file is zstd, or gzip that holds JSON. An empty file or damaged gzip counts as one: the reader
+    says what is wrong with it. UsageError where the path cannot be read or is no file."""
     if path == "-":
         return False
     try:
@@ -55,7 +57,7 @@ def _is_recording(path: str) -> bool:
 
 
 def is_snapshot(path: str) -> bool:
-    """Whether the file there begins like one. What cannot be read is none: the other readers say why."""
+    """Return whether the file there begins like a snapshot. What cannot be read is none: the other readers say why."""
     try:
         if path == "-" or not Path(path).is_file():
             return False

@@ -1,1 +1,1 @@
-"""Plain data that everything above passes on: facts, absences, findings, commands, measurements."""
+"""Plain data that all the folders above this one pass on: facts, absences, findings, commands, measurements."""

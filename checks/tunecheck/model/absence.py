@@ -1,4 +1,4 @@
-"""Why there is no answer: a code that programs read, and a text for people.
+"""The reasons why there is no answer: a code that programs read, and a text for people.
 
 The text may be worded anew at any time; nothing but the code steers. Texts of recordings and snapshots that were made
 before there were codes are read in absence_of_text.py, and nowhere else.
@@ -73,7 +73,7 @@ class Absence(Enum):
     __hash__ = object.__hash__
 
     def because(self, text: str) -> Reason:
-        """This code with a text of its own."""
+        """Return a reason with this code and a text of its own."""
         return Reason(self, text)
 
 
@@ -88,8 +88,8 @@ _TEXTS = {Absence.NOT_PRESENT: "not present", Absence.NOT_ASKED: "not asked for"
 
 
 class Reason(str):
-    """The text, which fits behind a colon ("timed out after 5 s"), with its code. Cut, joined or changed it is a plain
-    text without one, which the types of facts do not take."""
+    """Why there is no answer: a text, which fits behind a colon ("timed out after 5 s"), with its code. Cut, joined or
+    changed it is a plain text without a code, which the types of facts do not take."""
 
     __slots__ = ("absence",)
     absence: Absence

@@ -1,4 +1,5 @@
-"""The commands that a remedy gives: lists of words, quoted once where they are shown, each with the place it runs.
+"""The commands that a remedy gives. Each is a list of words, quoted once where it is shown, with the place where it
+runs.
 
 What a host says about itself (its name, its packages, its kernel's release) is a stranger's: it gets into a command
 only where it is such a name, and then as one word. Everything else stays in the sentence around the command.
@@ -48,8 +49,8 @@ _FILE = regex(r"/[A-Za-z0-9][A-Za-z0-9/._+-]{0,254}")
 
 @dataclass(frozen=True)
 class Command:
-    """``argv`` as a program gets it. ``where``: "box" is the one that was looked at, "control" the machine that has the
-    inventory and runs the plays."""
+    """One command. ``argv`` is as a program gets it. ``where``: "box" is the machine that was looked at, "control" the
+    one that has the inventory and runs the plays. ValueError for words that no command has."""
 
     argv: tuple[str, ...]
     where: Literal["box", "control"] = "box"
@@ -60,7 +61,8 @@ class Command:
 
     @property
     def as_root(self) -> bool:
-        """Whether it changes the box, or reads what only root may: no user is asked for a password in vain."""
+        """Whether the command changes the box, or reads what only root may. For any other command no user is asked for
+        a password in vain."""
         if self.argv[0] == "sudo":
             return True
         known = _AS_ROOT.get(self.argv[0])
@@ -73,19 +75,20 @@ class Command:
 
     @cached_property
     def shown(self) -> str:
-        """One line for a shell."""
+        """The command as one line for a shell."""
         return shlex.join(self.argv)
 
 
 def run(line: str, *words: str, where: Literal["box", "control"] = "box") -> Command:
-    """``line`` is ours and is split at its spaces; each of ``words`` is one word, whatever is in it."""
+    """Return a command. ``line`` is ours and is split at its spaces; each of ``words`` is one word, whatever is in
+    it."""
     return Command((*line.split(), *words), where)
 
 
 def typed(template: str, **values: str) -> tuple[str | Command, ...]:
-    """Our own sentence with its commands in back-ticks, in parts: ``see `lspci -tv`: ...``. A command is split as a
-    shell would. ``{name}`` stands for a value, which may be a stranger's: in the sentence it is text whatever it
-    holds, in a command it is (a part of) one word."""
+    """Take apart our own sentence with its commands in back-ticks: ``see `lspci -tv`: ...``. A command is split as a
+    shell would. ``{name}`` stands for a value, which may be a stranger's: in the sentence it is text whatever it holds,
+    in a command it is (a part of) one word."""
     if not values:
         return _plain(template)
     return tuple(_filled(part, values) if isinstance(part, str) else _command(
@@ -103,7 +106,7 @@ def _plain(template: str) -> tuple[str | Command, ...]:
 
 @lru_cache(1024)
 def _split(template: str) -> tuple[str | tuple[str, ...], ...]:
-    """A text for the words, a tuple for each command."""
+    """Return the parts of a sentence: a text for the words, a tuple for each command."""
     parts = enumerate(template.split("`"))
     return tuple(tuple(shlex.split(part)) if number % 2 else part for number, part in parts if number % 2 or part)
 
@@ -113,8 +116,8 @@ def _filled(text: str, values: dict[str, str]) -> str:
 
 
 def pieces(text: str, commands: Sequence[Command]) -> Iterator[tuple[str, Command | None]]:
-    """The text in order, each command on its own. A command that the text does not hold as it is has been cut off or
-    masked, and is none any more."""
+    """Yield the text in order, with each command on its own. A command that the text does not hold as it is has been
+    cut off or masked; it is left out."""
     for each in commands:
         before, found, after = text.partition(each.shown)
         if not found:
@@ -128,7 +131,7 @@ def pieces(text: str, commands: Sequence[Command]) -> Iterator[tuple[str, Comman
 
 
 def limited(text: str, commands: Sequence[Command], hosts: Sequence[str]) -> tuple[str, tuple[Command, ...]]:
-    """The same for other hosts: the plays in it are limited (-l) to these."""
+    """Return the same text and commands for other hosts: each play that has a limit (-l) is limited to these."""
     said, changed = [], []
     for part, each in pieces(text, commands):
         if each is not None and each.where == "control" and "-l" in each.argv[:-1]:
@@ -147,30 +150,30 @@ def _limit(hosts: Sequence[str]) -> str:
 
 
 def host(name: str | None) -> str:
-    """The name for Ansible's -l, or HOST where it is none of a host."""
+    """Return the name for Ansible's -l, or HOST where it is no name of a host."""
     return name if name and _HOST.fullmatch(name) and name not in _GROUPS else HOST
 
 
 def packages(names: Iterable[str], most: int) -> list[str]:
-    """Those that are names of packages."""
+    """Return those of ``names`` that are names of packages, at most ``most``."""
     return [name for name in names if _PACKAGE.fullmatch(name)][:most]
 
 
 def release(name: str) -> str | None:
-    """The release of a kernel, or None where it is none."""
+    """Return ``name`` if it is the release of a kernel, else None."""
     return name if _RELEASE.fullmatch(name) else None
 
 
 def addresses(names: Iterable[str]) -> list[str]:
-    """Those that are addresses of PCI devices."""
+    """Return those of ``names`` that are addresses of PCI devices."""
     return [name for name in names if _ADDRESS.fullmatch(name)]
 
 
 def cpus(text: str) -> str | None:
-    """A list of CPUs as the kernel writes it, or None where it is none."""
+    """Return ``text`` if it is a list of CPUs as the kernel writes it, else None."""
     return text if _CPUS.fullmatch(text) else None
 
 
 def file(path: str) -> str | None:
-    """A plain absolute path that leads nowhere else, or None."""
+    """Return ``path`` if it is a plain absolute path that leads nowhere else, else None."""
     return path if _FILE.fullmatch(path) and ".." not in path.split("/") else None

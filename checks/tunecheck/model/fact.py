@@ -19,8 +19,8 @@ _MISSING = (Absence.NOT_PRESENT, Absence.NOT_SHOWN)
 
 @dataclass(frozen=True)
 class Fact(Generic[T]):
-    """``value`` is known where ``reason`` is None. ``source`` is a path or a command; the reason has a code, which is
-    what rules read, and a text for people."""
+    """A value, or the reason why there is none. ``value`` is known where ``reason`` is None. ``source`` is a path or a
+    command; the reason has a code, which is what rules read, and a text for people."""
 
     value: T | None
     source: str
@@ -37,17 +37,19 @@ class Fact(Generic[T]):
 
     @property
     def missing(self) -> bool:
-        """The thing itself does not exist on this host, which is an answer; every other reason is none."""
+        """Whether the thing itself does not exist on this host. That is an answer; any other reason says that nothing
+        is known."""
         reason = self.reason
         return reason is not None and reason.absence in _MISSING
 
     @property
     def silent(self) -> bool:
-        """The same, told by nothing but that a text does not name it: a line that was lost looks like this, too."""
+        """Whether a text does not name the thing, and nothing else says that it is missing. A line that was lost looks
+        like this, too."""
         return self.absence is Absence.NOT_SHOWN
 
     def why(self) -> str:
-        """``/proc/cmdline: no permission``: for a message about an absent fact."""
+        """Return ``/proc/cmdline: no permission``: the source and the reason, for a message about an absent fact."""
         return f"{self.source}: {self.reason}"
 
 
@@ -60,17 +62,18 @@ def absent(source: str, why: Reason | Absence) -> Fact[T]:
 
 
 def absent_as(fact: Fact[Any]) -> Fact[T]:
-    """Absent for the same reason as ``fact``, which has no value."""
+    """Return a fact that is absent for the same reason as ``fact``, which has no value."""
     return Fact(None, fact.source, fact.reason or Reason(Absence.NOT_READ))
 
 
 def not_understood(source: str, what: object) -> Fact[T]:
-    """Absent: there is something, and it is not what it should be. ``what``: an error or a text."""
+    """Return an absent fact: there is something, and it is not what it should be. ``what`` is an error or a text."""
     return Fact(None, source, Reason(Absence.NOT_UNDERSTOOD, f"not understood: {what}"))
 
 
 def parsed(fact: Fact[U], parse: Callable[[U], T]) -> Fact[T]:
-    """The same fact read further; what ``parse`` refuses with a ValueError becomes the reason."""
+    """Return what ``parse`` makes of the fact's value. A ValueError of ``parse`` becomes the reason. A fact without a
+    value keeps its own reason."""
     if fact.value is None:
         return Fact(None, fact.source, fact.reason or Reason(Absence.NOT_UNDERSTOOD, "empty"))
     try:

@@ -1,4 +1,4 @@
-"""What a check says: findings, and how to put it right."""
+"""The result of a check: findings, and how to put it right."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Place(StrEnum):
 @dataclass(frozen=True)
 class Remedy:
     """How to put it right: a sentence, the commands that are in it, the play's tags, and whether the box has to reboot.
-    By hand comes first; ``play_text`` is the end of the sentence that says the same by a play, where there is one.
-    ``needs_reboot``: it has no effect before the box has booted again; of several ways, the first one counts.
-    ``as_root``: it is only that root has to look."""
+    The way by hand comes first; ``play_text`` is the end of the sentence that says the same by a play, where there is
+    one. ``needs_reboot``: it has no effect before the box has booted again; of several ways, the first one counts.
+    ``as_root``: the only thing to do is to look again as root."""
 
     text: str
     ansible_tags: tuple[str, ...] = ()
@@ -51,41 +51,43 @@ class Remedy:
     @classmethod
     def typed(cls, template: str, ansible_tags: tuple[str, ...] = (), needs_reboot: bool = False,
               place: Place = Place.BOX, **values: str) -> Remedy:
-        """Our own sentence with its commands in back-ticks; see ``command.typed`` for ``{name}`` and its value."""
+        """Make a remedy of our own sentence with its commands in back-ticks; see ``command.typed`` for ``{name}`` and
+        its value."""
         return cls.of(*typed(template, **values), ansible_tags=ansible_tags, needs_reboot=needs_reboot,
                       place=place)
 
     @classmethod
     def of(cls, *parts: str | Command, ansible_tags: tuple[str, ...] = (), needs_reboot: bool = False,
            place: Place = Place.BOX) -> Remedy:
-        """Words and commands in the order in which they are read."""
+        """Make a remedy of words and commands, in the order in which they are read."""
         return cls("".join(part if isinstance(part, str) else part.shown for part in parts), ansible_tags, needs_reboot,
                    place, tuple(part for part in parts if isinstance(part, Command)))
 
     @property
     def physical(self) -> bool:
-        """Whether it takes the real machine: in a virtual one only the owner of its host can do it."""
+        """Whether it takes the real machine. In a virtual one only the owner of its host can do it."""
         return self.place in (Place.FIRMWARE, Place.MACHINE)
 
     @property
     def by_hand(self) -> str:
-        """What a person does without a play; "" where only the play does it."""
+        """The part of the sentence that a person can do without a play. "" where only the play does it."""
         return self.text[:len(self.text) - len(self.play_text)].removesuffix(OR_PLAY) if self.play_text else self.text
 
     @property
     def by_play(self) -> Remedy:
-        """Without the way by hand, where a play does it: for who has the inventory and many boxes."""
+        """Return the remedy without the way by hand, where a play does it: for a reader who has the inventory and many
+        boxes."""
         commands = tuple(each for each in self.commands if each.where == "control")
         return replace(self, text=self.play_text, commands=commands) if self.play_text else self
 
     @property
     def play(self) -> Command | None:
-        """The play that does it."""
+        """The command that runs the play. None where no play does it."""
         return next((each for each in reversed(self.commands) if each.argv[0] == "ansible-playbook"), None)
 
     @property
     def parts(self) -> tuple[str | Command, ...]:
-        """As it was made: what is words, and what is a command."""
+        """Return the sentence as it was made: its words as text, each command as a Command."""
         return tuple(command or text for text, command in pieces(self.text, self.commands))
 
 
@@ -113,7 +115,7 @@ class Finding:
 
     @property
     def message(self) -> str:
-        """One line: what is so, what was expected, how to put it right."""
+        """Return one line: what is so, what was expected, how to put it right."""
         parts = [f"{self.id}: {self.text}"]
         if self.outcome in ("fail", "warn") and self.expected:
             parts.append(f"expected {self.expected}")
@@ -123,11 +125,11 @@ class Finding:
 
 
 def worst(findings: Iterable[Finding]) -> str:
-    """The verdict over all of them; "unknown" where nothing was judged at all."""
+    """Return the verdict over all findings; "unknown" where nothing was judged at all."""
     found = {finding.outcome for finding in findings}
     return next((outcome for outcome in OUTCOMES if outcome in found), "unknown")
 
 
 def exit_code(outcome: str) -> int:
-    """0 pass, 1 a check failed, 3 could not determine."""
+    """Return the exit code of an outcome: 0 pass, 1 a check failed, 3 could not determine."""
     return {"fail": 1, "unknown": 3}.get(outcome, 0)

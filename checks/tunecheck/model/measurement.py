@@ -1,4 +1,4 @@
-"""What the trials found, as plain data: judged by rules/measured/, reported as it is."""
+"""The results of the trials, as plain data: judged by rules/measured/, reported as they are."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Aftermath:
 
 @dataclass(frozen=True)
 class Hang:
-    """A trial that did not get on. ``ran``: all its workers did, so that it may be P2P they waited for; ``arm``: "p2p"
-    as the box is, "staged" with NCCL_P2P_DISABLE=1; ``ranks``: how many GPUs took part; ``remarks``:
+    """A trial that stopped making progress. ``ran``: all its workers did run, so that it may be P2P they waited for;
+    ``arm``: "p2p" as the box is, "staged" with NCCL_P2P_DISABLE=1; ``ranks``: how many GPUs took part; ``remarks``:
     what stood out in the evidence (error counters that moved, what gave no answer)."""
 
     trial: str
@@ -65,8 +65,9 @@ class Hang:
 
 @dataclass(frozen=True)
 class Measured:
-    """``wrong``: findings of wrong data, each with trial, way, a, b, size, words, offset. ``failures``: what could not
-    be measured, by trial, with the reason. ``notes``: plain facts (versions, sizes used)."""
+    """Everything that the trials found. ``wrong``: findings of wrong data, each with trial, way, a, b, size, words,
+    offset. ``failures``: what could not be measured, by trial, with the reason. ``notes``: plain facts (versions, sizes
+    used)."""
 
     figures: tuple[Measurement, ...] = ()
     wrong: tuple[Mapping[str, Any], ...] = ()
@@ -76,7 +77,8 @@ class Measured:
 
     @property
     def unfinished(self) -> str:
-        """Why it was not begun, or did not get to its end without a hang; "" where it did."""
+        """Why the measurement was not begun, or did not get to its end for another reason than a hang. "" where it
+        did."""
         if REFUSED in self.failures:
             return self.failures[REFUSED]
         named = "; ".join(f"{name}: {text}" for name, text in self.failures.items())
@@ -88,7 +90,8 @@ class Measured:
 
 def measurement(trial: str, what: str, unit: str, method: str, samples: Sequence[float], *, mean: bool = False,
                 verified: bool = False, **where: Any) -> Measurement:
-    """A figure from its samples: the median counts, or with ``mean`` their mean (where each sample is another SM)."""
+    """Make a figure from its samples. Its value is their median, or with ``mean`` their mean (where each sample is
+    another SM)."""
     import statistics  # start-up time: rules load this file
 
     ordered = sorted(samples)

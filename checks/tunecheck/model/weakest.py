@@ -12,7 +12,7 @@ _OF_64_KB, _OF_64_MB = 65536, 64 << 20
 
 
 def weakest(found: Measured) -> dict[str, float]:
-    """The weakest of each sort, by a name that says its unit; what was not measured is not there."""
+    """Return the weakest figure of each sort, by a name that says its unit. What was not measured is not there."""
     ranks = max((each.ranks or 0 for each in found.find("allreduce")), default=0)
     largest = [each for each in found.find("allreduce") if each.ranks == ranks]
     least: Mapping[str, Sequence[Measurement]] = {

@@ -1,1 +1,1 @@
-"""The box's side of push: a spool, and the way to the receiver."""
+"""The box's side of push: the spool of snapshots, and how they get to the receiver."""

@@ -1,8 +1,10 @@
-"""The box's side of push: leave a snapshot where a pull finds it, spool it, send what is spooled to `tunecheck ingest`.
+"""The box's side of push. It leaves a snapshot where a pull finds it, spools it, and sends what is spooled to
+`tunecheck ingest`.
 
-A snapshot is sent as it was made, packed with zstd, with this host's token. What the receiver does not take for now
-(no connection, 429, 5xx) stays in the spool for the next run; what it never takes (413, 422, 409) is left out and said;
-a token that it does not know (401, 403) ends the run and leaves the spool as it is, until somebody corrects it.
+A snapshot is sent as it was made, packed with zstd, with this host's token. What the receiver does not take for now (no
+connection, 429, 5xx) stays in the spool for the next run; what it never takes (400, 409, 413, 415, 422) is left out and
+said; a token that it does not know (401, 403) ends the run and leaves the spool as it is, until somebody corrects
+it.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ _ANSWER = 4096
 
 @dataclass(frozen=True)
 class Target:
-    """Where to and as whom. ``deadline``: seconds for all sending, waiting included; ``tries``: for one snapshot."""
+    """The receiver, and the token to send with. ``deadline``: seconds for all sending, waiting included; ``tries``: for
+    one snapshot."""
 
     url: str
     token: str = field(repr=False)
@@ -50,9 +53,9 @@ class Target:
 
 @dataclass
 class Sent:
-    """``taken``: by the receiver; ``left_out``: one sentence per snapshot that it never takes; ``waiting``: in the
-    spool for next time; ``refused``: the token is not known there; ``reason``: why the rest waits; ``unkept``: there
-    is no usable spool, so what is not taken at once is lost."""
+    """What became of the snapshots. ``taken``: how many the receiver took; ``left_out``: one sentence per snapshot that
+    it never takes; ``waiting``: how many are in the spool for next time; ``refused``: the token is not known there;
+    ``reason``: why the rest waits; ``unkept``: there is no usable spool, so what is not taken at once is lost."""
 
     taken: int = 0
     left_out: list[str] = field(default_factory=list)
@@ -64,7 +67,8 @@ class Sent:
 
 def target(url: str, token_file: str | None, ca: str | None = None, cert: str | None = None, key: str | None = None,
            deadline: float = 90.0) -> Target:
-    """UsageError says which option is unusable. ``ca``: PEM, in place of the public authorities."""
+    """Return the receiver that the options name. UsageError says which option is unusable. ``ca``: PEM, in place of the
+    public authorities."""
     parts = urllib.parse.urlsplit(url)
     try:
         host, _ = parts.hostname or "", parts.port
@@ -151,7 +155,8 @@ def _count(sent: Sent, status: int, said: str) -> None:
 
 def _one(client: httpx.Client, to: Target, content: bytes, until: float, sleep: Callable[[float], None]
          ) -> tuple[int, str, str]:
-    """The last status, what was said with it, and the nonce for the next one; 0 where nobody answered."""
+    """Send one snapshot. Return the last status, what was said with it, and the nonce for the next one. The status is 0
+    where nobody answered."""
     import zstandard
 
     packed = zstandard.ZstdCompressor(level=9, write_checksum=True).compress(content)
@@ -173,7 +178,8 @@ def _one(client: httpx.Client, to: Target, content: bytes, until: float, sleep: 
 
 
 def _ask(client: httpx.Client, url: str, packed: bytes, seconds: float) -> tuple[int, str, str, float | None]:
-    """(status, sentence, nonce, Retry-After). Of the answer only the beginning is read, whatever it is."""
+    """Post one packed snapshot. Return (status, sentence, nonce, Retry-After). Of the answer only the beginning is
+    read, whatever it is."""
     until = time.monotonic() + seconds
     try:
         with client.stream("POST", url, content=packed, timeout=seconds) as answer:
@@ -190,7 +196,7 @@ def _ask(client: httpx.Client, url: str, packed: bytes, seconds: float) -> tuple
 
 
 def _sentence(text: bytes) -> tuple[str, str]:
-    """What is said, and the nonce."""
+    """Return the sentence in an answer of the receiver, and the nonce in it, or "" for it."""
     import json
 
     nonce: object = ""

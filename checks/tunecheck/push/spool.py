@@ -1,4 +1,4 @@
-"""Snapshots that the receiver has not taken yet: a few small files, the oldest first."""
+"""The spool: snapshots that the receiver has not taken yet. They are a few small files, the oldest first."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class Spool:
 
     @contextmanager
     def held(self) -> Iterator[bool]:
-        """One client at a time: False where another one has it. UsageError where there can be no such folder."""
+        """Hold the spool for one client at a time. The context gives False where another one has it. UsageError where
+        there can be no such folder."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -49,7 +50,7 @@ class Spool:
             os.close(descriptor)
 
     def put(self, content: bytes) -> int:
-        """Keep a snapshot, packed. Returns how many old ones had to go for it. UsageError where the disk is full."""
+        """Keep a snapshot, packed. Return how many old ones had to go for it. UsageError where the disk is full."""
         packed = zstandard.ZstdCompressor(level=9, write_checksum=True).compress(content)
         name = f"{time.time_ns():020}-{hashlib.sha256(content).hexdigest()[:16]}.json.zst"
         # Before it is written: on a disk that is full of them, the newest counts.
@@ -58,7 +59,7 @@ class Spool:
         return dropped
 
     def nonce(self) -> str:
-        """What the receiver gave for the next snapshot; "" where it gave none."""
+        """Return what the receiver gave for the next snapshot, or "" where it gave none."""
         try:
             found = (self.folder / "nonce").read_bytes()[:200].decode("ascii", "replace").strip()
         except OSError:
@@ -66,13 +67,13 @@ class Spool:
         return found if _NONCE.fullmatch(found) else ""
 
     def keep_nonce(self, nonce: str) -> None:
-        """For the next snapshot. Without one it is taken by its own time."""
+        """Keep the nonce for the next snapshot. The receiver goes by a snapshot's own time where it has no nonce."""
         if _NONCE.fullmatch(nonce):
             with suppress(UsageError):
                 write_file(str(self.folder / "nonce"), nonce.encode(), PRIVATE, "nonce")
 
     def waiting(self) -> list[Path]:
-        """The oldest first."""
+        """Return the files of the waiting snapshots, the oldest first."""
         try:
             return sorted(path for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
         except OSError:

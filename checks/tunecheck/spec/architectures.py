@@ -1,4 +1,4 @@
-"""Which architecture a GPU of NVIDIA's has, by PCI device id: advice that a board cannot take is no advice.
+"""The architecture of each GPU of NVIDIA's, by PCI device id: advice that a board cannot take is no advice.
 
 The ranges are those of the chips in pci.ids (https://pci-ids.ucw.cz, read 2026-11); an id outside of them is unknown,
 never a guess."""
@@ -28,7 +28,7 @@ _RANGES = (
 
 
 def architecture(ids: str) -> str | None:
-    """Of "10de:2bb1"; None where it is not NVIDIA's, or not known."""
+    """Return the architecture of a GPU by its PCI id ("10de:2bb1"). None where it is not NVIDIA's, or not known."""
     vendor, _, device = ids.partition(":")
     try:
         number = int(device, 16)
@@ -38,6 +38,6 @@ def architecture(ids: str) -> str | None:
 
 
 def before(ids: str, name: str) -> str | None:
-    """The architecture where it is known to be older than ``name``, else None."""
+    """Return the architecture where it is known to be older than ``name``, else None."""
     found = architecture(ids)
     return found if found is not None and ARCHITECTURES.index(found) < ARCHITECTURES.index(name) else None

@@ -1,4 +1,4 @@
-"""What a board is, by PCI id: memory, BAR1, power range, link. Each value's source is in boards.toml."""
+"""Facts about boards by PCI id: memory, BAR1, power range, link. Each value's source is in boards.toml."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _FILE = Path(__file__).parent / "boards.toml"
 
 @dataclass(frozen=True)
 class Board:
-    """None where no source says it. ``bar1_mib`` with Resizable BAR; the powers in watts; ``p2p`` is "stock", "patched
-    driver only" or "nvlink". What healthy boards were measured to reach: between two of them over ``nvlinks`` links, in
-    GB/s (``p2p_both_ways_gb_s``: both directions in sum), copies within one (``own_copy_gb_s``), and the bus bandwidth
-    of an all-reduce over 2 or 8 ranks."""
+    """One board. A field is None where no source says it. ``bar1_mib`` with Resizable BAR; the powers in watts; ``p2p``
+    is "stock", "patched driver only" or "nvlink". What healthy boards were measured to reach: between two of them over
+    ``nvlinks`` links, in GB/s (``p2p_both_ways_gb_s``: both directions in sum), copies within one (``own_copy_gb_s``),
+    and the bus bandwidth of an all-reduce over 2 or 8 ranks."""
 
     name: str
     architecture: str | None = None
@@ -40,7 +40,7 @@ class Board:
 
 @lru_cache(256)       # every pair of GPUs asks, and every box of an audit; ids are foreign input, so not all are kept
 def board(ids: str) -> Board | None:
-    """The board of a PCI id ("10de:2bb1"); None where this package knows nothing about it."""
+    """Return the board of a PCI id ("10de:2bb1"). None where this package knows nothing about it."""
     data = _data().get(ids)
     return Board(**{key: value for key, value in data.items() if key != "sources"}) if data else None
 

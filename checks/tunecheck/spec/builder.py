@@ -1,4 +1,4 @@
-"""Inventory variables to a frozen specification: profile, overlays, validation, sources."""
+"""Builds a frozen specification from the variables of an inventory: profile, overlays, validation, sources."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def _placed(found: list[tuple[str, str]], merged: Merged) -> list[str]:
 
 
 def _without_echoes(first: list[str], more: list[str]) -> list[str]:
-    """All problems, less those of ``more`` that speak of a value which ``first`` has refused already."""
+    """Return all problems of ``first``, and those of ``more`` that do not speak of a value which ``first`` has refused
+    already."""
     refused = {problem.partition(": ")[0] for problem in first}
     news = []
     for problem in more:

@@ -1,4 +1,4 @@
-"""Fields of driver, runtime, gpu and watch that are each right but not together."""
+"""Finds contradictions between fields of driver, runtime, gpu and watch: each is right by itself, but not together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["problems"]
 
 
 def problems(spec: Spec) -> list[tuple[str, str]]:
-    """``(path, sentence)`` for each contradiction."""
+    """Return ``(path, sentence)`` for each contradiction."""
     return [*_mirror(spec), *_handed_on(spec), *_driver(spec), *_runtime(spec), *_gpu(spec), *_watch(spec)]
 
 

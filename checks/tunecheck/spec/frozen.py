@@ -159,7 +159,7 @@ class Frozen:
         return digest_of(self.profile, self.spec)
 
     def to_plain(self) -> dict[str, Any]:
-        """The JSON document as Python data."""
+        """Return the JSON document as Python data."""
         return {
             "schema": self.schema,
             "host": self.host,
@@ -172,12 +172,12 @@ class Frozen:
         }
 
     def to_json(self) -> str:
-        """The document's text: sorted, indented, ending in a newline, so that equal specs are equal files."""
+        """Return the document's text: sorted, indented, ending in a newline, so that equal specs are equal files."""
         return json.dumps(self.to_plain(), indent=2, sort_keys=True) + "\n"
 
 
 def digest_of(profile: str, spec: Spec) -> str:
-    """``sha256:<hex>`` over the profile's name and the fields that differ from the neutral defaults.
+    """Return ``sha256:<hex>`` over the profile's name and the fields that differ from the neutral defaults.
 
     Defaults stay out, so that a release that adds a field does not make every box look changed.
     """
@@ -200,7 +200,8 @@ def _beyond_defaults(value: dict[str, Any], default: dict[str, Any]) -> dict[str
 
 
 def from_plain(data: Mapping[str, Any]) -> Spec:
-    """A :class:`Spec` from plain data; a field that is not there is neutral. SpecError names what does not fit."""
+    """Return a :class:`Spec` from plain data. A field that is not there is neutral. SpecError names what does not
+    fit."""
     return _fill(Spec, data, "spec")  # type: ignore[no-any-return]
 
 
@@ -273,6 +274,7 @@ def _lacks(data: object) -> str:
 
 
 def declared_tokens(spec: Spec) -> tuple[str, ...]:
-    """Kernel parameters the spec asks for, in order, each once. ACS ones depend on the box and are not here."""
+    """Return the kernel parameters that the spec asks for, in order, each once. Those for ACS depend on the box and are
+    not here."""
     policy = {"pt": ("iommu=pt",), "off": ("iommu=off",)}.get(spec.iommu, ())
     return tuple(dict.fromkeys((*policy, *spec.kernel.cmdline)))

@@ -1,4 +1,4 @@
-"""Read an Ansible inventory the way Ansible does, through ``ansible-inventory``. Control node only."""
+"""Reads an Ansible inventory the way Ansible does, through ``ansible-inventory``. Control node only."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ _DEADLINE = 300
 
 
 def hosts_of(inventory: str, only: str | None = None) -> dict[str, dict[str, Any]]:
-    """Each host's variables, merged by Ansible, by name. Raises UsageError with the way out."""
+    """Return each host's variables, merged by Ansible, by name; with ``only`` those of that host. UsageError says how
+    to mend what is wrong."""
     return hosts_in(listed_of(inventory), inventory, only)
 
 
 def listed_of(inventory: str) -> dict[str, Any]:
-    """What Ansible reads in ``inventory``, as listing(). UsageError where nothing of that name is there."""
+    """Return what Ansible reads in ``inventory``, as listing(). UsageError where nothing of that name is there."""
     if "," not in inventory and not Path(inventory).exists():
         raise UsageError(
             f"inventory {inventory!r} does not exist; expected a folder or file, for example inventory/box1"
@@ -34,7 +35,7 @@ def listed_of(inventory: str) -> dict[str, Any]:
 
 
 def hosts_in(listed: dict[str, Any], inventory: str, only: str | None = None) -> dict[str, dict[str, Any]]:
-    """As hosts_of(), of what was listed before."""
+    """Return what hosts_of() does, from what was listed before."""
     hosts = variables_of(listed)
     if not hosts:
         raise UsageError(f"inventory {inventory} has no hosts; add one to its hosts.yml")
@@ -48,8 +49,8 @@ def hosts_in(listed: dict[str, Any], inventory: str, only: str | None = None) ->
 
 
 def listing(inventory: str, limit: str | None = None) -> dict[str, Any]:
-    """What ``ansible-inventory --list`` says: groups, and ``_meta`` with every host's variables. Empty where ``limit``
-    matches no host. UsageError where Ansible cannot read it."""
+    """Return what ``ansible-inventory --list`` says: groups, and ``_meta`` with every host's variables. Empty where
+    ``limit`` matches no host. UsageError where Ansible cannot read it."""
     command = beside("ansible-inventory")
     # Ansible would only warn about a file that it cannot parse, and go on without its hosts.
     strict = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true", "ANSIBLE_NOCOLOR": "true"}
@@ -73,7 +74,7 @@ def listing(inventory: str, limit: str | None = None) -> dict[str, Any]:
 
 
 def variables_of(listed: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Every host's variables. Hosts without any are missing from ``hostvars`` and only stand in their group."""
+    """Return every host's variables. Hosts without any are missing from ``hostvars`` and only stand in their group."""
     hosts: dict[str, dict[str, Any]] = {}
     for name, group in listed.items():
         if name != "_meta":
@@ -83,7 +84,7 @@ def variables_of(listed: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _broken_files(inventory: str) -> list[str]:
-    """Where YAML breaks off: ansible-core 2.19 tells what is wrong, but not in which file."""
+    """Return the places where YAML breaks off. ansible-core 2.19 tells what is wrong, but not in which file."""
     import yaml
 
     root = Path(inventory) if Path(inventory).is_dir() else Path(inventory).parent

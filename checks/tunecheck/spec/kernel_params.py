@@ -1,4 +1,4 @@
-"""What a spec may ask of the kernel command line; what the kernel parses is in parsers/kernel/kernel_params.py.
+"""Checks what a spec may ask of the kernel command line. What the kernel parses is in parsers/kernel/kernel_params.py.
 
 Standard library only: the box imports this.
 """
@@ -21,7 +21,8 @@ _BDF = re.compile(r"(?:[0-9a-f]{4,}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z", re.IGNO
 
 
 def problems(token: str) -> list[str]:
-    """Why the kernel (or GRUB's shell) would not take ``token`` as one parameter. Empty when it would."""
+    """Return why the kernel (or GRUB's shell) would not take ``token`` as one parameter. The list is empty where it
+    would."""
     shape = _shape(token)
     if shape:
         return [shape]
@@ -83,7 +84,8 @@ def _listed(name: str, value: str) -> list[str]:
 
 
 def conflicts(tokens: Iterable[str]) -> list[tuple[int, str]]:
-    """Tokens that contradict an earlier one: ``(index, sentence)``, with what the kernel makes of the two."""
+    """Return the tokens that contradict an earlier one: ``(index, sentence)``, with what the kernel makes of the
+    two."""
     earlier: list[str] = []
     found = []
     for index, token in enumerate(tokens):

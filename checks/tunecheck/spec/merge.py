@@ -1,7 +1,7 @@
-"""Lay the inventory's variables over a profile, and remember where each value came from.
+"""Lays the inventory's variables over a profile, and remembers where each value came from.
 
-Mappings merge, everything else (lists too) replaces. Ansible itself replaces whole dictionaries of
-group_vars by those of host_vars; that is why ``box_spec_host`` exists and is merged here.
+Mappings merge, everything else (lists too) replaces. Ansible itself replaces whole dictionaries of group_vars by those
+of host_vars; that is why ``box_spec_host`` exists and is merged here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Merged:
     origins: dict[str, str] = field(default_factory=dict)
 
     def origin(self, path: str, fallback: str) -> str:
-        """The layer behind ``path``, or behind any value below it or above it."""
+        """Return the origin of the value at ``path``, or of any value below it or above it. ``fallback`` where none is
+        known."""
         for known, origin in self.origins.items():
             if known == path or known.startswith(path + ".") or path.startswith((known + ".", known + "[")):
                 return origin
@@ -37,7 +38,8 @@ class Merged:
 
 
 def module_name(name: str) -> str:
-    """``nvidia_uvm`` and ``nvidia-uvm`` are one module to modprobe; the spec spells it with the dash."""
+    """Return a module's name with dashes, as the spec spells it: ``nvidia_uvm`` and ``nvidia-uvm`` are one module to
+    modprobe."""
     return name.replace("_", "-")
 
 
@@ -87,7 +89,7 @@ def _drop_nulls(merged: Merged) -> None:
 
 
 def leaves(value: object, path: str = "") -> list[tuple[str, Any]]:
-    """Every value that is not a mapping, with its dotted path; a list is one leaf."""
+    """Return every value that is not a mapping, with its dotted path. A list is one leaf."""
     if isinstance(value, Mapping) and value:
         return [leaf for key, item in value.items() for leaf in leaves(item, f"{path}.{key}" if path else str(key))]
     return [(path, value)]

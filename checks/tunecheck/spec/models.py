@@ -221,7 +221,7 @@ class Spec(_Part):
 
 
 def schema(profiles: list[str]) -> dict[str, Any]:
-    """JSON Schema of a group_vars or host_vars file, for editors: ``box_spec`` and ``box_spec_host``."""
+    """Return the JSON Schema of a group_vars or host_vars file, for editors: ``box_spec`` and ``box_spec_host``."""
     whole = Spec.model_json_schema()
     parts = whole.pop("$defs")
     whole["properties"]["profile"]["enum"] = profiles

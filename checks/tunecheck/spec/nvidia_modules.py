@@ -1,4 +1,4 @@
-"""What is wrong with the NVIDIA modules' parameters in a specification, before anything is written."""
+"""Finds what is wrong with the NVIDIA modules' parameters in a specification, before anything is written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _OTHERS = {"NvSwitchRegDwords", "NvSwitchBlacklist", "rm_firmware_active"}
 
 
 def problems(spec: Spec) -> Iterator[tuple[str, str]]:
-    """``(path, sentence)`` for each parameter that nvidia.ko or nvidia-uvm.ko would refuse, or take without effect."""
+    """Yield ``(path, sentence)`` for each parameter that nvidia.ko or nvidia-uvm.ko would refuse, or take without
+    effect."""
     branch = int(spec.driver.version.partition(".")[0]) if spec.driver.version else LAST
     stated = spec.modules.get("nvidia", {})
     for name, value in stated.items():
@@ -85,7 +86,8 @@ def _dwords(own: str, value: str) -> Iterator[str]:
 
 
 def _twice(stated: Mapping[str, int | str]) -> Iterator[tuple[str, str]]:
-    """A word with the name of a parameter overwrites that parameter: two values, one wins."""
+    """Yield each parameter that a word of NVreg_RegistryDwords sets to another value. The word overwrites the
+    parameter."""
     for name, value in registry_dwords.words(str(stated.get("NVreg_RegistryDwords", ""))):
         other = stated.get(f"NVreg_{name}")
         if other is not None and c_number(str(other)) != c_number(value):

@@ -1,6 +1,6 @@
-"""What an inventory declares to no effect: variables that nobody reads or of no host or group, a box_spec that hides
-another, a host without the login user that its neighbours have, guesses that nobody completed. Ansible says nothing
-about any of them."""
+"""Finds what an inventory declares to no effect: variables that nobody reads or of no host or group, a box_spec that
+hides another, a host without the login user that its neighbours have, guesses that nobody completed. Ansible says
+nothing about any of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _SUFFIXES = ("", ".yml", ".yaml", ".json")
 
 
 def warnings_of(inventory: str, listed: dict[str, Any]) -> list[str]:
-    """One sentence each, with the way out. ``listed``: what ``ansible-inventory --list`` said of ``inventory``."""
+    """Return one sentence for each such declaration, with the way out. ``listed`` is what ``ansible-inventory --list``
+    said of ``inventory``."""
     root = Path(inventory)
     if "," in inventory or not root.exists():
         return _misnamed([], listed)
@@ -37,7 +38,8 @@ def warnings_of(inventory: str, listed: dict[str, Any]) -> list[str]:
 
 
 def _misnamed(places: list[Path], listed: dict[str, Any]) -> list[str]:
-    """What no role reads and looks as if one did: as Ansible merged it, so of every way to declare a variable."""
+    """Return a sentence for each variable that no role reads and that looks as if one did. The variables are those that
+    Ansible merged, so every way to declare one counts."""
     declared = listed.get("_meta", {}).get("hostvars", {})
     found = without_effect({name for variables in declared.values() for name in variables})
     return [f"{_place(places, name) or ', '.join(host for host in sorted(declared) if name in declared[host])}: "
@@ -45,7 +47,7 @@ def _misnamed(places: list[Path], listed: dict[str, Any]) -> list[str]:
 
 
 def _place(places: list[Path], name: str) -> Path | None:
-    """The file in which it stands; None where a script or a plugin said it."""
+    """Return the file in which the variable stands. None where a script or a plugin said it."""
     key = re.compile(rf"(?<![\w.-]){re.escape(name)}[\"']?\s*[:=]")
     for file in (file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])):
         try:
@@ -90,7 +92,8 @@ def _without_user(listed: dict[str, Any], hosts: list[str]) -> list[str]:
 
 
 def _unfinished(root: Path, places: list[Path]) -> list[str]:
-    """Lines that `tunecheck init`, or the inventory that was copied, left to a person."""
+    """Return a sentence about the lines that `tunecheck init`, or the inventory that was copied, left to a person. The
+    list is empty where there are none."""
     marked = [f"{file.relative_to(root)}:{number}" for place in places
               for file in (sorted(place.rglob("*")) if place.is_dir() else [place])
               for number, line in enumerate(_lines_of(file), 1) if _MARK in line]
@@ -114,7 +117,7 @@ def _below(groups: dict[str, Any], name: str, seen: frozenset[str] = frozenset()
 
 
 def _declares(path: Path) -> bool:
-    """Whether ``box_spec`` is a key of the file, or of a file in the directory."""
+    """Return whether ``box_spec`` is a key of the file, or of a file in the directory."""
     import yaml
 
     for file in sorted(path.rglob("*")) if path.is_dir() else [path]:

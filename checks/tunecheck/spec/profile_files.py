@@ -15,7 +15,8 @@ _FOLDER = Path(__file__).parent / "profiles"
 
 @dataclass(frozen=True)
 class Profile:
-    """``values`` in the shape of ``box_spec``; ``sources`` maps a dotted path to where and when it was seen."""
+    """One profile. ``values`` are in the shape of ``box_spec``; ``sources`` maps a dotted path to where and when the
+    value was seen."""
 
     name: str
     values: dict[str, Any]
@@ -23,12 +24,12 @@ class Profile:
 
 
 def names() -> list[str]:
-    """Names of the profiles that ship with this package."""
+    """Return the names of the profiles that ship with this package."""
     return sorted(path.stem for path in _FOLDER.glob("*.yml"))
 
 
 def load(name: object) -> Profile:
-    """The profile ``name``; raises SpecError with the known ones when there is none of that name."""
+    """Return the profile ``name``. SpecError names the known ones where there is none of that name."""
     if not isinstance(name, str) or name not in names():
         raise SpecError([f"unknown profile {name!r}; known profiles: {', '.join(names())}"])
     try:

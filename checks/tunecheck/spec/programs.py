@@ -1,4 +1,4 @@
-"""Ansible's programs on the control node: those of this Python's environment before any others."""
+"""Finds Ansible's programs on the control node: those of this Python's environment before any others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["beside"]
 
 
 def beside(program: str) -> str:
-    """The program's path. UsageError where it is not installed."""
+    """Return the program's path. UsageError where it is not installed."""
     here = Path(sys.executable).with_name(program)
     command = str(here) if here.exists() else shutil.which(program)
     if command is None:

@@ -1,4 +1,4 @@
-"""Say what is wrong with a specification: the variable, what was expected, how to fix it."""
+"""Says what is wrong with a specification: the variable, what was expected, how to fix it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PATTERNS = {
 
 
 def of_values(value: object, path: str) -> list[str]:
-    """What no layer may hold, whatever the field: ``latest``, unrendered Jinja, keys that are not words."""
+    """Return what no layer may hold, whatever the field: ``latest``, unrendered Jinja, keys that are not words."""
     if isinstance(value, Mapping):
         found = [
             f"{path}: the key {key!r} is not a word (YAML reads unquoted on/off/yes/no as true/false); quote it"
@@ -64,7 +64,7 @@ def _spelled_twice(value: Mapping[Any, Any], path: str) -> list[str]:
 
 
 def of_model(error: ValidationError) -> list[tuple[str, str]]:
-    """``(dotted path, sentence)`` per field that pydantic refused; a union's alternatives count once."""
+    """Return ``(dotted path, sentence)`` for each field that pydantic refused. A union's alternatives count once."""
     found: dict[str, str] = {}
     for detail in error.errors(include_url=False):
         location = list(detail["loc"])
@@ -98,7 +98,8 @@ def _sentence(detail: ErrorDetails, location: list[Any]) -> str:
 
 
 def _yaml_bool(value: bool, kind: str, context: dict[str, Any], location: list[Any]) -> str:
-    """What YAML made of a bare word. Quotes are advised only where the quoted word is a value."""
+    """Return a sentence about a bare word that YAML made true or false. Quotes are advised only where the quoted word
+    is a value."""
     if location and location[0] == "modules":
         return f"got {json.dumps(value)}; expected a number or text, for example {int(value)} instead of a yes/no word"
     words, word = ("on, yes or true", "on") if value else ("off, no or false", "off")
@@ -149,7 +150,8 @@ def _unknown(name: str, location: list[Any]) -> str:
 
 
 def of_tokens(cmdline: object) -> list[tuple[str, str]]:
-    """What is wrong with each kernel parameter by itself; entries that are not text are the model's to refuse."""
+    """Return what is wrong with each kernel parameter by itself. Entries that are not text are the model's to
+    refuse."""
     return [
         (f"kernel.cmdline[{index}]", text)
         for index, token in enumerate(cmdline if isinstance(cmdline, list | tuple) else ())
@@ -159,7 +161,7 @@ def of_tokens(cmdline: object) -> list[tuple[str, str]]:
 
 
 def contradictions(spec: Spec) -> list[tuple[str, str]]:
-    """What the fields are each right about but not together, and kernel parameters that cannot work."""
+    """Return what is wrong between fields that are each right by themselves, and kernel parameters that cannot work."""
     found = _cmdline(spec)
     ids = spec.accelerators.pci_ids
     if not ids:

@@ -51,8 +51,8 @@ _KNOWN = (*_BOX_SPEC, *PLAYS, *(f"{role}_{name}" for role, names in ROLES.items(
 
 
 def without_effect(names: Iterable[str]) -> dict[str, str]:
-    """Of ``names``, as an inventory declares them, those that look like one of ours and are none: name -> the way out.
-    Ansible's own and what is near to nothing here are left out."""
+    """Return the declared names that look like one of ours and are none: name -> the way out. Ansible's own names, and
+    those that are near to nothing here, are left out."""
     found = {name: _meant(name) for name in names
              if name not in _KNOWN and name not in _HELD and not name.startswith("ansible_")}
     return {name: meant for name, meant in sorted(found.items()) if meant}
@@ -78,7 +78,8 @@ def _meant(name: str) -> str:
 
 
 def _key(plain: str) -> str:
-    """The place in box_spec that ``boot_trial``, ``gpu_ecc`` or ``power_limit_watts`` names."""
+    """Return the place in box_spec that ``boot_trial``, ``gpu_ecc`` or ``power_limit_watts`` names. "" where there is
+    none."""
     for part, names in SPEC.items():
         if plain == part:
             return _below("box_spec", part)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
 
     def regex(text: str, flags: "int | re.RegexFlag" = 0) -> "re.Pattern[str]":
-        """A type checker sees a compiled pattern."""
+        """Return a pattern that is compiled when it is first used. A type checker sees a compiled pattern."""
 
 else:
     import dataclasses

@@ -13,8 +13,8 @@ _ERASE = "\r\x1b[K"
 
 
 class LiveLine:
-    """On standard error by default. Nothing is written where that is no terminal, and never with a wait: a terminal
-    that is stopped (Ctrl-S), or belongs to another job, gets nothing."""
+    """Shows the line, on standard error by default. Nothing is written where that is no terminal, and never with a
+    wait: a terminal that is stopped (Ctrl-S), or belongs to another job, gets nothing."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -29,13 +29,13 @@ class LiveLine:
             self._shown = True
 
     def erase(self) -> None:
-        """Leave the terminal as it was. May be called again."""
+        """Erase the line, so that the terminal is as it was. May be called again."""
         if self._shown and self._ready():
             self._write(_ERASE)
             self._shown = False
 
     def _ready(self) -> bool:
-        """Whether it takes a line at once, from us."""
+        """Return whether the terminal takes a line at once, and from this process."""
         if not self._there:
             return False
         try:

@@ -23,26 +23,27 @@ _LINKS = 40
 
 
 class UnsafeFileError(OSError):
-    """The file is there and is not to be used; ``strerror`` says why."""
+    """The file is there and must not be used; ``strerror`` says why."""
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(errno.EPERM, why, path)
 
 
 def _ours(owner: int) -> bool:
-    """Whether who may change it is root or who asks."""
+    """Return whether the owner, who may change the file, is root or the user who runs this."""
     return owner in (0, os.geteuid())
 
 
 def shared(info: os.stat_result) -> bool:
-    """Whether somebody else than root and who asks may change it."""
+    """Return whether anybody else than root and the user who runs this may change the file."""
     return not _ours(info.st_uid) or bool(info.st_mode & 0o022)
 
 
 def read(path: str, most: int = MOST, follow: bool = True, ours: bool = False, at: int | None = None) -> bytes:
-    """The content of a regular file. ``follow``: of the last part of the path, where it is a link. ``ours``: only of a
-    file that nobody but root and who asks may write, in a folder where nobody else may put another one. ``at``: of a
-    folder that is open, then ``path`` is a name in it."""
+    """Return the content of a regular file. ``follow``: of the last part of the path, where it is a link. ``ours``:
+    only of a file that nobody but root and who asks may write, in a folder where nobody else may put another one.
+    ``at``: of a folder that is open, then ``path`` is a name in it. UnsafeFileError where the file must not be used,
+    OSError where it cannot be read."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
     try:
         descriptor = os.open(path, flags, dir_fd=at)
@@ -98,8 +99,9 @@ def _bounded(path: str, descriptor: int, most: int) -> bytes:
 
 
 def read_beneath(folder: str, name: str, most: int = MOST) -> bytes:
-    """``folder/name`` (parts by "/"), with no link on the way below the folder and no step out of it; only where nobody
-    but root and who asks may write folder and file."""
+    """Return the content of ``folder/name`` (parts by "/"). No link is followed on the way below the folder, and no
+    step leads out of it. The file is read only where nobody but root and who asks may write folder and file. OSError
+    otherwise."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if not parts or ".." in parts:
         raise UnsafeFileError(name, "not a name in a folder")
@@ -126,7 +128,7 @@ def replace(path: str, content: bytes, mode: int | None = None) -> None:
 
 
 def replace_at(folder: int, name: str, content: bytes, mode: int | None = None) -> None:
-    """The same for a name in a folder that is open."""
+    """Replace the file of this name in a folder that is open, in one step. ``mode``: as for ``replace``."""
     if mode is None:
         mode = _mode(folder, name)
     # Named before it is made: a signal that arrives while open(2) waits for the disk leaves no file without a name.
@@ -159,7 +161,8 @@ def _sync(folder: int) -> None:
 
 
 def write_special(path: str, content: bytes) -> None:
-    """Into a device or FIFO, which a replacement would destroy. Not where another user has put it."""
+    """Write into a device or FIFO, which a replacement would destroy. UnsafeFileError where another user has put it
+    there."""
     folder, name = folder_of(path)
     try:
         info = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -182,7 +185,7 @@ def _mode(folder: int, name: str) -> int:
 
 
 def folder_of(path: str) -> tuple[int, str]:
-    """The folder that the path leads to, open, and the last name; each link on the way is looked at before it is
+    """Return the folder that the path leads to, open, and the last name. Each link on the way is looked at before it is
     followed. What was looked at is what is used: nothing is found by its path again."""
     # O_PATH asks for no more than the right to pass through, as finding by the path would.
     flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -218,7 +221,7 @@ def folder_of(path: str) -> tuple[int, str]:
 
 
 def _follow(path: str, part: str, folder: int) -> None:
-    """Refuse a link that another user may have put there."""
+    """Check a link that is to be followed. UnsafeFileError where another user may have put it there."""
     if not _ours(os.stat(part, dir_fd=folder, follow_symlinks=False).st_uid) and shared(os.fstat(folder)):
         raise UnsafeFileError(path, f"{part} is a link of another user in a folder that others may write; it is not "
                               "followed")

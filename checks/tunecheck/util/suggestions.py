@@ -1,4 +1,4 @@
-"""What was probably meant by a name that does not exist: the known names that look like it."""
+"""Suggests what was probably meant by a name that does not exist: the known names that look like it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ _ALIKE = 0.6
 
 
 def nearest(word: str, known: Iterable[str], most: int = 1, alike: float = _ALIKE) -> list[str]:
-    """Up to ``most`` of the known names, the most similar first; empty where none is similar enough."""
+    """Return up to ``most`` of the known names, the most similar first. The list is empty where none is similar
+    enough."""
     import difflib  # start-up time: only for a name that is wrong
 
     return difflib.get_close_matches(word, known, most, alike)
 
 
 def did_you_mean(names: Sequence[str], between: str = " or ") -> str:
-    """"did you mean gpu1 or gpu2?"; "" where there is no such name."""
+    """Return "did you mean gpu1 or gpu2?", or "" where ``names`` is empty."""
     return f"did you mean {between.join(names)}?" if names else ""

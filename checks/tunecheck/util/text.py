@@ -1,4 +1,4 @@
-"""Lists in a sentence: the first names, and how many more there are. A list never just ends."""
+"""Writes lists in a sentence: the first names, and how many more there are. A list that is cut says so."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ __all__ = ["and_more", "some"]
 
 
 def some(names: Sequence[str], most: int, before: str = " ") -> str:
-    """The first ``most`` names: "a, b and 3 more". ``before`` stands before "and": ", " gives "a, b, and 3 more"."""
+    """Return the first ``most`` names: "a, b and 3 more". ``before`` stands before "and": ", " gives "a, b, and 3
+    more"."""
     return ", ".join(names[:most]) + and_more(len(names) - most, before)
 
 
 def and_more(left: int, before: str = " ") -> str:
-    """What is left out: " and 3 more", "" where nothing is.
+    """Return how many names are left out, " and 3 more", or "" where none is.
 
-    For a list that is no sentence ``before`` is "", or "; " behind a whole sentence. What is left out is counted by
-    the caller: names may stand for several things each.
+    For a list that is no sentence ``before`` is "", or "; " behind a whole sentence. What is left out is counted by the
+    caller: names may stand for several things each.
     """
     return f"{before}and {left} more" if left > 0 else ""

@@ -1,4 +1,5 @@
-"""Processes that end with the one that started them, however that ends: SIGKILL and the OOM killer run no clean-up."""
+"""Starts processes that end with the one that started them, however that ends: SIGKILL and the OOM killer run no
+clean-up."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ _ENDING = {signal.SIGINT, signal.SIGTERM}
 
 
 def fork() -> int:
-    """os.fork() that Ctrl-C and SIGTERM do not interrupt half-way: Python's own clean-up after a fork would print a
-    traceback. The child ignores Ctrl-C, which reaches the whole foreground group, and ends at SIGTERM: the rest is the
-    parent's business."""
+    """Fork as os.fork() does, but not to be interrupted half-way by Ctrl-C and SIGTERM: Python's own clean-up after a
+    fork would print a traceback. The child ignores Ctrl-C, which reaches the whole foreground group, and ends at
+    SIGTERM: the rest is the parent's business."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         pid = os.fork()
@@ -33,9 +34,9 @@ def fork() -> int:
 
 
 def start(argv: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
-    """subprocess.Popen of a program in a session of its own, that Ctrl-C and SIGTERM do not interrupt half-way, as
-    fork(). It ends with this process where the main thread starts it: the kernel would send the signal when the thread
-    ends that started the child (prctl(2))."""
+    """Start a program with subprocess.Popen in a session of its own; Ctrl-C and SIGTERM do not interrupt that half-way,
+    as with fork(). It ends with this process where the main thread starts it: the kernel would send the signal when the
+    thread ends that started the child (prctl(2))."""
     import subprocess
 
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
@@ -46,7 +47,7 @@ def start(argv: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
 
 
 def _beginning(mask: set[Any]) -> Any:
-    """What Popen runs in the child before the program."""
+    """Return the function that Popen runs in the child before the program."""
     import ctypes
 
     main = _thread.get_native_id() == os.getpid()
@@ -67,7 +68,7 @@ def _beginning(mask: set[Any]) -> Any:
 
 
 def tie(parent: int) -> None:
-    """For a child that was forked and runs on in this program."""
+    """End this process when its parent ends. For a child that was forked and runs on in this program."""
     import ctypes
 
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

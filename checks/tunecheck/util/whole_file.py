@@ -1,4 +1,4 @@
-"""Files that are either whole or untouched."""
+"""Writes files that are either whole or untouched."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ removed: list[str] = []
 
 
 def check_writable(path: str) -> None:
-    """Refuse a place where the result could not be written, before the probing starts."""
+    """Refuse a place where the result could not be written, before the probing starts. UsageError says why."""
     target = Path(path)
     _no_strange_link(path)
     try:
@@ -44,7 +44,7 @@ def check_writable(path: str) -> None:
 
 
 def _no_strange_link(path: str) -> None:
-    """Say now, not after minutes of measuring, that another user's link will not be followed."""
+    """Refuse a link of another user at once, and not after minutes of measuring. UsageError says why."""
     try:
         os.close(folder_of(path)[0])
     except UnsafeFileError as error:
@@ -58,8 +58,8 @@ def _elsewhere() -> str:
 
 
 def write_file(path: str, content: bytes, mode: int | None = None, what: str = "report") -> None:
-    """Replace ``path`` in one step. UsageError where that fails; then the old content is still there. Without
-    ``mode`` an existing file keeps its own, a new one gets what the umask leaves. ``what``: for the message."""
+    """Replace ``path`` in one step. UsageError where that fails; then the old content is still there. Without ``mode``
+    an existing file keeps its own, a new one gets what the umask leaves. ``what`` names the file in the message."""
     target = Path(path)
     try:
         if not _special(target):
@@ -74,8 +74,8 @@ def write_file(path: str, content: bytes, mode: int | None = None, what: str = "
 
 
 def emit(content: str | bytes) -> None:
-    """Write and flush; a reader that went away (`| head`) changes nothing about the verdict. UsageError where it cannot
-    be written."""
+    """Write to standard output and flush. A reader that went away (`| head`) changes nothing about the verdict.
+    UsageError where it cannot be written."""
     try:
         if isinstance(content, bytes):
             sys.stdout.buffer.write(content)

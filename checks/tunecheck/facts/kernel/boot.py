@@ -29,9 +29,9 @@ _KEEPS = regex(r"\$\{?GRUB_CMDLINE_LINUX_DEFAULT\b")
 
 @dataclass(frozen=True)
 class Boot:
-    """``configured`` and ``generated`` are command line tokens. ``overwriters`` are files sourced after our drop-in
-    that throw away what it set; ``staged`` says whether a trial boot waits. ``release`` is the kernel that the default
-    entry starts, empty where its file's name holds no version."""
+    """What the next boot will do. ``configured`` and ``generated`` are command line tokens. ``overwriters`` are files
+    sourced after our drop-in that throw away what it set; ``staged`` says whether a trial boot waits. ``release`` is
+    the kernel that the default entry starts, empty where its file's name holds no version."""
 
     configured: Fact[tuple[str, ...]]
     generated: Fact[tuple[str, ...]]
@@ -104,7 +104,7 @@ def _overwrites(content: str) -> bool:
 
 
 def _bls_entry(host: Host, release: str) -> tuple[Fact[str], Fact[tuple[str, ...]]] | None:
-    """The default entry's content and command line; None where there is no entry."""
+    """Return the content and the command line of the default entry. None where there is no entry."""
     environment = grub.parse_grubenv(text(host, "/boot/grub2/grubenv").value or "")
     for folder in _ENTRIES:
         try:

@@ -28,7 +28,8 @@ class Policy:
 
 
 def policies(host: Host, online: Fact[tuple[int, ...]]) -> Fact[tuple[Policy, ...]]:
-    """Every policy, in number order; an empty tuple where the kernel drives no frequency scaling."""
+    """Return every frequency policy, in number order. The tuple is empty where the kernel drives no frequency
+    scaling."""
     try:
         names = [name for name in host.list(_FOLDER) if re.fullmatch(r"policy\d+", name)]
     except Unreadable as error:

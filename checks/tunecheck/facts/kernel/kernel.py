@@ -33,9 +33,9 @@ _KEYS = {"AMD-Vi": "amd_iommu", "DMAR": "intel_iommu"}
 
 @dataclass(frozen=True)
 class KernelLog:
-    """``complete``: the log covers the boot from its first line to the time of reading. ``rejected`` maps a parameter
-    as it would stand on the command line (``pci=noacs``, or a bare name) to the line that rejects it. ``events``:
-    everything else in it; ``boot``: what it says once, of processors and firmware."""
+    """What the kernel log says. ``complete``: the log covers the boot from its first line to the time of reading.
+    ``rejected`` maps a parameter as it would stand on the command line (``pci=noacs``, or a bare name) to the line that
+    rejects it. ``boot`` is what the log says once, of processors and firmware; ``events`` is everything else in it."""
 
     complete: bool
     rejected: dict[str, str]
@@ -45,8 +45,8 @@ class KernelLog:
 
 @dataclass(frozen=True)
 class Kernel:
-    """``taint`` is the bit mask of /proc/sys/kernel/tainted; ``hung_timeout`` is in seconds, 0 where
-    the kernel does not look for hung tasks."""
+    """Facts about the running kernel. ``taint`` is the bit mask of /proc/sys/kernel/tainted; ``hung_timeout`` is in
+    seconds, 0 where the kernel does not look for hung tasks."""
 
     hostname: Fact[str]
     release: Fact[str]
@@ -60,14 +60,14 @@ class Kernel:
 
 
 def identity(host: Host) -> tuple[Fact[str], Fact[str], Fact[str]]:
-    """Host name, kernel release, boot id."""
+    """Read the host name, the kernel release and the boot id, in this order."""
     folder = "/proc/sys/kernel"
     return (parsed(text(host, f"{folder}/hostname"), host_name), parsed(text(host, f"{folder}/osrelease"), release_of),
             text(host, f"{folder}/random/boot_id"))
 
 
 def kernel(host: Host) -> Kernel:
-    """Read all of it."""
+    """Read all facts about the running kernel, its log included."""
     return Kernel(*identity(host), parsed(text(host, "/proc/cmdline"), lambda line: tuple(tokenize(line))),
                   parsed(text(host, "/sys/kernel/security/lockdown"), _chosen), _log(host),
                   parsed(text(host, "/proc/sys/kernel/tainted"), int), text(host, _CLOCKSOURCE),
@@ -75,7 +75,8 @@ def kernel(host: Host) -> Kernel:
 
 
 def _chosen(line: str) -> str:
-    """``none [integrity] confidentiality`` -> ``integrity``."""
+    """Return the word in brackets: ``integrity`` for ``none [integrity] confidentiality``. ValueError where there is
+    none."""
     found = re.search(r"\[(\w+)\]", line)
     if not found:
         raise ValueError("no value is marked as chosen")
@@ -83,7 +84,8 @@ def _chosen(line: str) -> str:
 
 
 def _log(host: Host) -> Fact[KernelLog]:
-    """dmesg first (cheap); the journal where the ring buffer lost its start or is closed to this user."""
+    """Read the log of this boot: dmesg first (cheap), then the journal where the ring buffer lost its start or is
+    closed to this user."""
     best: Fact[KernelLog] = absent("dmesg, journalctl -k", Absence.NO_PERMISSION)
     for argv in (DMESG, _JOURNAL):
         fact = _log_from(host, argv)
@@ -117,7 +119,7 @@ def _log_from(host: Host, argv: tuple[str, ...]) -> Fact[KernelLog]:
 
 
 def rejected(log: str) -> dict[str, str]:
-    """Parameters that the kernel says it did not take."""
+    """Return the parameters that the kernel says it did not take, each with the text that says so."""
     found: dict[str, str] = {}
     for match in _PCI.finditer(log):
         found.setdefault(f"pci={match.group(1)}", match.group())

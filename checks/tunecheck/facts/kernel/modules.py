@@ -23,7 +23,8 @@ LOADED = "the loaded driver"
 
 @dataclass(frozen=True)
 class Module:
-    """``configured`` and ``live`` map parameter names to texts; ``live`` holds only the parameters asked for."""
+    """One kernel module. ``configured`` and ``live`` map parameter names to texts: as modprobe.d sets them at the next
+    load, and as the loaded module has them. ``live`` holds only the parameters asked for."""
 
     name: str
     installed: Fact[bool]
@@ -33,7 +34,8 @@ class Module:
 
 
 def modules(host: Host, wanted: dict[str, tuple[str, ...]], release: str) -> dict[str, Module]:
-    """``wanted`` maps module names to parameter names; ``release`` is the running kernel's."""
+    """Read the modules of the spec. ``wanted`` maps module names to parameter names; ``release`` is the running
+    kernel's."""
     if not wanted:
         return {}
     options = _options(host)
@@ -41,8 +43,8 @@ def modules(host: Host, wanted: dict[str, tuple[str, ...]], release: str) -> dic
 
 
 def registry_dwords(host: Host, wanted: bool) -> dict[str, Fact[str]]:
-    """RegistryDwords of nvidia.ko, for all boards and for single ones, by place: what it runs with, and what modprobe.d
-    sets at the next load. sysfs shows both empty."""
+    """Return the RegistryDwords of nvidia.ko, for all boards and for single ones, by place: what the loaded driver runs
+    with, and what modprobe.d sets at the next load. sysfs shows both empty. Not ``wanted``: nothing is read."""
     if not wanted:
         return {}
     return {LOADED: parsed(text(host, NVIDIA_PARAMS), lambda listing: ";".join(
@@ -96,7 +98,8 @@ def _installed(host: Host, module: str, release: str, loaded: Fact[bool]) -> Fac
 
 
 def _options(host: Host) -> Fact[dict[str, dict[str, str]]]:
-    """``options`` lines of every file, in the order modprobe reads them: a later value wins."""
+    """Return what the ``options`` lines of all files set: module -> parameter -> text. The files count in the order in
+    which modprobe reads them, and a later value wins."""
     files: dict[str, str] = {}
     for folder in _FOLDERS:
         try:

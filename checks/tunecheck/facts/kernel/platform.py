@@ -42,8 +42,9 @@ class Swap:
 
 @dataclass(frozen=True)
 class Platform:
-    """``sockets`` counts the packages that hold the nodes' CPUs. ``smt`` is on, off, forceoff, notsupported or
-    notimplemented. ``memlock`` maps "services" and each running container runtime to the bytes that it may lock."""
+    """Facts about the box under its accelerators. ``sockets`` counts the packages that hold the nodes' CPUs. ``smt`` is
+    on, off, forceoff, notsupported or notimplemented. ``memlock`` maps "services" and each running container runtime to
+    the bytes that it may lock."""
 
     present: Fact[tuple[int, ...]]
     online: Fact[tuple[int, ...]]
@@ -59,7 +60,7 @@ class Platform:
 
 
 def platform(host: Host) -> Platform:
-    """Read all of it; nothing here touches the driver."""
+    """Read all facts about the platform. Nothing here touches the driver."""
     nodes = _nodes(host)
     return Platform(
         present=parsed(text(host, f"{_CPU}/present"), parse), online=parsed(text(host, f"{_CPU}/online"), parse),
@@ -89,7 +90,8 @@ def _nodes(host: Host) -> Fact[tuple[Node, ...]]:
 
 
 def _sockets(host: Host, nodes: Fact[tuple[Node, ...]]) -> Fact[int]:
-    """Packages, asked of a few CPUs of every node: with memory interleaved over the sockets a node spans them."""
+    """Return the number of processor packages. A few CPUs of every node are asked: with memory interleaved over the
+    sockets, one node spans several packages."""
     ids, source = set(), f"{_CPU}/cpu*/topology/physical_package_id"
     for node in nodes.value or ():
         cpus = node.cpus.value or ()
@@ -103,7 +105,8 @@ def _sockets(host: Host, nodes: Fact[tuple[Node, ...]]) -> Fact[int]:
 
 
 def _swaps(content: str) -> tuple[Swap, ...]:
-    """/proc/swaps: a header, then name, type, size, used, priority; spaces in a name are written \\040."""
+    """Parse /proc/swaps: a header, then name, type, size, used, priority; spaces in a name are written \\040.
+    ValueError where there is no header."""
     rows = [row.split() for row in content.splitlines()]
     if not rows or rows[0][:1] != ["Filename"]:
         raise ValueError("no header")

@@ -31,8 +31,9 @@ class Stuck:
 
 @dataclass(frozen=True)
 class Processes:
-    """``stuck``: in the driver, or nobody knows where. ``zombies``: pids of dead processes not yet collected.
-    ``complete``: this user sees every process, and every task was looked at."""
+    """What a look at all tasks found. ``stuck`` are tasks that hang in the driver, or where nobody knows where.
+    ``zombies`` are pids of dead processes not yet collected. ``complete``: this user sees every process, and every task
+    was looked at."""
 
     stuck: tuple[Stuck, ...]
     zombies: tuple[int, ...]
@@ -40,7 +41,7 @@ class Processes:
 
 
 def processes(host: Host, wanted: bool) -> Fact[Processes]:
-    """Look at every task of the host."""
+    """Look at every task of the host. Not ``wanted``: nothing is read."""
     source = " ".join(PS)
     if not wanted:
         return absent(source, Absence.NOT_ASKED)
@@ -69,7 +70,7 @@ def _folder(task: Task) -> str:
 
 
 def _where(host: Host, task: Task) -> tuple[bool | None, str]:
-    """Whether the task is in the driver (None: nobody knows), and its innermost function."""
+    """Return whether the task is in the driver (None: nobody knows), and its innermost function ("": not known)."""
     stack, channel = text(host, f"{_folder(task)}/stack"), text(host, f"{_folder(task)}/wchan")
     if stack.missing and channel.missing:
         return False, ""        # it has ended meanwhile

@@ -16,8 +16,8 @@ NOT_LOOKED: Fact[Ended] = absent(trial.ENDED, Absence.NOT_RECORDED)
 
 
 def trial_ended(host: Host) -> Fact[Ended]:
-    """With empty texts where no trial ended without a commit: none was booted, the last one was committed, it waits for
-    its reboot, or it is this boot."""
+    """Return how the last trial boot ended. The texts are empty where no trial ended without a commit: none was booted,
+    the last one was committed, it waits for its reboot, or it is this boot."""
     recorded = text(host, trial.ENDED)
     if not recorded.missing:
         return parsed(recorded, trial.parse_ended)

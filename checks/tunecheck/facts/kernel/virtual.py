@@ -1,7 +1,8 @@
-"""Whether this machine is a virtual one: what is advised to the owner of a box is its host's business then.
+"""Whether this machine is a virtual one. Then some advice is for whoever runs its host, not for the owner of the box.
 
 The names are those of systemd's detect-virt (src/basic/virt.c, dmi_vendors), read 2026-11. The CPU's own flag counts
-beside them: it is the hypervisor's word, which QEMU can leave out (-cpu host,-hypervisor), so it proves nothing then.
+beside them: it is the hypervisor's word, which QEMU can leave out (-cpu host,-hypervisor), so a missing flag proves
+nothing.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ _NAMES = ("KVM", "OpenStack", "KubeVirt", "Amazon EC2", "QEMU", "VMware", "VMW",
 
 
 def guest_of(host: Host, flag: Fact[bool] | None, logged: str = "") -> Fact[str]:
-    """The hypervisor's name, "" where nothing speaks of one. ``flag``: the CPU's, where it was read; ``logged``: what
-    the kernel log says was detected."""
+    """Return the hypervisor's name, or "" where nothing speaks of one. ``flag`` is the CPU's hypervisor flag, where it
+    was read; ``logged`` is what the kernel log says was detected."""
     vendor, product = text(host, f"{_DMI}/sys_vendor"), text(host, f"{_DMI}/product_name")
     for fact in (product, vendor):
         value = (fact.value or "").strip()

@@ -1,4 +1,5 @@
-"""The loaded NVIDIA kernel driver, from files that never block: NVML would, behind a dead GSP."""
+"""The loaded NVIDIA kernel driver, from files that never block. NVML blocks when the GSP (the GPU's own processor) is
+dead."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _BANNER = regex(r"^NVRM version:[ \t]*(.*?)[ \t]+(\d+\.\d+(?:\.\d+)?)\b", re.MUL
 
 @dataclass(frozen=True)
 class Driver:
-    """``version`` as the module states it; ``flavour`` is "open" or "proprietary"."""
+    """The loaded driver. ``version`` is as the module states it; ``flavour`` is "open" or "proprietary"."""
 
     version: Fact[str]
     flavour: Fact[str]

@@ -13,7 +13,6 @@ from ...util.at_first_use import dataclass
 
 __all__ = ["DriverParts", "ModuleFile", "driver_parts"]
 
-#: Why nothing is known about the next module where this system is a container, or boots another's kernel.
 _LIBRARIES = ("libnvidia-ml.so.1", "libcuda.so.1")
 _FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")
 _FIRMWARE = "/lib/firmware/nvidia"
@@ -22,8 +21,8 @@ _VERSION = r"\d{3}\.\d{1,4}(?:\.\d{1,4})?"
 
 @dataclass(frozen=True)
 class ModuleFile:
-    """nvidia.ko for one kernel, as modinfo tells it; ``flavour`` "open" or "proprietary"; ``signer`` is the name in
-    the certificate that it is signed with, empty where it is not signed."""
+    """The file nvidia.ko for one kernel, as modinfo describes it. ``flavour`` is "open" or "proprietary"; ``signer`` is
+    the name in the certificate that it is signed with, empty where it is not signed."""
 
     version: str
     flavour: str
@@ -32,8 +31,9 @@ class ModuleFile:
 
 @dataclass(frozen=True)
 class DriverParts:
-    """``libraries`` maps library names to versions; ``modules`` kernel releases to the module installed for each, the
-    running kernel's first; ``firmware`` are the versions in /lib/firmware/nvidia."""
+    """The parts of the driver beside the loaded module. ``libraries`` maps library names to versions; ``modules`` maps
+    kernel releases to the module installed for each, the running kernel's first; ``firmware`` are the versions in
+    /lib/firmware/nvidia."""
 
     libraries: dict[str, Fact[str]]
     modules: dict[str, Fact[ModuleFile]]
@@ -41,13 +41,15 @@ class DriverParts:
 
     @property
     def library(self) -> Fact[str]:
-        """The first library that is there, else why none is."""
+        """Return the version of the first library that is there. Where none is, the fact says why the first one is
+        not."""
         facts = list(self.libraries.values())
         return next((fact for fact in facts if fact.known), facts[0])
 
 
 def driver_parts(host: Host, wanted: bool, releases: tuple[str, ...]) -> DriverParts:
-    """``releases``: the running kernel's and, where it differs, the next one's. Not ``wanted``: nothing is read."""
+    """Read the driver's parts. ``releases`` are the running kernel's and, where it differs, the next one's. Not
+    ``wanted``: nothing is read."""
     if not wanted:
         none: Fact[str] = absent("driver", Absence.NOT_ASKED)
         return DriverParts(dict.fromkeys(_LIBRARIES, none), {}, absent("driver", Absence.NOT_ASKED))
@@ -57,7 +59,7 @@ def driver_parts(host: Host, wanted: bool, releases: tuple[str, ...]) -> DriverP
 
 
 def _library(host: Host, name: str) -> Fact[str]:
-    """The version in the name of the file behind the link."""
+    """Return the version of a library, from the name of the file that its link leads to."""
     worst: Fact[str] = absent(f"{_FOLDERS[0]}/{name}", Absence.NOT_PRESENT)
     for folder in _FOLDERS:
         path = f"{folder}/{name}"
@@ -73,7 +75,8 @@ def _library(host: Host, name: str) -> Fact[str]:
 
 
 def _module(host: Host, release: str) -> Fact[ModuleFile]:
-    """Under each of the names that its file may have; where none is, what was said of the first."""
+    """Ask modinfo for each of the names that the module's file may have. Where none is there, return what was said of
+    the first."""
     asked = (_named(host, release, name) for name in file_names("nvidia"))
     first = next(asked)
     return next((fact for fact in asked if fact.known), first) if first.missing else first
@@ -101,6 +104,7 @@ def _without_modinfo(host: Host) -> Reason:
         host.list("/lib/modules")
     except Unreadable as error:
         if error.absence is Absence.NOT_PRESENT:
+            # This system is a container, or boots a kernel from outside: nothing is known about the next module.
             return Reason(Absence.ELSEWHERE)
     return Absence.NOT_INSTALLED.because("modinfo is not installed")
 

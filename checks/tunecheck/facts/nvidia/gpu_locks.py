@@ -17,7 +17,8 @@ PATH = "/run/tunecheck/gpu.json"
 
 @dataclass(frozen=True)
 class Locks:
-    """``clocks_mhz`` maps addresses to (lowest, highest) as NVML accepted them in the boot ``boot_id``."""
+    """The locked clocks. ``clocks_mhz`` maps addresses to (lowest, highest) as NVML accepted them in the boot
+    ``boot_id``."""
 
     boot_id: str
     clocks_mhz: dict[str, tuple[int, ...]]

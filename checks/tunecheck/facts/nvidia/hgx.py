@@ -20,14 +20,15 @@ _UNREAD: Fact[str] = absent(_RELEASE, Absence.NOT_RECORDED)
 
 @dataclass(frozen=True)
 class Hgx:
-    """``dgx_os``: its version, not present on any other system. ``loaded``: each of FABRIC_MODULES."""
+    """Facts about a box with NVSwitch. ``dgx_os`` is the version of DGX OS, "not present" on any other system.
+    ``loaded`` says of each of FABRIC_MODULES whether it is loaded."""
 
     dgx_os: Fact[str] = _UNREAD
     loaded: dict[str, Fact[bool]] = field(default_factory=dict)
 
 
 def hgx(host: Host, fabric: bool) -> Hgx:
-    """``fabric``: there are boards that may need the modules."""
+    """Read the facts. The modules are looked for only with ``fabric``: there are boards that may need them."""
     return Hgx(_dgx_os(host), {name: _loaded(host, name) for name in FABRIC_MODULES} if fabric else {})
 
 

@@ -19,7 +19,7 @@ _KEY = regex(r"\basymmetri\s+(\S.{0,200}?): [0-9a-f]{8,}: ")
 
 @dataclass(frozen=True)
 class Tree:
-    """Sources that DKMS keeps: ``nvidia`` 595.71.05, with the kernels that it has built them for."""
+    """One source tree that DKMS keeps: ``nvidia`` 595.71.05, with the kernels that DKMS has built it for."""
 
     name: str
     version: str
@@ -28,7 +28,8 @@ class Tree:
 
 @dataclass(frozen=True)
 class ModuleBuild:
-    """``trees`` of NVIDIA's driver; ``headers``: of the kernels asked about, those whose headers are there."""
+    """What the driver's kernel module can be built from. ``trees`` are those of NVIDIA's driver; ``headers`` are the
+    asked kernel releases whose headers are installed."""
 
     trees: tuple[Tree, ...]
     headers: tuple[str, ...]
@@ -36,8 +37,8 @@ class ModuleBuild:
 
 @dataclass(frozen=True)
 class ModuleKeys:
-    """Names of the keys that the running kernel takes modules by, and whether one waits for the console at the next
-    boot."""
+    """The keys that the running kernel trusts for modules, by name (``trusted``), and whether a new key waits to be
+    confirmed at the console at the next boot (``pending``)."""
 
     trusted: tuple[str, ...]
     pending: bool
@@ -47,7 +48,8 @@ class ModuleKeys:
 
 
 def module_build(host: Host, wanted: bool, releases: tuple[str, ...]) -> Fact[ModuleBuild]:
-    """``releases``: the running kernel's and the next one's."""
+    """Read what the module can be built from. ``releases`` are the running kernel's and the next one's. Not ``wanted``:
+    nothing is read."""
     if not wanted:
         return absent(_DKMS, Absence.NOT_ASKED)
     trees = []
@@ -66,7 +68,8 @@ def module_build(host: Host, wanted: bool, releases: tuple[str, ...]) -> Fact[Mo
 
 
 def module_keys(host: Host, wanted: bool) -> Fact[ModuleKeys]:
-    """``wanted``: Secure Boot is on."""
+    """Read the keys that the running kernel trusts for modules. ``wanted``: Secure Boot is on; without it nothing is
+    read."""
     if not wanted:
         return absent("/proc/keys", Absence.NOT_ASKED)
     try:

@@ -26,13 +26,14 @@ _CUT_OFF = (Absence.CUT_OFF, Absence.TIMED_OUT)
 
 
 def cut_off(reason: Reason | None) -> bool:
-    """Whether NVML's process crashed or hung; every other reason is an answer of NVML, or nobody asked."""
+    """Return whether NVML's process crashed or hung. Any other reason is an answer of NVML, or nobody asked."""
     return reason is not None and reason.absence in _CUT_OFF
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU. ``index`` is NVML's own, which is in address order; ``values`` and ``errors`` by key."""
+    """One GPU. ``index`` is NVML's own, which is in address order; ``values`` and ``errors`` map keys to the value, or
+    to the name of NVML's error."""
 
     bdf: str
     index: int
@@ -40,13 +41,14 @@ class Gpu:
     errors: Mapping[str, str]
 
     def fact(self, key: str) -> Fact[Any]:
-        """The value with its reason where there is none; a key that was never asked for is "not read"."""
+        """Return the value of ``key``, or the reason why there is none. A key that was never asked for is "not
+        read"."""
         if key in self.values:
             return known(self.values[key], f"NVML {self.bdf} {key}")
         return absent(f"NVML {self.bdf} {key}", nvml_reason(self.errors.get(key, NOT_READ)))
 
     def number(self, key: str) -> Fact[int]:
-        """The same, for a key whose value is a whole number."""
+        """Return the value of a key that holds a whole number. Any other value is "not understood"."""
         found = self.fact(key)
         if found.known and type(found.value) is not int:
             return not_understood(found.source, f"{str(found.value)[:60]!r}")
@@ -55,10 +57,10 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Nvml:
-    """``driver`` is the kernel module's version as the library states it, ``library`` the library's own
-    ("13.595.71.05"). ``pairs`` maps ordered pairs of addresses to {"ancestor": 10, "p2p_read": 0, ...}, in
-    numbers of nvml.h, ``pair_errors`` to the errors in their place. ``errors`` are the document's own:
-    {"gpu 1": "GPU_IS_LOST"} for a board whose address is not known."""
+    """NVML's answers about all GPUs. ``driver`` is the kernel module's version as the library states it, ``library``
+    the library's own ("13.595.71.05"). ``pairs`` maps ordered pairs of addresses to {"ancestor": 10, "p2p_read": 0,
+    ...}, in numbers of nvml.h, ``pair_errors`` to the errors in their place. ``errors`` are the document's own: {"gpu
+    1": "GPU_IS_LOST"} for a board whose address is not known."""
 
     driver: Fact[str]
     library: Fact[str]
@@ -75,12 +77,13 @@ class Nvml:
         return self._by_address.get(bdf)
 
     def error(self, who: str) -> Reason | None:
-        """Why the document lacks a part: "gpu 1", or "gpus" for a list that was cut."""
+        """Return why the document lacks a part: "gpu 1", or "gpus" for a list that was cut. None where it lacks
+        nothing."""
         return nvml_reason(self.errors[who]) if who in self.errors else None
 
     def troubles(self) -> list[tuple[str, Reason, bool]]:
-        """Boards that gave no answer, or not all of it: the address (or "gpu 1"), why, and whether NVML itself says
-        that the board is lost; else its process crashed or hung, or the library refused the board."""
+        """Return the boards that gave no answer, or not all of it: the address (or "gpu 1"), why, and whether NVML
+        itself says that the board is lost. Otherwise its process crashed or hung, or the library refused the board."""
         found = [(gpu.bdf, why, why.absence is Absence.LOST) for gpu in self.gpus
                  if (why := next((each for each in map(nvml_reason, gpu.errors.values())
                                   if each.absence is Absence.LOST or cut_off(each)), None))]
@@ -89,8 +92,8 @@ class Nvml:
 
 
 def nvml(host: Host, wanted: bool, seconds: float = 10.0) -> Fact[Nvml]:
-    """Ask for the whole document, for at most ``seconds``. The reason of an absent fact names NVML's error, signal or
-    the deadline."""
+    """Ask NVML for the whole document, for at most ``seconds``. The reason of an absent fact names NVML's error, the
+    signal or the deadline. Not ``wanted``: nothing is asked."""
     if not wanted:
         return absent(_SOURCE, Absence.NOT_ASKED)
     try:

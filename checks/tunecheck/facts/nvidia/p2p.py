@@ -24,8 +24,8 @@ _WAYS = (("read", "r"), ("write", "w"))
 
 
 def p2p(host: Host, nvml: Fact[Nvml]) -> Fact[P2p]:
-    """Ordered pairs of addresses. NVML counts; a text only where this is no live machine: there nvidia-smi would only
-    ask NVML once more."""
+    """Return the P2P status of every ordered pair of addresses. NVML's answer counts. The text of nvidia-smi is used
+    only where this is no live machine: on a live one nvidia-smi would only ask NVML once more."""
     if nvml.value is not None and nvml.value.pairs:
         return known(dict(_from_nvml(nvml.value)), "NVML P2P status")
     if nvml.value is None and nvml.absence not in _AWAY:

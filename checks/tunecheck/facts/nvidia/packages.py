@@ -30,9 +30,9 @@ _NONE: Fact[tuple[Package, ...]] = absent("dpkg-query, rpm", Absence.NOT_PRESENT
 
 @dataclass(frozen=True)
 class Packages:
-    """``manager``: dpkg or rpm, empty where neither lists any. ``pins`` are of apt's preferences: (packages, pin,
-    priority). ``unattended``: whether upgrades run by themselves, None where nothing says so; ``spared``: what those
-    leave alone. ``others``: container engines, kernels and their headers, dkms."""
+    """The installed packages. ``manager``: dpkg or rpm, empty where neither lists any. ``pins`` are of apt's
+    preferences: (packages, pin, priority). ``unattended``: whether upgrades run by themselves, None where nothing says
+    so; ``spared``: what those leave alone. ``others``: container engines, kernels and their headers, dkms."""
 
     manager: str
     installed: Fact[tuple[Package, ...]]
@@ -43,24 +43,26 @@ class Packages:
 
     @property
     def driver(self) -> list[Package]:
-        """Parts of the driver, whose versions are the driver's."""
+        """Return the packages that are parts of the driver. Their versions are the driver's."""
         return [package for package in self.installed.value or () if package.driver]
 
     @property
     def toolkit(self) -> list[Package]:
-        """The container toolkit's packages, which are all of one version."""
+        """Return the container toolkit's packages, which are all of one version."""
         return [package for package in self.installed.value or () if package.name in TOOLKIT]
 
     def engine(self, name: str) -> Package | None:
-        """podman or docker, by whichever name the package has."""
+        """Return the package of the engine ``name`` (podman or docker), whichever name the package has. None where
+        there is none."""
         return next((package for package in self.others.value or () if package.name in ENGINES[name]), None)
 
     def pinned(self, package: Package) -> bool:
-        """Held, or pinned in apt's preferences. 500 is what any version of a source has: a pin above it wins."""
+        """Return whether the package is held, or pinned in apt's preferences with a priority above 500. 500 is what any
+        version of a source has: a pin above it wins."""
         return package.held or self._pinned.match(package.name)
 
     def left_alone(self, package: Package) -> bool:
-        """By unattended-upgrades."""
+        """Return whether unattended-upgrades leaves the package alone."""
         return self._spared.mean(package.name)
 
     @cached_property
@@ -73,7 +75,7 @@ class Packages:
 
 
 def packages(host: Host, wanted: bool) -> Packages:
-    """Ask dpkg, and rpm where dpkg is absent or lists none. Not ``wanted``: nothing of NVIDIA's."""
+    """Ask dpkg, and rpm where dpkg is absent or lists none. Not ``wanted``: NVIDIA's packages are not asked for."""
     others = _others(host)
     if not wanted:
         return Packages("", absent("packages", Absence.NOT_ASKED), (), None, (), others)
@@ -110,8 +112,8 @@ def _locks(host: Host) -> str:
 
 
 def _listed(host: Host, argv: tuple[str, ...], what: str = "") -> Fact[str]:
-    """What a package manager lists; it exits with 1 where one of the patterns fits nothing. ``what``: of its several
-    listings, for the reason where there is none."""
+    """Return what a package manager lists. It exits with 1 where one of the patterns fits nothing. ``what`` names one
+    of its listings, for the reason where there is none."""
     try:
         done = host.run(argv, 10.0)
     except Unreadable as error:
@@ -133,7 +135,8 @@ def _apt(host: Host, listed: Fact[tuple[Package, ...]], others: Fact[tuple[Packa
 
 
 def _texts(host: Host, folder: str, *endings: str) -> list[str]:
-    """The files of a folder of apt's; it reads those without an ending, or with its own (apt_preferences(5))."""
+    """Return the texts of the files in a folder of apt. With ``endings`` only the files that apt reads count: those
+    without an ending, and those that end in .pref (apt_preferences(5))."""
     try:
         names = host.list(folder)[:200]
     except Unreadable:

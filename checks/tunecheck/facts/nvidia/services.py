@@ -1,4 +1,4 @@
-"""The driver's two services, from files: a unit that runs has a control group, whatever systemctl would say."""
+"""The driver's two services, from files. A unit that runs has a control group; systemctl is not asked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PERSISTENCED, FABRIC_MANAGER = "nvidia-persistenced.service", "nvidia-fabricmana
 
 @dataclass(frozen=True)
 class Service:
-    """``present``: a unit file is there; ``active``: it has a control group."""
+    """One unit of systemd. ``present``: a unit file is there; ``active``: it has a control group."""
 
     name: str
     present: Fact[bool]
@@ -24,24 +24,26 @@ class Service:
 
 
 def services(host: Host, wanted: bool) -> dict[str, Service]:
-    """Both services by the name of their unit."""
+    """Read nvidia-persistenced and nvidia-fabricmanager, by the name of their unit. Not ``wanted``: nothing is read."""
     nothing: Fact[bool] = absent("services", Absence.NOT_ASKED)
     return {unit: service(host, unit) if wanted else Service(unit, nothing, nothing)
             for unit in (PERSISTENCED, FABRIC_MANAGER)}
 
 
 def service(host: Host, unit: str) -> Service:
-    """Any other one."""
+    """Read one unit: whether its file is there, and whether it runs."""
     return Service(unit, _there(host, "realpath", [f"{folder}/{unit}" for folder in _UNITS]), active(host, unit))
 
 
 def active(host: Host, unit: str) -> Fact[bool]:
-    """Whether it runs."""
+    """Return whether the unit runs, which is so where it has a control group. The fact is unknown where none was found
+    and a folder could not be looked at."""
     return _there(host, "list", [f"{folder}/{unit}" for folder in _GROUPS])
 
 
 def _there(host: Host, operation: str, paths: list[str]) -> Fact[bool]:
-    """Whether one of them exists; unknown where one could not be asked for."""
+    """Return whether one of the paths exists. Where none was found and one could not be asked for, the fact is
+    unknown."""
     unread: Fact[bool] | None = None
     for path in paths:
         try:

@@ -13,7 +13,8 @@ __all__ = ["modes"]
 
 
 def modes(host: Host, devices: tuple[Device, ...]) -> dict[str, Fact[str]]:
-    """Per address: "identity", "DMA" or "DMA-FQ" (both: translated), or "none" where the device is in no group."""
+    """Return the IOMMU mode of each device, by address: "identity", "DMA" or "DMA-FQ" (both: translated), or "none"
+    where the device is in no group."""
     return {device.bdf: _mode(host, device.bdf) for device in devices}
 
 

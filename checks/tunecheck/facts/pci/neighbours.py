@@ -15,7 +15,8 @@ __all__ = ["Neighbour", "neighbours"]
 
 @dataclass(frozen=True)
 class Neighbour:
-    """``kind`` is "NVMe" or "network"; ``below`` the port nearest to it that also has an accelerator below."""
+    """A drive or network card near an accelerator. ``kind`` is "NVMe" or "network"; ``below`` is the port nearest to it
+    that also has an accelerator below."""
 
     device: pci.Device
     kind: str
@@ -23,8 +24,8 @@ class Neighbour:
 
 
 def neighbours(host: Host, topology: Topology) -> Fact[tuple[Neighbour, ...]]:
-    """Every NVMe drive (class 0108) and network controller (02xx) below a port that leads to an accelerator. Where not
-    one accelerator has a port above it nothing is read."""
+    """Return every NVMe drive (class 0108) and network controller (02xx) below a port that leads to an accelerator.
+    Where not one accelerator has a port above it nothing is read."""
     if not topology.bridges:
         return known((), pci.DEVICES)
     try:

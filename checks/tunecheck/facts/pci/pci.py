@@ -21,8 +21,8 @@ __all__ = ["DEVICES", "Device", "Link", "accelerators", "addresses", "bdf_key", 
 
 DEVICES = "/sys/bus/pci/devices"
 
-#: Without a spec: NVIDIA's display (0300) and 3D (0302) controllers.
 _DRIVERS_OWN = "/proc/driver/nvidia/gpus"
+#: Without a spec: NVIDIA's display (0300) and 3D (0302) controllers.
 _NVIDIA, _DISPLAY = "10de", ("0300", "0302")
 #: What else a specification may call an accelerator: any display controller, processing accelerators.
 _DISPLAYS_ALL = ("03", "12")
@@ -61,18 +61,20 @@ class Device:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """Addresses from the root port to this device; only itself where its place is unknown."""
+        """Return the addresses from the root port to this device. It is only the device itself where its place is
+        unknown."""
         return self.chain.value.devices if self.chain.value else (self.bdf,)
 
 
 def accelerators(host: Host, wanted: Collection[str]) -> Fact[tuple[Device, ...]]:
-    """Devices whose "vendor:device" is in ``wanted`` (nothing wanted: NVIDIA's display and 3D controllers), in
+    """Read the devices whose "vendor:device" is in ``wanted`` (nothing wanted: NVIDIA's display and 3D controllers), in
     address order."""
     return parsed(addresses(host, wanted), lambda found: tuple(device(host, bdf) for bdf in found))
 
 
 def addresses(host: Host, wanted: Collection[str]) -> Fact[tuple[str, ...]]:
-    """Only where they are: reading a configuration space costs 20 ms in some virtual machines."""
+    """Return only the addresses of the accelerators, in address order; ``wanted`` as for ``accelerators``. The devices
+    are not read: reading a configuration space costs 20 ms in some virtual machines."""
     try:
         names = [name for name in host.list(DEVICES) if BDF.match(name)]
     except Unreadable as error:
@@ -87,8 +89,8 @@ def addresses(host: Host, wanted: Collection[str]) -> Fact[tuple[str, ...]]:
 
 
 def of_nvidia(host: Host, wanted: Collection[str] = ()) -> tuple[str, ...] | None:
-    """Every device of NVIDIA's in the tree, and those whose vendor cannot be read; None where they cannot be listed.
-    ``wanted``: what the spec calls an accelerator counts as well, whoever made it."""
+    """Return the addresses of NVIDIA's devices in the PCI tree, and of those whose vendor cannot be read. None where
+    the devices cannot be listed. What the spec calls an accelerator (``wanted``) counts as well, whoever made it."""
     try:
         names = [name for name in host.list(DEVICES) if BDF.match(name)]
     except Unreadable:
@@ -100,7 +102,8 @@ def of_nvidia(host: Host, wanted: Collection[str] = ()) -> tuple[str, ...] | Non
 
 
 def of_the_driver(host: Host) -> tuple[str, ...]:
-    """The GPUs that NVIDIA's driver lists itself; empty where it does not say."""
+    """Return the addresses of the GPUs that NVIDIA's driver lists itself. The tuple is empty where the driver does not
+    say."""
     try:
         return tuple(sorted((name for name in host.list(_DRIVERS_OWN)[:MOST_PCI] if BDF.match(name)), key=bdf_key))
     except Unreadable:
@@ -114,8 +117,9 @@ def _is_accelerator(host: Host, bdf: str, wanted: Collection[str]) -> bool:
 
 
 def unidentified(host: Host, wanted: Collection[str]) -> tuple[Fact[str], ...]:
-    """Why devices cannot be told from accelerators, one fact each (``source`` is the device's file): they must not
-    count as none. What is known of a device (vendor, class, another board's driver) may rule it out."""
+    """Return one fact for each device that cannot be told from an accelerator; it says why, and ``source`` is the
+    device's file. Such devices must not count as none. What is known of a device (vendor, class, another board's
+    driver) may rule it out."""
     try:
         names = [name for name in host.list(DEVICES) if BDF.match(name)]
     except Unreadable:
@@ -141,7 +145,8 @@ def _unread(host: Host, bdf: str, wanted: Collection[str]) -> Fact[str] | None:
 
 
 def _is_bridge(host: Host, bdf: str) -> bool:
-    """By the header type in its configuration space."""
+    """Return whether the device is a bridge, by the header type in its configuration space. False where that is not
+    known."""
     found = read_config(host, bdf).bytes
     return found.value is not None and len(found.value) > _HEADER_TYPE and found.value[_HEADER_TYPE] & 0x7F == 1
 
@@ -151,7 +156,7 @@ def _plain(fact: Fact[str]) -> str:
 
 
 def device(host: Host, bdf: str) -> Device:
-    """Everything about one device."""
+    """Read everything about one device."""
     folder = f"{DEVICES}/{bdf}"
     config = read_config(host, bdf)
     return Device(
@@ -168,7 +173,7 @@ def _link(host: Host, folder: str) -> Link:
 
 
 def display_name(host: Host, target: Device) -> str:
-    """What to call an accelerator: the driver's model name, a known board, else its ids."""
+    """Return what to call an accelerator: the driver's model name, else the name of a known board, else its ids."""
     if target.driver.value == "nvidia":
         model = _MODEL.search(text(host, f"/proc/driver/nvidia/gpus/{target.bdf}/information").value or "")
         if model and NAMES["GPU"].fullmatch(model.group(1).strip()):
@@ -205,7 +210,7 @@ def _chain(host: Host, folder: str) -> Fact[Chain]:
 
 
 def driver(host: Host, bdf: str) -> Fact[str]:
-    """The kernel driver that is bound to a device; not present where none is."""
+    """Return the kernel driver that is bound to a device. The fact is "not present" where none is."""
     folder = f"{DEVICES}/{bdf}"
     try:
         return known(posixpath.basename(host.realpath(f"{folder}/driver")), f"{folder}/driver")

@@ -1,4 +1,4 @@
-"""What stands in a device's configuration space, and its error counters in sysfs."""
+"""Reads a device's configuration space, and its error counters in sysfs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Counters:
 
 @dataclass(frozen=True)
 class Config:
-    """A device's configuration space: 4096 bytes with root, 64 without. ``gap`` tells why a part of it ("acs",
+    """A device's configuration space: 4096 bytes with root, 64 without. ``gap(part)`` tells why a part of it ("acs",
     "express", "aer") was not given."""
 
     bytes: Fact[bytes]
@@ -41,7 +41,7 @@ class Config:
 
 
 def read_config(host: Host, bdf: str) -> Config:
-    """Read it, and what whoever gives it says is missing."""
+    """Read a device's configuration space, and what the host says is missing of it."""
     source = f"{_DEVICES}/{bdf}/config"
     try:
         content = known(host.read_bytes(source), source)
@@ -51,7 +51,8 @@ def read_config(host: Host, bdf: str) -> Config:
 
 
 def from_config(config: Config, parse: Callable[[bytes], _T]) -> Fact[_T]:
-    """One part of it. What the bytes do not reach is absent, with the parser's reason."""
+    """Return what ``parse`` reads in the configuration space. A part that the bytes do not reach is absent, with the
+    parser's reason."""
     found = config.bytes
     if found.value is None:
         return absent_as(found)
@@ -64,7 +65,7 @@ def from_config(config: Config, parse: Callable[[bytes], _T]) -> Fact[_T]:
 
 
 def counters(host: Host, bdfs: Iterable[str]) -> dict[str, Counters]:
-    """The AER counters of every device of ``bdfs``."""
+    """Read the AER counters of every device of ``bdfs``."""
     return {bdf: _counters(host, bdf) for bdf in bdfs}
 
 

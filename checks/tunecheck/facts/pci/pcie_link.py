@@ -42,21 +42,22 @@ class PcieLink:
 
     @property
     def top_gen(self) -> int | None:
-        """The generation that it reaches under load."""
+        """Return the generation that the link reaches under load. None where it is not known."""
         return self.held or self.max_gen
 
     def rate(self, mps: int) -> float | None:
-        """GB/s one way at its highest speed and its width of now; None where one of both is not known."""
+        """Return the payload rate in GB/s one way, at the link's highest speed and its width of now. ``mps`` is the
+        largest packet in bytes. None where speed or width is not known."""
         return payload_rate(self.top_gen, self.width, mps) if self.top_gen and self.width else None
 
     @property
     def text(self) -> str:
-        """``x16 Gen5`` at its highest speed."""
+        """Return ``x16 Gen5``: the width of now, and the highest generation. "?" stands for what is not known."""
         return f"x{self.width or '?'} Gen{self.top_gen or '?'}"
 
 
 def link_between(upper: Device | None, lower: Device) -> PcieLink:
-    """The link between two devices, as both ends report it; an emulated port above reports nothing."""
+    """Return the link between two devices, as both ends report it. An emulated port above reports nothing."""
     ends = (upper, lower) if upper and upper.ids not in EMULATED else (lower,)
     most = min((gen for end in ends if (gen := _gen(end.link.max_speed))), default=None)
     above = ends[0].express.value.link if len(ends) > 1 and ends[0].express.value else None
@@ -74,13 +75,14 @@ def _gen(speed: Fact[str]) -> int | None:
 
 
 def hops(bridges: Mapping[str, Device], device: Device) -> list[Device]:
-    """Every device from the root port down to ``device``, as far as they are known. ``bridges``: as in Topology."""
+    """Return the devices from the root port down to ``device``, as far as they are known. ``bridges`` is that of
+    Topology."""
     return [bridges[bdf] for bdf in device.path[:-1] if bdf in bridges] + [device]
 
 
 def above(bridges: Mapping[str, Device], device: Device) -> list[PcieLink]:
-    """The links from the root port down to ``device``. Counted from below: the device and the port above it, then the
-    switch's upstream port and the port above that."""
+    """Return the links from the root port down to ``device``. They are counted from below: the device and the port
+    above it, then the switch's upstream port and the port above that."""
     chain = hops(bridges, device)
     links = [link_between(chain[at - 1] if at else None, chain[at]) for at in range(len(chain) - 1, -1, -2)]
     return links[::-1]

@@ -1,4 +1,4 @@
-"""The relations as the driver tells them: the table of `nvidia-smi topo -m`, and whose rows it has."""
+"""How the driver describes the relations: the table of `nvidia-smi topo -m`, and which GPUs have a row in it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TopoText:
-    """``relations`` maps two addresses in address order to PIX, PXB, PHB, NODE, SYS or NV#."""
+    """The table of `nvidia-smi topo -m`. ``relations`` maps two addresses in address order to PIX, PXB, PHB, NODE, SYS
+    or NV#."""
 
     relations: dict[tuple[str, str], str]
 
 
 def topo_text(host: Host, found: Fact[tuple[pci.Device, ...]], wanted: bool) -> Fact[TopoText]:
-    """Read the table. ``found`` are the accelerators; with fewer than two nothing is run,
-    nor without the driver: nvidia-smi would load it.
+    """Read the table of `nvidia-smi topo -m`. ``found`` are the accelerators. nvidia-smi is not run with fewer than two
+    of them, nor without the driver, which it would load.
 
     nvidia-smi numbers the GPUs of its driver by address, whatever the spec calls accelerators."""
     if not wanted or len(found.value or ()) < 2:
@@ -40,8 +41,8 @@ def topo_text(host: Host, found: Fact[tuple[pci.Device, ...]], wanted: bool) -> 
 
 def parsed_table(host: Host, command: tuple[str, ...], kind: str,
                  use: Callable[[dict[tuple[str, str], str]], T]) -> Fact[T]:
-    """Run ``nvidia-smi topo``; ``use`` gets the words by ordered pairs of addresses. Nothing is run
-    where NVIDIA's driver has no board."""
+    """Run the ``nvidia-smi topo`` of ``command``, whose table is of the given ``kind``. ``use`` gets the words by
+    ordered pairs of addresses and makes the value of them. Nothing is run where NVIDIA's driver has no board."""
     source = " ".join(command)
     rows = driver_rows(host)
     if not rows:
@@ -66,8 +67,8 @@ def parsed_table(host: Host, command: tuple[str, ...], kind: str,
 
 
 def driver_rows(host: Host) -> list[str]:
-    """NVIDIA's display controllers that its driver has, or may have, in address order: by the driver that each is bound
-    to, or as the driver lists them itself where these are more."""
+    """Return NVIDIA's display controllers that its driver has, or may have, in address order: by the driver that each
+    is bound to, or as the driver lists them itself where these are more."""
     bound = {bdf: pci.driver(host, bdf) for bdf in pci.addresses(host, ()).value or ()}
     held = [bdf for bdf, driver in bound.items() if driver.value == "nvidia" or not (driver.known or driver.missing)]
     return max(held, list(pci.of_the_driver(host)), key=len)

@@ -25,7 +25,8 @@ _NODES = "/sys/devices/system/node/online"
 
 @dataclass(frozen=True)
 class Pair:
-    """Accelerators ``a`` and ``b`` (indices in address order), the nearest common bridge, the ports below it."""
+    """Two accelerators ``a`` and ``b`` (indices in address order). ``common`` is the nearest common bridge, ``bridges``
+    are the ports below it."""
 
     a: int
     b: int
@@ -40,8 +41,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A device whose ids cannot be read, ``why``, and its way from the root, itself last, empty where that is not
-    known: it may be an accelerator."""
+    """A device that may be an accelerator: its ids cannot be read. ``why`` says why; ``path`` is its way from the root,
+    itself last, empty where that is not known."""
 
     bdf: str
     why: str
@@ -50,10 +51,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Topology:
-    """``bridges`` holds every port above an accelerator, in address order of the tree; ``names`` are parallel to
-    ``accelerators``. ``listed``: every device of NVIDIA's and of the spec's ids in the PCI tree, None where that cannot
-    be listed; ``unlisted``: GPUs that the driver has and the tree has not. ``doubt``: why the tree may be less than
-    there is, or ""; ``unidentified``: devices that may be accelerators, or not."""
+    """The accelerators and the PCI tree above them. ``bridges`` holds every port above an accelerator, in address
+    order; ``names`` are parallel to ``accelerators``. ``listed``: every device of NVIDIA's and of the spec's ids in the
+    PCI tree, None where that cannot be listed; ``unlisted``: GPUs that the driver has and the tree has not. ``doubt``:
+    why the tree may be less than there is, or ""; ``unidentified``: devices that may be accelerators, or not."""
 
     accelerators: Fact[tuple[pci.Device, ...]]
     names: tuple[str, ...]
@@ -70,13 +71,14 @@ class Topology:
 
     @cached_property
     def certain(self) -> bool:
-        """Whether all of it is known: every device is told from an accelerator, and the way above each of those."""
+        """Whether the whole tree is known: each device is known to be an accelerator or none, and so is the way above
+        each accelerator."""
         return (self.accelerators.value is not None and not self.doubt and not self.unidentified
                 and all(device.chain.value is not None for device in self.devices))
 
     @cached_property
     def of_nvidia(self) -> tuple[tuple[int, str], ...]:
-        """Number and address of the accelerators that are NVIDIA's."""
+        """Number and address of each accelerator that is NVIDIA's."""
         return tuple((index, device.bdf) for index, device in enumerate(self.devices)
                      if device.ids.startswith("10de:"))
 
@@ -90,12 +92,13 @@ class Topology:
         return found
 
     def crossing(self, port: str) -> list[Pair]:
-        """The pairs whose peer traffic crosses ``port``."""
+        """Return the pairs whose peer traffic crosses ``port``."""
         return self._crossings.get(port, [])
 
     def groups(self, inside: str) -> list[list[int]] | None:
-        """The accelerators' numbers, together where a chain of pairs is ``inside`` or closer; None where the relation
-        of some pair is unknown, as it might join two groups."""
+        """Return the accelerators' numbers in groups: two are in one group where a chain of pairs joins them whose
+        relations are all ``inside`` or closer. None where the relation of some pair is unknown, as it might join two
+        groups."""
         if any(pair.relation.value is None for pair in self.pairs):
             return None
         group = {number: [number] for number in range(len(self.devices))}
@@ -110,7 +113,7 @@ class Topology:
         return tuple(port for port in self.bridges if port in self._crossings)
 
     def path_ports(self) -> list[str]:
-        """Every port that some pair's peer traffic crosses, in address order."""
+        """Return every port that some pair's peer traffic crosses, in address order."""
         return list(self._path_ports)
 
     @cached_property
@@ -121,7 +124,7 @@ class Topology:
         return {device.bdf: above(self.bridges, device) for device in self.devices}
 
     def links_above(self, device: pci.Device) -> list[PcieLink]:
-        """The links from the root port down to an accelerator, looked up."""
+        """Return the links from the root port down to ``device``."""
         if device.bdf in self.links:
             return self.links[device.bdf]
         from .pcie_link import above
@@ -129,7 +132,7 @@ class Topology:
         return above(self.bridges, device)
 
     def uplinks(self) -> list[tuple[PcieLink, list[int]]]:
-        """The links above switches, nearest to the root first, each with the accelerators (indices) below it."""
+        """Return the links above switches, nearest to the root first, each with the accelerators (indices) below it."""
         found: dict[str, tuple[PcieLink, list[int]]] = {}
         for index, device in enumerate(self.devices):
             for each in self.links_above(device)[:-1]:
@@ -173,7 +176,8 @@ def _pair(a: int, b: int, devices: tuple[pci.Device, ...], nodes: int) -> Pair:
 
 
 def _numa_nodes(online: Fact[str]) -> int:
-    """Nodes in a list such as "0-1,4". 1 where the kernel knows no NUMA, 0 where it cannot be told."""
+    """Return the number of nodes in a list such as "0-1,4". 1 where the kernel knows no NUMA, 0 where it cannot be
+    told."""
     if online.missing:
         return 1
     ranges = re.findall(r"(\d{1,6})(?:-(\d{1,6}))?", online.value or "")

@@ -29,7 +29,8 @@ _FAMILIES = {entry.name: entry for entry in ENTRIES if entry.family}
 
 @lru_cache(4096)
 def entry_of(name: str) -> Entry | None:
-    """The entry of a fact's name, or of a family's beginning ("package."); None for what this version does not know."""
+    """Return the entry of a fact's name, or of a family's beginning ("package."). None for a name that this version
+    does not know."""
     found = _SINGLE.get(name) or _FAMILIES.get(name)
     at = len(name)
     while found is None and (at := name.rfind(".", 0, at)) > 0:

@@ -15,7 +15,8 @@ __all__ = ["ENTRIES"]
 
 
 def _policies(select: Callable[[Policy], Fact[str]]) -> Callable[[Any], Fact[Any]]:
-    """What the frequency policies say, each counted once; absent where the kernel drives no frequency."""
+    """Make a selector of what the frequency policies say, each counted once. The fact is absent where the kernel drives
+    no frequency."""
 
     def fact_of(host: HostFacts) -> Fact[Any]:
         policies = host.policies

@@ -24,9 +24,10 @@ Severity = Literal["low", "medium", "high"]
 
 @dataclass(frozen=True)
 class Entry:
-    """``name`` is one fact, or, ending in a dot, a family: then ``select`` gives a mapping from the rest of the name to
-    the value. A value is plain JSON, normalised: equal states are equal values, sets are sorted, values of several
-    GPUs are counted ({"595.58.03": 8}). None is "does not exist there", which is an answer."""
+    """One drift fact or family of them. ``name`` is one fact, or, ending in a dot, a family: then ``select`` gives a
+    mapping from the rest of the name to the value. A value is plain JSON, normalised: equal states are equal values,
+    sets are sorted, values of several GPUs are counted ({"595.58.03": 8}). None is "does not exist there", which is an
+    answer."""
 
     name: str
     kind: Kind
@@ -52,7 +53,7 @@ class Flat:
     unknown: dict[str, Reason] = field(default_factory=dict)
 
     def why(self, name: str) -> Reason | None:
-        """Why nothing is known of the fact; None where it is known, or is one of a family that was read."""
+        """Return why nothing is known of the fact. None where it is known, or is one of a family that was read."""
         if name in self.known:
             return None
         return self.unknown.get(name) or next((reason for start, reason in self.unknown.items()

@@ -29,7 +29,7 @@ def _module(file: ModuleFile) -> str:
 
 
 def _signer(host: HostFacts) -> Fact[Any]:
-    """Who signed the running kernel's module."""
+    """Return who signed the running kernel's module."""
     fact = host.driver_parts.modules.get(host.kernel.release.value or "")
     if fact is None or fact.absence is Absence.ELSEWHERE:
         return absent("modinfo", Absence.NOT_PRESENT)
@@ -42,7 +42,7 @@ def _library(stored: Stored) -> Fact[Any]:
 
 
 def _next_headers(host: HostFacts) -> Fact[Any]:
-    """Whether the running kernel's headers are there."""
+    """Return whether the running kernel's headers are there."""
     return through(host.module_build, lambda build: host.kernel.release.value in build.headers)
 
 

@@ -18,7 +18,7 @@ def _logged(count: Callable[[Any], int]) -> Callable[[Any], Fact[Any]]:
 
 
 def _aer(severity: str) -> Callable[[Any], Fact[Any]]:
-    """All counts of one severity over every hop. A port without the file counts nothing, and so does not count."""
+    """Make a selector of the sum of all counts of one severity over every hop. A port without the file is left out."""
 
     def summed(host: HostFacts) -> Fact[Any]:
         total, read = 0, False

@@ -1,4 +1,5 @@
-"""A snapshot as flat facts. The snapshot may be anybody's: whatever decodes is read, bounded, and never raises."""
+"""Turns a snapshot into flat facts. The snapshot may come from a stranger: whatever decodes is read within bounds, and
+nothing here raises."""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ _SAFE = 1 << 63
 
 
 def flatten(stored: Stored) -> Flat:
-    """Every drift fact of a snapshot. Values are plain JSON: texts of printable characters, at most 2048 of them, whole
-    numbers of 64 bits, finite numbers, lists, objects. Never raises."""
+    """Return every drift fact of a snapshot. Values are plain JSON: texts of printable characters, at most 2048 of
+    them, whole numbers of 64 bits, finite numbers, lists, objects. Never raises."""
     return flatten_entries(ENTRIES, stored)
 
 
 def flatten_entries(entries: Iterable[Entry], stored: Stored) -> Flat:
-    """The same of some entries only."""
+    """Return the drift facts of ``entries`` only, as ``flatten`` does."""
     known: dict[str, Any] = {}
     unknown: dict[str, Reason] = {}
     for entry in entries:
@@ -49,7 +50,8 @@ def flatten_entries(entries: Iterable[Entry], stored: Stored) -> Flat:
 
 
 def _family(start: str, fact: Fact[Any], known: dict[str, Any], unknown: dict[str, Reason]) -> None:
-    """A family may be known in part: then its fact has both, values and why there may be more."""
+    """Put a family's values into ``known``, and what could not be read into ``unknown``. A family may be known in part:
+    then its fact has both, values and why there may be more."""
     values = fact.value
     if isinstance(values, Mapping):
         for number, (name, value) in enumerate(values.items()):
@@ -76,7 +78,7 @@ def _unread(fact: Fact[Any]) -> Reason:
 
 
 def clean(value: Any, depth: int = 0) -> Any:
-    """Plain JSON of bounded size, so that equal states are equal texts in any store."""
+    """Return the value as plain JSON of bounded size, so that equal states are equal texts in any store."""
     kind = type(value)
     if kind is str:
         return value if len(value) <= _TEXT and value.isprintable() else _line(value, _TEXT)
@@ -96,7 +98,8 @@ def clean(value: Any, depth: int = 0) -> Any:
 
 
 def _line(text: str, most: int = 400) -> str:
-    """One line of printable characters. A longer one ends in a digest: two that differ stay different."""
+    """Return one line of printable characters. A longer text ends in a digest, so that two that differ stay
+    different."""
     if len(text) > most:
         text = f"{text[:most - 20]}... {hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
     return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)

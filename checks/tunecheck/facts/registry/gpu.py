@@ -25,7 +25,8 @@ _STANDS_FOR = regex(r"(?:GPU-)?0{8}-0{4}-0{4}-0{4}-[0-9a-f]{12}|serial-\d+")
 
 
 def _answered(stored: Stored) -> Fact[Nvml]:
-    """The document; unknown as a whole where a board gave no answer at all, since every count would be wrong."""
+    """Return NVML's document. It is unknown as a whole where a board gave no answer at all, since every count would be
+    wrong."""
     nvml = asked(stored, stored.snapshot.nvml)
     for who, why in nvml.value.errors.items() if nvml.value else ():
         if who.startswith("gpu "):
@@ -34,7 +35,7 @@ def _answered(stored: Stored) -> Fact[Nvml]:
 
 
 def _values(stored: Stored, key: str) -> Fact[Any]:
-    """The value of every board, None where it has no such thing."""
+    """Return the value of every board, None for a board that has no such thing."""
     nvml = _answered(stored)
     if nvml.value is None:
         return nvml
@@ -69,7 +70,7 @@ def _each(key: str) -> Callable[[Stored], Fact[Any]]:
 
 
 def _names(key: str) -> Callable[[Stored], Fact[Any]]:
-    """Numbers that no two boards of the world share, sorted."""
+    """Make a selector of numbers that no two boards of the world share, sorted."""
 
     def fact_of(stored: Stored) -> Fact[Any]:
         values = _values(stored, key)
@@ -102,7 +103,7 @@ _GPU_LOCKS = of_host(lambda host: host.gpu_locks)
 
 
 def _locks(stored: Stored) -> Fact[Any]:
-    """Clocks that our role locked in this boot; a note of an earlier boot locks nothing."""
+    """Return the clocks that our role locked in this boot, counted. A note of an earlier boot locks nothing."""
     locks = _GPU_LOCKS(stored)
     if locks.value is None:
         return locks

@@ -1,4 +1,4 @@
-"""What can be compared with what, and which box is which."""
+"""Which boxes can be compared with each other, and how one box is recognised."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ _BETWEEN = ": "
 
 
 def hardware(stored: Stored) -> str:
-    """What a box is: product, processor, architecture; and, after a colon, what of it can be lost: accelerators x
-    count, memory. By PCI ids, which are there also without a driver; what is not known is "?". Never raises."""
+    """Return what a box is as one text: product, processor, architecture; and, after a colon, what of it can be lost:
+    accelerators x count, memory. Accelerators are told by PCI ids, which are there also without a driver; what is not
+    known is "?". Never raises."""
     host = stored.snapshot.host
     own = host.identity.value if host else None
     found = stored.snapshot.topology.accelerators
@@ -33,14 +34,15 @@ def hardware(stored: Stored) -> str:
 
 @dataclass(frozen=True)
 class Parts:
-    """``models``: of accelerators; None where they are not known."""
+    """The two parts of such a text: ``core`` is what stands before the colon; ``models`` are those of the accelerators,
+    None where they are not known."""
 
     core: str
     models: frozenset[str] | None
 
 
 def parts(text: str) -> Parts:
-    """Of what ``hardware`` gives; any other text is all core."""
+    """Take apart a text that ``hardware`` gave. Any other text is all core."""
     core, found, size = text.rpartition(_BETWEEN)
     if not found:
         return Parts(text, frozenset())
@@ -61,9 +63,9 @@ def _text(fact: Fact[Any] | None, unit: str = "") -> str:
 
 
 def key(stored: Stored) -> str | None:
-    """What a box is, whatever it is called: 32 hex digits over machine id and board. Clones of one image, which share a
-    machine id, differ by their boards. None where one of both cannot be told (read without root, or no machine id): a
-    key that leaves one out would be another key the next day."""
+    """Return 32 hex digits over machine id and board, by which a box is recognised, whatever it is called. Clones of
+    one image, which share a machine id, differ by their boards. None where one of both cannot be told (read without
+    root, or no machine id): a key that leaves one out would be another key the next day."""
     host = stored.snapshot.host
     own = host.identity.value if host else None
     if own is None or own.machine.value is None or not (own.board.known or own.board.missing):

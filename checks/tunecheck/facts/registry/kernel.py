@@ -31,13 +31,14 @@ _LONG, _MANY = 4096, 1024
 
 
 def suspect(text: str) -> bool:
-    """Whether it is worth to look for a secret in it."""
+    """Return whether it is worth to look for a secret in ``text``."""
     return _SUSPECT.search(text.lower()) is not None
 
 
 def split(tokens: Iterable[str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The words as a mapping, and those with a secret in them apart. A word without a value is true; the kernel takes
-    ``-`` and ``_`` for the same in names (kernel/params.c: parameq()); ``pci=`` adds up; else the last one wins."""
+    """Return the words of a command line as a mapping, and apart from them those with a secret in them. A word without
+    a value is true; the kernel takes ``-`` and ``_`` for the same in names (kernel/params.c: parameq()); ``pci=`` adds
+    up; otherwise the last one wins."""
     found: dict[str, Any] = {}
     hidden: dict[str, str] = {}
     tokens = without_trial([token[:_LONG] for token in islice(tokens, _MANY)])
@@ -73,7 +74,7 @@ def _hidden(tokens: Iterable[str]) -> dict[str, str]:
 
 
 def _pending(host: HostFacts) -> Fact[Any]:
-    """How the next boot's command line differs: {"drops": [...], "adds": [...]}."""
+    """Return how the next boot's command line differs: {"drops": [...], "adds": [...]}."""
     now, then = host.kernel.cmdline, _next(host.boot.generated)
     if now.value is None or then.value is None:
         return now if now.value is None else then
@@ -89,7 +90,8 @@ def _words(tokens: Iterable[str]) -> Iterator[str]:
 
 
 def _next(fact: Fact[Any]) -> Fact[Any]:
-    """A machine whose kernel comes from outside has no loader, and so no next kernel of its own."""
+    """Return the fact, or "not present" where there is no boot loader: a machine whose kernel comes from outside has no
+    next kernel of its own."""
     return absent(fact.source, Absence.NOT_PRESENT) if fact.absence is Absence.NO_BOOT_LOADER else fact
 
 
@@ -98,7 +100,8 @@ def _release(fact: Fact[str]) -> Fact[Any]:
 
 
 def _roles(stored: Stored) -> Fact[Any]:
-    """For the note that roles are at work on a box. A receipt that cannot be read makes no box incomplete."""
+    """Return the state that the receipt notes, which shows that roles are at work on a box. A receipt that cannot be
+    read counts as none and makes no box incomplete."""
     found = through(stored.snapshot.receipt, lambda receipt: receipt.state)
     return found if found.reason is None else absent(found.source, Absence.NOT_PRESENT)
 

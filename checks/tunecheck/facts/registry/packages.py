@@ -16,7 +16,8 @@ __all__ = ["ENTRIES"]
 
 
 def _every(select: Callable[[Packages, Package], str]) -> Callable[[Any], Fact[Any]]:
-    """By name; with a reason beside them where one of the two listings failed: there may be more."""
+    """Make a selector of one text for each package, by name. Where one of the two listings failed, its reason stands
+    beside the values: there may be more."""
 
     def fact_of(host: HostFacts) -> Fact[Any]:
         packages = host.packages
@@ -45,7 +46,8 @@ def _engines(host: HostFacts) -> Fact[Any]:
 
 
 def _beside(select: Callable[[Packages], Any]) -> Callable[[Any], Fact[Any]]:
-    """What is read where the listing was."""
+    """Make a selector of what was read together with the list of packages. Where the list was not read, its reason
+    stands."""
     return of_host(lambda host: through(host.packages.installed, lambda _: select(host.packages)))
 
 

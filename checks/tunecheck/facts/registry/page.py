@@ -38,7 +38,7 @@ _TABLE = "| name | class | fix | severity | unit | what |\n|---|---|---|---|---|
 
 
 def page() -> str:
-    """The page's text."""
+    """Return the text of docs/facts.md."""
     parts = [_HEAD.format(count=len(ENTRIES), catalogue=CATALOGUE)]
     for subject, entries in SUBJECTS.items():
         rows = "".join(_row(entry) for entry in entries)

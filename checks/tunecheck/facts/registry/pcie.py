@@ -1,5 +1,5 @@
-"""PCI Express: accelerators, the links above them, ACS and the IOMMU. Addresses are counted away: two equal boxes may
-number their buses differently."""
+"""PCI Express: accelerators, the links above them, ACS and the IOMMU. Values are counted without addresses: two equal
+boxes may number their buses differently."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _accelerators(select: Callable[[Device], Fact[Any]]) -> Callable[[Stored], F
 
 
 def _bridges(select: Callable[[Device], Fact[Any]]) -> Callable[[Stored], Fact[Any]]:
-    """Over every port above an accelerator."""
+    """Make a selector that counts a value over every port above an accelerator."""
 
     def fact_of(stored: Stored) -> Fact[Any]:
         topology = stored.snapshot.topology
@@ -40,7 +40,7 @@ def _bridges(select: Callable[[Device], Fact[Any]]) -> Callable[[Stored], Fact[A
 
 
 def _express(select: Callable[[Express], object]) -> Callable[[Device], Fact[Any]]:
-    """Out of the capability; conventional PCI has none."""
+    """Make a selector of a value in the PCI Express capability. Conventional PCI has none."""
 
     def fact_of(device: Device) -> Fact[Any]:
         express = device.express
@@ -56,7 +56,7 @@ def _link(select: Callable[[Any], object]) -> Callable[[Device], Fact[Any]]:
 
 
 def _gen(fact: Fact[str]) -> Fact[Any]:
-    """``32.0 GT/s PCIe`` -> 5."""
+    """Return the generation of a speed: 5 for ``32.0 GT/s PCIe``."""
     return fact if fact.value is None else Fact(generation(fact.value) or fact.value, fact.source)
 
 
@@ -69,7 +69,8 @@ def _bound(device: Device) -> Fact[Any]:
 
 
 def _relations(stored: Stored) -> Fact[Any]:
-    """Every pair by how it relates; unknown where one cannot be told, but for a machine that hides its tree."""
+    """Count the pairs by how they relate. The fact is unknown where one relation cannot be told; on a machine that
+    hides its tree such a pair counts as "hidden"."""
     topology = stored.snapshot.topology
     if topology.accelerators.value is None:
         return topology.accelerators
@@ -102,8 +103,8 @@ def _control(device: Device) -> Fact[Any]:
 
 
 def _acs(of_paths: bool) -> Callable[[Stored], Fact[Any]]:
-    """ACSCtl by the port's role: {"Downstream Port 0x001d": 8}; ``of_paths``: of the ports that peers' traffic
-    crosses."""
+    """Make a selector that counts ACSCtl by the port's role: {"Downstream Port 0x001d": 8}. With ``of_paths`` only the
+    ports that peers' traffic crosses count, without it only the others."""
 
     def fact_of(stored: Stored) -> Fact[Any]:
         return counted([_with_role(device) for device in _ports(stored.snapshot, of_paths)], "config")
@@ -126,7 +127,7 @@ def _with_role(device: Device) -> Fact[Any]:
 
 
 def _redirecting(stored: Stored) -> Fact[Any]:
-    """How many of the ports that peers' traffic crosses send it up."""
+    """Return how many of the ports that peers' traffic crosses send it up."""
     number = 0
     for device in _ports(stored.snapshot, True):
         if device.acs.reason is not None:

@@ -1,4 +1,4 @@
-"""The box under its accelerators, who it is, and who looked."""
+"""The box under its accelerators, its identity, and which checker looked at it."""
 
 from __future__ import annotations
 

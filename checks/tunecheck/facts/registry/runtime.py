@@ -25,7 +25,7 @@ def _runtime(select: Callable[[Runtime], Fact[Any]]) -> Callable[[Any], Fact[Any
 
 
 def _specs(select: Callable[[Any], tuple[str, ...]]) -> Callable[[Any], Fact[Any]]:
-    """Of every specification together, sorted."""
+    """Make a selector of what all CDI specifications together name, sorted."""
     return _runtime(lambda runtime: through(runtime.cdi, lambda specs: sorted(
         {each for spec in specs for each in select(spec)})))
 
@@ -45,7 +45,8 @@ def _services(select: Callable[[Service], Fact[bool]]) -> Callable[[Any], Fact[A
 
 
 def _environment(found: ServiceEnv) -> dict[str, list[str]]:
-    """Variable -> its values in files, sorted; of processes only the moment would be seen."""
+    """Map each variable to its values in files, sorted. Those of processes are left out: they hold for the moment
+    only."""
     values: dict[str, set[str]] = {}
     for path, variables in islice(found.found.items(), 256):
         if not path.startswith("/proc/"):

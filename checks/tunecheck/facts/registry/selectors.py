@@ -19,7 +19,8 @@ _LESS: Fact[Any] = absent("snapshot", Absence.OLDER.because(
 
 
 def of_host(select: Callable[[HostFacts], Fact[Any]]) -> Pick:
-    """``select`` out of the part that `tunecheck topo` does without."""
+    """Make a selector that gives a snapshot's HostFacts to ``select``. A snapshot of `tunecheck topo` has none: the
+    fact is absent then."""
 
     def picked(stored: Stored) -> Fact[Any]:
         host = stored.snapshot.host
@@ -29,7 +30,8 @@ def of_host(select: Callable[[HostFacts], Fact[Any]]) -> Pick:
 
 
 def asked(stored: Stored, fact: Fact[Any]) -> Fact[Any]:
-    """A fact that NVIDIA's driver gives; absent, and not unknown, on a box that has neither its boards nor it."""
+    """Return a fact that NVIDIA's driver gives. On a box that has neither NVIDIA's boards nor the driver it is "not
+    present" instead of unknown."""
     snapshot = stored.snapshot
     if fact.value is not None or snapshot.host is None or not snapshot.host.driver.version.missing:
         return fact
@@ -39,13 +41,13 @@ def asked(stored: Stored, fact: Fact[Any]) -> Fact[Any]:
 
 
 def through(fact: Fact[Any], make: Callable[[Any], Any]) -> Fact[Any]:
-    """What ``make`` gives for the value; the reason where there is none."""
+    """Return what ``make`` gives for the value, or the fact itself where it has none."""
     return fact if fact.value is None else Fact(make(fact.value), fact.source)
 
 
 def booted(host: HostFacts, make: Callable[[Any], Any]) -> Fact[Any]:
-    """What ``make`` gives for the kernel log, where it reaches back to the boot: a log that lost its start also lost
-    what the kernel said once."""
+    """Return what ``make`` gives for the kernel log, where it reaches back to the boot. A log that lost its start also
+    lost what the kernel said once."""
     log = host.kernel.log
     if log.value is None:
         return log
@@ -56,14 +58,14 @@ def booted(host: HostFacts, make: Callable[[Any], Any]) -> Fact[Any]:
 
 
 def word(value: object) -> str:
-    """A value as the name of what is counted."""
+    """Return a value as the name under which it is counted."""
     if type(value) is str:
         return value
     return "none" if value is None else str(value).lower() if type(value) is bool else str(value)
 
 
 def tallied(values: Iterable[object]) -> dict[str, int]:
-    """{"595.58.03": 8}: what several devices say, whichever they are, by the words."""
+    """Count equal values of several devices, without saying which devices: {"595.58.03": 8}."""
     found: dict[str, int] = {}
     for value in values:
         name = value if type(value) is str else word(value)
@@ -72,7 +74,8 @@ def tallied(values: Iterable[object]) -> dict[str, int]:
 
 
 def counted(facts: Sequence[Fact[Any]], source: str = "") -> Fact[Any]:
-    """The same of facts. Unknown where one of them is; absent where all are: then no device has it."""
+    """Count equal values of several facts, as ``tallied`` does. The result is unknown where one of the facts is
+    unknown, and "not present" where all are: then no device has it."""
     values: list[object] = []
     missing = 0
     for fact in facts:

@@ -22,8 +22,8 @@ def _pin(name: str, summary: str, select: Callable[[Serving], Any], fix: Fix = "
 
 
 def _flags(serving: Serving) -> dict[str, Any]:
-    """``--tp 8 --flag`` as {"--tp": "8", "--flag": true}; the last one wins, as the engines have it. Words before the
-    first flag are under "words"."""
+    """Return the engine's arguments as a mapping: ``--tp 8 --flag`` is {"--tp": "8", "--flag": true}. The last one
+    wins, as the engines have it. Words before the first flag are under "words"."""
     found: dict[str, Any] = {}
     name = ""
     for word in serving.args:

@@ -1,6 +1,7 @@
-"""What containers get the GPUs from: CDI specifications, the engines' settings, the place of the images.
+"""How containers get the GPUs: CDI specifications, the engines' settings, the place of the images.
 
-Files, and one df: no engine is asked, since its socket would start it and its storage takes seconds."""
+Only files are read, and one df is run: no engine is asked, since its socket would start it and its storage takes
+seconds."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ _STORAGE = {"podman": "/var/lib/containers/storage", "docker": "/var/lib/docker"
 
 @dataclass(frozen=True)
 class CdiSpec:
-    """One specification. ``drivers``: versions in the names of its libraries; ``missing``: host paths that are not
+    """One CDI specification. ``drivers``: versions in the names of its libraries; ``missing``: host paths that are not
     there; ``unread``: why some could not be looked for."""
 
     file: str
@@ -46,7 +47,7 @@ class CdiSpec:
 
 @dataclass(frozen=True)
 class Storage:
-    """Of the file system that the images are on; ``free`` in KiB."""
+    """The file system that the images are on: a folder on it, and its free space in KiB."""
 
     path: str
     free: int
@@ -54,8 +55,8 @@ class Storage:
 
 @dataclass(frozen=True)
 class Runtime:
-    """``refresh``: units that write the specification anew. ``mode``: nvidia-container-runtime's.
-    ``daemon``: docker's service. ``serving``: the inference unit runs."""
+    """Facts about containers. ``refresh``: the enabled units that write the CDI specification anew. ``mode``: that of
+    nvidia-container-runtime. ``daemon``: docker's service. ``serving``: whether the inference unit runs."""
 
     cdi: Fact[tuple[CdiSpec, ...]]
     refresh: Fact[tuple[str, ...]]
@@ -68,7 +69,7 @@ class Runtime:
 
 
 def runtime(host: Host, asked: bool, wanted: Wanted) -> Fact[Runtime]:
-    """Read all of it; ``wanted`` says where the images are to be. Not ``asked``: nothing is read."""
+    """Read all facts about containers. ``wanted`` says where the images are to be. Not ``asked``: nothing is read."""
     if not asked:
         return absent("container runtime", Absence.NOT_ASKED)
     daemon = text(host, _DAEMON)
@@ -134,7 +135,8 @@ def _podman(host: Host) -> Fact[Podman]:
 
 
 def _storage(host: Host, wanted: Wanted, docker: Fact[Docker]) -> Fact[Storage]:
-    """Free space under the declared folder, else the engine's own; a folder that is not there yet is its parent."""
+    """Read the free space of the declared folder, else of the engine's own. For a folder that is not there yet its
+    nearest parent is asked."""
     if wanted.engine == "leave":
         return absent("storage", Absence.NOT_ASKED)
     if wanted.storage is None and wanted.user is not None:
@@ -160,7 +162,8 @@ def _there(host: Host, path: str) -> bool:
 
 
 def _free(output: str) -> int:
-    """The fourth column of the last line, counted from the right: a device's name may hold blanks."""
+    """Return the free space in KiB from the output of df: the fourth column of the last line, counted from the right,
+    as a device's name may hold blanks. ValueError where there is no such line."""
     cells = output.strip().rpartition("\n")[2].split()
     if len(cells) < 6 or not cells[-3].isdigit():
         raise ValueError("no line of df")

@@ -1,7 +1,8 @@
-"""Environment variables of whatever uses the GPUs: files that services get theirs from, and running processes.
+"""Environment variables of programs that use the GPUs: from the files that services get them from, and from running
+processes.
 
-grep reads them and prints only names of parsers/nvidia/nccl_env.py: environments are full of tokens, which must
-reach neither memory nor a recording."""
+grep reads them and prints only names of parsers/nvidia/nccl_env.py: environments are full of tokens, which must reach
+neither memory nor a recording."""
 
 from __future__ import annotations
 
@@ -21,15 +22,15 @@ _MOST = 64
 
 @dataclass(frozen=True)
 class ServiceEnv:
-    """``found`` by file, and by ``/proc/<pid>/environ`` of the processes on the GPUs; ``refused``: of some of those
-    this user may not read it."""
+    """The variables found. ``found`` maps files to variables, among them ``/proc/<pid>/environ`` of the processes on
+    the GPUs; ``refused``: this user may not read that of some processes."""
 
     found: dict[str, Variables]
     refused: bool
 
 
 def service_env(host: Host, wanted: bool, nvml: Fact[Nvml]) -> Fact[ServiceEnv]:
-    """Ask grep for all of them."""
+    """Ask grep for the variables in all files and processes. Not ``wanted``: nothing is read."""
     source = "grep in " + ", ".join(_PLACES)
     if not wanted:
         return absent(source, Absence.NOT_ASKED)
@@ -51,7 +52,7 @@ def service_env(host: Host, wanted: bool, nvml: Fact[Nvml]) -> Fact[ServiceEnv]:
 
 
 def pids(gpu: Gpu) -> list[int]:
-    """Processes with a context on a GPU."""
+    """Return the pids of the processes with a context on a GPU."""
     listed = gpu.values.get("processes")
     found = (each.get("pid") for each in (listed if isinstance(listed, list) else ()) if isinstance(each, dict))
     return [pid for pid in found if type(pid) is int and 0 < pid < 1 << 31]

@@ -21,9 +21,9 @@ _MOST = 256
 
 @dataclass(frozen=True)
 class Serving:
-    """``digest`` as the file states it; ``image_id`` and ``image_digest`` "sha256:<64 hex>"; ``revision`` is of the
-    model. ``args``: the recipe's own words for the engine, ``env`` the variables that decide how the GPUs are used,
-    both with secrets masked. None: the recipe does not say."""
+    """The recipe that the box serves. ``digest`` is as the file states it; ``image_id`` and ``image_digest`` are
+    "sha256:<64 hex>"; ``revision`` is of the model. ``args``: the recipe's own words for the engine, ``env`` the
+    variables that decide how the GPUs are used, both with secrets masked. None: the recipe does not say."""
 
     recipe: str
     status: str
@@ -44,7 +44,7 @@ class Serving:
 
 
 def serving(host: Host) -> Fact[Serving]:
-    """Not present where the roles put no recipe there."""
+    """Read the recipe. The fact is "not present" where the roles put none there."""
     return parsed(text(host, PATH), _parse)
 
 

@@ -1,4 +1,5 @@
-"""Whether the command lines of an import are of one boot: texts of /proc/cmdline, and what the kernel log prints."""
+"""Checks whether the command lines of an import are of one boot: texts of /proc/cmdline, and what the kernel log
+prints."""
 
 from __future__ import annotations
 
@@ -19,13 +20,14 @@ _PRIVATE = regex(r"(?:root|resume|cryptdevice|rd\.luks\.\w+|rd\.lvm\.\w+|ip|nfsr
 
 
 def from_log(log: str) -> str | None:
-    """The command line as the log tells it whole; None where it does not."""
+    """Return the command line that the log prints, or None where the log does not print it whole."""
     found = _FIRST.search(log)
     return found.group(1) if found and len(found.group(1)) < _WHOLE_LINE else None
 
 
 def apart(lines: list[str], log: str) -> str | None:
-    """A sentence where two of these command lines differ, or all the log's from one of them."""
+    """Return a sentence where two of these command lines differ, or all the log's from one of them. None where they
+    agree."""
     told = [line for line in _COMMAND_LINE.findall(log[:1 << 20])[:4] if len(line) < _WHOLE_LINE]
     for other in lines[1:]:
         if _words(other) != _words(lines[0]):

@@ -1,4 +1,4 @@
-"""The paths of /sys that follow from `lscpu` and `numactl -H`."""
+"""Gives the paths of /sys that follow from `lscpu` and `numactl -H`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _NODE = "/sys/devices/system/node"
 
 
 def from_lscpu(text: str, file: Callable[[str, str], None], longer: Callable[[str, str], None]) -> None:
-    """Give ``file`` every path and content that the text tells; ``longer`` the lists of which the longer one counts,
-    where another text tells them, too: the end of a line may be gone."""
+    """Give ``file`` every path and content that the text tells. ``longer`` gets the lists of which the longer one
+    counts, where another text tells them, too: the end of a line may be gone."""
     found = parse_lscpu(text)
     for name, cpus in (("online", found.online), ("present", found.present)):
         if cpus:
@@ -36,7 +36,7 @@ def from_lscpu(text: str, file: Callable[[str, str], None], longer: Callable[[st
 
 
 def from_numactl(text: str, file: Callable[[str, str], None], longer: Callable[[str, str], None]) -> None:
-    """As from_lscpu."""
+    """Give ``file`` and ``longer`` the paths that the output of `numactl -H` tells, as from_lscpu does."""
     found = parse_numactl(text)
     if found.online:
         file(f"{_NODE}/online", show(found.online))

@@ -20,8 +20,8 @@ _PCI = "/sys/bus/pci/devices"
 
 
 def gathered(texts: Iterable[str], devices: dict[str, LspciDevice]) -> str | None:
-    """Add the devices of every text to ``devices``. A sentence where two texts contradict each other; UsageError where
-    there are more than a machine has."""
+    """Add the devices of every text to ``devices``. Return a sentence where two texts contradict each other, else None.
+    UsageError where there are more than a machine has."""
     for text in texts:
         problem = merge(devices, parse_lspci(text))
         if problem:
@@ -33,7 +33,7 @@ def gathered(texts: Iterable[str], devices: dict[str, LspciDevice]) -> str | Non
 
 
 def paths(texts: Texts, devices: dict[str, LspciDevice]) -> None:
-    """Fill in the paths of every device."""
+    """Fill in the paths of every device in ``texts``."""
     texts.lists[_PCI] = sorted(devices)
     texts.cut_at = next((device.bdf for device in devices.values() if device.cut), "")
     texts.unread_header_at = next((device.bdf for device in devices.values() if device.unread_header), "")

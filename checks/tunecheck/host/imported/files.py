@@ -46,8 +46,8 @@ _NUL = re.compile(rb"\0+")
 
 @dataclass(frozen=True)
 class Piece:
-    """One text. ``origin`` is the file it came from; ``title`` the command above it, if any; ``path`` and ``absent``
-    as in bug_report.Section."""
+    """One text of an import. ``origin`` is the file it came from; ``title`` the command above it, if any; ``path`` and
+    ``absent`` as in bug_report.Section."""
 
     origin: str
     title: str
@@ -58,8 +58,8 @@ class Piece:
 
 
 def pieces(path: str) -> Iterator[Piece]:
-    """Every text in a folder (not in folders below it), file or standard input ("-"). UsageError where that cannot be
-    read. ``doubt`` of a piece: what is wrong with the file it is from."""
+    """Yield every text in a folder (not in folders below it), file or standard input ("-"). UsageError where that
+    cannot be read. ``doubt`` of a piece says what is wrong with the file it is from."""
     left = MAX_UNPACKED
     for origin, file in _files(path):
         for name, content in _content(origin, file, left):
@@ -76,7 +76,8 @@ def pieces(path: str) -> Iterator[Piece]:
 
 @cache
 def standard_input() -> bytes:
-    """All of it, read once. UsageError where it is a terminal with nobody typing, or too large."""
+    """Return all of standard input, read once. UsageError where there is none, or it is empty or too large. On a
+    terminal the user is told to paste the output."""
     if sys.stdin is None or sys.stdin.closed:
         raise UsageError("--from -: there is no standard input")
     if sys.stdin.isatty():
@@ -109,7 +110,7 @@ def _files(path: str) -> list[tuple[str, str]]:
 
 
 def _content(origin: str, file: str, left: int) -> list[tuple[str, bytes]]:
-    """A regular file's content, or what is packed in it, with the names of the texts."""
+    """Return the content of a regular file, or what is packed in it, with the names of the texts."""
     content = standard_input() if file == STANDARD_INPUT else _read(file, left)
     if content.startswith(GZIP):
         content = unpack(file, content, left)

@@ -1,4 +1,4 @@
-"""Whether an import is of a virtual machine: what its log, its devices and its lscpu say of a hypervisor."""
+"""Finds out whether an import is of a virtual machine: what its log, its devices and its lscpu say of a hypervisor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _VENDORS = {"5853": "Xen", "15ad": "VMware", "1414": "Hyper-V", "80ee": "Virtual
 
 
 def guest_evidence(log: str, vendors: Iterable[str | None], lscpu: Iterable[str]) -> str:
-    """The hypervisor and the text that names it; "" where none does."""
+    """Return the name of the hypervisor that the log, lscpu or a device names. "" where none does."""
     head = log[:1 << 20]
     named = _DMI.search(head)
     if named:

@@ -1,4 +1,5 @@
-"""Which command or file a text is, by what it holds. Names decide nothing: `report(1).txt` says nothing anyway."""
+"""Recognises which command or file a text is, by what it holds. Names decide nothing: `report(1).txt` says nothing
+anyway."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ _PATTERNS = (
 
 
 def recognise(text: str) -> str | None:
-    """The kind, in words for people; None for anything else."""
+    """Return the kind of a text, in words for people. None for anything else."""
     head = text[:_HEAD]
     if any(mark in head for mark in _MARKS) and _other_log(head):
         return "kernel log"
@@ -113,12 +114,12 @@ def _is_log(head: str) -> bool:
 
 
 def is_list(text: str) -> bool:
-    """Whether an lspci text has no line of details in it."""
+    """Return whether an lspci text has no line of details in it."""
     return _LSPCI_BODY.search(text[:_HEAD]) is None
 
 
 def advice(text: str) -> str | None:
-    """How to get something recognisable in place of ``text``; None where nothing comes to mind."""
+    """Return how to get something recognisable in place of ``text``. None where there is no advice."""
     if text[257:262] == "ustar":
         return "a tar archive; unpack it first (tar xf) and give the folder"
     if _LSPCI.search(text[:_HEAD]):
@@ -127,14 +128,16 @@ def advice(text: str) -> str | None:
 
 
 def _is_cmdline(words: list[str]) -> bool:
-    """Three words or more that kernels know, one with a value, none without one that they don't: no sentence."""
+    """Return whether the words are a kernel command line. At least three are words that kernels know, one word has a
+    value, and none without a value is unknown: it is no sentence."""
     names = {word.partition("=")[0] for word in words}
     return (len(names & _WORDS) >= 3 and any("=" in word for word in words)
             and all(_WORD.match(word) and ("=" in word or word in _WORDS) for word in words))
 
 
 def shown(title: str, text: str) -> tuple[str, str, Reason | None] | None:
-    """``$ cat /proc/cmdline`` and what it printed: (path, content, reason why there is none). None for other titles."""
+    """Read ``$ cat /proc/cmdline`` and what it printed: (path, content, reason why there is none). None for other
+    titles."""
     asked = _CAT.search(title)
     if asked is None:
         return None

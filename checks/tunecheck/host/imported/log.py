@@ -1,4 +1,4 @@
-"""The kernel logs of an import: which lines are of the boot that is judged, which of earlier ones."""
+"""Sorts the kernel logs of an import: which lines are of the boot that is judged, and which of earlier ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST = 4 << 20     # characters of history kept of an import
 
 
 def add(texts: Texts, text: str, title: str) -> None:
-    """Keep a kernel log. ``title``: the command above it, or its file's name."""
+    """Keep a kernel log in ``texts``. ``title`` is the command above it, or its file's name."""
     if title.startswith(_SCANNED):
         heads = list(_PART.finditer(text))
         for head, following in zip(heads, [*heads[1:], None], strict=False):
@@ -42,7 +42,8 @@ def add(texts: Texts, text: str, title: str) -> None:
 
 
 def _lines(texts: Texts, text: str, title: str, filtered: bool = False) -> None:
-    """``filtered``: only lines with the driver's name. Of a syslog file's nobody knows which boot they are of."""
+    """Keep the lines of one log. ``filtered``: it holds only lines with the driver's name. Nobody knows of which boot
+    the lines of a syslog file are."""
     earlier = CRASH.search(text) is not None or _EARLIER.search(title) is not None
     unknown = filtered and not title.startswith("journalctl")
     found = boots(text)
@@ -62,7 +63,7 @@ def _lines(texts: Texts, text: str, title: str, filtered: bool = False) -> None:
 
 
 def _with_more(log: str, other: str) -> str:
-    """``log`` with what another text of the same boot holds of the driver's messages and it does not."""
+    """Return ``log`` with those messages of the driver that only another text of the same boot holds."""
     told = {each.text for each in lines(log)}
     more = [each for each in islice(lines(other), _LINES) if each.text.startswith(_DRIVER) and each.text not in told]
     if not more:
@@ -72,7 +73,7 @@ def _with_more(log: str, other: str) -> str:
 
 
 def _clock(log: str) -> str:
-    """When the kernel set its clock, which it says once in a boot."""
+    """Return when the kernel set its clock, which it says once in a boot. "" where the log does not say it."""
     found = _SET.search(log)
     return found[1] if found else ""
 
@@ -83,11 +84,11 @@ def _remember(texts: Texts, name: str, text: str) -> None:
 
 
 def history(texts: Texts) -> None:
-    """The earlier boots as the answer to the question for them."""
+    """Write the earlier boots into ``texts`` as the answer to the question for them."""
     texts.runs[PAST] = "".join(f"-- Boot {name} --\n{text.strip()}\n" for name, text in texts.past)
 
 
 def doubt(texts: Texts) -> str:
-    """Why a log that somebody gave as text is no proof that something did not happen."""
+    """Return why a log that somebody gave as text is no proof that something did not happen."""
     taken = f"; the rest is of {texts.taken}" if texts.taken else ""
     return f"a text does not tell whether lines are missing or came after its last one{taken}"

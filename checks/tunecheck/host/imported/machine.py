@@ -47,8 +47,8 @@ _EXPECTED = ("a recording made with --record, an nvidia-bug-report.log.gz, or te
 
 
 class ImportedHost:
-    """``answers`` as for RecordedHost; ``origins`` maps what was recognised to the files it was in, ``unused`` lists
-    files in which nothing was; ``holes`` says what is wrong with files that were used."""
+    """Answers from the texts of an import. ``origins`` maps what was recognised to the files it was in; ``unused``
+    lists files in which nothing was; ``holes`` says what is wrong with files that were used."""
 
     def __init__(self, texts: Texts, origins: dict[str, list[str]], unused: list[str],
                  holes: tuple[str, ...] = ()) -> None:
@@ -90,7 +90,8 @@ class ImportedHost:
         return Completed(tuple(argv), 0, output, "")
 
     def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
-        """The document as far as `nvidia-smi -q` tells it, else nvidia-smi's plain table."""
+        """Return the document as far as `nvidia-smi -q` tells it, else nvidia-smi's plain table. Unreadable where
+        neither is there."""
         document = None
         if self._texts.smi:
             from ...parsers.nvidia.smi_query import parse_query  # start-up time
@@ -106,16 +107,16 @@ class ImportedHost:
         return document
 
     def ahead(self, *argvs: tuple[str, ...], nvml: bool = False) -> None:
-        """Nothing to start."""
+        """Do nothing: an import has no commands to start."""
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: an import has no children to end."""
 
     def _missing(self, kind: str, path: str) -> Unreadable:
         return Unreadable(path, self._texts.errors.get(f"{kind} {path}") or _reason(path))
 
     def summary(self) -> str:
-        """One line about what was found where, for people."""
+        """Return one line for people about what was found where."""
         parts = [f"{kind} ({', '.join(dict.fromkeys(files))})" for kind, files in sorted(self.origins.items())]
         holes = "".join(f"; {text}" for text in dict.fromkeys(self.holes))
         unused = f"; not used: {', '.join(self.unused)}" if self.unused else ""
@@ -173,7 +174,7 @@ def load_import(path: str) -> ImportedHost:
 
 
 def _tables(texts: Texts, piece: imported_files.Piece) -> str:
-    """Every table of one text, each with what stands above it."""
+    """Keep every table of one text, each with what stands above it. Return their kinds in one text."""
     starts = [found.start() for found in TABLE.finditer(piece.text)]
     reports = dict[str, None]()
     for begin, end in zip([0, *starts[1:]], [*starts[1:], len(piece.text)], strict=True):
@@ -183,7 +184,7 @@ def _tables(texts: Texts, piece: imported_files.Piece) -> str:
 
 
 def _kept(texts: Texts, piece: imported_files.Piece) -> list[str]:
-    """Keep the outputs of tools in one text; their kinds."""
+    """Keep the outputs of tools in one text. Return their kinds."""
     if piece.absent is not None or piece.path is not None:
         return []
     found = list(posts.kinds(piece.text))
@@ -201,7 +202,7 @@ def _log(texts: Texts, text: str, title: str) -> None:
 
 
 def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
-    """Keep what one text says. Returns its kind, None where it is of no use."""
+    """Keep what one text says. Return its kind, None where it is of no use."""
     if piece.absent is not None and piece.path is not None:
         texts.errors.setdefault(f"read {piece.path}", piece.absent)
         return None

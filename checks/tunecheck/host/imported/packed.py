@@ -19,8 +19,8 @@ _MEMORY = 128 << 20
 
 def members(name: str, file: str, content: bytes, most: int, bounded: Callable[[str, int, int, int], None]
             ) -> list[tuple[str, bytes]]:
-    """What is packed in ``content``, by name. ``bounded`` refuses (file, size so far, most, packed size). UsageError
-    where it is damaged, encrypted or too large. Nothing is written."""
+    """Return what is packed in ``content``, by name. ``bounded`` refuses (file, size so far, most, packed size).
+    UsageError where it is damaged, encrypted or too large. Nothing is written."""
     if content.startswith(ZIP):
         return _zip(file, content, most, bounded)
     import bz2
@@ -78,7 +78,7 @@ def _zip(file: str, content: bytes, most: int, bounded: Callable[[str, int, int,
 
 
 def nul_words(origin: str, content: bytes) -> str:
-    """What to say of a text with zero bytes in it, "" for one without."""
+    """Return what to say of a text with zero bytes in it, "" for one without."""
     count = content.count(0)
     if not count:
         return ""

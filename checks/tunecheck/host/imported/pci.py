@@ -1,5 +1,5 @@
-"""The sysfs tree that `lspci -vvv` speaks of: paths from the bridges' bus numbers, a configuration space from what the
-text shows of it. What it does not show becomes a reason, never a value."""
+"""Makes the sysfs tree that `lspci -vvv` speaks of: paths from the bridges' bus numbers, a configuration space from
+what the text shows of it. What it does not show becomes a reason, never a value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_LINK = ("", "Root Complex Integrated Endpoint", "Root Complex Event Collecto
 
 
 def merge(known: dict[str, LspciDevice], found: Iterable[LspciDevice]) -> str | None:
-    """Add what one more text says. Returns a sentence where it speaks of another machine."""
+    """Add what one more text says. Return a sentence where it speaks of another machine, else None."""
     for device in found:
         complete_from_bytes(device)
         other = known.get(device.bdf)
@@ -77,13 +77,13 @@ def _rank(device: LspciDevice) -> tuple[bool, bool, bool, int]:
 
 
 def has_no_link(device: LspciDevice) -> bool:
-    """Whether the device is known to have no PCIe link of its own."""
+    """Return whether the device is known to have no PCIe link of its own."""
     return device.listed and device.port in _NO_LINK
 
 
 def config(device: LspciDevice) -> bytes | str:
-    """The configuration space as far as it is known, or why nothing of it is. Where its capabilities are shown, a part
-    that is not is marked as not given (parsers.pci.pci.NotGiven); ``gaps`` tells why."""
+    """Return the configuration space as far as it is known, or a text on why nothing of it is. Where its capabilities
+    are shown, a part that is not is marked as not given (parsers.pci.pci.NotGiven); ``gaps`` tells why."""
     if device.all_ones:
         return b"\xff" * 4096
     if len(device.raw) >= 4096 or (len(device.raw) >= 256 and device.acs is None and not device.listed):
@@ -96,9 +96,9 @@ def config(device: LspciDevice) -> bytes | str:
 
 
 def gaps(device: LspciDevice) -> Iterator[tuple[str, str]]:
-    """The parts of its configuration space that the text does not tell ("acs", "express", "aer"), and why. That it
-    shows no capability proves nothing: a text that went through grep, or lost a line, looks the same. Bytes
-    prove it."""
+    """Yield the parts of its configuration space that the text does not tell ("acs", "express", "aer"), and why. That
+    it shows no capability proves nothing: a text that went through grep, or lost a line, looks the same. Bytes prove
+    it."""
     if device.all_ones or len(device.raw) >= 4096:
         return
     ends = f"not in the import (the text ends inside this device); {FULL}"
@@ -134,7 +134,8 @@ def _built(device: LspciDevice) -> bytes:
 
 
 def _extended(data: bytearray, device: LspciDevice) -> None:
-    """The list from 0x100 on: AER and ACS with what the text shows of their registers, else marked as not given."""
+    """Write the list of capabilities from 0x100 on into ``data``: AER and ACS with what the text shows of their
+    registers, else marked as not given."""
     found = device.acs
     if found is None and not (device.port == _WITHOUT_ACS and device.extended and not device.cut):
         found = Acs(0, ACS_NOT_GIVEN & 0xFFFF, ACS_NOT_GIVEN >> 16)
@@ -150,8 +151,8 @@ def _extended(data: bytearray, device: LspciDevice) -> None:
 
 
 class BusTree:
-    """Who is above whom. A device whose way up is not whole has no place: half a listing must not look like a machine
-    with more root ports."""
+    """The tree of buses: which device is above which. A device whose way up is not whole has no place: half a listing
+    must not look like a machine with more root ports."""
 
     def __init__(self, devices: dict[str, LspciDevice]) -> None:
         self._devices = devices
@@ -182,7 +183,7 @@ class BusTree:
                 self._inside.update((domain, number) for number in range(first, last + 1))
 
     def path(self, bdf: str) -> tuple[str | None, Reason | None]:
-        """The device's directory below /sys/devices; None with the reason where its place is not known."""
+        """Return the device's directory below /sys/devices; None with the reason where its place is not known."""
         domain, bus = _bus(self._devices[bdf])
         parts = [bdf]
         while True:
@@ -199,8 +200,9 @@ class BusTree:
             bus = _bus(parents[0])[1]
 
     def settle(self) -> None:
-        """A device of which nothing of PCI Express is shown is a conventional one, or its text lost that part. It is
-        conventional where nothing contradicts: on a root bus and no bridge, or behind a bridge to conventional PCI."""
+        """Decide about each device of which nothing of PCI Express is shown: it is a conventional one, or its text lost
+        that part. It is conventional where nothing contradicts: on a root bus and no bridge, or behind a bridge to
+        conventional PCI."""
         for device in self._devices.values():
             if device.port != "" or device.bytes_only:
                 continue
@@ -211,7 +213,7 @@ class BusTree:
                 device.port = None
 
     def missing(self) -> str:
-        """Why there must be devices that are not in the texts; "" where nothing tells so."""
+        """Return why there must be devices that are not in the texts; "" where nothing tells so."""
         if not self._whole:
             return f"lspci shows only some devices, or too little of them (no host bridge is listed); {FULL}"
         buses = {_bus(device) for device in self._devices.values()}
@@ -233,8 +235,9 @@ class BusTree:
                      if not self._above.get(_bus(device)) and self._below(*_bus(device))), "")
 
     def _holes(self) -> Iterator[tuple[str, int]]:
-        """Bus numbers that no port has though they must be below a switch, or lie before those of another port of the
-        same root bus: the firmware deals them out without a gap."""
+        """Yield bus numbers that no port has though they must be below a switch, or lie before those of another port of
+        the same root bus: the firmware deals them out without a gap. Each stands behind the name of what it is
+        below."""
         places: dict[tuple[str, int], list[tuple[int, int]]] = {}
         for device in self._devices.values():
             if device.buses and device.buses[0]:
@@ -249,9 +252,9 @@ class BusTree:
             yield from ((f"root bus {first:02x}", bus) for bus in _between(first, last, below))
 
     def _perhaps(self, port: LspciDevice) -> bool:
-        """Whether there may be a device behind a port that does not say that its link is up: an old or an emulated one
-        does not say it at all, of some it is not known what they are, of others the line that says it is gone. At x0
-        there is none."""
+        """Return whether there may be a device behind a port that does not say that its link is up: an old or an
+        emulated one does not say it at all, of some it is not known what they are, of others the line that says it is
+        gone. At x0 there is none."""
         unnamed = port.vendor is None and any(device.vendor for device in self._devices.values())
         link_known = port.tells_link and port.link_shown
         silent = not link_known or unnamed or f"{port.vendor}:{port.device}" in EMULATED
@@ -267,7 +270,7 @@ class BusTree:
         return ""
 
     def _below(self, domain: str, bus: int) -> bool:
-        """Whether a bus that no bridge of the text has must be below one."""
+        """Return whether a bus that no bridge of the text has must be below one."""
         place = domain, bus
         return place in self._headless or place in self._inside or place not in self._roots
 

@@ -1,5 +1,5 @@
-"""Outputs of tools that no file of a machine holds: benchmarks, NCCL's and engines' logs, short lists. They are kept as
-they are, by kind; facts/posted_texts.py reads them."""
+"""Outputs of tools that are in no file of a machine: benchmarks, NCCL's and engines' logs, short lists. They are kept
+as they are, by kind; facts/posted_texts.py reads them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _REGION = regex(r"Region 1: Memory at \S")
 
 
 def _of(parser: str, name: str) -> Callable[[str], object]:
-    """The sign that a parser of parsers/ goes by; start-up time: it is loaded where one of its words is in a text."""
+    """Return a search for the sign by which a parser knows its texts. For the sake of start-up time the parser is
+    loaded only where one of its words is in a text."""
 
     def found(head: str) -> object:
         sign: re.Pattern[str] = getattr(import_module(f"...parsers.{parser}", __package__), name)
@@ -60,7 +61,7 @@ class Post:
 
 
 def kinds(text: str) -> Iterator[str]:
-    """Every kind of output that a text holds."""
+    """Yield every kind of output that a text holds."""
     head = text[:_HEAD]
     for kind, words, sign in _SIGNS:
         if any(word in head for word in words) and sign(head) and (kind != _FAILURE or _has_failed(text)):

@@ -1,4 +1,4 @@
-"""Where one output ends and the next begins in a paste without prompts: `cat topo.txt lspci.txt dmesg.txt`."""
+"""Finds where one output ends and the next begins in a paste without prompts: `cat topo.txt lspci.txt dmesg.txt`."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _ABOVE = 300
 
 
 def parts(text: str) -> Iterator[tuple[str, str]]:
-    """(the command named above it or "", text) of each output. One text where only one kind is in it: then nothing is
-    cut. Nothing gets lost: the parts and the titles between them are the whole text."""
+    """Yield (the command named above it or "", text) of each output. A text with only one kind in it is not cut.
+    Nothing gets lost: the parts and the titles between them are the whole text."""
     begins = _begins(text) if any(word in text for word in _OTHER) else []
     if len(begins) < 2:
         yield "", text
@@ -50,7 +50,7 @@ def parts(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _begins(text: str) -> list[int]:
-    """Where outputs of known kinds begin; what nothing knows belongs to the one before."""
+    """Return where outputs of known kinds begin. A part of no known kind belongs to the output before it."""
     starts = list(_starts(text))
     found, last = list[int](), ""
     for begin, end in zip(starts, [*starts[1:], len(text)], strict=False):
@@ -63,7 +63,7 @@ def _begins(text: str) -> list[int]:
 
 
 def _starts(text: str) -> Iterator[int]:
-    """Where the signs change, from the first sign on."""
+    """Yield where the signs change, from the first sign on."""
     signs = [(found.start(), kind) for kind, sign in _SIGNS for found in sign.finditer(text)]
     signs += [(found.start(), _LOG) for sign in (LOG_LINE, SAID, _NVRM) for found in sign.finditer(text)]
     before = ""
@@ -74,6 +74,6 @@ def _starts(text: str) -> Iterator[int]:
 
 
 def _title(text: str, after: int, begin: int) -> tuple[str, int]:
-    """The title right above ``begin``, and where it starts."""
+    """Return the title right above ``begin``, and where it starts. Without a title that is "" and ``begin``."""
     found = _TITLE.search(text, max(after, begin - _ABOVE), begin)
     return (found.group(1) or "", found.start()) if found else ("", begin)

@@ -1,4 +1,5 @@
-"""What the short outputs of an import tell of files: nvidia-smi's plain table, ``lsmod`` and ``modinfo``."""
+"""Gives the paths that follow from the short outputs of an import: nvidia-smi's plain table, ``lsmod`` and
+``modinfo``."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _MODULES = ("nvidia", "nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nouveau", "
 
 
 def from_short(posts: Mapping[str, Sequence[Post]], texts: Texts) -> None:
-    """Fill in the paths that follow."""
+    """Fill in the paths that follow from the short outputs."""
     if posts.keys().isdisjoint(("nvidia-smi", "lsmod", "modinfo")):
         return
     from ...parsers.nvidia.small_outputs import loaded, modinfo  # start-up time

@@ -27,7 +27,8 @@ _LOCKED = regex(r"^([^\n]{0,120}?)Kernel is locked down from ", re.MULTILINE)
 
 
 def synthesise(texts: Texts) -> str | None:
-    """Fill in the paths that follow from lspci, nvidia-smi and the log. A sentence where they contradict each other."""
+    """Fill in the paths that follow from lspci, nvidia-smi and the log. Return a sentence where they contradict each
+    other, else None."""
     devices: dict[str, LspciDevice] = {}
     if texts.lspci:
         from .devices import gathered  # start-up time
@@ -105,8 +106,8 @@ def _from_log(texts: Texts) -> None:
 
 
 def _silence(texts: Texts, log: str) -> None:
-    """What a log tells by its words: the clock, IOMMU groups, lockdown. Its silence tells nothing: a line may be gone.
-    So a good clock and an open kernel are not concluded from it, a bad clock and a lock are."""
+    """Fill in what a log tells by its words: the clock, IOMMU groups, lockdown. Its silence tells nothing: a line may
+    be gone. So a good clock and an open kernel are not concluded from it, a bad clock and a lock are."""
     from ...parsers.text.log_lines import begins  # start-up time
 
     clock = _CLOCK.findall(log)

@@ -1,4 +1,4 @@
-"""What the texts of an import hold as it is: the first text of a kind counts."""
+"""The answers that the texts of an import give, as they are collected. The first text of a kind counts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ _VALUE = regex(r"^(/(?:sys|proc/sys)/(?:[\w.-]+/)+[\w.-]+):(.*)$", re.MULTILINE)
 
 @dataclass
 class Texts:
-    """``reads``, ``lists``, ``realpaths`` and ``errors`` as in RecordedHost; ``runs`` maps commands to their output.
-    The first text of a kind counts, of kernel logs the most complete one. ``cut_at`` is the device in which an lspci
-    text ends, "" for a complete one; ``unread_header_at`` the one beside a device whose first line cannot be read.
-    ``past``: the lines of earlier boots, each with where they are from; ``taken``: when a bug report or nvidia-smi was
-    made; ``only_list``: lspci came without details, and such a list does not show its end; ``guest``: the hypervisor
-    that a text names; ``missing``: why a device must be there that no text shows; ``doubts``: as in base.doubt."""
+    """The answers so far. ``reads``, ``lists``, ``realpaths`` and ``errors`` are as in RecordedHost; ``runs`` maps
+    commands to their output. The first text of a kind counts, of kernel logs the most complete one. ``cut_at`` is the
+    device in which an lspci text ends, "" for a complete one; ``unread_header_at`` the one beside a device whose first
+    line cannot be read. ``past``: the lines of earlier boots, each with where they are from; ``taken``: when a bug
+    report or nvidia-smi was made; ``only_list``: lspci came without details, and such a list does not show its end;
+    ``guest``: the hypervisor that a text names; ``missing``: why a device must be there that no text shows; ``doubts``:
+    as in base.doubt."""
 
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
@@ -54,13 +55,15 @@ class Texts:
             self.cmdlines.append(content)
 
     def longer(self, path: str, content: str) -> None:
-        """Keep a list of which another text may hold only the beginning."""
+        """Keep a list at ``path``, if it is longer than the one that is there: another text may hold only the beginning
+        of it."""
         if len(content) > len(self.reads.get(path, b"")) or path not in self.reads:
             self.reads[path] = content.encode()
 
     def topo(self, text: str, command: tuple[str, ...], name: str) -> str:
-        """Keep a table of GPUs. Which status a table of `topo -p2p` shows, it does not say itself: the command above
-        it does, or else ``name``, the file's (topo-p2p-r.txt). One that nobody names is not used."""
+        """Keep a table of GPUs and return its kind for people. Which status a table of `topo -p2p` shows, it does not
+        say itself: the command above it does, or else ``name``, the file's (topo-p2p-r.txt). One that nobody names is
+        kept under the letter "?"."""
         try:
             matrix = parse_matrix(text)
         except ValueError:
@@ -81,7 +84,7 @@ class Texts:
         return f"nvidia-smi {matrix.kind}"
 
     def values(self, text: str) -> None:
-        """Output of `grep . FILES`."""
+        """Keep each path and value in the output of `grep . FILES`."""
         for path, value in _VALUE.findall(text):
             self.file(path, value)
             policy = re.match(r"(/sys/devices/system/cpu/cpufreq)/(policy\d+)/", path)

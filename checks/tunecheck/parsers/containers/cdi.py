@@ -1,4 +1,5 @@
-"""Specifications of the Container Device Interface: which devices a container can ask for, what of the host it gets.
+"""Specifications of the Container Device Interface: which devices a container can ask for, and what it gets of the
+host.
 
 Pure: text in, values out, for any text. ``nvidia-ctk cdi generate`` writes block style YAML (its own writer, two or
 four spaces, lists indented or not) or JSON; of YAML only that is read: the checker on the box has no YAML library.
@@ -23,8 +24,8 @@ _DRIVER = regex(r"\.so\.(\d{3}\.\d{1,4}(?:\.\d{1,4})?)$|/firmware/nvidia/(\d{3}\
 
 @dataclass(frozen=True)
 class Cdi:
-    """``kind`` is ``nvidia.com/gpu``; ``paths`` are what the host must have, each once; ``drivers`` are the versions in
-    the names of its libraries and firmware."""
+    """One specification. ``kind`` is ``nvidia.com/gpu``; ``paths`` are what the host must have, each once; ``drivers``
+    are the versions in the names of its libraries and firmware."""
 
     kind: str
     devices: Tuple[str, ...]
@@ -33,7 +34,7 @@ class Cdi:
 
 
 def parse(text: str) -> Cdi:
-    """ValueError for what is no such specification."""
+    """Parse the text of a specification, YAML or JSON. ValueError where it is no such specification."""
     found = _json(text) if text.lstrip()[:1] == "{" else _yaml(text)
     kind, devices, paths = found
     if "/" not in kind:
@@ -76,8 +77,9 @@ def _yaml(text: str) -> Tuple[str, List[str], List[str]]:
 
 
 def _leaves(text: str) -> Iterator[Tuple[Tuple[str, ...], str]]:
-    """Each ``key: value`` with the keys above it. A key stands above those in columns further right; the dash of a list
-    is a column of its own, and may stand under the key that it belongs to."""
+    """Yield each ``key: value`` with the keys above it. A key stands above those in columns further right; the dash of
+    a list is a column of its own, and may stand under the key that it belongs to. ValueError for text that is nested
+    too deeply."""
     above: Dict[int, str] = {}
     for line in text[:1 << 22].splitlines()[:_LINES]:
         match = _LINE.match(line[:1000])

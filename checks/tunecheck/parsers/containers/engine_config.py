@@ -1,4 +1,4 @@
-"""What container engines are told: docker's daemon.json, podman's containers.conf, the toolkit's config.toml.
+"""The settings of container engines: docker's daemon.json, podman's containers.conf, the toolkit's config.toml.
 
 Pure: texts in, values out, for any text."""
 
@@ -17,9 +17,10 @@ _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 2
 
 @dataclass(frozen=True)
 class Docker:
-    """``log_bytes`` and ``log_files``: of the option max-size and max-file, None where not set. ``cdi``: the feature,
-    None where not stated. ``cgroups``: systemd or cgroupfs, empty: docker's choice. ``nvidia``: a runtime of the
-    container toolkit is registered."""
+    """Docker's settings. ``log_bytes`` and ``log_files`` are the options max-size and max-file. ``log_bytes`` is None
+    where max-size is not set or no size; ``log_files`` is 1 where max-file is not set. ``cdi`` is the feature of that
+    name, None where it is not stated. ``cgroups`` is systemd or cgroupfs, empty where docker chooses. ``nvidia``: a
+    runtime of the container toolkit is registered."""
 
     log_driver: str
     log_bytes: Optional[int]
@@ -32,7 +33,7 @@ class Docker:
 
 @dataclass(frozen=True)
 class Podman:
-    """``log_bytes``: None where there is no limit (podman writes -1)."""
+    """Podman's settings. ``log_bytes`` is None where there is no limit (podman writes -1)."""
 
     log_driver: str
     log_bytes: Optional[int]
@@ -40,7 +41,8 @@ class Podman:
 
 
 def docker(text: str) -> Docker:
-    """daemon.json; ValueError where it is none. An empty text is a daemon with its defaults."""
+    """Parse docker's daemon.json. An empty text is a daemon with its defaults. ValueError where the text is no JSON
+    object."""
     try:
         data = json.loads(text) if text.strip() else {}
     except RecursionError:
@@ -61,7 +63,7 @@ def docker(text: str) -> Docker:
 
 
 def podman(texts: Iterable[str]) -> Podman:
-    """containers.conf and what is read after it: later files win."""
+    """Parse containers.conf and the files that podman reads after it. Later files win."""
     said: Dict[Tuple[str, str], str] = {}
     for text in texts:
         said.update(_settings(text))
@@ -72,12 +74,13 @@ def podman(texts: Iterable[str]) -> Podman:
 
 
 def toml_text(text: str, section: str, key: str) -> str:
-    """One plain value of a TOML file; empty where it is not there."""
+    """Return one plain value of a TOML file, or "" where it is not there."""
     return _settings(text).get((section, key), "")
 
 
 def _settings(text: str) -> Dict[Tuple[str, str], str]:
-    """Plain values of TOML by section and key: one to a line, without arrays and texts of several lines."""
+    """Return the plain values of a TOML text by section and key. Only values on one line are read, no arrays and no
+    texts of several lines."""
     found, section = {}, ""
     for line in text.splitlines()[:10_000]:
         line = line.strip()[:1000]
@@ -91,6 +94,6 @@ def _settings(text: str) -> Dict[Tuple[str, str], str]:
 
 
 def size(text: str) -> Optional[int]:
-    """Docker's ``10m`` in bytes."""
+    """Return docker's ``10m`` in bytes. None where the text is no size, or 0."""
     match = re.match(r"^\s*(\d{1,12})\s*([kmg]?b?)\s*$", text.lower())
     return int(match.group(1)) * _UNITS[match.group(2)] if match and int(match.group(1)) else None

@@ -42,7 +42,7 @@ _MOST = 4 << 20
 
 @dataclass(frozen=True)
 class Decision:
-    """``kind`` is one of the names above, ``text`` the words of the log."""
+    """One decision of an engine. ``kind`` is one of the names above, ``text`` the words of the log."""
 
     kind: str
     text: str
@@ -50,7 +50,8 @@ class Decision:
 
 @dataclass(frozen=True)
 class EngineLog:
-    """``engine`` is vLLM or SGLang; versions and sizes are empty or 0 where the log does not tell them."""
+    """What one log of an engine tells. ``engine`` is vLLM or SGLang; versions are empty and the size is 0 where the log
+    does not tell them."""
 
     engine: str
     version: str
@@ -61,7 +62,7 @@ class EngineLog:
 
 
 def parse_engine(text: str) -> EngineLog:
-    """Everything that the log tells. Never fails."""
+    """Return everything that the log tells. Never fails."""
     text = text[:_MOST]
     kept = "\n".join(line[:1500] for line in _LINES.findall(text)[:20_000])
     found = {kind: match for kind, pattern in _TEXTS.items()

@@ -35,7 +35,8 @@ class Variables:
 
 
 def variables(text: str, separator: str = "\n") -> Dict[str, Variables]:
-    """``/path:12:NCCL_X=1`` lines by path; a process's have no line number but its path, and end in a null byte."""
+    """Parse the output of grep, ``/path:12:NCCL_X=1`` lines, by path. The entries of a process have no line number and
+    end in a null byte: ``separator`` is "\\0" for them."""
     found: Dict[str, Variables] = {}
     commented = ("", "")
     for line in text.split(separator)[:_MOST]:
@@ -57,7 +58,8 @@ def variables(text: str, separator: str = "\n") -> Dict[str, Variables]:
 
 
 def files_named(text: str) -> List[str]:
-    """Environment files that units and `docker run` lines name; none below /dev, /proc and /sys."""
+    """Return the environment files that units and `docker run` lines name. None of them is below /dev, /proc and
+    /sys."""
     found: Dict[str, None] = {}
     for line in text.splitlines()[:_MOST]:
         hit = _HIT.match(line)

@@ -15,29 +15,30 @@ _OPTIONS = regex(r"^options[ \t]+(.*)$", re.MULTILINE)
 
 
 def options(text: str) -> str:
-    """The command line of an entry; several ``options`` lines are joined, as the specification says."""
+    """Return the command line of an entry. Several ``options`` lines are joined, as the specification says."""
     return " ".join(part.strip() for part in _OPTIONS.findall(text))
 
 
 def with_options(text: str, line: str) -> str:
-    """The entry with its command line replaced by ``line``."""
+    """Return the text of the entry with its command line replaced by ``line``."""
     kept = [row for row in text.splitlines() if not row.startswith("options")]
     return "\n".join([*kept, "options " + line]) + "\n"
 
 
 def kernel(text: str) -> str:
-    """The path of the kernel that an entry starts; empty where it names none."""
+    """Return the path of the kernel that an entry starts, or "" where it names none."""
     found = _LINUX.search(text)
     return found.group(1) if found else ""
 
 
 def initrds(text: str) -> list[str]:
-    """The files that an entry loads beside its kernel, in order; variables of GRUB left out."""
+    """Return the files that an entry loads beside its kernel, in order. Variables of GRUB are left out."""
     return [word for row in _INITRD.findall(text) for word in row.split() if not word.startswith("$")]
 
 
 def with_initrd(text: str, old: str, new: str) -> str:
-    """The entry with the file ``new`` loaded in the place of ``old``. ValueError where it does not load that."""
+    """Return the text of the entry with the file ``new`` loaded in the place of ``old``. ValueError where it does not
+    load ``old``."""
     if old not in initrds(text):
         raise ValueError("the default entry does not load %s; expected a line 'initrd ...' with it" % old)
     return "\n".join(" ".join(new if word == old else word for word in row.split()) if row.startswith("initrd") else row
@@ -45,13 +46,14 @@ def with_initrd(text: str, old: str, new: str) -> str:
 
 
 def release(path: str) -> str:
-    """``/boot/vmlinuz-6.12.1`` and ``/<machine id>/6.12.1/linux`` -> ``6.12.1``; ``/vmlinuz`` and ``vmlinuz-linux``
-    tell nothing."""
+    """Return the release in the path of a kernel: ``6.12.1`` for ``/boot/vmlinuz-6.12.1`` and ``/<machine
+    id>/6.12.1/linux``. "" where the path tells none, as ``/vmlinuz`` and ``vmlinuz-linux`` do."""
     found = _FILE.search("/" + path)
     return (found.group(1) or found.group(2)) if found else ""
 
 
 def retitle(text: str, title: str) -> str:
-    """The entry under another title, and without the version and sort key that would rank it among its kind."""
+    """Return the text of the entry under another title, without the version and sort key that would rank it among its
+    kind."""
     kept = [row for row in text.splitlines() if not re.match(r"^(title|version|sort-key)\b", row)]
     return "\n".join(["title " + title, *kept]) + "\n"

@@ -27,10 +27,11 @@ _MOST = 10_000
 
 @dataclass(frozen=True)
 class BootLog:
-    """``lost_cpus`` did not come up; ``x2apic_refused``: the kernel fell back to 8-bit APIC ids (on a machine with few
-    threads that is normal); ``iommu_table`` is "IVRS" (AMD), "DMAR" (Intel) or ""; ``secure_boot`` None: not said;
-    ``numa_balancing``: the kernel switched it on at boot (a sysctl may switch it off later). ``heap_alloc``: memory is
-    zeroed when it is handed out; ``hypervisor``: whose guest this kernel is, "" where it says nothing."""
+    """What the kernel log says at boot. ``lost_cpus`` did not come up; ``x2apic_refused``: the kernel fell back to
+    8-bit APIC ids (on a machine with few threads that is normal); ``iommu_table`` is "IVRS" (AMD), "DMAR" (Intel) or
+    ""; ``secure_boot`` None: not said; ``numa_balancing``: the kernel switched it on at boot (a sysctl may switch it
+    off later). ``heap_alloc``: memory is zeroed when it is handed out; ``hypervisor``: whose guest this kernel is, ""
+    where it says nothing."""
 
     lost_cpus: Tuple[int, ...] = ()
     x2apic_refused: bool = False
@@ -56,7 +57,7 @@ def parse(log: str) -> BootLog:
 
 
 def _messages(pattern: re.Pattern[str], log: str) -> Iterator[re.Match[str]]:
-    """Matches that begin a message: other programs may quote the words in the middle of theirs."""
+    """Yield the matches that begin a message. Other programs may quote the words in the middle of theirs."""
     for found in islice(pattern.finditer(log), _MOST):
         start = log.rfind("\n", max(0, found.start() - 400), found.start()) + 1
         if begins(log[max(start, found.start() - 400):found.start()]):

@@ -1,4 +1,4 @@
-"""The line to blame in the log of a module that did not build. Pure, for any text."""
+"""Finds the line that says why a module did not build, in the log of that build. Pure, for any text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _OTHERS = (regex(r"^ERROR: modpost: .*$", re.MULTILINE), regex(r"^\S*ld\S*: .*(?
 
 
 def first_error(text: str) -> str:
-    """The compiler's first error, else modpost's, the linker's, make's or dkms's; else the last line, or empty."""
+    """Return the compiler's first error, else modpost's, the linker's, make's or dkms's, else the last line. "" for an
+    empty log."""
     for pattern in (_COMPILER, *_OTHERS):
         found = pattern.search(text)
         if found:

@@ -84,7 +84,7 @@ def present(unwanted: list[str] | tuple[str, ...], running: list[str] | tuple[st
 
 
 def count(word: str, tokens: list[str] | tuple[str, ...]) -> int:
-    """How often ``tokens`` set ``word``, counting every word of every ``pci=`` token."""
+    """Return how often ``tokens`` set ``word``, counting every word of every ``pci=`` token."""
     return sum(words([token]).count(word) for token in tokens)
 
 
@@ -98,17 +98,18 @@ def trial_id(running: list[str] | tuple[str, ...]) -> str | None:
 
 
 def trial_token(trial: str) -> str:
-    """The token that marks a boot as trial ``trial``."""
+    """Return the token that marks a boot as trial ``trial``."""
     return TRIAL_KEY + "=" + trial
 
 
 def confirm_token(seconds: int) -> str:
-    """The token that ends a trial boot ``seconds`` after its start unless it is committed."""
+    """Return the token that ends a trial boot ``seconds`` after its start unless it is committed."""
     return CONFIRM_KEY + "=%d" % seconds
 
 
 def without_trial(tokens: list[str] | tuple[str, ...]) -> list[str]:
-    """``tokens`` without what only a trial boot has: its mark, its parameters, and behind them what ends a hang."""
+    """Return ``tokens`` without those that only a trial boot has: its mark, its parameters, and behind them what ends a
+    hang."""
     marks = [at for at, token in enumerate(tokens) if token.startswith(TRIAL_KEY + "=")]
     if not marks:
         return list(tokens)
@@ -117,8 +118,8 @@ def without_trial(tokens: list[str] | tuple[str, ...]) -> list[str]:
 
 
 def trial_parameters(tokens: list[str] | tuple[str, ...]) -> list[str]:
-    """What rides on a trial's command line and is committed elsewhere, module parameters: it stands between the mark
-    and the deadline."""
+    """Return the module parameters that a trial's command line carries between the mark and the deadline. They are
+    committed elsewhere. The list is empty where there is no mark or no deadline behind it."""
     names = [token.partition("=")[0] for token in tokens]
     if TRIAL_KEY not in names or CONFIRM_KEY not in names[names.index(TRIAL_KEY):]:
         return []
@@ -127,5 +128,5 @@ def trial_parameters(tokens: list[str] | tuple[str, ...]) -> list[str]:
 
 
 def panic_token(seconds: int) -> str:
-    """The token that makes a panicking kernel reboot after ``seconds``; the last ``panic=`` on the line wins."""
+    """Return the token that makes a panicking kernel reboot after ``seconds``. The last ``panic=`` on the line wins."""
     return "panic=%d" % seconds

@@ -14,7 +14,8 @@ _PART = regex(r"(\d{1,5})(?:-(\d{1,5}))?\Z")
 
 
 def parse(text: str) -> Tuple[int, ...]:
-    """The numbers, sorted, each once; the empty text is the empty list. ValueError for anything else."""
+    """Return the numbers of a list, sorted, each once. The empty text is the empty list. ValueError for anything
+    else."""
     found: Set[int] = set()
     for part in text.strip().split(",") if text.strip() else []:
         match = _PART.match(part.strip())
@@ -27,7 +28,7 @@ def parse(text: str) -> Tuple[int, ...]:
 
 
 def show(numbers: Iterable[int]) -> str:
-    """The list as the kernel prints it; "none" for an empty one."""
+    """Return the list as the kernel prints it, or "none" for an empty one."""
     runs: List[List[int]] = []
     for number in sorted(set(numbers)):
         if runs and number == runs[-1][1] + 1:

@@ -44,9 +44,9 @@ _UNQUOTABLE = regex(r"[\s\"'`$\\]|[^\x20-\x7e]")
 
 @dataclass(frozen=True)
 class Entry:
-    """One menu entry: ``path`` is its place in the menu ("0", "1>2"), ``block`` its text, ``tokens`` the command
-    line behind ``linux KERNEL``, ``kernel`` that KERNEL, empty where the entry starts none, ``initrds`` what is loaded
-    beside it."""
+    """One menu entry. ``path`` is its place in the menu ("0", "1>2"), ``block`` its text, ``tokens`` the command line
+    behind ``linux KERNEL``. ``kernel`` is that KERNEL, empty where the entry starts none; ``initrds`` are the files
+    loaded beside it."""
 
     id: str
     title: str
@@ -68,7 +68,8 @@ def quote(token: str) -> str:
 
 
 def render_dropin(tokens: list[str] | tuple[str, ...], retired: list[str] | tuple[str, ...] = ()) -> str:
-    """The drop-in that appends ``tokens``. ``retired`` remembers words taken out but possibly still running."""
+    """Return the text of the drop-in that appends ``tokens``. ``retired`` are words taken out but possibly still
+    running; the drop-in remembers them."""
     lines = _HEADER
     if retired:
         lines += "# retired until the next boot: %s\n" % " ".join(quote(token) for token in retired)
@@ -77,19 +78,20 @@ def render_dropin(tokens: list[str] | tuple[str, ...], retired: list[str] | tupl
 
 
 def parse_dropin(text: str) -> tuple[str, ...]:
-    """The tokens that our drop-in appends; empty where it has none."""
+    """Return the tokens that our drop-in appends. The tuple is empty where it has none."""
     found = _APPEND.search(text)
     return tuple(shlex.split(found.group(1))) if found else ()
 
 
 def parse_retired(text: str) -> tuple[str, ...]:
-    """The words that our drop-in gave up and that may still be on the running command line."""
+    """Return the words that our drop-in gave up and that may still be on the running command line."""
     found = _RETIRED.search(text)
     return tuple(shlex.split(found.group(1))) if found else ()
 
 
 def settings(files: Sequence[tuple[str, str]]) -> list[tuple[str, str, int]]:
-    """What update-grub will put behind ``linux KERNEL``: (token, path, line number) in the order of the command line.
+    """Return what update-grub will put behind ``linux KERNEL``: (token, path, line number) in the order of the command
+    line.
 
     ``files`` are (path, text) in the order in which grub-mkconfig sources them. Assignments are followed, with
     references to the two variables themselves; a condition around one is taken for true."""
@@ -111,7 +113,7 @@ def settings(files: Sequence[tuple[str, str]]) -> list[tuple[str, str, int]]:
 
 
 def _assigned(value: str) -> list[str]:
-    """The tokens of an assignment's right side, without the quotes of shell and GRUB."""
+    """Return the tokens of an assignment's right side, without the quotes of shell and GRUB."""
     try:
         parts = shlex.split(value, comments=True)
     except ValueError:                              # a quote that ends on a later line
@@ -120,13 +122,13 @@ def _assigned(value: str) -> list[str]:
 
 
 def parse_grubenv(text: str) -> dict[str, str]:
-    """Variables of a GRUB environment block (name=value lines, padded with #)."""
+    """Return the variables of a GRUB environment block (name=value lines, padded with #)."""
     pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
     return {name: value for name, value in pairs}
 
 
 def entries(grub_cfg: str) -> list[Entry]:
-    """Every menu entry of a generated grub.cfg, in menu order, submenus flattened."""
+    """Return every menu entry of a generated grub.cfg, in menu order. Those of submenus stand among them."""
     result: list[Entry] = []
     opened: list[str] = []          # one word per open brace: submenu path, or "" for anything else
     parents: list[str] = []         # the paths of the open submenus
@@ -181,12 +183,13 @@ def _entry(path: str, block: list[str]) -> Entry:
 
 
 def find_entry(grub_cfg: str, ident: str) -> Entry | None:
-    """The entry with this id, or None."""
+    """Return the first entry with the id ``ident``, or None."""
     return next((entry for entry in entries(grub_cfg) if entry.id == ident), None)
 
 
 def default_entry(grub_cfg: str, saved_entry: str = "") -> Entry | None:
-    """The entry that an ordinary boot takes; ``saved_entry`` comes from grubenv. None where there is no such entry.
+    """Return the entry that an ordinary boot takes; ``saved_entry`` comes from grubenv. As GRUB does, take the first
+    entry where the chosen one does not exist. None where there is no entry at all.
 
     GRUB takes an index, an id or a title, and for submenus several of them joined by ``>``."""
     choices = [value for value in _DEFAULT.findall(grub_cfg) if "next_entry" not in value]
@@ -204,8 +207,9 @@ def default_entry(grub_cfg: str, saved_entry: str = "") -> Entry | None:
 
 def trial_block(default: Entry, remove: list[str] | tuple[str, ...], add: list[str] | tuple[str, ...],
                 initrd: tuple[str, str] | None = None) -> str:
-    """A copy of the default entry named TRIAL_ENTRY whose command line lacks ``remove`` and ends in ``add``; with
-    ``initrd``, (as the default entry names it, as the trial's does), that file is another one."""
+    """Return a copy of the default entry named TRIAL_ENTRY whose command line lacks ``remove`` and ends in ``add``.
+    ``initrd`` is (old, new): the copy loads the file ``new`` where the default entry loads ``old``. ValueError where
+    the default entry starts no kernel or does not load ``old``."""
     lines = default.block.splitlines()
     lines[0] = "menuentry 'tunecheck trial (booted once)' $menuentry_id_option '%s' {" % TRIAL_ENTRY
     for number, line in enumerate(lines):
@@ -224,7 +228,7 @@ def trial_block(default: Entry, remove: list[str] | tuple[str, ...], add: list[s
 
 
 def _other_initrd(lines: list[str], old: str, new: str) -> bool:
-    """Load ``new`` where ``lines`` load ``old``; whether they do."""
+    """Change ``lines`` so that they load ``new`` where they load ``old``. Return whether they did load ``old``."""
     for number, line in enumerate(lines):
         if _INITRD.match(line):
             command, *files = shlex.split(line)
@@ -235,7 +239,8 @@ def _other_initrd(lines: list[str], old: str, new: str) -> bool:
 
 
 def _without(tokens: tuple[str, ...], remove: list[str] | tuple[str, ...]) -> list[str]:
-    """Take each token of ``remove`` out once, from the right: ours stand last, a foreign equal one stays."""
+    """Return ``tokens`` with each token of ``remove`` taken out once, from the right: ours stand last, a foreign equal
+    one stays."""
     kept = list(tokens)
     for token in remove:
         if token in kept:
@@ -251,7 +256,7 @@ def _requote(token: str) -> str:
 
 
 def render_trial_script(block: str) -> str:
-    """The /etc/grub.d script that prints ``block`` into grub.cfg."""
+    """Return the text of the /etc/grub.d script that prints ``block`` into grub.cfg."""
     return ("#!/bin/sh\nexec tail -n +4 \"$0\"\n"
             "# Written by tunecheck: a trial boot is staged. It goes away when the trial is committed or given up.\n"
             + block)

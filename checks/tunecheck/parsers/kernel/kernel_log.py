@@ -1,4 +1,5 @@
-"""A kernel log as events: Xid, lost GPUs, failed starts, PCIe errors and who handles them, hung tasks, what it covers.
+"""Turns a kernel log into events: Xid, lost GPUs, failed starts, PCIe errors and who handles them, hung tasks, and from
+when to when the log goes.
 
 Pure: text in, events out, for any text. Formats of NVIDIA's open kernel modules 595 (kernel_rc.c, gpu.c, nv.c, osapi.c)
 and of kernel/hung_task.c. Memory and time are bounded whatever the log holds.
@@ -98,11 +99,12 @@ class SXid:
 
 @dataclass(frozen=True)
 class KernelEvents:
-    """``start``: the log reaches back to its first line; ``cut``: its middle is missing; ``doubt``: why nobody can
-    tell whether lines were left out or came later, "" where the log was read to its end. ``first`` and ``last`` are
-    the times from which to which it goes, as printed. ``loads`` counts how often the NVIDIA driver was loaded; events
-    of an earlier load are history. ``osc`` is per ACPI host bridge: who handles PCIe errors. ``unassigned``: memory of
-    PCI devices that found no place. ``failures``: what makes no Xid."""
+    """Everything that a kernel log tells. ``start``: the log reaches back to its first line; ``cut``: its middle is
+    missing; ``doubt``: why nobody can tell whether lines were left out or came later, "" where the log was read to its
+    end. ``first`` and ``last`` are the times from which to which it goes, as printed. ``loads`` counts how often the
+    NVIDIA driver was loaded; events of an earlier load are history. ``osc`` says for each ACPI host bridge who handles
+    PCIe errors. ``unassigned`` is memory of PCI devices that found no place. ``failures`` are those that make no
+    Xid."""
 
     start: bool
     cut: bool
@@ -121,12 +123,14 @@ class KernelEvents:
 
     @property
     def complete(self) -> bool:
-        """It covers the boot from its first line to the time of reading, so that its silence means something."""
+        """Whether the log covers the boot from its first line to the time of reading. Only then something that it does
+        not say did not happen."""
         return self.start and not self.cut and not self.doubt
 
 
 def parse(log: str, doubt: str = "") -> KernelEvents:
-    """Every event of a kernel log. Never fails: what is not understood is no event. ``doubt``: as in KernelEvents."""
+    """Return every event of a kernel log. Never fails: what is not understood is no event. ``doubt``: as in
+    KernelEvents."""
     text, cut = bounded(log)
     found = _Collector()
     for entry in lines(text):
@@ -236,6 +240,6 @@ class _Collector:
 
 
 def _address(text: str) -> str:
-    """``00000000:01:00`` and ``0000:01:00`` -> ``0000:01:00``."""
+    """Return an address with a domain of four digits: ``0000:01:00`` for ``00000000:01:00`` and ``0000:01:00``."""
     domain, _, rest = text.lower().partition(":")
     return f"{domain[-4:] if domain.startswith('0000') else domain}:{rest}"

@@ -102,23 +102,25 @@ _BDF = regex(r"(?:[0-9a-f]{4,}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z", re.IGNORECAS
 
 @lru_cache(maxsize=1024)       # at every word of every line
 def name_of(token: str) -> str:
-    """The parameter's name as the kernel compares it: before ``=``, dash and underscore alike."""
+    """Return the parameter's name as the kernel compares it: what stands before ``=``, with dash and underscore
+    alike."""
     return token.partition("=")[0].replace("-", "_")
 
 
 def release_of(text: str) -> Tuple[int, int]:
-    """``6.8.0-60-generic`` -> (6, 8); (0, 0) where the text is no release."""
+    """Return the first two numbers of a kernel's release: (6, 8) for ``6.8.0-60-generic``; (0, 0) where the text is no
+    release."""
     found = re.match(r"(\d{1,3})\.(\d{1,3})", text)
     return (int(found.group(1)), int(found.group(2))) if found else (0, 0)
 
 
 def hint(name: str, value: str) -> str:
-    """What would work in place of ``name=value``, or which values there are."""
+    """Return a text on what would work in place of ``name=value``, or on which values there are."""
     return _WHY_NOT.get((name, value)) or f"known values: {', '.join(sorted(VALUES[name]))}"
 
 
 def rejected_values(name: str, value: str) -> Iterable[str]:
-    """The words of a parameter of VALUES that are not in the table; the empty value is one word."""
+    """Yield the words in the value of a parameter of VALUES that are not in the table. The empty value is one word."""
     for word in value.split(",") if name in _COMMA_LISTS else [value]:
         key, equals, _ = word.partition("=")
         if key + equals not in VALUES[name]:
@@ -127,10 +129,11 @@ def rejected_values(name: str, value: str) -> Iterable[str]:
 
 @lru_cache(maxsize=1024)
 def unparsed(word: str, release: Tuple[int, int] = (0, 0)) -> str:
-    """Why no mainline kernel, or not that of ``release``, takes one word of a running command line; "" where it may.
+    """Return why no mainline kernel, or not that of ``release``, takes one word of a running command line; "" where it
+    may.
 
-    ``word`` is as of cmdline.words(): one option of ``pci=``, every other parameter whole. Only parameters of
-    the tables are judged, and lone words that are near to them: most of a command line is not the kernel's."""
+    ``word`` is as of cmdline.words(): one option of ``pci=``, every other parameter whole. Only parameters of the
+    tables are judged, and lone words that are near to them: most of a command line is not the kernel's."""
     if word in INEFFECTIVE:
         return f"{INEFFECTIVE[word]}; {_ACS}"
     name, equals, value = word.partition("=")
@@ -174,7 +177,8 @@ def _pci(word: str, release: Tuple[int, int]) -> str:
 
 @lru_cache(maxsize=1024)
 def _meant(key: str) -> Sequence[str]:
-    """Looked for once: a fleet's boxes have the same words, and every one is compared with a thousand parameters."""
+    """Return the real parameters that ``key`` may be a misspelling of. The answer is kept: a fleet's boxes have the
+    same words, and every one is compared with a thousand parameters."""
     return nearest(key[:64], _REAL, alike=0.87)
 
 

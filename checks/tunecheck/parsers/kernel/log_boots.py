@@ -1,4 +1,4 @@
-"""A log of several boots, boot by boot: the journal, syslog files, what bug reports grep from them, pstore.
+"""Splits a log of several boots: the journal, syslog files, what bug reports grep from them, pstore.
 
 A boot begins at the kernel's first line, at journalctl's "-- Boot <id> --", or where the time since boot goes back.
 """
@@ -28,8 +28,8 @@ _NEAR = 4000
 
 @dataclass(frozen=True)
 class BootLines:
-    """The lines of one boot. ``name``: of the separator before them, "" for none; ``start``: the kernel's first line is
-    among them."""
+    """The lines of one boot. ``name`` is that of the separator before them, "" for none; ``start``: the kernel's first
+    line is among them."""
 
     name: str
     start: bool
@@ -37,7 +37,7 @@ class BootLines:
 
 
 def boots(log: str) -> List[BootLines]:
-    """Every boot, in the order of the log; one where nothing separates any."""
+    """Return every boot, in the order of the log. A log that nothing separates is one boot."""
     marks: List[Tuple[int, int, str, bool]] = []        # position, end of the separator, name, the kernel's first line
     for found in HEADING.finditer(log):
         marks.append((found.start(), found.end(), (found[1] or "").strip(), False))
@@ -71,7 +71,8 @@ def _going_back(log: str) -> Iterator[int]:
 
 
 def dated(log: str) -> Tuple[str, str]:
-    """From when to when the lines go: dates where the log has them or tells when its clock was set, else as printed."""
+    """Return the first and the last time of a log. They are dates where the log has dates or tells when its clock was
+    set, else as printed."""
     first, last = span(log)
     clock = _CLOCK.search(log)
     if clock and re.fullmatch(r"\d{1,9}\.\d{1,9}", first):

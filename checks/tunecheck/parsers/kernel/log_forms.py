@@ -41,13 +41,13 @@ _LOOK = 65536
 
 
 def is_log(text: str) -> bool:
-    """Whether it is a kernel log or a journal in one of these forms."""
+    """Return whether the text is a kernel log or a journal in one of these forms."""
     head = text[:_LOOK]
     return (CRASH.search(head) is not None or _kind(head) != "text") and bool(plain(text[:_LOOK]).strip())
 
 
 def plain(text: str) -> str:
-    """The same log as lines of text."""
+    """Return the same log as lines of text. A text in none of these forms only loses its colours."""
     if "\x1b[" in text:
         text = _COLOUR.sub("", text)
     kind = _kind(text[:_LOOK])
@@ -73,7 +73,7 @@ def _kind(head: str) -> str:
 
 
 def _records(text: str) -> Iterator[str]:
-    """/dev/kmsg. A number that is left out: records were lost there."""
+    """Yield the lines of /dev/kmsg. Where a number is left out records were lost, and a line says so."""
     before = None
     for raw in text.split("\n"):
         if raw == LEFT_OUT:
@@ -93,7 +93,7 @@ def _records(text: str) -> Iterator[str]:
 
 
 def _dmesg(text: str) -> Iterator[str]:
-    """dmesg --json of util-linux 2.38 and later."""
+    """Yield the lines of dmesg --json, of util-linux 2.38 and later."""
     when = ""
     for raw in text.split("\n"):
         at, said = _DMESG_TIME.match(raw), _DMESG_TEXT.match(raw)
@@ -133,7 +133,8 @@ def _pretty(text: str) -> Iterator[Optional[Dict[str, Any]]]:
 
 
 def _blocks(text: str) -> Iterator[Optional[Dict[str, Any]]]:
-    """export: fields up to an empty line; verbose: fields below a line with the entry's cursor."""
+    """Yield the entries of two forms of journalctl. In export an entry is the fields up to an empty line; in verbose it
+    is the fields below a line with the entry's cursor. None stands where the middle was left out."""
     entry: Dict[str, Any] = {}
     binary = ""
     for raw in text.split("\n"):
@@ -189,7 +190,7 @@ def _by_kernel(entry: Dict[str, Any]) -> bool:
 
 
 def _message(value: Any) -> str:
-    """Text, or the bytes of what is no UTF-8."""
+    """Return a message as one line. It is given as a text, or as the list of its bytes where it is no UTF-8."""
     if isinstance(value, list):
         some = bytes(byte for byte in value[:4096] if isinstance(byte, int) and 0 <= byte < 256)
         value = some.decode("utf-8", "replace")

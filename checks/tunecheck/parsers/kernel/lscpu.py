@@ -21,8 +21,9 @@ _NODE_LINE = regex(r"^node (\d{1,4}) (cpus|size):[ \t]*([^\n]{0,80000})$", re.MU
 
 @dataclass
 class Lscpu:
-    """What was there: None and nothing else where it was not, or was not understood. ``count``: of NUMA nodes, by the
-    line that says so; ``nodes`` those that have a line of their own, also without CPUs."""
+    """What lscpu says; a field is None, or empty, where the text did not have it or it was not understood. ``count`` is
+    the number of NUMA nodes by the line that says so; ``nodes`` are those that have a line of their own, also without
+    CPUs."""
 
     online: Optional[Tuple[int, ...]] = None
     present: Optional[Tuple[int, ...]] = None
@@ -34,7 +35,7 @@ class Lscpu:
 
 @dataclass
 class Numactl:
-    """``online`` lists the nodes; ``memory`` maps nodes to MB."""
+    """What numactl -H says. ``online`` lists the nodes; ``memory`` maps nodes to MB."""
 
     online: Tuple[int, ...] = ()
     nodes: Dict[int, Tuple[int, ...]] = field(default_factory=dict)
@@ -42,7 +43,7 @@ class Numactl:
 
 
 def parse_lscpu(text: str) -> Lscpu:
-    """Read the output of lscpu; nothing in it gives an empty answer."""
+    """Read the output of lscpu. The answer is empty where the text holds none."""
     values: Dict[str, str] = {}
     for name, value in _FIELD.findall(text):
         values.setdefault(name, value.strip())
@@ -67,7 +68,7 @@ def parse_lscpu(text: str) -> Lscpu:
 
 
 def parse_numactl(text: str) -> Numactl:
-    """Read the output of numactl -H; nothing in it gives an empty answer."""
+    """Read the output of numactl -H. The answer is empty where the text holds none."""
     head = _NODES.search(text)
     if head is None:
         return Numactl()

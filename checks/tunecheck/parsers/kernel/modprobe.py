@@ -25,12 +25,12 @@ _FALSE = {"0", "n", "N"}
 
 
 def normalise_module(name: str) -> str:
-    """The kernel writes ``_`` where modprobe.d and file names may write ``-``."""
+    """Return a module's name as the kernel writes it: with ``_`` where modprobe.d and file names may write ``-``."""
     return name.replace("-", "_")
 
 
 def parse_options(text: str) -> dict[str, dict[str, str]]:
-    """``options`` lines as {module: {parameter: value}}; a bare parameter has the value "1"."""
+    """Return the ``options`` lines as {module: {parameter: value}}. A bare parameter has the value "1"."""
     result: dict[str, dict[str, str]] = {}
     for line in text.replace("\\\n", " ").splitlines():
         fields = line.split("#", 1)[0].split()
@@ -44,7 +44,7 @@ def parse_options(text: str) -> dict[str, dict[str, str]]:
 
 
 def render_options(modules: dict[str, dict[str, object]]) -> str:
-    """The whole file for {module: {parameter: value}}, in stable order."""
+    """Return the text of the whole file for {module: {parameter: value}}, in stable order."""
     lines = ["# Written by tunecheck (role kernel_modules). Change box_spec.modules in the inventory, not this file."]
     for module in sorted(modules):
         values = " ".join("%s=%s" % (name, modules[module][name]) for name in sorted(modules[module]))
@@ -54,15 +54,16 @@ def render_options(modules: dict[str, dict[str, object]]) -> str:
 
 
 def tokens(modules: Mapping[str, Mapping[str, object]]) -> list[str]:
-    """The same parameters as words of a kernel command line, in stable order. modprobe and udev read them there behind
-    modprobe.d (libkmod-config.c, kmod_config_parse_kcmdline()), the kernel those of what is built in."""
+    """Return {module: {parameter: value}} as words of a kernel command line, in stable order. modprobe and udev read
+    them there behind modprobe.d (libkmod-config.c, kmod_config_parse_kcmdline()), the kernel those of what is built
+    in."""
     return ["%s.%s=%s" % (normalise_module(module), name, modules[module][name])
             for module in sorted(modules) for name in sorted(modules[module])]
 
 
 def against(modules: Mapping[str, Mapping[str, object]], token: str) -> str:
-    """The word of ``modules`` that ``token``, of somebody's command line, sets to another value; empty where none. The
-    kernel takes ``-`` and ``_`` for the same."""
+    """Return the word of ``modules`` that ``token``, of somebody's command line, sets to another value. "" where there
+    is none. The kernel takes ``-`` and ``_`` for the same."""
     name, _, value = token.partition("=")
     for word in tokens(modules):
         ours, _, wanted = word.partition("=")
@@ -72,19 +73,19 @@ def against(modules: Mapping[str, Mapping[str, object]], token: str) -> str:
 
 
 def render_blacklist(modules: Iterable[str]) -> str:
-    """A file that keeps modules from loading by themselves; an alias cannot bring them either."""
+    """Return the text of a file that keeps modules from loading by themselves. An alias cannot bring them either."""
     lines = ["# Written by tunecheck (role nvidia_driver): these would take the GPUs before the driver does."]
     return "\n".join([*lines, *("blacklist %s" % name for name in sorted(modules))]) + "\n"
 
 
 def blacklisted(text: str) -> set[str]:
-    """Normalised names in ``blacklist`` lines."""
+    """Return the module names in ``blacklist`` lines, normalised."""
     rows = (line.split("#", 1)[0].split() for line in text.splitlines())
     return {normalise_module(row[1]) for row in rows if len(row) == 2 and row[0] == "blacklist"}
 
 
 def same_value(declared: object, live: str) -> bool:
-    """Whether sysfs shows the declared value. A bool parameter is set as 1 and read back as Y."""
+    """Return whether sysfs shows the declared value. A bool parameter is set as 1 and read back as Y."""
     want, have = str(declared).strip(), live.strip()
     if want == have:
         return True
@@ -104,15 +105,16 @@ def _number(text: str) -> int:
 
 
 def nvidia_shows(listing: str, parameter: str) -> Optional[str]:
-    """The value of ``NVreg_...`` in the text of NVIDIA_PARAMS, without quotes; None where it does not list it."""
+    """Return the value of ``NVreg_...`` in the text of NVIDIA_PARAMS, without quotes. None where it does not list
+    it."""
     name = parameter[len("NVreg_"):] if parameter.startswith("NVreg_") else parameter
     found = re.search(r"^%s:[ \t]*(.*)$" % re.escape(_SHOWN_AS.get(name, name)), listing, re.MULTILINE)
     return found.group(1).strip().strip('"') if found else None
 
 
 def file_names(name: str) -> tuple[str, ...]:
-    """The names that a module's file may have. Debian's packages have nvidia-current-open-uvm.ko (and without "open")
-    for nvidia-uvm, which an install line of modprobe.d knows and modinfo does not."""
+    """Return the names that a module's file may have. Debian's packages have nvidia-current-open-uvm.ko (and without
+    "open") for nvidia-uvm, which an install line of modprobe.d knows and modinfo does not."""
     start, line, rest = name.replace("_", "-").partition("-")
     if start != "nvidia":
         return (name,)

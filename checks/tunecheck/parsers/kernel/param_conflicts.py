@@ -89,8 +89,8 @@ _LAST = "the kernel obeys the last of them"
 
 @dataclass(frozen=True)
 class Conflict:
-    """``rival`` contradicts ``declared`` (both one word). ``wins``: the kernel obeys the rival. ``index``: of the
-    rival's token on the line; ``why``: a clause on how the kernel comes to that."""
+    """One contradiction: ``rival`` contradicts ``declared`` (both are one word). ``wins``: the kernel obeys the rival.
+    ``index`` is the place of the rival's token on the line; ``why`` is a clause on how the kernel comes to that."""
 
     declared: str
     rival: str
@@ -101,7 +101,8 @@ class Conflict:
 
 @lru_cache(1024)
 def split(token: str) -> Tuple[str, ...]:
-    """The words of one token: ``iommu=off,pt`` -> ``iommu=off``, ``iommu=pt``. Names as the kernel compares them."""
+    """Return the words of one token: ``iommu=off,pt`` gives ``iommu=off``, ``iommu=pt``. Names are as the kernel
+    compares them."""
     name, (_, equals, value) = name_of(token), token.partition("=")
     if not equals:
         return (name,)
@@ -113,7 +114,7 @@ def split(token: str) -> Tuple[str, ...]:
 
 
 def clash(one: str, other: str) -> str:
-    """Why two words of one command line contradict each other; "" where they do not."""
+    """Return why two words of one command line contradict each other, or "" where they do not."""
     back = _takes_back(one, other) or _takes_back(other, one)
     if back:
         return back
@@ -121,8 +122,8 @@ def clash(one: str, other: str) -> str:
 
 
 def conflicts(declared: Sequence[str], line: Sequence[str]) -> List[Conflict]:
-    """What on ``line`` (tokens in the order of the command line, the declared ones among them) contradicts a declared
-    token. Words that are declared too are no rivals: the spec refuses those."""
+    """Return what on ``line`` (tokens in the order of the command line, the declared ones among them) contradicts a
+    declared token. Words that are declared too are no rivals: the spec refuses those."""
     ours = {word: None for token in declared for word in split(token)}
     placed = [(index, word) for index, token in enumerate(line) for word in split(token)]
     found, seen = [], set()
@@ -156,7 +157,7 @@ def _judge(word: str, rival: str, index: int, placed: Sequence[Tuple[int, str]])
 
 
 def _takes_back(rival: str, word: str) -> str:
-    """Why ``rival`` takes ``word`` back wherever it stands; "" where it does not."""
+    """Return why ``rival`` takes ``word`` back wherever it stands, or "" where it does not."""
     rival, word = _meaning(rival), _meaning(word)
     for kept, undone, why in _TAKES_BACK:
         if rival == kept and any(word.startswith(known) if known.endswith("=") else word == known for known in undone):
@@ -165,13 +166,13 @@ def _takes_back(rival: str, word: str) -> str:
 
 
 def _apart(one: str, other: str) -> str:
-    """What both words set, to different values; "" where there is nothing."""
+    """Return the name of a setting that both words set, to different values. "" where there is none."""
     here, there = _sets(one), _sets(other)
     return next((what for what in here if what in there and here[what] != there[what]), "")
 
 
 def _in_force(word: str, placed: Sequence[Tuple[int, str]], what: str = "") -> bool:
-    """Whether no later word switches ``word`` back, or only ``what`` of it."""
+    """Return whether no later word switches ``word`` back. With ``what`` only that setting counts."""
     mine = _sets(word)
     for each in [what] if what else list(mine):
         values = [other[each] for _, text in placed if each in (other := _sets(text))]
@@ -188,7 +189,8 @@ _BY_BEGINNING = frozenset({*_LISTS - {"pci"}, "pcie_ports"})
 
 @lru_cache(maxsize=1024)
 def _meaning(word: str) -> str:
-    """The word as the tables have it: ``iommu.strict=off`` -> ``iommu.strict=0``, ``iommu=pt1`` -> ``iommu=pt``."""
+    """Return the word as the tables have it: ``iommu.strict=0`` for ``iommu.strict=off``, ``iommu=pt`` for
+    ``iommu=pt1``."""
     name, equals, value = word.partition("=")
     if name in _BOOLS:
         truth = "1" if value[:1] in {*"yYtT1"} or value[:2].lower() == "on" else ""
@@ -217,7 +219,8 @@ _ADDS_UP = frozenset({"iommu", "amd_iommu", "intel_iommu", "intremap", "pcie_asp
 
 
 def _sets(word: str) -> Mapping[str, str]:
-    """What a word sets, and to which value, where the last such word wins; empty where it is remembered."""
+    """Return what a word sets, and to which value, where the last such word wins. The mapping is empty for a word that
+    is remembered wherever it stands."""
     word = _meaning(word)
     if word in _SWITCHES:
         return dict([_SWITCHES[word]])

@@ -1,4 +1,4 @@
-"""Tasks in uninterruptible sleep: lines of ps, and what /proc says of each. Pure, for any text."""
+"""Reads about tasks in uninterruptible sleep: lines of ps, and what /proc says of each. Pure, for any text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME = regex(r"nvidia|nv_|nvidia-|UVM |irq/\d+-(?:s-)?nvidia")
 
 @dataclass(frozen=True)
 class Task:
-    """``thread`` is the task's own id, ``pid`` its process'. ``kernel``: a kernel thread."""
+    """One task. ``thread`` is the task's own id, ``pid`` that of its process. ``kernel``: it is a kernel thread."""
 
     pid: int
     thread: int
@@ -28,7 +28,8 @@ class Task:
 
 
 def parse_ps(text: str) -> Tuple[List[Task], List[Task], bool]:
-    """Tasks in state D, processes in state Z, and whether pid 1 is in the list: with hidepid only one's own are."""
+    """Return the tasks in state D, the processes in state Z, and whether pid 1 is in the list. With hidepid the list
+    holds only the user's own processes."""
     stuck: List[Task] = []
     dead: List[Task] = []
     init = False
@@ -45,17 +46,17 @@ def parse_ps(text: str) -> Tuple[List[Task], List[Task], bool]:
 
 
 def looks_like_driver(name: str) -> bool:
-    """Whether a task's name is one of the driver's own threads or tools."""
+    """Return whether a task's name is one of the driver's own threads or tools."""
     return bool(_NAME.match(name))
 
 
 def in_driver(frames: str) -> bool:
-    """Whether a stack (/proc/<pid>/stack) or a wait channel is in the NVIDIA driver."""
+    """Return whether a stack (/proc/<pid>/stack) or a wait channel is in the NVIDIA driver."""
     return bool(_FRAME.search(frames[:65536]))
 
 
 def state(status: str) -> str:
-    """The letter of ``State:`` in /proc/<pid>/status. ValueError where there is none."""
+    """Return the letter of ``State:`` in /proc/<pid>/status. ValueError where there is none."""
     found = re.search(r"^State:\s*(\S)", status, re.MULTILINE)
     if found is None:
         raise ValueError("no State line")
@@ -63,6 +64,6 @@ def state(status: str) -> str:
 
 
 def kill_pending(status: str) -> bool:
-    """Whether SIGKILL (9: bit 8) waits, for the thread (SigPnd) or its process (ShdPnd)."""
+    """Return whether SIGKILL (9: bit 8) waits, for the thread (SigPnd) or its process (ShdPnd)."""
     masks = re.findall(r"^(?:SigPnd|ShdPnd):\s*([0-9a-f]{1,32})$", status[:65536], re.MULTILINE)
     return any(int(mask, 16) & 0x100 for mask in masks)

@@ -35,20 +35,21 @@ class Ended:
 
 @dataclass(frozen=True)
 class Noted:
-    """The trial that a reboot of the boot ``boot_id`` takes. Empty texts in a note of an earlier version."""
+    """The trial that the next reboot takes. The note was written in the boot ``boot_id``. Texts are empty in a note of
+    an earlier version."""
 
     trial_id: str
     boot_id: str
 
 
 def render_ended(trial_id: str, reason: str, boot_id: str, at: str) -> str:
-    """The text of ENDED."""
+    """Return the text of the file ENDED."""
     return json.dumps({"schema": ENDED_SCHEMA, "trial_id": trial_id, "reason": reason, "boot_id": boot_id, "at": at},
                       indent=2, sort_keys=True) + "\n"
 
 
 def parse_ended(text: str) -> Ended:
-    """ValueError where it is not what render_ended() or the guard writes."""
+    """Parse the text of the file ENDED. ValueError where it is not what render_ended() or the guard writes."""
     data = _document(text, ENDED_SCHEMA)
     reason = data.get("reason")
     if reason not in REASONS:
@@ -57,15 +58,15 @@ def parse_ended(text: str) -> Ended:
 
 
 def without_end(noted: Noted, boot_id: str, running_trial: str | None) -> Ended | None:
-    """What a note says when nobody recorded how its trial ended: a reboot took it since (another boot id), and this
-    boot is not that trial. None while it waits for its reboot, or runs."""
+    """Return how a noted trial ended when nobody recorded it: a reboot took it since (another boot id), and this boot
+    is not that trial, so it did not come up. None while it waits for its reboot, or runs."""
     if not noted.trial_id or not noted.boot_id or noted.boot_id == boot_id or noted.trial_id == running_trial:
         return None
     return Ended(noted.trial_id, "did_not_come_up", "")
 
 
 def parse_noted(text: str) -> Noted:
-    """ValueError where it is no note of what a trial boots."""
+    """Parse the note of what a trial boots. ValueError where it is no such note."""
     data = _document(text, MEMORY_SCHEMA)
     return Noted(_word(data, "trial_id"), _word(data, "boot_id"))
 
@@ -81,6 +82,6 @@ def _document(text: str, schema: str) -> dict[str, Any]:
 
 
 def _word(data: dict[str, Any], key: str) -> str:
-    """A short word of a document that somebody may have damaged; empty where it is none."""
+    """Return a short word of a document that somebody may have damaged, or "" where it is none."""
     value = data.get(key)
     return value if isinstance(value, str) and re.fullmatch(r"[0-9A-Za-z:.-]{1,64}", value) else ""

@@ -41,7 +41,7 @@ _GPUS = 128
 
 @dataclass(frozen=True)
 class Grid:
-    """``kind`` is one of the names above; ``figures`` maps (row, column) to GB/s or us."""
+    """One table. ``kind`` is one of the names above; ``figures`` maps (row, column) to GB/s or us."""
 
     kind: str
     figures: "Dict[Tuple[int, int], float]"
@@ -50,20 +50,20 @@ class Grid:
 
 @dataclass(frozen=True)
 class Bench:
-    """``devices`` maps a GPU's number to its address ("" where it is not told) and name."""
+    """All tables of one text. ``devices`` maps a GPU's number to its address ("" where it is not told) and name."""
 
     tool: str
     devices: "Dict[int, Tuple[str, str]]"
     grids: "Dict[str, Grid]"
 
     def grid(self, kind: str) -> "Dict[Tuple[int, int], float]":
-        """The figures between two different GPUs; empty where there is no such table."""
+        """Return the figures between two different GPUs. The mapping is empty where there is no such table."""
         found = self.grids.get(kind)
         return {place: value for place, value in found.figures.items() if place[0] != place[1]} if found else {}
 
 
 def parse_grids(text: str) -> Bench:
-    """Every table of the text, of each kind the first. ValueError where there is none."""
+    """Return every table of the text, of each kind the first. ValueError where there is none."""
     text = text[:8 << 20]
     tool = "p2pBandwidthLatencyTest" if LATENCY_TEST.search(text) else "nvbandwidth"
     grids: Dict[str, Grid] = {}
@@ -127,5 +127,5 @@ def _devices(text: str) -> "Dict[int, Tuple[str, str]]":
 
 
 def least(figures: "Dict[Tuple[int, int], float]") -> "Optional[Tuple[Tuple[int, int], float]]":
-    """The pair with the smallest figure; None without figures."""
+    """Return the pair with the smallest figure, and the figure. None without figures."""
     return min(figures.items(), key=lambda item: item[1], default=None)

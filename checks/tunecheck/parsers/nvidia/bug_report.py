@@ -25,8 +25,8 @@ _UNAME = regex(r"^uname: Linux (\S+) (\S+) ", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Section:
-    """``path`` is set for a file, ``absent`` ("not present", "no permission") where it could not be read; ``title`` is
-    the first line otherwise."""
+    """One section of the report. ``path`` is set for a file, ``absent`` ("not present", "no permission") where it could
+    not be read; otherwise ``title`` is the first line."""
 
     title: str
     text: str
@@ -35,7 +35,7 @@ class Section:
 
 
 def sections(text: str) -> Iterator[Section]:
-    """Every section in order; files that stand inside a command's section are sections of their own."""
+    """Yield every section in order. Files that stand inside a command's section are sections of their own."""
     starts = [match.end() for match in _RULE.finditer(text)]
     yield Section("", text[:starts[0] if starts else len(text)])
     for begin, end in zip(starts, [*starts[1:], len(text)]):  # noqa: B905
@@ -68,12 +68,12 @@ def _file(body: str) -> Section:
 
 
 def identity(text: str) -> "tuple[Optional[str], Optional[str]]":
-    """Host name and kernel release from the head of the report."""
+    """Return host name and kernel release from the head of the report. Both are None where it does not say them."""
     found = _UNAME.search(text[:8192])
     return (found.group(1), found.group(2)) if found else (None, None)
 
 
 def date(text: str) -> str:
-    """When the report was made, as printed in its head; "" where it does not say so."""
+    """Return when the report was made, as printed in its head, or "" where it does not say so."""
     found = _DATE.search(text[:8192])
     return found.group(1).strip() if found else ""

@@ -60,12 +60,12 @@ class Failure:
 
 @dataclass
 class Failures:
-    """Collects line by line."""
+    """Collects the failures of a log line by line."""
 
     _failures: Dict[Tuple[int, str, str], Failure] = field(default_factory=dict)
 
     def feed(self, line: Line, load: int) -> bool:
-        """Take one message in; whether it was such a failure."""
+        """Take one message in. Return whether it was such a failure."""
         found = _read(line.text)
         if found is None:
             return False
@@ -82,7 +82,7 @@ class Failures:
         return True
 
     def result(self) -> Tuple[Failure, ...]:
-        """In the order of first appearance."""
+        """Return all failures, in the order of first appearance."""
         return tuple(self._failures.values())
 
 
@@ -101,6 +101,6 @@ def _read(text: str) -> "Optional[tuple[str, re.Match[str]]]":
 
 
 def _address(text: str) -> str:
-    """``00000000:01:00`` and ``0000:01:00`` -> ``0000:01:00``."""
+    """Return an address with a domain of four digits: ``0000:01:00`` for ``00000000:01:00`` and ``0000:01:00``."""
     domain, _, rest = text.lower().partition(":")
     return f"{domain[-4:] if domain.startswith('0000') else domain}:{rest}"

@@ -29,7 +29,8 @@ _ONESHOT = "--enable-pcie-oneshot-allreduce"
 
 @dataclass(frozen=True)
 class Problem:
-    """``code`` is the finding's; ``severity``: fail, warn, or peer (fail where peer traffic is declared, else warn)."""
+    """What is wrong with one variable. ``code`` is the finding's; ``severity`` is fail, warn, or peer (fail where peer
+    traffic is declared, else warn)."""
 
     name: str
     code: str
@@ -39,8 +40,8 @@ class Problem:
 
 
 def problems(variables: Mapping[str, str], options: frozenset[str], kinds: int, gpus: int) -> Iterator[Problem]:
-    """What is wrong with one service's environment. ``options``: command-line switches beside it; ``kinds``: how many
-    different boards the host has; ``gpus``: how many boards."""
+    """Yield what is wrong with one service's environment. ``options`` are command-line switches beside it; ``kinds`` is
+    how many different boards the host has; ``gpus`` is how many boards."""
     for name, value in sorted(variables.items()):
         problem = _level(name, value) or _known(name, value, options, gpus) or _unknown(name)
         if problem is not None:

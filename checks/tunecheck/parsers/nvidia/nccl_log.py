@@ -28,7 +28,7 @@ _WARNINGS = 8
 
 @dataclass(frozen=True)
 class Link:
-    """One direction between two ranks; ``way`` is P2P, SHM, NET, ..., ``how`` the rest ("/CUMEM")."""
+    """One direction between two ranks. ``way`` is P2P, SHM, NET, ..., ``how`` the rest ("/CUMEM")."""
 
     a: int
     b: int
@@ -38,8 +38,8 @@ class Link:
 
 @dataclass
 class NcclLog:
-    """``links`` maps a direction by its transport to the channels that use it. ``whole``: every rank of the
-    communicator has a line for each of its channels."""
+    """What one log tells. ``links`` maps a direction by its transport to the channels that use it. ``whole``: every
+    rank of the communicator has a line for each of its channels."""
 
     version: str = ""
     cuda: str = ""
@@ -64,7 +64,7 @@ class NcclLog:
         return self.ranks < 4097 and all(wanted <= seen.get(rank, set()) for rank in range(self.ranks))
 
     def one_host(self, link: Link) -> bool:
-        """Whether both ends run on one machine, as far as the log tells."""
+        """Return whether both ends of the link run on one machine, as far as the log tells."""
         if link.way in ("P2P", "SHM"):
             return True
         a, b = self.hosts.get(link.a), self.hosts.get(link.b)
@@ -72,7 +72,7 @@ class NcclLog:
 
 
 def parse_nccl(text: str) -> NcclLog:
-    """Everything that the log tells; of several communicators the largest counts. Never fails."""
+    """Return everything that the log tells. Of several communicators the largest counts. Never fails."""
     result = NcclLog()
     version = _VERSION.search(text)
     if version:

@@ -1,4 +1,4 @@
-"""NCCL RAS, its answer to "verbose status": who does not answer, and which rank is behind in which collective.
+"""The answer of NCCL RAS to "verbose status": who does not answer, and which rank is behind in which collective.
 
 Written from NCCL's sources, 2.24 to 2.29 (src/ras/client_support.cc), and from answers of 2.28.9. Until 2.25 missing
 ranks are listed without their process, and the collective has no name. The text comes from the engine, which may be
@@ -35,7 +35,7 @@ _ROW = regex(r" *[0-9]{1,6} +[0-9]{1,7} +[0-9]{1,7} +[0-9-]{1,15} +[0-9]{1,7} +[
 
 @dataclass(frozen=True)
 class Peer:
-    """A process by its id in its own namespace, as it says of itself; ``gpus`` by NVML's index there."""
+    """A process. ``pid`` is its id in its own namespace, as it says of itself; ``gpus`` are NVML's indices there."""
 
     pid: int
     gpus: Tuple[int, ...] = ()
@@ -43,7 +43,8 @@ class Peer:
 
 @dataclass(frozen=True)
 class Rank:
-    """``communicator``: its hash. ``pid``, ``gpu`` (NVML's index, as the process sees it): None where nobody says."""
+    """One rank. ``communicator`` is the hash of its communicator. ``pid`` and ``gpu`` (NVML's index, as the process
+    sees it) are None where nobody says them."""
 
     communicator: str
     number: int
@@ -53,8 +54,8 @@ class Rank:
 
 @dataclass(frozen=True)
 class Behind:
-    """``rank`` has launched ``launched`` operations of the collective, and others ``others``, which is more.
-    ``collective``: "AllReduce"; "" where this NCCL does not tell them apart."""
+    """A rank that is behind: it has launched ``launched`` operations of the collective, and others ``others``, which is
+    more. ``collective`` is "AllReduce" or the like; "" where this NCCL does not tell them apart."""
 
     rank: Rank
     collective: str
@@ -64,7 +65,7 @@ class Behind:
 
 @dataclass(frozen=True)
 class Failed:
-    """What NCCL itself reports of a rank."""
+    """An error that NCCL itself reports of a rank."""
 
     rank: Rank
     error: str
@@ -72,10 +73,10 @@ class Failed:
 
 @dataclass(frozen=True)
 class Ras:
-    """``text``: the answer itself. ``silent``: processes that gave no answer; ``dead``: that NCCL has given up;
-    ``missing``: ranks of which nothing is known. ``unequal``: communicators whose ranks have launched different numbers
-    of operations, whether or not ``behind`` can name one. ``communicators``: rows of its table, None where it has none.
-    ``whole``: the answer ended as it should."""
+    """One answer of RAS. ``text`` is the answer itself. ``silent``: processes that gave no answer; ``dead``: those that
+    NCCL has given up; ``missing``: ranks of which nothing is known. ``unequal`` counts the collectives, over all
+    communicators, whose ranks have launched different numbers of operations, whether or not ``behind`` can name one.
+    ``communicators``: rows of its table, None where it has none. ``whole``: the answer ended as it should."""
 
     text: str = ""
     version: str = ""
@@ -90,12 +91,12 @@ class Ras:
 
     @property
     def understood(self) -> bool:
-        """Whether it tells anything at all."""
+        """Whether the text is an answer of RAS: its table of communicators was found."""
         return self.communicators is not None
 
 
 def parse(text: str) -> Ras:
-    """Never fails: a text of something else is not ``understood``."""
+    """Parse one answer. Never fails: a text of something else is not ``understood``."""
     reader = _Reader()
     for line in text[:MOST].split("\n", _MOST_LINES)[:_MOST_LINES]:
         reader.line(line.rstrip("\r"))
@@ -103,7 +104,8 @@ def parse(text: str) -> Ras:
 
 
 class _Reader:
-    """``place``: the heading that holds; ``_counts``: of one collective, what each rank that is named has launched."""
+    """Reads an answer line by line. ``_place`` is the heading under which the line stands; ``_counts`` is what each
+    named rank has launched of one collective."""
 
     def __init__(self) -> None:
         self._place, self._communicator = "", ""
@@ -198,7 +200,8 @@ class _Reader:
             self._seen.append(count)
 
     def _end_of_counts(self) -> None:
-        """Who has launched least holds up the others, which wait for its part."""
+        """Take the counts of one collective to an end. The ranks that launched least hold up the others, which wait for
+        their part."""
         if self._collective is not None and len(set(self._seen)) > 1:
             self._unequal += 1
             most, least = max(self._seen), min(self._seen)

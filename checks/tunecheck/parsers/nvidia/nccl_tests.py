@@ -24,7 +24,7 @@ _MOST = 4096
 
 @dataclass(frozen=True)
 class Rank:
-    """``bdf`` is "" where the text names only the bus."""
+    """One rank of the run. ``bdf`` is "" where the text names only the bus."""
 
     rank: int
     host: str
@@ -34,7 +34,8 @@ class Rank:
 
 @dataclass(frozen=True)
 class Row:
-    """``busbw`` in GB/s, the better of out-of-place and in-place; ``wrong`` values, None where nobody counted."""
+    """The figures of one size. ``busbw`` is in GB/s, the better of out-of-place and in-place; ``wrong`` counts wrong
+    values, None where nobody counted."""
 
     size: int
     busbw: float
@@ -43,8 +44,8 @@ class Row:
 
 @dataclass(frozen=True)
 class NcclTest:
-    """``name`` is "" where the version does not print it; ``bounds`` the values out of bounds by the last line, None
-    without one, and then the text is ``cut``."""
+    """One run. ``name`` is "" where the version does not print it. ``bounds`` are the values out of bounds by the last
+    line, None where that line is not there. The text is ``cut`` where the average is not there either."""
 
     name: str
     ranks: "Tuple[Rank, ...]"
@@ -62,7 +63,7 @@ class NcclTest:
 
 
 def parse_nccl_tests(text: str) -> NcclTest:
-    """The first run in the text; ValueError where there is none."""
+    """Return the first run in the text. ValueError where there is none."""
     text = text[:8 << 20]
     begin = START.search(text)
     if begin is None:
@@ -95,5 +96,6 @@ def _float(word: str) -> Optional[float]:
 
 
 def _wrong(word: str) -> Optional[int]:
-    """"0", "12"; before 2.13 it was an error ("0e+00", "1e-06") or N/A: those say nothing of wrong values."""
+    """Return the number of wrong values: "0", "12". None for other words: before 2.13 the column held an error
+    ("0e+00", "1e-06") or N/A, which says nothing of wrong values."""
     return int(word) if re.match(r"^\d{1,12}$", word) else None

@@ -22,15 +22,15 @@ _SIZE = (0, (1 << 31) - 1)
 
 
 class Parameter(NamedTuple):
-    """``values`` is a range of numbers (lowest, highest), or the words of a text; () for any text. ``since`` is the
-    branch that brought it, 0 for those that every open driver has."""
+    """One parameter. ``values`` is a range of numbers (lowest, highest), or the words of a text; () for any text.
+    ``since`` is the branch that brought it, 0 for those that every open driver has."""
 
     values: Union[Tuple[int, int], Tuple[str, ...]]
     since: int = 0
 
 
 def c_number(text: str) -> Optional[int]:
-    """The number as the kernel reads it (0x hexadecimal, a leading 0 octal); None where the text is none."""
+    """Return the number as the kernel reads it (0x hexadecimal, a leading 0 octal). None where the text is none."""
     if not _NUMBER.match(text):
         return None
     digits = text.lstrip("+-")

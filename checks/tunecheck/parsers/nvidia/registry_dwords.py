@@ -20,7 +20,8 @@ _MOST = 256
 
 
 class Problem(NamedTuple):
-    """``sure``: the word does not do what it says. Else it does, at a price, or may be a key of the closed firmware."""
+    """What is wrong with one word. ``sure``: the word does not do what it says. Otherwise it does, at a price, or it
+    may be a key of the closed firmware."""
 
     word: str
     text: str
@@ -29,12 +30,13 @@ class Problem(NamedTuple):
 
 
 def words(text: str) -> List[Tuple[str, str]]:
-    """The words in order; as the driver does it, spaces are dropped and a word without a value is passed over."""
+    """Return the words in order as (name, value). As the driver does it, spaces are dropped and a word without a value
+    is passed over."""
     return [(name, value) for name, mark, value in _split(text) if name and mark and value]
 
 
 def problems(text: str) -> Iterator[Problem]:
-    """One for each word that does not do what it seems to."""
+    """Yield one problem for each word that does not do what it seems to."""
     for name, mark, value in _split(text):
         wrong = _shape(name, mark, value) or _problem(name, value)
         if wrong is not None:
@@ -44,7 +46,7 @@ def problems(text: str) -> Iterator[Problem]:
 
 
 def problems_per_device(text: str) -> Iterator[Problem]:
-    """The same for NVreg_RegistryDwordsPerDevice, where words before the first board are skipped."""
+    """Yield the problems of NVreg_RegistryDwordsPerDevice, where words before the first board are skipped."""
     found = _split(text)
     if found and found[0][0] != "pci":
         first = "".join(found[0])
@@ -58,7 +60,8 @@ def _split(text: str) -> List[Tuple[str, str, str]]:
 
 
 def _shape(name: str, mark: str, value: str) -> Optional[Tuple[str, str]]:
-    """What is wrong with how the word is written: rm_parse_option_string takes ``name=value`` between semicolons."""
+    """Return what is wrong with how the word is written, and the remedy. None where nothing is: rm_parse_option_string
+    takes ``name=value`` between semicolons."""
     other = re.search(r"[,|:&+]", f"{name}{value}") if name != "pci" else None
     if "=" in value:
         return ("holds a second '=', so the driver passes all of it over",
@@ -108,7 +111,7 @@ def _remark(name: str, value: str) -> Optional[Tuple[str, str]]:
 
 
 def nearest(name: str, cutoff: float = 0.8) -> Optional[str]:
-    """The key or table entry that ``name`` may have been meant to be."""
+    """Return the key or table entry that ``name`` may have been meant to be. None where nothing is near."""
     known = {each.lower(): each for each in (*_KEYS, *TABLE)}
     found = similar(name.lower(), known, alike=cutoff)
     return known[found[0]] if found else None

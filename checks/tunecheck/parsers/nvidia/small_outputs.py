@@ -25,7 +25,8 @@ _MOST = 2000
 
 @dataclass(frozen=True)
 class Loaded:
-    """Modules by name. ``whole``: the heading is there, and no line that is none, so nothing was left out by a grep."""
+    """The modules that lsmod lists, by name. ``whole``: the list seems to be all of lsmod's, with its heading and its
+    end, and not what a grep left of it."""
 
     modules: "Tuple[str, ...]"
     whole: bool
@@ -33,7 +34,8 @@ class Loaded:
 
 @dataclass(frozen=True)
 class DeviceNodes:
-    """``nodes`` maps names ("nvidia0") to their mode ("rw-rw-rw-"); ``none``: ls says that there is none."""
+    """What ls lists in /dev. ``nodes`` maps names ("nvidia0") to their mode ("rw-rw-rw-"); ``none``: ls says that there
+    is none."""
 
     nodes: "Dict[str, str]"
     none: bool
@@ -52,7 +54,8 @@ def loaded(text: str) -> Loaded:
 
 
 def modinfo(text: str) -> "Dict[str, str]":
-    """filename, version, license, vermagic, signer of the nvidia module; {} where the text is about another one."""
+    """Return filename, version, license, vermagic, signer of the nvidia module. {} where the text is about another
+    one."""
     if not MODINFO.search(text):
         return {}
     found: Dict[str, str] = {}
@@ -62,7 +65,8 @@ def modinfo(text: str) -> "Dict[str, str]":
 
 
 def nvcc(text: str) -> "Optional[Tuple[str, str]]":
-    """Release ("12.8") and version ("12.8.93") of the toolkit's compiler."""
+    """Return release ("12.8") and version ("12.8.93") of the toolkit's compiler. None where the text does not say
+    them."""
     found = _RELEASE.search(text)
     return (found.group(1), found.group(2).rstrip(".")) if found else None
 

@@ -18,7 +18,8 @@ _NAMES = {"driver_version": "Driver Version", "product_name": "Product Name", "p
 
 @dataclass
 class SmiGpu:
-    """``bdf`` as the kernel writes it, ``ids`` "vendor:device"; "" where the text does not say."""
+    """One GPU of the report. ``bdf`` is as the kernel writes it, ``ids`` is "vendor:device"; "" where the text does not
+    say."""
 
     bdf: str
     name: str = ""
@@ -27,14 +28,14 @@ class SmiGpu:
 
 @dataclass
 class Smi:
-    """``driver`` is the version of the kernel module."""
+    """What the report says. ``driver`` is the version of the kernel module."""
 
     driver: str
     gpus: List[SmiGpu]
 
 
 def parse_smi(text: str) -> Smi:
-    """Read as much as there is; nothing at all gives an empty answer."""
+    """Read as much as there is. A text that holds nothing of it gives an empty answer."""
     result = Smi("", [])
     for line in text.split("\n"):
         line = line[:1000]
@@ -62,6 +63,6 @@ def _keep(result: Smi, name: str, value: str) -> None:
 
 
 def _bdf(text: str) -> str:
-    """``00000000:06:00.0`` -> ``0000:06:00.0``; "" for anything else."""
+    """Return an address as the kernel writes it: ``0000:06:00.0`` for ``00000000:06:00.0``. "" for anything else."""
     found = _ADDRESS.match(text.lower())
     return "%04x:%s" % (int(found.group(1), 16), found.group(2)) if found else ""

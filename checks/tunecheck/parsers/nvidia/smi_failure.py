@@ -38,8 +38,8 @@ _HANDLE = regex(r"^[ \t]*Unable to determine the device handle for gpu ?(?:(\d{1
 
 @dataclass(frozen=True)
 class Failure:
-    """``kind``: "no driver", "no library", "mismatch", "no permission", "no gpu", "no program", "refused", "lost" or
-    "no handle"; ``gpu`` as the text names it, "" where it names none; ``text`` is the line, shortened."""
+    """One failure. ``kind``: "no driver", "no library", "mismatch", "no permission", "no gpu", "no program", "refused",
+    "lost" or "no handle"; ``gpu`` as the text names it, "" where it names none; ``text`` is the line, shortened."""
 
     kind: str
     gpu: str
@@ -47,7 +47,7 @@ class Failure:
 
 
 def failures(text: str) -> "Tuple[Failure, ...]":
-    """Every failure that the text holds, each once."""
+    """Return every failure that the text holds, each once."""
     found: List[Failure] = []
     for line in text[:1 << 20].split("\n", _LINES)[:_LINES]:
         line = line[:400]

@@ -33,7 +33,7 @@ _WIDTH, _XML_WIDTH = "pci/gpu_link_info/link_width/", "pci/pci_gpu_link_info/lin
 
 
 def _power(*names: str) -> Tuple[str, ...]:
-    """Before driver 530 the section was called "Power Readings"."""
+    """Return the places of values of the section on power. Before driver 530 it was called "Power Readings"."""
     return tuple(folder + name for name in names for folder in ("gpu_power_readings/", "power_readings/"))
 
 
@@ -94,7 +94,7 @@ _ECC = {"corrected": (("sram_correctable", "dram_correctable"), ("single_bit/tot
 
 
 def parse_query(texts: Iterable[str]) -> Optional[Dict[str, Any]]:
-    """The document; None where no text names a GPU. Of two texts about one GPU the first counts, key by key."""
+    """Return the document. None where no text names a GPU. Of two texts about one GPU the first counts, key by key."""
     driver, attached = "", 0
     gpus: Dict[str, Dict[str, Dict[str, Any]]] = {}
     for found in map(tree, texts):
@@ -171,7 +171,8 @@ def _keep(values: Dict[str, Any], errors: Dict[str, str], key: str, get: Callabl
 
 
 def _found(leaves: Dict[str, str], place: str) -> Optional[str]:
-    """What stands there; of a section that is refused as a whole ("Remapped Rows : N/A") that word."""
+    """Return the text at ``place``; where the section is refused as a whole ("Remapped Rows : N/A"), that word. None
+    where neither is there."""
     if place in leaves:
         return leaves[place]
     section = leaves.get(place.split("/")[0]) if "/" in place else None
@@ -179,7 +180,8 @@ def _found(leaves: Dict[str, str], place: str) -> Optional[str]:
 
 
 def _first(leaves: Dict[str, str], how: Read, places: Tuple[str, ...]) -> Any:
-    """The first place that holds a value; else the first refusal."""
+    """Read the first of ``places`` that holds a value. Where all are refused, the first refusal is raised
+    (RefusedError). None where no place is in the report."""
     there = [value for value in (_found(leaves, place) for place in places) if value is not None]
     if not there:
         return None
@@ -199,7 +201,8 @@ def _sum(leaves: Dict[str, str], span: str, wordings: Tuple[Tuple[str, ...], ...
 
 
 def _reasons(leaves: Dict[str, str]) -> Optional[int]:
-    """The bits of the reasons that are active. Before driver 535 they were called "throttle reasons"."""
+    """Return the bits of the reasons that are active. None where the report does not show them all. Before driver 535
+    they were called "throttle reasons"."""
     states: Dict[str, str] = {}
     for path, value in leaves.items():
         section, _, rest = path.partition("/")
@@ -219,8 +222,9 @@ def _reasons(leaves: Dict[str, str]) -> Optional[int]:
 
 
 def _from_margin(leaves: Dict[str, str], which: str) -> Optional[int]:
-    """Since Hopper the limits are told as distances: now + margin = the highest operating temperature, and the limit
-    lies so many degrees beyond it. (30 C, margin 57, slowdown -2: slows down at 89 C.)"""
+    """Return a temperature limit in degrees C. Since Hopper the limits are told as distances: now + margin = the
+    highest operating temperature, and the limit lies so many degrees beyond it. (30 C, margin 57, slowdown -2: slows
+    down at 89 C.)"""
     margin = number(" C", least=-300)
     places = {"now": ("temperature/gpu_current_temp", "temperature/gpu_temp"),
               "left": ("temperature/gpu_t_limit_temp", "temperature/gpu_temp_tlimit"),
@@ -234,7 +238,7 @@ def _from_margin(leaves: Dict[str, str], which: str) -> Optional[int]:
 
 
 def _used(value: str) -> Optional[int]:
-    """Of one process, in MiB; None where the driver cannot say it."""
+    """Return the memory that one process uses, in MiB. None where the driver cannot say it."""
     try:
         result: int = read(value, _MIB)
     except (RefusedError, ValueError):

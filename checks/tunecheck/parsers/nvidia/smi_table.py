@@ -25,7 +25,7 @@ _MOST = 512
 
 
 def parse_table(text: str) -> Optional[Dict[str, Any]]:
-    """The document, with the driver's version; None where the text has no such table."""
+    """Return the document, with the driver's version. None where the text has no such table."""
     head = TABLE.search(text)
     if head is None:
         return None
@@ -102,6 +102,6 @@ def _watts(shown: str) -> Optional[int]:
 
 
 def listed(text: str) -> "Tuple[Tuple[int, str], ...]":
-    """Number and name of every GPU that ``nvidia-smi -L`` lists."""
+    """Return number and name of every GPU that ``nvidia-smi -L`` lists."""
     found = {int(number): name for number, name, _ in _LISTED.findall(text[:1 << 20])[:_MOST]}
     return tuple(sorted(found.items()))

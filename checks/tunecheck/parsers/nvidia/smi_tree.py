@@ -28,8 +28,9 @@ _GPUS = 512
 
 @dataclass
 class SmiTree:
-    """``head`` holds what stands before the first GPU. ``gpus`` are (address, leaves) in order; a list of processes is
-    (pid, used memory as written) pairs, None where the report says nothing (complete) about them."""
+    """The texts of one report. ``head`` holds what stands before the first GPU. ``gpus`` are (address, leaves) in
+    order; a list of processes is (pid, used memory as written) pairs, None where the report says nothing (complete)
+    about them."""
 
     head: Dict[str, str] = field(default_factory=dict)
     gpus: List[Tuple[str, Dict[str, str]]] = field(default_factory=list)
@@ -37,7 +38,8 @@ class SmiTree:
     lost: List[Tuple[str, str]] = field(default_factory=list)
 
     def open(self, written: str) -> bool:
-        """Begin a GPU; False where that is no address."""
+        """Begin a GPU. Return False where ``written`` is no address, that GPU was there before, or there are too
+        many."""
         bdf = address(written)
         if bdf is None or len(self.gpus) >= _GPUS or bdf in self.processes:
             return False
@@ -51,7 +53,7 @@ class SmiTree:
             target.setdefault(path, value)
 
     def process(self, field_name: str, value: str) -> None:
-        """One field of a process; "" opens the list."""
+        """Take in one field of a process. An empty ``field_name`` only begins the list."""
         bdf = self.gpus[-1][0]
         known = self.processes[bdf] or []
         if field_name == "pid" and len(known) < _LEAVES:
@@ -62,7 +64,7 @@ class SmiTree:
 
 
 def tree(text: str) -> SmiTree:
-    """Read as much as there is; nothing at all gives an empty answer."""
+    """Read as much as there is. A text that holds nothing of it gives an empty answer."""
     result, text = SmiTree(), text[:_LARGEST]
     for written, why in _LOST.findall(text):
         bdf = address(written.lower())
@@ -76,7 +78,7 @@ def tree(text: str) -> SmiTree:
 
 
 def address(written: str) -> Optional[str]:
-    """``00000000:06:00.0`` -> ``0000:06:00.0``; None for anything else."""
+    """Return an address as the kernel writes it: ``0000:06:00.0`` for ``00000000:06:00.0``. None for anything else."""
     found = _ADDRESS.match(written.lower())
     return "%04x:%s" % (int(found.group(1) or "0", 16), found.group(2)) if found else None
 
@@ -119,7 +121,7 @@ def _text(result: SmiTree, text: str) -> None:
 
 
 def _processes(result: SmiTree, stack: List[Tuple[int, str]], name: str, value: Optional[str]) -> bool:
-    """Whether the line belongs to the list of processes, and then keep it."""
+    """Return whether the line belongs to the list of processes, and keep it then."""
     if not stack and name == "processes":
         # An empty section is one that the report is cut in; "None" and a first process are answers.
         if value == "None":

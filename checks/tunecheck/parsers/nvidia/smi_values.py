@@ -22,11 +22,12 @@ _REFUSED = (
 
 
 class RefusedError(Exception):
-    """NVML's name of the error that stands in place of the value."""
+    """The report has NVML's name of an error in place of the value. The message is that name."""
 
 
 def number(unit: str, scale: int = 1, least: int = 0) -> Read:
-    """Reads "12.50 W" with unit " W" and scale 1000 as 12500; ValueError below ``least`` and without the unit."""
+    """Return a reader of numbers. With unit " W" and scale 1000 it reads "12.50 W" as 12500. It raises ValueError for
+    less than ``least`` and for a text without the unit."""
     pattern = regex(r"^(-?\d{1,12})(?:\.(\d{1,3})\d{0,6})?%s$" % unit)
 
     def parse(value: str) -> int:
@@ -42,7 +43,7 @@ def number(unit: str, scale: int = 1, least: int = 0) -> Read:
 
 
 def word(words: Dict[str, Any]) -> Read:
-    """Reads one of these words, whatever its case."""
+    """Return a reader of one of these words, whatever its case. It raises ValueError for any other word."""
     def parse(value: str) -> Any:
         if value.lower() not in words:
             raise ValueError(value)
@@ -52,7 +53,8 @@ def word(words: Dict[str, Any]) -> Read:
 
 
 def ids(value: str) -> str:
-    """Device first, vendor second: 0x2BB510DE."""
+    """Return "vendor:device". The report has the device first and the vendor second: 0x2BB510DE. ValueError for another
+    text."""
     found = re.match(r"^(?:0x)?([0-9a-f]{4})([0-9a-f]{4})$", value.lower())
     if not found:
         raise ValueError(value)
@@ -60,20 +62,20 @@ def ids(value: str) -> str:
 
 
 def text(value: str) -> str:
-    """Printable and not empty."""
+    """Return the text, at most 120 characters of it. ValueError where it is empty or not printable."""
     if not value or not value.isprintable():
         raise ValueError(value)
     return value[:120]
 
 
 def refusal(value: str) -> Optional[str]:
-    """NVML's name of the error that is printed in place of a value; None for a value."""
+    """Return NVML's name of the error that is printed in place of a value, or None for a value."""
     plain = value.strip("[]<> ").lower()
     return next((name for start, name in _REFUSED if plain.startswith(start)), None)
 
 
 def read(value: str, how: Read) -> Any:
-    """The value; RefusedError or ValueError where there is none."""
+    """Return what ``how`` reads in the text. RefusedError or ValueError where there is no value."""
     refused = refusal(value)
     if refused:
         raise RefusedError(refused)

@@ -28,9 +28,9 @@ _MOST = 1024
 
 @dataclass(frozen=True)
 class Matrix:
-    """``kind`` is "topo -m" or "topo -p2p". ``pairs`` maps GPU numbers (row, column) to the word between them: PIX,
-    PXB, PHB, NODE, SYS or NV# for the first, OK, NS, ... for the second (which need not be symmetric). ``others`` are
-    the columns that are no GPUs."""
+    """One table. ``kind`` is "topo -m" or "topo -p2p". ``pairs`` maps GPU numbers (row, column) to the word between
+    them: PIX, PXB, PHB, NODE, SYS or NV# for the first, OK, NS, ... for the second (which need not be symmetric).
+    ``others`` are the columns that are no GPUs."""
 
     kind: str
     gpus: int

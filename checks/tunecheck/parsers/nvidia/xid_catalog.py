@@ -17,9 +17,9 @@ SOURCE = "NVIDIA Xid catalogue of 2025-10-29"
 
 
 class XidEntry(NamedTuple):
-    """``action`` is the recommended action, worded for an operator; its commands are in back-ticks, ``{gpu}`` is the
-    address. ``reboot``: the host has to boot again for it. ``physical``: it takes the real machine, which a virtual one
-    has not got."""
+    """One entry. ``action`` is the recommended action, worded for an operator; its commands are in back-ticks,
+    ``{gpu}`` is the address. ``reboot``: the host has to boot again for it. ``physical``: it takes the real machine,
+    which a virtual one has not got."""
 
     meaning: str
     severity: str
@@ -112,7 +112,7 @@ RECOVERY = {
 
 
 class Advice(NamedTuple):
-    """What to do about one Xid, and who says so."""
+    """What to do about one Xid, and the source that says so."""
 
     meaning: str
     severity: str
@@ -123,8 +123,8 @@ class Advice(NamedTuple):
 
 
 def advice(code: int, text: str, recovery: tuple[int, str] | None = None) -> Advice:
-    """About an Xid with this text. ``recovery`` is what a later Xid 154 asked for, as number and name: it wins, and
-    "none" means that the driver got over it. For NVLink5 the word Fatal in the text decides."""
+    """Return what to do about an Xid with this text. ``recovery`` is what a later Xid 154 asked for, as number and
+    name: it wins, and "none" means that the driver got over it. For NVLink5 the word Fatal in the text decides."""
     entry = CATALOG.get(code, XidEntry("unknown code", "warn", "look it up at docs.nvidia.com/deploy/xid-errors"))
     said = SOURCE if code in CATALOG else f"not in the {SOURCE}"
     severity = "fail" if 144 <= code <= 150 and re.search(r"(?<![-\w])Fatal\b", text) else entry.severity

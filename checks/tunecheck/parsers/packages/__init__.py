@@ -1,1 +1,1 @@
-"""What apt, dpkg, dnf and rpm print, and the plans of packages made of it."""
+"""What apt, dpkg, dnf and rpm print, and plans of which packages to install."""

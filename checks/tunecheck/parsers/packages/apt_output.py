@@ -1,4 +1,4 @@
-"""What apt-get and dpkg say: a simulated transaction, and packages that a transaction left half done. Pure.
+"""The output of apt-get and dpkg: a simulated transaction, and packages that a transaction left half done. Pure.
 
 Shapes read in apt 3.0.3 and dpkg 1.22.22 (Debian 13)."""
 
@@ -22,32 +22,34 @@ _WHOLE = ("installed", "config-files", "not-installed")
 
 @dataclass(frozen=True)
 class Simulation:
-    """``installs``: {name: (version before or empty, version after)}; ``removes``: names."""
+    """What a transaction would do. ``installs``: {name: (version before or empty, version after)}; ``removes``:
+    names."""
 
     installs: Dict[str, Tuple[str, str]]
     removes: Tuple[str, ...]
 
 
 def simulation(text: str) -> Simulation:
-    """``apt-get -s install ...``."""
+    """Parse the output of ``apt-get -s install ...``."""
     return Simulation({name: (old, new) for name, old, new in _INST.findall(text)}, tuple(_REMV.findall(text)))
 
 
 def listed(text: str) -> List[Tuple[str, str, str, str]]:
-    """Lines of name, version, wanted state, state, between tabs, as (name, version, wanted, state)."""
+    """Parse lines of name, version, wanted state, state, between tabs, into tuples (name, version, wanted, state)."""
     rows = (line.split("\t") for line in text.splitlines())
     return [(row[0], row[1], row[2], row[3]) for row in rows if len(row) == 4]
 
 
 def half_done(text: str) -> List[str]:
-    """Of such lines, the packages that are neither whole nor gone, as ``name (half-configured)``."""
+    """Return the packages in such lines that are neither whole nor gone, as ``name (half-configured)``."""
     return ["%s (%s)" % (name, state) for name, _version, _wanted, state in listed(text) if state not in _WHOLE]
 
 
 def objections(found: Simulation, explicit: Dict[str, str], removes: Tuple[str, ...],
                driver: Optional[str]) -> List[str]:
-    """Why a transaction must not run: sentences. ``explicit``: {name: version, empty for any}, what it is for;
-    ``removes`` what it may take away; ``driver`` the release that every part of the driver must have, None for any."""
+    """Return sentences on why a transaction must not run. ``explicit`` is what it is for: {name: version, empty for
+    any}; ``removes`` is what it may take away; ``driver`` is the release that every part of the driver must have, None
+    for any."""
     said = []
     for name, (before, after) in sorted(found.installs.items()):
         if KERNEL.match(name) and name not in explicit:

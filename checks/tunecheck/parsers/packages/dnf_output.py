@@ -1,4 +1,4 @@
-"""What dnf says: a transaction it would run, locks, duplicates. Pure, for any text."""
+"""The output of dnf: a transaction it would run, locks, duplicates. Pure, for any text."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _OUT = ("Removing:", "Removing dependent packages:", "Removing unused dependenci
 
 
 def simulation(text: str) -> Simulation:
-    """The table of ``dnf install --assumeno``: Package, Architecture, Version, Repository, Size. A long name stands on
-    a line of its own."""
+    """Parse the table of ``dnf install --assumeno``: Package, Architecture, Version, Repository, Size. A long name
+    stands on a line of its own."""
     installs: Dict[str, Tuple[str, str]] = {}
     removes: List[str] = []
     section = ""
@@ -41,7 +41,7 @@ def simulation(text: str) -> Simulation:
 
 
 def locked_names(text: str) -> Tuple[str, ...]:
-    """Names that versionlock.list (``nvidia-driver-cuda-3:595.71.05-1.el9.*``) or versionlock.toml locks."""
+    """Return the names that versionlock.list (``nvidia-driver-cuda-3:595.71.05-1.el9.*``) or versionlock.toml locks."""
     found = []
     for line in text.splitlines():
         entry = line.split("#")[0].strip()
@@ -52,5 +52,5 @@ def locked_names(text: str) -> Tuple[str, ...]:
 
 
 def duplicates(text: str) -> List[str]:
-    """``dnf check --duplicates``: ``X is a duplicate with Y``."""
+    """Return the lines of ``dnf check --duplicates`` that name one: ``X is a duplicate with Y``."""
     return [line.strip() for line in text.splitlines() if " is a duplicate with " in line]

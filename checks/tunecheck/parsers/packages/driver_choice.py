@@ -14,19 +14,20 @@ __all__ = ["choose", "family_of", "fill", "flavour", "leftovers", "parts_of", "t
 
 
 def flavour(box: Box) -> str:
-    """Ubuntu's kernel flavour, as its metapackages end: generic, or generic-hwe-24.04 where that one is installed."""
+    """Return Ubuntu's kernel flavour, as its metapackages end: generic, or generic-hwe-24.04 where that one is
+    installed. "" where the kernel's release has none."""
     plain = box.kernel.split("-", 2)[2] if box.kernel.count("-") >= 2 else ""
     hwe = sorted(name for name in box.installed if re.match(r"^linux-image-%s-hwe-[0-9.]+$" % re.escape(plain), name))
     return hwe[0][len("linux-image-"):] if plain and hwe else plain
 
 
 def family_of(release: Release, want: Want) -> Optional[Family]:
-    """A mirror carries NVIDIA's names."""
+    """Return the family of packages for a source, or None where there is none. A mirror carries NVIDIA's names."""
     return FAMILIES.get(release.distribution if want.source == "distribution" else release.nvidia)
 
 
 def parts_of(family: Family, box: Box, want: Want) -> Iterator[Tuple[Part, str]]:
-    """The parts that this box needs, with their names filled in."""
+    """Yield the parts that this box needs, with their names filled in."""
     version = want.version or ""
     branch = int(version.partition(".")[0] or "0")
     for part in family.parts:
@@ -41,14 +42,14 @@ def parts_of(family: Family, box: Box, want: Want) -> Iterator[Tuple[Part, str]]
 
 
 def fill(name: str, box: Box, version: str, kernel: str = "") -> str:
-    """A name of the table for this box."""
+    """Return a name of the table with branch, version, kernel and flavour filled in for this box."""
     return name.format(branch=version.partition(".")[0], version=version, kernel=kernel, flavour=flavour(box))
 
 
 def choose(family: Family, box: Box, want: Want, manager: str) -> Tuple[
         Dict[str, str], Dict[str, Optional[Tuple[str, ...]]]]:
-    """({name: version}, {required package that lacks the version: versions offered, None where any would do}). Of
-    several package versions of one release the one that most required parts have is taken, then the newest: Debian's
+    """Return {name: version}, and {required package that lacks the version: versions offered, None where any would do}.
+    Of several package versions of one release the one that most required parts have is taken, then the newest: Debian's
     parts depend on each other at one revision. What is installed counts as offered: repositories drop old releases."""
     fitting: Dict[str, List[str]] = {}
     spare: Dict[str, List[str]] = {}
@@ -89,7 +90,7 @@ def choose(family: Family, box: Box, want: Want, manager: str) -> Tuple[
 
 
 def _ranked(fitting: Dict[str, List[str]], manager: str) -> List[str]:
-    """Package versions, the one of most parts first, the newer of equals before."""
+    """Return the package versions, that of most parts first, and the newer of equals before the older."""
     counts: Dict[str, int] = {}
     for version in (each for versions in fitting.values() for each in versions):
         counts[version] = counts.get(version, 0) + 1
@@ -103,7 +104,8 @@ def _offered(name: str, box: Box) -> Tuple[str, ...]:
 
 
 def _keeps(name: str, box: Box) -> bool:
-    """Not what stands against the open modules or a box without NVSwitch."""
+    """Return whether a package may stay. It may not where it conflicts with the open modules, or belongs to NVSwitch on
+    a box without one."""
     closed = re.match(r"^(?:nvidia-kernel-dkms|nvidia-dkms|nvidia-dkms-[0-9]+(?:-server)?|nvidia-kernel-source"
                       r"|nvidia-kernel-source-[0-9]+(?:-server)?|kmod-nvidia-latest-dkms|nvidia-tesla.*)$", name)
     fabric = re.match(r"^nvidia-fabric-?manager|^cuda-drivers-fabricmanager", name)
@@ -111,7 +113,7 @@ def _keeps(name: str, box: Box) -> bool:
 
 
 def leftovers(box: Box, chosen: Dict[str, str], want: Want) -> Tuple[str, ...]:
-    """Installed parts that would be left at another version, or that do not belong on this box."""
+    """Return the installed parts that would be left at another version, or that do not belong on this box."""
     return tuple(name for name, installed in sorted(box.installed.items())
                  if name not in chosen and _in_the_way(name, installed, box, want))
 
@@ -128,6 +130,6 @@ def _in_the_way(name: str, installed: str, box: Box, want: Want) -> bool:
 
 
 def there(box: Box, package: Exact) -> bool:
-    """Whether it is installed, at that version where one is asked for."""
+    """Return whether the package is installed, at its version where one is asked for."""
     installed = box.installed.get(package.name)
     return installed is not None and package.version in ("", installed)

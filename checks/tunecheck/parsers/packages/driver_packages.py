@@ -29,7 +29,8 @@ __all__ = ["CUDA_REPOSITORY", "FAMILIES", "KEYS", "RELEASES", "TOOLKIT", "TOOLKI
 
 
 class Part(NamedTuple):
-    """``name`` with {branch}, {version}, {kernel} (once per kernel that must boot) and {flavour} of the kernel.
+    """One package of a driver. ``name`` may hold {branch}, {version}, {kernel} (once per kernel that must boot) and
+    {flavour} of the kernel.
 
     ``follows``: ``driver`` has the driver's version; ``own`` has its own, apt's or dnf's candidate unless it is there.
     ``on``: always, dkms, precompiled, nvswitch. ``optional``: goes along where it is offered at the right version.
@@ -46,9 +47,10 @@ class Part(NamedTuple):
 
 
 class Family(NamedTuple):
-    """``globs`` name every package of the family that has the driver's version, for pins: nothing of another version
-    may come in. They must not match the container toolkit, settings, or what has versions of its own. ``components``
-    must be enabled for it; ``dkms``: packages that bring the module's source, between spaces."""
+    """The packages of one repository. ``globs`` name every package of the family that has the driver's version, for
+    pins: nothing of another version may come in. They must not match the container toolkit, settings, or what has
+    versions of its own. ``components`` must be enabled for it; ``dkms``: packages that bring the module's source,
+    between spaces."""
 
     parts: Tuple[Part, ...]
     globs: Tuple[str, ...]
@@ -67,7 +69,8 @@ class Key(NamedTuple):
 
 
 class Release(NamedTuple):
-    """``path``: folder of NVIDIA's repository. ``nvidia``, ``distribution``: names in ``FAMILIES``, empty for none."""
+    """One release of a distribution. ``path`` is the folder of NVIDIA's repository. ``nvidia`` and ``distribution`` are
+    names in ``FAMILIES``, empty for none."""
 
     path: str
     nvidia: str

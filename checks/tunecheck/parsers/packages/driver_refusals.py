@@ -1,5 +1,5 @@
-"""What stands against a change of the driver on a box: sentences that say what is wrong, what was expected, how to mend
-it. Pure, judged before the first write."""
+"""The reasons why a driver must not be changed on a box: sentences that say what is wrong, what was expected, how to
+mend it. Pure, judged before the first write."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _DRIVER = regex(r"^[0-9]{3}\.[0-9]{1,4}(?:\.[0-9]{1,4})?$")
 
 
 def release_of(box: Box) -> Optional[Release]:
-    """None for a distribution, or a release of one, that nothing here is known of."""
+    """Return the entry for the box's distribution and release. None where nothing here is known of them."""
     name = box.distribution.lower()
     release = box.release.partition(".")[0] if name in _EL else box.release
     return RELEASES.get(("el" if name in _EL else name, release))
 
 
 def driver_of(name: str, version: str) -> Optional[str]:
-    """The driver's version in a package's, for a part of the driver."""
+    """Return the driver's version in the version of a package. None where the package is no part of the driver."""
     found = upstream(version)
     return found if _PART.match(name) and not _OWN.match(name) and _DRIVER.match(found) else None
 
 
 def unplanned(box: Box, want: Want) -> Iterator[str]:
-    """Nothing can be planned at all."""
+    """Yield the reasons why nothing can be planned at all."""
     known = release_of(box)
     if known is None:
         yield ("no driver packages are known for %s %s; expected one of %s; set driver.source to leave and install the "
@@ -70,7 +70,7 @@ def unplanned(box: Box, want: Want) -> Iterator[str]:
 
 
 def mirrorless(want: Want) -> Iterator[str]:
-    """A mirror without an address or a key."""
+    """Yield what a mirror lacks: its address, or the fingerprint of its key."""
     if want.source == "mirror":
         if not want.mirror:
             yield ("driver.source is mirror, but driver.mirror is not set; expected https://... or file:///folder; set "
@@ -82,8 +82,8 @@ def mirrorless(want: Want) -> Iterator[str]:
 
 def absent(box: Box, want: Want, missing: Dict[str, Optional[Tuple[str, ...]]], offered: bool,
            components: Tuple[str, ...]) -> Iterator[str]:
-    """``missing``: required packages without the wanted version, and the versions that are offered, None where any
-    would do; ``offered``: whether any package of the set is."""
+    """Yield what is not offered. ``missing``: required packages without the wanted version, and the versions that are
+    offered, None where any would do; ``offered``: whether any package of the set is."""
     if not offered:
         first = sorted(missing)[:4]
         where = "with the components %s" % " ".join(components) if components else "and refresh the package lists"
@@ -115,8 +115,8 @@ def _nearest(wanted: str, offered: List[str], manager: str) -> str:
 
 
 def kernels(box: Box, want: Want, offered_headers: Dict[str, bool], modules: Dict[str, bool]) -> Iterator[str]:
-    """``offered_headers``: for each kernel whose headers are not there, whether they are offered; ``modules``: for each
-    kernel, whether its precompiled module package is offered."""
+    """Yield the kernels that would get no module. ``offered_headers``: for each kernel whose headers are not there,
+    whether they are offered; ``modules``: for each kernel, whether its precompiled module package is offered."""
     for kernel, offered in offered_headers.items():
         if want.modules == "dkms" and not offered:
             yield ("the headers of the %s kernel %s are neither installed nor offered, so DKMS would build no module "
@@ -130,7 +130,8 @@ def kernels(box: Box, want: Want, offered_headers: Dict[str, bool], modules: Dic
 
 
 def headers_name(box: Box, kernel: str) -> str:
-    """Debian, Ubuntu: linux-headers-<release>; EL: kernel-devel-<release>."""
+    """Return the package with the headers of a kernel: linux-headers-<release> on Debian and Ubuntu,
+    kernel-devel-<release> on EL."""
     return ("linux-headers-%s" if box.distribution.lower() in ("debian", "ubuntu") else "kernel-devel-%s") % kernel
 
 
@@ -145,7 +146,7 @@ def _headers_remedy(box: Box, kernel: str) -> str:
 
 
 def secure_boot(box: Box, want: Want) -> Iterator[str]:
-    """A module built on the box that the kernel would refuse."""
+    """Yield a refusal where the kernel would refuse a module built on the box."""
     if box.secure_boot and want.modules == "dkms" and box.key_enrolled is not True:
         ubuntu = box.distribution.lower() == "ubuntu"
         yield ("Secure Boot is on and the key that DKMS signs modules with %s, so the kernel would refuse the module; "
@@ -158,15 +159,15 @@ def secure_boot(box: Box, want: Want) -> Iterator[str]:
 
 
 def in_use(box: Box, want: Want) -> Iterator[str]:
-    """The driver can't be changed under a running process."""
+    """Yield a refusal where processes use the GPUs: the driver can't be changed under a running process."""
     if box.gpu_users and not want.drain:
         yield ("the GPUs are in use: %s; expected none while the driver changes; stop them, or set driver.drain to "
                "true where it is the inference unit alone" % "; ".join(box.gpu_users[:5]))
 
 
 def mixed(box: Box, want: Want) -> Iterator[str]:
-    """Two drivers, neither of them the wanted one. With the wanted one among them it is an interrupted transaction,
-    which the same transaction mends."""
+    """Yield a refusal where parts of two drivers are installed, neither of them the wanted one. With the wanted one
+    among them it is an interrupted transaction, which the same transaction mends."""
     found: Dict[str, List[str]] = {}
     for name, version in sorted(box.installed.items()):
         driver = driver_of(name, version)

@@ -1,4 +1,5 @@
-"""Which packages a driver or container toolkit of one exact version is made of on a box, and what stands against it.
+"""Plans the packages of a driver or container toolkit of one exact version on a box, and says what must not be done
+there.
 
 Pure planning: ``names`` says what to ask the package manager about, ``plan`` and ``toolkit_plan`` turn its answers into
 one explicit set. Nothing is read or written here. Names and repositories: ``driver_packages``."""
@@ -33,7 +34,8 @@ FIRST_BLACKWELL = 570    # CUDA 12.8, the first toolkit with Blackwell, needs >=
 
 
 def names(box: Box, want: Want) -> Tuple[str, ...]:
-    """Packages whose available versions ``plan`` needs (apt-cache madison NAME..., dnf repoquery NAME...)."""
+    """Return the packages whose available versions ``plan`` needs (apt-cache madison NAME..., dnf repoquery
+    NAME...)."""
     release = refusals.release_of(box)
     family = family_of(release, want) if release else None
     if release is None or family is None or not want.version:
@@ -45,7 +47,7 @@ def names(box: Box, want: Want) -> Tuple[str, ...]:
 
 
 def plan(box: Box, want: Want) -> Plan:
-    """The set for ``want``. ``install`` names the whole set, also what is installed at that version already: an
+    """Return the plan for ``want``. ``install`` names the whole set, also what is installed at that version already: an
     explicit set is one transaction, and apt leaves alone what is there."""
     release = refusals.release_of(box)
     unplanned = tuple(refusals.unplanned(box, want))
@@ -81,8 +83,8 @@ def plan(box: Box, want: Want) -> Plan:
 
 
 def preflight(box: Box, want: Want) -> Tuple[str, ...]:
-    """The refusals that need no word of the driver's repository: to be asked before that is configured. ``available``
-    may hold compilers and headers alone. Part of ``plan``'s problems."""
+    """Return the refusals for which the driver's repository is not needed, so that they can be asked before it is
+    configured. ``available`` may hold compilers and headers alone. They are a part of ``plan``'s problems."""
     release = refusals.release_of(box)
     unplanned = tuple(refusals.unplanned(box, want))
     family = family_of(release, want) if release else None
@@ -99,13 +101,13 @@ def preflight(box: Box, want: Want) -> Tuple[str, ...]:
 
 
 def toolkit_names(box: Box) -> Tuple[str, ...]:
-    """Packages of the container toolkit."""
+    """Return the packages of the container toolkit. The tuple is empty on a distribution that is not known here."""
     return tuple(part.name for part in TOOLKIT.parts) if refusals.release_of(box) else ()
 
 
 def toolkit_plan(box: Box, version: str, source: str, hold: bool = True, mirror: Optional[str] = None,
                  mirror_fingerprint: Optional[str] = None) -> Plan:
-    """The container toolkit's packages, all at one version. ``source``: nvidia or mirror."""
+    """Return the plan for the container toolkit's packages, all at one version. ``source``: nvidia or mirror."""
     release = refusals.release_of(box)
     want = Want(version, source, mirror=mirror, mirror_fingerprint=mirror_fingerprint)
     if release is None:
@@ -134,7 +136,7 @@ def toolkit_plan(box: Box, version: str, source: str, hold: bool = True, mirror:
 
 
 def _refusals(box: Box, want: Want, family: Family) -> List[str]:
-    """What the box itself refuses, whatever is offered."""
+    """Return what the box itself refuses, whatever is offered."""
     problems = [*refusals.secure_boot(box, want), *refusals.mixed(box, want)]
     if box.nvswitch and not any(part.on == "nvswitch" for part in family.parts):
         problems.append("this box has NVSwitch, and %s %s has no fabric manager of its own; expected one of the "
@@ -148,7 +150,7 @@ def _dkms(family: Family, box: Box, want: Want, install: Tuple[Exact, ...]) -> O
 
 
 def _headers(box: Box, release: Release) -> List[Tuple[str, Exact]]:
-    """(kernel, package): of the running and the next kernel, where their headers are not there."""
+    """Return (kernel, package) for the running and the next kernel, where their headers are not there."""
     wanting = [kernel for kernel in dict.fromkeys((box.kernel, box.next_kernel)) if kernel not in box.headers]
     if release.manager == "apt":
         return [(kernel, Exact("linux-headers-%s" % kernel, "")) for kernel in wanting]
@@ -171,7 +173,7 @@ def _kernel_problems(box: Box, want: Want, release: Release, chosen: Dict[str, s
 
 
 def _prerequisites(box: Box, want: Want, release: Release) -> Tuple[Tuple[Exact, ...], List[str]]:
-    """Compiler, dkms and headers that are not there, and sentences about tools that are not offered either."""
+    """Return compiler, dkms and headers that are not there, and sentences about tools that are not offered either."""
     if want.modules != "dkms":
         return (), []
     tools = [Exact(name, "") for name in _TOOLS[release.manager] if name not in box.installed]
@@ -182,15 +184,17 @@ def _prerequisites(box: Box, want: Want, release: Release) -> Tuple[Tuple[Exact,
 
 
 def _kernel_hold(box: Box, version: str) -> Tuple[str, ...]:
-    """The metapackages that would bring another kernel: they wait for its module package."""
+    """Return the metapackages that would bring another kernel or its module package. They are held together, as a new
+    kernel has to wait for its module package."""
     kind, modules = flavour(box), "linux-modules-nvidia-%s-server-open-" % version.partition(".")[0]
     known = ["linux-" + kind, "linux-image-" + kind, "linux-headers-" + kind]
     return (*(name for name in known if name in box.installed), modules + kind)
 
 
 def _pins(family: Family, chosen: Dict[str, str], parts: Dict[str, Part], version: str) -> Tuple[Pin, ...]:
-    """The chosen packages at their versions and no other; of the rest of the family only what fits them. apt takes the
-    first stanza that fits a version (apt_preferences(5); tried with apt 2.6 on 2026-11-21). 1001: apt would go back."""
+    """Return pins for the chosen packages at their versions and no other, and for the rest of the family at what fits
+    them. apt takes the first stanza that fits a version (apt_preferences(5); tried with apt 2.6 on 2026-11-21). 1001:
+    apt would go back."""
     by_version: Dict[str, List[str]] = {}
     for name, each in chosen.items():
         if each and (name not in parts or parts[name].follows == "driver"):
@@ -204,7 +208,7 @@ def _pins(family: Family, chosen: Dict[str, str], parts: Dict[str, Part], versio
 
 
 def _locks(install: Tuple[Exact, ...]) -> Tuple[str, ...]:
-    """As dnf's versionlock plugin writes them: name-epoch:version-release.*"""
+    """Return the lines of dnf's versionlock plugin: name-epoch:version-release.*"""
     return tuple("%s-%s.*" % each for each in install if each.version)
 
 

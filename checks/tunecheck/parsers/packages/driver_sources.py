@@ -11,7 +11,8 @@ __all__ = ["mirror", "repository", "toolkit"]
 
 
 def repository(release: Release, box: Box, want: Want) -> Tuple[Optional[Repository], List[str]]:
-    """None for the distribution's own, and sentences where it must not be used."""
+    """Return NVIDIA's repository or the mirror, and sentences on why it must not be used. The repository is None where
+    the distribution's own is wanted."""
     if want.source == "distribution":
         return None, []
     if want.source == "mirror":
@@ -34,8 +35,8 @@ def repository(release: Release, box: Box, want: Want) -> Tuple[Optional[Reposit
 
 
 def mirror(release: Release, box: Box, want: Want) -> Repository:
-    """Laid out as NVIDIA's own: flat, the key beside the index as ``key.asc``, or as NVIDIA names it where the mirror
-    is NVIDIA's repository itself. The fingerprint decides, not the place."""
+    """Return the mirror. It is laid out as NVIDIA's own: flat, the key beside the index as ``key.asc``, or as NVIDIA
+    names it where the mirror is NVIDIA's repository itself. The fingerprint decides, not the place."""
     url = (want.mirror or "").rstrip("/") + "/"
     key = KEYS[release.key].file if url.startswith(CUDA_REPOSITORY.partition("{")[0]) else "key.asc"
     apt = release.manager == "apt"
@@ -46,7 +47,7 @@ def mirror(release: Release, box: Box, want: Want) -> Repository:
 
 
 def toolkit(release: Release, box: Box) -> Repository:
-    """The container toolkit's own repository."""
+    """Return the container toolkit's own repository."""
     apt = release.manager == "apt"
     url = TOOLKIT_REPOSITORY.format(kind="deb" if apt else "rpm", machine=_deb_arch(box) if apt else box.arch)
     return Repository(kind=release.manager, url=url, suites=("/",) if apt else (), arch=_deb_arch(box) if apt else "",

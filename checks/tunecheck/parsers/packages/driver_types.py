@@ -1,4 +1,4 @@
-"""What the planner of driver packages takes and gives: plain data, no behaviour."""
+"""The types that the planner of driver packages takes and gives: plain data, no behaviour."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Exact(NamedTuple):
 
     @property
     def apt(self) -> str:
-        """As apt-get install takes it."""
+        """Return the package as apt-get install takes it."""
         return "%s=%s" % self if self.version else self.name
 
     @property
     def dnf(self) -> str:
-        """As dnf install takes it."""
+        """Return the package as dnf install takes it."""
         return "%s-%s" % self if self.version else self.name
 
 
@@ -81,8 +81,8 @@ class Box:
 
 @dataclass(frozen=True)
 class Want:
-    """``box_spec.driver``: ``source`` nvidia, distribution or mirror; ``modules`` dkms or precompiled. ``drain``: GPUs
-    in use are no refusal, the caller stops the inference unit first."""
+    """The wanted driver, as in ``box_spec.driver``: ``source`` nvidia, distribution or mirror; ``modules`` dkms or
+    precompiled. ``drain``: GPUs in use are no refusal, the caller stops the inference unit first."""
 
     version: Optional[str]
     source: str
@@ -95,13 +95,13 @@ class Want:
 
 @dataclass(frozen=True)
 class Plan:
-    """``problems``: refusals, each what, expected, how to fix; where there is any, nothing may be written.
-    ``prerequisites`` go in first (compiler, dkms, headers of both kernels), then ``install`` and ``remove`` as one
-    transaction, then ``hold``. ``missing``: those of ``install`` not there at that version.
+    """What is to be done on a box. ``problems``: refusals, each what, expected, how to fix; where there is any, nothing
+    may be written. ``prerequisites`` go in first (compiler, dkms, headers of both kernels), then ``install`` and
+    ``remove`` as one transaction, then ``hold``. ``missing``: those of ``install`` not there at that version.
     ``dkms_package``: the one of ``install`` to try to build before; None if precompiled. ``kernel_hold``: kernel
     packages that stay together with precompiled modules. ``blacklist``: regular expressions for unattended-upgrades.
-    ``versionlock``: lines of dnf's versionlock.list. ``repository``: None for the distribution's
-    own, which is configured already (``components`` are what it must offer). ``notes``: said, but no refusal."""
+    ``versionlock``: lines of dnf's versionlock.list. ``repository``: None for the distribution's own, which is
+    configured already (``components`` are what it must offer). ``notes``: said, but no refusal."""
 
     version: str = ""
     prerequisites: Tuple[Exact, ...] = ()
@@ -121,5 +121,6 @@ class Plan:
 
     @property
     def done(self) -> bool:
-        """The set is there. Prerequisites, holds and pins are the caller's to compare."""
+        """Whether the set is there and nothing is to be removed or refused. Prerequisites, holds and pins are the
+        caller's to compare."""
         return not self.problems and not self.missing and not self.remove

@@ -19,8 +19,8 @@ _PUBLIC_KEY = 6     # RFC 4880 section 4.3: the packet of a primary key
 
 
 def fingerprints(content: bytes) -> Tuple[str, ...]:
-    """Of every primary key, 40 (or 64) hex digits in capitals. ValueError where the file is not a key file: apt would
-    trust every key in it, so one that is not understood as a whole is not trusted at all."""
+    """Return the fingerprint of every primary key, 40 (or 64) hex digits in capitals. ValueError where the file is not
+    a key file: apt would trust every key in it, so one that is not understood as a whole is not trusted at all."""
     blocks = [_dearmored(body) for body in _ARMOR.findall(content[:_MOST])]
     if not blocks:
         if b"-----BEGIN" in content[:_MOST] or content[:1] < b"\x80":

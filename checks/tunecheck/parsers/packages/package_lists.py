@@ -1,4 +1,4 @@
-"""What apt and dnf list: available versions, holds. Pure: texts in, values out, for any text."""
+"""The lists that apt and dnf print: available versions, holds. Pure: texts in, values out, for any text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _LISTED = regex(r"^([A-Za-z0-9][A-Za-z0-9.+_-]*)\.(x86_64|aarch64|noarch|i686)\s
 
 
 def madison(text: str) -> Dict[str, Tuple[str, ...]]:
-    """``apt-cache madison NAME...``: {name: versions}, in apt's order, each once; lines of sources are left out."""
+    """Parse the output of ``apt-cache madison NAME...`` into {name: versions}, in apt's order, each once. Lines of
+    sources are left out."""
     rows = []
     for line in text.splitlines()[:_MOST]:
         cells = [cell.strip() for cell in line.split(" | ")]
@@ -24,8 +25,8 @@ def madison(text: str) -> Dict[str, Tuple[str, ...]]:
 
 
 def dnf_listing(text: str) -> Dict[str, Tuple[str, ...]]:
-    """``dnf list --showduplicates NAME...`` (dnf 4 and 5): {name: [epoch:]version-release}, each once. dnf wraps rows
-    that do not fit a terminal; without one it does not."""
+    """Parse the output of ``dnf list --showduplicates NAME...`` (dnf 4 and 5) into {name: [epoch:]version-release},
+    each once. dnf wraps rows that do not fit a terminal; without one it does not."""
     rows = []
     for line in text.splitlines()[:_MOST]:
         found = _LISTED.match(line)
@@ -35,7 +36,8 @@ def dnf_listing(text: str) -> Dict[str, Tuple[str, ...]]:
 
 
 def repoquery(text: str) -> Dict[str, Tuple[str, ...]]:
-    r"""``dnf repoquery --qf '%{name}\t%{evr}\n' NAME...``: {name: versions}, each once. dnf 4 prints the epoch 0."""
+    r"""Parse the output of ``dnf repoquery --qf '%{name}\t%{evr}\n' NAME...`` into {name: versions}, each once. dnf 4
+    prints the epoch 0, which is taken away."""
     rows = []
     for line in text.splitlines()[:_MOST]:
         name, mark, version = line.strip().partition("\t")
@@ -45,7 +47,7 @@ def repoquery(text: str) -> Dict[str, Tuple[str, ...]]:
 
 
 def showhold(text: str) -> Tuple[str, ...]:
-    """``apt-mark showhold``: names without ``:arch``, each once."""
+    """Return the names that ``apt-mark showhold`` prints, without ``:arch``, each once."""
     names = [line.strip().partition(":")[0] for line in text.splitlines()[:_MOST]]
     return tuple(dict.fromkeys(name for name in names if name))
 

@@ -12,26 +12,26 @@ _LONGEST = 200
 
 
 def dpkg_compare(left: str, right: str) -> int:
-    """-1, 0 or 1, as ``dpkg --compare-versions`` orders ``[epoch:]upstream[-revision]``."""
+    """Return -1, 0 or 1, as ``dpkg --compare-versions`` orders ``[epoch:]upstream[-revision]``."""
     (left_epoch, left_up, left_rev), (right_epoch, right_up, right_rev) = _deb(left), _deb(right)
     return _sign(left_epoch - right_epoch) or _fragments(left_up, right_up) or _fragments(left_rev, right_rev)
 
 
 def rpm_compare(left: str, right: str) -> int:
-    """-1, 0 or 1, as rpm orders ``[epoch:]version[-release]``; without an epoch it is 0, and a release that only one
-    has counts for nothing."""
+    """Return -1, 0 or 1, as rpm orders ``[epoch:]version[-release]``. Without an epoch it is 0, and a release that only
+    one has counts for nothing."""
     (left_epoch, left_ver, left_rel), (right_epoch, right_ver, right_rel) = _deb(left), _deb(right)
     by_version = _sign(left_epoch - right_epoch) or _segments(left_ver, right_ver)
     return by_version or (_segments(left_rel, right_rel) if left_rel and right_rel else 0)
 
 
 def upstream(version: str) -> str:
-    """``1:595.71.05-0ubuntu1`` -> ``595.71.05``: without epoch and revision."""
+    """Return a version without epoch and revision: ``595.71.05`` for ``1:595.71.05-0ubuntu1``."""
     return _deb(version)[1]
 
 
 def highest(versions: Iterable[str], manager: str) -> str:
-    """The newest by apt's or dnf's order; the first of equals; empty for none."""
+    """Return the newest version by apt's or dnf's order, the first of equals. "" where there is none."""
     compare = dpkg_compare if manager == "apt" else rpm_compare
     found = ""
     for version in versions:
@@ -41,7 +41,7 @@ def highest(versions: Iterable[str], manager: str) -> str:
 
 
 def ordered(versions: Iterable[str], manager: str) -> List[str]:
-    """From the oldest to the newest."""
+    """Return the versions from the oldest to the newest, by apt's or dnf's order."""
     return sorted(versions, key=functools.cmp_to_key(dpkg_compare if manager == "apt" else rpm_compare))
 
 
@@ -59,7 +59,8 @@ def _sign(number: int) -> int:
 
 
 def _weight(char: str) -> int:
-    """'~' before the end, the end before letters, letters before the rest (lib/dpkg/version.c, order())."""
+    """Return the rank of a character: '~' before the end, the end before letters, letters before the rest
+    (lib/dpkg/version.c, order())."""
     if char == "~":
         return -1
     if char.isdigit() or not char:
@@ -68,7 +69,8 @@ def _weight(char: str) -> int:
 
 
 def _fragments(left: str, right: str) -> int:
-    """By turns: what is no digit, by character; then digits, by value (lib/dpkg/version.c, verrevcmp())."""
+    """Compare two versions by turns: what is no digit, by character; then digits, by value (lib/dpkg/version.c,
+    verrevcmp())."""
     at, to = 0, 0
     while at < len(left) or to < len(right):
         while (at < len(left) and not _digit(left[at])) or (to < len(right) and not _digit(right[to])):
@@ -96,7 +98,8 @@ def _number(text: str, at: int) -> Tuple[int, int]:
 
 
 def _segments(left: str, right: str) -> int:
-    """rpmio/rpmvercmp.c: runs of digits or letters; '~' before the end, '^' after it but before more."""
+    """Compare two versions as rpmio/rpmvercmp.c does, by runs of digits or letters; '~' is before the end, '^' after it
+    but before more."""
     one, two = re.findall(r"[0-9]+|[A-Za-z]+|~|\^", left), re.findall(r"[0-9]+|[A-Za-z]+|~|\^", right)
     for at in range(min(len(one), len(two))):
         a, b = one[at], two[at]

@@ -27,7 +27,8 @@ _NOT = regex(r"^nvidia-(?:kernel-(?:common|support)$|driver-(?:assistant|pinning
 
 @dataclass(frozen=True)
 class Package:
-    """``version`` as the package manager writes it; ``driver`` the driver's in it, for a part of the driver."""
+    """One installed package. ``version`` is as the package manager writes it; ``driver`` is the driver's version in it,
+    for a part of the driver, else None."""
 
     name: str
     version: str
@@ -39,14 +40,15 @@ class Package:
 
 
 def driver_version(version: str) -> Optional[str]:
-    """``1:595.71.05-0ubuntu0.24.04.1`` -> ``595.71.05``."""
+    """Return the driver's version in that of a package: ``595.71.05`` for ``1:595.71.05-0ubuntu0.24.04.1``. None where
+    there is none."""
     found = _VERSION.match(version)
     return found.group(1) if found else None
 
 
 def dpkg(text: str) -> Tuple[Package, ...]:
-    """Lines of name, version, wanted state, state, between tabs; only what is installed. ValueError for a name that no
-    package has: what else the listing says is then nothing to go by."""
+    """Parse lines of name, version, wanted state, state, between tabs. Only what is installed counts. ValueError for a
+    name that no package has: what else the listing says is then nothing to go by."""
     found = []
     for line in _lines(text):
         cells = line.split("\t")
@@ -56,8 +58,8 @@ def dpkg(text: str) -> Tuple[Package, ...]:
 
 
 def rpm(text: str, locks: str) -> Tuple[Package, ...]:
-    """Lines of name and version between tabs; ``locks``: the lists of dnf's versionlock plugin. ValueError as of
-    dpkg."""
+    """Parse lines of name and version between tabs; ``locks`` are the lists of dnf's versionlock plugin. ValueError as
+    of dpkg."""
     held = Locks(line.split("#")[0] for line in locks.splitlines())
     found = []
     for line in _lines(text):
@@ -98,7 +100,8 @@ class Locks:
 
 
 class Globs:
-    """File name patterns as one: ValueError for more than MOST_GLOBS. One with five asterisks or more is nobody's."""
+    """File name patterns, compiled into one. A pattern with five asterisks or more is left out: nobody writes one.
+    ValueError for more than MOST_GLOBS."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         kept = sorted({pattern for pattern in patterns if pattern.count("*") < 5})
@@ -128,7 +131,7 @@ class Spared:
 
 
 def apt_pins(text: str) -> List[Tuple[str, str, int]]:
-    """Stanzas of apt_preferences(5) that pin a version of NVIDIA's packages: (packages, pin, priority)."""
+    """Return the stanzas of apt_preferences(5) that pin a version of NVIDIA's packages: (packages, pin, priority)."""
     found = []
     for stanza in re.split(r"\n[ \t]*\n", text.replace("\r", "")):
         fields: Dict[str, str] = {}
@@ -144,7 +147,7 @@ def apt_pins(text: str) -> List[Tuple[str, str, int]]:
 
 
 def settings(text: str) -> List[str]:
-    """Words of ``excludepkgs=`` and ``exclude=`` in dnf.conf."""
+    """Return the words of ``excludepkgs=`` and ``exclude=`` in dnf.conf."""
     found: List[str] = []
     for line in text.splitlines()[:_MOST]:
         name, mark, value = line.partition("=")
@@ -154,7 +157,8 @@ def settings(text: str) -> List[str]:
 
 
 def apt_settings(text: str) -> Tuple[Optional[bool], List[str]]:
-    """Of apt.conf.d: whether unattended upgrades run (None: not said), and what they leave alone."""
+    """Return what apt.conf.d says: whether unattended upgrades run (None: not said), and what they leave alone.
+    ValueError for more patterns than anybody has."""
     text = re.sub(r"(?m)(?:^|\s)(?://|#(?!clear|include)).*$", "", text[:1 << 20])
     said = re.findall(r'APT::Periodic::Unattended-Upgrade\s+"(\d{1,6})"\s*;', text)
     spared = [word for block in re.findall(r"Unattended-Upgrade::Package-Blacklist\s*\{([^}]*)\}", text)
@@ -164,10 +168,10 @@ def apt_settings(text: str) -> Tuple[Optional[bool], List[str]]:
 
 
 def blacklisted(pattern: str, name: str) -> bool:
-    """Whether one entry of Unattended-Upgrade::Package-Blacklist means the package."""
+    """Return whether one entry of Unattended-Upgrade::Package-Blacklist means the package."""
     return Spared([pattern]).mean(name)
 
 
 def locked(pattern: str, name: str) -> bool:
-    """Whether one entry of versionlock.list or excludepkgs means the package."""
+    """Return whether one entry of versionlock.list or excludepkgs means the package."""
     return Locks([pattern]).mean(name)

@@ -54,7 +54,7 @@ class PcieError:
 
 @dataclass
 class PcieErrors:
-    """Collects line by line. ``osc`` says per host bridge who handles AER."""
+    """Collects PCIe errors line by line. ``osc`` says per host bridge who handles AER."""
 
     osc: Negotiations = field(default_factory=Negotiations)
     _errors: dict[tuple[str, str], PcieError] = field(default_factory=dict)
@@ -96,13 +96,14 @@ class PcieErrors:
             self._failed.add(bdf)
 
     def result(self) -> tuple[PcieError, ...]:
-        """One entry per device and severity, in the order of first appearance."""
+        """Return one entry per device and severity, in the order of first appearance."""
         return tuple(replace(error, count=max(error.count, self._received.get(key, 0)),
                              unrecovered=bool({error.bdf, self._parents.get(error.bdf)} & self._failed))
                      for key, error in self._errors.items())
 
     def _add(self, bdf: str, severity: str, line: Line, counts: bool = True) -> None:
-        """The port's announcement and the device's own report are the same error: the larger count is taken."""
+        """Count one message. The port's announcement and the device's own report are the same error: the larger count
+        is taken. ``counts`` is False for an announcement."""
         key = (bdf, severity)
         known = self._errors.get(key)
         if known is None:
@@ -121,7 +122,8 @@ class PcieErrors:
             self._errors[error.bdf, error.severity] = replace(error, names=(error.names + new)[:8])
 
     def _firmware(self, line: Line) -> None:
-        """Generic Hardware Error Source: the severity comes first, the device some lines later."""
+        """Take in one line of a Generic Hardware Error Source: the severity comes first, the device some lines
+        later."""
         found = _CPER.match(line.text)
         if found and found[1] in _CPER_WORDS:
             self._cper = _CPER_WORDS[found[1]]
@@ -138,7 +140,8 @@ def _severity(words: str) -> str:
 
 
 def _source(port: str, found: re.Match[str]) -> str:
-    """The device an error message came from. All zero: the port could not tell, so it is the port's own."""
+    """Return the device that an error message came from. All zero means that the port could not tell, so the port
+    itself is returned."""
     if found[2]:
         number = int(found[2], 16)
         bdf = f"{port.partition(':')[0]}:{number >> 8:02x}:{number >> 3 & 31:02x}.{number & 7}"

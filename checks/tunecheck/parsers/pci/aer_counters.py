@@ -19,7 +19,7 @@ _LINE = regex(r"^([A-Za-z][A-Za-z0-9_]{0,40}) +(\d{1,20})$")
 
 
 def parse_counters(text: str) -> Dict[str, int]:
-    """Counts by name, without the total. ValueError where a line is none, or the total is missing."""
+    """Return the counts by name, without the total. ValueError where a line is no count, or the total is missing."""
     counts: Dict[str, int] = {}
     total = False
     for line in text[:8192].splitlines():

@@ -37,7 +37,7 @@ _FLAG = regex(r"\b([A-Z]\w{1,20})([+-])(?![\w+-])")
 
 def read_status(codes: Dict[str, int], line: str) -> None:
     """Add ``DevSta:``, ``UESta:`` or ``CESta:`` of `lspci -vvv` to ``codes`` as a register. ``line`` has all lines of
-    it: pciutils 3.13 and later print UESta on three. One of which a flag is missing is not added."""
+    it: pciutils 3.13 and later print UESta on three. A register of which a flag is missing is not added."""
     register, _, flags = line[:600].partition(":")
     if register in NAMES:
         older = _OLDER_CORRECTABLE if register == "CESta" else _OLDER
@@ -48,13 +48,13 @@ def read_status(codes: Dict[str, int], line: str) -> None:
 
 
 def status_bytes(codes: Dict[str, int]) -> bytes:
-    """The AER capability from its second word on, up to the correctable status: 16 bytes."""
+    """Return the AER capability from its second word on, up to the correctable status: 16 bytes."""
     return b"".join(value.to_bytes(4, "little") for value in (
         codes.get("UESta", NOT_GIVEN), 0, 0, codes.get("CESta", NOT_GIVEN)))
 
 
 def latched(config: bytes) -> Tuple[str, ...]:
-    """The errors that are latched, ("UESta DLP", ...). ConfigUnreadable where the registers cannot be seen."""
+    """Return the errors that are latched, ("UESta DLP", ...). ConfigUnreadable where the registers cannot be seen."""
     if config_is_all_ones(config):
         raise ConfigUnreadable("the device does not answer (its configuration space reads ff)", Absence.LOST)
     if len(config) < _CONVENTIONAL:

@@ -92,15 +92,16 @@ class LspciDevice:
 
     @property
     def acs(self) -> Optional[Acs]:
-        """The ACS capability, where the text shows its control register: the line that names the capability, or what
-        it is able to, may be missing."""
+        """Return the ACS capability, where the text shows its control register; else None. The line that names the
+        capability, or what it is able to, may be missing."""
         if self.acs_ctl is None:
             return None
         return Acs(self.acs_offset or 0, self.acs_ctl if self.acs_cap is None else self.acs_cap, self.acs_ctl)
 
 
 def parse_lspci(text: str) -> List[LspciDevice]:
-    """Every device of the text, in its order. A last line without its end may be half a number: it is not read."""
+    """Return every device of the text, in its order. A last line without its end may be half a number: it is not
+    read."""
     lines = text.split("\n")
     ended = lines[-1] == ""
     devices = list(_devices(lines[:-1]))
@@ -259,5 +260,5 @@ def _link(device: LspciDevice, line: str) -> None:
 
 
 def _sysfs_speed(text: str) -> str:
-    """``32GT/s`` -> ``32.0 GT/s PCIe``, the kernel's words (pci_speed_string)."""
+    """Return a speed in the kernel's words (pci_speed_string): ``32.0 GT/s PCIe`` for ``32GT/s``."""
     return "%.1f GT/s PCIe" % float(text[:-len("GT/s")])

@@ -56,8 +56,9 @@ def read_express(codes: Dict[str, int], line: str) -> None:
 
 def express_bytes(codes: Dict[str, int], port: str, slot: bool, links: "tuple[tuple[Optional[str], Optional[int]], ...]"
                   ) -> "tuple[int, bytes]":
-    """Where the capability goes in 256 bytes, and its content. ``links``: speed and width of LnkCap and of LnkSta. A
-    text that does not show every register gives a capability whose registers lie beyond the 256 bytes: not given."""
+    """Return where the capability goes in 256 bytes, and its content. ``links``: speed and width of LnkCap and of
+    LnkSta. A text that does not show every register gives a capability whose registers lie beyond the 256 bytes: not
+    given."""
     kind = _NAMES.get(port, 0)
     inside = port.startswith("Root Complex ")
     data = bytearray(0x3C)

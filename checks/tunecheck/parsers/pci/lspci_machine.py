@@ -34,8 +34,8 @@ _LONGEST = 1000
 
 
 def listing(text: str) -> str:
-    """The same devices as plain lspci. A record without its address, or of which two have run together, is one that
-    cannot be read; one without class or ids is a device of which only the address is known."""
+    """Return the same devices as plain lspci prints them. A record without its address, or of which two have run
+    together, is one that cannot be read; one without class or ids is a device of which only the address is known."""
     found: List[str] = []
     record: Dict[str, str] = {}
     lines = text.split("\n")
@@ -90,7 +90,7 @@ def _device(record: Dict[str, str]) -> List[str]:
 
 
 def _head(record: Dict[str, str]) -> Optional[str]:
-    """``3D controller [0302]: NVIDIA Corporation GH100 [10de:2330]``; None where a part of it is missing."""
+    """Return ``3D controller [0302]: NVIDIA Corporation GH100 [10de:2330]``, or None where a part of it is missing."""
     parts = [record.get(tag, "") for tag in ("Class", "Vendor", "Device")]
     if not all(parts):
         return None

@@ -45,13 +45,15 @@ _IDS = regex(r"(?:^|\[)([0-9a-f]{4}):([0-9a-f]{4})\]?$")
 
 
 def class_code(name: str) -> Optional[str]:
-    """``VGA compatible controller``, ``... [0300]`` or, with -n, ``0300`` -> ``0300``."""
+    """Return the class code: ``0300`` for ``VGA compatible controller``, ``... [0300]`` or, with -n, ``0300``. None for
+    an unknown name."""
     found = re.search(r"(?:^|\[)([0-9a-f]{4})\]?$", name)
     return found.group(1) if found else _CLASSES.get(name)
 
 
 def ids_of(name: str) -> "tuple[Optional[str], Optional[str]]":
-    """Vendor and device id from what stands behind the class: numbers where there are any, else known names."""
+    """Return vendor and device id from what stands behind the class: numbers where there are any, else known names.
+    None stands for an unknown one."""
     bare = _TAIL.sub("", name)
     numbers = _IDS.search(bare)
     if numbers:

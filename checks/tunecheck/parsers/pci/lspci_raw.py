@@ -1,4 +1,4 @@
-"""The same from the bytes of ``lspci -xxxx``: what the text part of a dump leaves out.
+"""Reads the bytes of ``lspci -xxxx``: they hold what the text part of a dump leaves out.
 
 Layout: PCIe base specification and include/uapi/linux/pci_regs.h.
 """
@@ -20,7 +20,8 @@ _SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}
 
 
 def complete_from_bytes(device: LspciDevice) -> None:
-    """Take the ids, and whatever is still None, from ``device.raw``, as far as it reaches (64 bytes without root)."""
+    """Take the ids and the class, and whatever is still None, from ``device.raw``, as far as it reaches (64 bytes
+    without root)."""
     raw = device.raw
     if config_is_all_ones(raw):
         device.all_ones = True

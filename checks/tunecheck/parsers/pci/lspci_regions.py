@@ -18,7 +18,7 @@ _MIB = {"K": 1 / 1024, "": 1 / 1048576, "M": 1, "G": 1024, "T": 1048576}
 
 
 def bar1_sizes(text: str) -> Dict[str, int]:
-    """MiB by address, of NVIDIA's GPUs alone; a BAR1 without address or switched off is left out."""
+    """Return the size in MiB by address, of NVIDIA's GPUs alone. A BAR1 without address or switched off is left out."""
     found: Dict[str, int] = {}
     if "Region 1: Memory at" not in text:
         return found

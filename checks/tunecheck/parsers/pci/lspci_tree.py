@@ -30,7 +30,8 @@ _DEVICES = 10_000
 
 @dataclass(frozen=True)
 class TreeDevice:
-    """``name`` and ``ids`` ("10de:2330") as printed, "" where they are not; ``chain`` from the root port down."""
+    """One device of the drawing. ``name`` and ``ids`` ("10de:2330") are as printed, "" where they are not; ``chain``
+    goes from the root port down."""
 
     bdf: str
     name: str
@@ -40,21 +41,21 @@ class TreeDevice:
 
     @property
     def gpu(self) -> bool:
-        """Whether the name is that of a GPU of NVIDIA's: the drawing has no classes."""
+        """Whether the device is a GPU of NVIDIA's, by its name and ids: the drawing has no classes."""
         return (not self.bridge and self.bdf.endswith(".0") and (self.ids.startswith("10de:") or "NVIDIA" in self.name)
                 and not _OTHER.search(self.name))
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """``cut``: the drawing ends while a branch goes on, so there are more devices."""
+    """All devices of a drawing. ``cut``: the drawing ends while a branch goes on, so there are more devices."""
 
     devices: "Tuple[TreeDevice, ...]"
     cut: bool
 
 
 def parse_tree(text: str) -> Drawing:
-    """Every device of the drawing; a line that cannot be placed makes a ValueError: a drawing that a mail program
+    """Return every device of the drawing. ValueError for a line that cannot be placed: a drawing that a mail program
     wrapped must not become another machine."""
     lines = text[:4 << 20].expandtabs(8).split("\n", _LINES)[:_LINES]
     start = next((number for number, line in enumerate(lines) if START.match(line)), None)

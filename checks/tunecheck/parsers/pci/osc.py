@@ -65,12 +65,13 @@ class Bridge:
 
 @dataclass
 class Negotiations:
-    """Collects message by message; ``bridges`` is by the ACPI name of the host bridge ("PNP0A08:00")."""
+    """Collects the negotiations message by message. ``bridges`` is by the ACPI name of the host bridge
+    ("PNP0A08:00")."""
 
     bridges: Dict[str, Bridge] = field(default_factory=dict)
 
     def feed(self, text: str) -> None:
-        """Take one message in; any other is passed over."""
+        """Take one message in. Any message of something else is passed over."""
         found = _LINE.match(text)
         if found is None or (found[1] not in self.bridges and len(self.bridges) >= _MOST):
             return

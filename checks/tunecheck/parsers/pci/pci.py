@@ -36,7 +36,7 @@ _EXTENDED = 4096
 
 
 class ConfigUnreadable(ValueError):  # noqa: N818 - it names a state of the bytes
-    """The bytes do not reach as far as the question. The message is the reason, fit for a report, ``absence`` its
+    """The bytes do not reach as far as the question. The message is the reason, fit for a report; ``absence`` is its
     code."""
 
     def __init__(self, message: str, absence: Absence = Absence.UNREADABLE) -> None:
@@ -45,7 +45,7 @@ class ConfigUnreadable(ValueError):  # noqa: N818 - it names a state of the byte
 
 
 class NotGiven(ConfigUnreadable):
-    """A part of the space that whoever made these bytes did not know: ``part`` is "acs", "express" or "aer"."""
+    """Whoever made these bytes did not know a part of the space: ``part`` is "acs", "express" or "aer"."""
 
     def __init__(self, part: str, message: str) -> None:
         self.part = part
@@ -67,32 +67,32 @@ class Acs:
 
     @property
     def cleared(self) -> int:
-        """The control value with only the redirect bits taken away."""
+        """The control register with only the redirect bits taken away."""
         return self.ctl & ~REDIRECT_MASK
 
     def names(self, mask: int = 0x7F) -> str:
-        """The control bits of ``mask`` as lspci prints them: ``SrcValid+ ReqRedir-``."""
+        """Return the control bits of ``mask`` as lspci prints them: ``SrcValid+ ReqRedir-``."""
         bits = enumerate(ACS_NAMES)
         return " ".join(name + ("+" if self.ctl >> bit & 1 else "-") for bit, name in bits if mask >> bit & 1)
 
 
 def bdf_key(bdf: str) -> "tuple[int, int, int, int]":
-    """Sort key in address order: a domain of five digits comes after all of four."""
+    """Return the sort key of an address. It gives address order: a domain of five digits comes after all of four."""
     domain, bus, rest = bdf.split(":")
     device, function = rest.split(".")
     return int(domain, 16), int(bus, 16), int(device, 16), int(function, 16)
 
 
 def config_is_all_ones(config: bytes) -> bool:
-    """Whether the device does not answer: reads of a device that fell off the bus give all ones."""
+    """Return whether the device does not answer: reads of a device that fell off the bus give all ones."""
     return len(config) >= 4 and config[:4] == b"\xff\xff\xff\xff"
 
 
 def acs(config: bytes) -> Optional[Acs]:
-    """The ACS capability, or None where the device has none.
+    """Return the ACS capability, or None where the device has none.
 
-    ConfigUnreadable where that cannot be told: too few bytes (no root), a device that does not answer, or a
-    PCI Express device whose extended space the kernel cannot reach."""
+    ConfigUnreadable where that cannot be told: too few bytes (no root), a device that does not answer, or a PCI Express
+    device whose extended space the kernel cannot reach."""
     if config_is_all_ones(config):
         raise ConfigUnreadable("the device does not answer (its configuration space reads ff)", Absence.LOST)
     if len(config) < _CONVENTIONAL:
@@ -116,7 +116,7 @@ def _word(config: bytes, offset: int) -> int:
 
 
 def find_capability(config: bytes, wanted: int) -> Optional[int]:
-    """Where the conventional capability ``wanted`` lies in at least 256 bytes; None where there is none."""
+    """Return where the conventional capability ``wanted`` lies in at least 256 bytes. None where there is none."""
     if not config[6] & 0x10:        # status register: no capability list
         return None
     offset, seen = config[0x34] & 0xFC, 0
@@ -128,13 +128,15 @@ def find_capability(config: bytes, wanted: int) -> Optional[int]:
 
 
 def without_serial_number(config: bytes) -> bytes:
-    """The same bytes with the number in the Device Serial Number capability zeroed: it is a MAC address, mostly."""
+    """Return the same bytes with the number in the Device Serial Number capability zeroed: it is a MAC address,
+    mostly."""
     offset = find_extended(config, _ECAP_SERIAL) if len(config) >= _EXTENDED else None
     return config if offset is None else (config[:offset + 4] + bytes(8) + config[offset + 12:])[:len(config)]
 
 
 def find_extended(config: bytes, wanted: int) -> Optional[int]:
-    """Where the extended capability ``wanted`` lies in 4096 bytes; None where there is none, or the list is a loop."""
+    """Return where the extended capability ``wanted`` lies in 4096 bytes. None where there is none, or the list is a
+    loop."""
     offset, seen = 0x100, 0
     while 0x100 <= offset <= _EXTENDED - 8 and seen < 480:
         header = int.from_bytes(config[offset:offset + 4], "little")
@@ -147,12 +149,12 @@ def find_extended(config: bytes, wanted: int) -> Optional[int]:
 
 
 def covered_by_acs_option(word: str, path: "tuple[str, ...]", ids: str) -> bool:
-    """Whether ``pci=disable_acs_redir=...`` or ``pci=config_acs=...`` clears the redirect bits of one port.
+    """Return whether ``pci=disable_acs_redir=...`` or ``pci=config_acs=...`` clears the redirect bits of one port.
 
-    ``word`` is one word of the command line, ``path`` the addresses from the root port down to the port itself,
-    ``ids`` its "vendor:device". Follows pci_dev_str_match() in drivers/pci/pci.c: an entry is an address, a path of
-    addresses, or pci:vendor:device with 0 as wildcard. Subsystem ids are not compared: such an entry covers nothing
-    here, and the register decides. The first matching entry of config_acs wins."""
+    ``word`` is one word of the command line, ``path`` the addresses from the root port down to the port itself, ``ids``
+    its "vendor:device". Follows pci_dev_str_match() in drivers/pci/pci.c: an entry is an address, a path of addresses,
+    or pci:vendor:device with 0 as wildcard. Subsystem ids are not compared: such an entry covers nothing here, and the
+    register decides. The first matching entry of config_acs wins."""
     if word.startswith("pci=disable_acs_redir="):
         return any(_matches(entry, path, ids) for entry in word[len("pci=disable_acs_redir="):].split(";"))
     if word.startswith("pci=config_acs="):

@@ -37,12 +37,12 @@ class Unassigned:
 
 @dataclass
 class Assignments:
-    """Collects line by line."""
+    """Collects the BARs of a log line by line."""
 
     _open: Dict[Tuple[str, int], Unassigned] = field(default_factory=dict)
 
     def feed(self, line: Line) -> bool:
-        """Take one message in; whether it was about a BAR's place."""
+        """Take one message in. Return whether it was about a BAR's place."""
         driver = _DRIVER.match(line.text)
         if driver:
             self._add(driver[2], int(driver[1]), "", line.when)
@@ -62,7 +62,7 @@ class Assignments:
         return True
 
     def result(self) -> Tuple[Unassigned, ...]:
-        """The BARs without a place at the end of the log."""
+        """Return the BARs without a place at the end of the log."""
         return tuple(self._open.values())
 
     def _add(self, bdf: str, bar: int, memory: str, when: str) -> None:

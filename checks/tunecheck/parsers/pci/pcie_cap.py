@@ -75,13 +75,14 @@ class Express:
 
 
 def generation(speed: str) -> Optional[int]:
-    """``32.0 GT/s PCIe`` (sysfs) or ``32GT/s`` (lspci) -> 5; None for Unknown and anything else."""
+    """Return the generation of a speed: 5 for ``32.0 GT/s PCIe`` (sysfs) or ``32GT/s`` (lspci). None for Unknown and
+    anything else."""
     return _GENERATIONS.get(speed.partition("GT/s")[0].strip())
 
 
 def express(config: bytes) -> Optional[Express]:
-    """The capability, or None where the device is conventional PCI. ConfigUnreadable where that cannot be told: too
-    few bytes (no root), a device that does not answer, or registers that are not given."""
+    """Return the capability, or None where the device is conventional PCI. ConfigUnreadable where that cannot be told:
+    too few bytes (no root), a device that does not answer, or registers that are not given."""
     if config_is_all_ones(config):
         raise ConfigUnreadable("the device does not answer (its configuration space reads ff)", Absence.LOST)
     if len(config) < _CONVENTIONAL:

@@ -16,10 +16,10 @@ _OVERHEAD, _OVERHEAD_FLIT = 24, 20
 
 
 def lane_rate(gen: int) -> float:
-    """GB/s of one lane of a generation (1 to 6). KeyError for any other."""
+    """Return GB/s of one lane of a generation (1 to 6). KeyError for any other."""
     return _LANE[gen]
 
 
 def payload_rate(gen: int, width: int, mps: int) -> float:
-    """GB/s of payload in one direction, in packets of ``mps`` bytes: 57.6 for Gen5 x16 at 256."""
+    """Return GB/s of payload in one direction, in packets of ``mps`` bytes: 57.6 for Gen5 x16 at 256."""
     return width * _LANE[gen] * mps / (mps + (_OVERHEAD_FLIT if gen >= 6 else _OVERHEAD))

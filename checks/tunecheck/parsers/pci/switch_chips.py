@@ -28,7 +28,7 @@ _SERIES = {
 
 
 def chip(ids: str) -> Optional[str]:
-    """The name of a switch by "vendor:device", None where the table has none."""
+    """Return the name of a switch by "vendor:device". None where the table has none."""
     if ids in _EXACT:
         return _EXACT[ids]
     if ids[:7] in _SERIES:
@@ -37,6 +37,6 @@ def chip(ids: str) -> Optional[str]:
 
 
 def collapses(ids: str) -> bool:
-    """Whether owners saw posted writes of several GPUs through one uplink to several root ports collapse (PEX890xx:
-    36.8 to 2.7 GB/s; reads unaffected). The registers do not show it: it takes a measurement."""
+    """Return whether owners saw posted writes of several GPUs through one uplink to several root ports collapse
+    (PEX890xx: 36.8 to 2.7 GB/s; reads unaffected). The registers do not show it: it takes a measurement."""
     return ids in ("1000:c030", "1000:c034")

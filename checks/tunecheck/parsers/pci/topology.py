@@ -31,8 +31,9 @@ class Chain:
 
 @dataclass(frozen=True)
 class Relation:
-    """``word`` is one of RELATIONS, or None with a ``reason``. ``common`` is the nearest common bridge (None: only
-    the host bridge or nothing), ``bridges`` every port that peer traffic crosses below it, a's side first."""
+    """How two devices relate. ``word`` is one of RELATIONS, or None with a ``reason``. ``common`` is the nearest common
+    bridge (None: only the host bridge or nothing), ``bridges`` every port that peer traffic crosses below it, a's side
+    first."""
 
     word: Optional[str]
     reason: Optional[str]
@@ -56,14 +57,14 @@ def chain(realpath: str) -> Chain:
 
 
 def path_bridges(a: Chain, b: Chain) -> "tuple[str, ...]":
-    """The ports between two devices and their nearest common bridge: for PIX the two downstream ports, for PHB and
-    worse everything up to both root ports. These are the ports whose ACS redirect bits decide."""
+    """Return the ports between two devices and their nearest common bridge: for PIX the two downstream ports, for PHB
+    and worse everything up to both root ports. These are the ports whose ACS redirect bits decide."""
     shared = _shared(a, b)
     return a.devices[shared:-1] + b.devices[shared:-1]
 
 
 def relate(a: Chain, b: Chain, numa_a: Optional[int], numa_b: Optional[int], numa_nodes: int) -> Relation:
-    """The relation of two devices. ``numa_nodes`` is how many nodes the machine has; a device's node is None or
+    """Return the relation of two devices. ``numa_nodes`` is how many nodes the machine has; a device's node is None or
     negative where the firmware does not say."""
     shared = _shared(a, b)
     common = a.devices[shared - 1] if shared else None
@@ -84,7 +85,7 @@ def relate(a: Chain, b: Chain, numa_a: Optional[int], numa_b: Optional[int], num
 
 
 def within(word: str, worst: str) -> bool:
-    """Whether relation ``word`` is at least as close as ``worst``."""
+    """Return whether relation ``word`` is at least as close as ``worst``."""
     return RELATIONS.index(word) <= RELATIONS.index(worst)
 
 

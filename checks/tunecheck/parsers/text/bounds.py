@@ -1,6 +1,8 @@
-"""How much of anything a host may say, and what a name is. Nothing honest comes near; what does is refused by name.
+"""Limits of what a host may say, and what counts as a name. No honest host comes near them; what goes beyond is refused
+with an error that names it.
 
-A parser whose input may come from a stranger takes its limits from here, so that what tunecheck writes it also reads.
+A parser whose input may come from a stranger takes its limits from here, so that what tunecheck writes it also
+reads.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ NAMES = {
 
 
 def name_of(kind: str, value: str) -> str:
-    """The same. ValueError where ``value`` is not such a name; ``kind``: a key of NAMES."""
+    """Return ``value`` unchanged. ValueError where it is no name of this ``kind``, which is a key of NAMES."""
     if NAMES[kind].fullmatch(value):
         return value
     raise ValueError("%r is not the name of a %s" % (value[:60], kind))
@@ -63,19 +65,20 @@ def host_name(value: str) -> str:
 
 
 def release_of(value: str) -> str:
-    """A kernel's release."""
+    """Return ``value`` unchanged. ValueError where it is no release of a kernel."""
     return name_of("kernel", value)
 
 
 def few(what: str, many: int, most: int) -> None:
-    """ValueError where there are more than ``most``."""
+    """Raise ValueError where there are more than ``most``. ``what`` names the things that are counted."""
     if many > most:
         raise ValueError("%d %s; tunecheck takes at most %d" % (many, what, most))
 
 
 def json_of(content: Union[bytes, str], most: int, what: str = "it") -> Any:
-    """The document. ValueError where it is larger than ``most`` bytes, holds more values than any of ours, or is not
-    JSON. The values are counted before the first is made: three bytes of text (``[],``) become 64 of memory."""
+    """Return the document in ``content``. ValueError where it is larger than ``most`` bytes, holds more values than any
+    of ours, or is not JSON. The values are counted before the first is made: three bytes of text (``[],``) become 64 of
+    memory."""
     if len(content) > most:
         raise ValueError("%s is larger than %d MiB" % (what, most >> 20))
     text: Any = content

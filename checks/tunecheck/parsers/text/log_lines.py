@@ -50,7 +50,8 @@ _QUOTES = "\"'`\u2018\u201c\u201e\u00ab(="
 
 @dataclass(frozen=True)
 class Line:
-    """``number`` grows from line to line, ``when`` is the time as printed or empty, ``text`` the message."""
+    """One line of a log. ``number`` grows from line to line, ``when`` is the time as printed or empty, ``text`` the
+    message."""
 
     number: int
     when: str
@@ -58,20 +59,20 @@ class Line:
 
 
 def bounded(log: str) -> tuple[str, bool]:
-    """The part of a log that is judged, and whether something in its middle is missing."""
+    """Return the part of a log that is judged, and whether something in its middle is missing."""
     short = without_middle(log)
     return short, f"\n{LEFT_OUT}\n" in short
 
 
 def without_middle(log: str, most: int = MAX_CHARS) -> str:
-    """The log itself, or where it is longer than ``most`` characters its first MiB and its end."""
+    """Return the log itself; where it is longer than ``most`` characters, its first MiB and its end."""
     if len(log) <= most:
         return log
     return f"{log[:HEAD]}\n{LEFT_OUT}\n{log[HEAD + 3 + len(LEFT_OUT) - most:]}"
 
 
 def lines(log: str) -> Iterator[Line]:
-    """The lines worth a look, in order, without what the printer put in front."""
+    """Yield the lines worth a look, in order, without what the printer put in front."""
     # None of them is shorter; a log of nothing but short lines is passed over without a step for each.
     for number, found in enumerate(re.finditer(r"[^\r\n]{16,}", log)):
         raw = found.group()[:_MAX_LINE]
@@ -80,7 +81,7 @@ def lines(log: str) -> Iterator[Line]:
 
 
 def line(raw: str, number: int = 0) -> Line:
-    """One line of a log, taken apart."""
+    """Take one line of a log apart into time and message."""
     prefix = _PREFIX.match(raw)
     end = prefix.end() if prefix else 0
     when = (prefix["when"] or prefix["inner"] or "") if prefix else ""
@@ -95,17 +96,18 @@ def line(raw: str, number: int = 0) -> Line:
 
 
 def begins(front: str) -> bool:
-    """Whether what stands in front of a message is nothing but what a printer of logs puts there."""
+    """Return whether what stands in front of a message is nothing but what a printer of logs puts there."""
     return not line(front + "\0").text.strip("\0")
 
 
 def _unknown_printer(front: str) -> bool:
-    """Whether this may stand in front of a kernel message: no other program's name, no quotation mark."""
+    """Return whether ``front`` may stand in front of a kernel message: it holds no other program's name and does not
+    end in a quotation mark."""
     return front.rstrip()[-1:] not in _QUOTES and _PROGRAM.search(front) is None
 
 
 def span(log: str) -> tuple[str, str]:
-    """The first and the last time in a log, as printed; empty where it has none."""
+    """Return the first and the last time in a log, as printed; empty where it has none."""
     return _time(log[:_LOOK].splitlines()), _time(reversed(log[-_LOOK:].splitlines()))
 
 

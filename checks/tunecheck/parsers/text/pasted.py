@@ -1,5 +1,5 @@
-"""Text as people paste it: quoted with "> ", with line numbers, as HTML, with the colours of a terminal. The same text
-without that. What is no such dressing stays as it is."""
+"""Cleans text as people paste it: quoted with "> ", with line numbers, as HTML, with the colours of a terminal. What is
+none of these stays as it is."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FENCE = regex(r"^[ \t]*(?:```|~~~)[\w+-]{0,20}[ \t]*$\n?", re.MULTILINE)
 
 
 def clean(text: str) -> str:
-    """The text without colours, HTML, quotation marks and line numbers, each where the whole text has them."""
+    """Return the text without colours, HTML, quotation marks and line numbers, each where the whole text has them."""
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
     head = text[:65536]
@@ -56,7 +56,7 @@ def _most(text: str, has: Callable[[str], bool]) -> bool:
 
 
 def _is_numbered(text: str) -> bool:
-    """Whether the lines begin with numbers that grow: a table of figures begins with numbers, too."""
+    """Return whether the lines begin with line numbers. They grow; a table of figures begins with numbers, too."""
     lines = _sample(text)
     found = [_NUMBERED.match(line) for line in lines]
     numbers = [int(each.group(1)) for each in found if each]

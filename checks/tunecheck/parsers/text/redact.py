@@ -50,21 +50,22 @@ _LOCAL_DOMAINS = r"local|lan|internal|intern|home|localdomain|corp|private|test|
 
 
 def boot_placeholder(boot_id: str) -> str:
-    """What stands for a boot id. The same in every recording of one boot, so that counters can still be compared; a
-    boot id is 122 random bits, so nobody finds it from this."""
+    """Return what stands for a boot id. It is the same in every recording of one boot, so that counters can still be
+    compared; a boot id is 122 random bits, so nobody finds it from this."""
     return "b0070000-0000-4000-8000-" + hashlib.sha256(b"tunecheck boot " + boot_id.strip().lower().encode(
         "utf-8", "replace")).hexdigest()[:12]
 
 
 def serials_in(text: str) -> "set[str]":
-    """Serial numbers that the text names as such."""
+    """Return the serial numbers that the text names as such."""
     found = _SERIAL.findall(text) if "erial" in text else ()
     return {value for _, value in found if not _NO_SERIAL.fullmatch(value)}
 
 
 class Redactor:
-    """``hosts`` are the machine's own names, the first the most important; ``serials`` numbers known beforehand,
-    replaced wherever they stand; ``vocabulary`` words that a host name must not change."""
+    """Replaces names and numbers in texts. ``hosts`` are the machine's own names, the first the most important;
+    ``serials`` numbers known beforehand, replaced wherever they stand; ``vocabulary`` words that a host name must not
+    change."""
 
     def __init__(self, hosts: Collection[str] = (), serials: Collection[str] = (), boot_id: str = "",
                  vocabulary: Collection[str] = ()) -> None:
@@ -90,17 +91,18 @@ class Redactor:
         return known.setdefault(value, len(known) + 1)
 
     def host(self, name: str) -> str:
-        """A text that is nothing but a host name; a name with its domain is the same host."""
+        """Replace a text that is nothing but a host name. A name with its domain is the same host."""
         return "host-%d" % self._number("host", name.lower().partition(".")[0]) if name.strip() else name
 
     def serial(self, value: str) -> str:
-        """A text that is nothing but a serial number."""
+        """Replace a text that is nothing but a serial number."""
         if not value.strip() or _NO_SERIAL.fullmatch(value):
             return value
         return "serial-%d" % self._number("serial", value)
 
     def text(self, text: str, versions: bool = False) -> str:
-        """Any text. ``versions``: what looks like an IPv4 address is a version here."""
+        """Replace names and numbers in any text. ``versions``: what looks like an IPv4 address is a version here and
+        stays."""
         text = _UUID.sub(lambda found: self._uuid(found.group()), text)
         text = _MACHINE_ID.sub(lambda found: self._uuid(_dashed(found.group())).replace("-", ""), text)
         if ":" in text:
@@ -185,7 +187,7 @@ class Redactor:
         return value if re.fullmatch(kind + r"-\d+", value) else "%s-%d" % (kind, self._number(kind, value))
 
     def user(self, name: str) -> str:
-        """A text that is nothing but the name of a home directory."""
+        """Replace a text that is nothing but the name of a home directory."""
         return self._word("user", name)
 
 
@@ -195,7 +197,7 @@ def _distinct(name: str, vocabulary: Collection[str]) -> bool:
 
 
 def _host_pattern(name: str) -> "re.Pattern[str]":
-    """The name as a word of its own, with the domain behind it where one is."""
+    """Return a pattern that fits the name as a word of its own, with the domain behind it where one is."""
     return regex(rf"(?<![0-9A-Za-z_-])({re.escape(name)})(?:(?:\.[A-Za-z0-9-]{{1,63}}){{2,6}}"
                  rf"|\.(?:{_LOCAL_DOMAINS}))?(?![0-9A-Za-z_-])")
 

@@ -1,4 +1,4 @@
-"""Keep passwords, tokens and keys out of whatever is written down. Never leaves a secret in for a nicer text.
+"""Masks passwords, tokens and keys in whatever is written down. No secret is left in to keep a text readable.
 
 Applied to everything that a recording keeps, whether its names are replaced (redact.py) or not.
 """
@@ -35,7 +35,7 @@ _RANDOM = regex(r"(?=[^\0]*[A-Z])(?=[^\0]*[a-z])(?=[^\0]*\d)[A-Za-z0-9+_=-]{32,}
 
 
 def mask(text: str) -> str:
-    """The text without what stands behind a name of a secret, and without tokens of known looks."""
+    """Return the text with a mask in place of what stands behind a name of a secret, and of tokens of known looks."""
     text = _ASSIGNED.sub(rf"\1={MASK}", text)
     text = _LOOKS.sub(MASK, text)
     if '"' in text:
@@ -46,12 +46,13 @@ def mask(text: str) -> str:
 
 
 def arguments(data: bytes) -> bytes:
-    """/proc/<pid>/cmdline."""
+    """Return /proc/<pid>/cmdline with secrets masked."""
     return mask(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
 def environ(data: bytes) -> bytes:
-    """/proc/<pid>/environ: only the variables that decide how the GPUs are used, and no value that looks random."""
+    """Return /proc/<pid>/environ with only the variables that decide how the GPUs are used. A value that looks random
+    is masked."""
     kept = []
     for entry in data.split(b"\0"):
         if _KEPT.match(entry):
@@ -62,6 +63,6 @@ def environ(data: bytes) -> bytes:
 
 
 def masked_words(words: Sequence[object], most: int = 256) -> Tuple[str, ...]:
-    """A command line's words with secrets masked: what stands behind ``--api-key`` is another word than that."""
+    """Return a command line's words with secrets masked: what stands behind ``--api-key`` is another word than that."""
     texts = [word[:1000].replace("\0", "?") for word in words[:most] if isinstance(word, str)]
     return tuple(mask("\0".join(texts)).split("\0")) if texts else ()

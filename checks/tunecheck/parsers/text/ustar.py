@@ -1,6 +1,7 @@
-"""The plain tar of a recording (POSIX ustar): written the same way for the same content, read without trust.
+"""The plain tar of a recording (POSIX ustar): the same content gives the same bytes, and nothing read is trusted.
 
-A recording holds regular files and nothing else, so everything that makes tar dangerous is refused instead of handled.
+A recording holds regular files and nothing else, so everything that makes tar dangerous is refused instead of
+handled.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ _KINDS = {b"1": "a hard link", b"2": "a symbolic link", b"3": "a device", b"4": 
 
 
 def fits(name: str) -> bool:
-    """Whether a member can have this name: a clean relative path, short enough for ustar."""
+    """Return whether a member can have this name: a clean relative path, short enough for ustar."""
     return _clean(name) and _split(name.encode("utf-8", "surrogatepass")) is not None
 
 
 def pack(content: Iterable["tuple[str, bytes]"]) -> bytes:
-    """The archive with these members in this order. Everything else in it is constant. Names must fit()."""
+    """Return the archive with these members in this order. Everything else in it is constant. Names must fit()."""
     parts = []
     for name, data in content:
         parts += [_header(name, len(data)), data, b"\0" * (-len(data) % _BLOCK)]
@@ -41,7 +42,7 @@ def _header(name: str, size: int) -> bytes:
 
 
 def _split(name: bytes) -> "Optional[tuple[bytes, bytes]]":
-    """Prefix and name as ustar keeps them; None where the path has no place to part it."""
+    """Return prefix and name as ustar keeps them. None where the path has no place to part it."""
     if len(name) <= 100:
         return b"", name
     at = name.find(b"/", len(name) - 101)
@@ -49,8 +50,9 @@ def _split(name: bytes) -> "Optional[tuple[bytes, bytes]]":
 
 
 def members(read: Callable[[int], bytes], most: int, largest: int) -> Iterator["tuple[str, bytes]"]:
-    """Name and content of every file. ``read`` gives as many bytes as asked for, fewer only at the end. ValueError for
-    anything that a recording never holds, more than ``most`` members, or one larger than ``largest`` bytes."""
+    """Yield name and content of every file. ``read`` gives as many bytes as asked for, fewer only at the end.
+    ValueError for anything that a recording never holds, more than ``most`` members, or one larger than ``largest``
+    bytes."""
     for _ in range(most + 1):
         header = _exactly(read, _BLOCK)
         if not header.strip(b"\0"):
