@@ -157,7 +157,7 @@ class _Beside:
         self._asker: Asker = Asker(host, unit, url, _boot(host), teller.complain)
 
     def look(self, seen: Seen, act: bool) -> None:
-        """Take the verdict of one look. ``act``: hand a stall on."""
+        """Take the verdict of one look: answer /ready by it, and with ``act`` hand a stall on."""
         from ..watch import tell
         from ..watch.request import drained
 
@@ -193,8 +193,8 @@ def _policy(host: Host) -> Watch:
 
 
 def _canary_every(given: str | None, accepted: str, policy: Watch) -> float:
-    """Return the seconds between two canaries, 0 for none. ``accepted``: the file of an acceptance, whose question is
-    asked then; "" for none. UsageError for less than the least."""
+    """Return the seconds between two canaries, 0 for none. ``accepted``: "" where there can be no acceptance, whose
+    question is asked otherwise. UsageError for less than the least."""
     from ..util.durations import seconds
 
     if given is None:

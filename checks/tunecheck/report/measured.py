@@ -27,7 +27,7 @@ def p2p_lines(found: Measured, topology: Topology, width: int = 0) -> list[str]:
 
 
 def p2p_ranges(found: Measured) -> list[str]:
-    """Return one line for each of these tables: from the least to the most, and which pair is the weakest."""
+    """Return one line for each table of `p2p_lines`: from the least to the most, and which pair is the weakest."""
     lines = []
     for title, cells, digits, worst in _tables(found):
         values = sorted(cells.values())

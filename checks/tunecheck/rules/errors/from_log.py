@@ -26,7 +26,7 @@ def events(case: Case) -> KernelEvents | None:
 
 
 def unread(case: Case, check: str) -> Finding:
-    """The finding where the log cannot be read."""
+    """Return the finding where the log cannot be read."""
     log = case.host.kernel.log
     root = AS_ROOT if log.absence is Absence.NO_PERMISSION else None
     return Finding(check, LOG_UNREAD, "kernel log", "unknown", "behaviour", "the kernel log cannot be read: "

@@ -32,7 +32,7 @@ def by_the_spec(case: Case) -> str | None:
 
 
 def gpus(case: Case) -> list[Device]:
-    """Return the accelerators of NVIDIA's, in the order of the topology."""
+    """Return the accelerators of NVIDIA's, in address order."""
     return [device for device in case.snapshot.topology.devices if device.ids.startswith("10de:")]
 
 

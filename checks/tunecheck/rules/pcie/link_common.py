@@ -77,7 +77,7 @@ def busy(case: Case, bdf: str) -> bool | None:
 
 def board_gen(device: Device) -> int | None:
     """Return the PCIe generation of the board itself, as its register states it. NVML is not asked here: what only it
-    says could be left out of an import, and the verdict would be better without it."""
+    says could be left out, and the verdict would be better without it."""
     return generation(device.link.max_speed.value or "")
 
 
