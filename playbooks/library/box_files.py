@@ -50,7 +50,7 @@ FILE = {
 
 
 def current(path):
-    """What stands at ``path`` as (kind, text or target, mode); kind is absent, link, file or other."""
+    """Return what is at ``path`` as (kind, text or target, mode); kind is absent, link, file or other."""
     try:
         info = os.lstat(path)
     except FileNotFoundError:
@@ -63,7 +63,7 @@ def current(path):
 
 
 def wanted(entry):
-    """What should stand there, in the same shape."""
+    """Return what should be at the path of ``entry``, as (kind, text or target, mode)."""
     if entry["state"] == "absent":
         return "absent", "", 0
     if entry["link_to"] is not None:
@@ -72,7 +72,7 @@ def wanted(entry):
 
 
 def apply(entry, want):
-    """Make it so."""
+    """Write, link or remove what the entry says."""
     kind, body, mode = want
     if kind == "absent":
         remove(entry["path"])
@@ -89,7 +89,7 @@ def apply(entry, want):
 
 
 def shown(state):
-    """One side of a diff."""
+    """Return the text of one side of a diff."""
     kind, body, _mode = state
     if kind == "link":
         return "link to %s\n" % body

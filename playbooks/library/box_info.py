@@ -65,7 +65,7 @@ RECEIPT = "/var/lib/tunecheck/receipt.json"
 
 
 def suitable_python(module):
-    """The first interpreter of at least MINIMUM, as {path, version}."""
+    """Return the first interpreter of at least MINIMUM, as {path, version}; {} where there is none."""
     for path in CANDIDATES:
         if not os.path.exists(path):
             continue
@@ -77,8 +77,8 @@ def suitable_python(module):
 
 
 def no_boot_loader(module):
-    """Why none can be driven, in the words in which the role kernel_cmdline would refuse later; empty where nothing is
-    asked of one."""
+    """Return why no boot loader can be driven, in the words in which the role kernel_cmdline would refuse later; ""
+    where one can, or where nothing is asked of one."""
     asked = module.params["asked_of_boot_loader"]
     if not asked:
         return ""

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: one play at a time on a box. The action plugin of the same name decides who is dead."""
+"""Ansible module: one play at a time on a box. The action plugin of the same name decides whose play has ended."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ GUARD_SECONDS = 20
 
 
 def holder():
-    """The lock's owner, {} where it is free; an unreadable lock is held by somebody unknown."""
+    """Return the lock's owner, {} where it is free; an unreadable lock is held by somebody unknown."""
     text = read_text(LOCK)
     if not text:
         return {}
@@ -56,8 +56,8 @@ def holder():
 
 @contextlib.contextmanager
 def guarded():
-    """Nobody else reads and changes the lock meanwhile; the kernel opens the guard when its holder ends. OSError after
-    GUARD_SECONDS."""
+    """Keep everybody else from reading and changing the lock meanwhile; the kernel opens the guard when its holder
+    ends. OSError after GUARD_SECONDS."""
     descriptor = os.open(GUARD, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         until = time.monotonic() + GUARD_SECONDS
@@ -76,7 +76,7 @@ def guarded():
 
 def replaced(owner, expected):
     """Compare and swap, under the guard: the lock becomes ``owner``'s (None: free) where its holder's token is
-    ``expected`` (None: free). Returns who holds it instead, {} where it was changed."""
+    ``expected`` (None: free). Return who holds it instead, {} where it was changed."""
     have = holder()
     if have.get("token") != expected:
         return have

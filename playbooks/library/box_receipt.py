@@ -38,7 +38,7 @@ KEEP = 50
 
 
 def updated(receipt, params, boot_id, at):
-    """The next receipt. Pure."""
+    """Return the next receipt. Pure."""
     new = {"schema": "tunecheck/receipt/1", "state": "clean", "before": None, "history": [], **receipt}
     new.update(spec_digest=params["spec_digest"], git_revision=params["git_revision"], boot_id=boot_id,
                trial_id=params["trial_id"] or None, tokens=params["tokens"], state=params["state"] or new["state"])

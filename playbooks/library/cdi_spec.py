@@ -55,13 +55,14 @@ AGAIN = "Run: nvidia-ctk cdi generate, read what it says, and run the play again
 
 
 def writer():
-    """The toolkit's own unit where it brings one, else the role's."""
+    """Return the name of the unit that writes the specification: the toolkit's own where it brings one, else the
+    role's."""
     theirs = any(os.path.exists(folder + "/nvidia-cdi-refresh.service") for folder in UNITS)
     return "nvidia-cdi-refresh" if theirs else "tunecheck-cdi"
 
 
 def parsed(text):
-    """The specification, or None."""
+    """Return the specification of this text, None where it is none."""
     try:
         return cdi.parse(text) if text.strip() else None
     except ValueError:
@@ -69,7 +70,7 @@ def parsed(text):
 
 
 def same(one, other):
-    """Whether two specifications give containers the same. Pure."""
+    """Return whether two specifications give containers the same. Pure."""
     if one is None or other is None:
         return one is other
     return all(sorted(getattr(one, part)) == sorted(getattr(other, part)) for part in ("devices", "paths", "drivers")) \
@@ -77,13 +78,13 @@ def same(one, other):
 
 
 def loaded():
-    """Release of the loaded driver; empty where none is loaded."""
+    """Return the release of the loaded driver; "" where none is loaded."""
     found = re.search(r"\s(\d{3}\.\d{2,3}(?:\.\d{2})?)\s", read_text("/proc/driver/nvidia/version"))
     return found[1] if found else read_text("/sys/module/nvidia/version").strip()
 
 
 def rivals(path):
-    """Other files in the same folder that define GPUs."""
+    """Return other files in the same folder that define GPUs."""
     found = []
     for other in sorted(glob.glob(os.path.dirname(path) + "/*")):
         spec = parsed(read_text(other)) if other.endswith((".yaml", ".json")) and other != path else None
@@ -93,7 +94,7 @@ def rivals(path):
 
 
 def generated():
-    """(specification, its text, "") as nvidia-ctk would write it now; or (None, "", why not)."""
+    """Return (specification, its text, "") as nvidia-ctk would write it now; or (None, "", why not)."""
     code, out, err = bounded.run([CTK, "cdi", "generate"], SECONDS)
     spec = parsed(out)
     if code == 0 and spec is not None:
@@ -103,7 +104,8 @@ def generated():
 
 
 def refresh(module, unit, path):
-    """Have it written: by the unit where systemd runs, else directly."""
+    """Let the specification be written: by the unit where systemd runs, else directly. The module fails where that
+    fails."""
     if os.path.isdir("/run/systemd/system"):
         code, _out, err = bounded.run(["systemctl", "restart", unit + ".service"], SECONDS + 30)
     else:
@@ -115,7 +117,8 @@ def refresh(module, unit, path):
 
 
 def take_away(module):
-    """Remove what the role's units wrote; whether there was anything. Behind the toolkit's own it goes stale."""
+    """Remove what the role's units wrote; return whether there was anything. Beside the toolkit's own unit it would go
+    stale."""
     if not os.path.exists(MARK):
         return False
     if not module.check_mode:
@@ -125,7 +128,7 @@ def take_away(module):
 
 
 def unreadable(path, user):
-    """A sentence where a user without privileges cannot read the file, else empty."""
+    """Return a sentence where a user without privileges cannot read the file, else ""."""
     folder = os.path.dirname(path)
     if not user or not os.path.exists(path):
         return ""

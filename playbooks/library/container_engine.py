@@ -39,7 +39,7 @@ from ansible.module_utils.engine_settings import DAEMON_JSON, STATE, EngineError
 
 
 def daemon_start(module):
-    """When docker's daemon started, in seconds since the epoch; None where systemd does not run it."""
+    """Return when docker's daemon started, in seconds since the epoch; None where systemd does not run it."""
     _code, out, _err = module.run_command(["systemctl", "show", "docker.service", "--property=MainPID,ActiveState"])
     told = dict(line.split("=", 1) for line in out.splitlines() if "=" in line)
     if told.get("ActiveState") != "active" or told.get("MainPID", "0") == "0":
@@ -53,7 +53,7 @@ def daemon_start(module):
 
 
 def live_restore():
-    """Whether containers outlive the daemon."""
+    """Return whether containers go on to run while docker's daemon is restarted."""
     try:
         return engine_files.parse(read_text(DAEMON_JSON)).get("live-restore") is True
     except ValueError:
@@ -61,7 +61,7 @@ def live_restore():
 
 
 def restart(module, files, changes):
-    """(whether docker's daemon runs with older settings, why it must not be restarted now)."""
+    """Return (whether docker's daemon runs with older settings, why it must not be restarted now)."""
     start = daemon_start(module) if DAEMON_JSON in files else None
     if start is None:
         return False, ""
@@ -114,7 +114,8 @@ def main():
 
 
 def apply(changes, folders, memory):
-    """Folders first; the memory of what stood there before it is overwritten."""
+    """Make the folders, write the memory of what was there before, then write the files, or remove those without a
+    text."""
     for path, uid, gid, mode in folders:
         os.makedirs(path, exist_ok=True)
         os.chown(path, uid, gid)

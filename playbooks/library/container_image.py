@@ -37,12 +37,12 @@ UNPACKED = 3.0
 
 
 def same(told, image_id):
-    """Whether an engine's answer is this id. Pure."""
+    """Return whether an engine's answer is this id. Pure."""
     return re.sub(r"^sha256:", "", told.strip()) == re.sub(r"^sha256:", "", image_id)
 
 
 def needed_gib(asked, archive_bytes):
-    """GiB that have to be free. Pure."""
+    """Return the GiB that have to be free. Pure."""
     return max(asked, UNPACKED * archive_bytes / float(1 << 30))
 
 
@@ -58,7 +58,7 @@ def ids(module, engine):
 
 
 def room(module, engine, need):
-    """Fails where the storage has too little."""
+    """Fail where the engine's storage has less than ``need`` GiB free."""
     code, out, err = module.run_command([engine, "info", "--format", ROOT[engine]])
     folder = out.strip()
     if code != 0 or not folder.startswith("/"):
@@ -72,7 +72,8 @@ def room(module, engine, need):
 
 
 def bring(module, engine, words, what):
-    """Pull or load; the id that came, or empty where it cannot be told."""
+    """Pull or load the image. Return the start of the id that came, or "" where it cannot be told. The module fails
+    where the engine does."""
     before = ids(module, engine)
     code, out, err = module.run_command([engine, *words])
     if code != 0:

@@ -33,7 +33,8 @@ POLICIES = "/sys/devices/system/cpu/cpufreq/policy*"
 
 
 def set_value(module, path, want, allowed_path):
-    """Write one attribute if it differs; True when it did."""
+    """Write one attribute if it differs. Return whether it differed. The module fails where the value is not offered,
+    cannot be written or does not stay."""
     if read_text(path).strip() == want:
         return False
     allowed = read_text(allowed_path).split()

@@ -35,7 +35,8 @@ DIFFERS = 10
 
 
 def daemon_steps(state, persistence, driver):
-    """The systemctl verbs that bring the unit there. ``state`` holds LoadState, UnitFileState and ActiveState."""
+    """Return the systemctl verbs that bring the persistence daemon's unit to the wanted state. ``state`` holds
+    LoadState, UnitFileState and ActiveState."""
     running = state.get("ActiveState") in ("active", "activating")
     if state.get("LoadState") != "loaded":
         return []
@@ -48,7 +49,7 @@ def daemon_steps(state, persistence, driver):
 
 
 def daemon(module, persistence):
-    """Make it so; returns (changed, why there is nothing to do)."""
+    """Bring the persistence daemon to the wanted state; return (changed, why there is nothing to do)."""
     if persistence is None:
         return False, ""
     code, out, err = module.run_command(["systemctl", "show", "-p", "LoadState", "-p", "UnitFileState", "-p",
@@ -71,7 +72,7 @@ def daemon(module, persistence):
 
 
 def gpus(module, argv):
-    """Ask what differs, and set it; returns (changed, lines, why nothing was set)."""
+    """Ask set_gpu.py what differs, and let it set that; return (changed, lines, why nothing was set)."""
     if not os.path.exists(argv[0]) or not os.path.exists(argv[1]):
         return module.check_mode, [], "%s is not installed yet" % argv[1]
     code, out, err = module.run_command([*argv, "--check"])

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: units, and systemd reads them again only where that takes no GPU away."""
+"""Ansible module: state of systemd units; systemd reads them again only where that takes no GPU from a container."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ UNIT = {
 
 
 def parse_show(text):
-    """``systemctl show`` as {property: value}. Pure."""
+    """Return the output of ``systemctl show`` as {property: value}. Pure."""
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 
 
 def steps(unit, have, booted):
-    """(arguments for systemctl, sentence) of what is to do for one unit. Pure."""
+    """Return (arguments for systemctl, sentence) of each change that one unit needs. Pure."""
     name, found = unit["name"], []
     on = have.get("UnitFileState") in ("enabled", "enabled-runtime", "static", "alias", "indirect", "generated")
     if unit["enabled"] is not None and unit["enabled"] != on:
@@ -69,7 +69,7 @@ def steps(unit, have, booted):
 
 
 def state_of(module, name, booted):
-    """What systemd holds of a unit; where systemd does not run, whether its links are there."""
+    """Return what systemd says of a unit; where systemd does not run, whether its links are there."""
     if not booted:
         _code, out, _err = module.run_command(["systemctl", "is-enabled", name])
         return {"UnitFileState": out.strip()}

@@ -44,7 +44,7 @@ ARGUMENTS = {
 
 
 def present(module, service, done):
-    """Serve what is wanted; fails with the reason and what serves instead."""
+    """Serve what is wanted. The module fails with the reason and what serves instead."""
     given = module.params
     key = box.key_of(given["key"])
     module.no_log_values.add(key)       # a key that was made or kept; an engine may print it

@@ -95,7 +95,7 @@ ROOM_FOR_TRIAL = 320
 
 
 class Situation:
-    """Everything the decision rests on, read from the box."""
+    """The facts on which the decision depends, read from the box."""
 
     def __init__(self, loader, tokens, confirm_seconds=1200, panic_seconds=30, options=None):
         self.running = cmdline.tokenize(read_text("/proc/cmdline"))
@@ -144,8 +144,8 @@ class Situation:
 
 
 def _trial_parameters(options):
-    """What stands between the trial's mark and its deadline: the module parameters, and whether it loads an initramfs
-    of its own."""
+    """Return the words between the trial's mark and its deadline: whether it loads an initramfs of its own, and the
+    module parameters."""
     if options is None:
         return []
     own = [cmdline.INITRD_KEY + "=" + os.path.basename(trial_initrd.OWN)] if options.rebuild else []
@@ -153,7 +153,8 @@ def _trial_parameters(options):
 
 
 def decide(now, trial):
-    """The phase this box is in and the one step that leads on: (phase, step). Pure; step is None when settled."""
+    """Return the phase of this box and the one step that leads on: (phase, step). Pure; step is None when there is
+    nothing to do."""
     if now.committed or now.only_options:
         step = "options" if now.only_options else "confirm" if now.unconfirmed else "give_up" if now.staged else None
         return ("settled" if now.effective else "pending"), step
@@ -170,7 +171,7 @@ def decide(now, trial):
 
 
 def contradictions(placed, tokens, harmless):
-    """Sentences on what others set against ``tokens``. ``harmless``: also what the kernel would not obey."""
+    """Return sentences on what others set against ``tokens``. ``harmless``: also what the kernel would not obey."""
     told = {}
     for found in conflicts(tokens, [each.token for each in placed]):
         if found.wins or harmless:
@@ -180,20 +181,21 @@ def contradictions(placed, tokens, harmless):
 
 
 def against_modules(placed, options):
-    """Sentences on words of somebody's command line that set a parameter of ``options`` to another value: behind the
-    commit, off the trial's command line, theirs would win."""
+    """Return sentences on words of somebody else's command line that set a parameter of ``options`` to another value.
+    After the commit, without the trial's command line, they would win."""
     found = [(each, modprobe.against(options.modules, each.token)) for each in placed if each.where] if options else []
     return ["%s (%s) against %s of box_spec.modules: modprobe reads the command line behind modprobe.d"
             % (each.token, each.where, word) for each, word in found if word]
 
 
 def _image(options):
-    """The initramfs that the default entry's kernel has."""
+    """Return the path of the initramfs of the default entry's kernel."""
     return module_options.image_tools(options.release)[0]
 
 
 def stage(module, loader, now):
-    """In this order: the initramfs, which nothing loads yet, the entry that loads it, and the order to boot that."""
+    """Stage the trial in this order: the initramfs, which nothing loads yet, the entry that loads it, and the order to
+    boot that. BootloaderError where the default entry does not load the initramfs from where it is expected."""
     initrd = None
     if now.options and now.options.rebuild:
         initrd = loader.own_initrd(_image(now.options), trial_initrd.OWN)
@@ -207,7 +209,7 @@ def stage(module, loader, now):
 
 
 def commit_options(module, now):
-    """The initramfs that this boot ran becomes the default entry's, and modprobe.d gets what it was made with."""
+    """Make the initramfs that this boot ran the default entry's, and write to modprobe.d what it was made with."""
     if now.own:
         trial_initrd.promote(module, _image(now.options), now.options.release)
     trial_initrd.commit_options(now.options.after)
@@ -251,7 +253,8 @@ def run_staged(module, loader, now):
 
 
 def note(loader, now):
-    """What the next boot takes. The sysctls of a trial boot are its own: what was noted before stays."""
+    """Note what the next boot loads, as a proof for the commit. The sysctls of a trial boot are its own: what was noted
+    before stays."""
     on_trial = now.running_trial and not trial_guard.confirmed()
     own = trial_initrd.OWN if now.options and now.options.rebuild else ""
     proof.note(loader.kernel(), loader.initrds(), loader.root(), now.trial_id,
@@ -259,7 +262,7 @@ def note(loader, now):
 
 
 def confirm(now):
-    """Behind a commit this boot goes on as an ordinary one. Sentences about what stays until the next boot."""
+    """Let this boot go on as an ordinary one after a commit. Return sentences about what stays until the next boot."""
     left = trial_hang.take_back(now.running, proof.kernel_before()) if now.running_trial else []
     if now.running_trial:
         trial_guard.confirm()
@@ -291,7 +294,8 @@ def run_committed(module, loader, now):
 
 
 def run_given_up(module, loader, now):
-    """Take the trial away and keep how it ended, unless its guard has said so already."""
+    """Take the trial away and keep how it ended, unless its guard has recorded that already. Return whether there was a
+    trial to take away."""
     trial_id = cmdline.trial_id(now.staged.tokens) if now.staged else now.running_trial
     if not module.check_mode and not trial_id:
         trial_initrd.forget()       # of a run that ended before its entry was written
@@ -309,7 +313,8 @@ def run_given_up(module, loader, now):
 
 
 def returns_in(running):
-    """Seconds until the guard of this boot ends it; -1 where there is none or where it was told of a commit."""
+    """Return the seconds until the guard of this boot ends it; -1 where there is no guard or where it was told of a
+    commit."""
     asked = [token.partition("=")[2] for token in running if token.startswith(cmdline.CONFIRM_KEY + "=")]
     if not cmdline.trial_id(running) or not asked or not asked[-1].isdigit() or trial_guard.confirmed():
         return -1

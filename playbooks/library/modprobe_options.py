@@ -49,8 +49,9 @@ UNCHANGED = "The old initramfs is still in place and boots. Mend the cause and r
 
 
 def for_the_trial(module, modules):
-    """(whether these wait for a trial boot, why they are written at once although a trial is wanted). A trial proves
-    what is added or changed of a module that can be loaded. What is only taken away cannot ride on a command line."""
+    """Return (whether these parameters wait for a trial boot, why they are written at once although a trial is wanted).
+    A trial proves what is added or changed of a module that can be loaded. What is only taken away cannot be tried by a
+    command line."""
     try:
         loader = detect(module)
     except BootloaderError:

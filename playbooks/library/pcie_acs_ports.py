@@ -42,7 +42,7 @@ FLAGS = "x0x00xx"
 
 
 def accelerators(wanted):
-    """Chains of the devices with one of these ids, in address order."""
+    """Return the chains of the devices with one of these ids, in address order."""
     found = []
     for bdf in sorted(os.listdir(DEVICES), key=pci.bdf_key):
         base = os.path.join(DEVICES, bdf)
@@ -53,7 +53,7 @@ def accelerators(wanted):
 
 
 def ports(chains):
-    """{bdf: (address path from the root port, Acs or None)} of every port on a path between two accelerators."""
+    """Return {bdf: (address path from the root port, Acs or None)} of every port on a path between two accelerators."""
     result = {}
     for a, b in itertools.combinations(chains, 2):
         for bdf in topology.path_bridges(a, b):
@@ -65,12 +65,12 @@ def ports(chains):
 
 
 def address_path(devices):
-    """The kernel's path form, 0000:00:04.0/00.0/01.0: stays right when buses are numbered anew."""
+    """Return the path in the kernel's form, 0000:00:04.0/00.0/01.0. It stays right when buses are numbered anew."""
     return "/".join([devices[0], *[bdf.rsplit(":", 1)[1] for bdf in devices[1:]]])
 
 
 def tokens(found, mechanism, scope):
-    """The parameters that keep redirect off. Pure."""
+    """Return the kernel parameters that keep redirect off. Pure."""
     if mechanism == "setpci":
         return []
     names = ["pci:0:0"] if scope == "all" else [

@@ -50,11 +50,11 @@ def link(target, path):
 
 
 class WheelhouseError(Exception):
-    """The archive holds something else than the wheels that its lock names."""
+    """The archive holds something other than the wheels that its lock names."""
 
 
 def locked(lock):
-    """{(name, version): hashes} of a requirements lock."""
+    """Return {(name, version): hashes} of a requirements lock."""
     found, key = {}, None
     for line in lock.splitlines():
         pin = re.match(r"([A-Za-z0-9._-]+)==([^\s;]+)", line)
@@ -67,7 +67,8 @@ def locked(lock):
 
 
 def unpack(archive, site):
-    """Unpack every wheel of the archive into ``site``: each one of the lock, its hash checked, none missing.
+    """Unpack every wheel of the archive into ``site``: each one is in the lock, its hash is checked, and none is
+    missing. WheelhouseError where that is not so.
 
     The control node's pip has chosen the wheels for this Python. A wheel is a zip of what belongs into site-packages,
     so nothing is left for a pip here but to unpack it: 83 s with pip beside 14 s (one busy lab box, same minute)."""
@@ -99,7 +100,8 @@ def unpack(archive, site):
 
 
 def write_command(site, folder):
-    """Write the command ``tunecheck`` as its wheel's entry point names it."""
+    """Write the command ``tunecheck`` as its wheel's entry point names it. WheelhouseError where the wheel names
+    none."""
     words = ""
     for path in glob.glob(site + "/tunecheck-*.dist-info/entry_points.txt"):
         words = read_text(path)

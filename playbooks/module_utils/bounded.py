@@ -15,7 +15,8 @@ __all__ = ["run"]
 
 
 def run(argv, seconds, env=None):
-    """(exit code, stdout, stderr); the code is None where it did not end in time or could not be started."""
+    """Run a command for at most ``seconds``. Return (exit code, stdout, stderr); the code is None where it did not end
+    in time or could not be started."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,

@@ -16,8 +16,8 @@ class BoxIOError(Exception):
 
 
 def read_text(path: str, default: str = "") -> str:
-    """The file's text, or ``default`` where there is none. OSError where it is no regular file, or larger than 16 MiB:
-    no FIFO is waited for."""
+    """Return the file's text, or ``default`` where there is none. OSError where it is no regular file, or larger than
+    16 MiB: no FIFO is waited for."""
     try:
         return safe_files.read(path).decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
@@ -25,7 +25,8 @@ def read_text(path: str, default: str = "") -> str:
 
 
 def write_text(path: str, text: str, mode: int = 0o644) -> None:
-    """Replace ``path`` in one step: temporary file beside it, fsync, rename, fsync of the folder."""
+    """Replace ``path`` in one step: temporary file beside it, fsync, rename, fsync of the folder. BoxIOError where that
+    fails."""
     folder = os.path.dirname(path)
     temporary = None
     try:
@@ -69,7 +70,7 @@ def rename_over(made: str, path: str, like: str = "") -> None:
 
 
 def remove(path: str) -> bool:
-    """Remove a file or link; False where there is none."""
+    """Remove a file or link; return False where there is none. BoxIOError where it cannot be removed."""
     try:
         os.unlink(path)
     except FileNotFoundError:

@@ -1,4 +1,5 @@
-"""What container engines are told, as texts: docker's daemon.json, podman's storage.conf and containers.conf. Pure."""
+"""The settings files of container engines, as texts: docker's daemon.json, podman's storage.conf and containers.conf.
+Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _IDS = 65536
 
 
 def too_old(engine, version):
-    """A sentence where the engine's ``--version`` text names a release that cannot pass CDI devices, else empty."""
+    """Return a sentence where the engine's ``--version`` text names a release that cannot pass CDI devices, else ""."""
     found = re.search(r"\b(\d+)\.(\d+)", version)
     if found is None or (int(found[1]), int(found[2])) >= CDI_SINCE[engine]:
         return ""
@@ -33,7 +34,7 @@ def too_old(engine, version):
 # -- docker: daemon.json -----------------------------------------------------------------------------------------------
 
 def docker_settings(log_max_mib, storage, have):
-    """[(path of keys, value)] that we want in daemon.json, which now holds ``have``."""
+    """Return [(path of keys, value)] that we want in daemon.json, which now holds ``have``."""
     wanted = [(("features", "cdi"), True)]
     if have.get("log-driver", "json-file") in ("json-file", "local"):
         # Two files, so that what was just said is still there after a rotation.
@@ -45,7 +46,8 @@ def docker_settings(log_max_mib, storage, have):
 
 
 def parse(text):
-    """daemon.json as data; ValueError where it is no JSON object. No text: no file, or an empty one."""
+    """Return daemon.json as data; ValueError where it is no JSON object. An empty text stands for no file, or an empty
+    one."""
     data = json.loads(text) if text.strip() else {}
     if not isinstance(data, dict):
         raise ValueError("it holds no object")
@@ -53,7 +55,7 @@ def parse(text):
 
 
 def get(data, path):
-    """(whether it is there, value)."""
+    """Return (whether there is a value at this path of keys, the value)."""
     for key in path:
         if not isinstance(data, dict) or key not in data:
             return False, None
@@ -62,7 +64,8 @@ def get(data, path):
 
 
 def merge(text, wanted):
-    """(text with ``wanted`` in it, [[path, was there, old value]] of what changed). Other keys and their order stay.
+    """Return (text with ``wanted`` in it, [[path, was there, old value]] of what changed). Other keys and their order
+    stay.
 
     ValueError where the text is no JSON object, or holds something else where an object must be."""
     data, before = parse(text), []
@@ -81,7 +84,7 @@ def merge(text, wanted):
 
 
 def unmerge(text, before, wrote):
-    """The text less what we wrote. A value that somebody changed since stays."""
+    """Return the text without what we wrote. A value that somebody changed since stays."""
     data, changed = parse(text), False
     written = {tuple(path): value for path, value in wrote}
     for path, there, old in before:
@@ -106,21 +109,22 @@ def _dump(data):
 # -- podman: containers.conf and storage.conf --------------------------------------------------------------------------
 
 def containers_conf(log_max_mib):
-    """The drop-in. With the journal as log driver, podman's default under systemd, log_size_max would do nothing."""
+    """Return the drop-in's text. With the journal as log driver, podman's default under systemd, log_size_max would do
+    nothing."""
     return ("# Written by tunecheck (role container_runtime); box_spec.runtime.log_max_mib.\n[containers]\n"
             'log_driver = "k8s-file"\nlog_size_max = %d\n' % (log_max_mib << 20))
 
 
 def storage_value(text, key):
-    """A text value of the table [storage]; empty where it is not set."""
+    """Return a text value of the table [storage]; "" where it is not set."""
     line = _line(text, key)
     found = re.match(r"""[^=]*=\s*(?:"([^"]*)"|'([^']*)')""", line[1]) if line else None
     return (found[1] or found[2] or "") if found else ""
 
 
 def set_storage(text, key, value, vendor=""):
-    """storage.conf with ``key`` set in its table [storage], all else as it was. No text: ``vendor`` is the start, the
-    distribution's own file: podman reads one of the two and none of the other's values."""
+    """Return storage.conf with ``key`` set in its table [storage], all else as it was. Without a text, ``vendor`` is
+    the start, the distribution's own file: podman reads one of the two and none of the other's values."""
     if not text:
         text = _HEADER + (vendor or _BARE)
     line = _line(text, key)
@@ -140,7 +144,7 @@ def set_storage(text, key, value, vendor=""):
 
 
 def unset_storage(text, key=""):
-    """The text without what set_storage did, for one key or all; empty where the whole file is ours."""
+    """Return the text without what set_storage did, for one key or all; "" where the whole file is ours."""
     if not key and text.startswith(_HEADER):
         return ""
     kept = []
@@ -166,7 +170,8 @@ def _line(text, key):
 # -- a user without root: /etc/subuid, /etc/subgid --------------------------------------------------------------------
 
 def next_ids(user, uid, texts):
-    """First id of a range that is free in all texts (/etc/subuid, /etc/subgid); None where the user has enough in each.
+    """Return the first id of a range that is free in all texts (/etc/subuid, /etc/subgid); None where the user has
+    enough in each.
 
     A range counts by the user's name or number."""
     taken, enough = 100000, []

@@ -1,4 +1,4 @@
-"""What podman or docker is told on this box, and all that stands against it. Reads only; the module writes."""
+"""The settings of podman or docker on this box, and all reasons not to write them. Reads only; the module writes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ STORE = {"podman": "/var/lib/containers/storage", "docker": "/var/lib/docker"}
 
 
 class EngineError(Exception):
-    """What is wrong, what was expected, how to fix it."""
+    """The engine cannot be set up. The message says what is wrong, what was expected, how to fix it."""
 
 
 def state():
-    """Our memory: {"daemon_json": {"existed", "before", "wrote"}}; empty where there is none."""
+    """Return what an earlier run remembered: {"daemon_json": {"existed", "before", "wrote"}}; empty where there is
+    none."""
     try:
         found = json.loads(read_text(STATE, "{}"))
     except ValueError:
@@ -37,7 +38,7 @@ def state():
 
 
 def account(name):
-    """The user's entry; EngineError where there is none."""
+    """Return the user's entry in the password database; EngineError where there is none."""
     try:
         return pwd.getpwnam(name)
     except KeyError:
@@ -46,7 +47,8 @@ def account(name):
 
 
 def present(module, params):
-    """({path: text}, folders to make as (path, uid, gid, mode), notes, memory). EngineError where it cannot work."""
+    """Return ({path: text}, folders to make as (path, uid, gid, mode), notes, memory). EngineError where it cannot
+    work."""
     engine, storage = params["engine"], params["storage"]
     entry = account(params["user"]) if params["user"] else None
     if entry is not None and engine == "docker":
@@ -68,12 +70,13 @@ def present(module, params):
 
 
 def home_store(engine, entry):
-    """The engine's own folder."""
+    """Return the engine's usual folder for images; with ``entry``, that of the user."""
     return STORE[engine] if entry is None else entry.pw_dir + "/.local/share/containers/storage"
 
 
 def room(params, folder):
-    """EngineError where an empty store has too little room; one with images in it has used the room it was given."""
+    """Raise EngineError where an empty store has too little room; one with images in it has used the room it was
+    given."""
     need = params["storage_free_gib"]
     have = image_store.free_gib(folder)
     if have < need and not image_store.holds(params["engine"], folder):
@@ -83,7 +86,7 @@ def room(params, folder):
 
 
 def stay(engine, now, then):
-    """EngineError where the store would move away from images."""
+    """Raise EngineError where the store would move away from images."""
     inside = image_store.holds(engine, now) if now != then else ""
     if inside:
         raise EngineError("box_spec.runtime.storage: %s keeps %s in %s, and with its store in %s it would no longer "
@@ -93,7 +96,7 @@ def stay(engine, now, then):
 
 
 def podman(params, entry):
-    """({path: text}, notes, memory) for podman."""
+    """Return ({path: text}, notes, memory) for podman."""
     files = {CONTAINERS_CONF: engine_files.containers_conf(params["log_max_mib"])}
     key = "graphroot" if entry is None else "rootless_storage_path"
     text, vendor = read_text(STORAGE_CONF), read_text(VENDOR_STORAGE_CONF)
@@ -119,7 +122,7 @@ def podman(params, entry):
 
 
 def docker(module, params, version):
-    """({path: text}, notes, memory) for docker."""
+    """Return ({path: text}, notes, memory) for docker."""
     text, memory, notes = read_text(DAEMON_JSON), state(), []
     try:
         have = engine_files.parse(text)
@@ -154,7 +157,7 @@ def docker(module, params, version):
 
 
 def validate(module, text):
-    """EngineError where the daemon itself would not start with the file."""
+    """Raise EngineError where the daemon itself would not start with the file."""
     program = shutil.which("dockerd", path="/usr/bin:/usr/sbin:/usr/local/bin")
     if program is None:
         return
@@ -168,7 +171,7 @@ def validate(module, text):
 
 
 def absent():
-    """({path: text}, notes): our settings out, what stood there before back in."""
+    """Return ({path: text}, notes): our settings are out, and what stood there before is back in."""
     files, notes, memory = {CONTAINERS_CONF: ""}, [], state().get("daemon_json")
     text = read_text(STORAGE_CONF)
     if engine_files.unset_storage(text) != text:

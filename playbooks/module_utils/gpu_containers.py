@@ -24,8 +24,8 @@ _WAY_OUT = "End them first, or let CDI pass the GPUs (--device nvidia.com/gpu=al
 
 
 class Container:
-    """``how`` it has its GPUs: ``listed`` (in its OCI configuration), ``hook``, ``unlinked`` (listed, but runc cannot
-    tell systemd, for lack of the link in /dev/char), ``unknown``, or empty for none."""
+    """A running container. ``how`` it has its GPUs: ``listed`` (in its OCI configuration), ``hook``, ``unlinked``
+    (listed, but runc cannot tell systemd, for lack of the link in /dev/char), ``unknown``, or "" for none."""
 
     def __init__(self, identity, how, name=""):
         self.identity, self.how, self.name = identity, how, name or identity[:12]
@@ -35,8 +35,8 @@ class Container:
 
 
 def judge(config, runtime, linked):
-    """``how`` for an OCI configuration (as data). ``runtime``: its executable's name; ``linked``: whether a device
-    number such as ``195:0`` has its link in /dev/char. Pure."""
+    """Return ``how`` a container has its GPUs, from its OCI configuration (as data). ``runtime``: its executable's
+    name; ``linked``: whether a device number such as ``195:0`` has its link in /dev/char. Pure."""
     if not isinstance(config, dict):
         return "unknown"
     linux = config.get("linux") if isinstance(config.get("linux"), dict) else {}
@@ -53,7 +53,7 @@ def judge(config, runtime, linked):
 
 
 def refusal(containers, units):
-    """Why there must be no daemon-reload now, as a sentence; empty where it is harmless. ``units``: inference units
+    """Return why there must be no daemon-reload now, as a sentence; "" where it is harmless. ``units``: inference units
     that are active. Pure."""
     lost = [each for each in containers if each.how == "hook"]
     if lost:
@@ -80,10 +80,10 @@ def _named(containers):
 
 
 def running(proc="/proc"):
-    """The box's running containers: who watches over each (conmon, containerd-shim) names its bundle. Only root's: the
-    unit of a user's container lists no devices at all (loading such a list takes CAP_SYS_ADMIN; runc and crun leave it
-    out without root), so a daemon-reload takes nothing away, and what a user's process names as its bundle is a path
-    that the user chose."""
+    """Return the box's running containers, found by the process that watches over each (conmon, containerd-shim) and
+    names its bundle. Only root's: the unit of a user's container lists no devices at all (loading such a list takes
+    CAP_SYS_ADMIN; runc and crun leave it out without root), so a daemon-reload takes nothing away, and what a user's
+    process names as its bundle is a path that the user chose."""
     found = {}
     for bundle, runtime, name in _bundles(proc):
         try:
@@ -99,13 +99,13 @@ def running(proc="/proc"):
 
 
 def active_units(module):
-    """The inference unit where it is active or starting, as a list."""
+    """Return the inference unit where it is active or starting, as a list."""
     _code, out, _err = module.run_command(["systemctl", "is-active", UNIT])
     return [UNIT] if out.strip() in ("active", "activating", "reloading") else []
 
 
 def reload(module, stopped=""):
-    """Let systemd read its units again, outside check mode. Returns why not, or empty. ``stopped``: the name of our own
+    """Let systemd read its units again, outside check mode. Return why not, or "". ``stopped``: the name of our own
     container, where its unit is stopped or about to be."""
     containers = [each for each in running() if not stopped or each.name != stopped]
     refused = refusal(containers, [] if stopped else active_units(module))
@@ -140,7 +140,8 @@ def _after(words, option):
 
 
 def _holders(proc):
-    """Ids of containers whose processes hold a GPU's device file open; none that a user may have made up."""
+    """Return the ids of containers whose processes hold a GPU's device file open, without those that a user may have
+    made up."""
     found = set()
     for link in glob.glob(proc + "/[0-9]*/fd/*"):
         try:

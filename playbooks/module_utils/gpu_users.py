@@ -23,7 +23,7 @@ class User(NamedTuple):
 
 
 def gpu_users():
-    """Processes with a GPU's device file open, by process id."""
+    """Return the processes with a GPU's device file open, by process id."""
     found = {}
     for link in glob.glob("/proc/[0-9]*/fd/*"):
         try:
@@ -42,6 +42,6 @@ def gpu_users():
 
 
 def serving(module):
-    """Whether the inference unit runs."""
+    """Return whether the inference unit runs."""
     program = module.get_bin_path("systemctl")
     return bool(program) and module.run_command([program, "is-active", "--quiet", SERVING_UNIT])[0] == 0

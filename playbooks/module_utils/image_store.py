@@ -13,7 +13,7 @@ __all__ = ["existing", "free_gib", "holds"]
 
 
 def holds(engine, folder):
-    """What a store has, as "2 images and 1 container"; empty for an empty or missing one."""
+    """Return what a store has, as "2 images and 1 container"; "" for an empty or missing one."""
     if engine == "docker":
         images = len(glob.glob(folder + "/image/*/imagedb/content/sha256/*"))
         containers = len(glob.glob(folder + "/containers/*"))
@@ -36,13 +36,13 @@ def _entries(pattern):
 
 
 def existing(folder):
-    """The folder, or the nearest one above it that is there."""
+    """Return the folder, or the nearest one above it that is there."""
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
     return folder
 
 
 def free_gib(folder):
-    """Room for users without privileges on the file system that the folder is or will be on, in GiB."""
+    """Return the room for users without privileges on the file system that the folder is or will be on, in GiB."""
     told = os.statvfs(existing(folder))
     return told.f_bavail * told.f_frsize / float(1 << 30)

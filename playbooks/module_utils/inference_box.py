@@ -36,7 +36,7 @@ _SYSTEMD = re.compile(r"(Starting|Started|Stopping|Stopped|Failed to start|Sched
 
 
 def key_of(given):
-    """The API key: as given, as it is on the box, or a new one. ValueError for one that files cannot carry."""
+    """Return the API key: as given, as it is on the box, or a new one. ValueError for one that files cannot carry."""
     key = (given or "").strip() or read_text(_KEY).strip() or "tc-" + secrets.token_urlsafe(32)
     if not re.fullmatch(r"[A-Za-z0-9._~+/=-]{16,512}", key):
         raise ValueError("inference_api_key_file: expected one key of 16 to 512 letters, digits and ._~+/=- without "
@@ -45,7 +45,7 @@ def key_of(given):
 
 
 def files(recipe, unit, units, secret, key):
-    """{path: (text, mode)} of all that is written. Pure."""
+    """Return {path: (text, mode)} of all that is written. Pure."""
     found = {RECIPE: (recipe, 0o644), _SERVICE: (unit, 0o644)}
     found.update({"%s/%s" % (_UNITS, each): (text, 0o644) for each, text in units.items()})
     found[_KEY] = (key + "\n", 0o600)
@@ -54,7 +54,7 @@ def files(recipe, unit, units, secret, key):
 
 
 def mark(want):
-    """One digest of it all. Pure."""
+    """Return one digest of all wanted files. Pure."""
     text = json.dumps({path: list(body) for path, body in want.items()}, sort_keys=True)
     return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -67,12 +67,12 @@ def _mode(path):
 
 
 def differing(want):
-    """Paths whose file is not as wanted."""
+    """Return the paths whose file is not as wanted."""
     return [path for path, (text, mode) in want.items() if _mode(path) != mode or read_text(path) != text]
 
 
 def write(want, paths):
-    """Write these of them; secrets lie in a folder of root's."""
+    """Write those of the wanted files that ``paths`` names; secrets lie in a folder of root's."""
     os.makedirs(_ETC, mode=0o755, exist_ok=True)
     os.makedirs(_SECRETS, mode=0o700, exist_ok=True)
     os.chmod(_SECRETS, 0o700)
@@ -81,14 +81,14 @@ def write(want, paths):
 
 
 def shown(recipe, unit, units):
-    """The diff, without any key."""
+    """Return the differences for --diff, without any key."""
     pairs = [(RECIPE, recipe), (_SERVICE, unit), *(("%s/%s" % (_UNITS, each), text) for each, text in units.items())]
     return [{"before_header": path, "after_header": path, "before": read_text(path), "after": text}
             for path, text in pairs if read_text(path) != text]
 
 
 def accepted():
-    """The mark of what was last accepted on this box, or empty."""
+    """Return the mark of what was last accepted on this box, or ""."""
     try:
         found = json.loads(read_text(_STATE, "{}"))
     except ValueError:
@@ -97,7 +97,8 @@ def accepted():
 
 
 def accept(digest):
-    """Remember it, with the texts' own digests, by which the next run knows what is on disk."""
+    """Remember the digest of what was accepted, with the texts' own digests, by which the next run knows what is on
+    disk."""
     on_disk = {path: _sum(read_text(path)) for path in _PREVIOUS}
     # The mark covers the API key: nobody else's business.
     write_text(_STATE, json.dumps({"schema": "tunecheck/inference/1", "accepted": digest, "files": on_disk}, indent=1)
@@ -109,7 +110,7 @@ def _sum(text):
 
 
 def keep(digest, wanted):
-    """Set the accepted recipe and unit aside before another is tried; returns what to bring back, or None.
+    """Set the accepted recipe and unit aside before another is tried; return what to bring back, or None.
 
     What is on disk counts only as it was accepted: a play that was interrupted left a newer one there."""
     if not digest or digest == wanted:
@@ -127,7 +128,7 @@ def keep(digest, wanted):
 
 
 def name(recipe):
-    """The recipe's id and status for a message. Pure."""
+    """Return the recipe's id and the start of its digest, for a message. Pure."""
     try:
         found = json.loads(recipe)
         return "recipe %s (%s)" % (found["recipe"]["id"], str(found["digest"])[:19])
@@ -136,7 +137,7 @@ def name(recipe):
 
 
 def reason_of(status, journal):
-    """Why the unit did not start, in one line. ``status``: its StatusText; ``journal``: its last lines. Pure."""
+    """Return why the unit did not start, in one line. ``status``: its StatusText; ``journal``: its last lines. Pure."""
     if status.startswith(("gate closed", "not accepted")):
         return status
     lines = [line.strip() for line in journal.splitlines() if line.strip()]
@@ -146,7 +147,7 @@ def reason_of(status, journal):
 
 
 def remove_all(service, check):
-    """Stop it and take everything away but models, images and caches; sentences of what was done."""
+    """Stop the unit and take everything away but models, images and caches; return sentences of what was done."""
     paths = [RECIPE, _SERVICE, *_PREVIOUS.values(), _STATE, _HANDED_OVER,
              *("%s/%s" % (_UNITS, each) for each in _OTHERS)]
     if os.path.isdir(_SECRETS):
@@ -169,7 +170,8 @@ def remove_all(service, check):
 
 
 class Service:
-    """The unit, by systemctl. On a system that systemd does not run (an image being built) nothing is started."""
+    """The inference unit, by systemctl. On a system that systemd does not run (an image being built) nothing is
+    started."""
 
     def __init__(self, module):
         self.module = module
@@ -188,7 +190,7 @@ class Service:
         return found
 
     def guard(self):
-        """ValueError where a daemon-reload would take GPUs away from a container other than ours."""
+        """Raise ValueError where a daemon-reload would take GPUs away from a container other than ours."""
         others = [each for each in gpu_containers.running() if each.name != _NAME]
         if refused := gpu_containers.refusal(others, []):
             raise ValueError("Nothing was changed: systemd would have to read its units again. " + refused)
@@ -207,12 +209,12 @@ class Service:
             self._ctl("reset-failed", UNIT)
 
     def start(self):
-        """None when it serves, else why not."""
+        """Start the unit. Return None when it serves, else why not."""
         self.reload()
         return self.wait()
 
     def wait(self):
-        """Start it, or wait for a start that is under way; as start()."""
+        """Start the unit, or wait for a start that is under way. Return None when it serves, else why not."""
         write_text(_HANDED_OVER, "")
         code, _out, err = self._ctl("start", UNIT)
         # A condition that does not hold (a drop-in's) ends a start without an error. Not asked by "show", after which

@@ -1,7 +1,7 @@
 """Kernel module parameters on a box: in modprobe.d, in the initramfs, live. Read-only.
 
-Options says what of it differs and whether a boot has to prove the difference; the writing is in modprobe_options.py
-(at once) and in trial_initrd.py and kernel_cmdline.py (by a trial)."""
+Options says which parameters differ and whether a boot has to prove the difference; the writing is in
+modprobe_options.py (at once) and in trial_initrd.py and kernel_cmdline.py (by a trial)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SYSTEM = "/sys/module/"
 
 
 class Options:
-    """The declared parameters beside what the box has. ``release``: the kernel whose initramfs counts."""
+    """The declared parameters compared with what the box has. ``release``: the kernel whose initramfs counts."""
 
     def __init__(self, module, modules, release=""):
         self.modules = modules
@@ -41,8 +41,8 @@ class Options:
         return bool(self.changed or self.removed or self.rebuild or self.before != self.after)
 
     def needs_boot(self):
-        """Whether something of it shows, or can break something, at the next boot only: a loaded module that does not
-        have its value or does not show it, or an initramfs with a managed module and other options."""
+        """Return whether something of it shows, or can break something, at the next boot only: a loaded module that
+        does not have its value or does not show it, or an initramfs with a managed module and other options."""
         if self.rebuild:
             return True
         for name, values in self.changed.items():
@@ -53,12 +53,12 @@ class Options:
         return False
 
     def installed(self, module):
-        """Whether a module whose options change can be loaded at all."""
+        """Return whether a module whose options change can be loaded at all."""
         return any(os.path.isdir(_SYSTEM + name) or installed(module, name) for name in self.changed)
 
 
 def image_tools(release=""):
-    """(image, list command, rebuild command) for this distribution, or None where there is neither."""
+    """Return (image, list command, rebuild command) for this distribution, or None where there is neither."""
     kernel = release or platform.release()
     if os.path.exists("/usr/sbin/update-initramfs"):
         return "/boot/initrd.img-" + kernel, "lsinitramfs", ["/usr/sbin/update-initramfs", "-u", "-k", kernel]
@@ -68,13 +68,13 @@ def image_tools(release=""):
 
 
 def modules_in(listing):
-    """Normalised names of the modules that an initramfs listing shows."""
+    """Return the normalised names of the modules that an initramfs listing shows."""
     names = (line.split()[-1].rsplit("/", 1)[-1] for line in listing.splitlines() if ".ko" in line)
     return {modprobe.normalise_module(name.split(".ko", 1)[0]) for name in names}
 
 
 def image_text(module, image, conf):
-    """Our options file as it lies in the initramfs; None where it is not in there."""
+    """Return our options file as it lies in the initramfs; None where it is not in there."""
     folder = tempfile.mkdtemp(prefix="tunecheck-")
     try:
         if os.path.exists("/usr/bin/unmkinitramfs"):
@@ -90,7 +90,7 @@ def image_text(module, image, conf):
 
 
 def stale_image(module, wanted, text, conf, release=""):
-    """The rebuild command when the initramfs holds a managed module but other options for it; else None."""
+    """Return the rebuild command when the initramfs holds a managed module but other options for it; else None."""
     tools = image_tools(release)
     if tools is None or not os.path.exists(tools[0]):
         return None
@@ -104,7 +104,8 @@ def stale_image(module, wanted, text, conf, release=""):
 
 
 def live(modules):
-    """(sentences about differing live values, modules not loaded). Reads sysfs, for nvidia.ko the driver's own list."""
+    """Return (sentences about differing live values, modules not loaded). Reads sysfs, for nvidia.ko the driver's own
+    list."""
     return _live(modules)[:2]
 
 
@@ -131,12 +132,12 @@ def _live(modules):
 
 
 def installed(module, name):
-    """Whether this kernel has the module's file."""
+    """Return whether this kernel has the module's file."""
     return known_parameters(module, name) is not None
 
 
 def known_parameters(module, name):
-    """The parameters that the installed module knows; None where it is not installed."""
+    """Return the parameters that the installed module knows; None where it is not installed."""
     asked = (module.run_command(["/sbin/modinfo", "-F", "parm", file]) for file in modprobe.file_names(name))
     out = next((out for code, out, _err in asked if code == 0), None)
     return None if out is None else {line.split(":", 1)[0] for line in out.splitlines()}

@@ -1,5 +1,6 @@
-"""What speaks against a run before its first write: room on the file systems it writes to, and boards that the
-specification is not about. Read-only; each function answers with a sentence, or "" where nothing speaks against it."""
+"""Reasons against a run, found before its first write: too little room on the file systems it writes to, and boards
+that the specification is not about. Read-only. room(), boot_room() and boards() answer with a sentence, or "" where
+nothing speaks against the run."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ FILES = 4000
 
 
 def room(needs=NEEDS):
-    """The first of these folders whose file system has too little room or too few free inodes."""
+    """Return a sentence about the first of these folders whose file system has too little room or too few free inodes,
+    else ""."""
     wanted = {}
     for folder, mib in needs:
         place = existing(folder)
@@ -45,7 +47,8 @@ def room(needs=NEEDS):
 
 
 def boot_room(patterns=INITRDS):
-    """An initramfs that is made again is written beside the old one: as much as the largest one, and a sixth more."""
+    """Return a sentence where an initramfs cannot be made again, else "". It is written beside the old one, and takes
+    as much as the largest one, and a sixth more."""
     found = [path for pattern in patterns for path in glob.glob(pattern) if os.path.isfile(path)]
     if not found:
         return ""
@@ -61,12 +64,13 @@ def boot_room(patterns=INITRDS):
 
 
 def accelerators(pci_ids, devices=DEVICES):
-    """Addresses of the devices with these ids."""
+    """Return the addresses of the devices with these ids."""
     return [name for name, ids, _kind in _devices(devices) if ids in pci_ids]
 
 
 def boards(pci_ids, devices=DEVICES):
-    """Where the box has NVIDIA GPUs and none is of the specification's kind: it was written for another box."""
+    """Return a sentence where the box has NVIDIA GPUs and none is of the specification's kind, else "". The
+    specification was then written for another box."""
     found = _devices(devices)
     others = sorted({ids for _name, ids, kind in found if ids.startswith("10de:") and kind in ("0300", "0302")})
     if not pci_ids or not others or any(ids in pci_ids for _name, ids, _kind in found):
@@ -77,7 +81,7 @@ def boards(pci_ids, devices=DEVICES):
 
 
 def _devices(folder):
-    """(address, "vendor:device", class) of each PCI device."""
+    """Return (address, "vendor:device", class) of each PCI device."""
     try:
         names = sorted(os.listdir(folder))
     except OSError:

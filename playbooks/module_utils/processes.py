@@ -1,4 +1,4 @@
-"""Which process is which, by what its user cannot choose: its executable and who owns that, its user ids, its cgroup.
+"""Recognise a process by what its user cannot choose: its executable and who owns that, its user ids, its cgroup.
 
 A process gives itself any name (prctl(2) PR_SET_NAME) and any command line. /proc/<pid>/exe is the file that the
 kernel runs, Uid are its real, effective, saved and file system user, and nobody but root moves a process into a cgroup
@@ -21,7 +21,7 @@ _USERS = re.compile(r"/user@(\d+)\.service(?:/|$)")
 
 
 def read(pid, name, proc="/proc"):
-    """The text of /proc/<pid>/<name>; empty where the process is gone or the file is not for us."""
+    """Return the text of /proc/<pid>/<name>; "" where the process is gone or the file is not for us."""
     try:
         return safe_files.read("%s/%s/%s" % (proc, pid, name), _MOST).decode("utf-8", "surrogateescape")
     except OSError:
@@ -29,7 +29,7 @@ def read(pid, name, proc="/proc"):
 
 
 def program(pid, proc="/proc"):
-    """The name of the executable, where root owns it and nobody else may write it; else empty."""
+    """Return the name of the executable, where root owns it and nobody else may write it; else ""."""
     link = "%s/%s/exe" % (proc, pid)
     try:
         name, info = os.path.basename(os.readlink(link)), os.stat(link)
@@ -41,14 +41,14 @@ def program(pid, proc="/proc"):
 
 
 def of_root(pid, proc="/proc"):
-    """Whether it is root's through and through: all four user ids, and no container's root (which has a process id of
-    its own namespace too)."""
+    """Return whether the process is root's in every respect: all four user ids, and no container's root (which has a
+    process id of its own namespace too)."""
     fields = dict(re.findall(r"^(Uid|NSpid):\s*(.*)$", read(pid, "status", proc), re.MULTILINE))
     return fields.get("Uid", "").split() == ["0"] * 4 and len(fields.get("NSpid", "1").split()) == 1
 
 
 def cgroup(pid, proc="/proc"):
-    """Its path: of the unified hierarchy, else of systemd's own."""
+    """Return the path of the process' cgroup: of the unified hierarchy, else of systemd's own."""
     lines = [line.split(":", 2) for line in read(pid, "cgroup", proc).splitlines() if line.count(":") >= 2]
     for kind in ("", "name=systemd"):
         for _, controllers, path in lines:
@@ -58,11 +58,11 @@ def cgroup(pid, proc="/proc"):
 
 
 def delegated(path):
-    """Whether an unprivileged user may have made this cgroup, and chosen its name."""
+    """Return whether an unprivileged user may have made this cgroup, and chosen its name."""
     found = _USERS.search(path)
     return bool(found) and int(found.group(1)) != 0
 
 
 def in_unit(path, unit):
-    """Whether the cgroup is the system's unit of that name, or lies below it."""
+    """Return whether the cgroup is the system's unit of that name, or lies below it."""
     return not delegated(path) and unit in path.split("/")

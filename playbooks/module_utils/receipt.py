@@ -14,7 +14,7 @@ _EMPTY = {"schema": "tunecheck/receipt/1", "state": "clean", "before": None, "hi
 
 
 def load():
-    """The receipt; empty where there is none or where it is damaged, and then it is written anew."""
+    """Return the receipt; empty where there is none or where it is damaged, and then it is written anew."""
     try:
         found = json.loads(read_text(RECEIPT, "{}"))
     except ValueError:
@@ -23,7 +23,7 @@ def load():
 
 
 def save(receipt):
-    """Write it. BoxIOError where that fails."""
+    """Write the receipt. BoxIOError where that fails."""
     write_text(RECEIPT, json.dumps(receipt, indent=2, sort_keys=True) + "\n")
 
 
@@ -32,7 +32,7 @@ def now():
 
 
 def remember(receipt, subject, found, boot_id, at):
-    """The receipt with ``before.<subject>`` as found; what was found the first time stays. Pure."""
+    """Return the receipt with ``before.<subject>`` as found; what was found the first time stays. Pure."""
     new = {**_EMPTY, **receipt}
     before = dict(new["before"] or {"boot_id": boot_id, "taken": at})
     before.setdefault(subject, found)

@@ -72,12 +72,13 @@ class _Dnf(Dnf):
 
 
 def runtime_manager(module):
-    """The box's package manager, with the toolkit's own files."""
+    """Return the box's package manager, with the toolkit's own files."""
     return (_Apt if manager_for(module).name == "apt" else _Dnf)(module)
 
 
 def urls(text):
-    """Repository addresses in a file of apt's sources, one line or deb822, without their last slash. Pure."""
+    """Return the repository addresses in a file of apt's sources, one line or deb822, without their last slash.
+    Pure."""
     text = re.sub(r"(?m)^\s*#.*$", "", text).replace("$(ARCH)", {"x86_64": "amd64", "aarch64": "arm64"}.get(
         platform.machine(), platform.machine()))
     if re.search(r"(?mi)^Enabled:\s*(?:no|false|0)\s*$", text):
@@ -89,7 +90,8 @@ def urls(text):
 
 
 def _listed_already(manager, address):
-    """(whether the driver role's file names this repository, other files that do: apt refuses two keys for one)."""
+    """Return (whether the driver role's file names this repository, other files that do). apt refuses two keys for
+    one."""
     paths = ["/etc/apt/sources.list", *sorted(glob.glob("/etc/apt/sources.list.d/*.list")
              + glob.glob("/etc/apt/sources.list.d/*.sources"))] if manager.name == "apt" else []
     naming = [path for path in paths if path != manager.source_path and address.rstrip("/") in urls(read_text(path))]
@@ -97,7 +99,7 @@ def _listed_already(manager, address):
 
 
 def needed(manager, engine, user, offered):
-    """(names to install, problems). ``offered``: {name: versions}. Reads which programs are there."""
+    """Return (names to install, problems). ``offered``: {name: versions}. Reads which programs are there."""
     names, problems = [], []
     if shutil.which(_PROGRAM[engine], path=_PATH) is None:
         wanted = _ENGINES[manager.name, engine]
@@ -122,7 +124,7 @@ def _candidates(manager):
 
 
 class _Decision:
-    """``plan`` of the toolkit, ``extra`` packages of the engine, ``files``, ``key``, ``look``; what is to do."""
+    """What is to be done: ``plan`` of the toolkit, ``extra`` packages of the engine, ``files``, ``key``, ``look``."""
 
     def __init__(self, found):
         self.plan, self.problems, self.files, self.key, self.look = found, [], {}, None, None
@@ -219,14 +221,16 @@ def _simulated(manager, decision, look):
 
 
 def _guard(module):
-    """Packages with units make systemd read all units again (deb-systemd-invoke, the toolkit's own postinst)."""
+    """Return why no package may be installed now, or "". Packages with units make systemd read all units again
+    (deb-systemd-invoke, the toolkit's own postinst)."""
     if os.path.isdir("/run/systemd/system"):
         return gpu_containers.refusal(gpu_containers.running(), gpu_containers.active_units(module))
     return ""
 
 
 def present(module, manager, folder):
-    """The module's result. DriverError before any write where something stands against it."""
+    """Bring the box to the wanted packages, and return the module's result. DriverError before any write where
+    something speaks against it."""
     broken = manager.half_done()
     decision = _decide(module, manager, folder)
     if broken:
@@ -293,7 +297,8 @@ def _apply(module, manager, decision, folder, broken):
 
 
 def absent(module, manager):
-    """Our files out, our holds off. The packages stay: containers may need them."""
+    """Take our files away and release our holds; return the module's result. The packages stay: containers may need
+    them."""
     receipt = load()
     ours = (receipt.get("toolkit") or {}).get("held", [])
     theirs = ((receipt.get("before") or {}).get("toolkit") or {}).get("held", [])

@@ -42,19 +42,20 @@ def confirm():
 
 
 def confirmed():
-    """Whether this boot was told that its trial is committed."""
+    """Return whether this boot was told that its trial is committed."""
     return _read_state().get("confirmed") is True
 
 
 def seconds_left(confirm_seconds):
-    """Seconds until the guard ends this boot; ``confirm_seconds`` as its command line says."""
+    """Return the seconds until the guard ends this boot; ``confirm_seconds`` as its command line says."""
     held = _read_state().get("hold_until")
     end = max(confirm_seconds, held) if isinstance(held, (int, float)) else confirm_seconds
     return max(0, round(end - time.monotonic()))
 
 
 def recorded():
-    """What was recorded of a trial that ended without a commit; empty texts where nothing is or where it is damaged."""
+    """Return what was recorded of a trial that ended without a commit; empty texts where nothing is or where it is
+    damaged."""
     try:
         return trial.parse_ended(read_text(trial.ENDED))
     except (OSError, ValueError):
@@ -62,7 +63,8 @@ def recorded():
 
 
 def ended(boot_id, running_trial):
-    """As recorded(), and where nothing is: the trial that a reboot took and that does not run."""
+    """Return what recorded() does. Where nothing is recorded, return the trial whose reboot has happened and that does
+    not run in this boot."""
     found = recorded()
     if found.trial_id:
         return found
@@ -73,12 +75,13 @@ def ended(boot_id, running_trial):
 
 
 def note(trial_id, reason, boot_id, at):
-    """Leave how a trial ended for the next boot, as its guard does."""
+    """Write down for the next boot how a trial ended, as its guard does."""
     write_text(trial.ENDED, trial.render_ended(trial_id, reason, boot_id, at))
 
 
 def forget():
-    """A new trial or a commit: how the last one ended is history, and the receipt has it."""
+    """Remove the record of how the last trial ended, at a new trial or a commit: it is history then, and the receipt
+    has it."""
     remove(trial.ENDED)
 
 

@@ -1,5 +1,5 @@
-"""What makes a hang of a trial boot end by itself, and how a commit takes that back: the trial boot then goes on as the
-box's ordinary boot.
+"""Words that make a hang of a trial boot end by itself, and how a commit takes that back: the trial boot then goes on
+as the box's ordinary boot.
 
 Kernel parameters turn a lockup, and a task that is stuck for kernel.hung_task_timeout_secs, into a panic, which panic=
 turns into a reboot (kernel/watchdog.c softlockup_panic_setup(), hardlockup_panic_setup(); fs/proc/proc_sysctl.c
@@ -31,8 +31,8 @@ _BUSCTL_SECONDS = 20
 
 
 def watchdog():
-    """The hardware watchdog of this box as {code, device, identity}. ``code``: ``usable``; ``in_use``, somebody keeps
-    it already, and so in a trial boot too; ``software``, only the kernel's softdog, which hangs with the kernel;
+    """Return the hardware watchdog of this box as {code, device, identity}. ``code``: ``usable``; ``in_use``, somebody
+    keeps it already, and so in a trial boot too; ``software``, only the kernel's softdog, which hangs with the kernel;
     ``none``; ``unknown``, there is one, and the kernel does not say more of it (CONFIG_WATCHDOG_SYSFS)."""
     names = os.listdir(_CLASS) if os.path.isdir(_CLASS) else []
     found = [_watchdog(name) for name in sorted(names) if name.startswith("watchdog")]
@@ -61,8 +61,8 @@ def _watchdog(name):
 
 
 def tokens(line, trial_id, confirm_seconds, panic_seconds):
-    """The parameters that only the trial entry has; they go behind ``line``, its other tokens. The mark comes first:
-    what stands behind it is the trial's alone. A parameter that ``line`` sets itself stays as it is there."""
+    """Return the parameters that only the trial entry has; they go behind ``line``, its other tokens. The mark comes
+    first: what stands behind it is the trial's alone. A parameter that ``line`` sets itself stays as it is there."""
     theirs = {token.partition("=")[0] for token in line}
     ends = [token for token, _sysctl in _PANICS]
     ends.append("systemd.crash_reboot=1")       # process 1 itself crashed: else it freezes (systemd(1))
@@ -75,14 +75,14 @@ def tokens(line, trial_id, confirm_seconds, panic_seconds):
 
 
 def live():
-    """{sysctl: value} as they are in this boot, for take_back() after the trial."""
+    """Return {sysctl: value} as they are in this boot, for take_back() after the trial."""
     found = {name: read_text(_SYSCTL + name).strip() for name in ("panic", *(name for _token, name in _PANICS))}
     return {name: value for name, value in found.items() if value}
 
 
 def take_back(running, before):
     """Give a trial boot that is committed what every other boot of this box has: ``before``, what live() said in the
-    boot that staged it. Returns what stays as it is until the next boot, as sentences; nothing here can fail a commit,
+    boot that staged it. Return what stays as it is until the next boot, as sentences; nothing here can fail a commit,
     which is done by now."""
     left = []
     for token, name in (("panic=", "panic"), *_PANICS):
@@ -100,7 +100,7 @@ def take_back(running, before):
 
 
 def _stop_watchdog():
-    """Why systemd cannot let go of the hardware watchdog, or the empty text."""
+    """Let systemd close the hardware watchdog. Return why it cannot, or ""."""
     device = watchdog()["device"]
     # Closed, such a watchdog runs on and resets the box (watchdog-api.rst, "Nowayout").
     if device and read_text(_CLASS + os.path.basename(device) + "/nowayout").strip() == "1":

@@ -60,7 +60,7 @@ def _maker(beside, release):
 
 
 def usable(image):
-    """Whether OWN is there and not older than ``image``, which somebody may have made again since."""
+    """Return whether OWN is there and not older than ``image``, which somebody may have made again since."""
     try:
         return os.stat(OWN).st_mtime >= os.stat(image).st_mtime
     except OSError:
@@ -80,13 +80,13 @@ def promote(module, image, release):
 
 
 def forget():
-    """Take OWN away; its entry is gone by now."""
+    """Remove OWN; its entry is gone by now."""
     remove(OWN)
     remove(OWN + ".new")
 
 
 def commit_options(text, conf=""):
-    """Write modprobe.d's file, or take it away where there is nothing to say."""
+    """Write modprobe.d's file, or take it away where ``text`` is empty."""
     conf = conf or modprobe.CONF
     if text == read_text(conf):
         return

@@ -1,5 +1,5 @@
-"""What somebody else wrote is read and judged in a child with limits; errors and notes come back as if the
-parent had read it."""
+"""Files that somebody else wrote are read and judged in a child process with limits; errors and notes come back as if
+the parent had read it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ __all__ = ["apart"]
 
 
 def _bounds() -> Bounds:
-    """The usual limits, and more on a slow machine (a virtual one without KVM is 15 times slower): what this program
-    needed to start tells how slow it is. Honest input takes as long as that, or three times as long."""
+    """Return the usual limits, and higher ones on a slow machine (a virtual one without KVM is 15 times slower): the
+    time that this program needed to start tells how slow it is. Honest input takes as long as that, or three times as
+    long."""
     from ..host.foreign import Bounds
 
     usual, started = Bounds(), min(5.0, time.process_time())
@@ -31,8 +32,8 @@ def _bounds() -> Bounds:
 
 
 def apart(path: str, work: Callable[[Callable[[str], None]], bytes]) -> bytes:
-    """What ``work`` makes of the file ``path``; it is given a function for notes on standard error. UsageError with the
-    limit where the input is too much; every TunecheckError of ``work``."""
+    """Return what ``work`` makes of the file ``path`` in a child; it is given a function for notes on standard error.
+    UsageError with the limit where the input is too much; every TunecheckError of ``work``."""
     from ..host.foreign import Confined, DefectError, ExceededError
 
     def answer(_: bytes) -> bytes:

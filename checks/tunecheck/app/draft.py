@@ -38,8 +38,8 @@ class Login:
 
 @dataclass(frozen=True)
 class Draft:
-    """``spec`` is the box_spec; ``change`` maps a path in it ("accelerators.count") to why the value is a guess;
-    ``observations`` are sentences about the box; ``driver`` is the version that is loaded, empty
+    """A drafted inventory. ``spec`` is the box_spec; ``change`` maps a path in it ("accelerators.count") to why the
+    value is a guess; ``observations`` are sentences about the box; ``driver`` is the version that is loaded, empty
     where none is, or where what the host says is no version: it goes into a file."""
 
     name: str
@@ -51,7 +51,7 @@ class Draft:
 
 
 def drafted(snapshot: Snapshot, name: str | None = None) -> Draft:
-    """``name``: what the operator calls the box; without it its own host name."""
+    """Return the draft of this box. ``name``: what the operator calls the box; without it its own host name."""
     own = (snapshot.hostname.value or "").split(".")[0]
     known = name is not None or _HOST.fullmatch(own) is not None
     change: dict[str, str] = {}
@@ -64,7 +64,7 @@ def drafted(snapshot: Snapshot, name: str | None = None) -> Draft:
 
 
 def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
-    """The accelerators' part, with the profile."""
+    """Return the accelerators' part of the draft, together with the profile."""
     topology = snapshot.topology
     devices = topology.devices
     if not devices:
@@ -89,7 +89,8 @@ def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
 
 
 def _gpus_in_table(snapshot: Snapshot) -> int:
-    """How many GPUs a whole table of nvidia-smi counts, which does not name the boards."""
+    """Return how many GPUs a whole table of nvidia-smi counts, which does not name the boards; 0 without such a
+    table."""
     table = snapshot.posted.table.value
     return len(table.labels) if table is not None and not table.cut else 0
 
@@ -117,7 +118,8 @@ def _ending(names: Sequence[str], suffix: str) -> str:
 
 
 def _judges_relation(profile: str) -> bool:
-    """NVSwitch joins the boards of an HGX, whatever the PCI tree is; a guest's tree is made up by its host."""
+    """Return whether the profile lets the relation of the boards be judged. NVSwitch joins the boards of an HGX,
+    whatever the PCI tree is; a guest's tree is made up by its host."""
     return not profile.endswith("-hgx") and not profile.startswith("passthrough")
 
 
@@ -151,7 +153,7 @@ def _within(word: str | None, worst: str) -> bool:
 
 
 def _observations(snapshot: Snapshot) -> list[str]:
-    """What else the box says, for a comment and for the operator."""
+    """Return sentences about what else the box says, for a comment and for the operator."""
     host, topology = snapshot.host, snapshot.topology
     names = sorted(set(topology.names))
     count = 0 if topology.devices else _gpus_in_table(snapshot)
@@ -180,7 +182,7 @@ def _loader(source: str) -> str:
 
 
 def _engines(host: HostFacts) -> str:
-    """Which engines are installed, as the package manager lists them."""
+    """Return which engines are installed, as the package manager lists them; "none" or "not known" else."""
     listed = host.packages.others.value
     if listed is None:
         return "not known"
@@ -189,12 +191,12 @@ def _engines(host: HostFacts) -> str:
 
 
 def _plain(text: str) -> str:
-    """One line of printable text, for a comment in YAML."""
+    """Return the text as one line of printable ASCII of at most 120 characters, for a comment in YAML."""
     return re.sub(r"[^\x20-\x7e]", "?", text)[:120].strip()
 
 
 def files(draft: Draft, login: Login) -> dict[str, str]:
-    """Path below the inventory's folder -> content."""
+    """Return the files of the inventory: path below its folder -> content."""
     return {"hosts.yml": _hosts(draft, login), "group_vars/inference.yml": _group(draft)}
 
 
@@ -249,7 +251,7 @@ def _flow(value: Any) -> str:
 
 
 def _scalar(text: str | None) -> str:
-    """Plain where YAML reads it as text, else in quotes."""
+    """Return a text as a YAML scalar: plain where YAML reads it as text, else in quotes; null for None."""
     plain = text is not None and re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", text)
     return text if plain and text and text.lower() not in ("on", "off", "yes", "no", "true", "false", "null") \
         else json.dumps(text)

@@ -18,7 +18,8 @@ __all__ = ["forget_pass", "leave_pass", "passing"]
 
 
 def passing(pass_file: str | None, full: bool) -> Callable[[Sequence[Finding], int, Frozen | None], list[str]]:
-    """Takes away an older pass before anything is looked at; what is returned leaves the new one."""
+    """Take away an older pass before anything is looked at. The function that is returned leaves the new one, and
+    returns notes about it. Without ``pass_file`` nothing is done."""
     if pass_file is None:
         return lambda *_: []
     forget_pass(pass_file)
@@ -26,7 +27,7 @@ def passing(pass_file: str | None, full: bool) -> Callable[[Sequence[Finding], i
 
 
 def leave_pass(path: str, findings: Sequence[Finding], exit_code: int, frozen: Frozen | None, full: bool) -> str:
-    """Write the pass of this preflight; the note for the report."""
+    """Write the pass of this preflight, and return the note for the report."""
     from .. import __version__
     from ..gate import passed
     from ..gate.state import state
@@ -45,7 +46,7 @@ def leave_pass(path: str, findings: Sequence[Finding], exit_code: int, frozen: F
 
 
 def forget_pass(path: str) -> None:
-    """An older pass does not outlive the start of a new preflight, however that ends. Refuses a place where no pass
+    """Remove an older pass at the start of a new preflight, however that ends. UsageError for a place where no pass
     could be left afterwards."""
     from ..gate import passed
     from ..util.whole_file import check_writable, removed

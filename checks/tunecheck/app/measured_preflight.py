@@ -24,8 +24,8 @@ __all__ = ["measuring"]
 def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None, pass_file: str | None,
               spec_file: str | None, source: str | None, since: str | None, record: str | None, verbose: bool,
               **outputs: str | None) -> None:
-    """``kind``: "full", "quick", or None: with ``pass_file`` what the specification's gate.measured asks for. Leaves
-    through SystemExit with the verdict's code."""
+    """Run a preflight that measures or leaves a pass. ``kind``: "full", "quick", or None: with ``pass_file`` what the
+    specification's gate.measured asks for. Leaves through SystemExit with the verdict's code."""
     import datetime
 
     from ..gate import measured
@@ -96,7 +96,7 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
 
 def _chosen(kind: str | None, if_needed: bool, path: str | None, findings: Sequence[Finding], door: Host,
             snapshot: Snapshot, spec: Spec) -> tuple[str | None, str]:
-    """What is measured now ("full", "quick" or None), and a note where nothing is."""
+    """Return what is measured now ("full", "quick" or None), and a note where nothing is."""
     from ..facts.measured_pass import measurable
     from ..gate import measure
     from ..gate.state import state
@@ -131,7 +131,7 @@ def _measured(door: Host, snapshot: Snapshot, spec: Spec, kind: str, soak: float
 
 
 def _keep(door: Host, snapshot: Snapshot, frozen: Frozen | None, done: Done, path: str) -> str:
-    """The note about the measured pass that was left."""
+    """Write the measured pass, and return the note about it."""
     from ..gate.measure import keep
 
     found = keep(door, snapshot, frozen, done, path, _former(path))
@@ -141,7 +141,7 @@ def _keep(door: Host, snapshot: Snapshot, frozen: Frozen | None, done: Done, pat
 
 
 def _former(path: str) -> MeasuredPass | None:
-    """The measured pass of before, if it is one of this box."""
+    """Return the earlier measured pass; None where there is none of this box that can be believed."""
     from ..gate import measured
 
     try:

@@ -28,10 +28,10 @@ _WITH_PAST = ("host", "preflight")
 
 def look(verb: str, spec_file: str | None, source: str | None, recorder: RecordingHost | None = None,
          required: bool = False, history: bool = False, judges: bool = False) -> tuple[Frozen | None, Snapshot]:
-    """The spec and the facts: of this machine (through ``recorder``, where there is one), a recording, an import or a
-    snapshot, which are read in a child with limits. ``required``: refuse to go on without a spec.
-    ``history``: read what happened before this boot, too; what was given as a file is read in any case.
-    ``judges``: the caller goes on to judge and report."""
+    """Return the spec and the facts: of this machine (through ``recorder``, where there is one), a recording, an import
+    or a snapshot, which are read in a child with limits. ``required``: refuse to go on without a spec. ``history``:
+    read what happened before this boot, too; what was given as a file is read in any case. ``judges``: the caller goes
+    on to judge and report."""
     if source is None:
         return facts_of(verb, spec_file, None, note_on_stderr, recorder, required, history, judges)
     from ..facts.snapshot_file import Stored, packed, unpack
@@ -76,7 +76,7 @@ def facts_of(verb: str, spec_file: str | None, source: str | None, note: Callabl
 
 
 def _meanwhile(verb: str) -> None:
-    """NVML and nvidia-smi take 0.1 to 0.2 s: what judges and shows is imported in that time, not behind it."""
+    """Import what judges and shows. NVML and nvidia-smi take 0.1 to 0.2 s: it is done in that time, not behind it."""
     from ..report import document, terminal  # noqa: F401
     from ..rules import get_ready
 
@@ -84,21 +84,22 @@ def _meanwhile(verb: str) -> None:
 
 
 def is_import(path: str | None) -> bool:
-    """Whether ``path`` holds texts that somebody posted."""
+    """Return whether ``path`` holds texts that somebody posted."""
     from ..host.source import is_import as found
 
     return path is not None and found(path)
 
 
 def is_snapshot(path: str) -> bool:
-    """Whether ``path`` holds parsed facts."""
+    """Return whether ``path`` holds parsed facts."""
     from ..host.source import is_snapshot as found
 
     return found(path)
 
 
 def facts_before(path: str, frozen: Frozen | None, verb: str, now: Snapshot, note: Callable[[str], None]) -> Snapshot:
-    """The facts of an earlier recording or snapshot. One without names has another word for the same boot."""
+    """Return the facts of an earlier recording or snapshot. In one without names the same boot has another id; it is
+    recognised all the same. UsageError where it is of another machine."""
     from ..facts.same_machine import other_machine
     from ..facts.snapshot import gather
     from ..facts.snapshot_file import load, same_boot
@@ -127,7 +128,7 @@ def note_on_stderr(text: str) -> None:
 
 
 def _open(source: str | None, note: Callable[[str], None]) -> Host:
-    """The host to ask."""
+    """Return the host to ask: this machine, or what ``source`` holds."""
     if source is None:
         from ..host.live import LiveHost
 
@@ -144,7 +145,8 @@ def _open(source: str | None, note: Callable[[str], None]) -> Host:
 
 @contextmanager
 def made_by_others(*paths: str | None) -> Iterator[None]:
-    """A snapshot holds facts, so whoever wrote it decides whether they fit together."""
+    """Turn the errors of facts that do not fit together into a UsageError that names the snapshot among ``paths``. A
+    snapshot holds facts, so whoever wrote it decides whether they fit together."""
     try:
         yield
     except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:

@@ -19,7 +19,7 @@ from .read_host import look
 
 
 def main(recipe_file: str, models: str, engine: str) -> int:
-    """Exit code 1 with one line per reason, 2 where the recipe cannot be read."""
+    """Exit code 0 where all of the recipe is here, 1 with one line per reason, 2 where the recipe cannot be read."""
     try:
         recipe, _digest = load_recipe(recipe_file)
     except TunecheckError as error:

@@ -19,7 +19,7 @@ __all__ = ["check_folder", "check_library", "numbers", "trial", "warn_all_gpus_u
 
 
 def numbers(text: str | None) -> list[int]:
-    """``0,1,4`` as numbers."""
+    """Return the numbers of a list such as ``0,1,4``; [] for None. UsageError for any other text."""
     if text is None:
         return []
     try:
@@ -29,7 +29,8 @@ def numbers(text: str | None) -> list[int]:
 
 
 def check_folder(evidence: str, given: bool = True) -> None:
-    """Refuse a folder that could not hold the bundle of a stall, before the probing starts."""
+    """Refuse a folder that could not hold the bundle of a stall, before the probing starts. UsageError says why.
+    ``given``: the operator named the folder."""
     if not given and not os.access(evidence, os.W_OK | os.X_OK):
         raise UsageError(f"the bundle of a stall would lie in {Path(evidence).resolve()}, where nothing can be "
                          "written; name a folder: --evidence DIR")
@@ -40,15 +41,15 @@ def check_folder(evidence: str, given: bool = True) -> None:
 
 
 def warn_all_gpus_used(choose: str = "") -> None:
-    """What hides GPUs from a service hides none from a trial."""
+    """Warn that CUDA_VISIBLE_DEVICES hides no GPU from a trial, where it is set."""
     if "CUDA_VISIBLE_DEVICES" in os.environ:
         click.echo(f"tunecheck: CUDA_VISIBLE_DEVICES is set and not followed: a trial measures all GPUs{choose}",
                    err=True)
 
 
 def check_library(path: str | None) -> None:
-    """Refuse a --nccl that no loader takes, before the probing starts. A name without a folder is the loader's to
-    find."""
+    """Refuse a --nccl that no loader takes, before the probing starts. UsageError says why. A name without a folder is
+    the loader's to find."""
     if path is None or "/" not in path:
         return
     try:
@@ -61,7 +62,8 @@ def check_library(path: str | None) -> None:
 
 
 def _refuse_none(topology: Topology) -> None:
-    """Nothing to measure is no pass: a box whose GPUs are gone must not be green."""
+    """Raise TrialError where there is nothing to measure. That is no pass: a box whose GPUs are gone must not be
+    green."""
     found = topology.accelerators
     if found.value is None:
         raise TrialError(f"nothing was measured: the PCI devices cannot be listed: {found.why()}")

@@ -111,7 +111,7 @@ def _report() -> dict[str, Any]:
 
 
 def _snapshot() -> dict[str, Any]:
-    """Made of the facts' own types."""
+    """Return the schema of a snapshot, made of the facts' own types."""
     document = object_(schema={"const": "tunecheck/snapshot/1"}, tunecheck=TEXT, created=TEXT, nonce=TEXT,
                        spec={"type": ["object", "null"]}, snapshot={"$ref": "#/$defs/snapshot.Snapshot"})
     document["required"].remove("nonce")        # only of a box that pushes, where the receiver gave one

@@ -10,8 +10,8 @@ __all__ = ["emit_report"]
 
 
 def emit_report(text: str, write: Callable[[], list[str]], alone: bool) -> None:
-    """The report, then the files and a note about each; on standard error where a document is ``alone`` on standard
-    output."""
+    """Write the report, then the files and a note about each; the notes go to standard error where a document is
+    ``alone`` on standard output."""
     from ..util.whole_file import emit
 
     emit(text)

@@ -84,7 +84,7 @@ def accept(judged: tuple[str, ...], **given: Any) -> None:
 
 
 class Loads(NamedTuple):
-    """The load, as given."""
+    """The options of a load, as given."""
 
     sustain: str | None
     rate: str | None
@@ -93,7 +93,7 @@ class Loads(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """How the server is reached, as given."""
+    """The options of how the server is reached, as given."""
 
     headers: tuple[str, ...]
     fields: tuple[str, ...]
@@ -145,7 +145,7 @@ def _measure(base: str | None, model: str, api: str, api_key_file: str | None, r
 
 
 def _forget(path: str) -> None:
-    """What was accepted before says nothing of what is asked now."""
+    """Remove an earlier acceptance: it says nothing of what is asked now. UsageError where it cannot be removed."""
     from pathlib import Path
 
     try:
@@ -156,7 +156,8 @@ def _forget(path: str) -> None:
 
 
 def _keep(path: str, seen: Measured, plan: Plan, recipe: Recipe | None, digest: str | None, client: Client) -> None:
-    """A disk that takes nothing refuses no model: the watch then says that it knows of no acceptance."""
+    """Write the acceptance for the watch. A disk that takes nothing refuses no model: the watch then says that it knows
+    of no acceptance."""
     from pathlib import Path
 
     from ..serving import accepted, keep
@@ -172,7 +173,7 @@ def _keep(path: str, seen: Measured, plan: Plan, recipe: Recipe | None, digest: 
 
 
 def _judge(files: tuple[str, ...], recipe_file: str | None, verbose: bool, wanted: Mapping[str, str | None]) -> None:
-    """The same verdict over files; the worst one's exit code."""
+    """Judge each file as a server is judged, and leave with the worst one's exit code."""
     from ..serving.files import read
 
     for kind, place in wanted.items():
@@ -190,7 +191,8 @@ def _judge(files: tuple[str, ...], recipe_file: str | None, verbose: bool, wante
 
 def _report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str, source: str | None, verbose: bool,
             wanted: Mapping[str, str | None]) -> None:
-    """``wanted``: json, junit, html and golden to their places. Leaves through SystemExit with the verdict's code."""
+    """Write report and documents. ``wanted``: json, junit, html and golden to their places. Leaves through SystemExit
+    with the verdict's code."""
     import datetime
 
     from ..app.write_reports import emit_report
@@ -235,7 +237,7 @@ def _report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str
 
 
 def _write(ready: Sequence[tuple[str, str, str]]) -> list[str]:
-    """Kind, place and text of each; the notes about them."""
+    """Write documents (kind, place, text), and return a note about each."""
     from ..report.exporters import KINDS
     from ..util.whole_file import write_file
 
@@ -273,7 +275,7 @@ def _facts(recipe: Recipe | None) -> dict[str, Any]:
 
 
 def _here() -> dict[str, Any]:
-    """Whose acceptance it is."""
+    """Return host name and boot id of this machine, whose acceptance it is."""
     from ..facts.kernel.kernel import identity
     from ..host.live import LiveHost
 
@@ -307,7 +309,7 @@ def _client(base: str, model: str, api: str, api_key_file: str | None, ways: Way
 
 
 def _loaded(plan: Plan, loads: Loads) -> Plan:
-    """The plan with its load: what --concurrency names is then sustained, not asked once."""
+    """Return the plan with its load: what --concurrency names is then sustained, not asked once."""
     from dataclasses import replace
 
     from ..serving.plan import load_for
@@ -324,7 +326,8 @@ def _loaded(plan: Plan, loads: Loads) -> Plan:
 
 
 def _sampler(base: str, plan: Plan) -> tuple[AbstractContextManager[Any], Callable[[], Mapping[str, Any] | None]]:
-    """GPUs are looked at where the server runs on this machine, and a load is asked for."""
+    """Return a context, and a function that looks at the GPUs. They are looked at only where the server runs on this
+    machine and a load is asked for."""
     from contextlib import closing, nullcontext
 
     if plan.load is None or not _on_this_box(base):
@@ -337,7 +340,8 @@ def _sampler(base: str, plan: Plan) -> tuple[AbstractContextManager[Any], Callab
 
 
 def _waiting(text: str) -> None:
-    """As ExecStartPost: systemd 252 lets us wait on although the main process of the unit has ended."""
+    """Tell that the server is not ready yet. As ExecStartPost it raises ProbeError where the main process of the unit
+    has ended: systemd 252 would let us wait on."""
     from pathlib import Path
 
     main = os.environ.get("MAINPID", "")

@@ -8,14 +8,15 @@ __all__ = ["checks", "hosts"]
 
 
 def checks(_context: Any, _parameter: Any, typed: str) -> list[str]:
-    """Ids that begin with ``typed``."""
+    """Return the ids of checks that begin with ``typed``."""
     from ..rules.index import CHECKS
 
     return [check.id for check in CHECKS if check.id.startswith(typed)]
 
 
 def hosts(context: Any, _parameter: Any, typed: str) -> list[str]:
-    """Hosts of the inventory that was typed, without one of ./inventory. Nothing where Ansible cannot read it."""
+    """Return the hosts of the inventory that was typed, else of ./inventory, that begin with ``typed``. Empty where
+    Ansible cannot read it."""
     from ..errors import TunecheckError
     from ..spec.inventory import hosts_of
 

@@ -46,7 +46,7 @@ def completion(shell: str | None, prefix: str | None) -> None:
 
 
 def script(shell: str) -> str:
-    """The script of one shell: it asks tunecheck itself, so it never grows old."""
+    """Return the script of one shell. It asks tunecheck itself, so it never grows old."""
     from click.shell_completion import get_completion_class
 
     from .main import cli

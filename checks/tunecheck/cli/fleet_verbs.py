@@ -19,12 +19,12 @@ _PACKAGE = "tunecheck_fleet"
 
 
 def fleet_installed() -> bool:
-    """Whether this is a control node."""
+    """Return whether this is a control node: whether the fleet's package is installed."""
     return find_spec(_PACKAGE) is not None
 
 
 def fleet_part(module: str, wanted_by: str) -> Any:
-    """A module of the fleet's package. UsageError where it is not installed."""
+    """Return a module of the fleet's package. UsageError where it is not installed."""
     if not fleet_installed():
         raise UsageError(f"tunecheck {wanted_by} runs on the control node, and its package {_PACKAGE} is not installed "
                          f"here; {CONTROL_NODE}")
@@ -32,6 +32,6 @@ def fleet_part(module: str, wanted_by: str) -> Any:
 
 
 def fleet_verb(name: str) -> click.Command:
-    """The verb ``name``. UsageError where the package is not installed."""
+    """Return the command of the verb ``name``. UsageError where the package is not installed."""
     found: click.Command = getattr(fleet_part(f"cli.{name}", name), name)
     return found

@@ -1,4 +1,4 @@
-"""An option that takes one value and is given twice is refused: click would drop the first one without a word."""
+"""An option that takes one value and is given twice is refused: click would drop the first one silently."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ __all__ = ["check_given_once"]
 
 
 def check_given_once(context: click.Context, command: click.Command | None, arguments: list[str]) -> None:
-    """``arguments``: those of ``command``; of a group, those of its verb. UsageError names the option."""
+    """Refuse an option with one value that is given twice. ``arguments``: those of ``command``; of a group, those of
+    its verb. UsageError names the option."""
     arguments = list(arguments)
     while isinstance(command, click.Group) and arguments and not arguments[0].startswith("-"):
         command = command.get_command(context, arguments.pop(0))

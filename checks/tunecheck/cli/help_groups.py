@@ -60,18 +60,18 @@ MEANT = {
 
 
 def groups(offered: Collection[str]) -> list[tuple[str, list[str]]]:
-    """The groups with the verbs that are installed here: a GPU host has none of the control node's."""
+    """Return the groups with the verbs that are installed here: a GPU host has none of the control node's."""
     found = [(heading, [verb for verb in verbs if verb in offered]) for heading, verbs in GROUPS]
     return [(heading, verbs) for heading, verbs in found if verbs]
 
 
 def examples(offered: Collection[str]) -> list[tuple[str, str]]:
-    """The calls of these verbs."""
+    """Return the example calls of the offered verbs, each with what it does."""
     return [(call, does) for call, does in EXAMPLES if call.removeprefix("sudo ").split()[1] in offered]
 
 
 def meant(word: str, verbs: list[str]) -> list[str]:
-    """What to type in place of ``word``: by meaning, then by spelling."""
+    """Return what to type in place of ``word``: by meaning, then by spelling."""
     from ..util.suggestions import nearest
 
     word = word.lower()

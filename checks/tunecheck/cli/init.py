@@ -78,7 +78,7 @@ def _over_ssh(target: str) -> tuple[Login, Snapshot]:
 
 
 def _asked(login: Login) -> bytes:
-    """The box's snapshot. UsageError with the next step where it gives none."""
+    """Return the box's snapshot. UsageError with the next step where it gives none."""
     import json
 
     collect = fleet_part("collect", "init HOST")
@@ -106,7 +106,7 @@ def _free(folder: Path) -> None:
 
 
 def _write(folder: Path, made: dict[str, str]) -> None:
-    """All of it or nothing: written beside the place, then renamed."""
+    """Write all files of the inventory or none: they are written beside the place, then renamed."""
     from ..util.safe_files import replace
 
     try:

@@ -54,7 +54,7 @@ class _Output(io.TextIOWrapper):
 
 
 class _Errors(io.TextIOWrapper):
-    """Standard error, that nobody may read any more: then there is nobody to tell."""
+    """Standard error. Where nobody can read it any more, what is written to it is dropped."""
 
     def write(self, text: str) -> int:
         try:
@@ -94,7 +94,7 @@ class _Verbs(click.Group):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """In groups, each with its whole first line, and calls to copy."""
+        """Write the verbs in groups, each with its whole first line, and calls to copy."""
         from .help_groups import examples, groups
 
         offered = self.list_commands(ctx)
@@ -275,7 +275,8 @@ def main() -> None:
 
 
 def _meant_by(error: click.ClickException) -> str:
-    """A host that was typed as in `tunecheck history box1`: "did you mean --host box1?"."""
+    """Return a hint for a host that was typed as in `tunecheck history box1`: "did you mean --host box1?". "" for any
+    other error."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None or "unexpected extra argument" not in error.message:
         return ""
@@ -285,13 +286,14 @@ def _meant_by(error: click.ClickException) -> str:
 
 
 def terminate(_signal: int, _frame: object) -> None:
-    """SIGTERM as Ctrl-C: from here on everything clears up after itself."""
+    """Handle SIGTERM as Ctrl-C: from here on everything clears up after itself."""
     _terminated.append(1)
     raise KeyboardInterrupt
 
 
 def _defect(error: Exception) -> None:
-    """Exit code 1 says that a check failed; what this program did not expect is no finding."""
+    """Report an error that this program did not expect: it is no finding, and exit code 1 would say that a check
+    failed."""
     import traceback
 
     if "TUNECHECK_TRACEBACK" in os.environ:

@@ -18,7 +18,7 @@ def man() -> None:
 
 
 def page() -> str:
-    """The page of section 1 as roff: every verb with every option, the examples, the exit codes."""
+    """Return the page of section 1 as roff: every verb with every option, the examples, the exit codes."""
     from .help_groups import examples, groups
     from .main import cli
 
@@ -58,6 +58,6 @@ def _command(command: click.Command, name: str, parent: click.Context) -> list[s
 
 
 def _text(text: str) -> str:
-    """Plain text for roff: no line begins a request, a hyphen stays one that can be pasted."""
+    """Return plain text for roff: no line begins a request, a hyphen stays one that can be pasted."""
     text = text.replace("\\", r"\e").replace("-", r"\-")
     return re.sub(r"(?m)^([.'])", r"\\&\1", text)

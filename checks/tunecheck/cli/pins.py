@@ -52,7 +52,7 @@ def pins(spec_file: str | None, source: str | None, other: str | None, json_to: 
 
 
 def _lines(found: list[Difference], here: str, there: str) -> list[str]:
-    """What differs first, then what is not known."""
+    """Return one line for each difference: what differs first, then what is not known."""
     return [f"{'UNKNOWN' if each.unknown else 'DIFFERS'} {each.name}: " + (
                 f"{each.here} (both)" if each.here == each.there else f"{each.here} ({here}), {each.there} ({there})")
             for each in sorted(found, key=lambda each: each.unknown)]
@@ -66,5 +66,5 @@ def _print_unknown(pins: Pins) -> None:
 
 
 def _safe(text: str) -> str:
-    """A lock file of somebody else's must not reach the terminal with control characters."""
+    """Return the text without control characters: a lock file of somebody else's must not send any to the terminal."""
     return "".join(char if char.isprintable() else "?" for char in text)

@@ -64,7 +64,7 @@ def push(url: str | None, token_file: str | None, ca: str | None, cert: str | No
 
 
 def _snapshot(place: str, source: str | None, nonce: str) -> tuple[bytes, bool]:
-    """(content, whether it could be left for the pull). A full disk does not keep it from being sent."""
+    """Return (content, whether it could be left for the pull). A full disk does not keep it from being sent."""
     from ..errors import UsageError
     from ..util.whole_file import PRIVATE, check_writable, write_file
 

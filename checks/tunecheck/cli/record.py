@@ -66,7 +66,8 @@ def record(output: str | None, raw: bool, spec_file: str | None) -> None:
 
 
 def _spec(door: RecordingHost, spec_file: str | None) -> Frozen | None:
-    """The spec to read for. The host's own may be of another version: it is kept, and the recording goes on."""
+    """Return the spec to read for. The host's own may be of another version: it is kept, and the recording goes on
+    without it."""
     from ..errors import SpecError
     from ..facts.spec_file import PATH, read_spec
 
@@ -92,7 +93,8 @@ def _size(content: bytes) -> str:
 
 
 def _summary(answers: Answers) -> str:
-    """``812 files, 5 commands; not readable: 3 no permission (run as root)``. What does not exist is an answer."""
+    """Return how much was read: ``812 files, 5 commands; not readable: 3 no permission (run as root)``. What does not
+    exist is an answer."""
     refused = (done for done in answers.runs.values() if isinstance(done, Reason))
     unread = [why for why in (*answers.errors.values(), *refused) if why.absence is not Absence.NOT_PRESENT]
     # Of a configuration space the kernel shows others than root the first 64 bytes.
@@ -114,7 +116,7 @@ def _short(reason: str) -> str:
 
 
 class _Progress:
-    """A line on a terminal once it takes longer than a second, gone at the end."""
+    """A line on a terminal that shows once the recording takes longer than a second, and is gone at the end."""
 
     def __init__(self) -> None:
         from ..util.live_line import LiveLine

@@ -110,7 +110,7 @@ def _box(host: LiveHost, secret: str) -> Box:
 
 
 def _invalidate() -> None:
-    """OSError where an earlier measurement stays."""
+    """Make an earlier measurement invalid. OSError where it stays."""
     from ..gate import measured
 
     try:
@@ -192,7 +192,7 @@ def _held_up(name: str) -> str:
 
 
 def _blamed(incident: Incident) -> str:
-    """Who held the others up, where anybody is blamed."""
+    """Return the end of a sentence that names the process or rank that held the others up; "" where none is blamed."""
     from ..watch.culprits import named
 
     culprit = next((each.culprit for each in incident.records if each.culprit is not None), None)

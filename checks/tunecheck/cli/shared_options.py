@@ -23,7 +23,7 @@ REPORTS = (
 
 
 def options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options that all of them have."""
+    """Add the options that all checking verbs have."""
     for option in (
         click.option("--since", metavar="PATH",
                      help="Show counters as differences to an earlier recording or snapshot of the same host."),
@@ -42,7 +42,7 @@ HISTORY = click.option("--history", is_flag=True, help="Also list what the kerne
 
 
 def trial_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options that p2p and allreduce share."""
+    """Add the options that the verbs which measure share."""
     for option in (
         click.option("--after-reset", is_flag=True, help="The GPUs that a trial wedged were reset: run again."),
         click.option("--force", is_flag=True, help="Run although processes use the GPUs."),

@@ -146,7 +146,7 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
 
 
 class _Beside:
-    """What follows a look beside telling it: what /ready answers, and who is asked to mend a stall."""
+    """The actions that follow each look, beside telling it: what /ready answers, and who is asked to mend a stall."""
 
     def __init__(self, host: Host, unit: str, url: str, door: Door | None, teller: Teller) -> None:
         from ..watch.ask import Asker
@@ -157,7 +157,7 @@ class _Beside:
         self._asker: Asker = Asker(host, unit, url, _boot(host), teller.complain)
 
     def look(self, seen: Seen, act: bool) -> None:
-        """``act``: hand a stall on."""
+        """Take the verdict of one look: answer /ready by it, and with ``act`` hand a stall on."""
         from ..watch import tell
         from ..watch.request import drained
 
@@ -179,7 +179,7 @@ def _boot(host: Host) -> str:
 
 
 def _policy(host: Host) -> Watch:
-    """The specification's section watch; its defaults where there is no specification on this box."""
+    """Return the specification's section watch; its defaults where this box has no specification that can be used."""
     from ..errors import SpecError
     from ..facts.spec_file import read_spec
     from ..spec.frozen import Watch
@@ -193,7 +193,8 @@ def _policy(host: Host) -> Watch:
 
 
 def _canary_every(given: str | None, accepted: str, policy: Watch) -> float:
-    """``accepted``: whether there may be an acceptance, whose question is asked then."""
+    """Return the seconds between two canaries, 0 for none. ``accepted``: "" where there can be no acceptance, whose
+    question is asked otherwise. UsageError for less than the least."""
     from ..util.durations import seconds
 
     if given is None:
@@ -205,7 +206,7 @@ def _canary_every(given: str | None, accepted: str, policy: Watch) -> float:
 
 
 def _door(listen: str) -> Door:
-    """``listen``: an address as a number, and a port."""
+    """Return the door that answers at ``listen``: an address as a number, and a port. UsageError where that is none."""
     from ..watch.door import Door
 
     host, _, port = listen.rpartition(":")
@@ -226,7 +227,7 @@ def _port(text: str) -> int:
 
 
 def _undecided(seen: Seen) -> bool:
-    """Two looks may lie between two steps: whether the engine moves is not known yet."""
+    """Return whether it is not known yet that the engine moves: two looks may lie between two steps."""
     from ..watch.model import Code, State
 
     return (seen.state is State.SERVING and seen.frozen > 0) or any(
@@ -234,7 +235,7 @@ def _undecided(seen: Seen) -> bool:
 
 
 def _decided(seen: Seen) -> Seen:
-    """The verdict of one call: without a step in all of its looks nobody knows."""
+    """Return the verdict of one call: unknown where none of its looks saw a step."""
     from ..watch.model import Code, Reason, State
 
     if not _undecided(seen) or seen.state is State.UNKNOWN:
@@ -244,8 +245,8 @@ def _decided(seen: Seen) -> Seen:
 
 
 def _nobody_reads(first: os.stat_result) -> bool:
-    """Whether standard output is a pipe whose reader went away. ``first``: what it was at the start; a write that found
-    no reader has put /dev/null in its place since. A disk that is full has a reader all the same."""
+    """Return whether standard output is a pipe whose reader went away. ``first``: what it was at the start; a write
+    that found no reader has put /dev/null in its place since. A disk that is full has a reader all the same."""
     if not (stat.S_ISFIFO(first.st_mode) or stat.S_ISSOCK(first.st_mode)):
         return False
     poller, now = select.poll(), os.fstat(1)
@@ -255,7 +256,8 @@ def _nobody_reads(first: os.stat_result) -> bool:
 
 
 def _address(url: str) -> str:
-    """Scheme, host and port. The name of a host would have to be looked up, which nobody can bound."""
+    """Return scheme, host and port. UsageError for the name of a host: it would have to be looked up, which nobody can
+    bound."""
     if "://" not in url:
         raise UsageError(f"--url {url.rpartition('@')[2][:100]}: the scheme is missing; expected http:// or https:// "
                          f"in front of it, as in --url {_URL}")
@@ -276,7 +278,7 @@ def _address(url: str) -> str:
 
 
 def _unit(name: str) -> str:
-    """A unit's whole name; systemd.unit(5) has what may be in one."""
+    """Return a unit's whole name; systemd.unit(5) has what may be in one. UsageError for a text that is none."""
     import re
 
     if name and not re.fullmatch(r"[A-Za-z0-9:_.\\@-]{1,255}", name):
@@ -294,7 +296,7 @@ def _trusted(ca: str | None) -> ssl.SSLContext:
 
 
 def _has_driver(host: Host) -> bool:
-    """Whether the NVIDIA driver is loaded: asking NVML without it would load it."""
+    """Return whether the NVIDIA driver is loaded: asking NVML without it would load it."""
     from ..host import Unreadable
 
     try:

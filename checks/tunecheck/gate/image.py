@@ -13,8 +13,8 @@ _SECONDS = 30.0
 
 
 def image_id(host: Host, engine: str, wanted: str) -> Fact[str]:
-    """``engine``: podman or docker. The id of the image that ``wanted`` ("sha256:<64 hex>") names; absent with "not
-    present" where the engine does not have it."""
+    """Return the id of the image that ``wanted`` ("sha256:<64 hex>") names; absent with "not present" where the engine
+    does not have it. ``engine``: podman or docker."""
     argv = (engine, "image", "inspect", "--format", "{{.Id}}", wanted.removeprefix("sha256:"))
     source = " ".join(argv[:3])
     try:

@@ -21,16 +21,17 @@ _AGAIN = "run: sudo tunecheck preflight --pass"
 
 @dataclass(frozen=True)
 class Offer:
-    """What of a recipe is on the box. ``image_id``: of the image as the engine has it, "sha256:<64 hex>"; ``model``:
-    what is wrong with the model's files."""
+    """What of a recipe is on the box. ``image_id``: the id of the image as the engine has it, "sha256:<64 hex>";
+    ``model``: what is wrong with the model's files, one sentence each."""
 
     image_id: Fact[str]
     model: tuple[str, ...]
 
 
 def of_pass(found: Pass, now: State, spec_digest: str, max_age: float, again: str = _AGAIN) -> list[str]:
-    """Why the pass does not hold, one sentence each; empty when it does. ``max_age`` in seconds; ``again``: how another
-    is made. Two specifications that are both missing are not the same one: without any, nothing proves the box."""
+    """Return why the pass does not hold, one sentence each; empty when it does. ``max_age`` in seconds; ``again``: how
+    another is made. Two specifications that are both missing are not the same one: without any, nothing proves the
+    box."""
     if not spec_digest:
         return [f"no specification says how this box has to be ({PATH} does not exist); run ansible-playbook site.yml, "
                 "or give one with --spec FILE"]
@@ -54,8 +55,8 @@ def of_pass(found: Pass, now: State, spec_digest: str, max_age: float, again: st
 
 
 def of_measured(found: MeasuredPass, now: Key, state: State, this_boot: bool, again: str = _AGAIN) -> list[str]:
-    """Why the measured pass does not hold, one sentence each; empty when it does. ``this_boot``: one of another boot
-    does not, however alike the box is."""
+    """Return why the measured pass does not hold, one sentence each; empty when it does. ``this_boot``: one of another
+    boot does not, however alike the box is."""
     boot = state.boot_id.value
     same = boot is not None and boot == found.boot_id
     if this_boot and not same:
@@ -70,7 +71,7 @@ def of_measured(found: MeasuredPass, now: Key, state: State, this_boot: bool, ag
 
 
 def of_recipe(recipe: Recipe, now: State, offer: Offer) -> list[str]:
-    """Why this recipe cannot be served here, one sentence each."""
+    """Return why this recipe cannot be served here, one sentence each; empty when it can."""
     reasons = []
     image = recipe.image
     if recipe.status not in ("pinned", "golden") or image.image_id is None or recipe.model.revision is None:
@@ -88,9 +89,9 @@ def of_recipe(recipe: Recipe, now: State, offer: Offer) -> list[str]:
 
 
 def of_box(recipe: Recipe, box: Box) -> list[str]:
-    """Why this recipe was not made for these boards: what the rules that ask for a box reject, and what it does not
-    tell. For the hand-over only, with the driver's answers: at a start the gate asks no driver, and preflight has
-    compared the same boards with the specification."""
+    """Return why this recipe was not made for these boards: what the rules that ask for a box reject, and what the box
+    does not tell. For the hand-over only, with the driver's answers: at a start the gate asks no driver, and preflight
+    has compared the same boards with the specification."""
     from ..recipes.rules import judge
 
     found = [each for each in judge(recipe, box) if each.rule.asks_box and each.outcome in ("reject", "unknown")]

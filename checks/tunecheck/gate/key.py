@@ -1,4 +1,5 @@
-"""The key of a measured pass: read from files alone, so that a dead driver cannot hang the start of a service."""
+"""The key of a measured pass: everything on which the measurement depends. It is read from files alone, so that a dead
+driver cannot hang the start of a service."""
 
 from __future__ import annotations
 
@@ -23,22 +24,23 @@ _SHOWN = 4
 
 
 def key(host: Host, wanted: tuple[str, ...], state: State, nccl: str = "", nccl_file: str = "", image: str = "") -> Key:
-    """The key as the box is now. ``wanted``: the specification's PCI ids; the last three belong to the measurement."""
+    """Return the key as the box is now. ``wanted``: the specification's PCI ids; the last three belong to the
+    measurement."""
     tree = topology(host, wanted)
     return Key(_boards(state.gpus), state.driver, text(host, "/proc/sys/kernel/osrelease"), state.cmdline, _links(tree),
                _acs(tree), _iommu(host, tree), nccl, nccl_file, image)
 
 
 def _boards(gpus: Fact[tuple[str, ...]]) -> Fact[tuple[str, ...]]:
-    """Without its UUID another board at the same address would be the same; the driver shows question marks in it until
-    the GPU was used once."""
+    """Return the GPUs, absent where one has no UUID: without it another board at the same address would be the same.
+    The driver shows question marks in it until the GPU was used once."""
     nameless = next((each for each in gpus.value or () if not _UUID.search(each)), None)
     return gpus if nameless is None else absent(
         gpus.source, Absence.INCOMPLETE.because(f"{nameless.split()[0]} has no UUID there"))
 
 
 def library(host: Host, path: str) -> Fact[str]:
-    """"<path> <bytes> <time>" of a library: another one at the same path shows by size or time."""
+    """Return "<path> <bytes> <time>" of a library: another one at the same path shows by size or time."""
     argv = ("stat", "-L", "-c", "%s %Y", "--", path)
     try:
         done = host.run(argv, _STAT_SECONDS)
@@ -83,7 +85,8 @@ def _iommu(host: Host, tree: Topology) -> Fact[tuple[str, ...]]:
 
 
 def _incomplete(tree: Topology) -> Fact[tuple[str, ...]] | None:
-    """Why the tree does not show every way: then nothing read from it is the whole truth."""
+    """Return why the tree does not show every way, None where it does. If it does not, nothing read from it is the
+    whole truth."""
     found = tree.accelerators
     if found.value is None:
         return absent_as(found)
@@ -94,8 +97,8 @@ def _incomplete(tree: Topology) -> Fact[tuple[str, ...]] | None:
 
 
 def differences(then: Key, now: Key) -> list[str]:
-    """What a measurement depends on and is not as it was, one sentence each. What cannot be read now, or could not be
-    read then, counts as different."""
+    """Return everything that a measurement depends on and that has changed, one sentence each. What cannot be read now,
+    or could not be read then, counts as different."""
     parts: tuple[tuple[str, Fact[tuple[str, ...]] | Fact[str], Fact[tuple[str, ...]] | Fact[str]], ...] = (
         ("the GPUs", then.gpus, now.gpus), ("the driver", then.driver, now.driver),
         ("the kernel", then.kernel, now.kernel), ("the kernel command line", then.cmdline, now.cmdline),
@@ -117,7 +120,7 @@ def differences(then: Key, now: Key) -> list[str]:
 
 
 def _items(value: str | tuple[str, ...]) -> Sequence[str]:
-    """The words of a command line, the entries of a list."""
+    """Return the words of a command line, or the entries of a list."""
     return value.split() if isinstance(value, str) else value
 
 

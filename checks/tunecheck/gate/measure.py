@@ -39,7 +39,8 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Done:
-    """``on_host`` and ``in_image`` are what was measured where; one of them is there. ``seconds`` of wall time."""
+    """A measurement of this box. ``on_host`` and ``in_image`` are what was measured where; one of them is there.
+    ``seconds`` of wall time."""
 
     kind: str
     on_host: Measured | None
@@ -48,22 +49,22 @@ class Done:
 
     @property
     def first(self) -> Measured:
-        """What the report shows: the host's, else the image's."""
+        """The measurement that the report shows: the host's, else the image's."""
         found = self.on_host or self.in_image
         assert found is not None
         return found
 
     @property
     def refused(self) -> bool:
-        """Nothing was begun."""
+        """Whether nothing was begun."""
         return REFUSED in self.first.failures
 
 
 def measure(host: Host, snapshot: Snapshot, spec: Spec, kind: str, soak_seconds: float, bundles: str,
             progress: Progress | None, admitted: Callable[[], None]) -> Done:
-    """``kind`` "quick": inside the recipe's image where it is here and has a Python, else on the host. "full": on the
-    host, and inside the image too. What cannot be begun (GPUs in use, no driver) is a failure in the outcome, and
-    ``admitted`` was not called then. UsageError and a trial that hung end it as everywhere."""
+    """Measure the GPUs. ``kind`` "quick": inside the recipe's image where it is here and has a Python, else on the
+    host. "full": on the host, and inside the image too. What cannot be begun (GPUs in use, no driver) is a failure in
+    the outcome, and ``admitted`` was not called then. UsageError and a trial that hung end it as everywhere."""
     began = time.monotonic()
     engine = "podman" if spec.runtime.engine == "leave" else spec.runtime.engine
     image = _image(host, snapshot, engine)
@@ -101,21 +102,21 @@ def _sound(found: Measured) -> bool:
 
 
 def _image(host: Host, snapshot: Snapshot, engine: str) -> str:
-    """The id of the recipe's image where the engine has it, else ""."""
+    """Return the id of the recipe's image where the engine has it, else ""."""
     serving = snapshot.host.serving.value if snapshot.host else None
     wanted = serving.image_id if serving else None
     return image_id(host, engine, wanted).value or "" if wanted else ""
 
 
 def key_now(host: Host, spec: Spec, then: Key | None = None, image: str = "") -> Key:
-    """The key as the box is now; of ``then`` the library to look at again."""
+    """Return the key as the box is now. ``then``: a former key, whose library is looked at again."""
     path = then.nccl_file.rsplit(" ", 2)[0] if then and then.nccl_file else ""
     found = library(host, path).value or f"{path} is gone" if path else ""
     return key(host, spec.accelerators.pci_ids, state(host), then.nccl if then else "", found, image)
 
 
 def holds(host: Host, snapshot: Snapshot, spec: Spec, path: str, this_boot: bool) -> bool:
-    """Whether an earlier measured pass still does."""
+    """Return whether the measured pass at ``path`` still holds."""
     try:
         found = measured.read(path)
     except UsageError:
@@ -151,12 +152,13 @@ def keep(host: Host, snapshot: Snapshot, frozen: Frozen | None, done: Done, path
 
 
 def _version(code: object) -> str:
-    """22809 -> 2.28.9."""
+    """Return NCCL's version as text: 22809 -> 2.28.9; "" for what is no number."""
     return f"{code // 10000}.{code // 100 % 100}.{code % 100}" if isinstance(code, int) else ""
 
 
 def findings(snapshot: Snapshot, frozen: Frozen | None, done: Done) -> list[Finding]:
-    """What the trials' checks say of a second measurement inside the image; of the only one they say it anyway."""
+    """Return what the trials' checks say of a second measurement inside the image. Of the only measurement the report
+    has their findings anyway."""
     if done.on_host is None or done.in_image is None:
         return []
     inside = judge(Case(snapshot, frozen, measured=done.in_image), "trial")
@@ -170,7 +172,7 @@ def _of_trials(snapshot: Snapshot, frozen: Frozen | None, done: Done) -> list[Fi
 
 
 def verdict(snapshot: Snapshot, frozen: Frozen | None, done: Done) -> int:
-    """The exit code of the trials' checks alone. A measurement without a figure is none."""
+    """Return the exit code of the trials' checks alone. A measurement without a figure is none."""
     if any(part is not None and (part.hangs or part.notes.get("wedged")) for part in (done.on_host, done.in_image)):
         return HUNG
     code = exit_code(worst(_of_trials(snapshot, frozen, done)))

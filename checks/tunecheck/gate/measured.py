@@ -36,12 +36,13 @@ _STEADY = 0.05
 
 
 def path_beside(pass_file: str) -> str:
-    """The measured pass that belongs to a pass: the usual one to the usual one, else the file beside it."""
+    """Return the path of the measured pass that belongs to a pass: the usual one to the usual one, else the file beside
+    it."""
     return PATH if pass_file == passed.PATH else str(Path(pass_file).with_name("measured.json"))
 
 
 def write(path: str, found: MeasuredPass) -> None:
-    """Replace it in one step; readable by everybody, written by root only."""
+    """Replace the measured pass in one step; readable by everybody, written by root only."""
     folder = Path(path).parent
     if folder == Path(PATH).parent:
         _make(folder, 0o755)
@@ -50,7 +51,8 @@ def write(path: str, found: MeasuredPass) -> None:
 
 
 def read(path: str, again: str = passed.again(passed.PATH)) -> MeasuredPass:
-    """UsageError says why there is none that can be believed; ``again``: how another one is made."""
+    """Return the measured pass at ``path``. UsageError says why there is none that can be believed; ``again``: how
+    another one is made."""
     if not Path(path).exists():
         raise UsageError(f"no measured pass ({path} does not exist); {again}")
     found, document = read_typed(path, SCHEMA, MeasuredPass, again, ours=True)
@@ -72,8 +74,8 @@ def read(path: str, again: str = passed.again(passed.PATH)) -> MeasuredPass:
 
 
 def invalidate(path: str, former: MeasuredPass | None) -> None:
-    """An older measurement does not outlive the start of a new one, however that ends. What its GPUs once reached does:
-    otherwise a start that is cut short would let a slow one after it pass."""
+    """Make an older measurement invalid at the start of a new one, however that ends. The best figures that its GPUs
+    once reached are kept: otherwise a start that is cut short would let a slow one after it pass."""
     if former is not None:
         write(path, replace(former, exit_code=3, reasons=(_BEGUN,), codes=()))
         removed.append(path)
@@ -91,7 +93,7 @@ def _seal(content: Any, key: bytes) -> str:
 
 
 def _own_key(folder: Path) -> bytes:
-    """The box's key, made where there is none."""
+    """Return the box's key, made where there is none. UsageError where it cannot be kept."""
     path = folder / _KEY
     with contextlib.suppress(OSError):
         key = safe_files.read(str(path), _KEY_BYTES, follow=False, ours=True)
@@ -112,7 +114,7 @@ def _make(folder: Path, mode: int) -> None:
 
 
 def make_evidence() -> str:
-    """The folder for bundles, made where it is missing."""
+    """Return the folder for bundles, made where it is missing. UsageError where nothing can be written there."""
     _make(Path(EVIDENCE).parent, 0o755)
     _make(Path(EVIDENCE), 0o700)
     if not os.access(EVIDENCE, os.W_OK):
@@ -121,13 +123,14 @@ def make_evidence() -> str:
 
 
 def steady(now: Mapping[str, float], former: Mapping[str, float]) -> dict[str, float]:
-    """Each figure, or its former value where it moved by no more than 5 %: noise is no news, a slow decline is."""
+    """Return each figure, or its former value where it moved by no more than 5 %: noise is no news, a slow decline
+    is."""
     return {name: old if (old := former.get(name)) and abs(value / old - 1) <= _STEADY else value
             for name, value in now.items()}
 
 
 def best(now: Mapping[str, float], former: Mapping[str, float]) -> dict[str, float]:
-    """The best of each sort so far, also of those that were not measured now: what later measurements of the same GPUs
-    are held against."""
+    """Return the best value of each figure so far, also of those that were not measured now. Later measurements of the
+    same GPUs are compared with it."""
     return {**former, **{name: (max if name.endswith("gb_s") else min)(value, former.get(name, value))
                          for name, value in now.items()}}

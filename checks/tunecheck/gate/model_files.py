@@ -1,4 +1,5 @@
-"""Are the model's files on this box, whole, of the pinned revision? SHA-256 of each, remembered while the file rests.
+"""Are the model's files on this box, whole, of the pinned revision? SHA-256 of each, remembered while the file does not
+change.
 
 A file whose size, time, inode and device are as they were when its sum was right is not read again: 70 GB take minutes.
 """
@@ -34,12 +35,14 @@ class Problem:
 
 
 def folder_of(models: str, model: Model) -> Path:
-    """``<models>/<owner>--<name>/<revision>``: revisions lie side by side; an upgrade never overwrites a served one."""
+    """Return the folder of a model's revision: ``<models>/<owner>--<name>/<revision>``. Revisions lie side by side; an
+    upgrade never overwrites a served one."""
     return Path(models) / model.id.replace("/", "--") / (model.revision or "none")
 
 
 def problems(models: str, model: Model, memory: str = _MEMORY) -> list[Problem]:
-    """Every file that is missing or has another sum; empty when the model is what was pinned. Reads what it must."""
+    """Return every file that is missing or has another sum; empty when the model is what was pinned. A file whose sum
+    is remembered is not read again."""
     folder = folder_of(models, model)
     known = _remembered(memory)
     seen: dict[str, list[Any]] = {}

@@ -27,9 +27,9 @@ _AGAIN = "run: sudo tunecheck preflight --pass"
 
 @dataclass(frozen=True)
 class Pass:
-    """``exit_code`` is preflight's; ``reasons`` name what failed or was unknown, the first few;
-    ``codes`` names all of it as "check/code", for programs. ``full``: GPUs were
-    measured too. ``taken`` is UTC, for people: the age is counted by ``state.uptime``."""
+    """The verdict of a preflight. ``exit_code`` is preflight's; ``reasons`` name what failed or was unknown, the first
+    few; ``codes`` names all of it as "check/code", for programs. ``full``: GPUs were measured too. ``taken`` is UTC,
+    for people: the age is counted by ``state.uptime``."""
 
     exit_code: int
     reasons: tuple[str, ...]
@@ -43,7 +43,7 @@ class Pass:
 
 def from_findings(findings: Sequence[Finding], exit_code: int, spec_digest: str, state: State, full: bool,
                   version: str) -> Pass:
-    """The verdict with what it rests on. A pass of a failed preflight is kept too: it names what failed."""
+    """Return the pass of these findings. A pass of a failed preflight is kept too: it names what failed."""
     wanted = {1: ("fail",), 3: ("unknown",)}.get(exit_code, ("fail", "unknown") if exit_code else ())
     reasons = shortened([each.message for each in findings if each.outcome in wanted], _SHOWN)
     taken = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -51,23 +51,24 @@ def from_findings(findings: Sequence[Finding], exit_code: int, spec_digest: str,
 
 
 def codes_of(findings: Iterable[Finding], outcomes: Sequence[str]) -> tuple[str, ...]:
-    """What checks say with one of these outcomes, as "check/code", each once, in the order of the report."""
+    """Return what checks say with one of these outcomes, as "check/code", each once, in the order of the report."""
     return tuple(dict.fromkeys(f"{each.id}/{each.code}" for each in findings if each.outcome in outcomes))
 
 
 def shortened(reasons: Sequence[str], most: int) -> list[str]:
-    """The first ``most``, and how many more there are."""
+    """Return the first ``most`` reasons, and behind them how many more there are."""
     more = and_more(len(reasons) - most, "")
     return [*reasons[:most], *([more] if more else [])]
 
 
 def again(path: str) -> str:
-    """How the pass at ``path`` is made anew, as a command to paste."""
+    """Return how the pass at ``path`` is made anew, as a command to paste."""
     return _AGAIN if path == PATH else f"{_AGAIN} {shlex.quote(path)}"
 
 
 def make_own_folder(path: str) -> None:
-    """The pass's usual folder is gone after every boot; another one is its owner's to make."""
+    """Make the folder of the usual pass, which is gone after every boot; another folder is its owner's to make.
+    UsageError where it cannot be made."""
     folder = Path(path).parent
     if folder != Path(PATH).parent:
         return
@@ -83,7 +84,7 @@ def write(path: str, found: Pass) -> None:
 
 
 def read(path: str) -> Pass:
-    """UsageError says why there is none; the gate stays closed then."""
+    """Return the pass at ``path``. UsageError says why there is none; the gate stays closed then."""
     if not os.path.lexists(path):
         raise UsageError(f"no preflight has passed in this boot ({path} does not exist); {again(path)}")
     found: Pass = read_typed(path, SCHEMA, Pass, again(path), ours=True)[0]

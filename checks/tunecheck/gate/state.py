@@ -1,4 +1,5 @@
-"""What makes a box the same box as the one that preflight saw: boot, command line, driver, GPUs. Cheap, files only.
+"""The facts by which a box is the same box as the one that preflight saw: boot, command line, driver, GPUs. Cheap,
+files only.
 
 Nothing here asks the driver (no NVML, no nvidia-smi): behind a dead GSP that would hang the start of a service."""
 
@@ -19,7 +20,8 @@ _VERSION = re.compile(r"^NVRM version:.*?\s(\d{3}\.\d{1,4}(?:\.\d{1,4})?)\s", re
 
 @dataclass(frozen=True)
 class State:
-    """``gpus`` are "<bdf> <uuid>" in order; ``uptime`` is in seconds since the boot, and no clock moves it."""
+    """The state of a box. ``gpus`` are "<bdf> <uuid>" in order; ``uptime`` is in seconds since the boot, and no clock
+    moves it."""
 
     boot_id: Fact[str]
     uptime: Fact[float]
@@ -29,7 +31,7 @@ class State:
 
 
 def state(host: Host) -> State:
-    """Read it. A box without a driver has an empty ``driver`` and no GPUs, which is an answer."""
+    """Read the state of the box. A box without a driver has an empty ``driver`` and no GPUs, which is an answer."""
     version = text(host, "/proc/driver/nvidia/version")
     driver = known("", version.source) if version.missing else parsed(version, _version)
     return State(text(host, "/proc/sys/kernel/random/boot_id"),
@@ -58,7 +60,7 @@ def _gpus(host: Host) -> Fact[tuple[str, ...]]:
 
 
 def differences(then: State, now: State) -> list[str]:
-    """What of the box is not as it was, in words; what cannot be read now counts as different."""
+    """Return what of the box has changed, one sentence each; what cannot be read now counts as different."""
     found = []
     for name, before, after in (("the kernel command line", then.cmdline, now.cmdline),
                                 ("the driver", then.driver, now.driver), ("the GPUs", then.gpus, now.gpus)):

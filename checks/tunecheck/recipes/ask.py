@@ -36,7 +36,7 @@ RULE = Rule(
 
 
 def ask(door: LiveHost, recipe: Recipe, engine: str) -> Verdict | None:
-    """What the image says of the recipe's words; None where it takes them all. ``engine``: podman or docker."""
+    """Return what the image says of the recipe's words; None where it takes them all. ``engine``: podman or docker."""
     try:
         found = _asked(door, recipe, engine)
     except Unreadable as error:
@@ -70,7 +70,8 @@ def _asked(door: LiveHost, recipe: Recipe, engine: str) -> str | None:
 
 
 def table_of_help(engine: str, text: str) -> Table | None:
-    """The options of a help text, with the choices that stand in braces behind them; None where it is none."""
+    """Return the options of a help text, with the choices that stand in braces behind them; None where it is no help
+    text."""
     found: dict[str, list[str] | None] = {}
     for line in text.splitlines():
         # Options stand at the left; a sentence that names one is not its declaration.

@@ -29,7 +29,8 @@ _MOST = 16
 
 @dataclass(frozen=True)
 class Board:
-    """``sm``: compute capability, None where its name says none. ``nvlinks``: how many are up."""
+    """A GPU board of the box. ``sm``: compute capability, None where its name says none. ``nvlinks``: how many are
+    up."""
 
     name: str
     sm: str | None = None
@@ -40,8 +41,9 @@ class Board:
 
 @dataclass(frozen=True)
 class Box:
-    """``relations``: pairs (a < b, indices of ``boards``) to PIX, PXB, PHB, NODE, SYS, or None where it is unknown.
-    ``redirects``: ports between boards that send peer traffic up to the root complex."""
+    """What a recipe's rules ask of a box. ``relations``: pairs (a < b, indices of ``boards``) to PIX, PXB, PHB, NODE,
+    SYS, or None where it is unknown. ``redirects``: ports between boards that send peer traffic up to the root
+    complex."""
 
     boards: Fact[tuple[Board, ...]]
     relations: Mapping[tuple[int, int], str | None] = field(default_factory=dict)
@@ -49,14 +51,14 @@ class Box:
     driver: Fact[str] = field(default_factory=lambda: absent("driver", Absence.NOT_READ))
 
     def enough(self, count: int, fits: Callable[[Board], bool | None]) -> bool | None:
-        """Whether ``count`` boards fit; None where that hangs on what is not known."""
+        """Return whether ``count`` boards fit; None where that depends on what is not known."""
         if self.boards.value is None:
             return None
         words = [fits(board) for board in self.boards.value]
         return True if words.count(True) >= count else None if words.count(True) + words.count(None) >= count else False
 
     def group(self, count: int, worst: str) -> bool | None:
-        """Whether ``count`` boards are pairwise ``worst`` or closer; None where an unknown pair decides."""
+        """Return whether ``count`` boards are pairwise ``worst`` or closer; None where an unknown pair decides."""
         if self.boards.value is None:
             return None
         found: bool | None = False
@@ -71,12 +73,13 @@ class Box:
 
 
 def capability(name: str) -> str | None:
-    """Compute capability of a product name as the driver states it."""
+    """Return the compute capability of a product name as the driver states it; None for a name that is not in the
+    table."""
     return next((sm for pattern, sm in _CAPABILITIES if re.search(pattern, name)), None)
 
 
 def box_of(snapshot: Snapshot) -> Box:
-    """The boards of the PCI tree with what NVML adds."""
+    """Return the box of a snapshot: the boards of the PCI tree with what NVML adds."""
     topology, nvml = snapshot.topology, snapshot.nvml.value
     boards: Fact[tuple[Board, ...]] = absent_as(topology.accelerators)
     if topology.accelerators.known:

@@ -55,13 +55,13 @@ class Paths:
 
 
 def folder(models: str, model: Model) -> str:
-    """Where a revision of a model lies, as gate/model_files.py looks for it."""
+    """Return the folder where a revision of a model lies, as gate/model_files.py looks for it."""
     return str(PurePosixPath(models) / model.id.replace("/", "--") / (model.revision or "none"))
 
 
 def secret(recipe: Recipe, key: str) -> tuple[str, str]:
-    """The file in the folder of secrets that gives the engine its key: name and content. ValueError where the engine
-    takes no key from a file."""
+    """Return name and content of the file in the folder of secrets that gives the engine its key. ValueError where the
+    engine takes no key from a file."""
     words = engines.of(recipe.engine.name)
     if words is None:
         raise ValueError(f"nothing is known of giving {recipe.engine.name} a key")
@@ -69,7 +69,8 @@ def secret(recipe: Recipe, key: str) -> tuple[str, str]:
 
 
 def argv(recipe: Recipe, engine: str, paths: Paths | None = None) -> list[str]:
-    """``engine``: podman or docker. ValueError where the recipe is not pinned, or the engine's command is unknown."""
+    """Return the command line that starts the recipe's container. ``engine``: podman or docker. ValueError where the
+    recipe is not pinned, or the engine's command is unknown."""
     paths = paths or Paths()
     if recipe.image.image_id is None or any(model.revision is None for model in recipe.models):
         raise ValueError(f"{recipe.id} is not pinned; run: tunecheck recipe pin {recipe.id}")
@@ -128,7 +129,8 @@ def _bind(source: str, target: str, more: str = "") -> str:
 
 
 def _secret(recipe: Recipe, paths: Paths) -> tuple[list[str], list[str]]:
-    """Options of the container engine, and words for the serving engine."""
+    """Return options of the container engine, and words for the serving engine, that give it its key. ValueError where
+    nothing is known of that."""
     words = engines.of(recipe.engine.name)
     if not paths.secret or words is None:
         return [], []

@@ -29,7 +29,8 @@ class Secret:
 
 @dataclass(frozen=True)
 class Words:
-    """Options by what they say; "" for the model: it comes first, without an option; None: the engine has no such."""
+    """The options of an engine's command line, by what they say. "" for the model: it comes first, without an option.
+    None: the engine has no such option."""
 
     start: tuple[str, ...]
     model: str
@@ -67,12 +68,12 @@ _ENGINES = {
 
 
 def of(engine: str) -> Words | None:
-    """None where nothing is known of starting it (tensorrt-llm)."""
+    """Return the words of an engine; None where nothing is known of starting it (tensorrt-llm)."""
     return _ENGINES.get(engine)
 
 
 def start(recipe: Recipe) -> tuple[str, ...]:
-    """What is started in the image; () is the image's own launcher. ValueError where nothing is known of it."""
+    """Return what is started in the image; () is the image's own launcher. ValueError where nothing is known of it."""
     if recipe.serve.command is not None:
         return recipe.serve.command
     words = of(recipe.engine.name)
@@ -82,7 +83,8 @@ def start(recipe: Recipe) -> tuple[str, ...]:
 
 
 def derived(recipe: Recipe, host: str) -> tuple[str, ...]:
-    """The words that say what the recipe's fields say. ``host``: the address to listen on inside the container."""
+    """Return the words of the command line that follow from the recipe's fields. ``host``: the address to listen on
+    inside the container."""
     words = of(recipe.engine.name)
     if words is None or recipe.serve.command == ():
         return ()
@@ -99,7 +101,7 @@ def derived(recipe: Recipe, host: str) -> tuple[str, ...]:
 
 
 def repeated(engine: str, args: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Words of ``args`` that a field says already, with that field."""
+    """Yield the words of ``args`` that a field says already, with that field."""
     words = of(engine)
     if words is None:
         return

@@ -16,8 +16,8 @@ _CHUNK = 8 << 20
 
 
 def resolve(model: str, folder: str, include: Sequence[str] | None = None) -> LockedModel:
-    """The revision is the first 40 hex digits of a SHA-256 over the sorted lines "<sum>  <path>": the same files have
-    the same revision everywhere. UsageError where there is nothing to pin."""
+    """Return the pinned model of a folder. The revision is the first 40 hex digits of a SHA-256 over the sorted lines
+    "<sum>  <path>": the same files have the same revision everywhere. UsageError where there is nothing to pin."""
     base = Path(folder)
     try:
         found = sorted(path for path in base.rglob("*") if path.is_file())

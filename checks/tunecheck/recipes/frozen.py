@@ -17,9 +17,10 @@ SCHEMA = "tunecheck/recipe/1"
 
 @dataclass(frozen=True)
 class Engine:
-    """``name``: sglang, vllm, llama.cpp, tensorrt-llm. ``cuda_graphs``: full, piecewise, eager, none; None: unknown.
-    ``python``: the image's, as "3.12". ``versions``: bounds where no version is stated, as ">=0.17.0,<0.28.0".
-    ``fork``: owner/repository@branch that the image is built from; None: a release, or not known to be a fork."""
+    """The serving engine. ``name``: sglang, vllm, llama.cpp, tensorrt-llm. ``cuda_graphs``: full, piecewise, eager,
+    none; None: unknown. ``python``: the image's, as "3.12". ``versions``: bounds where no version is stated, as
+    ">=0.17.0,<0.28.0". ``fork``: owner/repository@branch that the image is built from; None: a release, or not known to
+    be a fork."""
 
     name: str
     version: str | None = None
@@ -32,8 +33,8 @@ class Engine:
 
 @dataclass(frozen=True)
 class Image:
-    """``ref`` names a repository (and tag) to resolve; ``digest`` is the manifest's, good for a pull; ``image_id`` the
-    configuration's, which also survives an archive. Both "sha256:<64 hex>"."""
+    """The container image. ``ref`` names a repository (and tag) to resolve; ``digest`` is the manifest's, good for a
+    pull; ``image_id`` the configuration's, which also survives an archive. Both "sha256:<64 hex>"."""
 
     ref: str | None = None
     digest: str | None = None
@@ -42,9 +43,9 @@ class Image:
 
 @dataclass(frozen=True)
 class Model:
-    """``revision``: 40 hex digits of the hub's commit. ``files``: path in the repository to "sha256:<64 hex>".
-    ``entry``: the file that the engine opens (GGUF); None: the folder. ``kv_layers``: layers whose cache grows with the
-    context, with ``kv_heads`` of ``head_dim`` each; None: unknown."""
+    """The served model. ``revision``: 40 hex digits of the hub's commit. ``files``: path in the repository to
+    "sha256:<64 hex>". ``entry``: the file that the engine opens (GGUF); None: the folder. ``kv_layers``: layers whose
+    cache grows with the context, with ``kv_heads`` of ``head_dim`` each; None: unknown."""
 
     id: str
     revision: str | None = None
@@ -67,8 +68,8 @@ class Parallel:
 
 @dataclass(frozen=True)
 class Speculative:
-    """``method``: none, mtp, nextn, eagle, dflash, ngram, draft. ``drafter``: the hub's id of a second model, with its
-    revision and files as in Model."""
+    """Speculative decoding. ``method``: none, mtp, nextn, eagle, dflash, ngram, draft. ``drafter``: the hub's id of a
+    second model, with its revision and files as in Model."""
 
     method: str = "none"
     tokens: int | None = None
@@ -106,9 +107,9 @@ class Expected:
 
 @dataclass(frozen=True)
 class Serve:
-    """How it is started and reached. ``args``: words for the engine beyond those that recipes/engines.py derives.
-    ``command``: what is started in the image; None: the engine's usual one; (): the image's own launcher, which nothing
-    is derived for. ``shm_gib``: size of the container's own /dev/shm; None: the host's (--ipc=host)."""
+    """How the engine is started and reached. ``args``: words for the engine beyond those that recipes/engines.py
+    derives. ``command``: what is started in the image; None: the engine's usual one; (): the image's own launcher, for
+    which nothing is derived. ``shm_gib``: size of the container's own /dev/shm; None: the host's (--ipc=host)."""
 
     port: int = 30000
     name: str = "model"
@@ -131,8 +132,8 @@ class Canary:
 
 @dataclass(frozen=True)
 class Recipe:
-    """``status``: draft (never served), pinned (image and model are exact), golden (its figure is our counter's).
-    ``overrides``: rule to the reason for which its rejection does not count here."""
+    """A frozen recipe. ``status``: draft (never served), pinned (image and model are exact), golden (its figure is our
+    counter's). ``overrides``: rule to the reason for which its rejection does not count here."""
 
     id: str
     engine: Engine

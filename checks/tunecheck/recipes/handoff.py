@@ -24,7 +24,7 @@ _MORE_SECONDS = 1800
 
 
 def servable(which: str, lock: str | None) -> Recipe:
-    """The frozen recipe. UsageError for a draft, and for what a rule rejects."""
+    """Return the frozen recipe. UsageError for a draft, and for what a rule rejects."""
     from .load import load
     from .rules import judge
 
@@ -40,7 +40,8 @@ def servable(which: str, lock: str | None) -> Recipe:
 
 
 def hand_off(which: str, lock: str | None, engine: str, models: str, bind: str) -> dict[str, Any]:
-    """``engine``: podman or docker. ``bind``: the IPv4 address that the port is published on."""
+    """Return what the role needs, as plain data. ``engine``: podman or docker. ``models``: an absolute path. ``bind``:
+    the IPv4 address that the port is published on. UsageError where one of them is no such thing."""
     from .command import Paths, argv, secret
     from .stored import digest_of, to_json
 
@@ -71,7 +72,7 @@ def hand_off(which: str, lock: str | None, engine: str, models: str, bind: str) 
 
 
 def _pulled(ref: str | None, digest: str | None) -> str:
-    """The image's name by digest; empty where no registry has it."""
+    """Return the image's name by digest; "" where no registry has it."""
     if not ref or not digest or ref.startswith("localhost/"):
         return ""
     head, slash, last = ref.partition("@")[0].rpartition("/")
@@ -84,8 +85,8 @@ def _pulled(ref: str | None, digest: str | None) -> str:
 
 
 def exec_line(words: Sequence[str]) -> str:
-    """A command as systemd reads it in ExecStart= (systemd.service(5), "Command lines"): its specifiers, variables and
-    escapes mean nothing in here. UsageError for control characters."""
+    """Return a command as systemd reads it in ExecStart= (systemd.service(5), "Command lines"). Its specifiers,
+    variables and escapes have no effect in the result. UsageError for control characters."""
     return " ".join(map(_word, words))
 
 
@@ -100,7 +101,7 @@ def _word(word: str) -> str:
 
 
 def main() -> int:
-    """Exit code 2 with one line where the recipe cannot be served."""
+    """Answer one request. Exit code 2 with one line where the recipe cannot be served."""
     try:
         asked = json.load(sys.stdin)
         found = hand_off(asked["recipe"], asked["lock"] or None, asked["engine"], asked["models"], asked["bind"])

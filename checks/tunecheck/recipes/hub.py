@@ -1,4 +1,4 @@
-"""What a model's name means now: the commit of a branch, its files, their SHA-256. Over the hub's HTTP API.
+"""Resolve a model's name at the hub: the commit of a branch, its files, their SHA-256. Over the hub's HTTP API.
 
 Documented at huggingface.co/docs/hub/api and by huggingface_hub's hf_api.py (read 2026-11): /api/models/ID/revision/REV
 gives the commit as "sha", /api/models/ID/tree/COMMIT the files, in pages joined by a Link header. A large file states
@@ -32,7 +32,7 @@ _NEXT = re.compile(r'<([^>]+)>\s*;\s*rel="?next"?')
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """A token goes to the hub and to nobody that it points at."""
+    """Follow redirects without the token: it goes to the hub and to nobody that it points at."""
 
     def redirect_request(self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
                          ) -> urllib.request.Request | None:
@@ -56,7 +56,7 @@ class _Hub:
         self.fetched = 0
 
     def get(self, url: str, limit: int) -> tuple[bytes, str]:
-        """The body and the Link header."""
+        """Return the body and the Link header of an answer."""
         request = urllib.request.Request(url, headers={"User-Agent": "tunecheck"})
         if self._token and urllib.parse.urlsplit(url).netloc == urllib.parse.urlsplit(self.base).netloc:
             request.add_header("Authorization", f"Bearer {self._token}")
@@ -93,8 +93,8 @@ class _Hub:
 
 
 def resolve(model: str, revision: str, include: Sequence[str] | None = None) -> LockedModel:
-    """``revision``: a branch, tag or commit; ``include``: globs of the files to pin, None: all. UsageError where there
-    is no such thing, ProbeError where the hub gave no usable answer."""
+    """Return the pinned model. ``revision``: a branch, tag or commit; ``include``: globs of the files to pin, None:
+    all. UsageError where there is no such thing, ProbeError where the hub gave no usable answer."""
     hub = _Hub()
     quoted = urllib.parse.quote(revision, safe="")
     about, _ = hub.json(f"{hub.base}/api/models/{model}/revision/{quoted}")

@@ -23,7 +23,7 @@ _MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Loaded:
-    """``path`` is the recipe's file; ``lock`` what pins it, if anything does."""
+    """A recipe that was read. ``path`` is its file; ``lock`` what pins it, None where nothing does."""
 
     path: Path
     source: Source
@@ -31,18 +31,18 @@ class Loaded:
 
     @property
     def frozen(self) -> Recipe:
-        """What would be served. A draft whose lock is complete is pinned."""
+        """The recipe that would be served. A draft whose lock is complete is pinned."""
         return _frozen(self.source, self.lock)
 
 
 def names() -> list[str]:
-    """Ids of the recipes that ship with this package."""
+    """Return the ids of the recipes that ship with this package."""
     return sorted(path.stem for path in _FOLDER.glob("*.yml"))
 
 
 def load(which: str, lock_file: str | None = None, pinned: bool = True) -> Loaded:
-    """A recipe by id or file, with the lock beside it or the given one; without ``pinned`` a lock is not looked for.
-    SpecError with one sentence per problem."""
+    """Read a recipe by id or file, with the lock beside it or the given one; without ``pinned`` a lock is not looked
+    for. UsageError for an id that does not exist, SpecError with one sentence per problem."""
     path = _FOLDER / f"{which}.yml" if re.fullmatch(r"[a-z0-9-]+", which) else Path(which)
     if path.parent == _FOLDER and not path.is_file():
         raise UsageError(f"{which}: no such recipe; known are {', '.join(names())}; or name a file: "

@@ -15,7 +15,8 @@ SCHEMA = "tunecheck/lock/1"
 
 @dataclass(frozen=True)
 class LockedImage:
-    """``asked`` is what was resolved; ``digest`` of the platform's manifest, ``image_id`` of its configuration."""
+    """The image that a lock pins. ``asked`` is what was resolved; ``digest`` of the platform's manifest, ``image_id``
+    of its configuration."""
 
     asked: str
     digest: str
@@ -24,7 +25,8 @@ class LockedImage:
 
 @dataclass(frozen=True)
 class LockedModel:
-    """``asked`` is what was resolved: "owner/name@main", or a folder. ``files``: path to "sha256:<64 hex>"."""
+    """A model that a lock pins. ``asked`` is what was resolved: "owner/name@main", or a folder. ``files``: path to
+    "sha256:<64 hex>"."""
 
     id: str
     asked: str
@@ -34,7 +36,7 @@ class LockedModel:
 
 @dataclass(frozen=True)
 class Lock:
-    """``created``: UTC, for people."""
+    """The lock of a recipe. ``created``: when, in UTC, for people."""
 
     recipe: str
     created: str
@@ -44,16 +46,16 @@ class Lock:
 
 
 def lock_beside(recipe: Path) -> Path:
-    """``qwen.yml`` -> ``qwen.lock.json`` in the same folder."""
+    """Return the path of a recipe's lock: for ``qwen.yml`` it is ``qwen.lock.json`` in the same folder."""
     return recipe.with_name(f"{recipe.stem}.lock.json")
 
 
 def lock_text(lock: Lock) -> str:
-    """The document's text, sorted."""
+    """Return the lock as the text of its document, sorted."""
     return typed_text(SCHEMA, Lock, lock)
 
 
 def read_lock(path: Path) -> Lock:
-    """UsageError says why it is none."""
+    """Read a lock. UsageError says why the file is none."""
     found: Lock = read_typed(path, SCHEMA, Lock, "write it again: tunecheck recipe pin")[0]
     return found

@@ -1,4 +1,4 @@
-"""What each engine's command line takes, by version: tables that lab/generators/option_tables.py generates from the
+"""The options of each engine's command line, by version: tables that lab/generators/option_tables.py generates from the
 engines' own wheels. Read on the control node, where recipes are judged."""
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _FOLDER = Path(__file__).parent / "options"
 
 @dataclass(frozen=True)
 class Table:
-    """``options``: with the values that each takes, None for any; ``variables``: of the environment, None where nobody
-    knows them."""
+    """What one version of an engine takes. ``options``: with the values that each takes, None for any; ``variables``:
+    of the environment, None where nobody knows them."""
 
     engine: str
     version: str
@@ -26,14 +26,15 @@ class Table:
     variables: frozenset[str] | None
 
     def takes(self, option: str) -> bool:
-        """Also --no-x of a switch, with _ for -, nested --x.key, and short for one other, as the engines' own do."""
+        """Return whether this version takes the option. As the engines' own parsers do, it also accepts --no-x of a
+        switch, _ for -, nested --x.key, and an option that is short for one other."""
         plain = _plain(option)
         return any(each in self.options for each in (option, plain, plain.replace("--no-", "--", 1))) or bool(
             self.short_for(option))
 
     def short_for(self, option: str) -> str:
-        """The one option that begins so, as argparse completes it (vLLM and SGLang leave allow_abbrev on); "" for an
-        option of its own, for none and for several."""
+        """Return the one option that begins so, as argparse completes it (vLLM and SGLang leave allow_abbrev on); ""
+        for an option of its own, and where none or several begin so."""
         plain = _plain(option)
         if not plain.startswith("--") or any(each in self.options for each in (
                 option, plain, plain.replace("--no-", "--", 1))):
@@ -52,7 +53,7 @@ def _plain(option: str) -> str:
 
 @cache
 def tables(engine: str) -> tuple[Table, ...]:
-    """Those of an engine; () where there is none (llama.cpp, tensorrt-llm)."""
+    """Return the tables of an engine; () where there is none (llama.cpp, tensorrt-llm)."""
     found = []
     for path in sorted(_FOLDER.glob(f"{engine}-*.json")):
         data = json.loads(path.read_text())
@@ -61,12 +62,13 @@ def tables(engine: str) -> tuple[Table, ...]:
 
 
 def exact(engine: str, version: str | None) -> Table | None:
-    """The table of that very version."""
+    """Return the table of that very version; None where there is none."""
     return next((each for each in tables(engine) if each.version == version), None)
 
 
 def meant(engine: str, version: str | None, versions: str | None) -> tuple[Table, ...]:
-    """Those that a recipe's words are for: the one of its version, or of every known release within its bounds."""
+    """Return the tables that a recipe's words are for: the one of its version, or of every known release within its
+    bounds."""
     if version is not None:
         own = exact(engine, version)
         return (own,) if own else ()
@@ -74,7 +76,8 @@ def meant(engine: str, version: str | None, versions: str | None) -> tuple[Table
 
 
 def refused(args: Sequence[str], table: Table) -> str | None:
-    """The first word, with its value where that is what is wrong, that this version does not take; None for none."""
+    """Return the first word that this version does not take, with its value where that is what is wrong; None where it
+    takes all."""
     for option, value in pairs(args):
         if not table.takes(option):
             return option
@@ -87,19 +90,20 @@ def refused(args: Sequence[str], table: Table) -> str | None:
 
 
 def within(version: str, bounds: str) -> bool:
-    """Whether a release lies in bounds such as ">=0.17.0,<0.28.0". Numbers alone count: 0.19.1rc1 is as 0.19.1."""
+    """Return whether a release lies in bounds such as ">=0.17.0,<0.28.0". Numbers alone count: 0.19.1rc1 is as
+    0.19.1."""
     low, high = _span(bounds)
     return low <= _numbers(version) < high
 
 
 def overlap(one: str, other: str) -> bool:
-    """Whether a release may lie in both bounds."""
+    """Return whether a release may lie in both bounds."""
     (low, high), (least, most) = _span(one), _span(other)
     return max(low, least) < min(high, most)
 
 
 def covers(outer: str, inner: str) -> bool:
-    """Whether every release in the inner bounds lies in the outer ones."""
+    """Return whether every release in the inner bounds lies in the outer ones."""
     (low, high), (least, most) = _span(outer), _span(inner)
     return low <= least and most <= high
 
@@ -108,7 +112,8 @@ _Numbers = tuple[float, ...]
 
 
 def _span(bounds: str) -> tuple[_Numbers, _Numbers]:
-    """From the first release to before the second; of several words of a kind the narrower."""
+    """Return the first release of the bounds and the first one behind them; where a bound is stated twice, the narrower
+    one."""
     words = bounds.split(",")
     return (max((_numbers(each[2:]) for each in words if each.startswith(">=")), default=(0.0,)),
             min((_numbers(each[1:]) for each in words if each.startswith("<")), default=(float("inf"),)))
@@ -121,7 +126,8 @@ def _numbers(text: str) -> _Numbers:
 
 
 def pairs(args: Sequence[str]) -> list[tuple[str, str | None]]:
-    """Options with the word behind them, None for none. A negative number is a value."""
+    """Return the options of a command line, each with the word behind it, None for none. A negative number is a
+    value."""
     found: list[tuple[str, str | None]] = []
     for index, word in enumerate(args):
         if not word.startswith("-") or word[1:2].isdigit() or word == "-":

@@ -1,4 +1,4 @@
-"""Make a lock: resolve what a recipe names, once."""
+"""Make a lock: resolve the names of image and models that a recipe states, once."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["pin"]
 
 
 def pin(host: Host, source: Source, engine: str, model_folder: str | None, revision: str | None) -> Lock:
-    """``engine``: whose storage holds images named localhost/...; ``model_folder``: the model's files where no hub has
-    it; ``revision``: a branch, tag or commit in place of the recipe's own. UsageError where the recipe leaves open what
-    would be pinned."""
+    """Return the lock of a recipe. ``engine``: whose storage holds images named localhost/...; ``model_folder``: the
+    model's files where no hub has it; ``revision``: a branch, tag or commit in place of the recipe's own. UsageError
+    where the recipe leaves open what would be pinned."""
     if source.image.ref is None:
         raise UsageError(f"{source.id}: image.ref is null: nobody published the image; state registry/path:tag in a "
                          "copy of the recipe")

@@ -36,7 +36,7 @@ _PATTERNS = {
 
 
 def of_model(error: ValidationError) -> list[str]:
-    """One sentence per field that pydantic refused; of a union's alternatives the first."""
+    """Return one sentence per field that pydantic refused; of a union's alternatives the first."""
     found: dict[str, str] = {}
     for detail in error.errors(include_url=False):
         place = [str(part) for part in detail["loc"] if part != "[key]"]
@@ -64,7 +64,7 @@ def _expected(kind: str, place: list[str], context: dict[str, object]) -> str:
 
 
 def clashes(source: Source, lock: Lock | None) -> list[str]:
-    """What the fields are each right about but not together."""
+    """Return one sentence for each contradiction between fields that are valid by themselves."""
     found = [f"overrides.{rule}: no such rule; known are {', '.join(RULES)}" for rule in source.overrides
              if rule not in RULES]
     found += [f"overrides.{rule}: this rule cannot be overridden; remove it" for rule in source.overrides

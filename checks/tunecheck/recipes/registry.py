@@ -1,4 +1,4 @@
-"""What an image's name means now: the digest of its manifest for this platform, and its image id.
+"""Resolve an image's name: the digest of its manifest for this platform, and its image id.
 
 Asked through skopeo, or of the container engine's own storage; logins and certificates are theirs."""
 
@@ -25,7 +25,8 @@ _LOCAL = "localhost/"
 
 
 def resolve(host: Host, ref: str, engine: str = "podman") -> LockedImage:
-    """``ref`` as in a recipe. ProbeError where nobody answers, UsageError where there is no such image."""
+    """Return the image that ``ref`` names now. ProbeError where nobody answers, UsageError where there is no such
+    image."""
     if ref.startswith(_LOCAL):
         return _stored(host, ref, engine)
     digest = _text(host, ref, "--format", "{{.Digest}}").strip()
@@ -43,7 +44,7 @@ def resolve(host: Host, ref: str, engine: str = "podman") -> LockedImage:
 
 
 def _repository(ref: str) -> str:
-    """Without tag and digest; a port is no tag."""
+    """Return the name of an image without tag and digest; a port is no tag."""
     name = ref.partition("@")[0]
     head, slash, last = name.rpartition("/")
     return f"{head}{slash}{last.partition(':')[0]}"

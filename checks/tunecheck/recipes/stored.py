@@ -18,18 +18,18 @@ _AGAIN = "write it again: tunecheck recipe render, or ansible-playbook site.yml"
 
 
 def digest_of(recipe: Recipe) -> str:
-    """``sha256:<hex>`` over what differs from the neutral defaults, so that a new field changes no recipe."""
+    """Return ``sha256:<hex>`` over what differs from the neutral defaults, so that a new field changes no recipe."""
     plain = codec.encode(Recipe, recipe)
     return "sha256:" + hashlib.sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def to_json(recipe: Recipe) -> str:
-    """The document's text: sorted, so that equal recipes are equal files."""
+    """Return the frozen recipe as the text of its document: sorted, so that equal recipes are equal files."""
     return typed_text(SCHEMA, Recipe, recipe, digest=digest_of(recipe))
 
 
 def load_recipe(path: str) -> tuple[Recipe, str]:
-    """The recipe and its digest. UsageError where the file is none, or was altered by hand."""
+    """Return the recipe in this file and its digest. UsageError where the file is none, or was altered by hand."""
     recipe, document = read_typed(path, SCHEMA, Recipe, _AGAIN)
     digest = digest_of(recipe)
     if document.get("digest") != digest:

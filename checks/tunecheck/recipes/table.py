@@ -1,4 +1,4 @@
-"""The list of recipes, as wide as the terminal is."""
+"""Print the list of recipes, as wide as the terminal is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _HEAD = ("ID", "STATUS", "GPUS", "ENGINE", "EXPECTED", "COUNTED BY")
 
 
 def table(recipes: Sequence[Recipe], width: int = 0) -> str:
-    """One line each below a head; two where ``width`` characters are not enough, the id on the first. 0: no limit."""
+    """Return one line for each recipe below a head; two where ``width`` characters are not enough, the id on the first.
+    0: no limit."""
     rows = [_HEAD, *((each.id, each.status, str(each.requires.gpus), each.engine.name, _figure(each.expected),
                       each.expected.counted_by) for each in recipes)]
     wide = [max(len(row[column]) for row in rows) + 2 for column in range(len(_HEAD))]

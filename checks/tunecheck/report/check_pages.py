@@ -19,7 +19,8 @@ _FOLDERS = (_HERE / "docs", _HERE.parents[1] / "docs" / "checks")
 
 
 def _near(check: str, ids: list[str]) -> list[str]:
-    """The check that is meant but for its case; those that begin with it or contain it; those that look like it."""
+    """Return the ids that may be meant: the one that differs only in case, else those that begin with the word or
+    contain it, else those that look like it."""
     if check in ids:
         return [check]
     holding = sorted((name for name in ids if check in name), key=lambda name: not name.startswith(check))
@@ -27,7 +28,7 @@ def _near(check: str, ids: list[str]) -> list[str]:
 
 
 def _naming(word: str) -> list[str]:
-    """The checks whose pages say this word."""
+    """Return the checks whose pages contain this word."""
     folder = next((each for each in _FOLDERS if each.is_dir()), None)
     if folder is None or len(word) < 3:
         return []
@@ -37,13 +38,13 @@ def _naming(word: str) -> list[str]:
 
 
 def summary(check: str) -> str:
-    """What is so when the check passes; empty for what is no check."""
+    """Return what is so when the check passes; "" for what is no check."""
     return BY_ID[check].summary if check in BY_ID else ""
 
 
 def page(check: str) -> str:
-    """The page's text, of a check, a fact, a word of the field or a finding's code. UsageError for what is none, with
-    the nearest checks."""
+    """Return the text of the page about a check, a fact, a technical term or a finding's code. UsageError for what is
+    none of these, with the nearest checks."""
     ids = [check.id for check in CHECKS]
     if check not in ids:
         if text := term(check, tuple(ids)) or _fact(check) or _code(check):
@@ -62,14 +63,14 @@ def page(check: str) -> str:
 
 
 def _codes(check: str) -> str:
-    """The end of a check's page: its own codes, as its file declares them."""
+    """Return the end of a check's page: its own codes, as its file declares them."""
     own = {code: meaning for code, meaning in BY_ID[check].codes.items() if code not in COMMON}
     items = "".join(f"- `{code}`: {meaning}\n" for code, meaning in own.items())
     return f"\n## Codes\n{items}" if items else ""
 
 
 def _code(name: str) -> str:
-    """What a finding's code means, of every check that gives it; empty where no check does."""
+    """Return what a finding's code means, for every check that gives it; "" where no check does."""
     code = re.sub(r"^(s?xid)-\d+$", r"\1-N", name.strip().lower())
     if code in COMMON:
         return f"# {code}\n\nA code of several checks: {COMMON[code]}\n"
@@ -81,7 +82,8 @@ def _code(name: str) -> str:
 
 
 def _fact(name: str) -> str:
-    """What the registry says of a fact, for who asks for it as for a check; empty where there is no such fact."""
+    """Return what the registry says of a fact, for a reader who asks for it as for a check; "" where there is no such
+    fact."""
     from ..facts.registry import entry_of
 
     entry = entry_of(name)

@@ -36,7 +36,7 @@ class Run:
 
 
 def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
-    """Everything a verb found, as plain data."""
+    """Return everything that a verb found, as plain data for JSON."""
     outcome = worst(findings)
     snapshot, frozen = case.snapshot, case.frozen
     result: dict[str, Any] = {
@@ -72,14 +72,16 @@ def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
 
 
 def commands(given: Iterable[Command]) -> list[dict[str, Any]]:
-    """Each as its words, as the line for a shell that the text holds, where it is run, and what is filled in first."""
+    """Return each command as plain data: its words, the line for a shell that the text holds, where it is run, whether
+    as root, and what is filled in first."""
     return [{"argv": list(each.argv), "shown": each.shown, "where": each.where, "as_root": each.as_root,
              "fill_in": list(each.fill_in)}
             for each in given]
 
 
 def to_text(data: dict[str, Any]) -> str:
-    """Indented, ending in a newline, plain ASCII: it passes through any terminal, log and Ansible unharmed."""
+    """Return the data as JSON: indented, ending in a newline, plain ASCII. So it passes through any terminal, log and
+    Ansible unharmed."""
     return json.dumps(data, indent=2) + "\n"
 
 
@@ -95,7 +97,8 @@ def _pair(topology: Topology, pair: Pair) -> dict[str, Any]:
 
 
 def _path(path: PairPath) -> dict[str, Any]:
-    """Links at their highest speed and present width; GB/s of payload."""
+    """Return the path of a pair as plain data. Links are at their highest speed and present width; rates are GB/s of
+    payload."""
     slowest = path.slowest
     return {"hops": [_hop(path, hop) for hop in path.hops],
             "slowest": {"link": slowest.name, "gen": slowest.top_gen, "width": slowest.width} if slowest else None,
@@ -123,7 +126,8 @@ def _link(link: Link) -> dict[str, Any]:
 
 
 def _acs(device: Device) -> dict[str, Any]:
-    """``state``: "present", "absent" or "unknown" (then with a reason and no register)."""
+    """Return the ACS state of a device as plain data. ``state``: "present", "absent" or "unknown" (then with a reason
+    and no register)."""
     found = device.acs.value
     if found is None:
         return {"state": "absent" if device.acs.known else "unknown", "reason": device.acs.reason, "cap": None,
@@ -133,13 +137,14 @@ def _acs(device: Device) -> dict[str, Any]:
 
 
 def _measured_pass(last: MeasuredPass, boot_id: str | None) -> dict[str, Any]:
-    """What was measured on the box before this run; the gate decides whether it still holds."""
+    """Return what was measured on the box before this run. The gate decides whether it still holds."""
     return {"exit_code": last.exit_code, "kind": last.kind, "place": last.place, "taken": last.taken,
             "this_boot": last.boot_id == boot_id, "seconds": last.seconds, "figures": dict(last.figures)}
 
 
 def _remedy(remedy: Remedy) -> dict[str, Any]:
-    """``text`` is the whole sentence, ``by_hand`` what a person does without a play, ``play`` the line that does it."""
+    """Return a remedy as plain data. ``text`` is the whole sentence, ``by_hand`` what a person does without a play,
+    ``play`` the line that does it."""
     return {"text": remedy.text, "by_hand": remedy.by_hand, "play": remedy.play.shown if remedy.play else None,
             "commands": commands(remedy.commands), "ansible_tags": list(remedy.ansible_tags),
             "needs_reboot": remedy.needs_reboot, "needs_machine": remedy.physical, "where": remedy.place.value}

@@ -20,7 +20,8 @@ KINDS = {"json": "JSON", "junit": "JUnit", "prometheus": "Prometheus", "html": "
 
 
 def check_outputs(wanted: Mapping[str, str | None], record: str | None = None) -> None:
-    """Refuse, before the probing starts, what could not be written afterwards. ``wanted``: option -> place."""
+    """Refuse, before the probing starts, what could not be written afterwards: UsageError says what. ``wanted``: option
+    -> place."""
     if record == "-":
         raise UsageError("--record -: standard output has the report; give a file, or run: tunecheck record -o -")
     places = {f"--{kind}": place for kind, place in {**wanted, "record": record}.items() if place is not None}
@@ -39,12 +40,12 @@ def check_outputs(wanted: Mapping[str, str | None], record: str | None = None) -
 
 
 def to_standard_output(wanted: Mapping[str, str | None]) -> str | None:
-    """The kind that goes to standard output in place of the report."""
+    """Return the kind of document that goes to standard output in place of the report; None where none does."""
     return next((kind for kind, place in wanted.items() if place == "-"), None)
 
 
 def rendered(kind: str, run: Run) -> str:
-    """One document as text, ending in a newline."""
+    """Return the document of this kind as text, ending in a newline."""
     if kind == "json":
         from .document import to_text
 
@@ -69,13 +70,13 @@ def write_outputs(wanted: Mapping[str, str | None], run: Run, record: tuple[str,
 
 
 def ready(wanted: Mapping[str, str | None], run: Run) -> list[tuple[str, str, str]]:
-    """(kind, place, text) of every document that goes to a file."""
+    """Return (kind, place, text) of every document that goes to a file."""
     places = [(kind, place) for kind in KINDS if (place := wanted.get(kind)) is not None and place != "-"]
     return [(kind, place, rendered(kind, run)) for kind, place in places]
 
 
 def write_ready(documents: Iterable[Sequence[str]], record: tuple[str, bytes] | None = None) -> list[str]:
-    """The second half of ``write_outputs``."""
+    """Write documents that ``ready`` returned, and the recording (place, content). Return a note about each."""
     notes = []
     for kind, place, text in documents:
         # node_exporter runs as a user of its own and must be able to read what root wrote.

@@ -1,4 +1,4 @@
-"""Many findings that say the same about different subjects, as one: "8 GPUs: x16 at every hop"."""
+"""Put findings that say the same about different subjects together as one: "8 GPUs: x16 at every hop"."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ class Fold:
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Fail, unknown, warn, pass, skip; inside each as the checks are ordered."""
+    """Return the findings in the order fail, unknown, warn, pass, skip; inside each as the checks are ordered."""
     return sorted(findings, key=lambda finding: OUTCOMES.index(finding.outcome))
 
 
 def folded(findings: Iterable[Finding]) -> list[Fold]:
-    """Worst first, with findings that differ in nothing but their subject and numbers folded."""
+    """Return the lines of a report, worst first. Findings that differ in nothing but their subject and numbers are one
+    line."""
     groups: dict[tuple[str, str, str, str], list[tuple[Finding, list[str]]]] = {}
     for finding in worst_first(findings):
         template, values = _template(finding)
@@ -61,7 +62,7 @@ def folded(findings: Iterable[Finding]) -> list[Fold]:
 
 
 def _template(finding: Finding) -> tuple[str, list[str]]:
-    """The text with a hole for everything that varies, and what was in the holes."""
+    """Return the text with a mark for everything that varies, and what stood at each mark."""
     text = finding.text.replace(_SUBJECT, " ")
     if finding.subject:
         text = text.replace(finding.subject, _SUBJECT)
@@ -92,7 +93,7 @@ def _fold(template: str, members: list[tuple[Finding, list[str]]], named: bool) 
 
 
 def _more(subjects: list[str]) -> str:
-    """"11 more PCI devices: 0000:02:00.0, ...": what the rest of a fold is about."""
+    """Return what the rest of a fold is about: "11 more PCI devices: 0000:02:00.0, ..."."""
     word = _word(subjects)
     if word and len(subjects) == 1:
         word = word.removesuffix("s")
@@ -100,7 +101,7 @@ def _more(subjects: list[str]) -> str:
 
 
 def _range(values: tuple[str, ...]) -> str | None:
-    """What all hold, or from where to where numbers go; None where there is no such thing."""
+    """Return the value that all have, or from where to where the numbers go; None where neither can be said."""
     different = sorted(set(values))
     if len(different) == 1:
         return different[0]
@@ -111,7 +112,8 @@ def _range(values: tuple[str, ...]) -> str | None:
 
 
 def _counted(subjects: list[str], named: bool) -> str:
-    """"8 GPUs", "16 PCI devices (0000:02:00.0, ...)", "iommu=pt, pci=realloc"."""
+    """Return the subjects of a fold as text: "8 GPUs", "16 PCI devices (0000:02:00.0, ...)", "iommu=pt,
+    pci=realloc"."""
     word = _word(subjects)
     if word and not named and word not in _ALWAYS_NAMED:
         return f"{len(subjects)} {word}"

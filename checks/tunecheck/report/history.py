@@ -13,7 +13,8 @@ __all__ = ["history_document", "history_lines"]
 
 
 def history_lines(found: Fact[Past]) -> list[str]:
-    """A heading, one line for each boot, and below it one for each event, oldest boot first."""
+    """Return the events before this boot as lines: a heading, one line for each boot, and below it one for each event,
+    oldest boot first."""
     if found.value is None:
         return [f"Before this boot: not read: {found.why()}"]
     boots = [boot for boot in found.value.boots if boot.events]
@@ -48,7 +49,7 @@ def _what(event: PastEvent) -> str:
 
 
 def history_document(found: Fact[Past]) -> dict[str, Any] | None:
-    """As data; None where it was not read."""
+    """Return the events before this boot as plain data; None where they were not read."""
     if found.value is None:
         return None
     return {"source": found.source, "cut": found.value.cut, "boots": [{

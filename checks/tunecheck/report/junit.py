@@ -24,7 +24,7 @@ _ELEMENT = {"fail": "failure", "unknown": "error", "skip": "skipped"}
 
 
 def junit(run: Run) -> str:
-    """The whole file as text; ASCII, so that no reader can get its encoding wrong."""
+    """Return the whole file as text. It is ASCII, so that no reader can get its encoding wrong."""
     data, findings = run.document, run.findings
     outcomes = Counter(finding.outcome for finding in findings)
     counts = {"tests": str(len(findings)), "failures": str(outcomes["fail"]), "errors": str(outcomes["unknown"])}
@@ -69,5 +69,5 @@ def _details(finding: Finding) -> str:
 
 
 def legal(text: str) -> str:
-    """What XML cannot hold, shown as an escape."""
+    """Return the text with an escape in place of each character that XML cannot hold."""
     return _ILLEGAL.sub(lambda found: found.group().encode("unicode_escape").decode(), text)

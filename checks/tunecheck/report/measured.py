@@ -15,8 +15,9 @@ _GAP = "    "
 
 
 def p2p_lines(found: Measured, topology: Topology, width: int = 0) -> list[str]:
-    """Tables of GB/s one way, GB/s both ways and ns of a dependent load, side by side where ``width`` (0: any) allows;
-    rows are sources (readers), columns destinations. The weakest cell of each has a star. Empty without a figure."""
+    """Return tables of GB/s one way, GB/s both ways and ns of a dependent load, side by side where ``width`` (0: any)
+    allows. Rows are sources (readers), columns destinations. The weakest cell of each has a star. Empty without a
+    figure."""
     count = len(topology.devices)
     drawn = [_table(title, cells, digits, worst, count, width) for title, cells, digits, worst in _tables(found)]
     if not drawn:
@@ -26,7 +27,7 @@ def p2p_lines(found: Measured, topology: Topology, width: int = 0) -> list[str]:
 
 
 def p2p_ranges(found: Measured) -> list[str]:
-    """The same without the tables: from the least to the most, and which pair is the weakest."""
+    """Return one line for each table of `p2p_lines`: from the least to the most, and which pair is the weakest."""
     lines = []
     for title, cells, digits, worst in _tables(found):
         values = sorted(cells.values())
@@ -52,7 +53,7 @@ def _cells(figures: Sequence[Measurement], mirrored: bool = False) -> _Cells:
 
 
 def _table(title: str, cells: _Cells, digits: int, worst: Callable[..., float], count: int, width: int) -> list[str]:
-    """A matrix, or pair by pair where ``width`` is too narrow for it."""
+    """Return a matrix as lines, or one line for each pair where ``width`` is too narrow for it."""
     weakest = worst(cells.values())
     uneven = min(cells.values()) != max(cells.values())
     marked = {pair for pair, value in cells.items() if value == weakest and uneven}
@@ -71,7 +72,7 @@ def _table(title: str, cells: _Cells, digits: int, worst: Callable[..., float], 
 
 
 def _aligned(start: str, texts: Sequence[str], cell: int) -> str:
-    """Numbers right-aligned without their star, which takes the first place of the gap after them."""
+    """Return a line of numbers, right-aligned without their star, which takes the first place of the gap after them."""
     line = start
     for number, text in enumerate(texts):
         bare = text.rstrip("*")
@@ -81,7 +82,7 @@ def _aligned(start: str, texts: Sequence[str], cell: int) -> str:
 
 
 def _beside(tables: Sequence[Sequence[str]], width: int) -> list[str]:
-    """As many tables on one line as fit; an empty line between those that do not."""
+    """Return the lines of the tables, as many tables side by side as fit; an empty line between those that do not."""
     lines: list[str] = []
     for table in tables:
         wide = max(len(line) for line in (*lines, ""))
@@ -115,9 +116,9 @@ def _range(values: Sequence[float], digits: int = 1) -> str:
 
 
 def allreduce_lines(found: Measured, width: int = 0, last: bool = False) -> list[str]:
-    """For each group of ranks a table over the sizes: microseconds of the own kernel and of NCCL (p50 and p99), their
-    ratio, NCCL without P2P; the crossover; then bus bandwidth, soak and NCCL's version. Empty without a figure.
-    ``last``: only of the largest group of ranks."""
+    """Return for each group of ranks a table over the sizes: microseconds of the own kernel and of NCCL (p50 and p99),
+    their ratio, NCCL without P2P; the crossover; then bus bandwidth, soak and NCCL's version. Empty without a figure.
+    ``last``: only the largest group of ranks."""
     lines: list[str] = []
     for ranks in ranks_of(found)[-1:] if last else ranks_of(found):
         rows = reduce_rows(found, ranks)
@@ -134,7 +135,8 @@ def allreduce_lines(found: Measured, width: int = 0, last: bool = False) -> list
 
 
 def reduce_rows(found: Measured, ranks: int) -> list[list[str]]:
-    """Size, own p50 and p99, NCCL p50 and p99, own/NCCL, NCCL with P2P disabled; "-" for what was not measured."""
+    """Return rows of size, own p50 and p99, NCCL p50 and p99 (microseconds), own/NCCL, NCCL with P2P disabled; "-" for
+    what was not measured."""
     sizes = sorted({each.size for each in found.find("allreduce") if each.ranks == ranks and each.size
                     and each.what != "bus"})
     rows = []

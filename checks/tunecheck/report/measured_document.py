@@ -11,7 +11,8 @@ __all__ = ["measured_document", "measured_of"]
 
 
 def measured_document(found: Measured) -> dict[str, Any]:
-    """Every figure with its method, what was wrong, what hung, what failed, and notes (versions, sizes used)."""
+    """Return a trial as plain data: every figure with its method, what was wrong, what hung, what failed, and notes
+    (versions, sizes used)."""
     return {
         "figures": [_figure(each) for each in found.figures],
         "wrong": [{key: _plain(value) for key, value in each.items()} for each in found.wrong],
@@ -22,7 +23,7 @@ def measured_document(found: Measured) -> dict[str, Any]:
 
 
 def measured_of(data: dict[str, Any]) -> Measured:
-    """What measured_document() made plain, without the figures that have no value."""
+    """Return the trial of which measured_document() made plain data, without the figures that have no value."""
     figures = tuple(_measurement(each) for each in data["figures"] if each["value"] is not None and each["value"] > 0)
     hangs = tuple(Hang(**{**each, "after": each["after"] or 0.0, "culprits": tuple(each["culprits"]),
                           "victims": tuple(each["victims"]), "remarks": tuple(each.get("remarks", ())),
@@ -38,7 +39,8 @@ def _measurement(data: dict[str, Any]) -> Measurement:
 
 
 def _figure(each: Measurement) -> dict[str, Any]:
-    """``a`` and ``b`` are GPU numbers in address order, ``size`` bytes; ``more`` holds e.g. p50_ns to max_ns."""
+    """Return a figure as plain data. ``a`` and ``b`` are GPU numbers in address order, ``size`` bytes; ``more`` holds
+    e.g. p50_ns to max_ns."""
     return {"trial": each.trial, "what": each.what, "value": _number(each.value), "unit": each.unit,
             "method": each.method, "samples": each.samples, "median": _number(each.median), "p99": _number(each.p99),
             "spread": _number(each.spread), "verified": each.verified, "a": each.a, "b": each.b, "size": each.size,
@@ -54,7 +56,7 @@ def _hang(each: Hang) -> dict[str, Any]:
 
 
 def _number(value: float) -> float | None:
-    """Six significant digits; null for what JSON has no word for."""
+    """Return the number with six significant digits; None for what JSON has no word for."""
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 

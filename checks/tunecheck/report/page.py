@@ -22,7 +22,7 @@ _ITEM = re.compile(r"(\s*)(?:[-*]|(\d+)\.) +(.*)")
 
 
 def rendered(text: str, style: Style, summary: str = "") -> str:
-    """``summary``: one plain sentence behind the title. Ends in a newline."""
+    """Return the page for a terminal, ending in a newline. ``summary``: one plain sentence behind the title."""
     width = min(style.width or 80, _MOST)
     lines: list[str] = []
     for kind, content in blocks(text):
@@ -49,8 +49,8 @@ def rendered(text: str, style: Style, summary: str = "") -> str:
 
 
 def _prose(content: str, width: int, hang: int) -> list[str]:
-    """Lines of a paragraph. A command that changes something, or is long, stands on a line of its own, without the
-    sentence's full stop: it is there to be copied. Other commands are not broken."""
+    """Return the lines of a paragraph. A command that changes something, or is long, stands on a line of its own,
+    without the sentence's full stop: it is there to be copied. Other commands are not broken."""
     lines: list[str] = []
     words = ""
     for code, part in inline(content):
@@ -71,7 +71,8 @@ def _reflowed(words: str, width: int, hang: int) -> list[str]:
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
-    """(kind, text) in order. Kinds: title, heading, text, item, row, code, blank. An item begins with its mark."""
+    """Return (kind, text) of each block of a page, in order. Kinds: title, heading, text, item, row, code, blank. An
+    item begins with its mark."""
     found: list[tuple[str, str]] = []
     code: list[str] | None = None
     fresh = True
@@ -107,7 +108,7 @@ def blocks(text: str) -> list[tuple[str, str]]:
 
 
 def inline(text: str) -> list[tuple[bool, str]]:
-    """(whether it is code, text): without the marks of code, stress and links."""
+    """Return the parts of a line as (whether it is code, text), without the marks of code, stress and links."""
     parts = []
     for part in re.split(r"(``.+?``(?!`)|`[^`]*`)", text):
         if part.startswith("`") and len(part) > 1:      # two marks: a back-tick is in it, as in the kernel's messages

@@ -14,15 +14,16 @@ _KINDS, _FEW = 5, 2
 
 
 def path_lines(snapshot: Snapshot) -> list[str]:
-    """One line for all pairs of the same kind: ``GPU0-GPU1 PIX: crosses 2 ports below 0000:01:00.0, x16 Gen5, MPS 256:
-    predicted 57.6 GB/s one way, 115.2 both ways``. Ports are those of bridges that the traffic goes through, up from
-    the one GPU and down to the other; a switch on the way is two of them, one in, one out."""
+    """Return one line for all pairs of the same kind: ``GPU0-GPU1 PIX: crosses 2 ports below 0000:01:00.0, x16 Gen5,
+    MPS 256: predicted 57.6 GB/s one way, 115.2 both ways``. Ports are those of bridges that the traffic goes through,
+    up from the one GPU and down to the other; a switch on the way is two of them, one in, one out."""
     return [f"{_names(group)} {_line(group)}" for group in _groups(snapshot)]
 
 
 def short_path_lines(snapshot: Snapshot) -> list[str]:
-    """The same, the most frequent kinds first, and of the prediction the figures alone:
-    ``PIX (4 pairs): 2 ports, x16 Gen5: 57.6 GB/s one way, 115.2 both ways``. Kinds that are left out are counted."""
+    """Return the lines of `path_lines` in short, the most frequent kinds first, and of the prediction the figures
+    alone: ``PIX (4 pairs): 2 ports, x16 Gen5: 57.6 GB/s one way, 115.2 both ways``. Kinds that are left out are
+    counted."""
     groups = sorted(_groups(snapshot), key=len, reverse=True)
     kept = groups if len(groups) <= _KINDS else groups[:_KINDS - 1]
     rest = groups[len(kept):]

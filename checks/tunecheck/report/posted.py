@@ -17,8 +17,9 @@ Drawn = Callable[[int, Mapping[tuple[int, int], str], int], list[str]]
 
 
 def posted_lines(snapshot: Snapshot, width: int, square: Drawn = square) -> list[str]:
-    """The matrix of nvidia-smi where the tree does not give it, and every table of `nvidia-smi topo -p2p`, each with
-    its source; then NCCL's ring and the GPUs of `nvidia-smi -L`. ``square`` draws a table."""
+    """Return the lines of these tables: the matrix of nvidia-smi where the tree does not give it, and every table of
+    `nvidia-smi topo -p2p`, each with its source; then NCCL's ring and the GPUs of `nvidia-smi -L`. ``square`` draws a
+    table."""
     posted, lines = snapshot.posted, list[str]()
     table = posted.table.value
     if table is not None and (len(snapshot.topology.devices) < 2 or snapshot.topo_text.value is None):
@@ -52,7 +53,7 @@ def posted_lines(snapshot: Snapshot, width: int, square: Drawn = square) -> list
 
 
 def _ways(channels: Iterable[Channel]) -> list[str]:
-    """``0->1 P2P/CUMEM (24 channels)``, those of one transport on one line."""
+    """Return one line for each transport, with the pairs of ranks that use it: ``via P2P/CUMEM: 0->1, 1->0``."""
     groups: dict[str, list[str]] = {}
     for channel in channels:
         groups.setdefault(f"{channel.way}{channel.how}", []).append(
@@ -62,11 +63,11 @@ def _ways(channels: Iterable[Channel]) -> list[str]:
 
 
 def legend(words: Iterable[str]) -> list[str]:
-    """One line for each relation that is there: what it means and costs."""
+    """Return one line for each relation that occurs: what it means and costs."""
     there = list(dict.fromkeys("NV" if word.startswith("NV") else word for word in words))
     return [f"{'NV#' if word == 'NV' else word or '?'} = {COSTS[word]}" for word in COSTS if word in there]
 
 
 def meanings(letters: Iterable[str]) -> list[str]:
-    """One line for each letter that is there."""
+    """Return one line for each letter that occurs: what it means."""
     return [f"{word} = {letter_meaning(word)}" for word in dict.fromkeys(letters)]

@@ -59,14 +59,14 @@ _SPEED = regex(r"(\d{1,3}(?:\.\d)?) GT/s")
 
 
 def prometheus(run: Run) -> str:
-    """The text exposition format: HELP and TYPE once per metric, samples together."""
+    """Return the metrics in the text exposition format: HELP and TYPE once per metric, samples together."""
     return exposition({**_of_run(run), **_of_findings(run), **_of_tree(run.document), **_of_trials(run.document),
                        **_of_measured_pass(run.document)}, METRICS)
 
 
 def exposition(metrics: Mapping[str, Iterable[_Sample]], helps: Mapping[str, str]) -> str:
-    """Gauges as text, each with the help of ``helps``; of samples with equal labels the first, as two of them are no
-    exposition; of a metric without samples nothing."""
+    """Return gauges as text, each with the help of ``helps``. Of samples with equal labels only the first is kept, as
+    the format does not allow two; a metric without samples is left out."""
     lines = []
     for name, samples in metrics.items():
         series: dict[str, float] = {}
@@ -154,7 +154,7 @@ def _of_trials(data: dict[str, Any]) -> dict[str, list[_Sample]]:
 
 def _between(found: Measured, boards: dict[int, str], trial: str, what: str, factor: float,
              more: dict[str, str]) -> list[_Sample]:
-    """The figures between two accelerators, the least first."""
+    """Return the figures between two accelerators as samples, the least first."""
     return [({"source": boards[each.a], "destination": boards[each.b], **more}, float(f"{each.value * factor:.6g}"))
             for each in sorted(found.find(trial, what), key=lambda each: each.value)
             if each.a in boards and each.b in boards and each.a is not None and each.b is not None]
@@ -178,7 +178,8 @@ def _labels(labels: dict[str, str]) -> str:
 
 
 def _label(value: str) -> str:
-    """As a label shows it: what cannot be printed is one sign, and no label is long. So two values can be one label."""
+    """Return the value as a label shows it: what cannot be printed is one sign, and no label is long. So two values can
+    have one label."""
     clean = "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in value)
     return clean if len(clean) <= _LONGEST_LABEL else clean[:_LONGEST_LABEL - 3] + "..."
 

@@ -39,18 +39,18 @@ FLAG: Schema = {"type": "boolean"}
 
 
 def object_(**properties: Schema) -> Schema:
-    """An object that has these properties, all but the ones that came later."""
+    """Return the schema of an object that requires these properties, all but the ones that came later."""
     required = [name for name, schema in properties.items() if schema.get("$comment") != ADDED]
     return {"type": "object", "required": required, "properties": properties}
 
 
 def later(schema: Schema) -> Schema:
-    """A field that documents of this version did not have at first."""
+    """Return the schema of a field that documents of this version did not have at first."""
     return {**schema, "$comment": ADDED}
 
 
 def open_enum(names: Iterable[str], *more: None) -> Schema:
-    """One of these names, or one that a later release added."""
+    """Return the schema of one of these names, or one that a later release added."""
     return {"anyOf": [{"enum": [*names, *more]}, TEXT]}
 
 
@@ -63,7 +63,7 @@ def mapped(items: Schema) -> Schema:
 
 
 def maybe(schema: Schema) -> Schema:
-    """The same, or null."""
+    """Return the schema that also allows null."""
     return {**schema, "type": [schema["type"], "null"]}
 
 

@@ -56,8 +56,8 @@ _WHY = {
 
 @dataclass(frozen=True)
 class _Entry:
-    """``findings`` that it stands for; ``ways`` to say it, one for each of the limits; ``bare``: the tersest without
-    the fix."""
+    """One entry of the problems. ``findings``: those that it stands for; ``ways``: its lines, one version for each of
+    the limits; ``bare``: the shortest version without the fix."""
 
     outcome: str
     findings: tuple[Finding, ...]
@@ -67,7 +67,7 @@ class _Entry:
 
 def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imported: bool = False,
            history: bool = False) -> list[str]:
-    """The lines of the report."""
+    """Return the lines of the report, so that they fit on one screen."""
     sorts = _sorted(findings, imported, case.snapshot.topology.doubt)
     before = earlier(case, style) if history else []
     room = LINES * max(_COLUMNS, style.width) // style.width + len(before)      # what was asked for comes on top
@@ -87,9 +87,9 @@ def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imp
 
 @dataclass(frozen=True)
 class _Sorts:
-    """``here``: to be said one by one. ``cut``: nothing but that the kernel log is not whole. ``missing``: not given to
-    an import. ``rootless``: only root could read it. ``part``: nothing but that the list of PCI devices is not whole,
-    of which ``doubt`` says why."""
+    """The findings by how they are shown. ``here``: one by one. ``cut``: open only because the kernel log is not whole.
+    ``missing``: its text was not given to an import. ``rootless``: only root could read it. ``part``: open only because
+    the list of PCI devices is not whole, of which ``doubt`` says why."""
 
     here: list[Finding]
     cut: list[Finding]
@@ -122,7 +122,7 @@ def _needs_root(finding: Finding) -> bool:
 
 
 def _entries(verb: str, sorts: _Sorts, style: Style, by_cause: bool) -> list[_Entry]:
-    """Worst first; what has one fix is one entry, at the place of the worst of it."""
+    """Return the entries, worst first. What has one fix is one entry, at the place of the worst of it."""
     wrong = [finding for finding in sorts.here if finding.outcome in ("fail", "unknown", "warn")]
     unread = _unread(wrong) if by_cause else {}
     grouped = {id(finding) for found in unread.values() for finding in found}
@@ -151,14 +151,14 @@ def _entries(verb: str, sorts: _Sorts, style: Style, by_cause: bool) -> list[_En
 
 
 def _of_a_part(findings: list[Finding], doubt: str, style: Style) -> _Entry:
-    """One entry for one text that is not whole, whatever it leaves open."""
+    """Return one entry for all findings that a list of PCI devices leaves open because it is not whole."""
     fix = findings[0].remedy.text if findings[0].remedy else ""
     return _listed(findings, f"{_of_checks(findings)} not known: {doubt} (-v lists them)", fix,
                    f"tunecheck explain {findings[0].id}", style)
 
 
 def _unread(findings: Iterable[Finding]) -> dict[Absence, list[Finding]]:
-    """What is not known for a reason that several findings have, and that has no fix of its own."""
+    """Return, by reason, what is not known for a reason that several findings have, and that has no fix of its own."""
     found: dict[Absence, list[Finding]] = {}
     for finding in findings:
         if finding.outcome == "unknown" and finding.absence and finding.remedy is None:
@@ -167,8 +167,8 @@ def _unread(findings: Iterable[Finding]) -> dict[Absence, list[Finding]]:
 
 
 def _by_cause(findings: Iterable[Finding]) -> list[Fold]:
-    """One row for what one check says with one code, or without a code with one fix: the first one's words, and the
-    others' subjects."""
+    """Return one row for the findings of one check with one outcome and code: the first one's words, and the others'
+    subjects."""
     groups: dict[tuple[str, str, str | Remedy | None], list[Finding]] = {}
     for finding in worst_first(findings):
         groups.setdefault((finding.id, finding.outcome, finding.code), []).append(finding)
@@ -200,7 +200,8 @@ def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
 
 
 def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, style: Style) -> _Entry:
-    """``text`` and then the checks. ``briefly``: the fix where it does not fit."""
+    """Return an entry of ``text`` and then the checks. ``briefly``: the fix in short, for where ``fix`` does not
+    fit."""
     ways = [marked("unknown", f"{text}: {counted(findings)}", style, max(limit, _LIST) if limit else _LONGEST)
             for limit, _ in _LIMITS]
     return _with_fixes("unknown", tuple(findings), ways, f"fix: {fix}" if fix else "", f"fix: {briefly}", style)
@@ -208,7 +209,8 @@ def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, styl
 
 def _with_fixes(outcome: str, findings: tuple[Finding, ...], ways: Sequence[list[str]], fix: str, briefly: str,
                 style: Style) -> _Entry:
-    """Each way with its fix: whole, or where it is to be read, because half a command must not be pasted."""
+    """Return an entry whose versions each have the fix: whole, or only where to read it, because half a command must
+    not be pasted."""
     whole = fix_lines(fix, style) if fix else []
     short = fix_lines(briefly, style) if fix else []
     return _Entry(outcome, findings, tuple(
@@ -217,9 +219,9 @@ def _with_fixes(outcome: str, findings: tuple[Finding, ...], ways: Sequence[list
 
 
 def _fitted(entries: Sequence[_Entry], style: Style, room: int) -> list[str]:
-    """The tersest way of all, without as many as it takes of what does not fail, unknown before warnings and the last
-    first, then without the fixes of the last that fail. What is not known makes room for the fixes of what is wrong.
-    Where there is room, the worst are said at greater length."""
+    """Return the lines that fit into ``room``. Entries are said in a short way. What does not fit is left out: first
+    unknown entries, then warnings, the last first; then the fixes of the last entries that fail. What is not known
+    makes room for the fixes of what is wrong. Where there is room, the worst are said at greater length."""
     left, out = list(entries), list[_Entry]()
     said = {id(entry): entry.ways[0 if entry.outcome == "unknown" else 1] for entry in entries}
 
@@ -247,7 +249,7 @@ def _fitted(entries: Sequence[_Entry], style: Style, room: int) -> list[str]:
 
 
 def _more(findings: Sequence[Finding], style: Style) -> list[str]:
-    """Those that were left out, by outcome."""
+    """Return lines that count by outcome the findings that were left out."""
     lines = []
     for outcome in ("fail", "unknown", "warn"):
         found = [finding for finding in findings if finding.outcome == outcome]
@@ -257,7 +259,7 @@ def _more(findings: Sequence[Finding], style: Style) -> list[str]:
 
 
 def _of_checks(findings: Sequence[Finding], more: str = "") -> str:
-    """"3 checks", "12 more findings of 3 checks"."""
+    """Return how many findings there are of how many checks: "3 checks", "12 more findings of 3 checks"."""
     ids = len({finding.id for finding in findings})
     checks = f"check{'s' * (ids > 1)}"
     return f"{ids}{more} {checks}" if ids == len(findings) else f"{len(findings)}{more} findings of {ids} {checks}"
@@ -279,8 +281,8 @@ def _findings(findings: Sequence[Finding]) -> str:
 
 
 def _next(verb: str, findings: Iterable[Finding], sorts: _Sorts) -> str:
-    """The one next step: root first, as what cannot be read cannot be judged, and a whole text; then the worst
-    finding."""
+    """Return the one next step. Running as root comes first, as what cannot be read cannot be judged; then a whole text
+    of the PCI devices; then the worst finding."""
     if sorts.rootless:
         return f"next: sudo tunecheck {verb}"
     if sorts.part:

@@ -22,7 +22,7 @@ _MOST = 2
 
 
 def short_tables(verb: str, case: Case, style: Style) -> list[str]:
-    """The heading, then the tables, each with an empty line behind it."""
+    """Return the heading, then the tables, each with an empty line behind it."""
     blocks = [_measured(case.measured, case.snapshot.topology, style.width)] if case.measured is not None else []
     if verb in ("topo", "preflight"):
         snapshot = case.snapshot
@@ -50,8 +50,8 @@ def _matrix(topology: Topology, width: int) -> list[str]:
 
 
 def short_square(count: int, words: Mapping[tuple[int, int], str], width: int, mirrored: bool = False) -> list[str]:
-    """One sentence where all pairs are the same, or where the square is too wide; else the square. ``mirrored``: each
-    pair stands there once for both directions."""
+    """Return one sentence where all pairs are the same, or where the square is too wide; else the square. ``mirrored``:
+    each pair is in ``words`` once for both directions."""
     kinds = sorted(set(words.values()))
     what = "pairs" if mirrored else "ways"
     if len(kinds) == 1:

@@ -19,9 +19,9 @@ _IDLE = "Gen1 of Gen5: idle links slow down; link-speed judges those of GPUs at 
 
 
 def short_tree_lines(topology: Topology, unicode: bool) -> list[str]:
-    """One line for GPUs that have the same model, link and kind of way up, one for each branch between. Ports on the
-    way are counted; those that redirect, whose ACS cannot be read, or whose link is another than the GPU's are
-    named."""
+    """Return one line for GPUs that have the same model, link and kind of way up, and one for each branch between.
+    Ports on the way are counted; those that redirect, whose ACS cannot be read, or whose link is another than the GPU's
+    are named."""
     if not topology.devices:
         found = topology.accelerators
         return ["no accelerator found" if found.known else f"PCI devices not known: {found.why()}"]
@@ -44,8 +44,9 @@ class _Tree:
         return sorted(self.children.get(node, ()), key=bdf_key)
 
     def _shapes(self) -> dict[str, int]:
-        """A number for each subtree, the same where all but addresses is the same. Not by recursion: a recording may
-        be thousands of ports deep. A device above itself, as in a damaged one, has nothing below."""
+        """Return a number for each subtree, the same where all but addresses is the same. It does not use recursion: a
+        recording may be thousands of ports deep. A device above itself, as in a damaged recording, has nothing
+        below."""
         shapes: dict[str, int] = {}
         known: dict[tuple[tuple[str, ...], tuple[int, ...]], int] = {}
         seen, left = set(self.roots), [(root, False) for root in self.roots]
@@ -67,7 +68,7 @@ class _Tree:
         return (self.names.get(node, device.ids), link_text(device), "" if node in self.numbers else acs_text(device))
 
     def _chain(self, node: str) -> tuple[list[str], list[str]]:
-        """The ports from ``node`` down to the first branch or GPU, and what is below it."""
+        """Return the ports from ``node`` down to the first branch or GPU, and what is below it."""
         chain = [node]
         while len(below := self._below(chain[-1])) == 1 and below[0] not in chain and chain[-1] not in self.numbers:
             chain.append(below[0])
@@ -75,7 +76,8 @@ class _Tree:
 
     def draw(self, nodes: Sequence[str], indent: str, above: tuple[str, ...], named: bool,
              top: bool = False) -> Iterator[str]:
-        """The subtrees at ``nodes``: those with one GPU each together where their shape is the same."""
+        """Yield the lines of the subtrees at ``nodes``. Those with one GPU each are one line where their shape is the
+        same."""
         groups: dict[int | str, list[str]] = {}
         for node in nodes:
             single = not self._chain(node)[1]
@@ -93,7 +95,7 @@ class _Tree:
                                      (*above, *chain), named)
 
     def _gpus(self, chains: list[list[str]], named: bool) -> str:
-        """``GPU0-GPU3 0000:03:00.0 to 0000:06:00.0: x16 Gen5, 2 ports above``."""
+        """Return the line of GPUs of one shape: ``GPU0-GPU3 0000:03:00.0 to 0000:06:00.0: x16 Gen5, 2 ports above``."""
         ends = [chain[-1] for chain in chains]
         first = self.shown.get(ends[0])
         if first is None:
@@ -114,7 +116,7 @@ class _Tree:
         return numbers_text(numbers) if len(numbers) == len(ends) else ends[0]
 
     def _port_remarks(self, ports: list[str], link: str, addresses: bool) -> Iterator[str]:
-        """What is to be said of ports on the way: at one GPU by their address, at several by their number."""
+        """Yield what is odd about ports on the way: of one GPU by their address, of several by their number."""
         seen: dict[str, list[str]] = {}
         for port in ports:
             if text := _port_remark(self.shown[port], link):
@@ -124,8 +126,8 @@ class _Tree:
             yield f"{', '.join(which)} {text}" if addresses else f"{many}{text}"
 
     def _way(self, chain: list[str]) -> str:
-        """``pci0000:00 > 0000:00:01.1 (ACS 0x001d redirects) > 0000:01:00.0 x16 Gen5``: the link of the last one. Of a
-        long chain the first and the last ports are named, and those that are odd."""
+        """Return a chain as text: ``pci0000:00 > 0000:00:01.1 (ACS 0x001d redirects) > 0000:01:00.0 x16 Gen5``, with
+        the link of the last one. Of a long chain the first and the last ports are named, and those that are odd."""
         ports = [port for port in chain if port in self.shown]
         link = _link(self.shown[ports[-1]]) if ports else ""
         remarks = {port: _port_remark(self.shown[port], link) for port in ports}
@@ -141,12 +143,13 @@ class _Tree:
 
 
 def _link(device: Device) -> str:
-    """"x16 Gen5", "x8 of x16 Gen1 of Gen5"."""
+    """Return the link of a device as text: "x16 Gen5", "x8 of x16 Gen1 of Gen5"."""
     return link_text(device, "Gen{} of Gen{}").strip()
 
 
 def _port_remark(device: Device, link: str) -> str:
-    """What a port has that is not as at the GPU, or stops or turns traffic between GPUs."""
+    """Return what is odd about a port: a link other than the GPU's, and ACS that stops or turns traffic between GPUs.
+    "" for nothing."""
     acs = device.acs
     loud = not acs.known or (acs.value is not None and acs.value.redirects)
     own = _link(device)
@@ -154,7 +157,7 @@ def _port_remark(device: Device, link: str) -> str:
 
 
 def numbers_text(numbers: Sequence[int]) -> str:
-    """"GPU0-GPU3, GPU6": runs of numbers by their ends."""
+    """Return GPU numbers as text, runs of them by their ends: "GPU0-GPU3, GPU6"."""
     parts: list[list[int]] = []
     for number in sorted(numbers):
         if parts and number == parts[-1][-1] + 1:

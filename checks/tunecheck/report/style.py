@@ -1,5 +1,5 @@
-"""How text stands on a terminal or in a pipe: wrapped to its width, colour only where it is one, nothing that controls
-it."""
+"""How text is written to a terminal or a pipe: wrapped to the width, in colour only on a terminal, and without
+characters that control it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNPRINTABLE = regex(r"[^\x20-\x7e\u00a0-\u2027\u2030-\u2065\u2070-\ud7ff]")
 
 @dataclass(frozen=True)
 class Style:
-    """``width`` 0: do not wrap."""
+    """What a terminal can show. ``width`` in columns; 0: do not wrap."""
 
     width: int = 0
     colour: bool = False
@@ -30,7 +30,7 @@ class Style:
 
 
 def style_for(stream: TextIO) -> Style:
-    """What ``stream`` can show. A pipe gets one line per finding, so that grep and Ansible see it whole."""
+    """Return what ``stream`` can show. A pipe gets one line per finding, so that grep and Ansible see it whole."""
     terminal = stream.isatty()
     colour = terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     unicode = (stream.encoding or "").lower().replace("-", "") == "utf8"
@@ -39,17 +39,17 @@ def style_for(stream: TextIO) -> Style:
 
 
 def fitted(message: str, stream: TextIO) -> str:
-    """Sentences for a person: wrapped where ``stream`` is a terminal, one line each where it is none."""
+    """Return sentences for a person: wrapped where ``stream`` is a terminal, unchanged where it is none."""
     return "\n".join(wrapped(line, stream) for line in message.split("\n")) if stream.isatty() else message
 
 
 def wrapped(line: str, stream: TextIO) -> str:
-    """A message for a terminal, or as it is where ``stream`` is none."""
+    """Return a line wrapped for a terminal, or unchanged where ``stream`` is none."""
     return "\n".join(wrap(line, _columns(stream))) if stream.isatty() else line
 
 
 def _columns(stream: TextIO) -> int:
-    """Of this stream: standard output may be another terminal, or none."""
+    """Return the width of this stream in columns. Standard output may be another terminal, or none."""
     if os.environ.get("COLUMNS", "").isdigit():
         return shutil.get_terminal_size().columns
     try:
@@ -59,7 +59,8 @@ def _columns(stream: TextIO) -> int:
 
 
 def wrap(line: str, width: int, hang: int = 2) -> list[str]:
-    """The line in parts of at most ``width`` columns (0: as it is), what follows ``hang`` further to the right."""
+    """Return the line in parts of at most ``width`` columns (0: unchanged); every part but the first begins ``hang``
+    columns further to the right."""
     if not width or len(line) <= width:
         return [line]
     branch = _BRANCH.match(line)
@@ -74,12 +75,12 @@ def wrap(line: str, width: int, hang: int = 2) -> list[str]:
 
 
 def safe(text: str) -> str:
-    """Show control characters instead of sending them: what a host says about itself may be hostile."""
+    """Return the text with escapes in place of control characters: what a host says about itself may be hostile."""
     return _UNPRINTABLE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 
 def clipped(lines: list[str], most: int, width: int) -> list[str]:
-    """The first ``most`` lines (0: all); where there are more, " ..." says so."""
+    """Return the first ``most`` lines (0: all); where there are more, " ..." says so."""
     if not most or len(lines) <= most:
         return lines
     last, room = lines[most - 1], width - len(_GOES_ON)
@@ -90,12 +91,13 @@ def clipped(lines: list[str], most: int, width: int) -> list[str]:
 
 
 def shown(lines: list[str], style: Style) -> list[str]:
-    """As they can be sent to a terminal of this width."""
+    """Return the lines as they can be sent to a terminal of this width."""
     return [part for line in lines for part in wrap(safe(line), style.width)]
 
 
 def marked(outcome: str, text: str, style: Style, most: int = 0) -> list[str]:
-    """``text`` behind the word for its outcome, in at most so many lines (0: any number); " ..." where it goes on."""
+    """Return the lines of ``text`` behind the word for its outcome, at most so many (0: any number); " ..." where it
+    goes on."""
     mark = outcome.upper()
     lines = wrap(safe(f"{mark:<{_INDENT}}{text}"), style.width, hang=_INDENT if style.width > 40 else 2)
     lines = clipped(lines, most, style.width)
@@ -105,12 +107,12 @@ def marked(outcome: str, text: str, style: Style, most: int = 0) -> list[str]:
 
 
 def fix_lines(text: str, style: Style) -> list[str]:
-    """Below what it is for."""
+    """Return the lines of a fix, indented below the problem that it is for."""
     return wrap(safe(" " * (_INDENT if style.width > 40 else 2) + text), style.width)
 
 
 def with_fix(outcome: str, text: str, remedy: str, style: Style) -> list[str]:
-    """A problem and how to put it right."""
+    """Return the lines of a problem and how to put it right. Where lines are not wrapped, it is one line."""
     if not style.width:
         return marked(outcome, f"{text}; fix: {remedy}" if remedy else text, style)
     return [*marked(outcome, text, style), *(fix_lines(f"fix: {remedy}", style) if remedy else [])]

@@ -26,10 +26,10 @@ __all__ = ["plain", "render"]
 
 def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose: bool = False,
            imported: bool = False, history: bool = False) -> str:
-    """The whole report as text, ending in a newline: worst first. On a terminal (``style.width``) and without
+    """Return the whole report as text, ending in a newline: worst first. On a terminal (``style.width``) and without
     ``verbose`` it is one screen. In a pipe, what many subjects have in common is one line, and so is everything that
-    was not judged. ``imported``: from loose texts; what those that were not given leave unknown stands behind the
-    warnings, as one line. ``history``: list what was before this boot."""
+    was not judged. ``imported``: the facts are from loose texts; what texts that were not given leave unknown stands
+    behind the warnings, as one line. ``history``: list what was before this boot."""
     if style.width and not verbose:
         from .screen import screen
 
@@ -64,8 +64,8 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
 
 
 def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool = False) -> str:
-    """A report without a machine's tables: ``head``, every finding worst first, the summary. Without ``verbose`` what
-    was not judged is one line."""
+    """Return a report without a machine's tables: ``head``, every finding worst first, the summary. Without ``verbose``
+    what was not judged is one line."""
     text = [part for line in head for part in wrap(safe(line), style.width)]
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     for finding in worst_first(findings):
@@ -75,7 +75,7 @@ def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool 
 
 
 def _part(findings: list[Finding], doubt: str, style: Style) -> list[str]:
-    """What a list of PCI devices that is not whole leaves open, with the one fix."""
+    """Return the lines about what a list of PCI devices that is not whole leaves open, with the one fix."""
     fix = findings[0].remedy.text if findings[0].remedy else ""
     return with_fix("unknown", f"{len(findings)} findings not known: {doubt} (-v lists them): {counted(findings)}", fix,
                     style)

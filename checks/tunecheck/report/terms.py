@@ -1,4 +1,4 @@
-"""The field's own words, for `tunecheck explain GNS`, `PHB`, `"Xid 79"`: markdown, as the checks' pages."""
+"""Technical terms that `tunecheck explain` knows, such as GNS, PHB and "Xid 79": markdown, as the checks' pages."""
 
 from __future__ import annotations
 
@@ -130,8 +130,8 @@ NAMES = (*_TERMS, *_LETTERS, "NV#", "Xid N")
 
 
 def term(name: str, ids: tuple[str, ...]) -> str | None:
-    """The page about ``name``, None where it is no term. In lower case only what is not a part of a check's id: who
-    types acs looks for checks."""
+    """Return the page about ``name``, None where it is no term. A name in lower case that is a part of a check's id is
+    no term: a user who types acs looks for checks."""
     name = " ".join(name.split())
     if name == name.lower() != name.upper() and name != "spec" and any(name in each.split("-") for each in ids):
         return None
@@ -150,7 +150,7 @@ def term(name: str, ids: tuple[str, ...]) -> str | None:
 
 
 def numbered(name: str) -> list[str]:
-    """What a bare number may be the number of."""
+    """Return what a bare number may be the number of: "Xid 79" for 79; empty for a number that is no Xid."""
     from ..parsers.nvidia.xid_catalog import CATALOG
 
     return [f"Xid {int(name)}"] if name.isascii() and name.isdigit() and int(name) in CATALOG else []

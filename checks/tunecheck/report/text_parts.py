@@ -27,7 +27,7 @@ _ADDED = 3
 
 
 def head(verb: str, case: Case) -> list[str]:
-    """What was judged, and against what."""
+    """Return the heading: what was judged, and against what."""
     snapshot, frozen = case.snapshot, case.frozen
     against = f"spec {frozen.host} ({frozen.profile}, {frozen.digest[:19]})" if frozen else "no spec"
     trial = ", trial boot" if case.trial else ""
@@ -37,7 +37,7 @@ def head(verb: str, case: Case) -> list[str]:
 
 
 def whole_tables(verb: str, case: Case, style: Style) -> list[str]:
-    """The heading, and every table in full."""
+    """Return the heading, and every table in full."""
     lines = [*head(verb, case), ""]
     if case.measured is not None:
         lines += _measured(case, style.width)
@@ -54,14 +54,14 @@ def whole_tables(verb: str, case: Case, style: Style) -> list[str]:
 
 
 def earlier(case: Case, style: Style) -> list[str]:
-    """What was before this boot."""
+    """Return the lines about what was before this boot."""
     from .history import history_lines
 
     return shown([*history_lines(case.snapshot.past), ""], style)
 
 
 def _measured(case: Case, width: int) -> list[str]:
-    """The tables of what was measured."""
+    """Return the tables of what was measured."""
     from .measured import allreduce_lines, p2p_lines
 
     assert case.measured is not None
@@ -80,14 +80,15 @@ def _posted(case: Case, width: int) -> list[str]:
 
 
 def finding_lines(fold: Fold, style: Style) -> list[str]:
-    """What is so and what was expected; the remedy behind it, on a terminal on a line of its own to copy from."""
+    """Return what is so and what was expected, with the remedy behind it; on a terminal the remedy has lines of its own
+    to copy from."""
     finding = fold.first
     remedy = finding.remedy.text if finding.remedy and finding.outcome in ("fail", "warn", "unknown") else ""
     return with_fix(finding.outcome, finding_text(fold), remedy, style)
 
 
 def finding_text(fold: Fold, count: int = 1) -> str:
-    """``id: text; expected ...``; behind the id the ``count`` of findings where it is not 1."""
+    """Return ``id: text; expected ...``; behind the id the ``count`` of findings where it is above 1."""
     finding = fold.first
     many = f" ({count})" if count > 1 else ""
     expected = f"; expected {finding.expected}" if finding.outcome in ("fail", "warn") and finding.expected else ""
@@ -101,30 +102,31 @@ def skips(skipped: list[Finding]) -> str:
 
 
 def counted(findings: Sequence[Finding]) -> str:
-    """"link-speed (8), smt": each check once, with how often it said so."""
+    """Return the checks of these findings, each once, with how often it said so: "link-speed (8), smt"."""
     counts = Counter(finding.id for finding in findings)
     return ", ".join(f"{check} ({count})" if count > 1 else check for check, count in counts.items())
 
 
 def is_missing(finding: Finding) -> bool:
-    """Whether it is unknown only because the text for it was not given."""
+    """Whether the finding is unknown only because the text for it was not given."""
     return finding.outcome == "unknown" and finding.absence is Absence.NOT_IN_IMPORT
 
 
 def cut_text(findings: list[Finding]) -> str:
-    """What found nothing in a kernel log that is not whole."""
+    """Return a sentence about the checks that found nothing in a kernel log that is not whole."""
     where = findings[0].text.rpartition(" in what is here")[2]
     return f"nothing found by {counted(findings)} in what is here{where}"
 
 
 def not_given(findings: list[Finding]) -> tuple[str, str]:
-    """What an import leaves open because the text for it was not given, and what to add."""
+    """Return two sentences: what an import leaves open because the text for it was not given, and what to add."""
     return (f"{len(findings)} could not be judged from these texts (-v says why): {counted(findings)}",
             _to_add(findings))
 
 
 def _to_add(findings: list[Finding]) -> str:
-    """The one command that tells most first, two more behind it; the rest is in a recording."""
+    """Return which texts to add: first the one command that tells most, up to two more behind it; the rest is in a
+    recording."""
     asked = Counter(_command(found.group(1)) for finding in findings if (found := _ADD.search(finding.text)))
     ranked = [command for command, _ in asked.most_common()]
     whole = "all of it is in a recording: sudo tunecheck record"
@@ -136,13 +138,13 @@ def _to_add(findings: list[Finding]) -> str:
 
 
 def _command(text: str) -> str:
-    """One command for what several spellings of it tell."""
+    """Return one command for what several spellings of it tell."""
     text = text.strip().rstrip(")")
     return "sudo lspci -nnvvv" if text.startswith("sudo lspci -") and "x" not in text else text
 
 
 def summary(case: Case, findings: list[Finding]) -> str:
-    """The verdict and how many findings have which outcome."""
+    """Return the verdict and how many findings have which outcome."""
     return counts_text(findings) + _why_nothing(case, findings)
 
 
@@ -153,7 +155,8 @@ def counts_text(findings: list[Finding]) -> str:
 
 
 def _why_nothing(case: Case, findings: list[Finding]) -> str:
-    """A report that judged nothing looks like a good one: a box whose GPUs are gone must not be green unnoticed."""
+    """Return the end of the summary where nothing was judged or no accelerator was found; else "". A report that judged
+    nothing looks like a good one: a box whose GPUs are gone must not be green unnoticed."""
     if any(finding.id == "accelerator-count" for finding in findings):
         return ""       # which says it
     judged = any(finding.outcome != "skip" for finding in findings)

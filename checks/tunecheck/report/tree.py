@@ -15,7 +15,7 @@ _IDLE = "now / at most: idle links slow down; link-speed judges those of GPUs at
 
 
 def tree_lines(topology: Topology, unicode: bool) -> list[str]:
-    """One line per device, from each host bridge down to the accelerators."""
+    """Return one line per device, from each host bridge down to the accelerators."""
     if not topology.devices:
         found = topology.accelerators
         return ["no accelerator found" if found.known else f"PCI devices not known: {found.why()}"]
@@ -27,7 +27,7 @@ def tree_lines(topology: Topology, unicode: bool) -> list[str]:
 
 
 def grown(topology: Topology) -> tuple[dict[str, Device], dict[str, list[str]], list[str]]:
-    """Every device of the tree by its address, the addresses below each, and the host bridges on top."""
+    """Return every device of the tree by its address, the addresses below each, and the host bridges on top."""
     shown = {**topology.bridges, **{device.bdf: device for device in topology.devices}}
     children: dict[str, list[str]] = {}
     for device in shown.values():
@@ -57,7 +57,8 @@ def _below(parent: str, indent: str, children: dict[str, list[str]], shown: dict
 
 
 def link_text(device: Device, slow: str = "Gen{} now, Gen{} at most") -> str:
-    """" x16 Gen5", " x8 of x16 Gen1 now, Gen5 at most". Idle links slow down and keep their lanes; ``slow`` says so."""
+    """Return the link of a device as text: " x16 Gen5", " x8 of x16 Gen1 now, Gen5 at most". Idle links slow down and
+    keep their lanes; ``slow`` is the form of a link that is slower than it can be."""
     link = device.link
     if link.width.value is None:
         return ""
@@ -70,14 +71,14 @@ def link_text(device: Device, slow: str = "Gen{} now, Gen{} at most") -> str:
 
 
 def idle(device: Device) -> bool:
-    """Whether its link runs slower than it can."""
+    """Whether the device's link runs slower than it can."""
     now, top = (generation(speed.value) if speed.value else None for speed in (device.link.speed,
                                                                                device.link.max_speed))
     return bool(device.link.width.value and now and top and now < top)
 
 
 def acs_text(device: Device) -> str:
-    """"ACS 0x001d redirects", "no ACS"."""
+    """Return the ACS state of a device as text: "ACS 0x001d redirects", "no ACS"."""
     if not device.acs.known:
         return f"ACS ? ({(device.acs.reason or '').partition(' (')[0]})"
     if device.acs.value is None:
@@ -86,14 +87,15 @@ def acs_text(device: Device) -> str:
 
 
 def matrix_lines(topology: Topology, width: int) -> list[str]:
-    """The relations as nvidia-smi prints them, or pair by pair where ``width`` (0: any) is too narrow."""
+    """Return the relations as nvidia-smi prints them, or pair by pair where ``width`` (0: any) is too narrow."""
     count = len(topology.devices)
     return square(count, {(pair.a, pair.b): pair.relation.value or "?" for pair in topology.pairs}, width) \
         if count > 1 else []
 
 
 def square(count: int, words: Mapping[tuple[int, int], str], width: int) -> list[str]:
-    """A table of GPU numbers. A pair that stands there in one order alone is the same in the other."""
+    """Return a table of GPU numbers as lines. Where ``words`` has a pair in one order only, the other order is the
+    same."""
     labels = [f"GPU{index}" for index in range(count)]
     cell = max((len(label) for label in labels), default=4) + 2
     if width and (count + 1) * cell > width:

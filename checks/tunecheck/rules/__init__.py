@@ -15,7 +15,7 @@ __all__ = ["CHECKS", "HUNG", "Case", "Check", "Finding", "Remedy", "exit_code", 
 
 
 def judge(case: Case, verb: str) -> list[Finding]:
-    """Every finding of a verb ("topo", "host", "preflight", ...), in the order of a report."""
+    """Return every finding of a verb ("topo", "host", "preflight", ...), in the order of a report."""
     both = verb == "trial" or (verb == "preflight" and case.measured is not None)
     found: list[Finding] = []
     for check in _chosen(verb, both, case.trial, case.snapshot.posted.anything):
@@ -24,21 +24,23 @@ def judge(case: Case, verb: str) -> list[Finding]:
 
 
 def get_ready(verb: str) -> None:
-    """Import the checks of a verb: while a host's slow answers are on their way there is time for it."""
+    """Import the checks of a verb in advance. The caller does this while it waits for a host's slow answers."""
     for check in _chosen(verb, False, False, False):
         check.load()
 
 
 @cache
 def _chosen(verb: str, measured: bool, trial: bool, posts: bool) -> tuple[Check, ...]:
-    """The checks of a verb. ``posts``: where there are none, the checks of them are not even imported."""
+    """Return the checks of a verb. Without ``posts`` (texts that only an import holds) the checks of such texts are
+    left out and not even imported."""
     verbs = {verb, *(TRIALS if measured else ())}
     return tuple(check for check in CHECKS if verbs & set(check.verbs) and (check.in_trial or not trial)
                  and (posts or not check.of_posts))
 
 
 def _for_guest(case: Case, finding: Finding) -> Finding:
-    """In a virtual machine nobody can reseat a board or change the BIOS: the remedy names who can."""
+    """Return the finding with a remedy that names who can act. In a virtual machine nobody can reseat a board or change
+    the BIOS, so such a remedy is for its hypervisor."""
     remedy = finding.remedy
     if remedy is None or not remedy.physical or not case.guest:
         return finding

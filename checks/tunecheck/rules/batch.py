@@ -17,11 +17,11 @@ _ROUND = 500
 
 
 def judge_many(contents: Iterable[bytes], verb: str = "preflight") -> Iterator[tuple[Stored, list[Finding]]]:
-    """Each snapshot with its findings. ValueError for one that is no snapshot; the caller decides about the others by
-    giving them one at a time.
+    """Yield each snapshot with its findings. ValueError for one that is no snapshot; the caller decides about the
+    others by giving them one at a time.
 
-    The collector rests: a snapshot is ten thousand objects, none of which is garbage before all are, and it would look
-    at them again every few hundred allocations (a fifth of the time)."""
+    Python's garbage collector is off meanwhile. A snapshot is ten thousand objects, none of which is garbage before all
+    are, and the collector would look at them again every few hundred allocations (a fifth of the time)."""
     was = gc.isenabled()
     gc.disable()
     try:

@@ -82,12 +82,12 @@ class Needs(Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """One check. ``summary``: what is so when it passes. ``place``: its order under its heading; tens, so that one fits
-    between. ``in_trial``: also judged of a boot that is not committed yet. ``of_posts``: it judges outputs of tools
-    that only an import holds, and says nothing where none of them was given. ``judges``: the facts it judges, as shell
-    patterns, where the desired state has the say in drift and neither majority nor previous audit; {subject} is the
-    name of what the finding is about. ``happening``: it tells what goes on now, not how a host is
-    set up. So a warning of it is news in every audit, however long the host has had it."""
+    """One check. ``summary``: what is so when it passes. ``place``: its order under its heading; these are tens, so
+    that another check fits between two. ``in_trial``: also judged of a boot that is not committed yet. ``of_posts``: it
+    judges outputs of tools that only an import holds, and says nothing where none of them was given. ``judges``: the
+    facts it judges, as shell patterns. About these facts drift asks the desired state, and neither the majority of the
+    hosts nor the previous audit; {subject} is the name of what the finding is about. ``happening``: it tells what goes
+    on now, not how a host is set up. So a warning of it is news in every audit, however long the host has had it."""
 
     id: str
     summary: str
@@ -103,27 +103,29 @@ class Check:
 
     @cached_property
     def module(self) -> str:
-        """Where it is, below this folder: its family's folder, and its own file."""
+        """The name of the check's module below this folder: its family's folder, and its own file."""
         return f"{self.family.value[0]}.{self.id.replace('-', '_')}"
 
     @cached_property
     def codes(self) -> Mapping[str, str]:
-        """What it can say, by its code: CODES of its own file and, behind them, those of rules/codes.py. ``xid-N``
-        stands for xid-79 and every other number."""
+        """Every code that the check can give, with its meaning: CODES of its own file and, behind them, those of
+        rules/codes.py. ``xid-N`` stands for xid-79 and every other number."""
         own: Mapping[str, str] = import_module(f".{self.module}", __package__).CODES
         return {**own, **{code: meaning for code, meaning in COMMON.items() if code not in own}}
 
     def judge(self, case: Case) -> Iterable[Finding]:
-        """Its findings. The file is imported here: `tunecheck topo` does not pay for the others."""
+        """Return the findings of this check. Its file is imported here, so that `tunecheck topo` does not pay for the
+        others."""
         return _function(self.module)(case)
 
     def load(self) -> None:
-        """Import its file now."""
+        """Import the check's file now, before `judge` needs it."""
         _function(self.module)
 
 
 @cache
 def _function(module: str) -> Callable[[Case], Iterable[Finding]]:
-    """Looked up once: a fleet's audit asks for it ninety times for every host."""
+    """Return the judge of a check's module. It is looked up once: a fleet's audit asks for it ninety times for every
+    host."""
     found: Callable[[Case], Iterable[Finding]] = import_module(f".{module}", __package__).judge
     return found

@@ -29,27 +29,30 @@ class Case:
 
     @cached_property
     def spec(self) -> Spec:
-        """The desired state; all neutral where there is no spec."""
+        """The desired state. Where there is no spec, it is one that asks for nothing."""
         return self.frozen.spec if self.frozen else Spec()
 
     @property
     def host(self) -> HostFacts:
-        """The facts beyond the topology; only rules of the host verb may ask."""
+        """The facts beyond the topology. RuntimeError where they were not gathered: `tunecheck topo` does not read
+        them."""
         if self.snapshot.host is None:
             raise RuntimeError("a rule of `tunecheck topo` asked for facts that this verb does not gather")
         return self.snapshot.host
 
     @cached_property
     def guest(self) -> bool:
-        """Whether this is known to be a virtual machine: its firmware, slots and ACS are its host's. One whose
-        accelerators are emulated, too (the lab's stand-ins), has no other ports than its own."""
+        """Whether this is known to be a virtual machine, whose firmware, slots and ACS are its host's. A machine whose
+        accelerators are all emulated (the lab's stand-ins) does not count as one, as it has no other ports than its
+        own."""
         devices = self.snapshot.topology.devices
         return bool(self.snapshot.guest.value) and (
             not devices or any(device.ids.startswith("10de:") for device in devices))
 
     def play(self, tag: str, needs_reboot: bool = False, first: str = "", by_hand: Remedy | None = None) -> Remedy:
-        """By hand, and then by the play: ``first`` is what the inventory needs before. A box of which no inventory is
-        known has the way by hand alone, where there is one."""
+        """Return a remedy: first the way by hand, where there is one, then the play with this tag. ``first``: what to
+        change in the inventory before. A box of which no inventory is known gets the way by hand alone, where there is
+        one."""
         if by_hand and self.frozen is None:
             return replace(by_hand, ansible_tags=tuple(tag.split(",")), needs_reboot=needs_reboot)
         play = run("ansible-playbook site.yml --tags", tag, "-l", host(self.frozen.host if self.frozen else None),

@@ -21,7 +21,8 @@ _NONE_BETWEEN = ("ports", "pairs")
 
 
 def limited(case: Case, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings, with unknown in place of a skip or a pass for which the tree has no evidence."""
+    """Yield the findings, with unknown in place of a skip or a pass for which the tree has no evidence. What is unknown
+    because only the host itself could tell it becomes a skip."""
     topology = case.snapshot.topology
     for finding in findings:
         if finding.outcome == "unknown" and finding.absence is Absence.ONLY_ON_HOST:
@@ -66,15 +67,16 @@ def _too_few_listed(case: Case, finding: Finding) -> bool:
 
 
 def _unknown_path(case: Case) -> str:
-    """Why the path to an accelerator is not known, "" where all paths are. What is on it cannot be counted."""
+    """Return why the path to an accelerator is not known, "" where all paths are. What is on such a path cannot be
+    counted."""
     topology = case.snapshot.topology
     gpu = next((device for device in topology.devices if device.chain.value is None), None)
     return f"what is above {gpu.bdf} is not known: {gpu.chain.why()}" if gpu else ""
 
 
 def _could_change(case: Case, finding: Finding) -> str:
-    """The devices without ids that would change this finding if they were accelerators, "" where there is none. Only a
-    finding about "none" or "all" can change. accelerator-count names these devices once."""
+    """Return the devices without ids that would change this finding if they were accelerators, "" where there is none.
+    Only a finding about "none" or "all" can change. accelerator-count names these devices once."""
     topology, needs = case.snapshot.topology, _needs(finding)
     if Needs.PAIRS in needs and finding.outcome == "skip" and len(topology.devices) < 2:
         return ", ".join(each.bdf for each in topology.unidentified)
@@ -89,7 +91,7 @@ def _could_change(case: Case, finding: Finding) -> str:
 
 
 def no_tree(case: Case, check: str, subject: str, layer: str = "effective") -> Finding:
-    """Nothing is known about the PCI devices."""
+    """Return the finding that nothing is known about the PCI devices."""
     unread = case.snapshot.topology.accelerators
     return Finding(check, TREE_UNREAD, subject, "unknown", layer, f"the PCI devices are not known: {unread.why()}",
                    evidence=(unread.source,), absence=unread.absence)

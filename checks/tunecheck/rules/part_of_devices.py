@@ -14,7 +14,8 @@ _GIVE_ALL = Remedy.typed("give it again, whole: all that `sudo lspci -nnvvv` pri
 
 
 def shown_by_a_part(finding: Finding, doubt: str) -> Finding:
-    """``finding`` as unknown, because only a part of the devices is known. ``doubt``: why the list may be a part."""
+    """Return ``finding`` as unknown, because only a part of the devices is known. ``doubt``: why the list may be a
+    part."""
     return replace(finding, outcome="unknown", text=f"{doubt}; of what it shows: {finding.text}",
                    code=DEVICES_INCOMPLETE, remedy=_GIVE_ALL)
 

@@ -25,7 +25,8 @@ _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 @dataclass(frozen=True)
 class Question:
-    """One that was answered right: ``expect`` must occur in the answer, ``tokens`` is the limit that it names."""
+    """A question that was answered right. ``expect`` must occur in the answer, ``tokens`` is the limit that the request
+    names."""
 
     prompt: str
     expect: str
@@ -34,9 +35,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Accepted:
-    """``invocation``: systemd's id of the run of the unit, "" for a server that no unit runs. ``recipe``: digest of the
-    recipe; ``image``: its image's id; ``gpus``: addresses. ``tok_s``: of one stream, wall time; ``prompt_tok_s``: of a
-    long prompt to its first token, None where none was measured. ``model`` and ``api``: how it was asked."""
+    """What an acceptance leaves on the box. ``invocation``: systemd's id of the run of the unit, "" for a server that
+    no unit runs. ``recipe``: digest of the recipe; ``image``: its image's id; ``gpus``: addresses. ``tok_s``: of one
+    stream, wall time; ``prompt_tok_s``: of a long prompt to its first token, None where none was measured. ``model``
+    and ``api``: how the server was asked."""
 
     boot_id: str
     invocation: str
@@ -50,13 +52,14 @@ class Accepted:
     question: Question | None = None
 
     def holds(self, boot_id: str, invocation: str | None, gpus: Sequence[str]) -> bool:
-        """Whether it is of what runs now. ``invocation``: None where no unit is watched."""
+        """Return whether this acceptance is of what runs now: same boot, same GPUs, same run of the unit.
+        ``invocation``: None where no unit is watched."""
         return (self.boot_id == boot_id and self.gpus == tuple(sorted(gpus))
                 and (invocation is None or (self.invocation == invocation and invocation != "")))
 
 
 def parsed(content: bytes) -> Accepted:
-    """ValueError for what no acceptance wrote."""
+    """Return the acceptance that this JSON holds. ValueError for what no acceptance wrote."""
     try:
         said = json.loads(content[:_MOST + 1])
         if said["schema"] != SCHEMA:
@@ -87,7 +90,7 @@ def _speed(value: Any) -> float | None:
 
 
 def read(path: str) -> Accepted:
-    """UsageError says why it cannot be used."""
+    """Return the acceptance in this file. UsageError says why it cannot be used."""
     try:
         return parsed(safe_files.read(path, _MOST))
     except OSError as error:
@@ -98,7 +101,7 @@ def read(path: str) -> Accepted:
 
 
 def write(path: str, found: Accepted) -> None:
-    """OSError where it cannot be written."""
+    """Write the acceptance to this path. OSError where it cannot be written."""
     asked = found.question
     text = json.dumps({
         "schema": SCHEMA, "boot_id": found.boot_id, "invocation": found.invocation, "recipe": found.recipe,
@@ -109,5 +112,5 @@ def write(path: str, found: Accepted) -> None:
 
 
 def addresses(names: Sequence[str]) -> tuple[str, ...]:
-    """Of the folder's names those that are addresses, in order."""
+    """Return those of the folder's names that are PCI addresses, in order."""
     return tuple(sorted(each for each in names if _ADDRESS.fullmatch(each)))

@@ -15,7 +15,7 @@ _A_TOKEN, _BESIDE = 4096, 4 << 20
 
 
 def most_bytes(tokens: int, asked: int) -> int:
-    """More than any honest stream of ``tokens`` after a request of ``asked`` bytes."""
+    """Return a number of bytes that no honest stream of ``tokens`` exceeds after a request of ``asked`` bytes."""
     return _BESIDE + _A_TOKEN * tokens + 8 * asked
 
 
@@ -30,7 +30,7 @@ class Arrivals:
         self._tail = b""
 
     def add(self, when: float, content: bytes) -> bytes:
-        """The lines that this read ended, b"" for none."""
+        """Take a read at the time ``when``, and return the lines that it ended, b"" for none."""
         self.size += len(content) + _EACH
         self._tail = (self._tail + content[-32:])[-32:]
         end = _line_end(content)
@@ -49,13 +49,13 @@ class Arrivals:
         return self._tail.rstrip().endswith((b"data: [DONE]", b"data:[DONE]"))
 
     def finished(self, when: float) -> list[Arrival]:
-        """Everything, with a last line that has no end."""
+        """Return everything that arrived, with a last line that has no end at the time ``when``."""
         rest, self._open = b"".join(self._open), []
         return [*self.items, (when, rest + b"\n")] if rest else self.items
 
 
 def whole_lines(arrivals: Iterable[Arrival]) -> Iterator[Arrival]:
-    """The same of reads as they came."""
+    """Yield the reads of a stream as whole lines, each with the time of the read that ended it."""
     held, last = Arrivals(), 0.0
     for when, content in arrivals:
         last = when
@@ -64,5 +64,6 @@ def whole_lines(arrivals: Iterable[Arrival]) -> Iterator[Arrival]:
 
 
 def _line_end(content: bytes) -> int:
-    """Behind the last line end; 0 for none. A CR at the very end may be half of a CRLF: it waits for the next read."""
+    """Return the place behind the last line end; 0 for none. A CR at the very end may be half of a CRLF: it waits for
+    the next read."""
     return max(content.rfind(b"\n"), content.rfind(b"\r", 0, -1) if content else -1) + 1

@@ -34,13 +34,13 @@ _TRIES = 20
 
 
 class NotReadyError(ProbeError):
-    """Nothing answers yet; waiting may help."""
+    """No server answers yet; waiting may help."""
 
 
 @dataclass(frozen=True)
 class Reach:
-    """How a server is reached beside its address. ``headers``: more of them; ``fields``: more keys of every request;
-    ``ca``: a file of certificates; ``plain``: the key may go over plain HTTP to another machine."""
+    """How a server is reached beside its address. ``headers``: further headers of every request; ``fields``: further
+    keys of its body; ``ca``: a file of certificates; ``plain``: the key may go over plain HTTP to another machine."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -73,11 +73,11 @@ class Client:
         self._http.close()
 
     def get(self, path: str, seconds: float = 10.0) -> tuple[int, str]:
-        """Status and text of a small document; (0, reason) where there was no answer."""
+        """Return status and text of a small document; (0, reason) where there was no answer within ``seconds``."""
         return self._small("GET", path, seconds)
 
     def document(self, path: str, body: Any = None) -> dict[str, Any]:
-        """The same as JSON; {} where there is none. ``body``: posted."""
+        """Return a small JSON document; {} where there is none. ``body``: sent with POST, None for a GET."""
         status, text = self._small("GET" if body is None else "POST", path, 10.0, body)
         try:
             found = json.loads(text) if status == 200 else {}
@@ -93,8 +93,8 @@ class Client:
         return status, text
 
     def models(self) -> list[dict[str, Any]]:
-        """What the server serves, at least one model, each with its id. ProbeError where nothing answers or what
-        answers is no OpenAI-compatible server, UsageError where the key is refused."""
+        """Return the models that the server serves, at least one, each with its id. ProbeError where nothing answers or
+        what answers is no OpenAI-compatible server, UsageError where the key is refused."""
         status, text = self.get("/v1/models")
         if status in (401, 403):
             raise UsageError(self._no_entry(status))
@@ -114,8 +114,8 @@ class Client:
         return named
 
     def tokens_of(self, text: str) -> int | None:
-        """How many tokens the engine's own tokenizer makes of a text; None where it has no such page. vLLM and SGLang:
-        {"count": n, "tokens": [...]}; llama.cpp: {"tokens": [...]}."""
+        """Return how many tokens the engine's own tokenizer makes of a text; None where it has no such page. vLLM and
+        SGLang answer {"count": n, "tokens": [...]}; llama.cpp: {"tokens": [...]}."""
         found = self.document("/tokenize", {"model": self.model, "prompt": text, "content": text,
                                             "add_special_tokens": False, "add_special": False})
         tokens, count = found.get("tokens"), found.get("count")
@@ -124,8 +124,8 @@ class Client:
         return count if type(count) is int and count >= 0 else None
 
     def ask(self, kind: str, text: str, tokens: int, **more: Any) -> Run:
-        """One greedy streaming request to its end. ``more``: further keys of the request. An answer that breaks off is
-        a Run with ``broken``; UsageError where the key is refused."""
+        """Send one greedy streaming request and read its answer to the end. ``more``: further keys of the request. An
+        answer that breaks off is a Run with ``broken``; UsageError where the key is refused."""
         until = time.monotonic() + self.deadlines.whole
         first, status = self._patient(kind, tokens, self._body(text, tokens, more, self._refused), until)
         if status in (401, 403):
@@ -149,7 +149,8 @@ class Client:
         return {key: value for key, value in body.items() if key not in refused}
 
     def _patient(self, kind: str, tokens: int, body: Mapping[str, Any], until: float) -> tuple[Run, int]:
-        """Asked again where the server says when (Retry-After) and that is before ``until``."""
+        """Send the request, and again where the server says when (Retry-After) and that is before ``until``. Return the
+        run and its HTTP status."""
         waited = 0.0
         for _ in range(_TRIES):
             run, status, later = self._stream(kind, tokens, body, until)
@@ -162,7 +163,7 @@ class Client:
 
     def _stream(self, kind: str, tokens: int, body: Mapping[str, Any],
                 until: float) -> tuple[Run, int, float | None]:
-        """The run, its HTTP status, and after how many seconds the server wants to be asked again."""
+        """Return the run, its HTTP status, and after how many seconds the server wants to be asked again."""
         interrupt.check()
         path = "/v1/chat/completions" if self.api == "chat" else "/v1/completions"
         limits = replace(self.deadlines, whole=max(0.001, until - time.monotonic()))
@@ -220,7 +221,8 @@ class Client:
 
 
 def _later(said: str) -> float | None:
-    """Retry-After: seconds, or a date (RFC 9110, 10.2.3)."""
+    """Return the seconds that a Retry-After header asks to wait: seconds, or a date (RFC 9110, 10.2.3). None for any
+    other text."""
     if re.fullmatch(r"\d{1,6}(\.\d{1,3})?", said.strip()):
         return max(0.05, float(said))
     try:
@@ -237,5 +239,6 @@ def _sleep(seconds: float) -> None:
 
 
 def _fewer(options: list[str]) -> list[set[str]]:
-    """Each alone, then more and more of them."""
+    """Return sets of optional keys to leave out, in the order in which they are tried: each alone, then more and more
+    of them."""
     return [*({each} for each in options), *(set(options[:count]) for count in range(2, len(options) + 1))]

@@ -18,7 +18,7 @@ _SAMPLE = re.compile(r"(vllm|sglang|llamacpp):(\w+)(?:\{[^}\n]{0,2000}\})?\s+([0
 
 
 def parse(text: str) -> dict[str, float]:
-    """Name without the engine's prefix -> value, summed over labels (ranks, models)."""
+    """Return the value of each counter by its name without the engine's prefix, summed over labels (ranks, models)."""
     found: dict[str, float] = {}
     for line in text.splitlines():
         sample = _SAMPLE.match(line)
@@ -31,11 +31,11 @@ def parse(text: str) -> dict[str, float]:
 
 
 def engine_of(text: str) -> str:
-    """vllm, sglang, llama.cpp, or unknown."""
+    """Return the engine that wrote the text: vllm, sglang, llama.cpp, or unknown."""
     found = re.search(r"^(vllm|sglang|llamacpp):", text, re.MULTILINE)
     return _ENGINES[found[1]] if found else "unknown"
 
 
 def delta(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    """What each counter grew by. A counter that appears with its first event began at 0."""
+    """Return what each counter grew by. A counter that appears with its first event began at 0."""
     return {name: value - before.get(name, 0.0) for name, value in after.items()}

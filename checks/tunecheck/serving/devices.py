@@ -18,8 +18,8 @@ _SECONDS = 5.0
 
 
 def looks(door: LiveHost) -> Callable[[], Mapping[str, Any] | None]:
-    """A look at all GPUs each time it is called: their values, or ``missed`` and why. None where this machine has no
-    NVML at all, and then nobody need ask again: the first look tells."""
+    """Return a function that looks at all GPUs each time it is called and returns their values, or ``missed`` and why.
+    It returns None where this machine has no NVML at all: the first look tells, and then nobody need ask again."""
     answered = False
 
     def look() -> Mapping[str, Any] | None:
@@ -36,7 +36,8 @@ def looks(door: LiveHost) -> Callable[[], Mapping[str, Any] | None]:
 
 
 def board(gpu: Mapping[str, Any]) -> dict[str, Any]:
-    """One GPU of the NVML document."""
+    """Return the values of one GPU of the NVML document: clock in MHz, power in W, temperature in degrees C, and the
+    reasons why the clock is not higher."""
     values = gpu.get("values") or {}
     power, bits = values.get("power_draw_mw"), values.get("clocks_event_reasons")
     return {"bdf": str(gpu.get("bdf", "?")), "sm_mhz": values.get("clock_sm_mhz"),

@@ -25,8 +25,8 @@ _MOST_TEXT = 16384
 def document(seen: Measured, findings: list[Finding], recipe: Recipe | None, *, created: str, base: str,
              host: str | None, boot_id: str | None, digest: str | None = None, source: str | None = None,
              provenance: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Plain data. ``created``: when, in UTC; ``source``: the file that was judged, None for a live server;
-    ``provenance``: see golden.py."""
+    """Return the document of an acceptance as plain data. ``created``: when, in UTC; ``source``: the file that was
+    judged, None for a live server; ``provenance``: see golden.py."""
     outcome = worst(findings)
     expected = None
     if recipe:
@@ -44,7 +44,7 @@ def document(seen: Measured, findings: list[Finding], recipe: Recipe | None, *, 
 
 
 def _figures(seen: Measured) -> dict[str, Any]:
-    """Figures with how they were counted; null where there is none."""
+    """Return the figures with how they were counted; None where there is none."""
     found = rates(seen)
     timed = [run for run in seen.of("timed") if not run.broken and run.usage]
     decode = [rate for run in timed if (rate := run.decode_rate) is not None]
@@ -92,7 +92,7 @@ def _round(value: float | None) -> float | None:
 
 
 def measured_of(data: Mapping[str, Any], where: str) -> Measured:
-    """What document() made plain. UsageError where it does not fit together."""
+    """Return what was measured, from a document that document() made. UsageError where it does not fit together."""
     try:
         held = data["measured"]
         runs = tuple(_run_of(each) for each in held["runs"])

@@ -1,4 +1,5 @@
-"""Findings about how fast it is: one stream's rate and its spread, time to the first token, streams at once. Pure."""
+"""Findings about the speed of a served model: one stream's rate and its spread, time to the first token, streams at
+once. Pure."""
 
 from __future__ import annotations
 
@@ -17,18 +18,19 @@ _AGAIN = "look at tunecheck preflight --full and at clocks, power and temperatur
 
 def finding(check: str, code: str, subject: str, outcome: str, text: str, observed: str = "", expected: str = "",
             fix: str = "") -> Finding:
-    """A finding of the running engine's behaviour. ``code``: one of codes.CODES; ``fix``: how to put it right."""
+    """Return a finding of the running engine's behaviour. ``code``: one of codes.CODES; ``fix``: how to put it
+    right."""
     return Finding(check, code, subject, outcome, "behaviour", text, observed, expected, (),
                    Remedy(fix) if fix else None)
 
 
 def rates(seen: Measured) -> list[float]:
-    """Tokens per second by wall time of every timed run that was counted."""
+    """Return the tokens per second by wall time of every timed run that was counted."""
     return [run.rate for run in seen.of("timed") if run.rate and not run.broken and run.counted_by == USAGE]
 
 
 def spread(tok_s: list[float]) -> float:
-    """Fastest minus slowest, in percent of the median."""
+    """Return the difference of the fastest and the slowest rate, in percent of the median."""
     return 100 * (max(tok_s) - min(tok_s)) / statistics.median(tok_s)
 
 

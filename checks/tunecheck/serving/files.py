@@ -1,4 +1,4 @@
-"""What --judge reads: a published raw file, or an acceptance document of our own."""
+"""Read the files of --judge: a published raw file, or an acceptance document of our own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = 64 << 20
 
 
 def read(path: str) -> Measured:
-    """What was measured. UsageError where the file is of neither kind."""
+    """Return what was measured according to this file. UsageError where it cannot be read or is of no known kind."""
     try:
         content = safe_files.read(path, _MOST)
     except OSError as error:
@@ -43,7 +43,8 @@ def read(path: str) -> Measured:
 
 
 def _unpacked(content: bytes, path: str) -> bytes:
-    """lil-bench keeps its results packed by gzip."""
+    """Return the content, unpacked where it is gzip: lil-bench keeps its results so. UsageError where it cannot be
+    unpacked."""
     if not content.startswith(b"\x1f\x8b"):
         return content
     packer = zlib.decompressobj(31)
@@ -57,8 +58,8 @@ def _unpacked(content: bytes, path: str) -> bytes:
 
 
 def _lines(content: bytes) -> object:
-    """Of a file with one JSON document a line, to which clients append: all of them, and None for one that is cut
-    short. Of our own documents, and of published files with rows, the last."""
+    """Return the documents of a file with one JSON document a line, to which clients append: all of them, and None for
+    one that is cut short. Of our own documents, and of published files with rows, return the last."""
     found: list[object] = []
     for line in content.splitlines():
         if line.lstrip().startswith(b"{"):

@@ -32,10 +32,10 @@ _RETOKENISED = 0.1
 
 @dataclass(frozen=True)
 class _Row:
-    """One figure. ``way``: how its client counts: usage, asked (the length that it asked for), tokenizer, engine,
-    unknown; ``how``: the same as a sentence.
-    ``counts``: tokens of each request; ``texts``: what each answered; ``again``: the client's own second count.
-    ``hidden``: why there may be tokens whose text the client never sees; ``spoilt``: why it is no figure at all."""
+    """One figure of a file. ``way``: how its client counts: usage, asked (the length that it asked for), tokenizer,
+    engine, unknown; ``how``: the same as a sentence. ``counts``: tokens of each request; ``texts``: what each answered;
+    ``again``: the client's own second count. ``hidden``: why there may be tokens whose text the client never sees;
+    ``spoilt``: why it is no figure at all."""
 
     tokens: float
     seconds: float
@@ -52,7 +52,7 @@ class _Row:
 
 
 def recognised(data: object) -> str:
-    """The name of the client that wrote it, or the first in it that is known; "" for none."""
+    """Return the name of the client that wrote the file, of several the first that is known; "" for none."""
     for one in data if isinstance(data, list) else [data]:
         if isinstance(one, dict):
             for name, (marks, _) in _READERS.items():
@@ -62,7 +62,7 @@ def recognised(data: object) -> str:
 
 
 def measured_of_foreign(data: Any) -> Measured:
-    """Every figure of the file as a run; ``recognised`` has to have a name for it."""
+    """Return every figure of the file as a run; ``recognised`` has to have a name for it."""
     name = recognised(data)
     every = data if isinstance(data, list) else [data]
     rows = [row for one in every if (writer := recognised(one)) for row in _READERS[writer][1](one)]
@@ -77,7 +77,7 @@ def measured_of_foreign(data: Any) -> Measured:
 
 
 def _model(first: Mapping[str, Any]) -> str:
-    """Where each client writes it."""
+    """Return the name of the model, which each client writes in another place."""
     config = first.get("input_config")
     listed = _at(config, "models", "items")
     places = (first.get("model_id"), first.get("model_filename"), first.get("model"),
@@ -91,8 +91,8 @@ def _model(first: Mapping[str, Any]) -> str:
 
 
 def measured_of_table(text: str) -> Measured | None:
-    """llama-bench's Markdown; None where it is none. ``| model | ... | test | t/s |``, one row a test, and as many
-    tables, each with a head of its own, as were run or pasted into a page."""
+    """Return the figures of llama-bench's Markdown; None where the text is none. ``| model | ... | test | t/s |``, one
+    row a test, and as many tables, each with a head of its own, as were run or pasted into a page."""
     head: list[str] | None = None
     found, model, rows = False, "", []
     for line in text.splitlines():
@@ -121,7 +121,7 @@ def _nothing(name: str) -> Run:
 
 
 def _weighed(row: _Row) -> Run:
-    """What the file itself proves for the row, or against it."""
+    """Return the row as a run, with what the file itself proves for its count, or against it."""
     way, why = row.way, row.how
     texts = sum(map(len, row.texts))
     summed = sum(row.counts)
@@ -191,8 +191,9 @@ _NATIVE = ("sglang", "sglang-native")
 
 
 def _sglang(data: Mapping[str, Any]) -> Iterator[_Row]:
-    """Over the OpenAI API it asks for no usage, and so counts what it asked for: 544 tokens were published of a server
-    that sent 512 (measured with 0.5.23 and --random-output-len 68). The file does not say whether usage came."""
+    """Yield the figure of a file of SGLang's client. Over the OpenAI API it asks for no usage, and so counts what it
+    asked for: 544 tokens were published of a server that sent 512 (measured with 0.5.23 and --random-output-len 68).
+    The file does not say whether usage came."""
     native = data.get("backend") in _NATIVE
     yield _Row(_number(data["total_output_tokens"]), _number(data["duration"]), _number(data["output_throughput"]),
                USAGE if native else "asked", "SGLang's bench_serving: " + (
@@ -206,7 +207,7 @@ def _sglang(data: Mapping[str, Any]) -> Iterator[_Row]:
 
 
 def _errors(data: Mapping[str, Any]) -> int:
-    """Of files with details: a text for each request, empty where it went well."""
+    """Return how many requests failed, of files with details: a text for each request, empty where it went well."""
     return sum(bool(each) for each in _texts(data.get("errors")))
 
 
@@ -252,7 +253,8 @@ def _aiperf(data: Mapping[str, Any]) -> Iterator[_Row]:
 
 
 def _aiperf_way(data: Mapping[str, Any], tokens: float) -> tuple[str, str, float]:
-    """How it counted, and the server's usage where that agrees with a count of its own, else 0."""
+    """Return how the client counted, the same as a sentence, and the server's usage where that agrees with a count of
+    the client's own, else 0."""
     usage = _number(_at(data, "total_usage_completion_tokens", "avg"))
     # It writes how far usage is from its own count; of the server's count alone there is nothing to write.
     beside = usage > 0 and isinstance(_at(data, "usage_completion_tokens_diff_pct"), dict)
@@ -269,8 +271,8 @@ def _aiperf_way(data: Mapping[str, Any], tokens: float) -> tuple[str, str, float
 
 
 def _without_text(counted: float, each_s: float, tokens: float, rate: float) -> int:
-    """genai-perf's rate of requests counts those without text too, its request_count and its tokens do not: 5.41 of 16,
-    where request_count is 12 (measured with 0.0.16)."""
+    """Return how many requests had no text. genai-perf's rate of requests counts those too, its request_count and its
+    tokens do not: 5.41 of 16, where request_count is 12 (measured with 0.0.16)."""
     every = each_s * tokens / rate if rate else 0.0
     # Published rates are rounded.
     return round(every - counted) if 1e-3 * counted < every - counted < 1e9 else 0
@@ -288,7 +290,7 @@ def _llama_bench(data: Mapping[str, Any]) -> Iterator[_Row]:
 
 
 def _completion_stats(data: Mapping[str, Any]) -> Iterator[_Row]:
-    """llm-inference-bench's other mode: whole answers, a row each."""
+    """Yield the rows of llm-inference-bench's other mode: whole answers, a row each."""
     for run in _dicts(data.get("runs")):
         guessed = bool(run.get("estimated_tokens"))
         yield _Row(_number(run.get("completion_tokens")), _number(run.get("elapsed")), _number(run.get("e2e_tok_s")),
@@ -350,7 +352,7 @@ def _numbers(value: object) -> list[float]:
 
 
 def _number(value: object) -> float:
-    """0 for what is no finite number of tokens, seconds or requests."""
+    """Return the value as a number; 0 for what is no finite number of tokens, seconds or requests."""
     good = isinstance(value, (int, float)) and not isinstance(value,
         bool) and math.isfinite(value) and 0 <= value < 1e15
     return float(value) if good else 0.0  # type: ignore[arg-type]

@@ -22,7 +22,8 @@ FIRST, LAST = -3 * PER_DECADE, 5 * PER_DECADE - 1
 
 @dataclass(frozen=True)
 class Gaps:
-    """``quantiles``: 21 of them, 0 to 100 %, and ``p99``, in ms; ``bins``: number of a bin, see edge(), to how many."""
+    """The gaps between arrivals. ``quantiles``: 21 of them, 0 to 100 %, and ``p99``, in ms; ``bins``: number of a bin,
+    see edge(), to how many gaps it has."""
 
     quantiles: tuple[float, ...]
     p99: float | None
@@ -30,7 +31,7 @@ class Gaps:
 
 
 def gaps_of(times: Sequence[float]) -> Gaps:
-    """Of the arrivals of one answer, in seconds."""
+    """Return the gaps between the arrivals of one answer. ``times`` in seconds."""
     gaps = sorted(1000 * (later - earlier) for earlier, later in pairwise(times))
     if not gaps:
         return Gaps((), None, {})
@@ -47,12 +48,13 @@ def _bin(gap: float) -> int:
 
 
 def edge(number: int) -> float:
-    """Where a bin begins, in ms; it ends where the next begins."""
+    """Return where a bin begins, in ms; it ends where the next begins."""
     return float(10.0 ** (number / PER_DECADE))
 
 
 def merged(several: Sequence[Gaps]) -> dict[str, float] | None:
-    """p50, the median of the runs'; p99 and most, the worst run's. None where there is nothing."""
+    """Return the gaps of several runs in ms: p50, the median of the runs'; p99 and most, the worst run's. None where
+    there is nothing."""
     told = [each for each in several if each.quantiles and each.p99 is not None]
     if not told:
         return None

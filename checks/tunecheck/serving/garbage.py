@@ -1,4 +1,4 @@
-"""Is this what a healthy model writes? Reasons why not. Pure.
+"""Is this what a healthy model writes? The functions return reasons why not. Pure.
 
 Needed beside the speed: an engine with one NaN in its weights answered HTTP 200, finish_reason length, as fast as a
 healthy one or faster (measured with llama.cpp). Only for greedy output: at temperature 1 noise passes every one of
@@ -25,7 +25,7 @@ _UNLIKELY = -2.0
 
 
 def reasons(text: str) -> list[str]:
-    """What is wrong with a greedy text, as short sentences; [] for nothing."""
+    """Return what is wrong with a greedy text, as short sentences; [] for nothing."""
     if not text:
         return ["no text at all"]
     size = len(text)
@@ -43,8 +43,8 @@ def reasons(text: str) -> list[str]:
 
 
 def alike(answers: Sequence[tuple[str, str]]) -> int:
-    """How many questions all got one and the same answer; 0 where answers differ. ``answers``: what is expected, "" for
-    the timed question, whose greedy answers may well be equal, and the text."""
+    """Return how many questions all got one and the same answer; 0 where answers differ. ``answers``: what is expected,
+    "" for the timed question, whose greedy answers may well be equal, and the text."""
     questions = {question for question, _ in answers}
     return len(questions) if len(questions) > 1 and len({text.strip() for _, text in answers}) == 1 else 0
 
@@ -89,8 +89,8 @@ _SHINGLE = 12
 
 
 def nonsense(text: str) -> list[str]:
-    """Is a long answer to the timed question no language at all? Only for texts in Latin letters: letters at random and
-    words at random pass every test of repetition."""
+    """Return why a long answer to the timed question is no language at all; [] where it is. Only for texts in Latin
+    letters: letters at random and words at random pass every test of repetition."""
     words = re.findall(r"[a-z]+", text.lower())
     latin = sum(len(each) for each in words) / max(1, sum(each.isalpha() for each in text))
     if len(words) < 60 or latin < 0.8:
@@ -107,8 +107,8 @@ def nonsense(text: str) -> list[str]:
 
 
 def repeated(text: str) -> float:
-    """How much of it stood in it before: the share of twelve-word sequences that are not the first of their kind, over
-    the whole text. 0 for short ones."""
+    """Return how much of a text repeats what stood in it before: the share (0 to 1) of twelve-word sequences that are
+    not the first of their kind, over the whole text. 0 for short ones."""
     words = re.findall(r"\w+", text)
     if len(words) < 8 * _SHINGLE:
         return 0.0
@@ -122,8 +122,8 @@ def _parts(content: bytes) -> list[bytes]:
 
 
 def logprob_reasons(logprobs: Sequence[float | None]) -> list[str]:
-    """The same of the tokens' logprobs: null or not finite, or the same few for every token (seen on SM120 as one token
-    with one logprob at every position, vLLM issue 52938)."""
+    """Return what is wrong with the tokens' logprobs: null or not finite, or the same few for every token (seen on
+    SM120 as one token with one logprob at every position, vLLM issue 52938)."""
     finite = [round(each, 6) for each in logprobs if each is not None and math.isfinite(each)]
     found = []
     if len(finite) < len(logprobs):
@@ -139,6 +139,6 @@ def logprob_reasons(logprobs: Sequence[float | None]) -> list[str]:
 
 
 def mean(logprobs: Sequence[float | None]) -> float:
-    """Of those that are finite; 0 for none."""
+    """Return the mean of those logprobs that are finite; 0 for none."""
     finite = [each for each in logprobs if each is not None and math.isfinite(each)]
     return sum(finite) / len(finite) if finite else 0.0

@@ -21,7 +21,7 @@ _GPU = ("name", "uuid", "vbios", "power_limit_mw", "power_limit_default_mw")
 
 
 def provenance(snapshot: Snapshot, frozen: Frozen | None, recipe: Recipe | None) -> dict[str, Any]:
-    """The facts behind a figure; null with a reason where one could not be read."""
+    """Return the facts about the box behind a figure; None with a reason where one could not be read."""
     host, nvml = snapshot.host, snapshot.nvml.value
     kernel = host.kernel if host else None
     ports = {bdf: _acs(snapshot, bdf) for bdf in snapshot.topology.path_ports()}
@@ -50,8 +50,8 @@ def _acs(snapshot: Snapshot, bdf: str) -> str | None:
 
 
 def why_not_golden(data: dict[str, Any]) -> str:
-    """Why nobody can be held to it, "" where others can: a full acceptance that was passed, with all its runs, which
-    lie together."""
+    """Return why this figure cannot be the measure for other boxes, "" where it can: it is of a full acceptance that
+    was passed, with all its runs, which lie close together."""
     figures = data["figures"]
     if data["exit_code"] or data["profile"] != "full" or len(figures["runs"]) < 3:
         return "only a full acceptance that passed can be golden"
@@ -62,7 +62,7 @@ def why_not_golden(data: dict[str, Any]) -> str:
 
 
 def candidate(data: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
-    """What may become a recipe's ``expected``, out of a passed acceptance's document."""
+    """Return what may become a recipe's ``expected``, made of a passed acceptance's document."""
     figures = data["figures"]
     return {
         "schema": SCHEMA, "tunecheck": data["tunecheck"], "created": data["created"], "recipe": data["recipe"],

@@ -35,7 +35,7 @@ _TEXT = re.compile(_KEY + rb'(?:\s|\\[nrtf])*(?:[^"\\\s]|\\[^nrtf])')
 
 
 class ExchangeError(Exception):
-    """No answer, or not all of it. ``late``: a deadline passed."""
+    """There was no answer, or not all of it. ``late``: a deadline passed."""
 
     def __init__(self, text: str, late: bool = False) -> None:
         super().__init__(text)
@@ -44,8 +44,8 @@ class ExchangeError(Exception):
 
 @dataclass(frozen=True)
 class Deadlines:
-    """Seconds: to connect, from the request to the first text, between two arrivals of text, for one whole request
-    with everything that is asked again for it."""
+    """Deadlines in seconds: to connect, from the request to the first text, between two arrivals of text, for one whole
+    request with everything that is asked again for it."""
 
     connect: float = 10.0
     first: float = 300.0
@@ -54,7 +54,7 @@ class Deadlines:
 
 
 class HttpClient:
-    """How a server is reached. ``headers``: what every request carries; ``secure``: over TLS; ``ca``: a file of
+    """A connection to one server. ``headers``: what every request carries; ``secure``: over TLS; ``ca``: a file of
     certificates to trust."""
 
     def __init__(self, deadlines: Deadlines, headers: Mapping[str, str], secure: bool, ca: str | None = None) -> None:
@@ -73,7 +73,8 @@ class HttpClient:
 
     @contextmanager
     def open(self, method: str, url: str, limits: Deadlines, body: Any = None) -> Iterator[Exchange]:
-        """An answered exchange: its head is there. ExchangeError where it does not come."""
+        """Send a request, and give the exchange once the head of the answer is there. ExchangeError where it does not
+        come."""
         guard = _Guard(limits)
         timeout = httpx.Timeout(limits.whole, connect=min(limits.connect, limits.whole))
         try:
@@ -101,7 +102,7 @@ class HttpClient:
             guard.stop()
 
     def small(self, method: str, url: str, seconds: float, body: Any = None) -> tuple[int, str]:
-        """Status and text of a small document. ExchangeError where there is none, or where it has no end."""
+        """Return status and text of a small document. ExchangeError where there is none, or where it has no end."""
         seconds = min(seconds, self.deadlines.whole)
         limits = Deadlines(min(seconds, self.deadlines.connect), seconds, seconds, seconds)
         with self.open(method, url, limits, body) as answer:
@@ -112,8 +113,8 @@ class HttpClient:
 
 
 class Exchange:
-    """``begun``: when its head was sent, as time.monotonic() says: neither the connection nor TLS is the model's time,
-    and guidellm's clients keep theirs."""
+    """An answer whose head has arrived. ``begun``: when the request's head was sent, as time.monotonic() says: neither
+    the connection nor TLS is the model's time, and guidellm's clients keep theirs."""
 
     def __init__(self, response: httpx.Response, guard: _Guard) -> None:
         self._response, self._guard = response, guard
@@ -131,15 +132,16 @@ class Exchange:
         return self._guard.expired
 
     def note_arrival(self, line: bytes) -> None:
-        """Bytes of a stream arrived: text among them moves the deadlines of the first text and of the gaps."""
+        """Note that bytes of a stream arrived. Text among them moves the deadlines of the first text and of the
+        gaps."""
         if _TEXT.search(line):
             self._guard.note_text(True)
         elif _NOT_EMPTY.search(line):
             self._guard.note_text(False)
 
     def content(self, limit: int) -> Iterator[bytes]:
-        """What arrives, unpacked, at most ``limit`` bytes and one read more. ExchangeError for a packing that
-        is neither asked for nor gzip or deflate."""
+        """Yield what arrives, unpacked, at most ``limit`` bytes and one read more. ExchangeError for a packing that is
+        neither asked for nor gzip or deflate."""
         if self.packed in ("", "identity"):
             size = 0
             for part in self._response.iter_raw():
@@ -166,7 +168,7 @@ class Exchange:
                     return
 
     def most(self, limit: int) -> tuple[bytes, bool]:
-        """The body, and whether that is all of it."""
+        """Return at most ``limit`` bytes of the body, and whether that is all of it."""
         held = bytearray()
         for part in self.content(limit):
             held += part
@@ -194,8 +196,8 @@ class _Guard:
         self.begun = self._last = time.monotonic()
 
     def trace(self, name: str, details: Mapping[str, Any]) -> None:
-        """httpcore's trace: the socket is taken as soon as it is connected, before TLS and before the head. A copy of
-        it, since TLS takes the first one away."""
+        """Take the socket as soon as it is connected, before TLS and before the head. httpcore calls this with its
+        trace events. The socket is copied, since TLS takes the first one away."""
         if name == "http11.send_request_headers.started":
             self.sent = time.monotonic()
         if name != "connection.connect_tcp.complete":

@@ -21,7 +21,7 @@ _asked = threading.Event()
 
 
 def remember() -> None:
-    """From now on. Where somebody else handles the signal, that stays so."""
+    """Keep every Ctrl-C from now on. Where the program has another handler of the signal, that one stays."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _handle)
         sys.unraisablehook = _ignore_interrupt
@@ -34,7 +34,7 @@ def check() -> None:
 
 
 def _ignore_interrupt(unraisable: UnraisableHookArgs) -> None:
-    """It is not lost, so there is nothing to tell."""
+    """Print nothing about a KeyboardInterrupt that Python drops: it is not lost."""
     if not (unraisable.exc_type and issubclass(unraisable.exc_type, KeyboardInterrupt)):
         sys.__unraisablehook__(unraisable)
 

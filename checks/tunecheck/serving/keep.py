@@ -1,4 +1,4 @@
-"""Out of a passed acceptance: what a watch may hold the engine to."""
+"""Make of a passed acceptance what a watch may hold the engine to."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _MORE = 32
 
 def of(seen: Measured, plan: Plan, recipe: Recipe | None, digest: str, model: str, api: str,
        boot_id: str) -> Accepted | None:
-    """None where no speed was measured. Called where the server runs, in the unit that runs it: INVOCATION_ID is
-    systemd's."""
+    """Return what a passed acceptance leaves on the box; None where no speed was measured. It is called where the
+    server runs, in the unit that runs it: INVOCATION_ID is systemd's."""
     found = rates(seen)
     if not found:
         return None
@@ -41,7 +41,7 @@ def of(seen: Measured, plan: Plan, recipe: Recipe | None, digest: str, model: st
 
 
 def _question(seen: Measured, plan: Plan) -> Question | None:
-    """The one with the shortest right answer, and no filler before it."""
+    """Return the question with the shortest right answer and no filler before it; None where there is none."""
     told = []
     for canary in plan.canaries:
         runs = [run for run in seen.of("canary") if run.expect == canary.expect]

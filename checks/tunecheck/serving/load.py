@@ -1,4 +1,5 @@
-"""Load: so many streams, or so many requests a second, for minutes. Measures only; rates.py makes figures of it.
+"""Put a load on a server: so many streams, or so many requests a second, for minutes. Measures only; rates.py makes
+figures of it.
 
 Closed: each stream asks again as soon as it was answered. Open: requests are sent by the clock, whether the server
 keeps up or not, so a slow answer delays no other request (a closed loop hides that). What was asked before the end is
@@ -27,8 +28,8 @@ _SAMPLE, _LOOK = 2.0, 30.0
 
 @dataclass(frozen=True)
 class Answer:
-    """One request of a load. Seconds since the step began: ``due``, when it should have been sent, ``sent``, ``first``
-    and ``last`` text; ``tokens`` by usage; ``error``: why it counts as failed."""
+    """One request of a load. All times are seconds since the step began: ``due``, when it should have been sent,
+    ``sent``, ``first`` and ``last`` text; ``tokens`` by usage; ``error``: why it counts as failed."""
 
     due: float
     sent: float
@@ -45,9 +46,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Step:
-    """``mode``: closed (``level`` streams) or open (``level`` requests a second). ``seconds``: how long it was asked
-    for. ``devices``: what the GPUs said meanwhile, a mapping each time; ``behind``: it stopped early, the server did
-    not keep up."""
+    """One step of a load. ``mode``: closed (``level`` streams) or open (``level`` requests a second). ``seconds``: how
+    long it was asked for. ``devices``: what the GPUs said meanwhile, a mapping each time; ``behind``: it stopped early,
+    the server did not keep up."""
 
     mode: str
     level: float
@@ -59,8 +60,8 @@ class Step:
 
 @dataclass(frozen=True)
 class LoadPlan:
-    """``streams`` and ``rates``: a step each; ``words`` of filler in each prompt, ``tokens`` of each answer; ``slo``:
-    seconds by ttft, itl and e2e, within which an answer counts as good."""
+    """What a load asks. ``streams`` and ``rates``: a step each; ``words`` of filler in each prompt, ``tokens`` of each
+    answer; ``slo``: seconds by ttft, itl and e2e, within which an answer counts as good."""
 
     seconds: float
     streams: tuple[int, ...] = ()
@@ -72,8 +73,8 @@ class LoadPlan:
 
 def drive(client: Client, plan: LoadPlan, say: Callable[[str], None] = lambda _: None,
           sample: Callable[[], Mapping[str, Any] | None] = lambda: None) -> tuple[Step, ...]:
-    """Every step of the plan, one after the other. ``sample``: asked every two seconds what the GPUs do. UsageError
-    where the key is refused."""
+    """Run every step of the plan, one after the other, and return them. ``sample``: asked every two seconds what the
+    GPUs do. UsageError where the key is refused."""
     found = []
     for streams in plan.streams:
         say(f"load: {streams} streams for {plan.seconds:g} s")
@@ -161,8 +162,8 @@ class _Step:
         return time.monotonic() - self._begun
 
     def _watch(self) -> None:
-        """One look at the GPUs every two seconds, as long as the step lasts: also after one that failed, which is told
-        as what it is."""
+        """Look at the GPUs every two seconds, as long as the step lasts. A look that failed is kept as such, and the
+        next one follows."""
         while True:
             told = self._sample()
             if told is None:

@@ -86,20 +86,21 @@ class Run:
 
     @property
     def rate(self) -> float | None:
-        """The primary figure: the engine's tokens over the wall time from the request to the last byte of text."""
+        """The primary figure in tokens per second: the engine's tokens over the wall time from the request to the last
+        byte of text. None without tokens or text."""
         return self.tokens / self.last_s if self.tokens and self.last_s else None
 
     @property
     def decode_rate(self) -> float | None:
-        """Without the time to the first token; None where delivery in a burst makes it meaningless: a real 150 tok/s
-        came out as 106 252 that way (measured)."""
+        """The tokens per second without the time to the first token; None where delivery in a burst makes it
+        meaningless: a real 150 tok/s came out as 106 252 that way (measured)."""
         if self.first_s is None or self.last_s is None or self.reads < 10 or self.burst:
             return None
         return (self.tokens - (self.first_tokens or 1)) / (self.last_s - self.first_s)
 
     @property
     def burst(self) -> bool:
-        """Nearly all of the text came at the end."""
+        """Whether nearly all of the text came at the end."""
         if self.first_s is None or not self.last_s or self.tokens < 64:
             return False
         return self.last_s - self.first_s < 0.1 * self.last_s
@@ -137,5 +138,5 @@ class Measured:
         return tuple(run for run in self.runs if run.kind == kind)
 
     def together(self, streams: int) -> int:
-        """Tokens that so many streams at once delivered."""
+        """Return how many tokens so many streams at once delivered."""
         return sum(run.tokens for run in self.of("concurrent") if run.group == streams)

@@ -21,8 +21,8 @@ _EXAMPLES = {"--ladder": "512,4K,16K", "--concurrency": "1,4,16"}
 
 @dataclass(frozen=True)
 class Plan:
-    """``warm_ups`` and ``runs`` of ``tokens`` each at one stream, a ``ladder`` of prompt tokens (0: the model's limit),
-    ``concurrency``: streams at once, each of ``stream_tokens``."""
+    """What one acceptance asks: ``warm_ups`` and ``runs`` of ``tokens`` each at one stream, a ``ladder`` of prompt
+    tokens (0: the model's limit), ``concurrency``: streams at once, each of ``stream_tokens``."""
 
     profile: str
     runs: int
@@ -37,8 +37,9 @@ class Plan:
 
 
 def plan_for(profile: str, recipe: Recipe | None, ladder: str | None, concurrency: str | None, scale: float) -> Plan:
-    """``boot``: canaries and one run of 256 tokens, since a failing ExecStartPost keeps the engine down; ``full``: 3 of
-    1000 with both ladders. ``scale`` shrinks prompts for small models."""
+    """Return the plan of a profile. ``boot``: canaries and one run of 256 tokens, since a failing ExecStartPost keeps
+    the engine down; ``full``: 3 of 1000 with both ladders. ``scale`` shrinks prompts for small models. UsageError for a
+    list of numbers that is none."""
     asked = recipe.canaries if recipe and recipe.canaries else CANARIES
     canaries = tuple(replace(each, context=int(each.context * scale)) for each in asked)
     streams = numbers("--concurrency", concurrency) if concurrency else ()
@@ -52,7 +53,8 @@ def plan_for(profile: str, recipe: Recipe | None, ladder: str | None, concurrenc
 
 def load_for(seconds: float, streams: tuple[int, ...], rates: str | None, slo: Sequence[str],
              size: int) -> LoadPlan:
-    """``rates``: requests a second, as ``0.5,2``; ``slo``: ``ttft=2s`` each; ``size``: words of filler a prompt."""
+    """Return the plan of a load. ``rates``: requests a second, as ``0.5,2``; ``slo``: ``ttft=2s`` each; ``size``: words
+    of filler a prompt. UsageError for what cannot be understood."""
     found = []
     for part in rates.split(",") if rates else ():
         if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", part.strip()) or not 0.01 <= float(part) <= 1000:
@@ -70,7 +72,7 @@ def load_for(seconds: float, streams: tuple[int, ...], rates: str | None, slo: S
 
 
 def numbers(option: str, text: str) -> tuple[int, ...]:
-    """``4K,16K,max`` as 4096, 16384, 0."""
+    """Return the numbers of an option: ``4K,16K,max`` as 4096, 16384, 0. UsageError for any other text."""
     found = []
     for part in text.split(","):
         match = re.fullmatch(r"(?:(\d{1,7})(K?)|max)", part.strip())
@@ -81,8 +83,8 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
 
 
 def fits(points: Sequence[int], limit: int | None, beside: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The ladder's points that a model of ``limit`` tokens takes with ``beside`` more, ascending; and those too long.
-    Without a limit its point is left out."""
+    """Return the ladder's points that a model of ``limit`` tokens takes with ``beside`` more, ascending; and those too
+    long. Without a limit the point of the model's limit (0) is left out."""
     room = None if limit is None else max(0, limit - beside)
     wanted = sorted({room if each == 0 else each for each in points if each or room} - {None})  # type: ignore[type-var]
     whole = [each for each in wanted if each is not None]

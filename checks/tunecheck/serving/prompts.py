@@ -37,7 +37,7 @@ NEEDLE = ("What is the code of the red door, and what is the code of the blue do
 
 
 def needle(words: int, fresh: str | None = None) -> tuple[str, str]:
-    """A prompt of about ``words`` words of filler, and the two numbers in it with a blank between."""
+    """Return a prompt of about ``words`` words of filler, and the two numbers in it with a blank between."""
     mark = fresh or nonce()
     chosen = random.Random(f"needle {mark}")
     red, blue = chosen.randrange(10000, 99999), chosen.randrange(10000, 99999)
@@ -47,17 +47,17 @@ def needle(words: int, fresh: str | None = None) -> tuple[str, str]:
 
 
 def nonce() -> str:
-    """16 hexadecimal digits that no earlier prompt held."""
+    """Return 16 hexadecimal digits at random, which no earlier prompt held."""
     return secrets.token_hex(8)
 
 
 def filler(seed: str, words: int) -> str:
-    """``words`` common words in an order of the seed's own."""
+    """Return ``words`` common words in an order that only ``seed`` decides."""
     chosen = random.Random(seed)
     return " ".join(chosen.choice(_WORDS) for _ in range(words))
 
 
 def prompt(text: str, words: int = 0, fresh: str | None = None) -> str:
-    """Nonce, then filler, then the question: what comes first differs, so nothing of it can be cached."""
+    """Return a nonce, then filler, then the question. What comes first differs, so nothing of it can be cached."""
     mark = fresh or nonce()
     return f"[{mark}] {filler(mark, words)}\n\n{text}" if words else f"[{mark}] {text}"

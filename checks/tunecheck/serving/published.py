@@ -27,7 +27,7 @@ def is_published(data: object) -> bool:
 
 
 def measured_of_published(data: Mapping[str, Any], where: str) -> Measured:
-    """Every row as a run; ``error`` says what gives its counting away. UsageError for a file without rows."""
+    """Return every row as a run; ``error`` says what shows how it was counted. UsageError for a file without rows."""
     data = _inner(data)
     head = data["metadata"]
     rows = [row for row in data["results"] if isinstance(row, dict)]
@@ -40,7 +40,7 @@ def measured_of_published(data: Mapping[str, Any], where: str) -> Measured:
 
 
 def _inner(data: Any) -> Any:
-    """What lil-bench wraps, by its own schema; else the document itself."""
+    """Return the document that lil-bench wraps, by its own schema; else the document itself."""
     if not (isinstance(data, dict) and str(data.get("schema", "")).startswith("lil-bench")):
         return data
     held = data.get("results")
@@ -54,7 +54,7 @@ _INVALID = ("loop_detected", "warmup_timed_out", "capacity_limited", "underfille
 
 
 def _sourced(row: Mapping[str, Any]) -> Run:
-    """A row of 0.4 or newer."""
+    """Return the run of a row that a client of version 0.4 or newer wrote."""
     streams = max(1, int(_number(row.get("concurrency")) or 1))
     rate, seconds = _number(row.get("aggregate_tps")), _number(row.get("measurement_seconds"))
     tokens = _number(row.get("client_output_tokens")) or _number(row.get("total_tokens"))
@@ -114,7 +114,7 @@ def _run(row: Mapping[str, Any], duration: float, limit: float) -> Run:
 
 def _way(row: Mapping[str, Any], tokens: float, wall: float, rate: float, duration: float,
          most: float) -> tuple[str, str]:
-    """How the row's tokens were counted, and what shows it."""
+    """Return how the row's tokens were counted, and what shows it."""
     if not tokens or not wall:
         return "unknown", "it has no tokens or no wall time"
     characters = _number(row.get("total_chars")) or _number(row.get("characters"))
@@ -141,6 +141,6 @@ def _way(row: Mapping[str, Any], tokens: float, wall: float, rate: float, durati
 
 
 def _number(value: object) -> float:
-    """0 for what is no finite number."""
+    """Return the value as a number; 0 for what is no finite number."""
     good = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e18
     return float(value) if good else 0.0  # type: ignore[arg-type]

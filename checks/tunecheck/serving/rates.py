@@ -24,8 +24,9 @@ _WINDOWS, _POINTS = 24, 120
 
 
 def percentiles(values: Sequence[float]) -> dict[str, float] | None:
-    """p50 to p99, mean and most; by interpolation, as numpy does it, and so the clients of vLLM and aiperf. guidellm
-    takes the nearest rank (statistics.py, searchsorted): of 30 requests its p99 is the longest. None for nothing."""
+    """Return p50 to p99, mean and most; by interpolation, as numpy does it, and so the clients of vLLM and aiperf.
+    guidellm takes the nearest rank (statistics.py, searchsorted): of 30 requests its p99 is the longest. None for no
+    values."""
     if not values:
         return None
     found = sorted(values)
@@ -40,7 +41,8 @@ def percentiles(values: Sequence[float]) -> dict[str, float] | None:
 
 
 def figures(step: Step, slo: Mapping[str, float]) -> dict[str, Any]:
-    """Plain data of one step."""
+    """Return the figures of one step of a load as plain data for JSON: times in seconds, rates per second. ``slo``:
+    seconds by ttft, itl and e2e, within which an answer counts as good."""
     good = [each for each in step.answers if each.good]
     ttft = [each.first - each.sent for each in good if each.first is not None]
     itl = [found for each in good if (found := _itl(each)) is not None]
@@ -63,8 +65,8 @@ def figures(step: Step, slo: Mapping[str, float]) -> dict[str, Any]:
 
 
 def _windows(good: Sequence[Answer], seconds: float) -> list[dict[str, Any]]:
-    """The step in even parts by when a request was sent: does a server that is warm get slower? Tokens a second are
-    those delivered in the part."""
+    """Return the figures of even parts of the step, by when a request was sent: does a server that is warm get slower?
+    Tokens a second are those delivered in the part."""
     each = seconds / _WINDOWS
     found = []
     for number in range(_WINDOWS):
@@ -86,7 +88,7 @@ def _itl(answer: Answer) -> float | None:
 
 
 def _inside(answer: Answer, seconds: float) -> float:
-    """Its tokens before the end of the step, taken as even between first and last."""
+    """Return how many tokens of an answer came before ``seconds`` of the step, taken as even between first and last."""
     if answer.first is None or answer.last is None or answer.first >= seconds:
         return 0.0
     if answer.last <= seconds or answer.last <= answer.first:
@@ -101,9 +103,9 @@ def _within(answer: Answer, slo: Mapping[str, float]) -> bool:
 
 
 def _devices(samples: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
-    """By GPU: clock, power and temperature, lowest, median and highest, the reasons that throttled it with the share of
-    looks at which they held, and its line: seconds, MHz, W and degrees of some of the looks. None where nobody was
-    asked."""
+    """Return for each GPU: clock, power and temperature, lowest, median and highest, the reasons that throttled it with
+    the share of looks at which they held, and its line: seconds, MHz, W and degrees of some of the looks. None where
+    nobody was asked."""
     if not samples:
         return None
     boards: dict[str, list[tuple[float, Mapping[str, Any]]]] = {}

@@ -1,4 +1,4 @@
-"""Options of how a server is reached, as text, made into values: headers, request fields, deadlines, the key."""
+"""Make values of the options that say how a server is reached: headers, request fields, deadlines, the key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _CARRIERS = ("host", "content-length", "content-type", "accept-encoding", "trans
 
 
 def address(base: str) -> str:
-    """``http://host:port``, with a path where the server has one."""
+    """Return the address as it was given: ``http://host:port``, with a path where the server has one. UsageError for
+    any other text."""
     if not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", base):
         raise UsageError(f"--base {base}: expected an address without a key or a question mark, as "
                          "http://127.0.0.1:30000 or https://host/openai/v1")
@@ -47,7 +48,8 @@ def own_machine(base: str) -> bool:
 
 
 def headers(given: Sequence[str]) -> dict[str, str]:
-    """``Name: value`` each."""
+    """Return the headers of options ``Name: value``. UsageError for one that is none, is the connection's own, or holds
+    a secret."""
     found = {}
     for each in given:
         match = re.fullmatch(r"([A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}):[ \t]*([\x20-\x7e]{0,4000})", each)
@@ -62,7 +64,8 @@ def headers(given: Sequence[str]) -> dict[str, str]:
 
 
 def fields(given: Sequence[str]) -> dict[str, Any]:
-    """``name=JSON`` each, as ``chat_template_kwargs={"enable_thinking": false}``."""
+    """Return the request fields of options ``name=JSON``, as ``chat_template_kwargs={"enable_thinking": false}``.
+    UsageError for one that is none, or that the measurement sets."""
     found: dict[str, Any] = {}
     for each in given:
         name, equals, text = each.partition("=")
@@ -80,7 +83,7 @@ def fields(given: Sequence[str]) -> dict[str, Any]:
 
 
 def limits(given: Sequence[str]) -> dict[str, float]:
-    """``NAME=TIME`` of deadlines."""
+    """Return the deadlines in seconds of options ``NAME=TIME``. UsageError for one that is none."""
     found = {}
     for each in given:
         name, equals, value = each.partition("=")
@@ -93,7 +96,8 @@ def limits(given: Sequence[str]) -> dict[str, float]:
 
 
 def key(path: str | None) -> str:
-    """The key of the file or the environment, never of the command line, which anybody on the box can read."""
+    """Return the key of the file or the environment, "" for none. It is never of the command line, which anybody on the
+    box can read. UsageError where the file cannot be used."""
     found = os.environ.get(KEY, "")
     if path is not None:
         from ..util import safe_files

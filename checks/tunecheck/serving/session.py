@@ -38,7 +38,8 @@ _MARGIN = 64
 
 
 class Session:
-    """``measure`` once. ``say``: told what is going on; ``sample``: asked what the GPUs do during a load."""
+    """One acceptance; call ``measure`` once. ``say``: called with what is going on; ``sample``: asked what the GPUs do
+    during a load."""
 
     def __init__(self, client: Client, plan: Plan, limit: int | None = None,
                  say: Callable[[str], None] = lambda _: None,
@@ -56,7 +57,8 @@ class Session:
         self._loaded = self._uncounted = 0
 
     def measure(self) -> Measured:
-        """Everything of the plan, up to the first request that breaks off: the next would only wait as long again."""
+        """Measure everything of the plan, up to the first request that breaks off: the next would only wait as long
+        again."""
         models = self.client.models()
         served = next((each for each in models if each.get("id") == self.client.model), models[0] if models else {})
         self.client.model = self.client.model or str(served.get("id", ""))
@@ -106,7 +108,7 @@ class Session:
         return run
 
     def _calibrate(self) -> None:
-        """Three small requests: an empty question, the timed one, and that with filler. Without the server's count
+        """Ask three small requests: an empty question, the timed one, and that with filler. Without the server's count
         sizes are guesses of one token a word, and are reported as what they are."""
         self.say("calibrating prompt sizes")
         sizes = [run.usage.prompt if run.usage else 0 for run in (
@@ -129,7 +131,7 @@ class Session:
                       target=size, group=0 if when == "before" else 1)
 
     def _context(self, canary: Canary) -> int:
-        """What the model takes of it: half of its limit at most."""
+        """Return how many tokens to put before the canary: what it asks for, but half of the model's limit at most."""
         if not canary.context or self.limit is None or canary.context <= self.limit // 2:
             return canary.context
         self.notes["canary"] = f"the long canary had {self.limit // 2} tokens before it, not {canary.context}: the " \
@@ -142,7 +144,7 @@ class Session:
             self.notes["logprobs"] = "the server gives none in a stream"
 
     def _needles(self) -> None:
-        """Two numbers in a short prompt, which shows that the model can; then in the long prompts."""
+        """Ask for two numbers in a short prompt, which shows that the model can do it; then in the long prompts."""
         self.say("two numbers in a short prompt, then in long ones")
         room = None if self.limit is None else max(0, self.limit - _NEEDLE_TOKENS - _MARGIN)
         points = fits(self.plan.ladder, self.limit, _NEEDLE_TOKENS + _MARGIN)[0]
@@ -153,12 +155,12 @@ class Session:
             self._ask("needle", text, _NEEDLE_TOKENS, target=size, expect=expect, group=1 if size else 0)
 
     def _repeat(self) -> None:
-        """One question, word for word the same: a greedy engine begins its answer the same way."""
+        """Ask one question, word for word the same: a greedy engine begins its answer the same way."""
         self.say("one question again, word for word")
         self._ask("repeat", prompt(TIMED, fresh=self._again), _REPEAT[self.plan.profile])
 
     def _retokenise(self) -> None:
-        """What the engine's own tokenizer makes of the texts that it delivered."""
+        """Ask the engine's own tokenizer how many tokens the texts have that it delivered."""
         wanted = [number for number, run in enumerate(self.runs) if run.kind in ("timed", "logprobs", "repeat")
                   and run.text and run.usage and not run.broken]
         for number in wanted[:_MOST_RETOKENISED]:
@@ -177,7 +179,7 @@ class Session:
             self._ask("ladder", prompt(TIMED, self._words(size)), tokens, target=size)
 
     def _together(self, streams: int) -> None:
-        """So many streams at once; the threads are daemons, so that Ctrl-C need not wait for them."""
+        """Ask so many streams at once. The threads are daemons, so that Ctrl-C need not wait for them."""
         self.say(f"{streams} streams at once")
         found: list[Run] = []
         problems: list[Exception] = []
@@ -203,7 +205,7 @@ class Session:
             raise _StoppedError(f"{streams} streams at once: {why}")
 
     def _load(self) -> None:
-        """Figures alone are kept: minutes of answers would fill the memory."""
+        """Run the load of the plan. Figures alone are kept: minutes of answers would fill the memory."""
         plan = self.plan.load
         if plan is None:
             return
@@ -221,7 +223,8 @@ class Session:
         return found, why
 
     def _grown(self, before: dict[str, float], counted: int) -> dict[str, float]:
-        """What the counters grew by, once they caught up."""
+        """Return what the counters grew by since ``before``. Wait for them to reach ``counted`` tokens, for a limited
+        time."""
         until = time.monotonic() + _COUNTER_LAG
         while True:
             grown = delta(before, self._counters()[0])
@@ -231,7 +234,8 @@ class Session:
             time.sleep(0.2)
 
     def _engine(self) -> tuple[str, str]:
-        """Its name by its counters, its version by its own page; as far as it says."""
+        """Return the engine's name by its counters and its version by its own page, as far as it says; else "unknown"
+        and ""."""
         engine = engine_of(self._metrics)
         pages = {"vllm": ("/version", "version"), "sglang": ("/get_server_info", "version"),
                  "llama.cpp": ("/props", "build_info")}
@@ -246,7 +250,7 @@ class _StoppedError(Exception):
 
 
 def _names(models: list[dict[str, Any]]) -> tuple[str, ...]:
-    """What the server calls its models: id, root and parent (vLLM), aliases (llama.cpp)."""
+    """Return what the server calls its models: id, root and parent (vLLM), aliases (llama.cpp)."""
     found: set[str] = set()
     for each in models[:64]:
         several = each.get("aliases")
@@ -257,7 +261,8 @@ def _names(models: list[dict[str, Any]]) -> tuple[str, ...]:
 
 
 def _limit(served: dict[str, Any], client: Client) -> int | None:
-    """The context length: vLLM and SGLang say max_model_len; llama.cpp's n_ctx is on /props."""
+    """Return the context length in tokens, None where the server does not say: vLLM and SGLang say max_model_len;
+    llama.cpp's n_ctx is on /props."""
     found = served.get("max_model_len")
     if type(found) is int and found > 0:
         return found
@@ -267,8 +272,8 @@ def _limit(served: dict[str, Any], client: Client) -> int | None:
 
 
 def wait_ready(client: Client, seconds: float, say: Callable[[str], None] = lambda _: None) -> None:
-    """Until the model is listed. What is listed need not answer: that only a request can tell. ProbeError when it takes
-    longer."""
+    """Wait until the model is listed. What is listed need not answer: that only a request can tell. ProbeError when it
+    takes longer than ``seconds``."""
     from .client import NotReadyError
 
     until, begun = time.monotonic() + seconds, time.monotonic()

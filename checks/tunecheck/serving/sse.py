@@ -43,9 +43,9 @@ class _Seen:
 
 
 def run_of(kind: str, asked: int, arrivals: Sequence[Arrival], error: str = "", broken: str = "") -> Run:
-    """What one stream delivered. Usage is read from any event (an engine may put it beside the last text or into an
-    event without choices) and the last one counts; the first token is the first text that is more than white space, so
-    that an event with only a role, or blanks sent ahead, do not count; a missing end mark is no error."""
+    """Return what one stream delivered. Usage is read from any event (an engine may put it beside the last text or into
+    an event without choices) and the last one counts; the first token is the first text that is more than white space,
+    so that an event with only a role, or blanks sent ahead, do not count; a missing end mark is no error."""
     seen = _Seen()
     for when, event in _events(arrivals):
         problem = _problem(event)
@@ -97,8 +97,8 @@ def _choice(seen: _Seen, choice: dict[str, Any], when: float, usage: Usage | Non
 
 
 def _events(arrivals: Sequence[Arrival]) -> Iterator[tuple[float, dict[str, Any]]]:
-    """The JSON objects behind ``data:``, each with the arrival that completed it. An event may have several lines of
-    data; many servers leave out the empty line between events, so a line that is an object by itself is an event.
+    """Yield the JSON objects behind ``data:``, each with the arrival that completed it. An event may have several lines
+    of data; many servers leave out the empty line between events, so a line that is an object by itself is an event.
     Comments (pings), other fields and what is no JSON object are passed over."""
     held: list[bytes] = []
     when, begun = 0.0, False
@@ -143,7 +143,7 @@ def _dicts(value: object) -> list[dict[str, Any]]:
 
 
 def _text_of(choice: dict[str, Any]) -> str:
-    """Content and reasoning of a chat's delta, or a completion's text: reasoning is work too."""
+    """Return content and reasoning of a chat's delta, or a completion's text: reasoning is work too."""
     delta = choice.get("delta")
     held = delta if isinstance(delta, dict) else {}
     reasoning = next((found for name in _REASONING if (found := _text(held.get(name)))), "")
@@ -151,7 +151,8 @@ def _text_of(choice: dict[str, Any]) -> str:
 
 
 def _text(value: object) -> str:
-    """Text, or a list of parts: {"type": "text", "text": ...}, or thinking with parts of its own."""
+    """Return the text of a value: a text, or a list of parts: {"type": "text", "text": ...}, or thinking with parts of
+    its own. "" for anything else."""
     if isinstance(value, str):
         return value
     if not isinstance(value, list):
@@ -174,7 +175,7 @@ def _usage(value: object) -> Usage | None:
 
 
 def _count(value: object) -> int | None:
-    """A whole number, also where a server writes it as 12.0."""
+    """Return a count as a whole number, also where a server writes it as 12.0; None for what is no count."""
     if type(value) is float and math.isfinite(value) and value.is_integer():
         value = int(value)
     return value if type(value) is int and 0 <= value < 2**40 else None
@@ -191,7 +192,7 @@ def _last(usages: list[Usage]) -> Usage | None:
 
 
 def _logprobs(value: object) -> tuple[list[float | None], list[str]] | None:
-    """Logprobs per token, None for one that is null or no number, and what each token is written as. Chat:
+    """Return logprobs per token, None for one that is null or no number, and what each token is written as. Chat:
     content[].logprob, reasoning_content[] beside it (some servers); completions: token_logprobs[]."""
     if not isinstance(value, dict):
         return None
@@ -217,7 +218,7 @@ def _logprob(value: object) -> float | None:
 
 
 def _problem(event: dict[str, Any]) -> str:
-    """An error inside a stream: the HTTP status said 200 long ago."""
+    """Return the error that an event inside a stream reports, "" for none: the HTTP status said 200 long ago."""
     error = event.get("error") or (event if event.get("object") == "error" else None)
     if not error:
         return ""

@@ -16,7 +16,7 @@ _SHOWN = ("p50", "p90", "p99")
 
 
 def render(data: dict[str, Any], seen: Measured, findings: list[Finding], style: Style, verbose: bool = False) -> str:
-    """Head, figures, findings worst first, ending in a newline."""
+    """Return the acceptance report as text: head, figures, findings worst first, ending in a newline."""
     recipe = f"recipe {data['recipe']['id']} ({data['recipe']['status']})" if data["recipe"] else "no recipe"
     engine = " ".join(part for part in (seen.engine, seen.version) if part)
     place = data["source"] or f"{data['base']}, {seen.model or 'unnamed model'} on {engine}"
@@ -39,7 +39,7 @@ def _figures(figures: dict[str, Any]) -> list[str]:
 
 
 def _loads(seen: Measured) -> list[str]:
-    """A line for each step of a load, with the percentiles that people compare."""
+    """Return the lines of each step of a load, with the percentiles that people compare."""
     lines = []
     for each in seen.load:
         unit = "streams" if each["mode"] == "closed" else "requests/s"
@@ -55,7 +55,7 @@ def _loads(seen: Measured) -> list[str]:
 
 
 def _device(gpu: Mapping[str, Any]) -> str:
-    """Median clock and power, highest temperature, and what slowed it down."""
+    """Return the median clock and power of a GPU, its highest temperature, and what slowed it down."""
     clock, power, heat = gpu["sm_mhz"], gpu["power_w"], gpu["temperature_c"]
     slow = ", ".join(f"{name} {share:.0%}" for name, share in gpu["throttled"].items()) or "never slowed down"
     return f"{f'{clock[1]:.0f} MHz' if clock else 'no clock'}, {f'{power[1]:.0f} W' if power else 'no power'}, " \

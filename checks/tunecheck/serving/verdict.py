@@ -48,7 +48,7 @@ class Want:
 
 
 def judge(seen: Measured, want: Want) -> list[Finding]:
-    """All findings, in the order in which they decide."""
+    """Return all findings, in the order in which they decide."""
     parts = (_answers(seen), _counting(seen), tokens_witness(seen), _server(seen), prompt_size(seen), _cache(seen),
              needles(seen), _canaries(seen), _output(seen), repeatable(seen), _logprobs(seen), model_name(seen),
              _delivery(seen), _figures(seen, want), load(seen))
@@ -75,7 +75,8 @@ def _answers(seen: Measured) -> Iterator[Finding]:
 
 
 def _counting(seen: Measured) -> Iterator[Finding]:
-    """Tokens are what the engine's usage says, and text and limit have to agree with it."""
+    """Yield findings about the count. Tokens are what the engine's usage says, and text and limit have to agree with
+    it."""
     guessed = [run for run in seen.runs if run.counted_by != USAGE]
     if guessed:
         yield from _guessed(guessed, len(seen.runs))
@@ -121,7 +122,8 @@ _WAYS = {
 
 
 def _guessed(runs: Sequence[Run], every: int) -> Iterator[Finding]:
-    """``every``: how many runs there are, these among them."""
+    """Yield findings about runs that were not counted by usage. ``every``: how many runs there are, these among
+    them."""
     for way in sorted({run.counted_by for run in runs}):
         several = [run for run in runs if run.counted_by == way]
         why = "; ".join(dict.fromkeys(run.error for run in several if run.error))
@@ -172,7 +174,7 @@ def _asked(whole: Sequence[Run]) -> Iterator[Finding]:
 
 
 def _server(seen: Measured) -> Iterator[Finding]:
-    """The second witness. Draft tokens are never counted."""
+    """Compare the count of usage with the server's own counter, the second witness. Draft tokens are never counted."""
     if not any(run.usage for run in seen.runs):
         return
     if seen.generated is None:
@@ -200,7 +202,8 @@ def _server(seen: Measured) -> Iterator[Finding]:
 
 
 def _cache(seen: Measured) -> Iterator[Finding]:
-    """A prompt that was seen before costs no prefill. The chat template before the nonce is all that may be shared."""
+    """Yield findings about prompts of which too much was cached: a prompt that was seen before costs no prefill. The
+    chat template before the nonce is all that may be shared."""
     # One question is asked twice on purpose, and nothing is timed by it.
     reported = [run for run in seen.runs if run.usage and run.usage.cached is not None and run.kind != "repeat"]
     if seen.profile == "published":
@@ -260,7 +263,7 @@ def _canaries(seen: Measured) -> Iterator[Finding]:
 
 
 def answered(run: Run) -> bool:
-    """As a word of its own: 42 is not in 4242424242."""
+    """Whether the answer holds what is expected, as a word of its own: 42 is not in 4242424242."""
     return re.search(rf"(?<!\w){re.escape(run.expect)}(?!\w)", run.text, re.IGNORECASE) is not None
 
 

@@ -29,7 +29,8 @@ _SAME_START, _SAME_THREES = 40, 0.1
 
 
 def tokens_witness(seen: Measured) -> Iterator[Finding]:
-    """Usage against what the engine shows beside it. No witness at all is unknown: a claim alone proves nothing."""
+    """Compare usage with what the engine shows beside it. No witness at all is unknown: a claim alone proves
+    nothing."""
     runs = [run for run in seen.runs if run.usage and not run.broken and run.counted_by == USAGE and run.text]
     if seen.profile == "published" or not runs:
         return
@@ -81,7 +82,8 @@ def _tokenizer(runs: Sequence[Run]) -> Iterator[tuple[str, bool]]:
 
 
 def _drift(runs: Sequence[Run]) -> list[str]:
-    """The logprobs vouch for one request: the timed ones cannot be of another kind of token."""
+    """Return what is wrong with timed runs beside the one for which logprobs vouch: the timed ones cannot be of another
+    kind of token."""
     vouched = next((run for run in runs if run.kind == "logprobs" and run.logprobs and run.tokens >= 64), None)
     if vouched is None:
         return []
@@ -108,7 +110,7 @@ def _events(runs: Sequence[Run]) -> list[str]:
 
 
 def prompt_size(seen: Measured) -> Iterator[Finding]:
-    """Prompt tokens against what was asked."""
+    """Compare the prompt tokens of usage with the size that was asked for."""
     sized = [run for run in seen.runs if run.target and run.usage and not run.broken]
     if seen.profile == "published" or not sized:
         return
@@ -139,7 +141,7 @@ def prompt_size(seen: Measured) -> Iterator[Finding]:
 
 
 def needles(seen: Measured) -> Iterator[Finding]:
-    """Two numbers, at the front and in the middle of a long prompt."""
+    """Judge whether the model found two numbers, at the front and in the middle of a long prompt."""
     asked = [run for run in seen.of("needle") if not run.broken]
     if not asked or not any(run.text for run in seen.runs):
         return
@@ -170,7 +172,8 @@ def _not_found(run: Run) -> list[str]:
 
 
 def repeatable(seen: Measured) -> Iterator[Finding]:
-    """One question twice: greedy answers begin alike, and share their sentences where they part later."""
+    """Judge whether one question, asked twice, got the same answer: greedy answers begin alike, and share their
+    sentences where they part later."""
     texts = [run.text for run in seen.of("repeat") if not run.broken and len(run.text) >= 2 * _SAME_START]
     if len(texts) < 2:
         return
@@ -189,20 +192,20 @@ def repeatable(seen: Measured) -> Iterator[Finding]:
 
 
 def _alike(first: str, second: str) -> int:
-    """How many characters both begin with."""
+    """Return how many characters both texts begin with."""
     return next((at for at, (one, other) in enumerate(zip(first, second, strict=False)) if one != other),
                 min(len(first), len(second)))
 
 
 def _shared(first: str, second: str) -> float:
-    """The share of three-word sequences that both have."""
+    """Return the share of three-word sequences that both texts have."""
     one, other = (set(zip(words, words[1:], words[2:], strict=False))
                   for words in (re.findall(r"\w+", text.lower()) for text in (first, second)))
     return len(one & other) / max(1, min(len(one), len(other)))
 
 
 def model_name(seen: Measured) -> Iterator[Finding]:
-    """The name in the events against the one that was asked for."""
+    """Compare the model's name in the events with the one that was asked for."""
     names = sorted({name for run in seen.runs for name in run.names if name})
     if not names or not seen.model:
         return
@@ -218,7 +221,7 @@ def model_name(seen: Measured) -> Iterator[Finding]:
 
 
 def _same(name: str, asked: str) -> bool:
-    """Alike but for case, a folder before it, or a date behind it."""
+    """Whether two names are the same but for case, a folder before them, or a date behind them."""
     one, other = (re.sub(r"-(\d{4}[\d-]*|latest)$", "", each.lower().rstrip("/").rpartition("/")[2])
                   for each in (name, asked))
     return one == other

@@ -30,7 +30,8 @@ _BUS = "5 eager all-reduces, 5 samples after one; bytes / time x 2 (n - 1) / n a
 
 
 def subsets(count: int) -> list[list[int]]:
-    """What a tensor parallel engine can use: 2, 4 and 8 of the GPUs, and all. Two ranks may hang where four pass."""
+    """Return the groups of GPUs that a tensor parallel engine can use: 2, 4 and 8 of the GPUs, and all. Two ranks may
+    hang where four pass."""
     sizes = sorted({size for size in (2, 4, 8) if size <= count} | {count}) if count > 1 else []
     return [list(range(size)) for size in sizes]
 
@@ -39,7 +40,7 @@ def allreduce(host: Host, ordinals: Sequence[int], _: Flows = (), *, soak_second
               nccl_path: str | None = None, supervisor: Supervisor | None = None, shortened: bool = False,
               quick: bool = False, copied: bool = False) -> Measured:
     """Measure every subset of ``ordinals``, the largest with large messages and the soak. Ends at the first hang: what
-    follows would run on GPUs that nobody vouches for. ``shortened``: a few sizes only, for tests. ``quick``: all ranks
+    follows would run on GPUs whose state is not known. ``shortened``: a few sizes only, for tests. ``quick``: all ranks
     in one ladder of sizes and the soak, with P2P only. ``copied``: p2p has just proven the copies between the GPUs."""
     refused = None if copied else _peer_copies(host, ordinals, supervisor)
     if refused is not None:
@@ -80,7 +81,8 @@ def _quick(host: Host, ordinals: Sequence[int], soak_seconds: float, nccl_path: 
 
 
 def _peer_copies(host: Host, ordinals: Sequence[int], supervisor: Supervisor | None) -> Measured | None:
-    """A verified copy between each two neighbours, before anything that waits for another GPU. None: all is well."""
+    """Make a verified copy between each two neighbours, before anything that waits for another GPU. Return None where
+    all is well, else the hang or the failure."""
     watched = supervisor or Supervisor(evidence=Evidence(host))
     probe = Job("tunecheck.trials.workers.probe:run", {"ordinals": list(ordinals)}, worker_environment())
     outcome = watched.run([probe], 60.0)
@@ -114,7 +116,8 @@ def _once(host: Host, ordinals: Sequence[int], arm: str, parameters: Mapping[str
 
 
 def _failures(outcome: Outcome, arm: str, ranks: int) -> dict[str, str]:
-    """Of one rank: who said why he failed, before who waited in vain for him, before who was ended because of that."""
+    """Return the reason of one rank: of a rank that said why it failed, before one that waited in vain for it, before
+    one that was ended because of that."""
     if outcome.out_of_time:
         return {f"allreduce {ranks} ranks {arm}": too_slow(outcome)}
     said = [(worker, result) for worker, results in enumerate(outcome.results) for result in results

@@ -27,7 +27,7 @@ _MAX_RESULT = 4 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Job:
-    """One worker's job: ``name`` is "module:function"; ``parameters`` go to it as JSON, ``environment`` on top of the
+    """One worker's job. ``name`` is "module:function"; ``parameters`` go to it as JSON; ``environment`` is added to the
     parent's, where None takes a variable away."""
 
     name: str
@@ -60,7 +60,7 @@ class Worker:
         return self.process.pid
 
     def collect(self) -> None:
-        """Take what lies in the pipe; never waits."""
+        """Read what the worker has written so far; never waits."""
         assert self.process.stdout is not None
         while len(self._rest) < _MAX_RESULT:
             try:
@@ -78,7 +78,7 @@ class Worker:
                     self.results.append(found)
 
     def error_output(self) -> str:
-        """The end of what it wrote to standard error."""
+        """Return the end of what the worker wrote to standard error, at most 4000 bytes."""
         size = self.stderr.seek(0, os.SEEK_END)
         self.stderr.seek(max(0, size - 4000))
         return self.stderr.read().decode("utf-8", "replace").strip()
@@ -97,7 +97,7 @@ def _scratch() -> IO[bytes]:
 
 
 def process_state(pid: int) -> str:
-    """The letter of /proc/<pid>/stat, or "gone"."""
+    """Return the letter of the process' state in /proc/<pid>/stat, or "gone"."""
     return _letter(f"/proc/{pid}/stat")
 
 
@@ -110,7 +110,8 @@ def _letter(path: str) -> str:
 
 
 def kill(processes: Sequence[subprocess.Popen[bytes]]) -> dict[int, str]:
-    """SIGKILL every session that still runs; wait a bounded time. Returns pid -> where it hangs, for those left."""
+    """Send SIGKILL to every session that still runs, and wait a bounded time. Return pid -> where it hangs, for those
+    that did not end."""
     left = [process for process in processes if process.poll() is None]
     for process in left:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -128,8 +129,8 @@ def kill(processes: Sequence[subprocess.Popen[bytes]]) -> dict[int, str]:
 
 
 def _where(pid: int) -> str:
-    """The first thread that is stuck, which need not be the main one (NCCL works in threads of its own). Only files
-    that the kernel answers without the process' locks."""
+    """Return the state of the first thread that is stuck and where, which need not be the main one (NCCL works in
+    threads of its own). It reads only files that the kernel answers without the process' locks."""
     threads = [pid]
     with contextlib.suppress(OSError):
         threads += [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir() if int(task.name) != pid]
@@ -140,7 +141,7 @@ def _where(pid: int) -> str:
 
 
 def _function(task: str) -> str:
-    """The kernel function in which a task sleeps. Not from its stack: that file waits for a lock of the task."""
+    """Return the kernel function in which a task sleeps. Not from its stack: that file waits for a lock of the task."""
     with contextlib.suppress(OSError), open(f"{task}/wchan") as stream:
         found = stream.read().strip()
         if found not in ("", "0"):

@@ -1,4 +1,4 @@
-"""PCIe error counters before a trial and at its stall: what moved in between."""
+"""PCIe error counters before a trial and at its stall, and how much they grew in between."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ _REPLAYED = ("replayed, NVML", "packets")
 
 
 def before(snapshot: Snapshot) -> dict[tuple[str, str, str], int]:
-    """What was read before the trial: AER counters of every hop, and the replays of every GPU that NVML reports."""
+    """Return the counters that were read before the trial: AER counters of every hop, and the replays of every GPU that
+    NVML reports."""
     found = {(bdf, severity, name): count for bdf, counters in (snapshot.host.errors if snapshot.host else {}).items()
              for severity, fact in counters.by_severity.items() for name, count in (fact.value or {}).items()}
     return {**found, **_replays(snapshot.nvml.value)}
 
 
 def now(host: Host, bdfs: Iterable[str], nvml: Nvml | None) -> dict[tuple[str, str, str], int]:
-    """The same as they are now, where they can be read; ``nvml``: what NVML says now."""
+    """Return the counters as they are now, where they can be read; ``nvml``: what NVML says now."""
     found = _replays(nvml)
     for bdf in bdfs:
         for severity, name in FILES.items():
@@ -44,8 +45,8 @@ def _replays(nvml: Nvml | None) -> dict[tuple[str, str, str], int]:
 
 
 def moved(then: Counts, later: Counts) -> tuple[str, ...]:
-    """``0000:03:00.0 BadTLP +12 (correctable)`` for each that is not as it was, in address order. A counter that went
-    back began again (a device that was reset) and counts in full."""
+    """Return ``0000:03:00.0 BadTLP +12 (correctable)`` for each counter that changed, in address order. A counter that
+    went back began again (a device that was reset) and counts in full."""
     found = []
     for key in sorted(later.keys() & then.keys(), key=lambda key: (bdf_key(key[0]), *key[1:])):
         grown = later[key] - then[key]

@@ -23,8 +23,8 @@ _RAS_SECONDS = 1.0
 
 
 class Evidence:
-    """``host`` is asked for everything, so that a RecordingHost keeps it for the bundle. ``then``: PCIe error counters
-    from before the trial."""
+    """Collect evidence of a stall. ``host`` is asked for everything, so that a RecordingHost keeps it for the bundle.
+    ``then``: PCIe error counters from before the trial."""
 
     def __init__(self, host: Host, then: counts.Counts | None = None) -> None:
         self._host = host
@@ -32,16 +32,16 @@ class Evidence:
         self._expected: float | None = None
 
     def expect(self) -> None:
-        """A stall may come: NCCL is asked now, since it waits for a rank that gives no answer. Called at the beginning
-        of each pause, so that its answer is of this one."""
+        """Prepare for a stall that may come. NCCL is asked now, since it waits for a rank that gives no answer. Called
+        at the beginning of each pause, so that its answer is of this one."""
         if self._expected is not None:
             self._ras(0.1)      # of an earlier pause, which passed
         self._host.ahead(RAS)
         self._expected = time.monotonic()
 
     def _ras(self, seconds: float) -> str:
-        """What NCCL's RAS says within so many seconds of the question. With a rank that does not answer it waits for
-        its own timeout, and the operator for us."""
+        """Return what NCCL's RAS says within so many seconds of the question. With a rank that does not answer it waits
+        for its own timeout, and the operator would wait for us."""
         asked, self._expected = self._expected or time.monotonic(), None
         try:
             done = self._host.run(RAS, max(0.1, asked + seconds - time.monotonic()))
@@ -51,8 +51,9 @@ class Evidence:
         return done.stdout or done.stderr
 
     def __call__(self, suspects: Sequence[Suspect], seconds: float) -> Mapping[str, Any]:
-        """Threads of every worker with state, kernel function and stack; Python stacks; kernel log; NVML. Under
-        "remarks" what belongs into a report: counters that moved, who else hangs, what gave no answer."""
+        """Return the evidence: threads of every worker with state, kernel function and stack; Python stacks; kernel
+        log; NVML. Under "remarks" is what belongs into a report: counters that moved, who else hangs, what gave no
+        answer."""
         until = time.monotonic() + seconds
         alive = [suspect for suspect in suspects if suspect.process_state != "gone"]
         # Stopped processes cannot be read by py-spy without being waited for: only those that run.
@@ -80,7 +81,8 @@ class Evidence:
         return found
 
     def _stuck(self, suspects: Sequence[Suspect], until: float) -> list[str]:
-        """The driver's other users that hang in the kernel: one of them may hold what our workers wait for."""
+        """Return sentences about the driver's other users that hang in the kernel: one of them may hold what our
+        workers wait for."""
         tasks = parse_ps(self._output_of(PS, until))[0]
         ours = {suspect.pid for suspect in suspects}
         others = [task for task in tasks if task.pid not in ours and looks_like_driver(task.name)][:8]

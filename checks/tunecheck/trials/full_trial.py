@@ -18,8 +18,8 @@ QUICK_SOAK_SECONDS = 2.0
 
 def everything(host: Host, ordinals: Sequence[int], collapse: Flows = (), *, soak_seconds: float = 60.0,
                nccl_path: str | None = None, supervisor: Supervisor | None = None, quick: bool = False) -> Measured:
-    """Each GPU alone, then the copies between them, then what waits for another GPU and may wedge it: nothing is tried
-    where data is lost or a copy hung. ``quick``: every GPU, every pair and all ranks, in seconds."""
+    """Measure each GPU alone, then the copies between them, then what waits for another GPU and may wedge it: nothing
+    is tried where data is lost or a copy hung. ``quick``: every GPU, every pair and all ranks, in seconds."""
     found = [alone(host, ordinals, supervisor=supervisor, quick=quick)]
     if len(ordinals) > 1 and _sound(found[-1]):
         found.append(p2p(host, ordinals, collapse, supervisor=supervisor, quick=quick))

@@ -1,4 +1,4 @@
-"""After a stall: are the GPUs usable? Nothing is believed but a fresh context that works."""
+"""Are the GPUs usable after a stall? Only a fresh context that works is believed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _BUSY_PERCENT = 99
 
 def examine(host: Host, ordinals: Sequence[int], abandoned: Mapping[int, str],
             environment: Mapping[str, str | None] | None = None) -> Aftermath:
-    """Classify. ``abandoned`` are workers that SIGKILL did not end: with one of them no probe is sent after it."""
+    """Return in what state the GPUs are after a stall. ``abandoned`` are workers that SIGKILL did not end: with one of
+    them no probe is started."""
     began = time.monotonic()
     if abandoned:
         where = ", ".join(f"pid {pid} ({text})" for pid, text in abandoned.items())
@@ -56,7 +57,8 @@ def _why(probe: Outcome) -> str:
 
 
 def _still_busy(host: Host) -> list[str]:
-    """GPUs that show full load without a process for longer than the counter lags. Empty where NVML does not tell."""
+    """Return the GPUs that show full load without a process for longer than the counter lags. Empty where NVML does not
+    tell."""
     until = time.monotonic() + _LAG_SECONDS
     while True:
         try:

@@ -33,7 +33,7 @@ _WORDS = _SIZE // 8
 
 @dataclass(frozen=True)
 class State:
-    """What a worker shows. Ages are in seconds; None before the first sign of life."""
+    """What a worker shows in the page. Ages are in seconds; None before the first sign of life."""
 
     phase: str
     progress: int
@@ -42,8 +42,8 @@ class State:
 
 
 def state_of(words: memoryview, worker: int) -> State:
-    """What ``worker`` last wrote into the page. A torn read is impossible: a word of a memoryview is read and written
-    as a whole (struct.pack_into would fill it with zeros and then write its bytes)."""
+    """Return what ``worker`` last wrote into the page. A torn read is impossible: a word of a memoryview is read and
+    written as a whole (struct.pack_into would fill it with zeros and then write its bytes)."""
     beat, progress, moved, phase = words[worker * _WORDS:worker * _WORDS + 4]
     now = time.monotonic_ns()
     return State(_NAMES[phase] if phase < len(_NAMES) else "start", progress,
@@ -51,7 +51,7 @@ def state_of(words: memoryview, worker: int) -> State:
 
 
 class Board:
-    """The page, made by the parent; on no disk, because a write to a page of a full one ends in SIGBUS."""
+    """The shared page, made by the parent. It is on no disk, because a write to a page of a full one ends in SIGBUS."""
 
     def __init__(self, workers: int) -> None:
         descriptor = os.memfd_create("tunecheck-beat", 0)
@@ -61,7 +61,7 @@ class Board:
         self._words = memoryview(self._page).cast("Q")
 
     def state(self, worker: int) -> State:
-        """What ``worker`` last wrote."""
+        """Return what ``worker`` last wrote into the page."""
         return state_of(self._words, worker)
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class Board:
 
 
 class Beat:
-    """The worker's end: beats by itself, moves on when told."""
+    """The worker's side of the page. It beats by itself, and shows progress when the worker calls it."""
 
     def __init__(self, descriptor: int, worker: int) -> None:
         self.words = memoryview(mmap.mmap(descriptor, 0)).cast("Q")
@@ -91,7 +91,7 @@ class Beat:
         self.words[self._at + _PHASE] = _NAMES.index(name)
 
     def step(self, count: int = 1) -> None:
-        """``count`` units of work are done."""
+        """Show that ``count`` units of work are done."""
         self._progress += count
         self.words[self._at + _PROGRESS] = self._progress
         self.words[self._at + _MOVED] = time.monotonic_ns()

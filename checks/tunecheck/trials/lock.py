@@ -1,4 +1,4 @@
-"""One trial at a time on a machine, and none on a machine that a trial wedged.
+"""Allow one trial at a time on a machine, and none on a machine that a trial wedged.
 
 The lock is a socket in the abstract namespace: it needs no file and no permission, ends with its process whatever kills
 that, and tells who holds it.
@@ -28,7 +28,7 @@ class Wedged(TrialError):  # noqa: N818 - the word of every report
 
 
 class Lock:
-    """Held from ``with`` to its end. TrialError names the process that holds it."""
+    """The lock of the machine's trial, held from ``with`` to its end. TrialError names the process that holds it."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
@@ -58,7 +58,7 @@ def _holder() -> str:
 
 
 def mark_wedged(boot_id: str, text: str) -> None:
-    """Remember until the next boot. Without root only the report says so."""
+    """Remember until the next boot that a trial wedged a GPU. Without root only the report says so."""
     try:
         _MARK.parent.mkdir(mode=0o755, exist_ok=True)
         temporary = _MARK.with_suffix(".new")
@@ -69,7 +69,7 @@ def mark_wedged(boot_id: str, text: str) -> None:
 
 
 def refuse_wedged(boot_id: str) -> None:
-    """Raise Wedged where a trial of this boot ended so."""
+    """Raise Wedged where a trial of this boot wedged a GPU."""
     try:
         known = json.loads(safe_files.read(str(_MARK)))
     except (OSError, ValueError):
@@ -80,7 +80,8 @@ def refuse_wedged(boot_id: str) -> None:
 
 
 def clear_wedged() -> None:
-    """The operator says that the GPUs were reset."""
+    """Forget that a trial wedged a GPU: the operator says that the GPUs were reset. TrialError where the mark cannot be
+    removed."""
     try:
         _MARK.unlink(missing_ok=True)
     except OSError as error:

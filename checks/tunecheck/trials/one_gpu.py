@@ -38,7 +38,7 @@ def alone(host: Host, ordinals: Sequence[int], collapse: Flows = (), *, supervis
 
 
 def _near(host: Host) -> dict[str, list[int]]:
-    """The processors of each GPU's NUMA node; what cannot be told is left out."""
+    """Return the processors of each GPU's NUMA node, by the GPU's address; what cannot be told is left out."""
     found = {}
     try:
         for bdf in host.list(_GPUS):
@@ -68,7 +68,7 @@ def _figures(results: Iterable[Mapping[str, Any]]) -> Iterable[Measurement]:
 
 
 def _checked(results: Iterable[Mapping[str, Any]], number: int) -> int:
-    """Bytes of its memory that were written and read back."""
+    """Return how many bytes of the GPU's memory were written and read back."""
     return max(int(result["size"]) for result in results
                if result.get("kind") == "own memory" and result["a"] == number)
 

@@ -27,7 +27,8 @@ _METHODS = {
 
 
 def worker_environment() -> dict[str, str | None]:
-    """CUDA's numbers in bus order, and all GPUs: what hides some of them is the service's business, not a trial's."""
+    """Return the environment of a worker: CUDA's numbers in bus order, and all GPUs. A variable that hides some of them
+    is meant for the service, not for a trial."""
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": None}
 
 
@@ -89,7 +90,7 @@ def _wrong(results: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
 
 
 def failures_of(trial: str, outcome: Outcome) -> dict[str, str]:
-    """Why a trial of one worker did not get to its end, where it did not hang."""
+    """Return why a trial of one worker did not get to its end, where it did not hang; {} where it did get there."""
     error = next((result for result in outcome.results[0] if "error" in result), None)
     if error is not None:
         return {trial: str(error["error"])}
@@ -101,13 +102,13 @@ def failures_of(trial: str, outcome: Outcome) -> dict[str, str]:
 
 
 def too_slow(outcome: Outcome) -> str:
-    """Why a trial was ended at its time limit: nobody hung, so nobody is to blame."""
+    """Return why a trial was ended at its time limit: nobody hung, so nobody is to blame."""
     return (f"not finished within {outcome.seconds:.0f} s although every worker got on: this machine is too slow or "
             "too busy; end what else runs on it, and run it again")
 
 
 def hang_of(trial: str, outcome: Outcome, host: Host, ordinals: Sequence[int], arm: str = "p2p") -> Hang:
-    """Who was to blame, and what became of the GPUs (asked now)."""
+    """Return who was to blame for a stall, and what became of the GPUs (they are examined now)."""
     assert outcome.stall is not None
     stall = outcome.stall
     alone = len(stall.suspects) == 1

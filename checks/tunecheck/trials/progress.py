@@ -1,4 +1,4 @@
-"""Jobs and beats as one line for who waits: what runs, for how long, how far."""
+"""Show the progress of jobs as one line: what runs, for how long, how far."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _NAMES = {"copies": "pairs of GPUs", "reduce": "all-reduce", "probe": "peer copi
 
 
 class Shown:
-    """The ``progress`` of a supervisor on ``line``: phase, seconds in it (of how many, where that is known), steps."""
+    """A ``progress`` for a supervisor that shows it on ``line``: phase, seconds in it (of how many, where that is
+    known), steps."""
 
     def __init__(self, line: LiveLine, clock: Callable[[], float] = time.monotonic) -> None:
         self._line = line

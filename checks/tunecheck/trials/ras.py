@@ -19,7 +19,7 @@ _MOST = 1 << 20
 
 
 def status(address: str) -> str:
-    """The verbose status. OSError where nobody listens, or answers in time."""
+    """Return the verbose status of NCCL's RAS at this address. OSError where nobody listens, or answers in time."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=_SECONDS) as connection:
         connection.sendall(b"CLIENT PROTOCOL 2\n")
@@ -33,7 +33,7 @@ def status(address: str) -> str:
 
 
 def main() -> int:
-    """Print it. Exit code 1 where there is none."""
+    """Print the status. Exit code 1 where there is none."""
     try:
         print(status(os.environ.get("NCCL_RAS_ADDR", _ADDRESS)))
     except (OSError, ValueError) as error:

@@ -24,8 +24,8 @@ from .supervisor import Progress, Supervisor
 __all__ = ["Trial", "run"]
 
 class Trial(Protocol):
-    """What runs in a session: gets a host for evidence, CUDA's numbers of the GPUs, the flows of the posted-write
-    probe, and who watches its workers."""
+    """A trial as a session runs it. It gets a host for evidence, CUDA's numbers of the GPUs, the flows of the
+    posted-write probe, and who watches its workers."""
 
     def __call__(self, host: Host, ordinals: Sequence[int], collapse: Flows, /, *,
                  supervisor: Supervisor) -> Measured: ...
@@ -76,7 +76,8 @@ def _numbers(snapshot: Snapshot, chosen: Sequence[int]) -> list[int]:
 
 
 def _gpus(snapshot: Snapshot, numbers: Sequence[int]) -> list[Gpu]:
-    """The chosen accelerators as NVML has them; its index is CUDA's number in bus order."""
+    """Return the chosen accelerators as NVML has them; its index is CUDA's number in bus order. TrialError where it
+    lacks one."""
     nvml = snapshot.nvml.value
     if nvml is None:
         raise TrialError(f"no trial without NVML: {snapshot.nvml.why()}; see `tunecheck explain nvml-answers`")
@@ -120,8 +121,9 @@ def _refuse_busy(host: Host, gpus: Sequence[Gpu]) -> None:
 
 
 def _collapse(snapshot: Snapshot, numbers: Sequence[int]) -> list[list[tuple[int, int]]]:
-    """For each switch with two GPUs: both write at once to GPUs below two other root ports, over their one uplink. Some
-    switches fall from 37 to 2.7 GB/s then, which no pair alone shows. Positions among ``numbers``."""
+    """Return flows for each switch with two GPUs: both write at once to GPUs below two other root ports, over their one
+    uplink. Some switches fall from 37 to 2.7 GB/s then, which no pair alone shows. Numbers are positions among
+    ``numbers``."""
     devices = [snapshot.topology.devices[number] for number in numbers]
     groups: dict[str, list[int]] = {}
     for place, device in enumerate(devices):
@@ -144,7 +146,8 @@ def _name(host: Host, pid: int) -> str:
 
 
 def _kept(found: Measured, recorder: RecordingHost, folder: str) -> Measured:
-    """Write what was read at the stall. A full disk costs the bundle, not the verdict."""
+    """Write what was read at the stall to a bundle, and name it in the result. A full disk costs the bundle, not the
+    verdict."""
     from ..util.whole_file import write_file
 
     path = str(Path(folder) / time.strftime("tunecheck-stall-%Y%m%dT%H%M%SZ.tar.zst", time.gmtime()))
@@ -156,7 +159,7 @@ def _kept(found: Measured, recorder: RecordingHost, folder: str) -> Measured:
 
 
 def _renumbered(found: Measured, numbers: Sequence[int]) -> Measured:
-    """From positions among the chosen GPUs to the report's numbers."""
+    """Return the result with the report's numbers of the GPUs in place of positions among the chosen ones."""
     if list(numbers) == list(range(len(numbers))):
         return found
 

@@ -47,13 +47,14 @@ class Suspect:
 
     @property
     def momentary(self) -> bool:
-        """Whether it may be so for a moment only: a beat that comes late, a wait in the kernel."""
+        """Whether this state may last for a moment only: a beat that comes late, a wait in the kernel."""
         return self.role == "culprit" and not self.runs and self.process_state in ("R", "S", "D")
 
 
 @dataclass(frozen=True)
 class Stall:
-    """``after`` is how long the slowest worker had made no progress, in seconds; ``evidence`` what was collected."""
+    """A worker did not get on. ``after`` is how long the slowest worker had made no progress, in seconds; ``evidence``
+    what was collected."""
 
     phase: str
     after: float
@@ -84,13 +85,13 @@ class Outcome:
 
     @property
     def complete(self) -> bool:
-        """Every worker did its job to the end."""
+        """Whether every worker did its job to the end."""
         return self.stall is None and all(code == 0 for code in self.codes)
 
 
 class Take(Protocol):
-    """Takes evidence of suspects within so many seconds. ``expect``, where it has one, hears that a stall may come, and
-    may ask ahead for what changes nothing."""
+    """A function that takes evidence of suspects within so many seconds. ``expect``, where it has one, is called when a
+    stall may come, and may ask ahead for what changes nothing."""
 
     def __call__(self, suspects: Sequence[Suspect], seconds: float, /) -> Mapping[str, Any]: ...
 
@@ -100,9 +101,9 @@ Progress = Callable[[Sequence[Job], Sequence[State]], None]
 
 
 class Supervisor:
-    """``limits`` overrides seconds of phases; ``evidence`` is called with the suspects before anything is killed, and
-    has to come back by itself (it gets a deadline in seconds); ``progress`` is called now and then, and must not
-    block."""
+    """Run workers and watch them. ``limits`` overrides seconds of phases; ``evidence`` is called with the suspects
+    before anything is killed, and has to come back by itself (it gets a deadline in seconds); ``progress`` is called
+    now and then, and must not block."""
 
     def __init__(self, limits: Mapping[str, float] | None = None, evidence: Take | None = None,
                  progress: Progress | None = None, evidence_seconds: float = 5.0) -> None:
@@ -112,7 +113,8 @@ class Supervisor:
         self._evidence_seconds = evidence_seconds
 
     def run(self, jobs: Sequence[Job], seconds: float) -> Outcome:
-        """Run all jobs at once to their end, at most ``seconds`` in all. Ctrl-C: everything is killed, then raised."""
+        """Run all jobs at once to their end, at most ``seconds`` in all. At Ctrl-C everything is killed, then it is
+        raised."""
         began = time.monotonic()
         board = Board(len(jobs))
         workers: list[Worker] = []
@@ -138,7 +140,8 @@ class Supervisor:
                        late)
 
     def _watch(self, workers: Sequence[Worker], board: Board, until: float) -> Stall | OutOfTime | None:
-        """Until all have ended, or one does not get on. A worker that failed ends the run of the others as well."""
+        """Wait until all have ended, or one does not get on. A worker that failed ends the run of the others as
+        well."""
         shown = time.monotonic()
         first_failure: float | None = None
         expected = False
@@ -181,7 +184,7 @@ class Supervisor:
         return state.progress_age is not None and state.progress_age > self._limits[state.phase]
 
     def _pauses(self, state: State) -> bool:
-        """Whether a stall may come: it got on for a while, and does not now."""
+        """Whether a stall may come: the worker got on for a while, and does not now."""
         limit = self._limits[state.phase]
         return state.progress_age is not None and state.progress_age > max(limit - _EARLY_SECONDS, limit / 3)
 
@@ -201,7 +204,8 @@ class Supervisor:
 
 
 def _suspects(workers: Sequence[Worker], board: Board) -> tuple[Suspect, ...]:
-    """Everybody as he stands. Where that may pass in a moment: as he stands when he gets on, or a second later."""
+    """Return every worker in its present state. A state that may pass in a moment is looked at again until the worker
+    gets on, for at most a second."""
     until = time.monotonic() + _SECOND_LOOK_SECONDS
     found = [_suspect(worker, board.state(worker.number)) for worker in workers]
     unsure = {worker: suspect.state.progress for worker, suspect in zip(workers, found, strict=True)
@@ -232,7 +236,8 @@ def _suspect(worker: Worker, state: State) -> Suspect:
 
 
 def _behind(suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
-    """Where all run: the others wait for the one that has got less far, because all do the same steps."""
+    """Where all workers run, return as culprits those that have got less far than the first: the others wait for them,
+    because all do the same steps."""
     waiting = [suspect for suspect in suspects if suspect.role == "victim"]
     if any(suspect.role == "culprit" for suspect in suspects) or not waiting:
         return suspects

@@ -12,8 +12,8 @@ __all__ = ["Bootloader", "BootloaderError", "detect", "proof"]
 
 
 def detect(module, asked=()) -> Bootloader:
-    """The box's boot loader. BootloaderError, before any write, where it is none that we know. ``asked``: the kernel
-    parameters that it is to get."""
+    """Return the box's boot loader. BootloaderError, before any write, where it is none that we know. ``asked``: the
+    kernel parameters that it is to get."""
     looked = []
     for kind in (GrubDebian, Grubby, SystemdBoot):
         reason = kind.absent()

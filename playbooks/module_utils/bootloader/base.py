@@ -13,7 +13,8 @@ __all__ = ["Bootloader", "BootloaderError", "Placed", "Staged", "foreign_of", "m
 
 
 class BootloaderError(Exception):
-    """The boot loader cannot do what was asked; the message says what still stands."""
+    """The boot loader cannot do what was asked. The message says why, and after a command that writes also what holds
+    now."""
 
 
 class Staged:
@@ -25,7 +26,8 @@ class Staged:
 
 
 class Placed:
-    """A token of the command line to come, and where somebody else set it ("/etc/default/grub:10")."""
+    """A token of the command line that the next boot would get, and where somebody else set it
+    ("/etc/default/grub:10")."""
 
     def __init__(self, token, where):
         self.token = token
@@ -48,56 +50,56 @@ class Bootloader:
 
     @classmethod
     def absent(cls):
-        """Why this is not the box's boot loader, or None when it is."""
+        """Return why this is not the box's boot loader, or None when it is."""
         raise NotImplementedError
 
     def configured(self):
-        """Owned tokens on disk."""
+        """Return the owned tokens on disk."""
         raise NotImplementedError
 
     def retired(self):
-        """Words given up that may still be running."""
+        """Return the words that were given up and that may still be running."""
         raise NotImplementedError
 
     def generated(self):
-        """The whole command line of the default entry, as tokens."""
+        """Return the whole command line of the default entry, as tokens."""
         raise NotImplementedError
 
     def placed(self, tokens):
-        """The command line as it would be with ``tokens`` for ours: what others set as Placed, ours as Placed without
-        a place, in the kernel's order. Also what is configured and not generated yet."""
+        """Return the command line as it would be with ``tokens`` for ours: what others set as Placed, ours as Placed
+        without a place, in the kernel's order. It also has what is configured and not generated yet."""
         raise NotImplementedError
 
     def kernel(self):
-        """The kernel file that the default entry starts."""
+        """Return the kernel file that the default entry starts."""
         raise NotImplementedError
 
     def initrds(self):
-        """The initrd files that the default entry loads, as it names them."""
+        """Return the initrd files that the default entry loads, as it names them."""
         raise NotImplementedError
 
     def own_initrd(self, image, own):
-        """For stage(): the default entry's name of the initramfs ``image``, and the name of ``own``, a file beside it.
-        None where it does not load ``image`` from there."""
+        """Return, for stage(), the default entry's name of the initramfs ``image``, and the name of ``own``, a file
+        beside it. None where it does not load ``image`` from there."""
         names = [name for name in self.initrds() if proof.boot_file(name, self.root()) == image]
         if len(names) != 1 or os.path.dirname(image) != os.path.dirname(own):
             return None
         return names[0], os.path.join(os.path.dirname(names[0]), os.path.basename(own))
 
     def root(self):
-        """Where the file system is mounted that the entry's paths count from; empty where only GRUB knows."""
+        """Return where the file system is mounted from which the entry's paths count; "" where only GRUB knows."""
         return ""
 
     def staged(self):
-        """The Staged trial, or None."""
+        """Return the Staged trial, or None."""
         raise NotImplementedError
 
     def trial_refusal(self):
-        """Why this box cannot boot an entry just once, or None."""
+        """Return why this box cannot boot an entry just once, or None."""
         raise NotImplementedError
 
     def rendered(self, tokens, retired):
-        """The text of ``config_path`` for these tokens, for --diff."""
+        """Return the text of ``config_path`` for these tokens, for --diff."""
         raise NotImplementedError
 
     def stage(self, remove, add, initrd=None):
@@ -130,7 +132,8 @@ class Bootloader:
 
 
 def foreign_of(tokens, ours):
-    """``tokens`` without one of each of ``ours``, taken from the right: ours stand last, a foreign equal one stays."""
+    """Return ``tokens`` without one of each of ``ours``, taken from the right: ours stand last, so an equal token that
+    somebody else set stays."""
     kept = list(tokens)
     for token in ours:
         if token in kept:
@@ -139,7 +142,7 @@ def foreign_of(tokens, ours):
 
 
 def places(token, paths):
-    """Where ``token`` stands in the files ``paths``: "path:line, path:line", or the empty text."""
+    """Return where ``token`` stands in the files ``paths``: "path:line, path:line", or ""."""
     shape = re.compile(r"(?<![\w.,;:/-])%s(?![\w.,;:/=-])" % re.escape(token))
     return ", ".join("%s:%d" % (path, number) for path in paths
                      for number, line in enumerate(read_text(path).splitlines(), 1)
@@ -150,10 +153,10 @@ SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def mount_problem(path, mountinfo, block_kind):
-    """Why GRUB cannot write a file at ``path``, or None.
+    """Return why GRUB cannot write a file at ``path``, or None.
 
-    GRUB's own drivers write only in place, on a plain partition: it reads btrfs and ZFS but does not write them,
-    and refuses to write through its diskfilter layer (LVM, mdraid). ``mountinfo`` is /proc/self/mountinfo's text;
+    GRUB's own drivers write only in place, on a plain partition: it reads btrfs and ZFS but does not write them, and
+    refuses to write through its diskfilter layer (LVM, mdraid). ``mountinfo`` is /proc/self/mountinfo's text;
     ``block_kind`` maps "major:minor" to "lvm", "md" or "disk"."""
     best = None
     for line in mountinfo.splitlines():
@@ -178,7 +181,7 @@ def mount_problem(path, mountinfo, block_kind):
 
 
 def block_kind(number):
-    """"lvm", "md" or "disk" for the block device major:minor."""
+    """Return "lvm", "md" or "disk" for the block device major:minor."""
     base = "/sys/dev/block/" + number
     if os.path.isdir(base + "/dm"):
         return "lvm"

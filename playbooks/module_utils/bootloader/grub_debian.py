@@ -147,12 +147,12 @@ class GrubDebian(Bootloader):
 
 
 def _dropins():
-    """Drop-ins in the order in which update-grub reads them."""
+    """Return the drop-ins in the order in which update-grub reads them."""
     return sorted(glob.glob("/etc/default/grub.d/*.cfg"))
 
 
 def _later_files():
-    """Drop-ins that update-grub reads after ours and that set our variable."""
+    """Return the drop-ins that update-grub reads after ours and that set our variable."""
     files = _dropins()
     later = files[files.index(grub.DROPIN) + 1:] if grub.DROPIN in files else files
     return [path for path in later if "GRUB_CMDLINE_LINUX_DEFAULT" in read_text(path)]

@@ -107,7 +107,8 @@ class Grubby(OwnedLine):
 
 
 def _with_initrd(text, old, new):
-    """grubby names the file as the running system does ("/boot/..."), the entry from the top of its partition."""
+    """Return the entry's text with the initramfs ``new`` in place of ``old``. grubby names the file as the running
+    system does ("/boot/..."), the entry from the top of its partition."""
     for name in bls.initrds(text):
         if os.path.basename(name) == os.path.basename(old):
             old, new = name, os.path.join(os.path.dirname(name), os.path.basename(new))

@@ -16,16 +16,16 @@ TRIAL_CONF = "tunecheck-trial.conf"
 
 
 class OwnedLine(Bootloader):
-    """Shared by grubby and systemd-boot: the list of owned tokens in one JSON file."""
+    """A boot loader whose list of owned tokens is one JSON file: shared by grubby and systemd-boot."""
 
     config_path = OWNED
 
     def lines(self):
-        """Command lines that make up the one to come, each a list of tokens: the last one is what ours go behind."""
+        """Return the command lines that make up the one to come, each a list of tokens; ours go behind the last one."""
         return [self.generated()]
 
     def sources(self):
-        """Files in which somebody may have set a parameter."""
+        """Return the files in which somebody may have set a parameter."""
         raise NotImplementedError
 
     def placed(self, tokens):
@@ -83,5 +83,5 @@ class OwnedLine(Bootloader):
 
 
 def replaced(tokens, remove_tokens, add):
-    """``tokens`` without one of each of ``remove_tokens`` (from the right), and ``add`` behind."""
+    """Return ``tokens`` without one of each of ``remove_tokens`` (from the right), and with ``add`` behind."""
     return foreign_of(tokens, remove_tokens) + list(add)

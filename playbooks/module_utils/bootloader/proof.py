@@ -23,8 +23,8 @@ _AGAIN = "run the play again: it stages a trial of what is there now"
 
 
 def unproven(kernel, initrds, root="", release=None, booted=None, own="", promotes=False):
-    """Why this boot does not prove the default entry, as a sentence; empty where it does. ``kernel``, ``initrds``: as
-    the entry names them; ``root``: where the entry's file system is mounted, where that is known; ``release``,
+    """Return why this boot does not prove the default entry, as a sentence; "" where it does. ``kernel``, ``initrds``:
+    as the entry names them; ``root``: where the entry's file system is mounted, where that is known; ``release``,
     ``booted``: of the running kernel, and when it began, in seconds since 1970. ``own``: the initramfs of its own that
     this boot ran; the commit puts it in the place of the default entry's (``promotes``), or has done so."""
     release = release or platform.release()
@@ -62,8 +62,9 @@ def unproven(kernel, initrds, root="", release=None, booted=None, own="", promot
 
 
 def note(kernel, initrds, root="", trial_id="", before=None, own=""):
-    """Keep what the trial will boot: when it is staged, and again right before the reboot. The sums of its files,
-    ``own`` among them, its id, this boot's id, and ``before``: the sysctls of this boot that a commit gives back."""
+    """Write down what the trial will boot: when it is staged, and again right before the reboot. The note holds the
+    sums of its files, ``own`` among them, its id, this boot's id, and ``before``: the sysctls of this boot that a
+    commit gives back."""
     sums = {path: _sum(path) for path in (own, *(boot_file(name, root) for name in (kernel, *initrds))) if path}
     document = {"schema": trial.MEMORY_SCHEMA, "files": sums, "trial_id": trial_id, "kernel": before or {},
                 "boot_id": read_text("/proc/sys/kernel/random/boot_id").strip()}
@@ -71,18 +72,18 @@ def note(kernel, initrds, root="", trial_id="", before=None, own=""):
 
 
 def kernel_before():
-    """{sysctl: value} that note() kept in the boot that staged the trial; empty where there is no note."""
+    """Return the {sysctl: value} that note() kept in the boot that staged the trial; empty where there is no note."""
     return {name: value for name, value in _kept("kernel").items() if isinstance(value, str) and value.isdigit()}
 
 
 def forget():
-    """After the commit, or when the trial was given up."""
+    """Remove the note, after the commit or when the trial was given up."""
     remove(MEMORY)
 
 
 def boot_file(name, root=""):
-    """The file that a boot loader's path means, empty where there is none: GRUB counts from the partition that /boot is
-    on, or from its subvolume's top; systemd-boot from the top of the partition with the entries."""
+    """Return the file that a boot loader's path means, "" where there is none. GRUB counts from the partition that
+    /boot is on, or from its subvolume's top; systemd-boot from the top of the partition with the entries."""
     bare = name[name.index(")") + 1:] if name.startswith("(") and ")" in name else name
     if not bare:
         return ""

@@ -23,7 +23,7 @@ _INSTALL = "/usr/bin/kernel-install"
 
 
 def _variable(name):
-    """An EFI loader variable's text (UTF-16 behind four attribute bytes); empty where there is none."""
+    """Return an EFI loader variable's text (UTF-16 behind four attribute bytes); "" where there is none."""
     try:
         with open(_VARS + name + "-" + _GUID, "rb") as handle:
             return handle.read()[4:].decode("utf-16-le").rstrip("\x00")

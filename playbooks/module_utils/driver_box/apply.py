@@ -1,4 +1,5 @@
-"""The writes, in the order in which an interruption does least harm. Every step is found again by the next run."""
+"""The writes, in the order in which an interruption does least harm. The next run finds out where an interrupted one
+stopped."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ __all__ = ["drain", "kernels_of", "packages_change", "trial", "write_files"]
 
 
 def write_files(manager, decision):
-    """Repository, key, pins and blacklist; True where something changed."""
+    """Write repository, key, pins and blacklist; return True where something changed."""
     if manager.key_path in decision.write:
         write_text(manager.key_path, decision.key.decode("utf-8", "surrogateescape"))
     for path in decision.write:
@@ -43,7 +44,7 @@ def drain(module):
 
 
 def kernels_of(manager):
-    """{name: version} of the installed kernel packages."""
+    """Return {name: version} of the installed kernel packages."""
     return {name: version for name, version in manager.installed(INSTALLED_GLOBS).items() if KERNEL.match(name)}
 
 
@@ -58,7 +59,7 @@ def trial(module, manager, decision, folder):
 
 
 def packages_change(module, manager, decision, folder, tried, draining):
-    """Prerequisites, trial build, files, and the one transaction with the holds behind it."""
+    """Do the whole change: prerequisites, trial build, files, and the one transaction with the holds behind it."""
     found = decision.plan
     if decision.prerequisites:
         manager.install(decision.prerequisites, (), decision.look)
@@ -100,5 +101,5 @@ def missing_builds(module, manager, decision):
 
 
 def remove_files(manager):
-    """Take away everything that ``write_files`` wrote; the paths that were there."""
+    """Take away everything that ``write_files`` wrote; return the paths that were there."""
     return [path for path in manager.own_files() if read_text(path) and remove(path)]

@@ -26,7 +26,7 @@ _AGAIN = "Mend the cause and run the play again: it picks up from what dpkg says
 
 
 def install_argv(exact, remove, simulate=False, options=()):
-    """The one transaction: ``exact`` are Exact, ``remove`` names that go in the same run."""
+    """Return the command of the one transaction. ``exact`` are Exact, ``remove`` names that go in the same run."""
     return ["apt-get", *options, *(["-s", *_SILENT] if simulate else [*_CONF, *_WAIT]), "install", "-y",
             "--no-install-recommends", "--allow-change-held-packages", "--allow-downgrades",
             *(each.apt for each in exact),
@@ -34,7 +34,7 @@ def install_argv(exact, remove, simulate=False, options=()):
 
 
 class Apt(Manager):
-    """Debian and Ubuntu."""
+    """The package manager of Debian and Ubuntu."""
 
     name = "apt"
     key_path = "/usr/share/keyrings/tunecheck-nvidia.asc"
@@ -46,11 +46,12 @@ class Apt(Manager):
                    ("APT_LISTCHANGES_FRONTEND", "none"), ("UCF_FORCE_CONFFOLD", "1"))
 
     def own_files(self):
-        """Every path of ours that a run may have written."""
+        """Return every path of ours that a run may have written."""
         return (self.pin_path, self.blacklist_path, self.source_path, self.key_path)
 
     def files(self, plan):
-        """{path: text} of ours for a plan; an empty text means that the file should not be there. Not the key."""
+        """Return {path: text} of ours for a plan; an empty text means that the file should not be there. The key is not
+        among them."""
         source = ""
         if plan.repository is not None:
             fields = package_pins.deb822(plan.repository, self.key_path)
@@ -62,14 +63,14 @@ class Apt(Manager):
     # -- reads
 
     def rows(self, patterns):
-        """dpkg's lines for names and globs. dpkg-query exits with 1 where one of them fits nothing."""
+        """Return dpkg's lines for names and globs. dpkg-query exits with 1 where one of them fits nothing."""
         code, out, err = self.run(["dpkg-query", "-W", "-f", _ROWS, *patterns])
         if code not in (0, 1):
             raise DriverError("dpkg-query failed (exit %d): %s. Nothing was written." % (code, tail(err)))
         return out
 
     def installed(self, patterns):
-        """{name: version} of what is installed, also half."""
+        """Return {name: version} of what is installed, also half."""
         return {name: version for name, version, _want, state in apt_output.listed(self.rows(patterns))
                 if version and state not in ("config-files", "not-installed")}
 
@@ -77,7 +78,8 @@ class Apt(Manager):
         return package_lists.showhold(self.must(["apt-mark", "showhold"], "Nothing was written."))
 
     def half_done(self):
-        """Packages that a former run left half done; "its journal" where dpkg was killed while it wrote."""
+        """Return the packages that a former run left half done, and "dpkg's own journal" where dpkg was killed while it
+        wrote."""
         journal = ["dpkg's own journal"] if glob.glob("/var/lib/dpkg/updates/[0-9]*") else []
         return apt_output.half_done(self.rows([])) + journal
 
@@ -93,7 +95,8 @@ class Apt(Manager):
         return package_lists.madison(out)
 
     def look(self, folder, files, key, repository):
-        """The repositories as they would be with ``files`` and ``key`` (bytes), in ``folder``; nothing else is written.
+        """Return the repositories as they would be with ``files`` and ``key`` (bytes), in ``folder``; nothing else is
+        written.
 
         Only our own ``repository`` is asked anew; all of them where there is none."""
         for name in ("lists/partial", "sources.d", "preferences.d"):
@@ -123,17 +126,17 @@ class Apt(Manager):
         return look
 
     def stage_pins(self, look, files):
-        """Let the look heed our pins too, which are known only after it."""
+        """Let the look obey our pins too, which are known only after it."""
         _write(look.folder + "/preferences.d/tunecheck-nvidia.pref", files[self.pin_path].encode())
 
     @staticmethod
     def _only(source):
-        """Options of an update: any failure is one; ``source``: only the sources in that file are asked."""
+        """Return the options of an update: any failure is one; ``source``: only the sources in that file are asked."""
         only = ["-o", "Dir::Etc::sourcelist=" + source, "-o", "Dir::Etc::sourceparts=/dev/null"] if source else []
         return ["-o", "APT::Update::Error-Mode=any", "-o", "APT::Get::List-Cleanup=0", *only]
 
     def simulate(self, exact, remove, look=None):
-        """(Simulation, ""), or (None, why apt refuses)."""
+        """Simulate the transaction. Return (Simulation, ""), or (None, why apt refuses)."""
         argv = install_argv(exact, remove, True, look.options if look else ())
         code, out, err = self.run(argv)
         if code != 0:
@@ -143,7 +146,7 @@ class Apt(Manager):
         return apt_output.simulation(out), ""
 
     def download(self, exact, folder, look=None):
-        """Fetch and unpack one package into ``folder``; its tree's root."""
+        """Fetch and unpack one package into ``folder``; return its tree's root. DriverError where it cannot be had."""
         code, out, err = self.module.run_command(
             ["apt-get", *(look.options if look else []), "download", exact.apt], cwd=folder,
             environ_update={"LC_ALL": "C.UTF-8", **dict(self.environment)})
@@ -158,7 +161,7 @@ class Apt(Manager):
     # -- writes
 
     def refresh(self, ours_only):
-        """Ask the repositories, after their files were written."""
+        """Ask the repositories for their packages, after their files were written."""
         only = self.source_path if ours_only and os.path.exists(self.source_path) else None
         self.must(["apt-get", *self._only(only), "update"],
                   "The repository's files are in place; no package was touched. %s" % _AGAIN)

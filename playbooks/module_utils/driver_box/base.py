@@ -1,4 +1,4 @@
-"""The protocol of a package manager, and the error of everything here."""
+"""The protocol of a package manager, and the error that everything in this folder raises."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class DriverError(Exception):
-    """What is wrong, what was expected, how to fix it; says what was written."""
+    """The driver's packages cannot be as wanted. The message says what is wrong, what was expected, how to fix it, and
+    what was written."""
 
 
 class Look:
-    """The repositories as they would be: ``options`` of every command that reads them, ``problem`` why it cannot."""
+    """The repositories as they would be: ``options`` of every command that reads them, ``problem`` why they cannot be
+    read."""
 
     def __init__(self, folder, options, problem=""):
         self.folder = folder
@@ -21,7 +23,8 @@ class Look:
 
 
 class Manager:
-    """Reads go straight; ``refresh``, ``heal``, ``install``, ``restore``, ``hold`` and ``unhold`` write."""
+    """A package manager. ``refresh``, ``heal``, ``install``, ``restore``, ``hold`` and ``unhold`` write; all else only
+    reads."""
 
     name = ""
     #: Where the key of our repository goes.
@@ -32,12 +35,13 @@ class Manager:
         self.module = module
 
     def run(self, argv, environment=None):
-        """(exit code, stdout, stderr); messages in English, no questions."""
+        """Run a command with messages in English and no questions. Return (exit code, stdout, stderr)."""
         settings = {"LC_ALL": "C.UTF-8", "PATH": SYSTEM_PATH, **dict(self.environment), **(environment or {})}
         return self.module.run_command(argv, environ_update=settings)
 
     def must(self, argv, stands):
-        """Run a command that writes; DriverError with its own words, and what stands now, when it fails."""
+        """Run a command that writes, and return its output. When it fails: DriverError with its own words, and with
+        ``stands``, what holds now."""
         code, out, err = self.run(argv)
         if code != 0:
             raise DriverError("%s failed (exit %d): %s. %s" % (shown(argv), code, tail(err or out), stands))
@@ -45,7 +49,7 @@ class Manager:
 
 
 def shown(argv):
-    """A command for a message, without the options that only repeat themselves."""
+    """Return a command for a message, without its options of the kind -o; at most 300 characters."""
     words = [word for number, word in enumerate(argv)
              if word != "-o" and not (number and argv[number - 1] == "-o") and not word.startswith("-o")]
     line = " ".join(words)
@@ -53,7 +57,7 @@ def shown(argv):
 
 
 def tail(text, lines=4):
-    """The last lines of an output, errors first."""
+    """Return the last lines of an output; where it has lines of errors, the last ones of these."""
     rows = [row.strip() for row in text.splitlines() if row.strip()]
     errors = [row for row in rows if row.startswith(("E:", "Error", "dpkg: error"))]
     return " | ".join((errors or rows)[-lines:]) or "no output"

@@ -18,18 +18,18 @@ __all__ = ["dkms_argv", "dkms_name", "trial_build"]
 
 
 def dkms_name(text):
-    """(name, version) of a dkms.conf."""
+    """Return (name, version) of a dkms.conf."""
     found = dict(re.findall(r"^PACKAGE_(NAME|VERSION)=[\"']?([^\"'\s]+)", text, re.MULTILINE))
     return found.get("NAME", ""), found.get("VERSION", "")
 
 
 def dkms_argv(folder, sources, name, version, release):
-    """Both trees are ours: DKMS of the box does not hear of it."""
+    """Return the command that builds a module. Both trees are ours: DKMS of the box does not hear of it."""
     return ["dkms", "build", "--dkmstree", folder, "--sourcetree", sources, "-m", name, "-v", version, "-k", release]
 
 
 def trial_build(manager, exact, releases, folder, look=None):
-    """Build for every kernel of ``releases``. DriverError with the compiler's first error line."""
+    """Build the module for every kernel of ``releases``. DriverError with the compiler's first error line."""
     # DKMS makes a signing key where it finds none, and Ubuntu's enrols it: not for a build that is thrown away.
     environment = {"mok_signing_key": folder + "/mok.key", "mok_certificate": folder + "/mok.pub", "TMPDIR": folder}
     sources = os.path.join(manager.download(exact, folder, look), "usr/src")

@@ -1,4 +1,4 @@
-"""Everything that is decided before the first write: the plan, and all that stands against it."""
+"""Everything that is decided before the first write: the plan, and all reasons not to follow it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["Decision", "decide", "simulated"]
 
 
 class Decision:
-    """``plan``; ``files`` {path: text} and ``key`` of the repository; ``problems`` (nothing may be written);
-    what is to do: ``prerequisites``, ``change`` (packages move), ``build`` (kernels without the module), ``hold``,
-    ``unhold``, ``write`` (paths)."""
+    """What is to be done. ``plan``; ``files`` {path: text} and ``key`` of the repository; ``problems`` (nothing may be
+    written); and the work: ``prerequisites``, ``change`` (packages move), ``build`` (kernels without the module),
+    ``hold``, ``unhold``, ``write`` (paths)."""
 
     def __init__(self, found, box):
         self.plan, self.box = found, box
@@ -37,7 +37,7 @@ class Decision:
 
 
 def _offered(manager, wanted, box, look=None):
-    """What can be had: what is offered, and what is there already."""
+    """Return the versions that can be had, by name: what is offered, and what is installed already."""
     offered = {name: tuple(versions) for name, versions in manager.available(wanted, look).items()}
     for name in wanted:
         have = box.installed.get(name)
@@ -47,7 +47,7 @@ def _offered(manager, wanted, box, look=None):
 
 
 def decide(module, manager, box, want, folder, shipped_key, held_by_us):
-    """The Decision. ``held_by_us``: names that the receipt says we hold."""
+    """Return the Decision. ``held_by_us``: names that the receipt says we hold."""
     wanted = names(box, want)
     idle = replace(box, gpu_users=(), available=_offered(manager, wanted, box))
     found = plan(idle, want)
@@ -95,7 +95,7 @@ def decide(module, manager, box, want, folder, shipped_key, held_by_us):
 
 
 def simulated(manager, decision, look=True):
-    """Why the package manager's own simulation of the whole says no: sentences."""
+    """Return sentences on why the package manager's own simulation refuses the whole; empty where it does not."""
     found = decision.plan
     exact = [*decision.prerequisites, *(found.install if decision.change else ())]
     what, refusal = manager.simulate(exact, found.remove, decision.look if look else None)

@@ -23,25 +23,26 @@ _KERNEL = "kernel,kernel-core,kernel-modules,kernel-modules-core,kernel-modules-
 
 
 def install_argv(exact, simulate=False, options=()):
-    """The one transaction. What it replaces it may erase; the simulation was asked before what that is."""
+    """Return the command of the one transaction. It may erase what it replaces; the simulation has shown before what
+    that is."""
     return ["dnf", *options, "--assumeno" if simulate else "--assumeyes", "--setopt=install_weak_deps=False",
             "--disableexcludes=all", "--exclude=" + _KERNEL, "install", "--allowerasing",
             *(each.dnf for each in exact)]
 
 
 def versionlock_argv(verb, entries):
-    """``verb`` add or delete; of dnf's plugin versionlock."""
+    """Return the command of dnf's plugin versionlock. ``verb``: add or delete."""
     return ["dnf", "--assumeyes", "versionlock", verb, *entries]
 
 
 def look_options(repository, key_path, cache):
-    """The repository as it would be, for one command."""
+    """Return the options with which one command reads the repository as it would be."""
     return ["--setopt=cachedir=" + cache, "--repofrompath=%s,%s" % (_REPO, repository.url),
             "--setopt=%s.gpgcheck=1" % _REPO, "--setopt=%s.gpgkey=file://%s" % (_REPO, key_path)]
 
 
 class Dnf(Manager):
-    """Enterprise Linux 9 and 10."""
+    """The package manager of Enterprise Linux 9 and 10."""
 
     name = "dnf"
     key_path = "/etc/pki/rpm-gpg/RPM-GPG-KEY-tunecheck-nvidia"
@@ -90,7 +91,7 @@ class Dnf(Manager):
         return look
 
     def stage_pins(self, look, files):
-        """dnf's locks bind the installed version, so nothing is staged."""
+        """Do nothing: dnf's locks bind the installed version."""
 
     def simulate(self, exact, remove, look=None):
         argv = install_argv(exact, True, look.options if look else ())
@@ -120,7 +121,7 @@ class Dnf(Manager):
                   "The repository's file is in place; no package was touched. %s" % _AGAIN)
 
     def heal(self):
-        """An interrupted transaction leaves two versions of a package; dnf takes the older away."""
+        """Remove the older one of two versions of a package, which an interrupted transaction leaves."""
         self.run(["dnf", "--assumeyes", "remove", "--duplicates", "--exclude=" + _KERNEL])
 
     def enable_stream(self, stream):

@@ -12,8 +12,8 @@ __all__ = ["loaded_version", "module_version", "next_kernel", "with_headers"]
 
 
 def next_kernel(module):
-    """The release that the boot loader's default entry starts, else the one that /vmlinuz links to, else the running
-    one: a system without a boot loader of its own boots what it is given."""
+    """Return the release that the boot loader's default entry starts, else the one that /vmlinuz links to, else the
+    running one: a system without a boot loader of its own boots what it is given."""
     try:
         file = detect(module).kernel()
     except (BootloaderError, OSError, ValueError):
@@ -27,12 +27,12 @@ def next_kernel(module):
 
 
 def with_headers(releases):
-    """Those whose headers are there."""
+    """Return those of the releases whose headers are there."""
     return tuple(release for release in releases if os.path.isdir("/lib/modules/%s/build/" % release))
 
 
 def module_version(module, release, name="nvidia"):
-    """The version of a module installed for a kernel, empty where there is none; "unknown" where it states none."""
+    """Return the version of a module installed for a kernel, "" where there is none; "unknown" where it states none."""
     modinfo = module.get_bin_path("modinfo", True, ["/sbin", "/usr/sbin"])
     for file in modprobe.file_names(name):
         code, out, _err = module.run_command([modinfo, "-k", release, file], environ_update={"LC_ALL": "C"})
@@ -43,5 +43,5 @@ def module_version(module, release, name="nvidia"):
 
 
 def loaded_version(read_text):
-    """The loaded nvidia module's version, empty where none is loaded."""
+    """Return the loaded nvidia module's version, "" where none is loaded."""
     return read_text("/sys/module/nvidia/version").strip()

@@ -1,4 +1,4 @@
-"""The key that signs a repository. Its fingerprint decides, not where it came from."""
+"""The key that signs a repository. It is judged by its fingerprint, not by where it came from."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _fetched(module, url):
 
 
 def _refusal(content, fingerprint):
-    """Why these bytes are not the key, or None."""
+    """Return why these bytes are not the key, or None."""
     try:
         found = openpgp.fingerprints(content)
     except ValueError as error:
@@ -39,8 +39,8 @@ def _refusal(content, fingerprint):
 
 
 def key_material(module, repository, shipped, path):
-    """(bytes, ""), or (None, why not). Tried in turn: what the play ships, what stands at ``path``, ``key_url``, and
-    key.asc in a mirror's root. Every primary key in the file must be the expected one: apt trusts all of them."""
+    """Return (bytes, ""), or (None, why not). Tried in turn: what the play ships, what stands at ``path``, ``key_url``,
+    and key.asc in a mirror's root. Every primary key in the file must be the expected one: apt trusts all of them."""
     if not repository.fingerprint:
         return None, ("no fingerprint is known for the key of %s%s. Expected 40 hex digits; set "
                       "box_spec.driver.mirror_fingerprint." %
@@ -68,5 +68,5 @@ def key_material(module, repository, shipped, path):
 
 
 def same_key(path, content):
-    """Whether the key file holds these bytes already."""
+    """Return whether the key file holds these bytes already."""
     return os.path.exists(path) and _local(path) == content

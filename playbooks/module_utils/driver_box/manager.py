@@ -12,7 +12,7 @@ __all__ = ["manager_for"]
 
 
 def manager_for(module):
-    """Apt or Dnf. DriverError, before any write, where it is neither."""
+    """Return Apt or Dnf. DriverError, before any write, where it is neither."""
     if os.path.exists("/usr/bin/apt-get"):
         return Apt(module)
     if os.path.exists("/usr/bin/dnf"):

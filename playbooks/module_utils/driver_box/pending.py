@@ -1,4 +1,4 @@
-"""What waits for a reboot."""
+"""Driver changes that need a reboot to take effect."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["nouveau_there", "waiting"]
 
 
 def nouveau_there(module, releases):
-    """Whether a nouveau module exists that could take the GPUs."""
+    """Return whether a nouveau module exists that could take the GPUs."""
     return any(module_version(module, release, "nouveau") for release in dict.fromkeys(releases))
 
 
 def _newer_than_boot(module, release):
-    """Whether the module file was put there after this boot."""
+    """Return whether the module file was put there after this boot."""
     boot = [int(line.split()[1]) for line in read_text("/proc/stat").splitlines() if line.startswith("btime ")]
     for name in modprobe.file_names("nvidia"):
         code, out, _err = module.run_command(["modinfo", "-k", release, "-F", "filename", name])
@@ -30,8 +30,8 @@ def _newer_than_boot(module, release):
 
 
 def waiting(module, release, version, to_come=False):
-    """Sentences; empty where the running system has what is installed. ``version``: the installed driver's, or the one
-    that a run outside check mode would install (``to_come``)."""
+    """Return sentences about what needs a reboot; empty where the running system has what is installed. ``version``:
+    the installed driver's, or the one that a run outside check mode would install (``to_come``)."""
     loaded = loaded_version(read_text)
     if loaded:
         say = "the loaded nvidia module is %s; %s is installed" % (loaded, version or "none of it")

@@ -27,7 +27,8 @@ def _refuse(problems, stands=_NOTHING):
 
 
 def _remember(box, found):
-    """Before the first write: an interrupted run must not take its own half state for what was found."""
+    """Write the receipt before the first write: an interrupted run must not take its own half state for what was
+    found."""
     receipt = load()
     boot_id = read_text("/proc/sys/kernel/random/boot_id").strip()
     mine = driver_packages(box.installed)
@@ -42,7 +43,8 @@ def _remember(box, found):
 
 
 def present(module, manager, folder):
-    """The module's result. DriverError before any write where something stands against it."""
+    """Bring the box to the wanted driver, and return the module's result. DriverError before any write where something
+    speaks against it."""
     params = module.params
     want = Want(version=params["version"] or None, source=params["source"], modules=params["modules"],
                 hold=params["hold"], mirror=params["mirror"] or None,
@@ -109,7 +111,7 @@ def _prove(module, decision, installed):
 
 
 def _actions(decision, broken):
-    """What is done, or would be, in order."""
+    """Return what is done, or would be, in order."""
     found = decision.plan
     steps = ["end what a former run left half done: " + ", ".join(broken[:5])] if broken else []
     steps += ["write " + path for path in decision.write]

@@ -14,7 +14,7 @@ _LIBRARIES = ("libnvidia-ml.so.1", "libcuda.so.1")
 
 
 def library_version(name):
-    """The version in the name of the file behind the library's link, empty where there is no such library."""
+    """Return the version in the name of the file behind the library's link, "" where there is no such library."""
     for folder in _FOLDERS:
         path = os.path.join(folder, name)
         if os.path.exists(path):
@@ -23,7 +23,8 @@ def library_version(name):
 
 
 def shortfalls(module, installed, exact, version, kernels):
-    """Sentences that each name the layer: package, module, firmware, library. Empty when all hold."""
+    """Return sentences that each name the layer: package, module, firmware, library. Empty when all are of the
+    version."""
     said = ["package: %s is %s; expected %s" % (each.name, installed.get(each.name, "not installed"), each.version)
             for each in exact if each.version and installed.get(each.name) != each.version]
     for release in kernels:
@@ -42,6 +43,6 @@ def shortfalls(module, installed, exact, version, kernels):
 
 
 def kernel_changes(before, after):
-    """Kernel packages that came, went or moved between two {name: version}."""
+    """Return the kernel packages that came, went or changed their version between two {name: version}."""
     return ["%s %s -> %s" % (name, before.get(name, "absent"), after.get(name, "absent"))
             for name in sorted(set(before) | set(after)) if before.get(name) != after.get(name)]

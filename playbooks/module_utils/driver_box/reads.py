@@ -23,13 +23,13 @@ _HGX_BOARDS = {"0x2901"}
 
 
 def os_release(text):
-    """os-release's fields."""
+    """Return the fields of os-release."""
     pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
     return {name.strip(): value.strip().strip("\"'") for name, value in pairs}
 
 
 def secure_boot():
-    """Whether Secure Boot is on; None where the variable cannot be read. Four bytes of attributes come first."""
+    """Return whether Secure Boot is on; None where the variable cannot be read. Four bytes of attributes come first."""
     if not os.path.isdir("/sys/firmware/efi"):
         return False
     try:
@@ -43,7 +43,7 @@ def secure_boot():
 
 
 def key_enrolled(module):
-    """Whether the key that DKMS signs with is enrolled; None without a key or without mokutil."""
+    """Return whether the key that DKMS signs with is enrolled; None without a key or without mokutil."""
     program = module.get_bin_path("mokutil")
     path = next((each for each in _CERTIFICATES if os.path.exists(each)), None)
     if not program or not path:
@@ -55,20 +55,21 @@ def key_enrolled(module):
 
 
 def nvidia_functions():
-    """(class, device id) of NVIDIA's PCI functions, as sysfs prints them."""
+    """Return (class, device id) of NVIDIA's PCI functions, as sysfs prints them."""
     folders = (os.path.dirname(path) for path in glob.glob("/sys/bus/pci/devices/*/vendor")
                if read_text(path).strip() == "0x10de")
     return [(read_text(folder + "/class").strip(), read_text(folder + "/device").strip()) for folder in folders]
 
 
 def nvswitch(functions):
-    """Whether NVSwitches are in this machine: bridges of NVIDIA's, or the eight boards of an HGX."""
+    """Return whether NVSwitches are in this machine: bridges of NVIDIA's, or the eight boards of an HGX."""
     return (any(kind.startswith("0x0680") for kind, _device in functions)
             or sum(device in _HGX_BOARDS for _kind, device in functions) >= 8)
 
 
 def read_box(module, manager, draining):
-    """The Box without ``available``. ``draining``: the inference unit and its processes are no users."""
+    """Return the Box without ``available``. ``draining``: the inference unit and its processes do not count as
+    users."""
     release = os_release(read_text("/etc/os-release"))
     kernel, after = platform.release(), next_kernel(module)
     users = [user.text for user in gpu_users() if not (draining and user.of_unit)]

@@ -1,4 +1,4 @@
-"""Back to the driver packages that the receipt says were there before."""
+"""Go back to the driver packages that the receipt says were there before."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ _OTHERS = re.compile(r"^(?:linux-|kernel|gcc|cpp|dkms$|make$|nvidia-container|li
 
 
 def driver_packages(installed):
-    """Of {name: version}, what belongs to a driver: not kernels, compilers and the container toolkit."""
+    """Return those of {name: version} that belong to a driver: not kernels, compilers and the container toolkit."""
     return {name: version for name, version in installed.items() if not _OTHERS.match(name)
             or name.startswith("linux-modules-nvidia-")}
 
 
 def listing(installed, held, found=None, removed=()):
-    """Driver packages as lines, for --diff and comparisons."""
+    """Return driver packages as lines, for --diff and comparisons."""
     names = set(driver_packages(installed)) | {each.name for each in (found.install if found else ())}
     return "".join("%s %s%s\n" % (name, installed[name], " held" if name in held else "")
                    for name in sorted(names) if installed.get(name) and name not in removed)
 
 
 def touched():
-    """Whether the module ever changed this box: else its packages are nobody's to judge."""
+    """Return whether the module ever changed this box. If not, its packages are not judged."""
     return "driver" in (load().get("before") or {})
 
 
 def absent(module, manager, folder):
-    """The module's result. ``before`` in the receipt decides; without it only files of ours are taken away."""
+    """Restore the former packages, and return the module's result. ``before`` in the receipt decides; without it only
+    files of ours are taken away."""
     receipt = load()
     there = (receipt.get("before") or {}).get("driver")
     ours = receipt.get("driver") or {}

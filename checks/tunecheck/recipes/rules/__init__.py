@@ -30,7 +30,8 @@ RULES: dict[str, Rule] = {
 
 
 def judge(recipe: Recipe, box: Box | None = None) -> list[Verdict]:
-    """What the rules have to say: nothing where all is well. Without a box those that ask for one stay silent."""
+    """Return what the rules find wrong with the recipe: nothing where all is well. Without a box the rules that ask for
+    one say nothing."""
     found = []
     for rule in RULES.values():
         text = rule.violation(recipe, box)

@@ -15,17 +15,17 @@ SHOWN, ENDED, UNSHOWN = "shown", "ended", "unshown"
 
 @dataclass(frozen=True)
 class Bounds:
-    """``shown``: by engine, as engine.versions is written, the releases that the rule was shown to be true of.
-    ``ended``: those of which it was shown to be true no more. Of all others nobody knows. ``source``: what was read or
-    measured, and when."""
+    """The releases of engines for which a rule holds. ``shown``: by engine, as engine.versions is written, the releases
+    that the rule was shown to be true of. ``ended``: those of which it was shown to be true no more. Of all others
+    nobody knows. ``source``: what was read or measured, and when."""
 
     shown: Mapping[str, str]
     source: str
     ended: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, engine: Engine) -> str:
-        """SHOWN, ENDED or UNSHOWN. A recipe that names no release may be any; one with bounds is judged by the worst
-        of its releases."""
+        """Return where the engine's release lies: SHOWN, ENDED or UNSHOWN. A recipe that names no release may be any;
+        one with bounds is judged by the worst of its releases."""
         shown, ended = self.shown.get(engine.name), self.ended.get(engine.name)
         if engine.version is not None:
             return SHOWN if shown and within(engine.version, shown) else (

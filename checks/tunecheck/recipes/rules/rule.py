@@ -13,14 +13,14 @@ __all__ = ["Rule", "Unknown", "Verdict", "has", "names", "value", "workstation_b
 
 
 class Unknown(str):
-    """What a rule says where the box did not tell: no evidence, so neither good nor bad."""
+    """The text of a rule for which the box did not tell enough: no evidence, so neither good nor bad."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """``severity``: reject or warn. ``violation``: what is wrong with the recipe (on that box), or None. ``asks_box``:
-    it speaks only where a box is given. ``bounds``: the releases that it is true of, or ``unbounded``: why it is true
-    of all."""
+    """A compatibility rule. ``severity``: reject or warn. ``violation``: what is wrong with the recipe (on that box),
+    or None. ``asks_box``: it speaks only where a box is given. ``bounds``: the releases that it is true of, or
+    ``unbounded``: why it is true of all."""
 
     id: str
     severity: str
@@ -33,7 +33,7 @@ class Rule:
     unbounded: str = ""
 
     def weighed(self, engine: Engine, text: str) -> tuple[str, str] | None:
-        """The outcome and what is said of this engine's release; None where the rule is true no more."""
+        """Return the outcome and what is said of this engine's release; None where the rule is true no more."""
         bounds = self.bounds
         if bounds is None:
             return self.severity, text
@@ -50,7 +50,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Verdict:
-    """``outcome``: reject, warn, unknown, or overridden with the recipe's ``why``."""
+    """What a rule says of a recipe. ``outcome``: reject, warn, unknown, or overridden with the recipe's ``why``."""
 
     rule: Rule
     outcome: str
@@ -59,25 +59,26 @@ class Verdict:
 
     @property
     def message(self) -> str:
-        """One line: what is so, why it matters, who says so."""
+        """The verdict in one line: what is so, why it matters, who says so."""
         end = f"; overridden: {self.why}" if self.why else ""
         return f"{self.rule.id}: {self.text}; {self.rule.reason} [{self.rule.source}]{end}"
 
 
     @property
     def lines(self) -> list[str]:
-        """The same for a terminal: what is so and what to do, why it matters, who says so."""
+        """The verdict as lines for a terminal: what is so and what to do, why it matters, who says so."""
         return [f"{self.rule.id}: {self.text}", f"why: {self.rule.reason}", f"source: {self.rule.source}",
                 *([f"overridden: {self.why}"] if self.why else [])]
 
 
 def has(recipe: Recipe, *options: str) -> bool:
-    """Whether one of these stands in the engine's words, with or without a value."""
+    """Return whether one of these options stands in the engine's words, with or without a value."""
     return any(word.partition("=")[0] in options for word in recipe.serve.args)
 
 
 def value(recipe: Recipe, *options: str) -> str | None:
-    """The word behind an option, or behind its "="; the last one counts, as for the engines."""
+    """Return the word behind an option, or behind its "="; the last one counts, as for the engines. None without the
+    option, "" without a word."""
     found, args = None, recipe.serve.args
     for index, word in enumerate(args):
         name, equals, rest = word.partition("=")
@@ -87,12 +88,13 @@ def value(recipe: Recipe, *options: str) -> str | None:
 
 
 def workstation_blackwell(recipe: Recipe) -> bool:
-    """Compute capability 12.x: RTX PRO and GeForce, whose FP4 kernels are not those of B200 (10.0)."""
+    """Return whether the recipe is for compute capability 12.x: RTX PRO and GeForce, whose FP4 kernels are not those of
+    B200 (10.0)."""
     return any(sm.startswith("12.") for sm in recipe.requires.sm)
 
 
 def names(box: Box) -> str:
-    """``2 x NVIDIA RTX PRO 6000 (12.0)``."""
+    """Return the boards of a box as text: ``2 x NVIDIA RTX PRO 6000 (12.0)``."""
     counted: dict[str, int] = {}
     for board in box.boards.value or ():
         shown = f"{board.name} ({board.sm or 'capability unknown'})"

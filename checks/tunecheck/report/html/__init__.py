@@ -28,7 +28,7 @@ _LISTED_PAIRS = 500
 
 
 def html(run: Run) -> str:
-    """The whole page."""
+    """Return the whole page as text."""
     data = run.document
     nodes = grow(data)
     boards = data.get("accelerators", [])
@@ -54,7 +54,7 @@ def html(run: Run) -> str:
 
 
 def _matrix(data: dict[str, Any]) -> list[list[str]]:
-    """Relation of row and column; "" on the diagonal."""
+    """Return the relation of each pair by row and column of GPU numbers; "" on the diagonal."""
     numbers = {board["bdf"]: board["index"] for board in data.get("accelerators", [])}
     rows = [["?" if row != column else "" for column in numbers] for row in numbers]
     for pair in data.get("pairs", ()):
@@ -64,7 +64,7 @@ def _matrix(data: dict[str, Any]) -> list[list[str]]:
 
 
 def _pairs(data: dict[str, Any], nodes: dict[str, Node]) -> list[dict[str, Any]]:
-    """One entry per pair in the order of the document: (0,1), (0,2), ... What the tree tells is not repeated."""
+    """Return one entry per pair in the order of the document: (0,1), (0,2), ... What the tree tells is not repeated."""
     numbers = {board["bdf"]: board["index"] for board in data.get("accelerators", [])}
     return [_pair(pair, numbers, nodes) for pair in data.get("pairs", ())]
 
@@ -80,15 +80,16 @@ def _pair(pair: dict[str, Any], numbers: dict[str, int], nodes: dict[str, Node])
 
 
 def _compact(pairs: list[dict[str, Any]], texts: dict[str | None, int]) -> list[list[Any]]:
-    """The pairs for the script: [reason, redirectors, prediction, relation], each text once, by its place in ``texts``,
-    for all pairs that say the same."""
+    """Return the pairs for the script: [reason, redirectors, prediction, relation]. Each text stands once in ``texts``,
+    and a pair holds its place there."""
     return [[texts.setdefault(pair["reason"], len(texts)), pair["redirectors"],
              texts.setdefault(pair["predicted"], len(texts)), texts.setdefault(pair["relation"], len(texts))]
             for pair in pairs]
 
 
 def _heat_document(matrices: Heat | None, texts: dict[str | None, int]) -> dict[str, Any]:
-    """The facts of every measured cell for the script: [name, text, name, text, ...] by their places in ``texts``."""
+    """Return the facts of every measured cell for the script: [name, text, name, text, ...] by their places in
+    ``texts``."""
     if matrices is None:
         return {}
     return {"gpus": matrices.gpus,
@@ -97,7 +98,7 @@ def _heat_document(matrices: Heat | None, texts: dict[str | None, int]) -> dict[
 
 
 def _predicted(path: dict[str, Any]) -> str | None:
-    """What the arithmetic of path prediction says, in one line; None where the document holds none."""
+    """Return the result of the path prediction in one line; None where the document holds none."""
     if path.get("one_way_gb_s") is None:
         return None
     parts = [f"{path['one_way_gb_s']:g} GB/s one way"]

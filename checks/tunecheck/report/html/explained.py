@@ -19,7 +19,7 @@ _ITEM = regex(r"(-|\d{1,3}\.) (.*)")
 
 @dataclass(frozen=True)
 class Part:
-    """``to``: the check that a command of the text explains, where this page does, too."""
+    """A piece of a line. ``to``: the check that a command in the text explains, where this page explains it, too."""
 
     text: str
     code: bool = False
@@ -28,7 +28,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Block:
-    """``kind``: heading, text, code, bullets, numbers. A list has many ``lines``, the others one."""
+    """A block of a page. ``kind``: heading, text, code, bullets, numbers. A list has many ``lines``, the others one."""
 
     kind: str
     lines: tuple[tuple[Part, ...], ...]
@@ -42,8 +42,8 @@ class Explained:
 
 
 def explained(checks: Iterable[str]) -> tuple[Explained, ...]:
-    """Each once, in their order. What has no page is left out: figures of a server's acceptance are no checks, and a
-    report must not fail because a page is missing from the installation."""
+    """Return the pages of these checks, each once, in their order. What has no page is left out: figures of a server's
+    acceptance are no checks, and a report must not fail because a page is missing from the installation."""
     texts = {check: text for check in dict.fromkeys(checks) if check in BY_ID and (text := _page(check))}
     return tuple(Explained(check, summary(check), tuple(_blocks(text, frozenset(texts))))
                  for check, text in texts.items())
@@ -76,7 +76,7 @@ def _blocks(text: str, wanted: frozenset[str]) -> Iterator[Block]:
 
 
 def _kind(kind: str, content: str) -> tuple[str, str]:
-    """What it is here, "" for nothing, and its text without the mark of a list."""
+    """Return the kind of a block in the browser, "" where it shows nothing, and its text without the mark of a list."""
     if kind == "heading":
         return kind, TITLES.get(content, content)
     if kind == "row":

@@ -20,7 +20,8 @@ _Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Cell:
-    """``level`` 5 (best) to 1, 0: nothing to compare with. ``facts``: name and text, for the one who points at it."""
+    """One cell of a matrix. ``level`` 5 (best) to 1, 0: nothing to compare with. ``facts``: name and text, shown where
+    a reader points at the cell."""
 
     text: str
     share: str
@@ -32,7 +33,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Quantity:
-    """``id`` is safe in HTML ids. ``rows`` follow Heat.gpus; None on the diagonal."""
+    """One matrix. ``id`` is safe in HTML ids. ``rows`` follow Heat.gpus; None on the diagonal."""
 
     id: str
     title: str
@@ -45,8 +46,8 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Heat:
-    """``listed``: every figure of a pair as one row of texts; empty where there are too many. ``methods``:
-    how each quantity was measured, each once."""
+    """All matrices of a document. ``listed``: every figure of a pair as one row of texts; empty where there are too
+    many. ``methods``: how each quantity was measured, each once."""
 
     gpus: tuple[int, ...]
     quantities: tuple[Quantity, ...]
@@ -56,7 +57,7 @@ class Heat:
 
 
 def heat(found: Measured, data: Mapping[str, Any]) -> Heat | None:
-    """The matrices of a document ``data``; None where no pair was measured."""
+    """Return the matrices of a document ``data``; None where no pair was measured."""
     count = len(data.get("accelerators", ()))
     chosen = found.notes.get("chosen")
     numbers = range(count) if chosen is None else (number for number in chosen if 0 <= number < count)
@@ -74,7 +75,7 @@ def heat(found: Measured, data: Mapping[str, Any]) -> Heat | None:
 
 
 def _paths(data: Mapping[str, Any]) -> dict[_Pair, dict[str, Any]]:
-    """Pair -> its document, in both orders."""
+    """Return the document of each pair by its two GPU numbers, in both orders."""
     numbers = {board["bdf"]: board["index"] for board in data.get("accelerators", ())}
     found = {}
     for pair in data.get("pairs", ()):
@@ -133,7 +134,8 @@ class _View:
         return once.get(pair) or (once.get(pair[::-1]) if kind.trial == "both ways" else None)
 
     def _share(self, kind: Kind, pair: _Pair, each: Measurement) -> tuple[float | None, str, str]:
-        """Share of what was to be expected; the prediction in words; and what the share is of."""
+        """Return the share of what was to be expected (None where nothing was), the prediction in words, and what the
+        share is of."""
         path = self._pairs.get(pair, {}).get("path") or {}
         predicted = path.get(kind.predicted) if kind.predicted else None
         if predicted:
@@ -165,7 +167,8 @@ class _View:
         return (("Beside it", ", ".join(said)),) if said else ()
 
     def listed(self) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Pair, what, figure, predicted, share, samples, spread, verified; and the method."""
+        """Yield every figure of a pair: (pair, what, figure, predicted, share, samples, spread, verified), and its
+        method."""
         for kind in KINDS:
             for pair, each in sorted(self.figures(kind.trial, kind.what).items()):
                 share, limit, _ = self._share(kind, pair, each)

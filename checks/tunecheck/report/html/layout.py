@@ -28,7 +28,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Line:
-    """From a node's parent to the node; ``x``, ``y``: where its label ends, above the line."""
+    """The line from a node's parent to the node; ``x``, ``y``: where its label ends, above the line."""
 
     node: Node
     path: str
@@ -74,7 +74,7 @@ def arrange(nodes: dict[str, Node]) -> Picture:
 
 
 def outline(nodes: dict[str, Node]) -> Picture:
-    """The same for a narrow window: from top to bottom, each node a row below its parent."""
+    """Place every node for a narrow window: from top to bottom, each node a row below its parent."""
     order: list[tuple[Node, int]] = []
     children: dict[str | None, list[Node]] = {}
     for node in nodes.values():

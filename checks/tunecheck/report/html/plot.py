@@ -22,8 +22,8 @@ _LINE = 14          # pixels between two names at the right end
 
 @dataclass(frozen=True)
 class Series:
-    """``points``: size (bytes, tokens, streams, seconds), value, and the upper end of the band (the value if there is
-    none), which ``above`` names."""
+    """One line of a plot. ``points``: size (bytes, tokens, streams, seconds), value, and the upper end of the band (the
+    value if there is none), which ``above`` names."""
 
     id: str
     name: str
@@ -50,7 +50,8 @@ class Curve:
 
 @dataclass(frozen=True)
 class Plot:
-    """``cross``: a vertical line with its words. ``below`` and ``beside``: the ticks; an empty text is a tick only."""
+    """A plot that is ready to be drawn. ``cross``: a vertical line with its words. ``below`` and ``beside``: the ticks;
+    an empty text is a tick only."""
 
     id: str
     title: str
@@ -71,9 +72,9 @@ class Plot:
 def plot(name: str, title: str, unit: str, series: Sequence[Series], *, logarithmic: bool,
          cross: tuple[float, str] | None = None, axis: str = "bytes per message",
          words: Callable[[Any], str] = sized, form: str = ".1f", even: bool = False) -> Plot | None:
-    """None where no series has two points: a line needs them. ``cross``: size and words of the vertical line.
-    ``axis``: what sizes are; ``words``: one in words; ``form``: of a value where it is pointed at; ``even``: sizes are
-    placed by their difference, not by their ratio."""
+    """Return the plot of these series; None where no series has two points, as a line needs them. ``cross``: size and
+    words of the vertical line. ``axis``: what sizes are; ``words``: one size in words; ``form``: format of a value
+    where it is pointed at; ``even``: sizes are placed by their difference, not by their ratio."""
     drawn = [each for each in series if len(each.points) > 1]
     points = [point for each in drawn for point in each.points]
     if not points:
@@ -117,7 +118,8 @@ def _curve(each: Series, with_unit: Callable[[float], str], words: Callable[[Any
 
 
 def _apart(curves: Iterable[Curve]) -> list[Curve]:
-    """Names at the right end without overlaps: pushed down, and up again where the picture ends."""
+    """Return the curves with their names at the right end moved so that they do not overlap: pushed down, and up again
+    where the picture ends."""
     ordered = sorted(curves, key=lambda each: each.label.y)
     places = [each.label.y for each in ordered]
     for index in range(1, len(places)):
@@ -130,7 +132,7 @@ def _apart(curves: Iterable[Curve]) -> list[Curve]:
 
 
 def below(ticks: Sequence[tuple[float, str]]) -> list[Mark]:
-    """The last tick always has its words, the others where there is room."""
+    """Return the ticks below the plot. The last tick always has its words, the others where there is room."""
     marks: list[Mark] = []
     last = ticks[-1][0]
     before = -math.inf
@@ -142,7 +144,7 @@ def below(ticks: Sequence[tuple[float, str]]) -> list[Mark]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """1, 2, 5, 10, ... around the values, or only the powers of ten where those are many."""
+    """Return the ticks 1, 2, 5, 10, ... around the values, or only the powers of ten where those are many."""
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
     for steps in ((1, 2, 5), (1,)):
         ticks = [float(f"{step}e{power}") for power in powers for step in steps]
@@ -154,7 +156,7 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def steps(high: float) -> list[float]:
-    """Four or five even steps from 0 to above the highest value."""
+    """Return four or five even steps from 0 to above the highest value."""
     raw = max(high, 1e-9) / 4
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw)

@@ -47,7 +47,7 @@ def level(share: float | None) -> int:
 
 
 def short(kind: Kind, share: float | None) -> str:
-    """ "98 %" of a bandwidth, "+3 %" on top of the least latency."""
+    """Return a share as text: "98 %" of a bandwidth, "+3 %" on top of the least latency; "" where there is none."""
     if share is None or share <= 0:
         return ""
     return f"{share * 100:.0f} %" if kind.more_is_better else f"+{(1 / share - 1) * 100:.0f} %"

@@ -15,7 +15,8 @@ _NAMES = {"own": "own kernel", "nccl": "NCCL", "nccl staged": "NCCL, P2P off"}
 
 @dataclass(frozen=True)
 class Group:
-    """``rows`` as in the terminal: size, own p50, p99, NCCL p50, p99, own/NCCL, NCCL with P2P off."""
+    """The all-reduces of one number of ranks. ``rows`` as in the terminal: size, own p50, p99, NCCL p50, p99, own/NCCL,
+    NCCL with P2P off."""
 
     ranks: int
     rows: tuple[tuple[str, ...], ...]
@@ -36,7 +37,8 @@ class Soak:
 
 @dataclass(frozen=True)
 class Reduce:
-    """``bus``: size and, per group of ``bus_ranks``, GB/s. ``methods``: how it was measured, each once."""
+    """The part of the page about all-reduces. ``bus``: size and, per group of ``bus_ranks``, GB/s. ``methods``: how it
+    was measured, each once."""
 
     groups: tuple[Group, ...]
     bus_ranks: tuple[int, ...]
@@ -48,7 +50,7 @@ class Reduce:
 
 
 def reduce(found: Measured) -> Reduce | None:
-    """None where no all-reduce was begun."""
+    """Return the part of the page about all-reduces; None where no all-reduce was begun."""
     groups = tuple(_group(found, ranks) for ranks in ranks_of(found))
     if not groups:
         return None

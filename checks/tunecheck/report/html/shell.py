@@ -32,8 +32,8 @@ _SCRIPTS = ("grid.js", "page.js", "common.js")
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the findings. ``anchor``: where links to the check's problems go, on the first line of each check;
-    ``calm``: what one sentence above says for all of them, so that it is closed."""
+    """One line of the findings. ``anchor``: the target of links to the check's problems, on the first line of each
+    check; ``calm``: one sentence above says the same for all such lines, so the line is closed."""
 
     fold: Fold
     anchor: str = ""
@@ -42,7 +42,8 @@ class Row:
 
 def render(name: str, styles: Sequence[str], findings: Sequence[Finding], scripts: Sequence[str] = _SCRIPTS,
            **given: Any) -> str:
-    """The whole page. ``name``: its template; ``styles`` and ``scripts``: what its sheet and script are made of."""
+    """Return the whole page as text. ``name``: its template; ``styles`` and ``scripts``: the files of which its style
+    sheet and its script are made."""
     style, script = ("".join((_HERE / part).read_text(encoding="utf-8") for part in parts)
                      for parts in (styles, scripts))
     sections = list(_sections(findings))
@@ -59,15 +60,15 @@ def render(name: str, styles: Sequence[str], findings: Sequence[Finding], script
 
 
 def policy(style: str, script: str) -> str:
-    """The content security policy of a page that holds just this style sheet and this script."""
+    """Return the content security policy of a page that holds just this style sheet and this script."""
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
     return (f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; img-src data:; "
             "base-uri 'none'; form-action 'none'")
 
 
 def ways(remedy: Remedy) -> list[tuple[str, list[str | Command]]]:
-    """By hand first, then by the play; each as its words and its commands. One way alone needs no name, unless it is
-    the play."""
+    """Return the ways to follow a remedy: by hand first, then by the play; each as its name, and its words and
+    commands. One way alone needs no name, unless it is the play."""
     if not remedy.play_text:
         return [("", list(remedy.parts))]
     by_hand = [command or text for text, command in pieces(remedy.by_hand, remedy.commands)]
@@ -75,7 +76,8 @@ def ways(remedy: Remedy) -> list[tuple[str, list[str | Command]]]:
 
 
 def _sections(findings: Sequence[Finding]) -> Iterator[tuple[str, int, list[Row]]]:
-    """Outcome, how many findings, and the folded lines; only of those that there are, in the order of _HEADINGS."""
+    """Yield outcome, how many findings, and the folded lines; only for outcomes that occur, in the order of
+    _HEADINGS."""
     folds = folded(findings)
     rootless = sum(_needs_root(finding) for finding in findings) > 1
     for outcome in _HEADINGS:

@@ -1,4 +1,4 @@
-"""The PCIe tree of a document, from the CPUs to the accelerators: what hangs below what, and how each link does."""
+"""The PCIe tree of a document, from the CPUs to the accelerators: what is below what, and the state of each link."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Node:
 
 
 def grow(data: dict[str, Any]) -> dict[str, Node]:
-    """Every node by its id, parents before their children, brothers in address order."""
+    """Return every node by its id, parents before their children, nodes of one parent in address order."""
     boards = sorted(data.get("accelerators", ()), key=lambda board: [bdf_key(bdf) for bdf in board["path"]])
     bridges = {bridge["bdf"]: bridge for bridge in data.get("bridges", ())}
     slow = _slow(data)
@@ -80,7 +80,8 @@ def _blame(nodes: dict[str, Node], data: dict[str, Any]) -> None:
 
 
 def _port(bridge: dict[str, Any], parent: str, depth: int, slow: bool, placed: bool) -> Node:
-    """``placed``: the path of every pair is known; else any port may be on one that is not."""
+    """Return the node of a port. ``placed``: the path of every pair is known; else any port may be on one that is
+    not."""
     # Below a root or downstream port is a link, and at its other end an upstream port: they alternate.
     kind = "root" if depth == 0 else "up" if depth % 2 else "down"
     linked = kind == "up"
@@ -101,7 +102,8 @@ def _board(board: dict[str, Any], parent: str, slow: bool) -> Node:
 
 
 def link_state(link: dict[str, Any], slow: bool) -> str:
-    """How a link does. Speed counts only where a check saw it low under load: idle links slow down."""
+    """Return the state of a link: ok, narrow, slow or unknown. Speed counts only where a check saw it low under load:
+    idle links slow down."""
     if link["width"] is None or link["max_width"] is None:
         return "unknown"
     if link["width"] < link["max_width"]:
@@ -110,7 +112,7 @@ def link_state(link: dict[str, Any], slow: bool) -> str:
 
 
 def link_label(link: dict[str, Any]) -> str:
-    """"x16 Gen5"; "x8/16 Gen1/5" where it could have more lanes or speed."""
+    """Return the label of a link: "x16 Gen5"; "x8/16 Gen1/5" where it could have more lanes or speed."""
     if link["width"] == 0:
         return "no link"
     width = "x?" if link["width"] is None else f"x{link['width']}"
@@ -127,12 +129,12 @@ def _generation(speed: str | None) -> int | None:
 
 
 def _bridge(board: dict[str, Any]) -> str:
-    """A root bus is named by the domain and bus of the devices on it."""
+    """Return the name of the root bus above a board. It is named by the domain and bus of the devices on it."""
     return "pci" + str(board["path"][0]).rpartition(":")[0]
 
 
 def _numa_nodes(boards: list[dict[str, Any]]) -> dict[str, str]:
-    """Host bridge -> its NUMA node, "?" where its accelerators do not say or do not agree."""
+    """Return the NUMA node of each host bridge, "?" where its accelerators do not say or do not agree."""
     said: dict[str, set[int | None]] = {}
     for board in boards:
         said.setdefault(_bridge(board), set()).add(board["numa_node"])
@@ -141,6 +143,6 @@ def _numa_nodes(boards: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def _slow(data: dict[str, Any]) -> set[str]:
-    """The ends of the links that link-speed found slow while their accelerator worked."""
+    """Return the addresses at the ends of links that link-speed found slow while their accelerator worked."""
     return {bdf for finding in data["findings"] if finding["id"] == "link-speed" and finding["outcome"] == "fail"
             for bdf in _BDF.findall(finding["message"].partition("under load")[2][:4000])}

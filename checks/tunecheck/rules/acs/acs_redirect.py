@@ -92,7 +92,8 @@ def _judge(case: Case, port: Device, pairs: list[Pair], remedy: Callable[[], Rem
 
 
 def _for_guests(port: Device, path: str, acs: Acs, observed: str, evidence: tuple[str, ...]) -> Finding:
-    """The same bits keep virtual machines apart: here they have to be set."""
+    """Return the finding about a port whose accelerators go to virtual machines. The same bits keep these machines
+    apart, so here they have to be set."""
     if acs.redirects:
         return Finding(_ID, "guests-kept-apart", port.bdf, "pass", "behaviour", f"{port.bdf} {observed} sends peer "
                        f"traffic on {path} up to the IOMMU, which keeps virtual machines apart", observed, "ReqRedir+",
@@ -127,7 +128,8 @@ def _remedy(case: Case) -> Remedy:
 
 
 def _before(case: Case, bdf: str) -> tuple[str, ...]:
-    """The evidence of the receipt: the register before provisioning."""
+    """Return as evidence what the receipt of provisioning says of the register before it; empty where it says
+    nothing."""
     receipt = case.snapshot.receipt.value
     if receipt is None or bdf not in receipt.acs_before:
         return ()
@@ -135,7 +137,8 @@ def _before(case: Case, bdf: str) -> tuple[str, ...]:
 
 
 def _change(case: Case, bdf: str, acs: Acs) -> str:
-    """What the register was before provisioning, where that is another value."""
+    """Return the end of a sentence that names the register's value before provisioning; "" where it was the same, or is
+    not known."""
     receipt = case.snapshot.receipt.value
     before = receipt.acs_before.get(bdf) if receipt else None
     return f"; it was {before} before provisioning" if before and int(before, 16) != acs.ctl else ""

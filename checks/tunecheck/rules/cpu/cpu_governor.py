@@ -53,7 +53,8 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _uncovered(case: Case, policies: tuple[Policy, ...]) -> Iterator[Finding]:
-    """CPUs in no policy keep the frequency that the firmware gives them; no other finding is about them."""
+    """Yield a finding about online CPUs without a frequency policy. They keep the frequency that the firmware gives
+    them, and no other finding is about them."""
     online = case.host.platform.online
     if online.value is None or any(policy.cpus.value is None for policy in policies):
         return

@@ -1,4 +1,4 @@
-"""What a board or a driver is too old for: advice that it cannot take is no advice."""
+"""For which features a board or a driver is too old. A remedy that it cannot follow is left out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _FIRST = 515
 
 
 def no_open_modules(case: Case) -> str:
-    """Why the open modules are no choice here, "" where they are one. One older board decides for the machine."""
+    """Return why the open kernel modules cannot be used here, "" where they can. One older board decides for the
+    machine."""
     old = {device.bdf: name for device in case.snapshot.topology.devices if (name := before(device.ids, "Turing"))}
     if old:
         shown = ", ".join(f"{bdf} is {name}" for bdf, name in list(old.items())[:4])
@@ -28,7 +29,7 @@ def no_open_modules(case: Case) -> str:
 
 
 def no_resizable_bar(case: Case, gpu: Gpu) -> str:
-    """Why Resizable BAR is no choice for this board, "" where it is one."""
+    """Return why this board cannot have Resizable BAR, "" where it can."""
     old = before(ids_of(case, gpu), "Ampere")
     return f"the board is {old}, and Resizable BAR needs Ampere or later" if old else ""
 

@@ -56,7 +56,8 @@ def _judge(case: Case, module: Module, parameter: str, value: int | str) -> Find
 
 
 def _waits_for_the_driver(case: Case, module: Module) -> bool:
-    """Whether there is no live value because a driver that the box needs is missing. A boot on trial may have none."""
+    """Whether there is no live value because a driver that the box needs is missing. False in a trial boot, which may
+    have no driver yet."""
     return (module.name.startswith("nvidia") and not module.loaded.value and not case.trial
             and wanted_driver.needs_nvidia(case) and from_driver.loaded(case).missing)
 

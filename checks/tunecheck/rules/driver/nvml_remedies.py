@@ -1,4 +1,4 @@
-"""Why NVML gave no answer, and what that is: nobody asked it, there is no driver, or it was asked in vain."""
+"""Why NVML gave no answer: nobody asked it, there is no driver, or it was asked in vain. And what to do about it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _IN_VAIN = (Absence.CUT_OFF, Absence.TIMED_OUT, Absence.NOT_PRESENT, Absence.LOS
 
 
 def unanswered(case: Case, check: str, boards: set[str]) -> Finding:
-    """The finding where NVML gave no document. ``boards``: the GPUs that the driver nvidia has.
+    """Return the finding where NVML gave no document. ``boards``: the GPUs that the driver nvidia has.
 
     That it was asked and gave no answer in time is evidence, and a failure; that nobody asked it is none."""
     nvml, needed = case.snapshot.nvml, wanted_driver.needs_nvidia(case)

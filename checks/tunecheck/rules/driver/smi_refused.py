@@ -44,7 +44,7 @@ _KINDS = {
 
 
 def refused(case: Case, check: str) -> Iterator[Finding]:
-    """One finding for each way in which nvidia-smi failed."""
+    """Yield one finding for each way in which nvidia-smi failed."""
     kinds: dict[str, list[str]] = {}
     words: dict[str, str] = {}
     for failure in case.snapshot.posted.failures:

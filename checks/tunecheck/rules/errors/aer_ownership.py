@@ -46,7 +46,8 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _lost(case: Case, lost: list[Loss]) -> tuple[str, str, str, Remedy]:
-    """Code, outcome, text and remedy. The code is that of the first loss; the text names all of them."""
+    """Return code, outcome, text and remedy of the finding. The code is that of the first loss; the text names all of
+    them."""
     text = "; ".join(loss.text for loss in lost) + ": no AER line in the log is no proof of health"
     acs = case.spec.acs
     if acs.peer_redirect == "off" and (acs.at_boot_unit or acs.mechanism == "setpci"):

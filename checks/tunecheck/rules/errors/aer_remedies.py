@@ -40,7 +40,7 @@ class Loss:
 
 
 def losses(case: Case, bridges: Mapping[str, Bridge]) -> list[Loss]:
-    """One per reason, a word on the command line first; empty where the log shows none."""
+    """Return one loss for each reason, one with a word on the command line first. Empty where the log shows none."""
     line = case.host.kernel.cmdline.value or ()
     running = {word for token in line for word in split(token)}
     # With it the port services take errors over without asking the firmware (portdrv.c, pcie_ports_native).
@@ -66,7 +66,7 @@ def losses(case: Case, bridges: Mapping[str, Bridge]) -> list[Loss]:
 
 
 def _why(outcome: str, bridges: list[Bridge], running: set[str]) -> tuple[list[str], str]:
-    """The words to blame, and the sentence with a place for the host bridges."""
+    """Return the words to blame, and the sentence with a place ({}) for the host bridges."""
     if outcome == "disabled":
         words = [word for word in ("pcie_ports=compat",) if word in running]
         return words, f"the PCIe port services are off at {{}}, because of {words[0] if words else 'pcie_ports=compat'}"

@@ -15,7 +15,7 @@ _WORDS = {"xid": "Xid", "sxid": "SXid", "fallen": "GPU lost", "adapter": "failed
 
 
 def boots(number: int) -> str:
-    """"1 earlier boot", "3 earlier boots"."""
+    """Return the number of earlier boots in words: "1 earlier boot", "3 earlier boots"."""
     return f"{number} earlier boot{'s' * (number != 1)}"
 
 
@@ -25,7 +25,7 @@ def from_to(marked: Sequence[PastBoot]) -> str:
 
 
 def counted(past: Past) -> str:
-    """"Xid 79 at 0000:03:00 600 times, kernel panic": the six most frequent events."""
+    """Return the six most frequent events as text: "Xid 79 at 0000:03:00 600 times, kernel panic"."""
     counts: Counter[str] = Counter()
     for event in past.events:
         what = f"{_WORDS.get(event.kind, event.kind)}{f' {event.code}' if event.code else ''}"

@@ -16,10 +16,10 @@ _UNCORRECTABLE = ("nonfatal", "fatal")
 
 @dataclass(frozen=True)
 class Errors:
-    """``hard`` and ``soft``: uncorrectable and corrected errors, "0000:03:00.0 BadTLP 12 (correctable)". With
-    ``since`` they are only those since the earlier snapshot. ``note``: why the earlier one is of no use. ``read``: the
-    number of counters that were read. ``reason``: why one was not, None where all were. ``missing``: the kernel has no
-    counters."""
+    """What the counters show. ``hard`` and ``soft``: uncorrectable and corrected errors, "0000:03:00.0 BadTLP 12
+    (correctable)". With ``since`` they are only those since the earlier snapshot. ``note``: why the earlier one is of
+    no use. ``read``: the number of counters that were read. ``reason``: why one was not, None where all were.
+    ``missing``: the kernel has no counters."""
 
     hard: tuple[str, ...]
     soft: tuple[str, ...]
@@ -31,7 +31,7 @@ class Errors:
 
 
 def errors(case: Case) -> Errors:
-    """The counters of this snapshot, and of the earlier one where there is one."""
+    """Return the counters of this snapshot. Where there is an earlier one, return how much they grew since."""
     now, unread = _counts(case.snapshot)
     before, note = _before(case)
     grown = {key: count - before.get(key, 0) if before is not None else count for key, count in now.items()}
@@ -52,8 +52,8 @@ _HARMLESS = ("UESta UnsupReq", "CESta AdvNonFatalErr", "DevSta CorrErr", "DevSta
 
 
 def latched(case: Case) -> tuple[str, str, str, str] | None:
-    """Code, outcome, text and the errors, by what every hop itself has latched: for where there are no counts. Unknown
-    where a hop does not show it; None where no hop was asked."""
+    """Return code, outcome, text and the errors by what every hop itself has latched, for a machine without counts. The
+    outcome is unknown where a hop does not show it. None where no hop was asked."""
     hops = list(case.host.errors.values())
     facts = [hop.latched for hop in hops]
     if not facts or any(fact is None for fact in facts):
@@ -109,8 +109,8 @@ def _counts(snapshot: Snapshot) -> tuple[dict[tuple[str, str, str], int], list[s
 
 
 def uncounted(case: Case) -> tuple[str, str, str] | None:
-    """Code, outcome and text where counters of 0 prove nothing, None where they do. Counters are there also where the
-    kernel does not handle PCIe errors, and stay at 0 then (booted on 6.12.117)."""
+    """Return code, outcome and text where counters of 0 prove nothing, None where they do. Counters are there also
+    where the kernel does not handle PCIe errors, and stay at 0 then (booted on 6.12.117)."""
     if from_log.aer_owners(case) - {"kernel"}:
         return "not-counted", "skip", ("the counters stand at 0 and the kernel does not handle PCIe errors "
                                        "(aer-ownership): no sign of health")

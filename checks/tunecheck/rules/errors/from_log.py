@@ -26,7 +26,7 @@ def events(case: Case) -> KernelEvents | None:
 
 
 def unread(case: Case, check: str) -> Finding:
-    """The finding where the log cannot be read."""
+    """Return the finding where the log cannot be read."""
     log = case.host.kernel.log
     root = AS_ROOT if log.absence is Absence.NO_PERMISSION else None
     return Finding(check, LOG_UNREAD, "kernel log", "unknown", "behaviour", "the kernel log cannot be read: "
@@ -41,8 +41,8 @@ def is_complete(case: Case) -> bool:
 
 
 def limits_of_log(case: Case) -> str:
-    """``in what is here of the kernel log (from 12.5 to 99.1); earlier ones would not be seen (kernel-log-complete)``:
-    the end of a sentence about what an incomplete log does not contain."""
+    """Return the end of a sentence about what an incomplete log does not contain: ``in what is here of the kernel log
+    (from 12.5 to 99.1); earlier ones would not be seen (kernel-log-complete)``."""
     log = events(case)
     if log is None:
         return f"in the kernel log, which cannot be read: {case.host.kernel.log.why()}"
@@ -66,13 +66,14 @@ def nothing_logged(case: Case, check: str, what: str) -> Finding:
 
 
 def only_log_incomplete(finding: Finding) -> bool:
-    """Whether the finding is open only because the log is incomplete: kernel-log-complete reports that for all
-    checks."""
+    """Whether the finding warns, or is unknown, only because the log is incomplete: kernel-log-complete reports that
+    for all checks."""
     return finding.outcome in ("warn", "unknown") and finding.code == LOG_INCOMPLETE
 
 
 def name(case: Case, address: str) -> str:
-    """``GPU0 0000:03:00.0`` for the address of an accelerator, with or without its function; else the address."""
+    """Return ``GPU0 0000:03:00.0`` for the address of an accelerator, with or without its function; else the address
+    alone."""
     for index, device in enumerate(case.snapshot.topology.devices):
         if address in (device.bdf, device.bdf.rpartition(".")[0]):
             return f"GPU{index} {device.bdf}"
@@ -80,13 +81,13 @@ def name(case: Case, address: str) -> str:
 
 
 def at(when: str) -> str:
-    """`` at [12.345678]``, or nothing where the log has no times."""
+    """Return the time of an event for a sentence: `` at [12.345678]``, or "" where the log has no times."""
     return f" at [{when}]" if when else ""
 
 
 def aer_owners(case: Case) -> set[str]:
-    """Who handles PCIe errors of the host bridges in the log: "kernel", "firmware" or "nobody". Empty where no host
-    bridge negotiated it."""
+    """Return who handles PCIe errors of the host bridges in the log: "kernel", "firmware" or "nobody". Empty where no
+    host bridge negotiated it."""
     log = events(case)
     if log is None:
         return set()

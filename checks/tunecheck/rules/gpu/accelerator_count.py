@@ -79,8 +79,8 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _without_the_driver(case: Case) -> Iterator[Finding]:
-    """GPUs of the PCI tree that the driver lacks, where the specification wants NVIDIA's. A trial boot does not need a
-    driver yet: the play may install it later."""
+    """Yield findings about GPUs of the PCI tree that the driver lacks, where the specification wants NVIDIA's. A trial
+    boot does not need a driver yet: the play may install it later."""
     gpus, nvml = wanted_driver.gpus(case), case.snapshot.nvml
     if case.trial or not gpus or not wanted_driver.needs_nvidia(case):
         return
@@ -107,6 +107,6 @@ def _without_the_driver(case: Case) -> Iterator[Finding]:
 
 
 def _named_by_driver(case: Case) -> list[str]:
-    """Every GPU that NVML or the driver names, in address order."""
+    """Return the address of every GPU that NVML or the driver names, in address order."""
     nvml = case.snapshot.nvml.value
     return sorted({*case.snapshot.topology.unlisted, *(gpu.bdf for gpu in (nvml.gpus if nvml else ()))})

@@ -61,7 +61,8 @@ def _look(gpu: Gpu, wanted: str | None) -> Iterator[Verdict]:
 
 
 def _missing(gpu: Gpu) -> Iterator[str]:
-    """Values that are not known and could show an error. A value that the board does not have is none of them."""
+    """Yield sentences about values that are not known and could show an error. A value that the board does not have is
+    none of them."""
     absent = [key for key in (*_COUNTS, *_FLAGS) if gpu.fact(key).absence is Absence.NOT_READ]
     if absent:
         yield f"{', '.join(absent)} is not in the report; add the whole of: nvidia-smi -q"

@@ -57,7 +57,7 @@ def _watts(gpu: Gpu, end: str) -> int | None:
 
 
 def _range(gpu: Gpu, known: Board | None) -> tuple[int | None, int | None]:
-    """The range of limits of the board in W, for the message."""
+    """Return the lowest and the highest limit of the board in W, for the message; None where one is not known."""
     return (_watts(gpu, "min") or (known.power_min_w if known else None),
             _watts(gpu, "max") or (known.power_max_w if known else None))
 

@@ -20,13 +20,14 @@ _TRIAL = "alone"
 
 
 def name(case: Case, number: int) -> str:
-    """``GPU0 0000:03:00.0``."""
+    """Return a GPU's name for a sentence: ``GPU0 0000:03:00.0``; the number alone where the tree does not have it."""
     devices = case.snapshot.topology.devices
     return f"GPU{number} {devices[number].bdf}" if number < len(devices) else f"GPU{number}"
 
 
 def unmeasured(case: Case, check: str, trial: str) -> Iterator[Finding]:
-    """Why nothing, or not all, can be judged: no trial, it hung, it failed, a GPU or a direction is missing."""
+    """Yield the finding that says why nothing, or not all, can be judged: no trial ran, it hung, it failed, or figures
+    of a GPU are missing."""
     result = measured(case)
     seen = {each.a for each in result.find(trial)} | {each["a"] for each in result.wrong if each["trial"] == trial}
     hung = any(hang.trial == _TRIAL for hang in result.hangs)
@@ -45,7 +46,7 @@ def unmeasured(case: Case, check: str, trial: str) -> Iterator[Finding]:
 
 
 def wrong(case: Case, check: str, trial: str, fix: Remedy) -> Iterator[Finding]:
-    """Data that did not arrive, or stay, as written."""
+    """Yield a finding for each piece of data of this trial that did not arrive as written, or did not stay so."""
     for each in measured(case).wrong:
         if each["trial"] == trial:
             who = name(case, each["a"])
@@ -55,7 +56,7 @@ def wrong(case: Case, check: str, trial: str, fix: Remedy) -> Iterator[Finding]:
 
 
 def rows(case: Case, trial: str) -> dict[int, list[Measurement]]:
-    """The figures of a trial by GPU."""
+    """Return the figures of a trial by the number of the GPU."""
     result: dict[int, list[Measurement]] = {}
     for each in measured(case).find(trial):
         result.setdefault(each.a or 0, []).append(each)
@@ -63,13 +64,13 @@ def rows(case: Case, trial: str) -> dict[int, list[Measurement]]:
 
 
 def named(figures: list[Measurement]) -> str:
-    """``host to device 55.6, device to host 55.4 GB/s``."""
+    """Return figures of one unit as text: ``host to device 55.6, device to host 55.4 GB/s``."""
     return ", ".join(f"{each.what} {each.value:.1f}" for each in figures) + f" {figures[0].unit}"
 
 
 def carries(case: Case, number: int) -> tuple[float | None, str]:
-    """GB/s that the links from the root port to the GPU carry one way at their width, highest speed and packet size,
-    and the slowest link; else None and why that is not known."""
+    """Return the GB/s that the links from the root port to the GPU carry one way at their width, highest speed and
+    packet size, and the slowest link; else None and why that is not known."""
     topology = case.snapshot.topology
     if number >= len(topology.devices):
         return None, "the GPU is not in the PCI tree"

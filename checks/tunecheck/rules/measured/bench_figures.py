@@ -94,7 +94,7 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
 
 
 def _contradictions(bench: Bench) -> Iterator[Finding]:
-    """What is wrong whatever the path is."""
+    """Yield findings about figures that are wrong whatever the path is."""
     direct, staged = bench.grid("one way"), bench.grid("one way off")
     access, late, slow = bench.grid("access"), bench.grid("latency"), bench.grid("latency off")
     refused = sorted(pair for pair, value in access.items() if value == 0)
@@ -134,8 +134,8 @@ def _contradictions(bench: Bench) -> Iterator[Finding]:
 
 def _compared(case: Case, bench: Bench, figures: Mapping[_Pair, float], ways: Mapping[frozenset[int], PairPath],
               number: Mapping[str, int]) -> tuple[list[tuple[float, PairPath, Expected]], list[PairPath], str]:
-    """(share, path, what is expected) of the pairs that are too slow, the good ones' paths, and what keeps the others
-    open."""
+    """Return three things: (share, path, what is expected) of the pairs that are too slow, the paths of the good pairs,
+    and why the other pairs cannot be judged."""
     slow: list[tuple[float, PairPath, Expected]] = []
     good: list[PairPath] = []
     open_ = ""

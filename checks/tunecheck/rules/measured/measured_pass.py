@@ -66,7 +66,8 @@ def _now(case: Case) -> Iterator[Finding]:
 
 
 def _slower(case: Case, trial: Measured) -> Iterator[Finding]:
-    """Beside the best that these GPUs had on this box: where nothing predicts a figure, its own past does."""
+    """Yield a finding for each figure that is worse than the best that these GPUs had on this box. Where nothing
+    predicts a figure, its own past does."""
     last = case.host.measured_pass.value if case.snapshot.host else None
     if last is None or not last.best or not _same_gpus(case, last):
         return
@@ -89,7 +90,8 @@ def _same_gpus(case: Case, last: MeasuredPass) -> bool:
 
 
 def _before(case: Case) -> Finding:
-    """What lies on the box. Whether it still holds is the gate's verdict, which compares all that it depends on."""
+    """Return the finding about the last measurement on the box. Whether it still holds is the gate's verdict, which
+    compares all that it depends on."""
     fact = case.host.measured_pass
     last = fact.value
     if last is None and not measurable(case.spec.accelerators, _driven(case)):
@@ -114,7 +116,7 @@ def _before(case: Case) -> Finding:
 
 
 def _driven(case: Case) -> tuple[str, ...] | None:
-    """The GPUs that NVIDIA's driver has; None where it does not say."""
+    """Return the addresses of the GPUs that NVIDIA's driver has; None where NVML gives no list."""
     if case.host.driver.version.missing:
         return ()
     nvml = case.snapshot.nvml.value

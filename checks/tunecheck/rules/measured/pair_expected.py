@@ -20,8 +20,8 @@ _BOARD = 0.95
 
 @dataclass(frozen=True)
 class Expected:
-    """``one_way`` in GB/s, None where there is nothing to compare with; ``why`` then says so, else where the figure is
-    from. Below ``good`` x ``one_way`` is too little. ``upper``: it is only an upper bound."""
+    """What a pair should reach. ``one_way`` in GB/s, None where there is nothing to compare with; ``why`` then says so,
+    else where the figure is from. Below ``good`` x ``one_way`` is too little. ``upper``: it is only an upper bound."""
 
     one_way: float | None
     why: str
@@ -30,7 +30,7 @@ class Expected:
 
 
 def expected(case: Case, path: PairPath | None) -> Expected:
-    """The prediction where the tree allows one; over NVLink what the board is known to reach."""
+    """Return the prediction where the tree allows one; for a pair with NVLink what the board is known to reach."""
     if path is None:
         return Expected(None, "the tree says nothing about this pair")
     if path.latency_class == "nvlink":
@@ -43,7 +43,7 @@ def expected(case: Case, path: PairPath | None) -> Expected:
 
 
 def remedy(path: PairPath | None) -> Remedy:
-    """Where to look for a slow link."""
+    """Return where to look for the cause of a slow link."""
     if path is not None and path.latency_class == "nvlink":
         return Remedy.typed("see `nvidia-smi nvlink -s` and `nvidia-smi nvlink -e`: links that are down, or count "
                             "errors under load")
@@ -65,7 +65,8 @@ def _of_board(case: Case, path: PairPath) -> Expected:
 
 
 def blame(slow: Sequence[PairPath], good: Sequence[PairPath]) -> str:
-    """The hop to look at: what all slow ways have and no good one has, else the slowest link of the way."""
+    """Return the hop to look at as the end of a sentence: what all slow ways have and no good one has, else the slowest
+    link of the way. "" where none is known."""
     if not slow:
         return ""
     fine = {hop.bdf for path in good for hop in path.hops}

@@ -33,21 +33,22 @@ _NAMED = 6
 
 
 def measured(case: Case) -> Measured:
-    """The trial's outcome; an empty one where no trial ran. A figure that cannot be is not measured."""
+    """Return the outcome of the trial, an empty one where no trial ran. Figures that are no positive number are left
+    out."""
     trial = case.measured or Measured()
     sane = tuple(each for each in trial.figures if isfinite(each.value) and each.value > 0)
     return trial if len(sane) == len(trial.figures) else replace(trial, figures=sane)
 
 
 def chosen(case: Case) -> list[int]:
-    """The accelerators that were to be measured: --gpus, else all."""
+    """Return the numbers of the accelerators that were to be measured: those of --gpus, else all."""
     named: list[int] | None = measured(case).notes.get("chosen")
     return list(range(len(case.snapshot.topology.devices))) if named is None else named
 
 
 def unmeasured(case: Case, check: str) -> Finding | None:
-    """Why nothing can be judged: no pair, it hung, it failed, the data was wrong without P2P already, or a pair is
-    not there."""
+    """Return the finding that says why nothing can be judged: there is no pair, the trial hung or failed, the data was
+    wrong without P2P already, or a pair is missing. None where all can be judged."""
     trial = measured(case)
     count = len(chosen(case))
     if count < 2:
@@ -62,7 +63,7 @@ def unmeasured(case: Case, check: str) -> Finding | None:
 
 
 def _reasons(case: Case, trial: Measured) -> Iterator[tuple[str, str]]:
-    """Code and sentence of everything that keeps a pair from being judged."""
+    """Yield code and sentence of everything that keeps a pair from being judged."""
     if any(hang.trial == "p2p" for hang in trial.hangs):
         yield TRIAL_HUNG, "not measured to the end: the trial hung (trial-hang)"
     if "p2p" in trial.failures:
@@ -79,24 +80,25 @@ def _reasons(case: Case, trial: Measured) -> Iterator[tuple[str, str]]:
 
 
 def by_pair(case: Case, trial: str, what: str) -> list[tuple[Measurement, PairPath | None]]:
-    """The figures of a trial with the way through the tree that each took."""
+    """Return the figures of a trial, each with the way through the tree that it took; None for a way that is not
+    known."""
     ways = {frozenset((path.pair.a, path.pair.b)): path for path in paths(case.snapshot)}
     return [(each, ways.get(frozenset((each.a or 0, each.b or 0)))) for each in measured(case).find(trial, what)]
 
 
 def one_way(case: Case) -> list[tuple[Measurement, PairPath | None]]:
-    """Every one-way figure of the copy engine with what the tree predicts for its pair."""
+    """Return every one-way figure of the copy engine, each with its pair's way through the tree."""
     return by_pair(case, "one way", ENGINE)
 
 
 def figure(case: Case, trial: str, what: str, each: Measurement) -> float | None:
-    """Another trial's figure of the same ordered pair; None where it is missing."""
+    """Return the figure of another trial for the same ordered pair; None where it is missing."""
     same = (other.value for other in measured(case).find(trial, what) if (other.a, other.b) == (each.a, each.b))
     return next(same, None)
 
 
 def class_of(path: PairPath | None) -> str:
-    """The latency class, else the relation, else "unknown way"."""
+    """Return the latency class of a path, else its relation, else "unknown way"."""
     return (path.latency_class or path.pair.relation.value if path else None) or "unknown way"
 
 
@@ -105,8 +107,8 @@ def label(each: Measurement, both: bool = False) -> str:
 
 
 def several(figures: Sequence[Measurement], unit: str, digits: int = 1, most: bool = False, both: bool = False) -> str:
-    """ "GPU0->GPU1 56.1 GB/s"; of many "12 directions of 53.9 to 56.1 GB/s (least GPU3->GPU5)", or with ``most`` the
-    most."""
+    """Return figures as text: "GPU0->GPU1 56.1 GB/s"; of many "12 directions of 53.9 to 56.1 GB/s (least GPU3->GPU5)",
+    or with ``most`` the pair with the most."""
     ordered = sorted(figures, key=lambda each: each.value)
     least, top = (f"{each.value:.{digits}f}" for each in (ordered[0], ordered[-1]))
     worst = label(ordered[-1 if most else 0], both)
@@ -119,7 +121,8 @@ def several(figures: Sequence[Measurement], unit: str, digits: int = 1, most: bo
 
 
 def listed(figures: Sequence[Measurement], both: bool = False) -> str:
-    """Each by its name, the worst first: "GPU0->GPU1 27.0, GPU1->GPU0 28.1 and 4 more"."""
+    """Return the figures as text, each with its pair, the smallest first: "GPU0->GPU1 27.0, GPU1->GPU0 28.1 and 4
+    more"."""
     ordered = sorted(figures, key=lambda each: each.value)
     return some([f"{label(each, both)} {each.value:.1f}" for each in ordered], _NAMED)
 

@@ -17,7 +17,8 @@ __all__ = ["Blame", "attributed", "crossover", "crossover_size", "of_size", "ran
 
 
 def unmeasured(case: Case, check: str) -> Finding | None:
-    """Why nothing at all can be judged: nobody to sum with, not run, or not one figure."""
+    """Return the finding that says why nothing at all can be judged: there is nobody to sum with, the trial did not
+    run, or it has not one figure. None where something can be judged."""
     trial = measured(case)
     if len(chosen(case)) < 2:
         return Finding(check, NO_PAIR, "ranks", "skip", "behaviour", "fewer than two accelerators: nothing to reduce")
@@ -29,7 +30,7 @@ def unmeasured(case: Case, check: str) -> Finding | None:
 
 
 def ranks_of(trial: Measured) -> list[int]:
-    """Every group size that the trial began with."""
+    """Return every number of ranks that the trial began with, in rising order."""
     sizes = {each.ranks for each in trial.find("allreduce") if each.ranks}
     sizes |= {int(wrong["ranks"]) for wrong in trial.wrong if wrong.get("ranks")}
     sizes |= {hang.ranks for hang in trial.hangs if hang.trial == "allreduce" and hang.ranks}
@@ -40,7 +41,8 @@ def ranks_of(trial: Measured) -> list[int]:
 
 
 def single(trial: Measured, what: str, ranks: int, size: int) -> Measurement | None:
-    """One figure; None where it was not measured, or cannot be."""
+    """Return the figure of one number of ranks and one size in bytes; None where it was not measured, or is not above
+    0."""
     same = (each for each in trial.find("allreduce", what) if (each.ranks, each.size) == (ranks, size))
     return next((each for each in same if each.value > 0), None)
 
@@ -60,7 +62,7 @@ class Blame(Enum):
 
 
 def attributed(trial: Measured, ranks: int | None) -> Blame:
-    """What the arm without P2P shows about so many ranks."""
+    """Return what the arm without P2P shows about the groups of so many ranks."""
     staged = [each for each in trial.find("allreduce", "nccl staged") if each.ranks == ranks]
     hung = any(hang.arm == "staged" and hang.ranks == ranks for hang in trial.hangs)
     wrong = any(each.get("arm") == "staged" and each.get("ranks") == ranks for each in trial.wrong)
@@ -70,7 +72,7 @@ def attributed(trial: Measured, ranks: int | None) -> Blame:
 
 
 def sized(size: int) -> str:
-    """8 B, 64 KB, 256 MB: as all-reduce tables name them, in powers of 1024."""
+    """Return a size in bytes as all-reduce tables name it, in powers of 1024: 8 B, 64 KB, 256 MB."""
     for unit, factor in (("MB", 1 << 20), ("KB", 1 << 10)):
         if size >= factor:
             return f"{size / factor:g} {unit}"
@@ -78,17 +80,18 @@ def sized(size: int) -> str:
 
 
 def of_size(wrong: Mapping[str, Any]) -> str:
-    """ " of 8 KB" where the size of what was wrong is known."""
+    """Return " of 8 KB" where the size of what was wrong is known, else ""."""
     return f" of {sized(wrong['size'])}" if wrong.get("size") else ""
 
 
 def tail(each: Measurement) -> tuple[float, float]:
-    """p50 and p99 in microseconds: of single all-reduces where they were stamped, else of the means over a graph."""
+    """Return p50 and p99 in microseconds: of single all-reduces where they were stamped, else of the means over a
+    graph."""
     return (each.more.get("p50_ns", each.median * 1000) / 1000, each.more.get("p99_ns", each.p99 * 1000) / 1000)
 
 
 def crossover(trial: Measured, ranks: int) -> str:
-    """From which size on NCCL is faster: what users set in their engine."""
+    """Return a sentence about the size from which on NCCL is faster. Users set this size in their engine."""
     both = _beside(trial, ranks)
     if not both:
         return "NCCL was not measured beside it"
@@ -99,7 +102,8 @@ def crossover(trial: Measured, ranks: int) -> str:
 
 
 def crossover_size(trial: Measured, ranks: int) -> int | None:
-    """The smallest measured size from which on NCCL is faster; None where it is not, or was not measured."""
+    """Return the smallest measured size in bytes from which on NCCL is faster; None where there is none, or NCCL was
+    not measured."""
     both = _beside(trial, ranks)
     # The last change counts: a single outlier in the middle of the table is no crossover.
     last = max((size for size, own, nccl in both if own <= nccl), default=0)
@@ -107,7 +111,7 @@ def crossover_size(trial: Measured, ranks: int) -> int | None:
 
 
 def _beside(trial: Measured, ranks: int) -> list[tuple[int, float, float]]:
-    """Size, own and NCCL's time, where both were measured."""
+    """Return (size, own time, NCCL's time) of every size for which both were measured."""
     sizes = sorted({each.size for each in trial.find("allreduce", "own") if each.ranks == ranks and each.size})
     return [(size, own.value, nccl.value) for size in sizes
             if (own := single(trial, "own", ranks, size)) and (nccl := single(trial, "nccl", ranks, size))]

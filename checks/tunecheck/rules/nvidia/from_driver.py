@@ -25,7 +25,8 @@ AFTER_REBOOT = Remedy.of(
 
 
 def loaded(case: Case) -> Fact[str]:
-    """The loaded module's version, if it looks like one."""
+    """Return the version of the loaded kernel module. A text that does not look like a version counts as not
+    understood."""
     version = case.host.driver.version
     if version.value is not None and not re.fullmatch(r"\d{1,4}(?:\.\d{1,4}){1,2}", version.value):
         return not_understood(version.source, f"{version.value[:40]!r}")
@@ -33,7 +34,8 @@ def loaded(case: Case) -> Fact[str]:
 
 
 def nothing(case: Case, check: str, needs_version: bool = False) -> Iterator[Finding]:
-    """The finding that ends a check early: no driver is loaded, or (``needs_version``) its version cannot be read."""
+    """Yield the finding that ends a check early: no driver is loaded, or (``needs_version``) its version cannot be
+    read."""
     version = loaded(case)
     if version.missing:
         yield without(case, check, "nvidia", version.source)
@@ -43,8 +45,8 @@ def nothing(case: Case, check: str, needs_version: bool = False) -> Iterator[Fin
 
 def without(case: Case, check: str, subject: str, source: str, layer: str = "effective",
             text: str = "no NVIDIA driver is loaded") -> Finding:
-    """The finding of a check that needs the driver, where there is none: nothing to judge on a box that is not meant to
-    have one, else unknown: driver-bound fails and says how to get it."""
+    """Return the finding of a check that needs the driver, where there is none. On a box that is not meant to have one
+    it is skip, else unknown: driver-bound fails and says how to get the driver."""
     if wanted_driver.needs_nvidia(case):
         return Finding(check, NO_DRIVER, subject, "unknown", layer, f"{text}: not known before driver-bound passes",
                        "?", "",
@@ -53,20 +55,20 @@ def without(case: Case, check: str, subject: str, source: str, layer: str = "eff
 
 
 def not_asked(fact: Fact[Any]) -> bool:
-    """Whether a question to the driver was not asked because there is none, or it has no GPU."""
+    """Whether the driver was not asked about a fact because there is no driver, or it has no GPU."""
     return fact.absence in (Absence.NO_DRIVER, Absence.NO_BOARDS)
 
 
 def hold(manager: str | None, names: list[str]) -> Remedy:
-    """How packages are kept from upgrades, those of them that have a package's name."""
+    """Return how packages are kept from upgrades. Names that are no package's are left out of the command."""
     known = packages(names, 40)
     way = "apt-mark hold" if manager == "dpkg" else "dnf versionlock add"
     return Remedy.of("run: ", run(way, *known)) if known else Remedy(f"hold them ({way}); their names are no packages'")
 
 
 def build(kernel: str, first: str, otherwise: str = "") -> Remedy:
-    """How DKMS builds for a kernel: what is done before, and what would do as well. No command for what is no release
-    of a kernel."""
+    """Return how DKMS builds for a kernel. ``first``: what to do before; ``otherwise``: what would do as well. Where
+    ``kernel`` is no release of a kernel, there is no command."""
     known = release(kernel)
     if known is None:
         return Remedy(otherwise or "install that kernel's headers, and let DKMS build for it")
@@ -74,14 +76,14 @@ def build(kernel: str, first: str, otherwise: str = "") -> Remedy:
 
 
 def unread(check: str, subject: str, what: str, fact: Fact[Any]) -> Finding:
-    """Nothing is known about ``what``."""
+    """Return the finding that ``what`` cannot be read, with the reason of the fact."""
     return Finding(check, UNREAD, subject, "unknown", "effective", f"{what} cannot be read: {fact.why()}", "?", "",
                    (fact.source,), AS_ROOT if fact.absence is Absence.NO_PERMISSION else None, absence=fact.absence)
 
 
 def parts(case: Case) -> Iterator[tuple[str, str, Fact[str]]]:
-    """What has to have the loaded module's version: name, outcome where it has not, version. Libraries that are not
-    there and packages of nothing are left out."""
+    """Yield everything that has to have the loaded module's version: name, outcome where it has not, version. Libraries
+    that are not there are left out, and so are packages where none is installed."""
     libraries = {name: fact for name, fact in case.host.driver_parts.libraries.items() if not fact.missing}
     for name, fact in libraries.items():
         # Where none can be read one says so for all.
@@ -103,7 +105,8 @@ def parts(case: Case) -> Iterator[tuple[str, str, Fact[str]]]:
 
 
 def fabric(case: Case) -> dict[str, str]:
-    """The fabric state of every GPU that hangs on an NVSwitch; empty where none does, and where NVML says nothing."""
+    """Return the fabric state of every GPU that hangs on an NVSwitch, by address. Empty where none does, and where NVML
+    says nothing."""
     told = case.snapshot.nvml.value
     facts = {gpu.bdf: gpu.fact("fabric_state") for gpu in (told.gpus if told else ())}
     if all(fact.value in (None, "not_supported") for fact in facts.values()):
@@ -114,8 +117,8 @@ def fabric(case: Case) -> dict[str, str]:
 
 
 def fabric_unread(case: Case) -> str:
-    """The GPUs of which is not known whether they hang on an NVSwitch, "" where it is of all: a report that lost lines
-    does not tell their state, and boards without NVLink have no NVSwitch, whatever it tells."""
+    """Return the GPUs of which it is not known whether they hang on an NVSwitch; "" where it is known of all. A report
+    that lost lines does not tell their state. Boards without NVLink have no NVSwitch, whatever the report tells."""
     told = case.snapshot.nvml.value
     ids = {device.bdf: device.ids for device in case.snapshot.topology.devices}
     return ", ".join(gpu.bdf for gpu in (told.gpus if told else ())

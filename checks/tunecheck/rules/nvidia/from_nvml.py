@@ -32,7 +32,7 @@ _SAVE = Remedy.typed("see what `nvidia-smi -q` prints")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is so with one GPU. ``code`` is the finding's; ``text`` goes behind the GPU's name; "{gpus}" in ``fix``
+    """What holds for one GPU. ``code`` is the finding's; ``text`` goes behind the GPU's name; "{gpus}" in ``fix``
     stands for NVML's indices."""
 
     code: str
@@ -48,7 +48,7 @@ class Verdict:
 
 
 class Unread(Exception):  # noqa: N818 - not an error of the program: a value that is not there
-    """Carries the verdict of a GPU whose value cannot be had."""
+    """Raised where a value of a GPU cannot be had. It carries the verdict about that GPU."""
 
     def __init__(self, code: str, outcome: str, text: str, evidence: str = "",
                  absence: Absence | None = None) -> None:
@@ -63,7 +63,8 @@ class _Group:
 
 
 def value(gpu: Gpu, key: str) -> Any:
-    """What NVML says; Unread (skip) where the board has no such thing, (unknown) where NVML gave no answer."""
+    """Return what NVML says of this key. Unread (skip) where the board has no such value, (unknown) where NVML gave no
+    answer."""
     if key in gpu.values:
         return gpu.values[key]
     fact = gpu.fact(key)
@@ -74,7 +75,8 @@ def value(gpu: Gpu, key: str) -> Any:
 
 
 def number(gpu: Gpu, key: str, most: int, least: int = 0) -> int:
-    """The same for a whole number; Unread (unknown) for one that no board can have."""
+    """Return a whole number that NVML says of this key. Unread as `value`, and (unknown) for a number that no board can
+    have: below ``least`` or above ``most``."""
     found = value(gpu, key)
     if type(found) is not int or not least <= found <= most:
         raise Unread(SENSELESS_VALUE, "unknown", f"gives a senseless {key}: {str(found)[:40]!r}", f"NVML {key}")
@@ -82,25 +84,26 @@ def number(gpu: Gpu, key: str, most: int, least: int = 0) -> int:
 
 
 def maybe(gpu: Gpu, key: str, most: int) -> int | None:
-    """The number, or None: for what a verdict can do without."""
+    """Return the number from 0 to ``most`` that NVML says, else None. For what a verdict can do without."""
     found = gpu.values.get(key)
     return found if type(found) is int and 0 <= found <= most else None
 
 
 def board_of(case: Case, gpu: Gpu) -> Board | None:
-    """The data of this board."""
+    """Return what the table of boards knows about this GPU's board; None where it is not in there."""
     return board(ids_of(case, gpu))
 
 
 def ids_of(case: Case, gpu: Gpu) -> str:
-    """The board's id in the PCI tree, else NVML's; "" where neither tells it."""
+    """Return the PCI id of the board by the PCI tree, else by NVML; "" where neither tells it."""
     ids = next((device.ids for device in case.snapshot.topology.devices if device.bdf == gpu.bdf), None)
     found = ids or gpu.values.get("ids")
     return found if isinstance(found, str) else ""
 
 
 def word(gpu: Gpu, key: str, *allowed: str | bool) -> Any:
-    """The same for one of these words; Unread (unknown) for any other."""
+    """Return what NVML says of this key, which has to be one of ``allowed``. Unread as `value`, and (unknown) for any
+    other answer."""
     found = value(gpu, key)
     if not isinstance(found, (str, bool)) or found not in allowed:
         raise Unread(SENSELESS_VALUE, "unknown", f"gives a senseless {key}: {str(found)[:40]!r}", f"NVML {key}")
@@ -108,12 +111,13 @@ def word(gpu: Gpu, key: str, *allowed: str | bool) -> Any:
 
 
 def smi(arguments: str, *then: str | Command) -> tuple[str | Command, ...]:
-    """A fix: ``nvidia-smi -i 0,1 -pm 1``, and what is said behind it."""
+    """Return the parts of a fix: the command ``nvidia-smi -i 0,1 -pm 1`` for these arguments, and what is said behind
+    it."""
     return ("run: ", run(f"nvidia-smi -i {{gpus}} {arguments}"), *then)
 
 
 def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdict]) -> Iterator[Finding]:
-    """One finding for all the GPUs of which the same is so."""
+    """Yield one finding for all the GPUs of which ``look`` says the same."""
     topology, found, driver = case.snapshot.topology, case.snapshot.nvml, case.host.driver.version
     devices: Sequence[tuple[int, str]] = topology.of_nvidia
     if topology.accelerators.value is None and found.value is not None:

@@ -8,7 +8,7 @@ __all__ = ["gpu_count_text"]
 
 
 def gpu_count_text(case: Case) -> str:
-    """``nvidia-smi topo -m has 8 GPUs``, "" where no text counts them."""
+    """Return which text counts how many GPUs: ``nvidia-smi topo -m has 8 GPUs``; "" where no text counts them."""
     posted = case.snapshot.posted
     if posted.table.value is not None:
         more = " or more (the text is cut)" if posted.table.value.cut else ""

@@ -18,8 +18,9 @@ _PCI = "/sys/bus/pci/devices"
 
 
 def by_the_spec(case: Case) -> str | None:
-    """The driver that the specification expects on its GPUs, None where it names no GPU of NVIDIA's. A box that hands
-    its GPUs to guests wants another one: this function is the only place that says so."""
+    """Return the driver that the specification expects on its GPUs. None where it names GPUs and none of them is
+    NVIDIA's, or names neither GPUs nor a driver. A box that hands its GPUs to guests wants another one: this function
+    is the only place that says so."""
     spec = case.spec
     if spec.accelerators.kernel_driver == VFIO:
         return VFIO
@@ -31,7 +32,7 @@ def by_the_spec(case: Case) -> str | None:
 
 
 def gpus(case: Case) -> list[Device]:
-    """The accelerators of NVIDIA's, in address order."""
+    """Return the accelerators of NVIDIA's, in address order."""
     return [device for device in case.snapshot.topology.devices if device.ids.startswith("10de:")]
 
 
@@ -46,7 +47,7 @@ def in_nvml(case: Case, gpu: Device) -> bool:
 
 
 def no_gpu(case: Case, check: str) -> Finding:
-    """NVML answers, and lists nothing."""
+    """Return the finding that NVML answers and lists no GPU."""
     needed = needs_nvidia(case)
     return Finding(check, NO_GPU_LISTED, "NVML", "fail" if needed else "skip", "effective",
                    "NVML answers and lists no GPU", "0",
@@ -54,7 +55,7 @@ def no_gpu(case: Case, check: str) -> Finding:
 
 
 def release(held: list[Device], driver: str, wanted: str) -> Remedy:
-    """How GPUs come from one driver to another."""
+    """Return how to move GPUs from one driver to another."""
     bdf = held[0].bdf
     words = (f"take away what binds it to {driver} (look for {driver} and {held[0].ids} in /etc/modprobe.d and "
              "/proc/cmdline), then reboot")
@@ -66,7 +67,7 @@ def release(held: list[Device], driver: str, wanted: str) -> Remedy:
 
 
 def install(case: Case) -> Remedy:
-    """How to get the driver that is missing."""
+    """Return how to get the driver that is missing."""
     if by_the_spec(case) == VFIO:
         return Remedy.typed("write \"options vfio-pci ids=\" with the ids of the boards and \"softdep nvidia pre: "
                             "vfio-pci\" to a file of its own in /etc/modprobe.d, run `sudo update-initramfs -u` "

@@ -1,4 +1,4 @@
-"""How to get ASPM off a link, by what the kernel was told."""
+"""How to switch ASPM of a link off. The way depends on the words of the kernel command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _REACHED = (f"{_POLICY} runs and did not reach this link, so the kernel does not
 
 
 def fix(asleep: dict[str, str], running: list[str]) -> Remedy:
-    """``asleep``: the states switched on, by address; ``running``: the words of the command line."""
+    """Return how to switch ASPM off. ``asleep``: the states switched on, by address; ``running``: the words of the
+    command line."""
     if "pcie_aspm=off" in running:
         return Remedy(_OFF, ("cmdline",), True)
     if _POLICY not in running:

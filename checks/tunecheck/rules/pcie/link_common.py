@@ -20,9 +20,10 @@ __all__ = ["board_gen", "busy", "cost", "each", "named", "no_accelerator", "payl
 
 def each(case: Case, check: str, judge: Callable[[str, list[Device]], Finding], registers: bool = True
          ) -> Iterator[Finding]:
-    """``judge`` gets "GPU0 0000:03:00.0" and the hops from the root port down. Where ``registers`` are asked for and
-    one hop's cannot be read the finding is unknown; an accelerator that is not PCI Express is skipped. Where the way up
-    to the root port is not known what is good at the accelerator itself is no pass: the hops above it decide."""
+    """Yield one finding for each accelerator. ``judge`` gets "GPU0 0000:03:00.0" and the hops from the root port down.
+    Where ``registers`` are asked for and one hop's cannot be read, a finding that is neither fail nor warn is unknown;
+    an accelerator that is not PCI Express is skipped. Where the way up to the root port is not known, what is good at
+    the accelerator itself is no pass: the hops above it decide."""
     if not case.snapshot.topology.devices:
         yield from from_smi(case, check) or [no_accelerator(check)]
     for index, device in enumerate(case.snapshot.topology.devices):
@@ -47,7 +48,7 @@ def no_accelerator(check: str) -> Finding:
 
 
 def unread(check: str, subject: str, chain: list[Device]) -> Finding | None:
-    """The finding where a hop's PCI Express registers are not known."""
+    """Return the finding where a hop's PCI Express registers are not known; None where those of all are."""
     hop = next((hop for hop in chain if not hop.express.known), None)
     if hop is not None:
         root = AS_ROOT if hop.express.absence is Absence.NO_PERMISSION else None
@@ -58,13 +59,14 @@ def unread(check: str, subject: str, chain: list[Device]) -> Finding | None:
 
 
 def payload(chain: list[Device]) -> list[tuple[Device, int | None]]:
-    """The MPS of every hop that is PCI Express and not emulated; None where the register holds a code that means
-    nothing."""
+    """Return the MPS in bytes of every hop that is PCI Express and not emulated; None for one whose register holds a
+    code that means nothing."""
     return [(hop, hop.express.value.payload) for hop in chain if hop.express.value and hop.ids not in EMULATED]
 
 
 def busy(case: Case, bdf: str) -> bool | None:
-    """Whether the GPU works now: at P0 to P2 and half loaded, or at half of its power limit. None: not known."""
+    """Whether the GPU works now: at P0 to P2, and half loaded or at half of its power limit. None where that is not
+    known."""
     gpu = case.snapshot.nvml.value.gpu(bdf) if case.snapshot.nvml.value else None
     state = gpu.number("pstate").value if gpu else None
     if gpu is None or state is None:
@@ -74,19 +76,19 @@ def busy(case: Case, bdf: str) -> bool | None:
 
 
 def board_gen(device: Device) -> int | None:
-    """The generation of the board itself, as its register states it. NVML is no second witness here: what only it
+    """Return the PCIe generation of the board itself, as its register states it. NVML is not asked here: what only it
     says could be left out, and the verdict would be better without it."""
     return generation(device.link.max_speed.value or "")
 
 
 def named(links: list[PcieLink]) -> str:
-    """``0000:00:04.0-0000:01:00.0 at Gen4 of Gen5``, one after the other."""
+    """Return slow links as text, one after the other: ``0000:00:04.0-0000:01:00.0 at Gen4 of Gen5``."""
     return ", ".join(f"{slow.name} at Gen{slow.gen} of Gen{slow.top_gen}" for slow in links)
 
 
 def cost(chain: list[Device]) -> str:
-    """What MPS 128 costs where every hop could do 256, at the accelerator's own link: ``, where every hop can do 256:
-    53.1 instead of 57.6 GB/s``; empty where a hop cannot."""
+    """Return what MPS 128 costs at the accelerator's own link where every hop could do 256: `` where every hop can do
+    256: 53.1 instead of 57.6 GB/s``; "" where a hop cannot."""
     able = [hop.express.value.payload_max or 128 for hop in chain if hop.express.value]
     if not able or min(able) < 256:
         return ""

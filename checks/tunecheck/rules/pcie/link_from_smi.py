@@ -21,7 +21,8 @@ _SPEED = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS
 
 
 def _width(gpu: Gpu) -> _Judged | None:
-    """``link_width_max`` is what board and slot can do together: fewer lanes than that were lost."""
+    """Judge the width of the GPU's own link; None where it is not known. ``link_width_max`` is what board and slot can
+    do together: fewer lanes than that were lost."""
     now, most = gpu.number("link_width").value, gpu.number("link_width_max").value
     if now is None or most is None or not 0 < most <= 32 or not 0 <= now <= 32:
         return None
@@ -31,7 +32,8 @@ def _width(gpu: Gpu) -> _Judged | None:
 
 
 def _speed(gpu: Gpu) -> _Judged | None:
-    """An idle link sleeps at 2.5 GT/s: a low speed says something only of a GPU at work."""
+    """Judge the speed of the GPU's own link; None where it is not known. An idle link sleeps at 2.5 GT/s, so a low
+    speed says something only of a GPU at work."""
     now, most, board = (gpu.number(key).value for key in ("link_gen", "link_gen_max", "link_gen_board"))
     state, load = gpu.number("pstate").value, gpu.number("utilization_gpu").value
     if now is None or most is None or not 0 < now <= 8 or not 0 < most <= 8:
@@ -49,8 +51,8 @@ _LOOKS: dict[str, Callable[[Gpu], _Judged | None]] = {"link-width": _width, "lin
 
 
 def from_smi(case: Case, check: str) -> list[Finding]:
-    """A finding for each GPU of which the text shows something; none where the PCI tree is known, and for other
-    checks."""
+    """Return a finding for each GPU of which the text shows something. Empty where the PCI tree is known, and for
+    checks of neither width nor speed."""
     nvml, topology, look = case.snapshot.nvml.value, case.snapshot.topology, _LOOKS.get(check)
     if topology.accelerators.value is not None or nvml is None or look is None:
         return []

@@ -55,8 +55,8 @@ def _declared(subject: str, hops: list[Device], wanted: int) -> Finding:
 
 
 def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
-    """Without a declaration: a link that has fewer lanes than both its ends is damaged; one that has fewer than the
-    board because a port has no more is how the box is built."""
+    """Return the finding without a declaration. A link that has fewer lanes than both its ends is damaged; one that has
+    fewer than the board because a port has no more is how the box is built."""
     links = case.snapshot.topology.links_above(hops[-1])
     board = hops[-1].link.max_width.value
     evidence = tuple(hop.link.width.source for hop in hops)

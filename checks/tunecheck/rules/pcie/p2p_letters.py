@@ -71,8 +71,9 @@ _CODES = {"CNS": "chipset-not-supported", "GNS": "gpu-not-supported", "TNS": "io
 
 
 def explained(case: Case, word: str, patchable: bool) -> tuple[str, Remedy | None]:
-    """Meaning and remedy of a letter for two boards, ("", None) for one that nvml.h does not have. ``patchable``: one
-    of them is a board that NVIDIA's own driver refuses (needs_patch), so CNS and GNS mean the same there."""
+    """Return meaning and remedy of a letter for two boards, ("", None) for one that nvml.h does not have.
+    ``patchable``: one of them is a board that NVIDIA's own driver refuses (needs_patch), so CNS and GNS mean the same
+    there."""
     if patchable and word in _BY_MODEL:
         return _INEFFECTIVE if declared(case) else _REFUSED
     meaning, remedy = _WORDS.get(word, ("", None))
@@ -80,15 +81,16 @@ def explained(case: Case, word: str, patchable: bool) -> tuple[str, Remedy | Non
 
 
 def letter_meaning(word: str) -> str:
-    """What a letter means, for the legend below a table."""
+    """Return what a letter means, for the legend below a table."""
     if word == "OK":
         return "the driver allows it; whether transfers are right and fast only a measurement says (tunecheck p2p)"
     return _WORDS[word][0] if word in _WORDS else "the driver does not say"
 
 
 def outcome_of(case: Case, word: str, patchable: bool) -> str:
-    """What NVIDIA's driver refuses by model is no fault of this box, unless its spec says that it was changed; and
-    what it allows there by a change that the spec does not know ends with the next update."""
+    """Return the outcome of p2p-capability for a letter between two boards. What NVIDIA's driver refuses by model is no
+    fault of this box, unless its spec says that it was changed. What the driver allows there by a change that the spec
+    does not know ends with the next update."""
     if word == "OK":
         return "warn" if patchable and case.frozen is not None and not declared(case) else "pass"
     if word not in _WORDS:
@@ -118,7 +120,7 @@ def needs_patch(topology: Topology, *bdfs: str) -> bool:
 
 
 def patch_only(topology: Topology) -> frozenset[str]:
-    """The addresses of those boards."""
+    """Return the addresses of the boards on which NVIDIA's own driver refuses peer-to-peer."""
     addresses = []
     for device, name in zip(topology.devices, topology.names, strict=False):
         known = board(device.ids)
@@ -128,9 +130,10 @@ def patch_only(topology: Topology) -> frozenset[str]:
 
 
 def unused(case: Case, direct: bool) -> Remedy:
-    """For peer access that is granted and measured to go through the host. ForceP2P is offered where the way goes
-    through the CPU, and only against such a measurement: it took a custom all-reduce from 242 to 17 us on such boxes,
-    and is contested behind a switch (rtx6kpro optimization/pcie-oneshot-allreduce.md, 2026-05-17)."""
+    """Return the remedy for peer access that is granted and measured to go through the host. ForceP2P is offered where
+    the way goes through the CPU (not ``direct``), and only against such a measurement: it took a custom all-reduce from
+    242 to 17 us on such boxes, and is contested behind a switch (rtx6kpro optimization/pcie-oneshot-allreduce.md,
+    2026-05-17)."""
     if direct:
         return Remedy(_UNUSED)
     loaded = case.host.registry_dwords.get(LOADED) if case.snapshot.host else None

@@ -40,18 +40,18 @@ _AGAIN = Remedy.typed("give the output of `nvidia-smi topo -m` again, as a file 
 
 
 def absent_table(case: Case) -> bool:
-    """Whether no text has a table of relations; one that cannot be read is a table."""
+    """Whether no text has a table of relations. A table that cannot be read counts as one."""
     fact = case.snapshot.posted.table
     return fact.value is None and fact.absence is Absence.NOT_IN_IMPORT
 
 
 def _names(pairs: list[tuple[int, int]]) -> str:
-    """``GPU0-GPU1, GPU0-GPU2 and 3 more``."""
+    """Return pairs of GPUs as text: ``GPU0-GPU1, GPU0-GPU2 and 3 more``."""
     return some([f"GPU{a}-GPU{b}" for a, b in pairs], _SHOWN)
 
 
 def by_word(table: Table) -> dict[str, list[tuple[int, int]]]:
-    """The pairs of each relation, closest relation first."""
+    """Return the pairs of each relation, the closest relation first."""
     pairs: dict[str, list[tuple[int, int]]] = {}
     for pair, word in table.relations.items():
         pairs.setdefault(word, []).append(pair)
@@ -61,7 +61,7 @@ def by_word(table: Table) -> dict[str, list[tuple[int, int]]]:
 
 
 def relations(case: Case, check: str) -> Iterator[Finding]:
-    """topo-relation of the table alone."""
+    """Yield the findings of topo-relation by the table alone."""
     fact = case.snapshot.posted.table
     table = fact.value
     if table is None:
@@ -101,8 +101,9 @@ def relations(case: Case, check: str) -> Iterator[Finding]:
 
 def undeclared(case: Case, check: str, words: Mapping[str, list[tuple[int, int]]], gpus: int, where: str,
                source: str) -> Iterator[Finding]:
-    """What is known to be slow, where no specification says how close the GPUs are meant to be: by the driver's table
-    and by the PCI tree alike. ``words``: the pairs of each relation, by the numbers of their GPUs."""
+    """Yield findings about pairs that are known to be slow, where no specification says how close the GPUs are meant to
+    be. It serves the driver's table and the PCI tree alike. ``words``: the pairs of each relation, by the numbers of
+    their GPUs."""
     if case.frozen is not None:
         return
     total = sum(map(len, words.values()))
@@ -121,7 +122,7 @@ def _asked(case: Case) -> str:
 
 
 def _advice(gpus: int, words: Mapping[str, list[tuple[int, int]]]) -> Remedy:
-    """Which GPUs are close: one model's tensor-parallel ranks belong there."""
+    """Return advice which GPUs are close: the tensor-parallel ranks of one model belong there."""
     near = {pair for word, pairs in words.items() if word in ("PIX", "PXB") or word.startswith("NV") for pair in pairs}
     groups = _together(gpus, near)
     if groups:
@@ -142,7 +143,7 @@ def _together(count: int, near: set[tuple[int, int]]) -> list[list[int]]:
 
 
 def letters(case: Case, check: str) -> Iterator[Finding]:
-    """p2p-capability of the tables of `nvidia-smi topo -p2p` alone."""
+    """Yield the findings of p2p-capability by the tables of `nvidia-smi topo -p2p` alone."""
     # The names decide whether NVIDIA's driver refuses peers by model; without names that is open.
     names = [name for _, name in case.snapshot.posted.names]
     patchable = bool(names) and any("GeForce" in name for name in names)

@@ -71,14 +71,15 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _not_in_tree(by_source: list[tuple[str, dict[str, str]]]) -> str:
-    """Why others of the pairs may disagree: the tree does not show where they meet, and the driver does."""
+    """Return why others of the pairs may disagree: the tree does not show where they meet, and another source does. ""
+    where there is no such pair."""
     hidden = [label for label, words in by_source if words and _TREE not in words]
     return f"of {len(hidden)} others, {hidden[0]} first, the tree does not show where they meet" if hidden else ""
 
 
 def _guess(case: Case) -> str:
-    """Whether the rows of the table may be other GPUs: they are those of NVIDIA's driver, and for one GPU it is not
-    known whether that driver has it."""
+    """Return why the rows of the table may be other GPUs, "" where they are not. The rows are the GPUs of NVIDIA's
+    driver, and of at least one GPU it is not known whether that driver has it."""
     listed = {gpu.bdf for gpu in case.snapshot.nvml.value.gpus} if case.snapshot.nvml.value else set()
     hidden = [gpu for gpu in case.snapshot.topology.devices if gpu.bdf not in listed and not gpu.driver.known
             and (gpu.driver.silent or not gpu.driver.missing)]
@@ -91,7 +92,8 @@ def _refused(table: Fact[TopoText]) -> bool:
 
 
 def _relations(case: Case, pair: Pair) -> dict[str, str]:
-    """Who says what about a pair. NV# is left out: it hides the PCIe path, of which NVML's ancestor still speaks."""
+    """Return the relation of a pair by each source that knows it. NV# is left out: it hides the PCIe path, of which
+    NVML's ancestor still speaks."""
     devices, text, nvml = case.snapshot.topology.devices, case.snapshot.topo_text.value, case.snapshot.nvml.value
     a, b = devices[pair.a].bdf, devices[pair.b].bdf
     table = text.relations.get((a, b)) if text else None

@@ -71,8 +71,8 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _words(case: Case) -> dict[str, list[tuple[int, int]]]:
-    """The pairs of each relation, as far as the tree tells how their traffic goes: that of a virtual machine is made
-    up, and boards that have NVLinks go by them, which no PCI tree shows."""
+    """Return the pairs of each relation, under "" those of which the tree does not tell how their traffic goes. That of
+    a virtual machine is made up, and boards that have NVLinks go by them, which no PCI tree shows."""
     pairs: dict[str, list[tuple[int, int]]] = {}
     for path in paths(case.snapshot):
         ends = [case.snapshot.topology.devices[number] for number in (path.pair.a, path.pair.b)]
@@ -83,7 +83,7 @@ def _words(case: Case) -> dict[str, list[tuple[int, int]]]:
 
 
 def _each(pairs: tuple[Pair, ...], wanted: str, expected: str, move: Remedy) -> Generator[Finding, None, int]:
-    """The pairs that are worse than ``wanted`` or unknown; returns how many are fine."""
+    """Yield findings about the pairs that are worse than ``wanted`` or unknown; return how many are fine."""
     good = 0
     for pair in pairs:
         word = pair.relation.value

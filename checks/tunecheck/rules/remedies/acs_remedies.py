@@ -23,8 +23,9 @@ _LOOK = Remedy.typed("see which ports are on the way (`sudo tunecheck topo -v`),
 
 
 def boot_fix(case: Case, by_play: bool = True) -> Remedy:
-    """The words for the command line. ``iommu=pt`` turns ACS on, so it never comes without the ACS option. It replaces
-    words that switch the IOMMU off: these cost the threads beyond 255 and keep no ACS bit clear."""
+    """Return how to boot so that ACS redirects nothing: the words for the command line and how to put them there.
+    ``iommu=pt`` turns ACS on, so it never comes without the ACS option. It replaces words that switch the IOMMU off:
+    these cost the threads beyond 255 and keep no ACS bit clear."""
     # `tunecheck topo` does not read the command line.
     off = " ".join((switched_off(case) if case.snapshot.host else None) or ())
     # The ports of a virtual machine are not the real ones, so it gets no ACS option.
@@ -45,6 +46,6 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
 
 
 def clear_now(ports: list[str]) -> Command:
-    """The command that clears the redirect bits of every one of these ports until their next reset: setpci(8) takes
-    several devices, each with what is written to it."""
+    """Return the command that clears the redirect bits of every one of these ports until their next reset. setpci(8)
+    takes several devices, each with what is written to it."""
     return run("setpci", *(word for port in addresses(ports) for word in ("-s", port, "ECAP_ACS+6.w=0:2c")))

@@ -13,27 +13,27 @@ _PLAIN = regex(r"[A-Za-z0-9@%+=:,./_-]{1,1000}")
 
 
 def add(words: str) -> Remedy:
-    """Put the words on the command line, as the specification has them."""
+    """Return how to put the words on the command line, as the specification has them."""
     return Remedy.of(*typed("put {words} into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and ", words=words),
                      *written(words), needs_reboot=True)
 
 
 def keep(words: str) -> Remedy:
-    """Keep the words, which run now, for the next boots."""
+    """Return how to keep the words, which run now, for the next boots."""
     return Remedy.of(*typed("if {words} is wanted, put it into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and ",
                             words=words), *written(words, reboot=False))
 
 
 def remove(words: str) -> Remedy:
-    """Take the words off the command line, whoever put them there."""
+    """Return how to take the words off the command line, whoever put them there."""
     return Remedy.of(*typed("take {words} out of GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and ", words=words),
                      *written("", words), needs_reboot=True)
 
 
 def written(put: str, away: str = "", reboot: bool = True) -> tuple[str | Command, ...]:
-    """The end of such a sentence: how the edited words reach the boot loader. Fedora and Rocky have grubby, which
-    edits and writes in one step: grubby(8), --args and --remove-args. Words that a shell does not take as they are
-    are left out of its command."""
+    """Return the end of a sentence that says how the edited words reach the boot loader. Fedora and Rocky have grubby,
+    which edits and writes in one step: grubby(8), --args and --remove-args. Where one of the words needs quoting in a
+    shell, no grubby command is given."""
     words = [*put.split(), *away.split()]
     grubby: tuple[str | Command, ...] = ()
     if words and all(_PLAIN.fullmatch(word) for word in words):

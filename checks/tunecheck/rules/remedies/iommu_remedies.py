@@ -11,8 +11,8 @@ __all__ = ["iommu_table", "switched_off"]
 
 
 def switched_off(case: Case) -> list[str] | None:
-    """The running words that switch an AMD IOMMU off. `intremap=off` is one of them where the others work only with it.
-    None where the command line cannot be read."""
+    """Return the running words that switch an AMD IOMMU off. `intremap=off` is one of them where the others work only
+    with it. None where the command line cannot be read."""
     running = case.host.kernel.cmdline.value
     if running is None:
         return None
@@ -23,7 +23,8 @@ def switched_off(case: Case) -> list[str] | None:
 
 
 def iommu_table(case: Case) -> str | None:
-    """"IVRS" (AMD), "DMAR" (Intel), "" where the firmware describes none, None where that is not known."""
+    """Return the ACPI table that describes the IOMMU: "IVRS" (AMD), "DMAR" (Intel), "" where the firmware describes
+    none, None where that is not known."""
     tables, log = case.host.platform.acpi_tables.value, case.host.kernel.log.value
     if tables is not None:
         return next((name for name in ("IVRS", "DMAR") if name in tables), "")

@@ -19,7 +19,8 @@ __all__ = ["declared", "defined_twice", "engine", "engines_unlisted", "gpu_specs
 
 
 def read(case: Case, check: str, subject: str) -> Iterator[Finding]:
-    """The finding that ends a check early: nothing was read."""
+    """Yield the finding that ends a check early: what there is of the container runtime was not read. Nothing where it
+    was."""
     fact = case.host.runtime
     if fact.value is None and fact.absence is Absence.NOT_ASKED:
         yield Finding(check, NOTHING_TO_SERVE, subject, "skip", "effective",
@@ -29,7 +30,7 @@ def read(case: Case, check: str, subject: str) -> Iterator[Finding]:
 
 
 def declared(case: Case) -> bool:
-    """Whether the spec asks for an engine: what is missing is a failure then, else a warning."""
+    """Whether the spec asks for an engine. If so, what is missing is a failure, else a warning."""
     return case.spec.runtime.engine != "leave"
 
 
@@ -41,7 +42,8 @@ def engine(case: Case) -> str:
 
 
 def unlisted(case: Case, check: str, subject: str) -> Iterator[Finding]:
-    """The finding that ends a check early: the packages of NVIDIA's cannot be listed, or were not."""
+    """Yield the finding that ends a check early: the packages of NVIDIA's container toolkit cannot be listed, or were
+    not."""
     fact = case.host.packages.installed
     if fact.absence is Absence.NOT_ASKED:
         yield Finding(check, NOTHING_TO_SERVE, subject, "skip", "configured",
@@ -51,13 +53,13 @@ def unlisted(case: Case, check: str, subject: str) -> Iterator[Finding]:
 
 
 def no_toolkit(case: Case) -> bool:
-    """Whether the container toolkit is known not to be installed: where the packages could not be listed it is not."""
+    """Whether the container toolkit is known not to be installed. False where the packages could not be listed."""
     packages = case.host.packages
     return not packages.toolkit and (packages.installed.known or packages.installed.missing)
 
 
 def engines_unlisted(case: Case, check: str) -> Iterator[Finding]:
-    """The finding that ends a check early: nobody could say whether a container engine is installed."""
+    """Yield the finding that ends a check early: nobody could say whether a container engine is installed."""
     others = case.host.packages.others
     if others.known or others.missing:
         return
@@ -68,20 +70,21 @@ def engines_unlisted(case: Case, check: str) -> Iterator[Finding]:
 
 
 def perhaps_unwanted(case: Case, check: str) -> Iterator[Finding]:
-    """The finding that ends a check early: no specification is there, and nobody could say whether one is needed."""
+    """Yield the finding that ends a check early: no specification is there, and nobody could say whether one is
+    needed."""
     if not (declared(case) or gpu_specs(case).value or from_driver.loaded(case).missing):
         yield from unlisted(case, check, "nvidia.com/gpu")
 
 
 def no_specs(specs: Fact[tuple[CdiSpec, ...]]) -> tuple[str, str]:
-    """Why there is nothing to judge about them: code and sentence."""
+    """Return code and sentence of why there is no CDI specification to judge."""
     if specs.known or specs.absence is Absence.NOT_ASKED:
         return NO_CDI_SPEC, "there is no CDI specification of GPUs"
     return NO_TOOLKIT, "no container toolkit is installed"
 
 
 def gpu_specs(case: Case) -> Fact[tuple[CdiSpec, ...]]:
-    """CDI specifications of NVIDIA's GPUs, those that win last."""
+    """Return the CDI specifications of NVIDIA's GPUs. Where two define the same device, the later one wins."""
     runtime: Fact[Runtime] = case.host.runtime
     if runtime.value is None:
         return absent_as(runtime)
@@ -92,7 +95,7 @@ def gpu_specs(case: Case) -> Fact[tuple[CdiSpec, ...]]:
 
 
 def defined_twice(specs: tuple[CdiSpec, ...]) -> list[str]:
-    """Files of one folder that define the same device: engines then refuse it (CDI SPEC.md)."""
+    """Return pairs of files in one folder that define the same device: engines then refuse it (CDI SPEC.md)."""
     seen: dict[tuple[str, str], str] = {}
     twice: list[str] = []
     for spec in specs:
@@ -103,13 +106,14 @@ def defined_twice(specs: tuple[CdiSpec, ...]) -> list[str]:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """``5:28.2.0-1~ubuntu.24.04`` -> (28, 2, 0)."""
+    """Return the numbers of a package's version: ``5:28.2.0-1~ubuntu.24.04`` -> (28, 2, 0); empty for a text without
+    them."""
     match = re.match(r"(?:\d{1,3}:)?(\d{1,6}(?:\.\d{1,6}){0,3})", version)
     return tuple(int(part) for part in match[1].split(".")) if match else ()
 
 
 def made_again(place: str) -> Remedy:
-    """How a CDI specification is made again."""
+    """Return how the CDI specification at this path is made again."""
     if place.startswith("/var/run/"):
         return Remedy.of("run: ", run("systemctl restart nvidia-cdi-refresh"))
     known = file(place)

@@ -39,7 +39,7 @@ class _Canary:
 
 
 def acceptance(data: Mapping[str, Any], seen: Measured, findings: Sequence[Finding], when: datetime.datetime) -> str:
-    """The whole page. ``data``: the document of --json; ``when``: it was judged, in UTC."""
+    """Return the whole page as text. ``data``: the document of --json; ``when``: when it was judged, in UTC."""
     figures, timed = data["figures"], seen.of("timed")
     canaries = [_canary(run) for run in seen.of("canary")]
     return render(
@@ -98,14 +98,14 @@ def _streams(figures: Mapping[str, Any]) -> Plot | None:
 
 
 def _each(timed: Sequence[Run]) -> str:
-    """Tokens an arrival, over all runs; "" where nothing arrived."""
+    """Return the tokens of one arrival as text, on average over all runs; "" where nothing arrived."""
     reads = sum(run.reads for run in timed if run.usage)
     return f"{sum(run.tokens for run in timed) / reads:.1f}" if reads else ""
 
 
 def _row(number: int, run: Run) -> tuple[str, ...]:
-    """Run, prompt tokens, tokens, wall seconds, tok/s, tok/s after the first token, seconds to it, gaps p50, p99 and
-    longest in ms, characters a token, how it ended."""
+    """Return the cells of a timed run: run, prompt tokens, tokens, wall seconds, tok/s, tok/s after the first token,
+    seconds to it, gaps p50, p99 and longest in ms, characters a token, how it ended."""
     half = run.gaps_ms[len(run.gaps_ms) // 2] if run.gaps_ms else None
     return (str(number), str(run.usage.prompt) if run.usage else "-", str(run.tokens) if run.usage else "-",
             _fmt(run.last_s, ".3f"), _fmt(run.rate, ".1f"), _fmt(run.decode_rate, ".1f"), _fmt(run.first_s, ".3f"),
@@ -114,7 +114,8 @@ def _row(number: int, run: Run) -> tuple[str, ...]:
 
 
 def _request(run: Run) -> tuple[str, ...]:
-    """Kind, prompt tokens, of them cached, tokens, asked, seconds to the first and to the last text, how it ended."""
+    """Return the cells of a request: kind, prompt tokens, of them cached, tokens, asked, seconds to the first and to
+    the last text, how it ended."""
     usage = run.usage
     return (run.kind, str(usage.prompt) if usage else "-",
             str(usage.cached) if usage and usage.cached is not None else "-", str(run.tokens) if usage else "-",
@@ -127,7 +128,7 @@ def _canary(run: Run) -> _Canary:
 
 
 def _facts(provenance: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    """Name and words of what could change a figure; what is not known says why."""
+    """Return name and words of what could change a figure; what is not known says why."""
     if provenance is None:
         return []
     known = {"Host": provenance["host"], "Kernel": provenance["kernel"], "Command line": provenance["cmdline"],
@@ -152,7 +153,8 @@ def _gpu(gpu: Mapping[str, Any]) -> str:
 
 
 def _sane(value: float | None) -> bool:
-    """A logarithm needs more than 0, and a picture an end. A stored document may hold anything."""
+    """Whether a plot can show the value: a logarithm needs more than 0, and a picture an end. A stored document may
+    hold anything."""
     return value is not None and math.isfinite(value) and 1e-6 < value < 1e9
 
 

@@ -22,7 +22,7 @@ _LINE = 14
 
 @dataclass(frozen=True)
 class Bar:
-    """``tooltip``: where it is pointed at; ``text``: at its foot, "" for none."""
+    """One bar. ``tooltip``: the words where it is pointed at; ``text``: the words at its foot, "" for none."""
 
     x: float
     y: float
@@ -34,7 +34,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Level:
-    """A line across, at ``at``, named at ``label``; ``from_y`` to ``to_y``: its band, as high as nothing for none."""
+    """A line across, at ``at``, named at ``label``; ``top`` and ``height``: its band, of height 0 for none."""
 
     kind: str
     at: float
@@ -46,7 +46,8 @@ class Level:
 
 @dataclass(frozen=True)
 class Chart:
-    """``below`` and ``beside``: the ticks; ``crosses``: vertical lines with their words."""
+    """A bar chart that is ready to be drawn. ``below`` and ``beside``: the ticks; ``crosses``: vertical lines with
+    their words."""
 
     id: str
     title: str
@@ -66,7 +67,8 @@ class Chart:
 
 
 def runs(values: Sequence[float], median: float, expected: tuple[float, float, float, str] | None) -> Chart | None:
-    """One bar a run, from 0, so that what looks alike is alike. ``expected``: figure, least, most, and its name."""
+    """Return a chart with one bar a run, or None without runs. Bars begin at 0, so that what looks alike is alike.
+    ``expected``: figure, least, most, and its name."""
     if not values:
         return None
     ticks = steps(max(*values, expected[2] if expected else 0.0, median))
@@ -99,7 +101,8 @@ def runs(values: Sequence[float], median: float, expected: tuple[float, float, f
 
 
 def histogram(bins: Mapping[int, int], marks: Sequence[tuple[float, str]]) -> Chart | None:
-    """Bins as serving/gaps.py has them, in ms. ``marks``: a figure in ms and its words, the first one's on the left."""
+    """Return a chart of bins as serving/gaps.py has them, in ms, or None without any. ``marks``: a figure in ms and its
+    words, the first one's on the left."""
     there = {number: count for number, count in bins.items() if FIRST <= number <= LAST and count > 0}
     total = sum(there.values())
     if not total:

@@ -19,7 +19,7 @@ _MOST_STEPS = 24
 
 @dataclass(frozen=True)
 class LoadPage:
-    """``rows``: of the table, one a step; ``gpus``: of the other table."""
+    """The part of the page about a load. ``rows``: of the table, one a step; ``gpus``: rows of the table of GPUs."""
 
     rows: list[tuple[str, ...]]
     gpus: list[tuple[str, ...]]
@@ -27,7 +27,8 @@ class LoadPage:
 
 
 def load_page(steps: Sequence[Mapping[str, Any]]) -> LoadPage | None:
-    """None where no load was asked for. A stored document may hold anything that its schema allows."""
+    """Return the part of the page about a load; None where no load was asked for. A stored document may hold anything
+    that its schema allows."""
     steps = steps[:_MOST_STEPS]
     if not steps:
         return None
@@ -51,7 +52,7 @@ def _by_level(mode: str, axis: str, steps: Sequence[Mapping[str, Any]]) -> Itera
 
 
 def _over_time(steps: Sequence[Mapping[str, Any]]) -> Iterator[Plot | None]:
-    """Every step behind the one before it."""
+    """Yield the plots over time, every step behind the one before it."""
     rate: list[tuple[float, float, float]] = []
     ttft: list[tuple[float, float, float]] = []
     begun = 0.0
@@ -71,7 +72,8 @@ def _over_time(steps: Sequence[Mapping[str, Any]]) -> Iterator[Plot | None]:
 
 
 def _gpus(steps: Sequence[Mapping[str, Any]]) -> Iterator[Plot | None]:
-    """Three GPUs a plot, since more lines are not told apart: those with the lowest clocks."""
+    """Yield the plots of clock, power and temperature. Each has three GPUs, since more lines are not told apart: those
+    with the lowest clocks."""
     for at, (title, unit) in enumerate((("SM clock", "MHz"), ("Power", "W"), ("Temperature", "degrees C")), 1):
         lines: dict[str, list[tuple[float, float, float]]] = {}
         begun = 0.0
@@ -91,7 +93,8 @@ def _gpus(steps: Sequence[Mapping[str, Any]]) -> Iterator[Plot | None]:
 
 
 def _row(step: Mapping[str, Any]) -> tuple[str, ...]:
-    """Load, seconds, requests, failed, tok/s, requests/s, TTFT, ITL and E2E at p50, p90 and p99 in ms, goodput."""
+    """Return the cells of a step: load, seconds, requests, failed, tok/s, requests/s, TTFT, ITL and E2E at p50, p90 and
+    p99 in ms, goodput."""
     unit = "streams" if step["mode"] == "closed" else "requests/s"
     good = step["goodput"]
     return (f"{step['level']:g} {unit}", f"{step['seconds']:g}", str(step["requests"]), str(step["failed"]),
@@ -102,7 +105,8 @@ def _row(step: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _gpu(step: Mapping[str, Any], gpu: Mapping[str, Any]) -> tuple[str, ...]:
-    """Load, GPU, lowest and median clock, median and highest power, highest temperature, what slowed it down."""
+    """Return the cells of a GPU: load, GPU, lowest and median clock, median and highest power, highest temperature,
+    what slowed it down."""
     unit = "streams" if step["mode"] == "closed" else "requests/s"
     clock, power, heat = gpu["sm_mhz"], gpu["power_w"], gpu["temperature_c"]
     slow = ", ".join(f"{name} {share:.0%}" for name, share in gpu["throttled"].items())
@@ -112,12 +116,12 @@ def _gpu(step: Mapping[str, Any], gpu: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _once(points: Sequence[tuple[float, float, float]]) -> tuple[tuple[float, float, float], ...]:
-    """One point a place, ascending: the same level may have been asked for twice."""
+    """Return one point for each place, ascending: the same level may have been asked for twice."""
     return tuple(sorted({point[0]: point for point in points}.values()))
 
 
 def _sane(*values: Any) -> bool:
-    """A logarithm needs more than 0, and a picture an end."""
+    """Whether a plot can show all the values: a logarithm needs more than 0, and a picture an end."""
     return all(isinstance(each, (int, float)) and math.isfinite(each) and 1e-6 < each < 1e9 for each in values)
 
 

@@ -42,7 +42,7 @@ class Silent(Exception):  # noqa: N818 - what it is
 
 
 class Container:
-    """One container on ``image``. TrialError where it does not start; ``close`` ends it, whatever it does."""
+    """One running container on ``image``. TrialError where it does not start; ``close`` ends it, whatever it does."""
 
     def __init__(self, host: Host, runtime: Runtime, image: Image) -> None:
         self._host = host
@@ -67,7 +67,8 @@ class Container:
             raise
 
     def _greeting(self) -> str:
-        """The image's Python version, once the first process is up."""
+        """Return the image's Python version, once the first process is up. ImageUnfitError where it is too old for a
+        trial."""
         try:
             for found in self.answers(_START_SECONDS, _START_SECONDS):
                 if "refused" in found:
@@ -81,15 +82,16 @@ class Container:
         raise TrialError(f"the container of {self.image.asked} did not start within {_START_SECONDS:g} s")
 
     def tell(self, **fields: Any) -> None:
-        """A request, or with nothing a sign of life. Never blocks: what does not fit is lost, and the silence shows."""
+        """Send a request, or without fields a sign of life. It never blocks: what does not fit is lost, and the silence
+        shows."""
         assert self.process.stdin is not None
         with contextlib.suppress(OSError):
             os.write(self.process.stdin.fileno(), json.dumps(fields).encode() + b"\n")
         self._reported_at = time.monotonic()
 
     def answers(self, seconds: float, silent: float = _SILENT_SECONDS) -> Iterator[dict[str, Any]]:
-        """What it says, for at most ``seconds``. Silent where it says nothing for ``silent`` or was killed; TrialError
-        where it ended by itself."""
+        """Yield what the first process says, for at most ``seconds``. Silent where it says nothing for ``silent``
+        seconds or was killed; TrialError where it ended by itself."""
         assert self.process.stdout is not None
         descriptor = self.process.stdout.fileno()
         poller, last_output, size = select.poll(), time.monotonic(), 0
@@ -140,8 +142,9 @@ class Container:
         return [line.strip()[-500:] for line in lines if line.strip()]
 
     def pids(self) -> dict[int, int]:
-        """Its processes, pid inside -> pid here. The first one carries our token as its name, which everybody may read,
-        without asking a runtime that may hang as well. Empty where they are in another machine (a remote runtime)."""
+        """Return the container's processes, pid inside -> pid on the host. The first one carries our token as its name,
+        which everybody may read, without asking a runtime that may hang as well. Empty where they are in another
+        machine (a remote runtime)."""
         found: dict[int, tuple[int, int, str]] = {}
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and (status := _status(entry / "status")):
@@ -152,8 +155,8 @@ class Container:
         return {1: first} | {inside: pid for pid, (parent, inside, _) in found.items() if parent == first}
 
     def close(self, kill: bool = False) -> Mapping[int, str]:
-        """End it: by itself when its requests end, else (and with ``kill`` at once) by force. Returns pid -> where it
-        hangs, for processes that nothing ends."""
+        """End the container: by itself when its requests end, else (and with ``kill`` at once) by force. Return pid ->
+        where it hangs, for processes that nothing ends."""
         if self.process.stdout is None or self.process.stdout.closed:
             return {}
         held = self.pids() if kill else {}
@@ -178,8 +181,9 @@ class Container:
                 for state in (process_state(pid),) if state not in ("gone", "Z", "X")}
 
     def _remove(self) -> None:
-        """Until the runtime lists it no more: podman 5.4 ends with 0 and leaves it where SIGTERM came while the
-        container ended, and one whose clean-up was killed in the midst can be removed only a moment later."""
+        """Remove the container until the runtime lists it no more. podman 5.4 ends with 0 and leaves it where SIGTERM
+        came while the container ended, and one whose clean-up was killed in the midst can be removed only a moment
+        later."""
         until = time.monotonic() + _REMOVE_SECONDS
         while True:
             self._ask(_REMOVE_SECONDS, "rm", "--force", self.name)
@@ -194,7 +198,8 @@ class Container:
             self.process.wait(seconds)
 
     def _ask(self, seconds: float, *argv: str) -> Completed | None:
-        """None where the runtime hangs or cannot be started: the processes show what is left."""
+        """Run a command of the runtime. None where the runtime hangs or cannot be started: the processes show what is
+        left."""
         try:
             return self._host.run((self.runtime.path, *argv), seconds)
         except Unreadable:
@@ -202,7 +207,7 @@ class Container:
 
 
 def _status(path: Path) -> tuple[int, int, str] | None:
-    """Parent, innermost pid and name of a process."""
+    """Return parent, innermost pid and name of a process; None where its status cannot be read."""
     try:
         text = path.read_text("utf-8", "replace")
         name, parent, inside = (re.findall(rf"^{word}:\s*(.*)$", text, re.MULTILINE)[0]

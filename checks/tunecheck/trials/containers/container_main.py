@@ -37,7 +37,7 @@ _VERSION = ".".join(map(str, sys.version_info[:3]))
 
 
 class _Wall:
-    """What goes through the container's wall."""
+    """The connection to the parent outside of the container: requests come in, answers go out."""
 
     def __init__(self) -> None:
         self.requests: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -52,7 +52,8 @@ class _Wall:
             sys.stdout.flush()
 
     def evidence(self, suspects: Sequence[Suspect], seconds: float) -> Mapping[str, Any]:
-        """It is taken outside, where the processes, the kernel log and NVML can be seen; nothing is killed before."""
+        """Ask the parent to take evidence, and wait until it has. It is taken outside, where the processes, the kernel
+        log and NVML can be seen; nothing is killed before."""
         from tunecheck.trials.containers.ipc import plain
 
         self.tell(stall=[plain(suspect) for suspect in suspects], seconds=seconds)

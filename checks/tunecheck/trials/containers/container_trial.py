@@ -33,8 +33,8 @@ _RAS_SECONDS = 2.0
 
 def in_container(trial: Callable[..., Measured], runtime: Runtime, image: Image,
                  limits: Mapping[str, float] | None = None) -> Callable[..., Measured]:
-    """``trial`` (p2p, allreduce or everything) on ``image``, as a session runs it. It raises TrialError where the
-    container does not start or ends by itself."""
+    """Return ``trial`` (p2p, allreduce or everything) as one that runs on ``image``, for a session. It raises
+    TrialError where the container does not start or ends by itself."""
 
     def run(host: Host, ordinals: Sequence[int], collapse: Flows = (), *,
             supervisor: Supervisor | None = None) -> Measured:
@@ -51,8 +51,8 @@ def in_container(trial: Callable[..., Measured], runtime: Runtime, image: Image,
 
 
 class Outside(Supervisor):
-    """Runs jobs in a container that ``start`` makes: one for all runs, a fresh one after a stall. Evidence and progress
-    are ``watched``'s."""
+    """Run jobs in a container that ``start`` makes: one for all runs, a fresh one after a stall. Evidence and progress
+    are those of ``watched``."""
 
     def __init__(self, host: Host, start: Callable[[], Container], limits: Mapping[str, float] | None,
                  watched: Supervisor) -> None:
@@ -72,7 +72,7 @@ class Outside(Supervisor):
             self._container.close(kill=kind is not None)
 
     def run(self, jobs: Sequence[Job], seconds: float) -> Outcome:
-        """As Supervisor.run. A container that is silent, late or killed is a stall as well."""
+        """Run the jobs as Supervisor.run does. A container that is silent, late or killed is a stall as well."""
         if self._container is None:
             self._container = self._start()
             self.python = self._container.python
@@ -131,8 +131,8 @@ class Outside(Supervisor):
         return taken
 
     def _fallen(self, container: Container, silent: Silent, count: int, seconds: float) -> Outcome:
-        """The first process fell silent, or was killed: it is the culprit, and nothing is known of the workers but what
-        can be seen from here."""
+        """Return the outcome where the container's first process fell silent, or was killed. It is the culprit, and
+        nothing is known of the workers but what can be seen from here."""
         pids = container.pids()
         first = pids.get(1)
         letter = process_state(first) if first else "gone"

@@ -13,18 +13,18 @@ __all__ = ["outcome_of", "plain", "suspect_of"]
 
 
 def plain(found: Outcome | Suspect) -> dict[str, Any]:
-    """As JSON takes it; keys that are numbers become text there."""
+    """Return an outcome or a suspect as plain data for JSON; keys that are numbers become text there."""
     return asdict(found)
 
 
 def suspect_of(found: Mapping[str, Any]) -> Suspect:
-    """KeyError, TypeError or ValueError where it is none."""
+    """Return the suspect that plain data holds. KeyError, TypeError or ValueError where it is none."""
     return Suspect(int(found["worker"]), int(found["pid"]), str(found["role"]), str(found["why"]),
                    State(**found["state"]), str(found["process_state"]), found.get("runs") is True)
 
 
 def outcome_of(found: Mapping[str, Any]) -> Outcome:
-    """KeyError, TypeError, ValueError or AttributeError where it is none."""
+    """Return the outcome that plain data holds. KeyError, TypeError, ValueError or AttributeError where it is none."""
     stall = found["stall"]
     return Outcome(tuple(tuple(dict(result) for result in results) for results in found["results"]),
                    tuple(None if code is None else int(code) for code in found["codes"]),

@@ -36,7 +36,8 @@ _NAMED = re.compile(r"[a-zA-Z0-9][\w.:/@-]*")
 
 @dataclass(frozen=True)
 class Image:
-    """``asked`` as on the command line, ``identity`` 64 hex digits: what `podman image inspect` calls Id."""
+    """A container image. ``asked`` as on the command line, ``identity`` 64 hex digits: what `podman image inspect`
+    calls Id."""
 
     asked: str
     identity: str
@@ -44,14 +45,15 @@ class Image:
 
 @dataclass(frozen=True)
 class Runtime:
-    """``name`` is podman or docker, ``devices`` what passes the GPUs through."""
+    """A container runtime of the box. ``name`` is podman or docker, ``devices`` the options that pass the GPUs
+    through."""
 
     name: str
     path: str
     devices: tuple[str, ...]
 
     def start(self, image: Image, name: str, token: str) -> list[str]:
-        """The command that runs container_main.py in a container, in the foreground, its descriptors ours.
+        """Return the command that runs container_main.py in a container, in the foreground, its descriptors ours.
 
         No network: NCCL finds its ranks over the loopback. Its own /dev/shm, of a size that NCCL's buffers fit in: the
         engine's 64 MiB would be the next error. Not --read-only: crun remounts before it runs the hooks with which CDI
@@ -68,7 +70,8 @@ class Runtime:
             image.identity, f"{PACKAGE}/trials/containers/container_main.py", token]
 
     def _limits(self) -> list[str]:
-        """Pinned memory without limit, where this process may hand that on: docker's daemon may, podman is we."""
+        """Return the options for the limits of the container. Pinned memory is without limit where this process may
+        hand that on: docker's daemon may; podman runs with this process' own limits."""
         if self.name == "docker" or _may_raise_limits():
             return ["--ulimit=memlock=-1:-1"]
         limits = {word: resource.getrlimit(number)[1] for word, number in _LIMITS.items()}
@@ -77,7 +80,7 @@ class Runtime:
 
 
 def find_runtime(host: Host, wanted: str | None = None) -> Runtime:
-    """``wanted``, else podman, else docker. TrialError says what is missing, and how to get it."""
+    """Return the runtime ``wanted``, else podman, else docker. TrialError says what is missing, and how to get it."""
     names = (wanted,) if wanted else _NAMES
     for name in names:
         path = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_SBIN]))
@@ -88,7 +91,8 @@ def find_runtime(host: Host, wanted: str | None = None) -> Runtime:
 
 
 def _devices(host: Host, name: str, path: str) -> tuple[str, ...]:
-    """By CDI wherever possible: what docker's older hook passes is lost at the next daemon-reload."""
+    """Return the options that pass the GPUs through, by CDI wherever possible: what docker's older hook passes is lost
+    at the next daemon-reload. TrialError where the runtime cannot pass them."""
     spec = _has_cdi(host)
     if name == "podman":
         if spec:

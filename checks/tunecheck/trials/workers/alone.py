@@ -32,8 +32,8 @@ _GB = 1e6                           # bytes per millisecond -> GB/s
 
 
 def run(context: Context) -> None:
-    """``ordinals`` (CUDA's numbers), ``quick``, ``size`` of a buffer and ``host`` of the pinned one in bytes, ``cpus``:
-    processors near each GPU, by its address."""
+    """Measure each GPU alone. Parameters: ``ordinals`` (CUDA's numbers), ``quick``, ``size`` of a buffer and ``host``
+    of the pinned one in bytes, ``cpus``: processors near each GPU, by its address."""
     context.beat.phase("driver")
     cuda, given = Cuda(), context.parameters
     for number, ordinal in enumerate(given["ordinals"]):
@@ -69,7 +69,7 @@ def _one(context: Context, cuda: Cuda, number: int, ordinal: int) -> None:
 
 
 def _own_memory(context: Context, peers: Peers, gpu: Gpu, number: int, quick: bool) -> None:
-    """Write, then read back every word of the two buffers. Then copies within the memory."""
+    """Write, then read back every word of the two buffers. Then measure copies within the memory."""
     seeds = _written_and_read(context, peers, gpu, number, [gpu.source, gpu.landing])
     context.beat.phase("measure")
     peers.poison(gpu, peers.size)
@@ -82,7 +82,7 @@ def _own_memory(context: Context, peers: Peers, gpu: Gpu, number: int, quick: bo
 
 
 def _written_and_read(context: Context, peers: Peers, gpu: Gpu, number: int, blocks: Sequence[int]) -> list[int]:
-    """What was written to each block, by its seed."""
+    """Write every block, then read all of them back. Return the seed of what was written to each block."""
     seeds = [seed_of(place + 1000 * number) for place in range(len(blocks))]
     for address, seed in zip(blocks, seeds, strict=True):   # all before one is read: two that are the same one show
         peers.fill(gpu, address, peers.size, seed)
@@ -107,7 +107,7 @@ def _all_memory(context: Context, peers: Peers, gpu: Gpu, number: int) -> None:
 
 
 def _rest(context: Context, peers: Peers, device: Device) -> list[int]:
-    """Buffers in all that is free, but a little; ``blocks`` at most."""
+    """Return buffers in all memory that is free, but a little; at most as many as the parameter ``blocks`` says."""
     device.use()
     count = max(0, peers.cuda.memory()[0] - _SPARE) // peers.size
     found: list[int] = []
@@ -119,7 +119,7 @@ def _rest(context: Context, peers: Peers, device: Device) -> list[int]:
 
 
 def _host_copies(context: Context, peers: Peers, gpu: Gpu, number: int, pinned: int, size: int, samples: int) -> None:
-    """Each direction: the data first, then the time."""
+    """Measure both directions between host and GPU: in each the data is verified first, then the time is taken."""
     device, (there, here) = gpu.device, (seed_of(2001 + number), seed_of(3001 + number))
     ways: tuple[tuple[str, int, int, int], ...] = (
         ("host to device", gpu.landing, pinned, there), ("device to host", pinned, gpu.source, here))
@@ -140,7 +140,7 @@ def _host_copies(context: Context, peers: Peers, gpu: Gpu, number: int, pinned: 
 
 
 def _timed(peers: Peers, gpu: Gpu, one: Callable[[], None], size: int, samples: int, copies: int) -> list[float]:
-    """GB/s of each sample: one warm-up, then ``copies`` between two events."""
+    """Return GB/s of each sample: one warm-up, then ``copies`` between two events."""
     found = []
     for _ in range(samples):
         gpu.device.use()
@@ -156,7 +156,8 @@ def _timed(peers: Peers, gpu: Gpu, one: Callable[[], None], size: int, samples: 
 
 @contextmanager
 def _near(cpus: Sequence[int]) -> Iterator[None]:
-    """On processors near the GPU: pinned pages of another socket's memory would cross the link between the sockets."""
+    """Run on processors near the GPU: pinned pages of another socket's memory would cross the link between the
+    sockets."""
     before = os.sched_getaffinity(0)
     with suppress(OSError):             # a container may not have them
         if cpus:

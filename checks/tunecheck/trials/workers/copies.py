@@ -33,9 +33,9 @@ _GB = 1e6                           # bytes per millisecond -> GB/s
 
 
 def run(context: Context) -> None:
-    """The whole trial on ``ordinals`` (CUDA's numbers), with buffers of ``size`` bytes. Order: data first, because what
-    lies must not be timed. ``quick``: every pair all the same, but fewer sizes and samples, and neither SM copies nor
-    several flows at once: what is proven at every start of a service."""
+    """Run the whole trial on ``ordinals`` (CUDA's numbers), with buffers of ``size`` bytes. Order: data first, because
+    copies that arrive wrong must not be timed. ``quick``: every pair all the same, but fewer sizes and samples, and
+    neither SM copies nor several flows at once: what is proven at every start of a service."""
     quick = bool(context.parameters.get("quick"))
     context.beat.phase("driver")
     peers = Peers(Cuda(), context.parameters["ordinals"], context.beat.step, context.parameters.get("size", SIZE))
@@ -65,7 +65,7 @@ def run(context: Context) -> None:
 
 
 def _control(context: Context, peers: Peers, a: int, b: int) -> None:
-    """Without peer access: through the host. If this is wrong, the GPU or the host is, and P2P is not judged."""
+    """Copy without peer access, through the host. If this is wrong, the GPU or the host is, and P2P is not judged."""
     source, to, size = peers.gpus[a], peers.gpus[b], min(peers.size, 64 << 20)
     peers.poison(to, size)
     rate = _timed(peers, source, lambda: peers.by_engine(source, to, source, size), size, samples=3, copies=1)
@@ -75,7 +75,7 @@ def _control(context: Context, peers: Peers, a: int, b: int) -> None:
 
 
 def _integrity(context: Context, peers: Peers, a: int, b: int, quick: bool) -> None:
-    """Every size, by copy engine and by SM stores and loads, every word read back where it arrived."""
+    """Copy every size, by copy engine and by SM stores and loads, and read every word back where it arrived."""
     source, to = peers.gpus[a], peers.gpus[b]
     sizes = [*(size for size in _SIZES if size < peers.size), peers.size] if not quick else [
         size for size in _QUICK_SIZES if size <= peers.size]
@@ -106,7 +106,7 @@ def _integrity(context: Context, peers: Peers, a: int, b: int, quick: bool) -> N
 
 def _timed(peers: Peers, runs_on: Gpu, one: Callable[[], None], size: int, samples: int = _SAMPLES,
            copies: int = _COPIES) -> list[float]:
-    """GB/s of each sample: one warm-up, then ``copies`` between two events."""
+    """Return GB/s of each sample: one warm-up, then ``copies`` between two events."""
     result = []
     device = runs_on.device
     for _ in range(samples):
@@ -141,7 +141,7 @@ def _one_way(context: Context, peers: Peers, a: int, b: int, quick: bool) -> Non
 
 
 def _both_ways(context: Context, peers: Peers, a: int, b: int, quick: bool) -> None:
-    """Each direction timed while the other one is loaded from before its start to after its end."""
+    """Measure each direction while the other one is loaded from before its start to after its end."""
     ways = (("engine write", peers.by_engine), ("kernel write", peers.by_kernel))
     copies = _QUICK_COPIES if quick else _COPIES
     for way, copy in ways[:1] if quick else ways:
@@ -159,8 +159,8 @@ _Copy = Callable[[Gpu, Gpu, Gpu], None]
 
 
 def _at_once(peers: Peers, a: int, b: int, copy: _Copy, copies: int) -> list[float]:
-    """GB/s of both directions in one go: ``copies`` timed, one before them and more than as many behind. That is load
-    enough for one that is slower by less than _UNEVEN."""
+    """Return GB/s of both directions in one go: ``copies`` timed, one before them and more than as many behind. That is
+    load enough for one that is slower by less than _UNEVEN."""
     x, y = peers.gpus[a], peers.gpus[b]
     y.device.use()
     y.device.record(y.start)        # neither begins before the other may
@@ -178,7 +178,7 @@ def _at_once(peers: Peers, a: int, b: int, copy: _Copy, copies: int) -> list[flo
 
 
 def _under_load(peers: Peers, timed: int, other: int, copy: _Copy, copies: int) -> float:
-    """GB/s of one direction, the other one loaded three times as long."""
+    """Return GB/s of one direction, the other one loaded three times as long."""
     x, y = peers.gpus[timed], peers.gpus[other]
     y.device.use()
     y.device.record(y.start)
@@ -197,8 +197,9 @@ def _under_load(peers: Peers, timed: int, other: int, copy: _Copy, copies: int) 
 
 
 def _latency(context: Context, peers: Peers, a: int, b: int) -> None:
-    """A chain of dependent loads through the other one's memory, from several SMs: nanoseconds per load. Both ways at
-    once: a load under way is no load for the other one's (830.1 and 830.2 ns; one by one 829.7 and 830.0, 2 x H100)."""
+    """Measure a chain of dependent loads through the other one's memory, from several SMs: nanoseconds per load. Both
+    ways at once: a load under way is no load for the other one's (830.1 and 830.2 ns; one by one 829.7 and 830.0, 2 x
+    H100)."""
     ways = ((a, b), (b, a))
     for _, owner in ways:
         _lay_chain(peers, peers.gpus[owner])
@@ -226,15 +227,15 @@ def _latency(context: Context, peers: Peers, a: int, b: int) -> None:
 
 
 def _lay_chain(peers: Peers, owner: Gpu) -> None:
-    """Each word of ``owner``'s landing buffer holds the address of the one a stride further, the last ones those at its
-    beginning."""
+    """Write the chain of loads: each word of ``owner``'s landing buffer holds the address of the one a stride further,
+    the last ones those at its beginning."""
     base, count, ahead = owner.landing, min(_CHASE_BYTES, peers.size) // 8, _CHASE_STRIDE // 8
     chain = array("Q", range(base + ahead * 8, base + count * 8, 8)) + array("Q", range(base, base + ahead * 8, 8))
     owner.device.write(base, chain.tobytes())
 
 
 def _ping_pong(context: Context, peers: Peers, a: int, b: int) -> None:
-    """Round trip of a flag through both memories; gives up after a bounded number of clocks."""
+    """Measure the round trip of a flag through both memories; give up after a bounded number of clocks."""
     left, right = peers.gpus[a], peers.gpus[b]
     samples, gave_up = [], False
     for attempt in range(5):
@@ -259,7 +260,7 @@ def _ping_pong(context: Context, peers: Peers, a: int, b: int) -> None:
 
 
 def _flows(context: Context, peers: Peers) -> None:
-    """Several transfers at once: a ring, and everybody to everybody. GB/s in sum."""
+    """Measure several transfers at once: a ring, and every GPU to every other. GB/s in sum."""
     count = len(peers.gpus)
     ring = [(number, (number + 1) % count) for number in range(count)]
     for name, flows in (("ring", ring), ("all pairs", list(permutations(range(count), 2))),
@@ -270,7 +271,8 @@ def _flows(context: Context, peers: Peers) -> None:
 
 
 def _together(peers: Peers, flows: list[tuple[int, int]]) -> float:
-    """Start all on a common event; each GPU's copies run one after the other on its own stream."""
+    """Start all copies on a common event and return their GB/s in sum. Each GPU's copies run one after the other on its
+    own stream."""
     gate = peers.gpus[flows[0][0]]
     gate.device.use()
     gate.device.record(gate.start)

@@ -24,7 +24,8 @@ _MULTIPROCESSORS, _MAJOR, _MINOR, _COMPUTE_MODE, _PCI_BUS, _PCI_DEVICE, _PCI_DOM
 
 
 class CudaError(TrialError):
-    """``code`` is the CUresult: 2 out of memory, 46 devices unavailable, 100 no device, 700 illegal address, 719 ..."""
+    """A call of the CUDA driver failed. ``code`` is the CUresult: 2 out of memory, 46 devices unavailable, 100 no
+    device, 700 illegal address, 719 ..."""
 
     def __init__(self, call: str, code: int, name: str) -> None:
         self.code = code
@@ -51,11 +52,11 @@ class Device:
         self.stream = cuda.pointer("cuStreamCreate", c_uint(1))       # 1: does not wait for the default stream
 
     def use(self) -> None:
-        """Make this GPU the one that the calls of this thread are about."""
+        """Make this GPU the current one for CUDA calls of this thread."""
         self.cuda.call("cuCtxSetCurrent", c_void_p(self.context))
 
     def function(self, name: str) -> int:
-        """A kernel of the package's PTX; the driver compiles it once and keeps the code."""
+        """Return a kernel of the package's PTX; the driver compiles it once and keeps the code."""
         if not self._functions:
             self._module = self.cuda.pointer("cuModuleLoadData", ptx())
         if name not in self._functions:
@@ -63,7 +64,7 @@ class Device:
         return self._functions[name]
 
     def launch(self, name: str, grid: int, block: int, *arguments: Any, stream: int | None = None) -> None:
-        """``arguments`` are ctypes values in the order of the kernel's parameters."""
+        """Launch a kernel. ``arguments`` are ctypes values in the order of the kernel's parameters."""
         pointers = (c_void_p * len(arguments))(*[ctypes.cast(ctypes.pointer(each), c_void_p) for each in arguments])
         self.cuda.call("cuLaunchKernel", c_void_p(self.function(name)), grid, 1, 1, block, 1, 1, 0,
                        c_void_p(stream or self.stream), pointers, None)
@@ -79,8 +80,8 @@ class Device:
         self.cuda.call("cuMemFree_v2", c_ulonglong(address))
 
     def host_alloc(self, size: int) -> int:
-        """Pinned memory of the host, which the copy engines and the kernels of every GPU reach at the same address. Its
-        pages come from the NUMA node that this thread runs on."""
+        """Return the address of new pinned memory of the host, which the copy engines and the kernels of every GPU
+        reach at the same address. Its pages come from the NUMA node that this thread runs on."""
         value = c_void_p()
         self.use()
         self.cuda.call("cuMemHostAlloc", ctypes.byref(value), c_size_t(size), c_uint(_PORTABLE | _MAPPED))
@@ -98,7 +99,7 @@ class Device:
         self.cuda.call("cuEventRecord", c_void_p(event), c_void_p(stream or self.stream))
 
     def wait_for(self, event: int, stream: int | None = None) -> None:
-        """What follows on the stream starts after ``event`` (which may be another GPU's)."""
+        """Let what follows on the stream start after ``event`` (which may be another GPU's)."""
         self.cuda.call("cuStreamWaitEvent", c_void_p(stream or self.stream), c_void_p(event), c_uint(0))
 
     def sync(self, stream: int | None = None) -> None:
@@ -106,21 +107,24 @@ class Device:
         self.cuda.call("cuStreamSynchronize", c_void_p(stream or self.stream))
 
     def done(self, stream: int | None = None) -> bool:
-        """Whether the stream is drained; never waits."""
+        """Whether all work of the stream is done; never waits."""
         return self.cuda.call("cuStreamQuery", c_void_p(stream or self.stream), ok=(0, _NOT_READY)) == 0
 
     def copy(self, to: int, source: int, size: int, stream: int | None = None) -> None:
-        """By the copy engine of this GPU. Without peer access it goes through the host, silently."""
+        """Queue a copy of ``size`` bytes by the copy engine of this GPU. Without peer access it goes through the host,
+        silently."""
         self.cuda.call("cuMemcpyAsync", c_ulonglong(to), c_ulonglong(source), c_size_t(size),
                        c_void_p(stream or self.stream))
 
     def memset(self, address: int, byte: int, size: int) -> None:
-        """In the stream's order: cuMemsetD8 comes back early, in the default stream, for which ours never waits."""
+        """Set ``size`` bytes in the stream's order: cuMemsetD8 comes back early, in the default stream, for which ours
+        never waits."""
         self.use()
         self.cuda.call("cuMemsetD8Async", c_ulonglong(address), c_ubyte(byte), c_size_t(size), c_void_p(self.stream))
 
     def write(self, address: int, data: bytes) -> None:
-        """Back when it has arrived; cuMemcpyHtoD comes back when the data is staged."""
+        """Write ``data`` to the GPU's memory, and come back when it has arrived; cuMemcpyHtoD comes back when the data
+        is staged."""
         self.use()
         self.cuda.call("cuMemcpyHtoDAsync_v2", c_ulonglong(address), data, c_size_t(len(data)), c_void_p(self.stream))
         self.sync()
@@ -136,7 +140,7 @@ class Device:
         self.cuda.call("cuStreamBeginCapture_v2", c_void_p(self.stream), c_int(2))      # 2: relaxed
 
     def end_capture(self) -> int:
-        """The captured work as an executable graph."""
+        """Return the captured work as an executable graph."""
         graph = self.cuda.pointer_last("cuStreamEndCapture", c_void_p(self.stream))
         return self.cuda.pointer("cuGraphInstantiateWithFlags", c_void_p(graph), c_ulonglong(0))
 
@@ -154,7 +158,7 @@ class Device:
         self.cuda.call("cuCtxDisablePeerAccess", c_void_p(other.context), ok=(0, 705))
 
     def export(self, address: int) -> bytes:
-        """A handle with which another process of this machine opens the allocation at ``address``."""
+        """Return a handle with which another process of this machine opens the allocation at ``address``."""
         handle = _IpcHandle()
         self.use()
         self.cuda.call("cuIpcGetMemHandle", ctypes.byref(handle), c_ulonglong(address))
@@ -169,7 +173,8 @@ class Device:
 
 
 class Cuda:
-    """The library, initialised. CudaError 100 where there is no device, OSError where there is no library."""
+    """The CUDA driver's library, initialised. CudaError 100 where there is no device, OSError where there is no
+    library."""
 
     def __init__(self) -> None:
         try:
@@ -194,13 +199,13 @@ class Cuda:
         return code
 
     def pointer(self, name: str, *arguments: Any) -> int:
-        """Call a function whose first parameter takes the pointer that it makes."""
+        """Call a function whose first parameter takes the pointer that it makes, and return that pointer."""
         value = c_void_p()
         self.call(name, ctypes.byref(value), *arguments)
         return value.value or 0
 
     def pointer_last(self, name: str, *arguments: Any) -> int:
-        """The same, of one whose last parameter does."""
+        """Call a function whose last parameter takes the pointer that it makes, and return that pointer."""
         value = c_void_p()
         self.call(name, *arguments, ctypes.byref(value))
         return value.value or 0
@@ -211,33 +216,34 @@ class Cuda:
         return value.value
 
     def bdf(self, ordinal: int) -> str:
-        """The PCI address as the kernel writes it. The order of CUDA's numbers is not the bus order."""
+        """Return the PCI address as the kernel writes it. The order of CUDA's numbers is not the bus order."""
         domain, bus, device = (self.attribute(number, ordinal) for number in (_PCI_DOMAIN, _PCI_BUS, _PCI_DEVICE))
         return f"{domain:04x}:{bus:02x}:{device:02x}.0"
 
     def compute_mode(self, ordinal: int) -> int:
-        """0 default, 2 prohibited, 3 exclusive process."""
+        """Return the compute mode of a GPU: 0 default, 2 prohibited, 3 exclusive process."""
         return self.attribute(_COMPUTE_MODE, ordinal)
 
     def memory(self) -> tuple[int, int]:
-        """Free and total bytes of the current GPU."""
+        """Return free and total bytes of the current GPU."""
         free, total = c_size_t(), c_size_t()
         self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
         return free.value, total.value
 
     def can_access_peer(self, of: int, other: int) -> bool:
-        """What the driver claims. Capability only: boxes on which the first peer write hangs say yes."""
+        """Whether the driver claims that one GPU reaches the other's memory. Capability only: boxes on which the first
+        peer write hangs say yes."""
         value = c_int()
         self.call("cuDeviceCanAccessPeer", ctypes.byref(value), c_int(of), c_int(other))
         return bool(value.value)
 
     def milliseconds(self, start: int, end: int) -> float:
-        """Between two recorded events."""
+        """Return the milliseconds between two recorded events."""
         value = c_float()
         self.call("cuEventElapsedTime", ctypes.byref(value), c_void_p(start), c_void_p(end))
         return value.value
 
 
 def ptx() -> bytes:
-    """The package's kernels as PTX text."""
+    """Return the package's kernels as PTX text, with the zero byte at its end that the driver wants."""
     return (Path(__file__).parents[1] / "kernels" / "tunecheck.ptx").read_bytes() + b"\0"

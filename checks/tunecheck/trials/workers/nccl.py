@@ -32,8 +32,8 @@ class _UniqueId(ctypes.Structure):
 
 
 class Nccl:
-    """``path`` as given, else TUNECHECK_NCCL or what an engine was told to load, else of an installed wheel, else
-    what the loader finds."""
+    """NCCL's library. It is loaded from ``path`` where that is given, else from TUNECHECK_NCCL or what an engine was
+    told to load, else from an installed wheel, else from where the loader finds it."""
 
     def __init__(self, path: str | None = None) -> None:
         self.path = path or next(filter(None, map(os.environ.get, _NAMED_BY)), None) or _of_a_wheel() or "libnccl.so.2"
@@ -58,26 +58,26 @@ class Nccl:
             raise TrialError(f"{name}: {text.decode('utf-8', 'replace')} ({code})")
 
     def unique_id(self) -> bytes:
-        """What rank 0 makes and all ranks join with."""
+        """Return the id that rank 0 makes and all ranks join with."""
         value = _UniqueId()
         self._call("ncclGetUniqueId", ctypes.byref(value))
         return bytes(bytearray(value))
 
     def join(self, ranks: int, identity: bytes, rank: int) -> c_void_p:
-        """The communicator; returns when every rank is there."""
+        """Return the communicator; this returns when every rank is there."""
         value = c_void_p()
         self._call("ncclCommInitRank", ctypes.byref(value), c_int(ranks), _UniqueId.from_buffer_copy(identity),
                    c_int(rank))
         return value
 
     def all_reduce(self, source: int, to: int, count: int, communicator: c_void_p, stream: int) -> None:
-        """Queue a sum of ``count`` halves."""
+        """Queue a sum of ``count`` numbers in half precision over all ranks."""
         self._call("ncclAllReduce", c_void_p(source), c_void_p(to), c_size_t(count), c_int(HALF), c_int(_SUM),
                    communicator, c_void_p(stream))
 
 
 def _loaded(path: str) -> str:
-    """The file that the loader found for a bare name: which version was measured is known by it afterwards."""
+    """Return the file that the loader found for a bare name: which version was measured is known by it afterwards."""
     if "/" in path:
         return path
     try:

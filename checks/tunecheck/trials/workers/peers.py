@@ -33,7 +33,8 @@ class Wrong:
 
 @dataclass
 class Gpu:
-    """``source`` and ``landing`` are ``size`` bytes each, ``notes`` 4 KiB for the kernels' answers."""
+    """One GPU with its buffers. ``source`` and ``landing`` are ``size`` bytes each, ``notes`` 4 KiB for the kernels'
+    answers."""
 
     device: Device
     source: int
@@ -44,7 +45,7 @@ class Gpu:
 
 
 class Peers:
-    """``gpus`` in the order of ``ordinals``. Peer access is off until enable()."""
+    """The GPUs of a trial: ``gpus`` in the order of ``ordinals``. Peer access is off until enable()."""
 
     def __init__(self, cuda: Cuda, ordinals: list[int], step: Callable[[], None], size: int = SIZE) -> None:
         self.cuda = cuda
@@ -74,7 +75,7 @@ class Peers:
                           c_ulonglong(size // 4), c_uint(seed))
 
     def check(self, gpu: Gpu, address: int, size: int, seed: int) -> Wrong | None:
-        """Read every word back on the GPU that owns it; None where all are right."""
+        """Read every word back on the GPU that owns it. Return what is wrong, None where all words are right."""
         gpu.device.memset(gpu.notes, 0, 16)
         gpu.device.sync()
         gpu.device.launch("tc_check", gpu.device.multiprocessors * 4, 512, c_ulonglong(address),
@@ -84,7 +85,7 @@ class Peers:
         return Wrong(words[0], (words[1] | words[2] << 32) * 4, words[3]) if words[0] else None
 
     def poison(self, gpu: Gpu, size: int) -> None:
-        """Make sure that what is found in the landing buffer afterwards was really written by the copy."""
+        """Overwrite the landing buffer, so that what is found there afterwards was really written by the copy."""
         gpu.device.memset(gpu.landing, 0xEE, size)
         gpu.device.sync()
 
@@ -94,14 +95,15 @@ class Peers:
         runs_on.device.copy(to.landing, source.source, size or self.size)
 
     def by_kernel(self, runs_on: Gpu, to: Gpu, source: Gpu, loops: int = 1, size: int = 0) -> None:
-        """Queue ``loops`` copies by the SMs of ``runs_on``."""
+        """Queue ``loops`` copies by the SMs of ``runs_on``: writes where that is the source, else reads."""
         runs_on.device.use()
         runs_on.device.launch("tc_copy", runs_on.device.multiprocessors, 512, c_ulonglong(to.landing),
                               c_ulonglong(source.source), c_ulonglong((size or self.size) // 16), c_uint(loops))
 
 
 def fitting(cuda: Cuda, devices: list[Device], size: int) -> int:
-    """As large as the fullest GPU allows: halved until two buffers fit into its free memory."""
+    """Return the size of buffers in bytes that the fullest GPU allows: halved until two buffers fit into its free
+    memory. TrialError where not even the smallest do."""
     free = []
     for device in devices:
         device.use()
@@ -115,7 +117,7 @@ def fitting(cuda: Cuda, devices: list[Device], size: int) -> int:
 
 
 def seed_of(number: int) -> int:
-    """Each GPU's data is its own: what came from the wrong one never matches."""
+    """Return the seed of a GPU's data. Each GPU has its own, so that data from the wrong one never matches."""
     return 0x51ED270B * (number + 1) & 0xFFFFFFFF
 
 

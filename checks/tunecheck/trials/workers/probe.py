@@ -15,7 +15,8 @@ _BYTES = 1 << 20
 
 
 def run(context: Context) -> None:
-    """One result per GPU, {"gpu": bdf, "usable": true}: what is missing in the end, hung."""
+    """Hand over one result per GPU, {"gpu": bdf, "usable": whether its data was right}. A GPU without a result in the
+    end hung."""
     context.beat.phase("driver")
     peers = Peers(Cuda(), context.parameters["ordinals"], context.beat.step, size=_BYTES)
     context.beat.phase("verify")

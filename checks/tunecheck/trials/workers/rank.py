@@ -58,8 +58,8 @@ class Rank:
         self.meeting.exchange("open")
 
     def _fitting(self, sizes: Sequence[int]) -> list[int]:
-        """Each as large as the fullest GPU allows: halved until its two buffers fit into what is free there, left out
-        below what the own kernel takes. All ranks must make the same all-reduces."""
+        """Return the sizes that the fullest GPU allows: each halved until its two buffers fit into what is free there,
+        left out below what the own kernel takes. All ranks must make the same all-reduces."""
         self.device.use()
         told = self.meeting.exchange("memory", str(self.cuda.memory()[0]).encode())
         free, found = min(map(int, told)), set()
@@ -71,14 +71,15 @@ class Rank:
         return sorted(found)
 
     def values(self, count: int) -> bytes:
-        """This rank's input: halves that are small whole numbers and differ by rank and place."""
+        """Return this rank's input: ``count`` numbers in half precision that are small whole numbers and differ by rank
+        and place."""
         return _tiled(_codes(self.rank), count)
 
     def expected(self, count: int) -> bytes:
         return _tiled([sum(each) for each in zip(*(_codes(rank) for rank in range(self.ranks)), strict=True)], count)
 
     def own(self, size: int) -> None:
-        """Queue one all-reduce by our own kernel."""
+        """Queue one all-reduce of ``size`` bytes by our own kernel."""
         words = size // 8
         grid = max(1, min(self.device.multiprocessors, words // 512))
         self.device.launch("tc_reduce", grid, 512, c_ulonglong(self.input), c_ulonglong(self.output), self.peers,
@@ -86,7 +87,7 @@ class Rank:
                            c_ulonglong(self.control), c_ulonglong(_LIMIT_CLOCKS), c_ulonglong(self.stamps))
 
     def gave_up(self) -> tuple[int, int]:
-        """Epoch at which the kernel gave up (0: it did not), and for which rank it had waited."""
+        """Return the epoch at which the kernel gave up (0: it did not), and for which rank it had waited."""
         words = struct.unpack("4I", self.device.read(self.control, 16))
         return words[2], words[3]
 

@@ -23,7 +23,7 @@ _REPLAYS = 10
 
 
 def run(context: Context) -> None:
-    """The trial of one rank."""
+    """Run the all-reduce trial of one rank."""
     rank = Rank(context)
     sizes = context.parameters.get("sizes", SIZES)
     if context.parameters.get("own", True) and not _small(rank, "own", rank.own, sizes):
@@ -53,7 +53,7 @@ def run(context: Context) -> None:
 
 
 def _small(rank: Rank, who: str, reduce: object, sizes: tuple[int, ...]) -> bool:
-    """Latency of every size; False where our own kernel gave up waiting for a peer."""
+    """Measure the latency of every size. Return False where our own kernel gave up waiting for a peer."""
     assert callable(reduce)
     for size in sizes:
         rank.context.beat.phase("verify")
@@ -78,7 +78,8 @@ def _small(rank: Rank, who: str, reduce: object, sizes: tuple[int, ...]) -> bool
 
 
 def _gave_up(rank: Rank, size: int, when: str) -> bool:
-    """Whether any rank's kernel did. All go on, or none: else one waits for an all-reduce that nobody makes."""
+    """Whether the kernel of any rank gave up. All go on, or none: else one waits for an all-reduce that nobody
+    makes."""
     epoch, waited_for = rank.gave_up()
     if epoch:
         rank.context.result(kind="own", size=size, gave_up=True, waited_for=waited_for)
@@ -86,7 +87,7 @@ def _gave_up(rank: Rank, size: int, when: str) -> bool:
 
 
 def _replayed(rank: Rank, who: str, reduce: object, size: int) -> tuple[list[float], dict[str, float]]:
-    """Microseconds per all-reduce of each replay; of our own kernel also the distribution over single ones."""
+    """Return microseconds per all-reduce of each replay; of our own kernel also the distribution over single ones."""
     assert callable(reduce)
     device = rank.device
     device.begin_capture()
@@ -125,8 +126,9 @@ def _replayed(rank: Rank, who: str, reduce: object, size: int) -> tuple[list[flo
 
 
 def _stamped(rank: Rank, who: str, reduce: object, size: int) -> list[int]:
-    """Nanoseconds from one all-reduce to the next, of a library that takes no stamps: a kernel of one thread after each
-    takes them, so these are the times of both. For the distribution; the latency is that without stamps."""
+    """Return nanoseconds from one all-reduce to the next, of a library that takes no stamps. A kernel of one thread
+    after each takes them, so these are the times of both. They are for the distribution; the latency is that without
+    stamps."""
     assert callable(reduce)
     device = rank.device
     device.begin_capture()
@@ -148,7 +150,7 @@ def _stamped(rank: Rank, who: str, reduce: object, size: int) -> list[int]:
 
 
 def _large(rank: Rank, size: int, reduce: object) -> None:
-    """Bus bandwidth in GB/s: bytes / time x 2 (n - 1) / n, as nccl-tests counts it."""
+    """Measure the bus bandwidth in GB/s: bytes / time x 2 (n - 1) / n, as nccl-tests counts it."""
     assert callable(reduce)
     device = rank.device
     rank.context.beat.phase("measure")

@@ -14,8 +14,8 @@ __all__ = ["Meeting"]
 
 
 class Meeting:
-    """``worker`` of ``count``; every wait is bounded by ``seconds``, which is beyond the limits of the phases that
-    meet: who does not come is the supervisor's to find, while he still hangs."""
+    """A place where ``worker`` of ``count`` meets the others. Every wait is bounded by ``seconds``, which is beyond the
+    limits of the phases that meet: the supervisor finds a worker that does not come while that worker still hangs."""
 
     def __init__(self, folder: str, worker: int, count: int, seconds: float = 30.0) -> None:
         self._folder = Path(folder)
@@ -24,7 +24,8 @@ class Meeting:
         self._seconds = seconds
 
     def exchange(self, word: str, mine: bytes = b"") -> list[bytes]:
-        """Everybody's bytes, by worker. Returns when all are there; TrialError names who did not come."""
+        """Write ``mine`` under ``word``, and return everybody's bytes, by worker. It waits until all are there;
+        TrialError names who did not come."""
         temporary = self._folder / f".{word}.{self._worker}"
         temporary.write_bytes(mine)
         temporary.rename(self._folder / f"{word}.{self._worker}")

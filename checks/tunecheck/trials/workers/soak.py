@@ -17,7 +17,8 @@ _LOOK = 600
 
 
 def soak(rank: Rank, reduce: object) -> None:
-    """Mixed sizes, eager and in graphs, in bursts as a decoding engine makes them; every burst is a step."""
+    """Run all-reduces of mixed sizes, eager and in graphs, in bursts as a decoding engine makes them; every burst is a
+    step."""
     assert callable(reduce)
     device, seconds = rank.device, float(rank.context.parameters["soak_seconds"])
     bursts = [burst for burst in _BURSTS if burst[0] <= rank.size]
@@ -52,7 +53,7 @@ def soak(rank: Rank, reduce: object) -> None:
 
 
 def _sums_wrong(rank: Rank, reduce: object, size: int = 65536) -> int:
-    """1 where a sum is not what it has to be, to the bit."""
+    """Return 1 where a sum is not exactly what it has to be, else 0."""
     assert callable(reduce)
     rank.device.write(rank.input, rank.values(size // 2))
     rank.device.memset(rank.output, 0xEE, size)
@@ -64,7 +65,7 @@ def _sums_wrong(rank: Rank, reduce: object, size: int = 65536) -> int:
 
 
 def _enough(rank: Rank, reduce: object, mine: bool) -> bool:
-    """Whether rank 0 says so: its 1.0 or 0.0 reaches all ranks through an all-reduce, which is exact."""
+    """Whether rank 0 says that it is enough: its 1.0 or 0.0 reaches all ranks through an all-reduce, which is exact."""
     assert callable(reduce)
     device = rank.device
     word = HALF_OF[1] if mine and rank.rank == 0 else 0

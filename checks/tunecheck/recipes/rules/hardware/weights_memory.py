@@ -72,7 +72,8 @@ def _cache(recipe: Recipe, options: dict[str, str | None]) -> float | None:
 
 
 def _share(options: dict[str, str | None]) -> float:
-    """What the words leave to the engine; all of it where they say nothing or nonsense (option-value tells)."""
+    """Return the share of memory that the words leave to the engine; 1.0 where they state none or nonsense
+    (option-value tells)."""
     stated = options.get("--gpu-memory-utilization") or options.get("--mem-fraction-static") or "1"
     share = float(stated) if re.fullmatch(r"[01]?\.?\d*", stated) and stated.strip(".") else 1.0
     return share if 0 < share <= 1 else 1.0

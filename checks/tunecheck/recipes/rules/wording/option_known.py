@@ -29,7 +29,8 @@ def violation(recipe: Recipe, box: Box | None) -> str | None:
 
 
 def unknown_words(recipe: Recipe, table: Table, name: str) -> str | None:
-    """The first word, value or variable of the recipe that the table lacks; ``name``: of whom it is."""
+    """Return a sentence about the first word, value or variable of the recipe that the table lacks, None where it has
+    all. ``name``: the engine that the sentence names."""
     if word := refused(recipe.serve.args, table):
         option, _, value = word.partition(" ")
         choices = table.choices(option)
@@ -43,7 +44,7 @@ def unknown_words(recipe: Recipe, table: Table, name: str) -> str | None:
 
 
 def _some(choices: Sequence[str], value: str) -> str:
-    """All of a few; of many those that look like it."""
+    """Return the choices as text: all of a few; of many those that look like the value."""
     near = nearest(value, choices, 4) if len(choices) > _MANY else []
     return ", ".join(near) if near else ", ".join(choices[:_MANY])
 

@@ -29,7 +29,8 @@ def violation(recipe: Recipe, box: Box | None) -> str | None:
 
 
 def _of_fork(recipe: Recipe, known: tuple[Table, ...], short: list[str]) -> str:
-    """Always something: that the words are those of releases is no proof that the fork takes them."""
+    """Return the sentence about a fork. There is always one: that the words are those of releases is no proof that the
+    fork takes them."""
     named = recipe.engine.name
     found = [*_nowhere(recipe, known), *short]
     what = f"; no release ({_versions(known)}) knows {', '.join(found)}" if found else ""
@@ -48,7 +49,8 @@ def _nowhere(recipe: Recipe, known: tuple[Table, ...]) -> list[str]:
 
 
 def _some(recipe: Recipe, known: tuple[Table, ...]) -> str | None:
-    """Neither version nor bounds, and a release refuses a word: then the recipe does not say which engine it is for."""
+    """Return the sentence where the recipe has neither version nor bounds, and a release refuses a word that others
+    take: then the recipe does not say which engine it is for."""
     not_all = {table.version: word for table in known if (word := refused(recipe.serve.args, table))}
     if not not_all or len(not_all) == len(known):
         return None

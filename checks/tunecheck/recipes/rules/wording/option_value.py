@@ -47,7 +47,8 @@ def violation(recipe: Recipe, box: Box | None) -> str | None:
 
 
 def _parsers(recipe: Recipe) -> str | None:
-    """vLLM reads tool calls only where it is told to call tools by itself (docs.vllm.ai, tool calling)."""
+    """Return what is wrong with the options of tool calls, None for nothing. vLLM reads tool calls only where it is
+    told to call tools by itself (docs.vllm.ai, tool calling)."""
     options = dict(pairs(recipe.serve.args))
     if recipe.engine.name == "vllm" and ("--tool-call-parser" in options) != ("--enable-auto-tool-choice" in options):
         return "--tool-call-parser and --enable-auto-tool-choice belong together: either alone reads no tool call"
