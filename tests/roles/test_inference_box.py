@@ -256,7 +256,8 @@ def test_an_upgrade_keeps_the_former_recipe_and_lacks_are_said_before_anything_s
 def test_a_play_does_not_wait_for_a_job_that_a_reboot_ended(serving: Machine, good: Path) -> None:
     """A reboot takes /run with it, and the file of the job that Ansible asks for."""
     serving.run("systemctl", "stop", UNIT)
-    gone = "for i in $(seq 600); do ls /run/tunecheck-job/j* && sleep 1 && rm -rf /run/tunecheck-job && break; sleep 0.1; done"
+    gone = ("for i in $(seq 600); do ls /run/tunecheck-job/j* && sleep 1 && rm -rf /run/tunecheck-job && break; "
+            "sleep 0.1; done")
     reboot = threading.Thread(target=lambda: serving.run("sh", "-c", gone))
     reboot.start()
     begun = time.monotonic()
